@@ -1,0 +1,39 @@
+# The book and its checks. PYTHON is any Python from 3.11 on; everything is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: book test notebooks browser lint clean
+
+# --all: Sphinx forgets the warnings of pages that it does not read again, so -W must always see all of them.
+# It costs seconds; the outputs of unchanged chapters come from the execution cache.
+book: .venv/installed
+	$(BIN)/jupyter-book build . -W --keep-going -n --all
+
+test: .venv/installed
+	$(PYTEST) -m "not site"
+
+# Every notebook that the site offers, run in an environment that has what Colab has and no more.
+notebooks: book
+	$(PYTEST) tests/test_notebooks.py
+
+# The built site, read in a browser.
+browser: book
+	$(PYTEST) tests/browser
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+
+clean:
+	rm -rf _build build
+
+.venv/locked: requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --requirement requirements.txt
+	touch $@
+
+.venv/installed: .venv/locked pyproject.toml
+	$(BIN)/python -m pip install --no-deps --no-build-isolation --editable .
+	touch $@

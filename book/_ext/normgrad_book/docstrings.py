@@ -1,0 +1,110 @@
+"""The package's docstrings, written to be read in the source, as the reST that the API page needs.
+
+They are prose, indented blocks and sections such as ``Args:  x (M, N) the rows``, with `code` in single backticks.
+As reST they would be full of stray emphasis and merged lines, so each kind of block is turned into what it means.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Numerics|Shapes|Saves|Notes?|Examples?|Source):(?:\s+|$)")
+ITEM = re.compile(r"^[*\w, ]+(?::| \()")
+FORMULA = re.compile(r"^[\w, ]+ = ")
+EQUATION = re.compile(r"\s*\{eq\}`([^`]+)`")
+BULLET = re.compile(r"^(?:[*-]|\d+\.)\s+")
+# ``code``, `code` and :role:`target` stay or become code; what is between them is text.
+MARKED = re.compile(r"(:[\w:]+:`[^`]+`|``.+?``|`[^`]+`)")
+SPECIAL = re.compile(r"([\\*_|])")
+
+
+def escape(text) -> str:
+    """Text in which only code is marked up."""
+    parts = MARKED.split(EQUATION.sub(r" :eq:`\1`", text))
+    for i, part in enumerate(parts):
+        if i % 2 == 0:
+            parts[i] = SPECIAL.sub(r"\\\1", part)
+        elif part[0] == "`" and part[1] != "`":
+            parts[i] = f"`{part}`"
+    return "".join(parts)
+
+
+def blocks(lines) -> list[tuple[str, list[str]]]:
+    """("section" | "code" | "text", lines) of each block; code is what stands indented after an empty line."""
+    found, after_blank = [], True
+    for line in lines:
+        last = found[-1][0] if found else ""
+        if not line.strip():
+            after_blank = True
+            if last == "code":
+                found[-1][1].append("")
+            continue
+        indented = line.startswith(" ")
+        if SECTION.match(line):
+            found.append(("section", [line]))
+        elif indented and last == "code":
+            found[-1][1].append(line)
+        elif not after_blank and (indented or last == "text"):
+            found[-1][1].append(line)
+        else:
+            found.append(("code" if indented else "text", [line]))
+        after_blank = False
+    return found
+
+
+def margin(line) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def section(block) -> list[str]:
+    """A field such as :Args: with one line per item, and an item opens with a name and a colon or a shape."""
+    opened = SECTION.match(block[0])
+    first = " " * opened.end() + block[0][opened.end() :]
+    lines = [line for line in [first, *block[1:]] if line.strip()]
+    outer, items = min(map(margin, lines), default=0), []
+    for line in lines:
+        if items and (margin(line) > outer or not ITEM.match(line.strip())):
+            items[-1] += " " + line.strip()
+        else:
+            items.append(line.strip())
+    return [f":{opened[1]}:", *(f"    | {escape(item)}" for item in items), ""]
+
+
+def code(block) -> list[str]:
+    return ["::", "", *textwrap.indent(textwrap.dedent("\n".join(block)).rstrip(), "    ").split("\n"), ""]
+
+
+def formulas(block) -> list[str]:
+    """Formulas as code; the equations of the book that they name by {eq}`label` are linked below."""
+    labels = [label for line in block for label in EQUATION.findall(line)]
+    links = ", ".join(f":eq:`{label}`" for label in labels)
+    return code([EQUATION.sub("", line) for line in block]) + ([f"See {links}.", ""] if links else [])
+
+
+def text(block) -> list[str]:
+    """A paragraph, and the list that it holds or leads to."""
+    if all(FORMULA.match(line) for line in block):
+        return formulas(block)
+    out = []
+    for line in map(str.strip, block):
+        bullet = BULLET.match(line)
+        if bullet:
+            out += ["", f"* {escape(line[bullet.end() :])}"]
+        else:
+            out.append(("  " if any(each.startswith("* ") for each in out) else "") + escape(line))
+    return [*out, ""]
+
+
+def convert(lines) -> list[str]:
+    """A whole docstring."""
+    forms = {"section": section, "code": formulas, "text": text}
+    return [line for kind, block in blocks(lines) for line in forms[kind](block)]
+
+
+def process(app, what, name, obj, options, lines):
+    lines[:] = convert(lines)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", process)

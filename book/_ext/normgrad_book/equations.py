@@ -1,0 +1,46 @@
+"""The {equation} directive: a numbered equation rendered from the very object that is proved."""
+
+from __future__ import annotations
+
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from sphinx.directives.patches import MathDirective
+
+
+def registered_latex(label) -> str:
+    """The body of a registered equation, without dollar signs; ValueError when no equation has this label."""
+    from normgrad.symbolic import equation
+
+    return equation(label).latex().strip()
+
+
+class Equation(MathDirective):
+    """``{equation} label``: what ``{math}`` with that ``:label:`` would show, taken from normgrad.symbolic.
+
+    ``:unnumbered:`` shows the equation again, elsewhere, without number and label.
+    """
+
+    has_content = False
+    required_arguments = 1
+    optional_arguments = 0
+    final_argument_whitespace = False
+    option_spec = {"unnumbered": directives.flag, "class": directives.class_option}
+
+    def run(self):
+        label = self.arguments.pop()
+        try:
+            latex = registered_latex(label)
+        except ValueError as error:
+            # A warning alone would be forgotten by the next build, which does not read this page again.
+            self.env.get_domain("ledger").note_problem(self.env.docname, self.lineno, str(error))
+            return []
+        self.content = StringList(latex.splitlines(), source=self.get_source_info()[0])
+        if "unnumbered" not in self.options:
+            self.options["label"] = label
+        result = super().run()
+        result[-1]["registered"] = label
+        return result
+
+
+def setup(app):
+    app.add_directive("equation", Equation)

@@ -1,0 +1,107 @@
+"""Execution of the chapters: a cache that src/ invalidates, two chapters at a time, and the report of it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.read import create_nb_reader
+
+# What a chapter computes may depend on these, so their versions are part of the cache's key and of the report.
+LIBRARIES = ("numpy", "sympy", "matplotlib", "torch", "triton")
+WORKERS = 2
+
+
+def version(name) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def source_key(root) -> str:
+    """A key of all that an output depends on besides the chapter's own cells."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in LIBRARIES:
+        digest.update(f"{name} {version(name)}\n".encode())
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix in (".py", ".json") and path.is_file():
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def configure(app, config):
+    """A cache folder per state of src/, and one thread per kernel: reproducible sums, no oversubscription."""
+    cache = Path(app.outdir).parent / ".jupyter_cache" / source_key(Path(app.srcdir))
+    config.nb_execution_cache_path = str(cache)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"
+
+
+def read_notebook(env, docname):
+    """The chapter's cells as written, or None for a page without a kernel."""
+    path = env.doc2path(docname)
+    text = Path(path).read_text(encoding="utf8")
+    reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
+    return reader and reader.read(text)
+
+
+def executed_notebook(env, docname):
+    """The chapter's cells with all outputs, those that the page hides included.
+
+    Taken from the cache, because the notebook that myst-nb writes has no outputs when they come from there.
+    """
+    notebook = read_notebook(env, docname)
+    try:
+        return get_cache(env.mystnb_config.execution_cache_path).merge_match_into_notebook(notebook)[1]
+    except KeyError:
+        return notebook
+
+
+def unexecuted(env, docnames, cache):
+    """(path, notebook) of each chapter whose outputs are not in the cache."""
+    for docname in docnames:
+        notebook = read_notebook(env, docname)
+        if notebook is not None:
+            try:
+                cache.match_cache_notebook(notebook)
+            except KeyError:
+                yield Path(env.doc2path(docname)), notebook
+
+
+def execute_ahead(app, env, docnames):
+    """Execute the chapters that are not in the cache, several at once; Sphinx itself reads one after another.
+
+    A chapter that fails here is left to myst-nb, which runs it again and reports it.
+    """
+    config = env.mystnb_config
+    if config.execution_mode != "cache":
+        return
+    cache = get_cache(config.execution_cache_path)
+    waiting = list(unexecuted(env, docnames, cache))
+    if len(waiting) < 2:
+        return
+
+    def execute(item):
+        path, notebook = item
+        return *item, single_nb_execution(
+            notebook, cwd=str(path.parent), allow_errors=False, timeout=config.execution_timeout, meta_override=True
+        )
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for path, notebook, result in pool.map(execute, waiting):
+            if result.err is None:
+                bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def setup(app):
+    app.connect("config-inited", configure)
+    app.connect("env-before-read-docs", execute_ahead)

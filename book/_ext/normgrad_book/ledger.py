@@ -1,0 +1,136 @@
+"""The ledger: every numbered equation has an entry made by an executed check, and every entry an equation.
+
+Entries travel in the outputs of executed cells, so they survive the execution cache. They are collected as each page
+is read, compared with the equations of all pages before any is written, and what is wrong fails the build at its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from docutils import nodes
+from sphinx.domains import Domain
+from sphinx.errors import ExtensionError
+
+from .execution import executed_notebook
+
+MIME = "application/vnd.normgrad.ledger+json"
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """One numbered equation: where it stands and whether {equation} rendered it."""
+
+    label: str
+    docname: str
+    line: int
+    registered: bool
+
+
+class LedgerDomain(Domain):
+    """What each page contributes, kept by Sphinx from build to build; a domain is purged and merged per page."""
+
+    name = "ledger"
+    label = "Ledger"
+    data_version = 1
+    initial_data = {"equations": {}, "entries": {}, "problems": {}, "page": ""}
+
+    @property
+    def page(self) -> str:
+        """The page that shows the ledger, or nothing."""
+        return self.data["page"]
+
+    def clear_doc(self, docname):
+        for part in ("equations", "entries", "problems"):
+            self.data[part].pop(docname, None)
+        if self.page == docname:
+            self.data["page"] = ""
+
+    def merge_domaindata(self, docnames, otherdata):
+        for part in ("equations", "entries", "problems"):
+            self.data[part].update({name: otherdata[part][name] for name in docnames if name in otherdata[part]})
+        self.data["page"] = self.page or otherdata["page"]
+
+    def note_problem(self, docname, line, message):
+        self.data["problems"].setdefault(docname, []).append((line, message))
+
+    def process_doc(self, env, docname, document):
+        """Collect the page's numbered equations and the entries that its executed cells made."""
+        equations = []
+        for node in document.findall(nodes.math_block):
+            if not node.get("label"):
+                continue
+            if "amsmath" in node["classes"]:  # numbered by LaTeX's environment, under a random label
+                self.note_problem(docname, node.line, "a numbered equation has no label")
+                continue
+            equations.append(Numbered(node["label"], docname, node.line or 0, "registered" in node))
+        self.data["equations"][docname] = equations
+        if "kernelspec" in env.metadata[docname]:
+            self.data["entries"][docname] = entries_of(executed_notebook(env, docname))
+
+    def equations(self) -> dict[str, Numbered]:
+        """All numbered equations by label; Sphinx itself warns of a label that is used twice."""
+        pages = self.data["equations"]
+        return {equation.label: equation for docname in sorted(pages) for equation in pages[docname]}
+
+    def entries(self) -> dict[str, list[dict]]:
+        """The entries of each label, in the order of the cells, each with its chapter; the first is the main one."""
+        by_label = {}
+        for docname in sorted(self.data["entries"]):
+            for entry in self.data["entries"][docname]:
+                by_label.setdefault(entry["label"], []).append({**entry, "docname": docname})
+        return by_label
+
+
+def entries_of(notebook) -> list[dict]:
+    """The entries in a notebook's outputs, those of hidden and removed outputs included."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    return [entry for output in outputs for entry in output.get("data", {}).get(MIME, ())]
+
+
+def compare(equations, entries) -> list[tuple[str, int, str]]:
+    """(page, line, message) for each equation and entry that do not match."""
+    found = []
+    for label, equation in equations.items():
+        where = (equation.docname, equation.line)
+        if label not in entries:
+            found.append((*where, f"the equation {label} has no ledger entry"))
+            continue
+        kinds = {entry["kind"] for entry in entries[label]}
+        if "definition" in kinds and len(kinds) > 1:
+            found.append((*where, f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}"))
+        if not equation.registered and any(kind.startswith("proved") for kind in kinds):
+            found.append((*where, f"the equation {label} claims a proof but is typed by hand: use {{equation}}"))
+    for label, made in entries.items():
+        for entry in made:
+            if label not in equations:
+                found.append((entry["docname"], 0, f"the ledger entry {label} ({entry['kind']}) has no equation"))
+            elif entry["docname"] != equations[label].docname:
+                home = equations[label].docname
+                found.append((entry["docname"], 0, f"the ledger entry {label} belongs in {home}, beside its equation"))
+    return found
+
+
+def problems(domain) -> list[str]:
+    """Everything that is wrong with the ledger, one line each, naming the page and the label."""
+    found = [(docname, *each) for docname, noted in domain.data["problems"].items() for each in noted]
+    found += compare(domain.equations(), domain.entries())
+    return [f"{docname}.md" + (f":{line}" if line else "") + f": {message}" for docname, line, message in sorted(found)]
+
+
+def refuse(app, error):
+    """Fail the build, each time and not only when the page at fault is read again."""
+    if error is None and (found := problems(app.env.get_domain("ledger"))):
+        raise ExtensionError("the equation ledger does not hold:\n  " + "\n  ".join(found))
+
+
+def configure(app, config):
+    """myst-nb warns of each output with a MIME type that it cannot show; the text beside ours is what it shows."""
+    config.suppress_warnings = [*config.suppress_warnings, "mystnb.unknown_mime_type"]
+
+
+def setup(app):
+    app.connect("config-inited", configure)
+    app.add_domain(LedgerDomain)
+    # Late, so that the pages are there to look at when the build fails.
+    app.connect("build-finished", refuse, priority=900)

@@ -1,0 +1,192 @@
+"""What readers see of the ledger: a badge beside each numbered equation, the page, and ledger.json."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.osutil import relative_uri
+
+KINDS = {
+    "proved-for-every-n": "proved for every N",
+    "proved-for-small-n": "proved for small N",
+    "numeric": "checked numerically",
+    "cited": "cited",
+    "definition": "definition",
+}
+JSON = "ledger.json"
+FIELDS = ("kind", "claim", "error", "tolerance", "seconds")
+HEADINGS = ("Equation", "Claim", "Evidence")
+
+
+class LedgerNode(nodes.General, nodes.Element):
+    """Stands for the ledger until all pages are read."""
+
+
+class Ledger(SphinxDirective):
+    """``{ledger}``: all equations of the book, by chapter."""
+
+    def run(self):
+        self.env.get_domain("ledger").data["page"] = self.env.docname
+        return [LedgerNode()]
+
+
+def anchor(label) -> str:
+    return nodes.make_id(f"ledger-{label}")
+
+
+def equation_id(label) -> str:
+    return nodes.make_id(f"equation-{label}")
+
+
+def number(env, equation) -> str:
+    """The equation's number, as the page shows it."""
+    figures = env.toc_fignumbers.get(equation.docname, {}).get("displaymath", {})
+    return ".".join(map(str, figures.get(equation_id(equation.label), ())))
+
+
+def link(text, uri, **attributes):
+    return nodes.reference("", text, internal=True, refuri=uri, **attributes)
+
+
+def inline(text) -> list[nodes.Node]:
+    """A claim as nodes: `code` and $math$ are marked, the rest is text."""
+    parts = re.split(r"`([^`]+)`|\$([^$]+)\$", text)
+    found = []
+    for plain, code, math in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
+        found += [nodes.Text(plain)] if plain else []
+        found += [nodes.literal("", code)] if code else []
+        found += [nodes.math("", math)] if math else []
+    return found
+
+
+# -- badges -------------------------------------------------------------------------
+
+
+def add_badges(app, doctree, docname):
+    """Below each numbered equation, a link to its row of the ledger."""
+    domain = app.env.get_domain("ledger")
+    entries = domain.entries()
+    if app.builder.format != "html" or not domain.page:
+        return
+    page = app.builder.get_relative_uri(docname, domain.page)
+    for node in list(doctree.findall(nodes.math_block)):
+        if made := entries.get(node.get("label")):
+            main = made[0]
+            uri = f"{page}#{anchor(main['label'])}"
+            badge = link(KINDS[main["kind"]], uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"])
+            node.parent.insert(node.parent.index(node) + 1, nodes.paragraph("", "", badge, classes=["ledger-badge"]))
+
+
+# -- the page -----------------------------------------------------------------------
+
+
+def cell(*children):
+    return nodes.entry("", nodes.paragraph("", "", *children))
+
+
+def measured(entry) -> list[str]:
+    """The error beside its tolerance, and how long the proof or the check took, where the entry has them."""
+    error, tolerance, seconds = (entry[key] for key in ("error", "tolerance", "seconds"))
+    found = [] if error is None else [f"error {error:.1e}", f"tolerance {tolerance:.1e}"]
+    return found + ([] if seconds is None else [f"{seconds:.2g} s"])
+
+
+def rows(env, equation, made, uri):
+    """The equation's row, and one more for each further entry."""
+    shown = link(f"({number(env, equation)})", f"{uri}#{equation_id(equation.label)}")
+    head, ids = cell(shown, nodes.Text(" "), nodes.literal("", equation.label)), [anchor(equation.label)]
+    for entry in made:
+        kind = nodes.inline("", KINDS[entry["kind"]], classes=[f"ledger-{entry['kind']}"])
+        evidence = cell(kind, nodes.Text(", ".join(["", *measured(entry)])))
+        yield nodes.row("", head, cell(*inline(entry["claim"])), evidence, ids=ids)
+        head, ids = cell(), []
+
+
+def table(headings, body):
+    widths = [nodes.colspec(colwidth=1) for _ in headings]
+    head = nodes.thead("", nodes.row("", *(cell(nodes.Text(text)) for text in headings)))
+    group = nodes.tgroup("", *widths, head, nodes.tbody("", *body), cols=len(headings))
+    # A wrapper of our own scrolls where the screen is too narrow.
+    return nodes.container("", nodes.table("", group), classes=["wide-table"])
+
+
+def reading_order(env) -> list[str]:
+    """All pages, in the order of the table of contents."""
+    order, waiting = [], [env.config.root_doc]
+    while waiting:
+        docname = waiting.pop(0)
+        if docname not in order:
+            order.append(docname)
+            waiting = env.toctree_includes.get(docname, []) + waiting
+    return order
+
+
+def summary(entries, uri):
+    """How many equations there are of each kind, by their main entry."""
+    counts = Counter(made[0]["kind"] for made in entries)
+    items = [
+        nodes.list_item("", nodes.paragraph("", f"{shown}: {counts[kind]}"))
+        for kind, shown in KINDS.items()
+        if counts[kind]
+    ]
+    total = f"{len(entries)} numbered equations, also as a file for programs, "
+    lead = nodes.paragraph("", total, link("ledger.json", uri), nodes.Text(":"))
+    return [lead, nodes.bullet_list("", *items)]
+
+
+def chapter(app, docname, equations, entries, fromdocname):
+    """The rubric and the table of one chapter."""
+    uri = app.builder.get_relative_uri(fromdocname, docname)
+    section = app.env.toc_secnumbers.get(docname, {}).get("", ())
+    title = ". ".join(filter(None, [".".join(map(str, section)), app.env.titles[docname].astext()]))
+    body = [row for each in equations for row in rows(app.env, each, entries[each.label], uri)]
+    return [nodes.rubric("", "", link(title, uri)), table(HEADINGS, body)]
+
+
+def fill_ledger(app, doctree, docname):
+    """Replace the page's placeholder, now that every page is read."""
+    domain = app.env.get_domain("ledger")
+    for node in list(doctree.findall(LedgerNode)):
+        entries = {label: made for label, made in domain.entries().items() if label in domain.equations()}
+        content = summary(list(entries.values()), relative_uri(app.builder.get_target_uri(docname), JSON))
+        for each in reading_order(app.env):
+            equations = [one for one in domain.data["equations"].get(each, ()) if one.label in entries]
+            if equations:
+                content += chapter(app, each, equations, entries, docname)
+        node.replace_self(content)
+
+
+def rewrite(app, env):
+    """The ledger is written again by every build, whichever page changed."""
+    domain = env.get_domain("ledger")
+    return [domain.page] if domain.page else []
+
+
+def write_json(app, error):
+    """ledger.json: the main entry of each equation, for programs."""
+    if error or app.builder.name != "html":
+        return
+    domain = app.env.get_domain("ledger")
+    entries, written = domain.entries(), []
+    for docname in reading_order(app.env):
+        for equation in domain.data["equations"].get(docname, ()):
+            url = f"{app.builder.get_target_uri(docname)}#{equation_id(equation.label)}"
+            for main in entries.get(equation.label, ())[:1]:
+                fields = {key: main[key] for key in FIELDS}
+                written.append({"label": equation.label, "chapter": docname, **fields, "url": url})
+    text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+    (Path(app.outdir) / JSON).write_text(text, encoding="utf8")
+
+
+def setup(app):
+    app.add_node(LedgerNode)
+    app.add_directive("ledger", Ledger)
+    app.connect("env-updated", rewrite)
+    app.connect("doctree-resolved", fill_ledger)
+    app.connect("doctree-resolved", add_badges)
+    app.connect("build-finished", write_json)

@@ -1,0 +1,131 @@
+"""Each executed chapter as a notebook of plain Markdown, and the buttons that offer it.
+
+The notebook that the theme itself would offer keeps MyST's directives and roles, which Jupyter and Colab show as code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from .execution import executed_notebook
+from .plain_markdown import PlainMarkdown
+from .repository import install_source
+
+# The one cell that the book's own page does not have. It leaves torch, Triton and NumPy as they are.
+BOOTSTRAP = """\
+# Installs normgrad as it was when this chapter was built, unless it is there already; torch, Triton and NumPy
+# stay as they are. Set NORMGRAD_SOURCE to a checkout or a pip URL to install another normgrad.
+import importlib.util
+import os
+
+if importlib.util.find_spec("normgrad") is None:
+{install}
+
+import normgrad
+
+normgrad.doctor()"""
+
+INSTALL = """\
+    source = os.environ.get("NORMGRAD_SOURCE", "{source}")
+    %pip install --no-deps "{{source}}\""""
+
+ASK = """\
+    source = os.environ.get("NORMGRAD_SOURCE")
+    if not source:
+        raise ModuleNotFoundError("set NORMGRAD_SOURCE to a checkout of this book's repository, or install normgrad")
+    %pip install --no-deps "{source}\""""
+
+# Tags that Jupyter and its runners know; the others concern the page alone.
+KEPT_TAGS = ("raises-exception", "skip-execution")
+
+
+def is_notebook(env, docname) -> bool:
+    return "kernelspec" in env.metadata.get(docname, {})
+
+
+def bootstrap(source) -> str:
+    return BOOTSTRAP.format(install=INSTALL.format(source=source) if source else ASK)
+
+
+def code_cell(source, execution_count=None, outputs=(), tags=()):
+    metadata = {"tags": kept} if (kept := [tag for tag in tags if tag in KEPT_TAGS]) else {}
+    if {"hide-input", "remove-input", "hide-cell", "remove-cell"} & set(tags):
+        metadata["jupyter"] = {"source_hidden": True}
+    cell = {"cell_type": "code", "execution_count": execution_count, "outputs": list(outputs), "metadata": metadata}
+    return cell | {"source": source}
+
+
+def markdown_cell(source):
+    return {"cell_type": "markdown", "metadata": {}, "source": re.sub(r"\n{3,}", "\n\n", source).strip("\n")}
+
+
+def convert(cell, plain):
+    """The cells that one cell of the executed chapter becomes."""
+    metadata = cell["metadata"]
+    if "book-only" in metadata.get("tags", ()):
+        return
+    if cell["cell_type"] == "markdown":
+        yield markdown_cell(plain.convert(cell["source"]))
+    elif cell["cell_type"] == "code":
+        yield code_cell(cell["source"], cell["execution_count"], cell["outputs"], metadata.get("tags", ()))
+        if figure := metadata.get("mystnb", {}).get("figure"):
+            yield markdown_cell(plain.caption(figure.get("name"), figure.get("caption", "")))
+
+
+def plain_notebook(executed, plain, source):
+    """A chapter as executed by myst-nb, as the notebook that readers get; cell ids are numbers, for stable files."""
+    cells = [new for cell in executed["cells"] for new in convert(cell, plain) if new["source"]]
+    first = next((i for i, cell in enumerate(cells) if cell["cell_type"] == "code"), len(cells))
+    cells.insert(first, code_cell(bootstrap(source)))
+    for i, cell in enumerate(cells):
+        cell |= {"id": f"cell-{i}", "source": cell["source"].splitlines(keepends=True)}
+        cells[i] = cell
+    metadata = {"kernelspec": executed["metadata"]["kernelspec"], "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def write_notebooks(app, error):
+    """Beside Sphinx's copies of the sources, where the theme's download menu and Colab look for them."""
+    if error or app.builder.name != "html":
+        return
+    source = install_source(app.config.book_repository, app.config.book_commit)
+    for docname in sorted(app.env.found_docs):
+        if is_notebook(app.env, docname):
+            executed = executed_notebook(app.env, docname)
+            notebook = plain_notebook(executed, PlainMarkdown(app, docname), source)
+            target = Path(app.outdir) / "_sources" / f"{docname}.ipynb"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            target.write_text(text, encoding="utf8")
+
+
+def offer_notebook(app, pagename, templatename, context, doctree):
+    """The download, and Colab where a repository is known.
+
+    Runs at priority 500 after the theme's prep_header_buttons, which is registered earlier, and before its
+    add_header_buttons (501), which reads what is set here.
+    """
+    if not is_notebook(app.env, pagename):
+        return
+    context["ipynb_source"] = f"{pagename}.ipynb"
+    if not app.config.book_repository:
+        return
+    base = f"https://colab.research.google.com/github/{app.config.book_repository}/blob/{app.config.book_site_branch}"
+    colab = {
+        "type": "link",
+        "text": "Open in Colab",
+        "tooltip": "Run this chapter in Google Colab",
+        "icon": "_static/images/logo_colab.png",
+        "url": f"{base}/_sources/{pagename}.ipynb",
+    }
+    # A group, because the theme's style scales the logo only inside one.
+    group = {"type": "group", "label": "launch-buttons", "icon": "fas fa-rocket", "tooltip": "Run this chapter"}
+    context["header_buttons"].append(group | {"buttons": [colab]})
+
+
+def setup(app):
+    app.connect("html-page-context", offer_notebook, priority=500)
+    # After the ledger is found to hold: an equation that nobody registered has no plain form either.
+    app.connect("build-finished", write_notebooks, priority=950)

@@ -1,0 +1,67 @@
+"""Where the book lives: its repository on GitHub, the commit of this build, and the address of the site."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+
+def git(root, *arguments) -> str:
+    """The output of a git command, or nothing where there is no git, no repository or no such thing in it."""
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def github_repository(root, environ=os.environ) -> str:
+    """ "owner/name" from GITHUB_REPOSITORY, else from origin where that is on GitHub, else nothing.
+
+    Only these two words are taken, so a token in origin's address does not reach the site.
+    """
+    if environ.get("GITHUB_REPOSITORY"):
+        return environ["GITHUB_REPOSITORY"]
+    found = re.search(r"github\.com[:/]([^/\s]+/[^/\s]+?)(?:\.git)?/?$", git(root, "remote", "get-url", "origin"))
+    return found.group(1) if found else ""
+
+
+def site_address(repository) -> str:
+    """The address of the repository's GitHub Pages, or nothing without a repository."""
+    if not repository:
+        return ""
+    owner, name = repository.split("/")
+    host = f"{owner.lower()}.github.io"
+    return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
+
+
+def install_source(repository, commit) -> str:
+    """What pip installs to get the package of this very build, or nothing without a repository."""
+    return f"git+https://github.com/{repository}" + (f"@{commit}" if commit else "") if repository else ""
+
+
+def configure(app, config):
+    """Links to the repository where it is known, and none at all where it is not.
+
+    Without this, Jupyter Book's default makes every link point to the repository of Jupyter Book itself.
+    """
+    root = app.srcdir
+    config.book_repository = config.book_repository or github_repository(root)
+    config.book_commit = config.book_commit or git(root, "rev-parse", "HEAD")
+    config.html_baseurl = config.html_baseurl or site_address(config.book_repository)
+    options = config.html_theme_options
+    options["launch_buttons"] = {}
+    options["use_repository_button"] = bool(config.book_repository)
+    options.pop("repository_url", None)
+    if config.book_repository:
+        options["repository_url"] = f"https://github.com/{config.book_repository}"
+        options["repository_branch"] = config.book_branch
+
+
+def setup(app):
+    app.add_config_value("book_repository", "", "html", str)
+    app.add_config_value("book_commit", "", "", str)
+    app.add_config_value("book_branch", "main", "html", str)
+    app.add_config_value("book_site_branch", "gh-pages", "html", str)
+    app.connect("config-inited", configure)

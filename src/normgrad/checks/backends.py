@@ -1,0 +1,174 @@
+"""The four implementations behind one interface, for the contract, the mutants and the homework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from types import ModuleType
+
+import numpy as np
+
+from .. import numpy_ref
+from .cases import ARRAYS, Case
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outputs and gradients as float64 arrays; None where the case has no such argument."""
+
+    y: np.ndarray
+    residual_out: np.ndarray
+    dx: np.ndarray
+    dresidual: np.ndarray | None
+    dw: np.ndarray | None
+    db: np.ndarray | None
+
+
+def _arrays(case: Case, convert) -> dict:
+    return {name: None if getattr(case, name) is None else convert(name, getattr(case, name)) for name in ARRAYS}
+
+
+def _laid_out(array, layout, empty):
+    """The array in every second column of a wider one, where the layout asks for it."""
+    if array.ndim < 2 or layout != "strided":
+        return array
+    rows, columns = array.shape
+    wide = empty((rows, 2 * columns))[:, ::2]
+    wide[...] = array
+    return wide
+
+
+class NumpyBackend:
+    """numpy_ref, or a module with the same two functions."""
+
+    name = "numpy"
+    dtypes = ("float64", "float32", "float16")
+
+    def __init__(self, module: ModuleType = numpy_ref):
+        self.module = module
+
+    def forward(self, case: Case, arrays: dict, spec):
+        """(y, residual_out) of the case in float64, some of its arrays replaced."""
+        case = replace(case, **arrays)
+        saved = self.module.forward(case.x, case.weight, case.bias, case.residual, spec)
+        return saved.y, saved.residual_out
+
+    def run(self, case: Case, spec, dtype: str) -> Outcome:
+        """Forward and backward of a case whose numbers the dtype holds."""
+
+        def convert(_name, array):
+            array = array.astype(dtype)
+            if array.ndim == 2 and case.layout == "expanded" and len(array):
+                return np.broadcast_to(array[:1], array.shape) if np.ptp(array, 0).max() == 0 else array
+            return _laid_out(array, case.layout, partial(np.empty, dtype=dtype))
+
+        a = _arrays(case, convert)
+        saved = self.module.forward(a["x"], a["weight"], a["bias"], a["residual"], spec)
+        grads = self.module.backward(a["dy"], saved, a["dresidual_out"])
+        dresidual = None if case.residual is None else grads.dx
+        outputs = (saved.y, saved.residual_out, grads.dx, dresidual, grads.dweight, grads.dbias)
+        return Outcome(*(None if t is None else t.astype(np.float64) for t in outputs))
+
+
+class SympyBackend:
+    """NumPy code printed from the SymPy definitions that are proved; float64."""
+
+    name = "sympy"
+    dtypes = ("float64",)
+
+    def __init__(self, module: ModuleType | None = None):
+        if module is None:
+            from ..symbolic import backend as module
+        self.module = module
+
+    def forward(self, case: Case, arrays: dict, spec):
+        """(y, residual_out) of the case in float64, some of its arrays replaced."""
+        case = replace(case, **arrays)
+        return self.module.forward(case.x, case.weight, case.bias, case.residual, spec)[:2]
+
+    def run(self, case: Case, spec, dtype: str) -> Outcome:
+        """Forward and backward of a case."""
+        inputs = (case.x, case.weight, case.bias, case.residual)
+        y, residual_out, *_ = self.module.forward(*inputs, spec)
+        dx, dw, db = self.module.backward(case.dy, *inputs, case.dresidual_out, spec)
+        return Outcome(y, residual_out, dx, None if case.residual is None else dx, dw, db)
+
+
+class TorchBackend:
+    """The public API with one of torch's backends, or the autograd.Function over a module of kernels.
+
+    Args:  name: "torch" or "triton"; kernels: a module with their forward and backward, None for the public API;
+           device: where the tensors live
+    """
+
+    dtypes = ("float64", "float32", "float16", "bfloat16")
+
+    def __init__(self, name: str, kernels: ModuleType | None = None, device: str = "cpu"):
+        self.name, self.kernels, self.device = name, kernels, device
+
+    def normalize(self, x, residual, weight, bias, spec):
+        """(y, residual_out) of tensors."""
+        from .. import torch_autograd
+
+        if self.kernels is None:
+            options = {"spec": spec, "return_residual": True, "backend": self.name}
+            return torch_autograd.normalize(x, weight, bias, residual, **options)
+        y, residual_out, *_ = torch_autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels)
+        return y, x if residual is None else residual_out
+
+    def _tensor(self, case, dtype, _name, array):
+        import torch
+
+        dtype = getattr(torch, dtype)
+        if array.ndim == 2 and case.layout == "expanded" and len(array) and np.ptp(array, 0).max() == 0:
+            return torch.tensor(array[:1]).to(self.device, dtype).expand(array.shape)
+        plain = torch.tensor(array).to(self.device, dtype)
+        return _laid_out(plain, case.layout, partial(torch.empty, dtype=dtype, device=self.device))
+
+    def forward(self, case: Case, arrays: dict, spec):
+        """(y, residual_out) of the case in float64, some of its arrays replaced."""
+        a = _arrays(replace(case, **arrays), partial(self._tensor, case, "float64"))
+        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
+        return y.cpu().numpy(), residual_out.cpu().numpy()
+
+    def run(self, case: Case, spec, dtype: str) -> Outcome:
+        """Forward and backward, through torch.autograd.grad, of a case whose numbers the dtype holds."""
+        import torch
+
+        a = _arrays(case, partial(self._tensor, case, dtype))
+        inputs = {name: a[name] for name in ("x", "residual", "weight", "bias") if a[name] is not None}
+        for t in inputs.values():
+            t.requires_grad_()
+        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
+        outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
+        ends, cotangents = zip(*outputs, strict=True)
+        grads = dict(zip(inputs, torch.autograd.grad(ends, list(inputs.values()), cotangents), strict=True))
+        found = (y, residual_out, *(grads.get(name) for name in ("x", "residual", "weight", "bias")))
+        return Outcome(*(None if t is None else t.detach().double().cpu().numpy() for t in found))
+
+    def function(self, case: Case, spec):
+        """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck."""
+        case = replace(case, layout="contiguous")
+        a = _arrays(case, partial(self._tensor, case, "float64"))
+        names = [name for name in ("x", "residual", "weight", "bias") if a[name] is not None]
+
+        def function(*tensors):
+            given = {**dict.fromkeys(("x", "residual", "weight", "bias")), **dict(zip(names, tensors, strict=True))}
+            y, residual_out = self.normalize(given["x"], given["residual"], given["weight"], given["bias"], spec)
+            return y if given["residual"] is None else (y, residual_out)
+
+        return function, tuple(a[name].requires_grad_() for name in names)
+
+
+NAMES = ("numpy", "sympy", "torch", "triton")
+
+
+def get(backend):
+    """The backend of a name; a backend itself is returned as it is."""
+    if not isinstance(backend, str):
+        return backend
+    if backend not in NAMES:
+        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, NAMES))}")
+    if backend == "numpy":
+        return NumpyBackend()
+    return SympyBackend() if backend == "sympy" else TorchBackend(backend)

@@ -1,0 +1,129 @@
+"""Hostile inputs, seeded: one generator for the tests, the chapters and the homework.
+
+A case holds float64 arrays; ``rounded`` gives them the values of a narrower dtype, so that every backend and the
+oracle start from the same numbers. Cotangents are random, weights have mixed signs: with a cotangent of ones, or a
+weight of ones, a backward that is wrong can pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
+from .tolerance import round_to
+
+ARRAYS = ("x", "weight", "bias", "residual", "dy", "dresidual_out")
+
+# The presets, the source text's operator (sum, scale, no eps), and the remaining pairs of centring and placement.
+# An eps of 0.3 to 0.5 stands beside rows of size 0.1 to 10, so that the clamp is met on both of its sides.
+SPECS = {
+    "layer_norm": LAYER_NORM,
+    "layer_norm_std": LAYER_NORM_STD.replace(eps=0.3),
+    "rms_norm": RMS_NORM.replace(eps=1e-6),
+    "l2_norm": L2_NORM,
+    "centred_sum_scaled": NormSpec(center=True, reduce="sum", scale=-1.7, eps=0.0),
+    "plain_sum_scaled": NormSpec(center=False, reduce="sum", scale=2.5, eps=0.0),
+    "rms_outside": NormSpec(center=False, eps=0.3, placement="outside"),
+    "l2_outside": NormSpec(center=False, reduce="sum", eps=0.3, placement="outside"),
+    "layer_norm_clamp": NormSpec(center=True, eps=0.5, placement="clamp"),
+    "l2_clamp": NormSpec(center=False, reduce="sum", eps=0.5, placement="clamp"),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs and cotangents, float64: x, residual, dy, dresidual_out (M, N); weight, bias (N,).
+
+    Args:  layout: "contiguous", "strided" (every second column of a wider array) or "expanded" (one row, repeated)
+    """
+
+    name: str
+    x: np.ndarray
+    weight: np.ndarray | None
+    bias: np.ndarray | None
+    residual: np.ndarray | None
+    dy: np.ndarray
+    dresidual_out: np.ndarray | None
+    layout: str = "contiguous"
+
+    def rounded(self, dtype: str) -> Case:
+        """The case with every number rounded to the nearest of the dtype, still held in float64."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return replace(self, **{name: None if a is None else round_to(a, dtype) for name, a in arrays.items()})
+
+    def without(self, *names: str) -> Case:
+        """The case without some of weight, bias, residual and dresidual_out."""
+        return replace(self, **dict.fromkeys(names), name=f"{self.name}, no {' no '.join(names)}")
+
+
+def draw(rng: np.random.Generator, rows=4, columns=7, name="random") -> Case:
+    """A case of standard normal numbers: no unit weight, no constant cotangent.
+
+    Args:     rng: the generator that everything random comes from; rows M, columns N
+    """
+    matrix, vector = (rows, columns), (columns,)
+    x, residual, dy, dresidual_out = (rng.standard_normal(matrix) for _ in range(4))
+    return Case(name, x, rng.standard_normal(vector), rng.standard_normal(vector), residual, dy, dresidual_out)
+
+
+def _scales(rng, rows, columns):
+    case = draw(rng, rows, columns, "rows of different scale and offset")
+    scale = np.geomspace(0.1, 30, max(rows, 1))[:rows, None]
+    offset = rng.uniform(-3, 3, (rows, 1))
+    return replace(case, x=scale * (case.x + offset), residual=scale * case.residual)
+
+
+def _aligned(rng, rows, columns):
+    """dy = x_hat / weight plus 1 / weight, so that c1 and c2 are as large as wdy itself at every N."""
+    case = draw(rng, rows, columns, "cotangent along x_hat and 1")
+    p = case.x + case.residual
+    x_hat = (p - p.mean(-1, keepdims=True)) / p.std(-1, keepdims=True) if columns > 1 else p
+    weight = np.copysign(1 + np.abs(case.weight), case.weight)
+    dy = (rng.uniform(0.5, 2, (rows, 1)) * x_hat + rng.uniform(0.5, 2, (rows, 1))) / weight
+    return replace(case, weight=weight, dy=dy)
+
+
+def _offset(rng, rows, columns):
+    case = draw(rng, rows, columns, "mean a thousand deviations away")
+    return replace(case, x=case.x + 1e3)
+
+
+def _flat(rng, rows, columns):
+    case = draw(rng, max(rows, 3), columns, "a constant row and a zero row")
+    x, residual = case.x.copy(), case.residual.copy()
+    x[0], residual[0] = 1.5, 0.25
+    x[1] = residual[1] = 0
+    return replace(case, x=x, residual=residual)
+
+
+def _expanded(rng, rows, columns):
+    case = draw(rng, rows, columns, "expanded rows")
+    repeated = {name: np.broadcast_to(getattr(case, name)[:1], (rows, columns)) for name in ("x", "dy")}
+    return replace(case, **repeated, layout="expanded")
+
+
+def cases(rng: np.random.Generator, rows=4, columns=7) -> list[Case]:
+    """Every kind of input the contract names, at the given size where the kind leaves it open.
+
+    Args:     rng: the generator that everything random comes from; rows M, columns N
+    """
+    plain = draw(rng, rows, columns)
+    return [
+        plain,
+        _scales(rng, rows, columns),
+        _aligned(rng, rows, columns),
+        _offset(rng, rows, columns),
+        _flat(rng, rows, columns),
+        draw(rng, 0, columns, "no rows"),
+        draw(rng, 1, columns, "one row"),
+        draw(rng, rows, 1, "one column"),
+        replace(draw(rng, rows, columns, "strided"), layout="strided"),
+        _expanded(rng, rows, columns),
+        plain.without("residual", "dresidual_out"),
+        plain.without("weight"),
+        plain.without("bias"),
+        plain.without("weight", "bias", "residual", "dresidual_out"),
+        plain.without("dresidual_out"),
+    ]

@@ -1,0 +1,171 @@
+"""One contract for every backend: each check is a function that raises AssertionError and returns what it measured.
+
+The tests run these checks on every backend, spec, case and dtype; the mutant tests run the same functions on wrong
+backwards and require them to fail; chapters run them in the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import numpy_ref
+from .backends import Outcome, get
+from .cases import Case
+from .finite_difference import directional, inner
+from .tolerance import LARGEST, bounds, round_to, unit_roundoff
+
+OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a check found: the largest error of each output and the bound it was held to.
+
+    Args:  errors: {output: (error, bound)}, for each output the pair whose error is the largest part of its bound
+    """
+
+    title: str
+    errors: dict[str, tuple[float, float]]
+
+    def __str__(self):
+        rows = [f"{name:13}error {error:8.1e}   bound {bound:8.1e}" for name, (error, bound) in self.errors.items()]
+        return "\n".join([self.title, *rows])
+
+    __repr__ = __str__
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """(error, bound) of the output that comes closest to its bound."""
+        return max(self.errors.values(), key=lambda pair: pair[0] / pair[1] if pair[1] else 0)
+
+
+def _compare(title, name, got, expected, bound, largest):
+    """The error and bound where the error is the largest part of its bound; NaN never passes."""
+    if (got is None) != (expected is None):
+        raise AssertionError(f"{title}: {name} is {'absent' if got is None else 'present'}, the oracle's is not")
+    if got is None:
+        return None
+    if got.shape != expected.shape:
+        raise AssertionError(f"{title}: {name} has shape {got.shape}, needs {expected.shape}")
+    if got.size == 0:
+        return 0.0, 0.0
+    # Past the dtype's largest number the right answer is an infinity of the right sign.
+    too_large = (np.abs(expected) > largest) & (np.sign(got) == np.sign(expected)) & np.isinf(got)
+    error = np.where(too_large, 0, np.abs(np.where(too_large, 0, got) - np.where(too_large, 0, expected)))
+    bad = ~(error <= bound)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise AssertionError(
+            f"{title}: {name}{list(at)} is {got[at]:.6e}, needs {expected[at]:.6e}; "
+            f"error {error[at]:.1e} exceeds the bound {bound[at]:.1e}"
+        )
+    at = np.unravel_index(np.argmax(error / bound), error.shape)
+    return float(error[at]), float(bound[at])
+
+
+def _flat(case: Case, spec, dtype) -> bool:
+    """Whether some row, as the dtype holds it, has s = 0: constant where the spec centres, zero where it does not."""
+    case = case.rounded(dtype)
+    p = round_to(case.x if case.residual is None else case.x + case.residual, dtype)
+    size = np.ptp(p, axis=-1) if spec.center else np.abs(p).max(-1)
+    return bool((size == 0).any())
+
+
+def defined(case: Case, spec, dtype: str = "float64") -> bool:
+    """Whether the operator has a value on the case: without eps, a row with s = 0 has none."""
+    return spec.eps != 0 or not _flat(case, spec, dtype)
+
+
+def differentiable(case: Case, spec) -> bool:
+    """Whether every row has a derivative: where s = 0, only eps inside the root gives one."""
+    return (spec.placement == "inside" and spec.eps != 0) or not _flat(case, spec, "float64")
+
+
+def reference(case: Case, spec, dtype: str, residual_out=None):
+    """(saved, grads) of the oracle in float64, on inputs rounded to dtype and on the sum as the backend rounded it."""
+    case = case.rounded(dtype)
+    p = case.x if residual_out is None else residual_out
+    saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec.resolve(2 * unit_roundoff(dtype)))
+    return saved, numpy_ref.backward(case.dy, saved, case.dresidual_out)
+
+
+def check_values(backend, case: Case, spec, dtype: str = "float64") -> Measured:
+    """Every output and gradient against the float64 oracle on the same rounded inputs, elementwise.
+
+    Args:     backend: a name ("numpy", "sympy", "torch", "triton") or a Backend; case, spec, dtype name
+    Returns:  Measured, with each output's largest error and its computed bound
+    Raises:   AssertionError that names the output, the place, the value and the bound
+    """
+    backend, title = get(backend), f"{case.name}, {dtype}"
+    with np.errstate(invalid="raise", divide="raise", over="ignore"):
+        outcome: Outcome = backend.run(case.rounded(dtype), spec, dtype)
+        rounded = case.rounded(dtype)
+        exact = rounded.x if rounded.residual is None else rounded.x + rounded.residual
+        residual_out = exact if outcome.residual_out is None else outcome.residual_out
+        saved, grads = reference(case, spec, dtype, residual_out)
+        allowed = bounds(rounded.dy, rounded.dresidual_out, saved, dtype)
+    expected = Outcome(saved.y, exact, grads.dx, grads.dx, grads.dweight, grads.dbias)
+    limits = Outcome(allowed.y, allowed.residual_out, allowed.dx, allowed.dx, allowed.dw, allowed.db)
+    errors = {}
+    for name in OUTPUTS:
+        if name == "dresidual" and case.residual is None:
+            continue
+        pair = _compare(title, name, *(getattr(o, name) for o in (outcome, expected, limits)), LARGEST[dtype])
+        if pair is not None:
+            errors[name] = pair
+    return Measured(f"{backend.name}: {title}", errors)
+
+
+def check_differences(backend, case: Case, spec, rng: np.random.Generator) -> Measured:
+    """The backend's gradients against central differences of the backend's own forward, along a random direction.
+
+    L = <dy, y> + <dresidual_out, residual_out>; its slope along v must be <dx, v_x> + <dresidual, v_residual> + ...
+
+    Args:     rng: draws the direction, scaled row by row to the size of the row's deviations
+    Raises:   AssertionError with both slopes and the tolerance
+    """
+    backend = get(backend)
+    names = [name for name in ("x", "residual", "weight", "bias") if getattr(case, name) is not None]
+    inputs = [getattr(case, name) for name in names]
+    spread = case.x - (case.x.mean(-1, keepdims=True) if spec.center else 0)
+    scale = np.sqrt((spread * spread).mean(-1, keepdims=True))
+    direction = [rng.standard_normal(a.shape) * (scale if a.ndim == 2 else 1) for a in inputs]
+
+    def loss(*arrays):
+        y, residual_out = backend.forward(case, dict(zip(names, arrays, strict=True)), spec)
+        pairs = [(case.dy, y)] + ([] if case.dresidual_out is None else [(case.dresidual_out, residual_out)])
+        return sum(inner(a, b) for a, b in pairs), sum(float(np.abs(a * b).sum()) for a, b in pairs)
+
+    slope = directional(loss, inputs, direction)
+    outcome = backend.run(case, spec, "float64")
+    grads = {"x": outcome.dx, "residual": outcome.dresidual, "weight": outcome.dw, "bias": outcome.db}
+    claimed = sum(inner(grads[name], v) for name, v in zip(names, direction, strict=True))
+    error = abs(claimed - slope.value)
+    if not error <= slope.tolerance:
+        raise AssertionError(
+            f"{case.name}: the gradients give the slope {claimed:.9e}, central differences {slope.value:.9e}; "
+            f"error {error:.1e} exceeds the tolerance {slope.tolerance:.1e}"
+        )
+    return Measured(f"{backend.name}: {case.name}, central differences", {"slope": (error, slope.tolerance)})
+
+
+def check_gradcheck(backend, case: Case, spec, second: bool = False, forward_mode: bool = False) -> Measured:
+    """torch.autograd.gradcheck, float64, torch's default tolerances, on the backend itself; and gradgradcheck.
+
+    Args:     second: gradgradcheck as well; forward_mode: check jvp too
+    Raises:   AssertionError with torch's report
+    """
+    import torch
+
+    backend = get(backend)
+    function, tensors = backend.function(case, spec)
+    try:
+        torch.autograd.gradcheck(function, tensors, check_forward_ad=forward_mode)
+        if second:
+            torch.autograd.gradgradcheck(function, tensors, check_fwd_over_rev=forward_mode)
+    except torch.autograd.gradcheck.GradcheckError as error:
+        raise AssertionError(f"{case.name}: {error}") from error
+    title = f"{backend.name}: {case.name}, gradcheck{' and gradgradcheck' if second else ''} at torch's tolerances"
+    return Measured(title, {})

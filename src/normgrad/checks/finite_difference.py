@@ -1,0 +1,66 @@
+"""Central differences, with the step and the error that theory gives them; the complex step; directional checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .tolerance import unit_roundoff
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A directional derivative by finite differences and a bound on its error."""
+
+    value: float
+    tolerance: float
+
+
+def best_step(dtype: str = "float64") -> float:
+    """u**(1/3): where a central difference's truncation error h**2 meets its roundoff u / h.  {eq}`fd-best-step`"""
+    return unit_roundoff(dtype) ** (1 / 3)
+
+
+def central(f, x, h):
+    """(f(x + h) - f(x - h)) / (2 h), divided by the step as it was rounded.  {eq}`fd-central`
+
+    Args:  f: a function of one array or number; x where; h the step, of x's shape or one number
+    """
+    up, down = x + h, x - h
+    return (f(up) - f(down)) / (up - down)
+
+
+def complex_step(f, x, h=1e-200):
+    """Im f(x + i h) / h: no difference is taken, so no digit is lost at any h.  {eq}`fd-complex-step`
+
+    Args:  f: a function that is analytic and computed in complex arithmetic; x real; h the step
+    """
+    return np.imag(f(x + 1j * h)) / h
+
+
+def directional(f, inputs, direction, dtype: str = "float64") -> Difference:
+    """The derivative of a scalar function along a direction, and how far off it can be.
+
+    Two central differences, with steps h and h / 2, give Richardson's extrapolation; their distance measures the
+    truncation error, and the roundoff is u times the size of the terms of f over h.
+
+    Args:     f: takes the inputs, returns (value, size), size the sum of the absolute terms that make the value;
+              inputs, direction: sequences of float64 arrays of equal shapes
+    """
+    h = best_step(dtype)
+
+    def slope(step):
+        up, size_up = f(*(x + step * v for x, v in zip(inputs, direction, strict=True)))
+        down, size_down = f(*(x - step * v for x, v in zip(inputs, direction, strict=True)))
+        return (up - down) / (2 * step), (size_up + size_down) / (2 * step)
+
+    (coarse, _), (fine, terms_over_h) = slope(h), slope(h / 2)
+    terms = max(2, sum(np.size(x) for x in inputs))
+    roundoff = unit_roundoff(dtype) * terms * terms_over_h
+    return Difference((4 * fine - coarse) / 3, abs(fine - coarse) + 2 * roundoff)
+
+
+def inner(a, b) -> float:
+    """The sum of products of two arrays, in float64; 0 where either is absent."""
+    return 0.0 if a is None or b is None else float(np.sum(np.asarray(a, np.float64) * np.asarray(b, np.float64)))

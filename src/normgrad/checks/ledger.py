@@ -1,0 +1,99 @@
+"""Ledger entries: each numbered equation's label, tied to the check that backs it.
+
+A cell that ends in one of these functions shows the outcome and carries the entry in its output, under a MIME type
+of our own, so that an output taken from the execution cache still holds it. The build collects the entries and fails
+on a label without an entry and on an entry without a label.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass
+
+MIME = "application/vnd.normgrad.ledger+json"
+KINDS = ("definition", "cited", "proved-for-every-n", "proved-for-small-n", "numeric")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known about one labelled equation.
+
+    Args:  label: the equation's label; kind: one of KINDS; claim: one sentence that says what holds
+           error, tolerance: the measured error and the bound it was held to (numeric entries)
+           seconds: how long the proof or the check took
+    """
+
+    label: str
+    kind: str
+    claim: str
+    error: float | None = None
+    tolerance: float | None = None
+    seconds: float | None = None
+
+    def __str__(self):
+        parts = [f"{self.label}: {self.kind.replace('-', ' ')}"]
+        if self.error is not None:
+            parts.append(f"error {self.error:.1e}, tolerance {self.tolerance:.1e}")
+        if self.seconds is not None:
+            parts.append(f"{self.seconds:.2f} s")
+        return ", ".join(parts) + f" ({self.claim})"
+
+
+class Entries(tuple):
+    """The entries that one cell makes; shown as text and carried in the cell's output."""
+
+    def __repr__(self):
+        return "\n".join(map(str, self))
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": repr(self), MIME: [asdict(entry) for entry in self]}
+
+
+def _registered(label):
+    from normgrad.symbolic import equation
+
+    return equation(label)
+
+
+def define(*labels: str, claim: str = "") -> Entries:
+    """Entries for definitions: equations that say what a symbol means and claim nothing."""
+    return Entries(Entry(label, "definition", claim or "definition") for label in labels)
+
+
+def cite(label: str, source: str) -> Entries:
+    """The entry of an equation that is taken from a source and not derived here."""
+    if not source:
+        raise ValueError("source: got an empty text, needs the reference that the equation is taken from")
+    return Entries([Entry(label, "cited", source)])
+
+
+def prove(*labels: str) -> Entries:
+    """Prove registered equations for every N, now; NotProved, which names the label, when one does not hold."""
+    entries = []
+    for label in labels:
+        start = time.perf_counter()
+        equation = _registered(label)
+        equation.prove()
+        entries.append(Entry(label, "proved-for-every-n", equation.claim, seconds=time.perf_counter() - start))
+    return Entries(entries)
+
+
+def prove_small(*labels: str, sizes=(2, 3, 4)) -> Entries:
+    """Prove registered equations for a few N, entry by entry, by explicit matrices and scalar derivatives."""
+    entries = []
+    for label in labels:
+        start = time.perf_counter()
+        equation = _registered(label)
+        equation.check_fixed(sizes)
+        claim = f"{equation.claim}; N = {', '.join(map(str, sizes))}"
+        entries.append(Entry(label, "proved-for-small-n", claim, seconds=time.perf_counter() - start))
+    return Entries(entries)
+
+
+def check(label: str, error: float, tolerance: float, claim: str) -> Entries:
+    """The entry of an equation checked numerically; AssertionError when the error exceeds the tolerance or is NaN."""
+    error, tolerance = float(error), float(tolerance)
+    if not (error <= tolerance and math.isfinite(tolerance)):
+        raise AssertionError(f"{label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})")
+    return Entries([Entry(label, "numeric", claim, error, tolerance)])

@@ -1,0 +1,59 @@
+"""What this process has: versions, device, and whether Triton compiles or interprets."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import warnings
+
+# The versions that the test suite runs on, lowest and highest; outside them the package may well work.
+TESTED = {"numpy": ("1.26", "2.4"), "torch": ("2.4", "2.13"), "triton": ("3.2", "3.7"), "sympy": ("1.12", "1.14")}
+
+
+def _version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version):
+    return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in version.split("+")[0].split(".")[:2])
+
+
+def _remark(name, version):
+    low, high = TESTED[name]
+    if version is None:
+        return f"not installed; the parts that need it say so (pip install {name})"
+    if not _numbers(low) <= _numbers(version) <= _numbers(high):
+        return f"{version}, outside the tested range {low} to {high}"
+    return version
+
+
+def _torch_lines():
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gpu = torch.cuda.is_available()
+    yield "device", torch.cuda.get_device_name() if gpu else "CPU"
+    if _version("triton"):
+        from . import triton_kernels
+
+        how = "interpreter (kernels run on the CPU, slowly)" if triton_kernels.INTERPRETED else "compiler"
+        yield "triton mode", how
+
+
+def doctor():
+    """Print the versions found, the device, and Triton's mode.
+
+    Returns:  nothing; one line for each finding, with what to do where something is missing or untested
+    """
+    from . import __version__
+
+    lines = [("normgrad", __version__), ("python", platform.python_version())]
+    lines += [(name, _remark(name, _version(name))) for name in TESTED]
+    if _version("torch"):
+        lines += _torch_lines()
+    for name, finding in lines:
+        print(f"{name:12} {finding}")

@@ -1,0 +1,96 @@
+"""Modules: LayerNorm and RMSNorm with torch.nn's parameters and state_dict, and AddNorm for a residual stream."""
+
+from __future__ import annotations
+
+import torch
+
+from .torch_autograd import add_layer_norm, add_rms_norm, layer_norm, rms_norm
+
+
+class _Norm(torch.nn.Module):
+    """The parameters, named and shaped as in torch.nn, so that either state_dict loads into the other's module."""
+
+    def __init__(self, normalized_shape, eps, affine, bias, backend, device, dtype):
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.eps, self.elementwise_affine, self.backend = shape, eps, affine, backend
+        factory = {"device": device, "dtype": dtype}
+        self.weight = torch.nn.Parameter(torch.ones(shape, **factory)) if affine else None
+        self.bias = torch.nn.Parameter(torch.zeros(shape, **factory)) if affine and bias else None
+
+    def reset_parameters(self):
+        """Weight 1 and bias 0, as after construction."""
+        if self.weight is not None:
+            torch.nn.init.ones_(self.weight)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}, backend={self.backend!r}"
+        )
+
+
+class LayerNorm(_Norm):
+    """LayerNorm as torch.nn.LayerNorm, with this package's gradients.
+
+    Args:  normalized_shape: an int or the last axes' sizes; eps, elementwise_affine, bias, device, dtype as in torch;
+           backend as normgrad.normalize
+    """
+
+    def __init__(
+        self,
+        normalized_shape,
+        eps=1e-5,
+        elementwise_affine=True,
+        bias=True,
+        device=None,
+        dtype=None,
+        *,
+        backend="auto",
+    ):
+        super().__init__(normalized_shape, eps, elementwise_affine, bias, backend, device, dtype)
+
+    def forward(self, input):
+        """layer_norm of input (..., *normalized_shape) with the module's weight, bias and eps."""
+        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps, backend=self.backend)
+
+
+class RMSNorm(_Norm):
+    """RMSNorm as torch.nn.RMSNorm, with this package's gradients.
+
+    Args:  normalized_shape: an int or the last axes' sizes; eps (None means the input's machine epsilon),
+           elementwise_affine, device, dtype as in torch; backend as normgrad.normalize
+    """
+
+    def __init__(
+        self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None, *, backend="auto"
+    ):
+        super().__init__(normalized_shape, eps, elementwise_affine, False, backend, device, dtype)
+
+    def forward(self, input):
+        """rms_norm of input (..., *normalized_shape) with the module's weight and eps."""
+        return rms_norm(input, self.normalized_shape, self.weight, self.eps, backend=self.backend)
+
+
+class AddNorm(torch.nn.Module):
+    """Residual add and norm in one: (norm(input + residual), input + residual).
+
+    Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps and backend are used
+    """
+
+    def __init__(self, norm):
+        super().__init__()
+        if not isinstance(norm, _Norm):
+            raise TypeError(f"norm: got {type(norm).__name__}, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm")
+        self.norm = norm
+
+    def forward(self, input, residual):
+        """(output, residual_out) for input and residual (..., *normalized_shape)."""
+        norm = self.norm
+        if isinstance(norm, LayerNorm):
+            return add_layer_norm(
+                input, residual, norm.normalized_shape, norm.weight, norm.bias, norm.eps, backend=norm.backend
+            )
+        return add_rms_norm(input, residual, norm.normalized_shape, norm.weight, norm.eps, backend=norm.backend)

@@ -1,0 +1,146 @@
+"""The operator in NumPy, forward and backward as the equations read: the oracle of every other backend.
+
+Rows are the last axis; any leading axes are kept. float64 and complex128 are computed as they are (complex numbers
+let the complex step differentiate the forward), everything else in float32 and rounded once at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .spec import LAYER_NORM, NormSpec, check_shapes, check_spec
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What the forward returns and the backward needs.
+
+    Args:  y (..., N) in x's dtype; residual_out (..., N), the sum x + residual (x itself without a residual)
+           mean (...) or None where the spec does not centre; rstd (...), always the reciprocal 1 / D
+           weight, bias (N,) or None and spec, as given (eps resolved)
+    """
+
+    y: np.ndarray
+    residual_out: np.ndarray
+    mean: np.ndarray | None
+    rstd: np.ndarray
+    weight: np.ndarray | None
+    bias: np.ndarray | None
+    spec: NormSpec
+
+
+@dataclass(frozen=True)
+class Grads:
+    """The gradients: dx (..., N), which is also dresidual; dweight and dbias (N,), None where there was no argument."""
+
+    dx: np.ndarray
+    dweight: np.ndarray | None
+    dbias: np.ndarray | None
+
+
+def _check_array(name, array):
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{name}: got {type(array).__name__}, needs a numpy.ndarray")
+    if array.dtype.kind not in "fc":
+        raise TypeError(f"{name}: got dtype {array.dtype}, needs a floating-point dtype")
+
+
+def _accumulator(dtype):
+    return np.dtype(dtype) if np.dtype(dtype) in (np.float64, np.complex128) else np.dtype(np.float32)
+
+
+def _rows(p, spec, mean=None):
+    """Centred rows q, their size s and the mean, for rows p in the accumulator's dtype."""
+    if spec.center:
+        mean = p.mean(-1, keepdims=True) if mean is None else mean
+        q = p - mean
+    else:
+        q = p
+    s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])
+    return q, s2, mean
+
+
+def _denominator(s2, spec):
+    if spec.placement == "inside":
+        return np.sqrt(s2 + spec.eps)
+    s = np.sqrt(s2)
+    return s + spec.eps if spec.placement == "outside" else np.where(s.real > spec.eps, s, spec.eps)
+
+
+def _kappa(s2, spec):
+    """D * D'(s) / s, the whole effect of where eps stands; 0 at s = 0 outside, where the derivative does not exist."""
+    if spec.placement == "inside" or spec.eps == 0:
+        return np.ones_like(s2)
+    s = np.sqrt(s2)
+    if spec.placement == "clamp":
+        return np.where(s.real > spec.eps, np.ones_like(s), 0)
+    return np.where(s == 0, 0, (s + spec.eps) / np.where(s == 0, 1, s))
+
+
+def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forward:
+    """The operator, one row at a time.
+
+    p = x + residual,  q = p - center * mean(p),  s = sqrt(reduce(q**2)),  y = scale * q / D(s, eps) * weight + bias
+
+    Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec
+    Returns:  Forward(y, residual_out, mean, rstd, ...)
+    Numerics: sums in float32, in float64 for float64; the variance is centred first (two passes)
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    check_spec(spec)
+    for name, array in (("x", x), ("weight", weight), ("bias", bias), ("residual", residual)):
+        if array is not None or name == "x":
+            _check_array(name, array)
+    check_shapes(x, weight, bias, residual)
+    residual_out = x if residual is None else x + residual
+    spec = spec.resolve(np.finfo(x.dtype).eps)
+    acc = _accumulator(residual_out.dtype)
+    q, s2, mean = _rows(residual_out.astype(acc, copy=False), spec)
+    rstd = 1 / _denominator(s2, spec)
+    y = spec.scale * (q * rstd)
+    if weight is not None:
+        y = y * weight
+    if bias is not None:
+        y = y + bias
+    out = np.result_type(x.dtype, acc) if acc.kind == "c" else x.dtype
+    mean = None if mean is None else mean[..., 0]
+    return Forward(y.astype(out, copy=False), residual_out, mean, rstd[..., 0], weight, bias, spec)
+
+
+def backward(dy, saved, dresidual_out=None) -> Grads:
+    """Gradients of the operator from the cotangents of its outputs.
+
+    dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out,  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
+
+    Args:     dy (..., N), the cotangent of y; saved, what forward returned; dresidual_out (..., N) or None, the
+              cotangent of residual_out
+    Returns:  Grads(dx, dweight, dbias); dx is the gradient of x and of residual alike
+    Numerics: as forward
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    p, weight, spec = saved.residual_out, saved.weight, saved.spec
+    for name, array in (("dy", dy), ("dresidual_out", dresidual_out)):
+        if array is not None or name == "dy":
+            _check_array(name, array)
+            if array.shape != p.shape:
+                raise ValueError(f"{name}: got shape {array.shape}, needs {p.shape}, the shape of the output")
+    acc = _accumulator(p.dtype)
+    dy = dy.astype(acc, copy=False)
+    mean = None if saved.mean is None else saved.mean[..., None]
+    rstd = saved.rstd[..., None]
+    q, s2, _ = _rows(p.astype(acc, copy=False), spec, mean)
+    x_hat = q * rstd
+    wdy = spec.scale * dy
+    if weight is not None:
+        wdy = wdy * weight.astype(acc, copy=False)
+    c1 = _kappa(s2, spec) * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])
+    c2 = wdy.mean(-1, keepdims=True) if spec.center else 0
+    dx = rstd * (wdy - c2 - x_hat * c1)
+    if dresidual_out is not None:
+        dx = dx + dresidual_out
+    rows = tuple(range(p.ndim - 1))
+    dw = None if weight is None else (dy * (spec.scale * x_hat)).sum(rows).astype(weight.dtype, copy=False)
+    db = None if saved.bias is None else dy.sum(rows).astype(saved.bias.dtype, copy=False)
+    return Grads(dx.astype(p.dtype, copy=False), dw, db)

@@ -1,0 +1,110 @@
+"""The one operator as data, its presets, and the argument checks that every backend shares.
+
+For rows of length N, with everything computed per row:
+
+    p = x + residual
+    q = p - center * mean(p)
+    s = sqrt(reduce(q**2))
+    D = sqrt(s**2 + eps)  |  s + eps  |  max(s, eps)
+    y = scale * (q / D) * weight + bias
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+REDUCTIONS = ("mean", "sum")
+PLACEMENTS = ("inside", "outside", "clamp")
+
+
+@dataclass(frozen=True)
+class NormSpec:
+    """Which normalization: centred or not, mean or sum of squares, scale, and where eps stands.
+
+    Args:    center: subtract the row's mean first
+             reduce: "mean" or "sum", how the squares of a row are reduced
+             scale: the constant c that multiplies the normalized row
+             eps: at least 0; None means the machine epsilon of the input's dtype (as torch's rms_norm)
+             placement: where eps stands in the denominator D of s = sqrt(reduce(q**2)):
+                 "inside" sqrt(s**2 + eps), "outside" s + eps, "clamp" max(s, eps)
+    Raises:  ValueError or TypeError naming the field, what it got and what it needs
+    """
+
+    center: bool = True
+    reduce: Literal["mean", "sum"] = "mean"
+    scale: float = 1.0
+    eps: float | None = 1e-5
+    placement: Literal["inside", "outside", "clamp"] = "inside"
+
+    def __post_init__(self):
+        if self.reduce not in REDUCTIONS:
+            raise ValueError(f"reduce: got {self.reduce!r}, needs one of {', '.join(map(repr, REDUCTIONS))}")
+        if self.placement not in PLACEMENTS:
+            raise ValueError(f"placement: got {self.placement!r}, needs one of {', '.join(map(repr, PLACEMENTS))}")
+        object.__setattr__(self, "center", bool(self.center))
+        object.__setattr__(self, "scale", _finite("scale", self.scale))
+        if self.eps is not None:
+            object.__setattr__(self, "eps", check_eps(self.eps))
+
+    def replace(self, **changes) -> NormSpec:
+        """The same spec with some fields changed: ``RMS_NORM.replace(eps=1e-6)``."""
+        return dataclasses.replace(self, **changes)
+
+    def resolve(self, machine_epsilon: float) -> NormSpec:
+        """The spec with a number for eps: its own, or the machine epsilon where eps is None."""
+        return self if self.eps is not None else self.replace(eps=float(machine_epsilon))
+
+    def count(self, columns: int) -> int:
+        """n of the gradient formula: N where the squares are averaged, 1 where they are summed."""
+        return columns if self.reduce == "mean" else 1
+
+
+def _finite(name, value) -> float:
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name}: got {type(value).__name__} {value!r}, needs a real number")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: got {value!r}, needs a finite number")
+    return number
+
+
+def check_eps(eps) -> float:
+    """eps as a float; negative, infinite and non-numeric values are refused by name."""
+    number = _finite("eps", eps)
+    if number < 0:
+        raise ValueError(f"eps: got {eps!r}, needs a number that is at least 0")
+    return number
+
+
+LAYER_NORM = NormSpec()
+LAYER_NORM_STD = NormSpec(placement="outside")
+RMS_NORM = NormSpec(center=False, eps=None)
+L2_NORM = NormSpec(center=False, reduce="sum", eps=1e-12, placement="clamp")
+
+
+def check_spec(spec) -> NormSpec:
+    """The spec itself; anything else is refused by name."""
+    if not isinstance(spec, NormSpec):
+        raise TypeError(f"spec: got {type(spec).__name__}, needs a NormSpec such as normgrad.LAYER_NORM")
+    return spec
+
+
+def check_shapes(x, weight, bias, residual, name="x") -> None:
+    """Shapes of the operator's arguments, whatever array library they come from.
+
+    Args:    x (..., N) with N at least 1; weight, bias (N,) or None; residual of x's shape or None
+    Raises:  ValueError naming the argument, the shape received and the shape required
+    """
+    shape = tuple(x.shape)
+    if len(shape) < 1 or shape[-1] < 1:
+        raise ValueError(f"{name}: got shape {shape}, needs at least one axis and a last axis of length at least 1")
+    for argument, array in (("weight", weight), ("bias", bias)):
+        if array is not None and tuple(array.shape) != shape[-1:]:
+            raise ValueError(
+                f"{argument}: got shape {tuple(array.shape)}, needs {shape[-1:]}, the last axis of {name} {shape}"
+            )
+    if residual is not None and tuple(residual.shape) != shape:
+        raise ValueError(f"residual: got shape {tuple(residual.shape)}, needs {shape}, the shape of {name}")

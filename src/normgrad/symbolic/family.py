@@ -1,0 +1,117 @@
+"""The one operator behind every layer of the book, for symbolic rows, columns, centring, reduction and scale.
+
+Two parameters make one theorem of all presets: `a` is 1 for a centred row and 0 otherwise, and `n` is N where the
+squares are averaged and 1 where they are summed. Only the place of eps needs a proof of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sympy import Expr, Max, Piecewise, S, Symbol, sqrt
+
+from .notation import Defs, Partial, as_written, mean, tensor, total
+from .registry import definition, proved
+from .symbols import M, N, eps, i, j
+
+a, c, n = tensor("a"), tensor("c"), Symbol("n", integer=True, positive=True)
+x, residual, p, q, r, y = (tensor(name, M, N) for name in ("x", "residual", "p", "q", "r", "y"))
+dy, dp, dq, dr, dp_out = (tensor(name, M, N) for name in ("dy", "dp", "dq", "dr", "dresidual"))
+w, b, dw, db = (tensor(name, N) for name in ("w", "b", "dw", "db"))
+average, kappa = tensor("mean", M), tensor("kappa", M)
+s, D, rstd = tensor("s", M), tensor("D", M), tensor("rstd", M)
+loss = tensor("L")
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One differentiable piece of a denominator D(s).
+
+    Args:  name: the end of its labels; denominator: D; factor: kappa = D D'(s) / s; where: its domain, in words
+    """
+
+    name: str
+    denominator: Expr
+    factor: Expr
+    where: str = ""
+
+
+def branches() -> tuple[Branch, ...]:
+    """Every place of eps, piece by piece."""
+    return (
+        Branch("inside", sqrt(s[i] ** 2 + eps), S.One),
+        Branch("outside", s[i] + eps, (s[i] + eps) / s[i], "s > 0"),
+        Branch("clamp", s[i], S.One, "s > eps"),
+        Branch("clamped", eps, S.Zero, "s < eps"),
+    )
+
+
+def operator(denominator: Expr, factor: Expr) -> Defs:
+    """The operator and its backward pass as definitions, for one denominator D and its factor kappa."""
+    defs = Defs()
+    defs[p[i, j]] = x[i, j] + residual[i, j]
+    defs[average[i]] = mean(N, lambda t: p[i, t])
+    defs[q[i, j]] = p[i, j] - a * average[i]
+    defs[s[i]] = sqrt(1 / n * total(N, lambda t: q[i, t] ** 2))
+    defs[D[i]] = denominator
+    defs[rstd[i]] = 1 / D[i]
+    defs[r[i, j]] = q[i, j] * rstd[i]
+    defs[y[i, j]] = c * r[i, j] * w[j] + b[j]
+    defs[loss] = total(M, lambda t: total(N, lambda u: dy[t, u] * y[t, u] + dp_out[t, u] * p[t, u]))
+    defs[kappa[i]] = factor
+    defs[dr[i, j]] = c * dy[i, j] * w[j]
+    defs[dq[i, j]] = rstd[i] * (dr[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * dr[i, t]))
+    defs[dp[i, j]] = dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dp_out[i, j]
+    defs[dw[j]] = c * total(M, lambda t: dy[t, j] * r[t, j])
+    defs[db[j]] = total(M, lambda t: dy[t, j])
+    return defs
+
+
+def computed(placement: str) -> Defs:
+    """The operator as one program: the pieces of a denominator joined, kappa 0 where the derivative does not exist."""
+    with as_written():
+        pieces = {piece.name: piece for piece in branches()}
+        denominator, factor = pieces[placement].denominator, pieces[placement].factor
+    if placement == "clamp":
+        denominator, factor = Max(s[i], eps), Piecewise((S.One, s[i] > eps), (S.Zero, True))
+    elif placement == "outside":
+        factor = Piecewise((factor, s[i] > 0), (S.Zero, True))
+    return operator(denominator, factor)
+
+
+def _residual(defs):
+    both = Partial(loss, residual[i, j]), Partial(loss, x[i, j])
+    yield proved("norm-dresidual", "Input and residual have one gradient: they enter as a sum.", defs, *both)
+
+
+def equations():
+    """The equations labelled norm-...: the operator, and its gradients for every place of eps."""
+    for piece in branches():
+        defs = operator(piece.denominator, piece.factor)
+        suffix = f", {piece.where}" if piece.where else ""
+        if piece.name == "inside":
+            yield definition(
+                "norm-forward", "The operator: residual, centring, norm, denominator, scale.", defs,
+                p[i, j], average[i], q[i, j], s[i], rstd[i], r[i, j], y[i, j],
+            )
+            yield definition("norm-loss", "A loss with the cotangents dy and dresidual, held constant.", defs, loss)
+            yield definition(
+                "norm-backward", "The backward pass of the operator.", defs, dr[i, j], dq[i, j], dp[i, j], dw[j], db[j]
+            )
+            yield from _residual(defs)
+        yield definition(
+            f"norm-denominator-{piece.name}", f"The denominator and its factor{suffix}.", defs, D[i], kappa[i]
+        )
+        for name, variable, gradient in (
+            ("dx", x[i, j], dp[i, j]),
+            ("dw", w[j], dw[j]),
+            ("db", b[j], db[j]),
+        ):
+            yield proved(
+                f"norm-{name}-{piece.name}",
+                f"The operator's gradient with eps {piece.name}{suffix}.",
+                defs,
+                Partial(loss, variable),
+                gradient,
+                holds_where=piece.where,
+            )

@@ -1,0 +1,260 @@
+"""LayerNorm, through its graph: one local derivative per arrow, cotangents combined backwards, M rows at once.
+
+A local derivative holds every other quantity of a defining formula fixed; a cotangent sums over the arrows that leave
+its quantity. Source: 003_0cf2c5b4e9e38000.txt, in the book's letters.
+"""
+
+from __future__ import annotations
+
+from sympy import Rational, S, sqrt
+
+from .notation import Defs, Local, Partial, delta, mean, total
+from .registry import definition, proved
+from .symbols import M, N, alphabet, eps, i, j, k, p
+
+g = alphabet(M)
+
+
+def over_all(f):
+    """The sum of f(r, s) over all entries of a batch."""
+    return total(M, lambda r: total(N, lambda s: f(r, s)))
+
+
+def forward() -> Defs:
+    """LayerNorm as a graph: mean, centred input q, variance v, denominator D, output y, and the loss."""
+    defs = Defs()
+    defs[g.mean[i]] = mean(N, lambda r: g.x[i, r])
+    defs[g.q[i, j]] = g.x[i, j] - g.mean[i]
+    defs[g.v[i]] = mean(N, lambda r: g.q[i, r] ** 2)
+    defs[g.D[i]] = sqrt(g.v[i] + eps)
+    defs[g.y[i, j]] = g.q[i, j] / g.D[i] * g.w[j] + g.b[j]
+    defs[g.L] = over_all(lambda r, s: g.dy[r, s] * g.y[r, s])
+    return defs
+
+
+def backward() -> Defs:
+    """The forward graph and its cotangents, each one the chain rule over the arrows that leave a quantity."""
+    defs = forward()
+    y, dy, q, local = g.y, g.dy, g.q, defs.local
+    defs[g.dw[k]] = over_all(lambda r, s: dy[r, s] * Partial(y[r, s], g.w[k]))
+    defs[g.db[k]] = over_all(lambda r, s: dy[r, s] * Partial(y[r, s], g.b[k]))
+    defs[g.dD[p]] = over_all(lambda r, s: dy[r, s] * local(y[r, s], g.D[p]))
+    defs[g.dv[p]] = total(M, lambda r: g.dD[r] * local(g.D[r], g.v[p]))
+    through_v = total(M, lambda r: g.dv[r] * local(g.v[r], q[p, k]))
+    defs[g.dq[p, k]] = through_v + over_all(lambda r, s: dy[r, s] * local(y[r, s], q[p, k]))
+    defs[g.dmean[p]] = over_all(lambda r, s: g.dq[r, s] * local(q[r, s], g.mean[p]))
+    through_mean = total(M, lambda r: g.dmean[r] * local(g.mean[r], g.x[p, k]))
+    defs[g.dx[p, k]] = through_mean + over_all(lambda r, s: g.dq[r, s] * local(q[r, s], g.x[p, k]))
+    return defs
+
+
+def _forward_lines(defs):
+    yield definition(
+        "ln-graph-forward", "LayerNorm as a graph of five quantities per row.", defs,
+        g.mean[i], g.q[i, j], g.v[i], g.D[i], g.y[i, j],
+    )
+    yield definition("ln-graph-loss", "A loss that has dy as its cotangent, dy held constant.", defs, g.L)
+
+
+def _parameters(defs):
+    y, dy, q, D = g.y, g.dy, g.q, g.D
+    yield proved(
+        "ln-graph-y-w", "The output's derivative by the weight.", defs,
+        Partial(y[i, j], g.w[k]), q[i, j] / D[i] * delta(j, k),
+    )
+    yield proved(
+        "ln-graph-y-b", "The output's derivative by the bias.", defs, Partial(y[i, j], g.b[k]), delta(j, k)
+    )
+    yield proved(
+        "ln-graph-dw",
+        "The weight's gradient sums over the rows.",
+        defs,
+        g.dw[k],
+        (defs.line(g.dw[k])[1], "chain rule"),
+        total(M, lambda r: dy[r, k] * (q[r, k] / D[r])),
+    )
+    yield proved(
+        "ln-graph-db",
+        "The bias's gradient sums over the rows.",
+        defs,
+        g.db[k],
+        (defs.line(g.db[k])[1], "chain rule"),
+        total(M, lambda r: dy[r, k]),
+    )
+
+
+def _denominator(defs):
+    y, dy, q, D, w = g.y, g.dy, g.q, g.D, g.w
+    yield proved(
+        "ln-graph-y-D",
+        "The output's local derivative by the denominator.",
+        defs,
+        defs.local(y[i, j], D[p]),
+        Local(defs.line(y[i, j])[1], D[p]),
+        -(q[i, j] * w[j] / D[i] ** 2 * delta(i, p)),
+    )
+    yield proved(
+        "ln-graph-dD",
+        "The denominator's cotangent.",
+        defs,
+        g.dD[p],
+        (defs.line(g.dD[p])[1], "chain rule"),
+        -over_all(lambda r, s: dy[r, s] * (q[r, s] * w[s] / D[r] ** 2 * delta(r, p))),
+        -total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / D[p] ** 2)),
+    )
+    yield proved(
+        "ln-graph-D-v",
+        "The denominator's local derivative by the variance.",
+        defs,
+        defs.local(D[i], g.v[p]),
+        Local(sqrt(g.v[i] + eps), g.v[p]),
+        Rational(1, 2) * (g.v[i] + eps) ** Rational(-1, 2) * delta(i, p),
+        delta(i, p) / (2 * D[i]),
+    )
+    yield proved(
+        "ln-graph-dv",
+        "The variance's cotangent.",
+        defs,
+        g.dv[p],
+        (defs.line(g.dv[p])[1], "chain rule"),
+        total(M, lambda r: g.dD[r] * (delta(r, p) / (2 * D[r]))),
+        g.dD[p] / (2 * D[p]),
+        (-(1 / (2 * D[p])) * total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / D[p] ** 2)), "put in dD"),
+        -total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / (2 * D[p] ** 3))),
+    )
+
+
+def _centred_input(defs):
+    y, dy, q, D, w = g.y, g.dy, g.q, g.D, g.w
+    yield proved(
+        "ln-graph-v-q",
+        "The variance's local derivative by the centred input.",
+        defs,
+        defs.local(g.v[i], q[p, k]),
+        Local(defs.line(g.v[i])[1], q[p, k]),
+        2 / N * total(N, lambda s: q[i, s] * delta(i, p) * delta(s, k)),
+        2 / N * q[i, k] * delta(i, p),
+    )
+    yield proved(
+        "ln-graph-y-q",
+        "The output's local derivative by the centred input, the denominator held fixed.",
+        defs,
+        defs.local(y[i, j], q[p, k]),
+        w[j] / D[i] * delta(i, p) * delta(j, k),
+    )
+    yield proved(
+        "ln-graph-dq",
+        "The centred input's cotangent: one contribution through the variance, one through the output.",
+        defs,
+        g.dq[p, k],
+        (defs.line(g.dq[p, k])[1], "two arrows"),
+        total(M, lambda r: 2 / N * g.dv[r] * q[r, k] * delta(r, p))
+        + over_all(lambda r, s: dy[r, s] * (w[s] / D[r] * delta(r, p) * delta(s, k))),
+        2 / N * g.dv[p] * q[p, k] + dy[p, k] * w[k] / D[p],
+    )
+
+
+def _mean(defs):
+    dy, q, D, w, x = g.dy, g.q, g.D, g.w, g.x
+    yield proved(
+        "ln-graph-q-mean",
+        "The centred input's local derivative by the mean, the input held fixed.",
+        defs,
+        defs.local(q[i, j], g.mean[p]),
+        Local(x[i, j] - g.mean[i], g.mean[p]),
+        -delta(i, p),
+    )
+    yield proved(
+        "ln-graph-dmean",
+        "The mean's cotangent.",
+        defs,
+        g.dmean[p],
+        (defs.line(g.dmean[p])[1], "chain rule"),
+        over_all(lambda r, s: g.dq[r, s] * (-delta(r, p))),
+        -total(N, lambda s: g.dq[p, s]),
+        (-total(N, lambda s: 2 / N * g.dv[p] * q[p, s] + dy[p, s] * w[s] / D[p]), "put in dq"),
+        -(2 / N * g.dv[p] * total(N, lambda s: q[p, s])) - total(N, lambda s: dy[p, s] * w[s] / D[p]),
+        (-total(N, lambda s: dy[p, s] * w[s] / D[p]), "q adds up to 0"),
+    )
+    yield proved(
+        "ln-graph-centred-sum",
+        "A centred row adds up to 0.",
+        defs,
+        total(N, lambda s: q[p, s]),
+        (total(N, lambda s: x[p, s] - g.mean[p]), "definition"),
+        total(N, lambda s: x[p, s]) - g.mean[p] * total(N, lambda s: S.One),
+        N * g.mean[p] - N * g.mean[p],
+        S.Zero,
+    )
+
+
+def _input(defs):
+    dy, q, D, w, x = g.dy, g.q, g.D, g.w, g.x
+    yield proved(
+        "ln-graph-mean-x",
+        "The mean's derivative by the input.",
+        defs,
+        defs.local(g.mean[i], x[p, k]),
+        1 / N * total(N, lambda s: delta(i, p) * delta(s, k)),
+        delta(i, p) / N,
+    )
+    yield proved(
+        "ln-graph-q-x",
+        "The centred input's local derivative by the input, the mean held fixed.",
+        defs,
+        defs.local(q[i, j], x[p, k]),
+        Local(x[i, j] - g.mean[i], x[p, k]),
+        delta(i, p) * delta(j, k),
+    )
+    yield proved(
+        "ln-graph-q-x-total",
+        "The total derivative adds the path through the mean, and differs from the local one.",
+        defs,
+        Partial(q[i, j], x[p, k]),
+        delta(i, p) * (delta(j, k) - 1 / N),
+    )
+    through_y = total(N, lambda s: dy[p, s] * w[s] / D[p])
+    yield proved(
+        "ln-graph-dx",
+        "The input's cotangent: one contribution through the mean, one through the centred input.",
+        defs,
+        g.dx[p, k],
+        (defs.line(g.dx[p, k])[1], "two arrows"),
+        total(M, lambda r: g.dmean[r] * (delta(r, p) / N))
+        + over_all(lambda r, s: g.dq[r, s] * (delta(r, p) * delta(s, k))),
+        1 / N * g.dmean[p] + g.dq[p, k],
+        -(1 / N * through_y) + 2 / N * g.dv[p] * q[p, k] + dy[p, k] * w[k] / D[p],
+    )
+    yield proved(
+        "ln-graph-dx-closed",
+        "The input's cotangent in terms of the output's.",
+        defs,
+        g.dx[p, k],
+        (
+            -(1 / N * through_y)
+            - 2 / N * q[p, k] * total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / (2 * D[p] ** 3)))
+            + dy[p, k] * w[k] / D[p],
+            "put in dv",
+        ),
+        dy[p, k] * w[k] / D[p]
+        - total(N, lambda s: dy[p, s] * (w[s] / N) * (1 / D[p] + q[p, s] * q[p, k] / D[p] ** 3)),
+    )
+
+
+def _totals(defs):
+    for label, name, claim in (
+        ("ln-graph-total-dw", g.w, g.dw),
+        ("ln-graph-total-db", g.b, g.db),
+    ):
+        sentence = f"The graph's {claim.label} is the loss's total derivative."
+        yield proved(label, sentence, defs, Partial(g.L, name[k]), claim[k])
+    yield proved(
+        "ln-graph-total-dx", "The graph's dx is the loss's total derivative.", defs, Partial(g.L, g.x[p, k]), g.dx[p, k]
+    )
+
+
+def equations():
+    """The equations labelled ln-graph-..."""
+    defs = backward()
+    for section in (_forward_lines, _parameters, _denominator, _centred_input, _mean, _input, _totals):
+        yield from section(defs)

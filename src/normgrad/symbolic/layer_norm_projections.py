@@ -1,0 +1,210 @@
+"""LayerNorm, as projections: subtract the mean, then remove the part along the normalized row; eps is kept.
+
+Source: 000_0e2bb4a165a62f6c.txt, which has no eps; its lines for a row divided by its norm come first.
+"""
+
+from __future__ import annotations
+
+from sympy import Rational, S, Symbol, sqrt
+
+from .notation import Defs, Partial, delta, index, mean, tensor, total
+from .registry import definition, proved, together
+from .symbols import N, alphabet, eps, j, k
+
+row = alphabet()
+l = index("l")  # noqa: E741 - the third column index of matrix products
+C, J = tensor("C", N, N), tensor("J", N, N)
+norm, r = Symbol("s", real=True), tensor("r", N)
+dr, dq, dp, p, z = (tensor(name, N) for name in ("dr", "dq", "dp", "p", "z"))
+
+
+def l2_row() -> Defs:
+    """A row divided by its Euclidean norm, the row q itself being the input."""
+    defs = Defs()
+    defs[norm] = sqrt(total(N, lambda s: row.q[s] ** 2))
+    defs[r[k]] = row.q[k] / norm
+    return defs
+
+
+def scaled_row() -> Defs:
+    """A row divided by its root mean square with eps, the row q itself being the input."""
+    defs = Defs()
+    defs[row.rstd] = 1 / sqrt(mean(N, lambda s: row.q[s] ** 2) + eps)
+    defs[z[k]] = row.q[k] * row.rstd
+    return defs
+
+
+def layer_norm_row() -> Defs:
+    """One row of LayerNorm, the centring matrix C, and the Jacobian J of the normalized row."""
+    defs = Defs()
+    defs[C[k, j]] = delta(k, j) - 1 / N
+    defs[row.q[k]] = total(N, lambda s: C[k, s] * row.x[s])
+    defs[row.rstd] = 1 / sqrt(mean(N, lambda s: row.q[s] ** 2) + eps)
+    defs[row.x_hat[k]] = row.q[k] * row.rstd
+    defs[J[k, j]] = Partial(row.x_hat[k], row.x[j])
+    return defs
+
+
+def _norm():
+    defs, q = l2_row(), row.q
+    square = total(N, lambda s: q[s] ** 2)
+    yield definition("ln-proj-norm", "A row divided by its norm.", defs, norm, r[k])
+    yield proved(
+        "ln-proj-norm-jacobian",
+        "The derivative of a normalized row removes the direction of the row.",
+        defs,
+        Partial(r[k], q[j]),
+        (delta(k, j) / norm - q[k] / norm**2 * Partial(norm, q[j]), "quotient rule"),
+        delta(k, j) / norm - q[k] / norm**2 * (Rational(1, 2) * square ** Rational(-1, 2) * (2 * q[j])),
+        delta(k, j) / norm - q[k] * q[j] / norm**3,
+        1 / norm * (delta(k, j) - r[k] * r[j]),
+    )
+    yield together(
+        "ln-proj-norm-projector",
+        "The matrix I - r r^T is a projector that removes the direction of r.",
+        defs,
+        (total(N, lambda s: r[s] ** 2), S.One),
+        (total(N, lambda s: (delta(k, s) - r[k] * r[s]) * r[s]), S.Zero),
+        (
+            total(N, lambda s: (delta(k, s) - r[k] * r[s]) * (delta(s, j) - r[s] * r[j])),
+            delta(k, j) - r[k] * r[j],
+        ),
+    )
+    yield proved(
+        "ln-proj-norm-dq",
+        "The cotangent of the row before the division.",
+        defs,
+        total(N, lambda s: dr[s] * Partial(r[s], q[j])),
+        1 / norm * total(N, lambda s: dr[s] * (delta(s, j) - r[s] * r[j])),
+        1 / norm * (dr[j] - r[j] * total(N, lambda s: r[s] * dr[s])),
+    )
+
+
+def _centring():
+    defs, x = layer_norm_row(), row.x
+    yield definition("ln-proj-centring", "The centring matrix.", defs, C[k, j])
+    yield together(
+        "ln-proj-centring-facts",
+        "C is a symmetric projector of rank N - 1 that maps constant rows to 0.",
+        defs,
+        (total(N, lambda s: C[k, s] * C[s, j]), C[k, j]),
+        (C[k, j], C[j, k]),
+        (total(N, lambda s: C[k, s]), S.Zero),
+        (total(N, lambda s: C[s, s]), N - 1),
+    )
+    yield proved(
+        "ln-proj-centred",
+        "Applying C subtracts the mean.",
+        defs,
+        row.q[k],
+        total(N, lambda s: C[k, s] * x[s]),
+        x[k] - mean(N, lambda s: x[s]),
+    )
+    yield proved("ln-proj-centred-jacobian", "The derivative of the centred row is C.", defs, Partial(row.q[k], x[j]), C[k, j])
+    yield proved(
+        "ln-proj-dp",
+        "Centring is its own adjoint: the cotangent is centred.",
+        None,
+        total(N, lambda s: dq[s] * Partial(p[s] - mean(N, lambda t: p[t]), p[k])),
+        total(N, lambda s: dq[s] * (delta(s, k) - 1 / N)),
+        dq[k] - mean(N, lambda s: dq[s]),
+    )
+
+
+def _scaling():
+    defs, q, rstd = scaled_row(), row.q, row.rstd
+    yield definition("ln-proj-scaled", "A row divided by its root mean square with eps.", defs, rstd, z[k])
+    yield proved(
+        "ln-proj-scaled-jacobian",
+        "With eps the division keeps its form; the matrix is a projector only for eps = 0.",
+        defs,
+        Partial(z[k], q[j]),
+        delta(k, j) * rstd - q[k] * (rstd**3 * q[j] / N),
+        rstd * (delta(k, j) - z[k] * z[j] / N),
+    )
+    yield proved(
+        "ln-proj-dq",
+        "The cotangent of the centred row.",
+        defs,
+        total(N, lambda s: dr[s] * Partial(z[s], q[j])),
+        rstd * (dr[j] - z[j] * (1 / N) * total(N, lambda s: z[s] * dr[s])),
+    )
+
+
+def _jacobian():
+    defs, x, x_hat, rstd = layer_norm_row(), row.x, row.x_hat, row.rstd
+    dy, w = row.dy, row.w
+    yield definition("ln-proj-forward", "One row of LayerNorm before weight and bias.", defs, row.q[k], rstd, x_hat[k])
+    yield proved(
+        "ln-proj-jacobian",
+        "The Jacobian of LayerNorm: the division's matrix times the centring matrix.",
+        defs,
+        J[k, j],
+        (rstd * total(N, lambda s: (delta(k, s) - x_hat[k] * x_hat[s] / N) * C[s, j]), "chain rule"),
+        (rstd * (C[k, j] - x_hat[k] * x_hat[j] / N), "the normalized row is centred"),
+    )
+    yield proved("ln-proj-symmetric", "The Jacobian is symmetric.", defs, J[k, j], J[j, k])
+    yield together(
+        "ln-proj-null",
+        "A constant shift of the row changes nothing, and the derivatives of the outputs add up to 0.",
+        defs,
+        (total(N, lambda s: J[k, s]), S.Zero),
+        (total(N, lambda s: J[s, k]), S.Zero),
+    )
+    yield proved(
+        "ln-proj-scale-direction",
+        "Along the row itself the derivative is of the order of eps, and 0 for eps = 0.",
+        defs,
+        total(N, lambda s: J[k, s] * x[s]),
+        eps * rstd**2 * x_hat[k],
+    )
+    yield proved(
+        "ln-proj-almost-projector",
+        "J / rstd is a projector up to a term of the order of eps.",
+        defs,
+        total(N, lambda s: J[k, s] / rstd * (J[s, j] / rstd)),
+        J[k, j] / rstd - eps * rstd**2 * (x_hat[k] * x_hat[j] / N),
+    )
+    yield proved(
+        "ln-proj-trace",
+        "The trace of J / rstd: the two removed directions are missing, the second one only up to eps.",
+        defs,
+        total(N, lambda s: J[s, s] / rstd),
+        N - 1 - mean(N, lambda s: x_hat[s] ** 2),
+        N - 2 + eps * rstd**2,
+    )
+    yield proved(
+        "ln-proj-dx",
+        "The two steps in one pass: the means of dr and of x_hat dr are all that is needed, with dr = w dy.",
+        defs,
+        Partial(total(N, lambda s: dy[s] * w[s] * x_hat[s]), x[j]),
+        (total(N, lambda s: dy[s] * w[s] * J[s, j]), "cotangent times Jacobian"),
+        rstd
+        * (
+            dy[j] * w[j]
+            - mean(N, lambda s: dy[s] * w[s])
+            - x_hat[j] * (1 / N) * total(N, lambda s: x_hat[s] * dy[s] * w[s])
+        ),
+    )
+    yield proved(
+        "ln-proj-from-norm",
+        "Without eps the normalized row is sqrt(N) times the centred row over its norm.",
+        _without_eps(),
+        x_hat[k],
+        sqrt(N) * r[k],
+    )
+
+
+def _without_eps():
+    defs = Defs()
+    defs[row.q[k]] = row.x[k] - mean(N, lambda s: row.x[s])
+    defs[norm] = sqrt(total(N, lambda s: row.q[s] ** 2))
+    defs[r[k]] = row.q[k] / norm
+    defs[row.x_hat[k]] = row.q[k] / sqrt(mean(N, lambda s: row.q[s] ** 2))
+    return defs
+
+
+def equations():
+    """The equations labelled ln-proj-..."""
+    for section in (_norm, _centring, _scaling, _jacobian):
+        yield from section()

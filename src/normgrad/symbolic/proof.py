@@ -1,0 +1,111 @@
+"""Proofs: two expressions have one normal form, or the difference is shown at a point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sympy import Expr, Mul, Poly, Sum, Symbol, evaluate, sympify
+
+from .calculus import index_ranges, resolve
+from .clearing import clear
+from .conditions import side_conditions
+from .notation import Defs
+from .sums import multiply_out, nf
+from .witness import Counterexample, counterexample
+
+
+class NotProved(Exception):
+    """A claim that was not proved: refuted by a counterexample, or undecided.
+
+    Args:  lhs, rhs: the two sides; counterexample: a point where they differ, or None; where: the label and step
+    """
+
+    def __init__(self, lhs: Expr, rhs: Expr, counterexample: Counterexample | None, where: str = ""):
+        self.lhs, self.rhs, self.counterexample, self.where = lhs, rhs, counterexample, where
+        verdict = f"refuted {counterexample}" if counterexample else "undecided: no normal form, no counterexample"
+        super().__init__(f"{where + ': ' if where else ''}{lhs} = {rhs} is {verdict}")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Both sides of a proved claim as the same polynomial.
+
+    Args:  multiplier: what the sides were multiplied by; polynomial: what both of them became
+           letters: the sums that the polynomial's S letters stand for
+    """
+
+    multiplier: Expr
+    polynomial: Expr
+    letters: dict[Symbol, Sum]
+
+    def __str__(self):
+        sums = "; ".join(f"{letter} = {value}" for letter, value in self.letters.items())
+        return f"both sides times {self.multiplier} are {self.polynomial}" + (f", where {sums}" if sums else "")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A proved claim.
+
+    Args:  lhs, rhs: the two sides as they were given; sides: the same as they were compared, unfolded and differentiated
+    """
+
+    lhs: Expr
+    rhs: Expr
+    sides: tuple[Expr, Expr] = field(repr=False)
+    defs: Defs = field(repr=False)
+
+    @cached_property
+    def side_conditions(self) -> tuple[Expr, ...]:
+        """What must hold for both sides to be defined; empty when nothing has to."""
+        with evaluate(True):
+            unfolded = [resolve(self.defs.unfold(side)) for side in (self.lhs, self.rhs)]
+            return side_conditions(unfolded, self.defs)
+
+    def certificate(self) -> Certificate:
+        """The polynomial that both sides become once denominators are cleared."""
+        tag = Symbol("tag")
+        with evaluate(True):
+            left, right = map(nf, self.sides)
+            cleared, factors = clear(multiply_out(left - tag * right))
+            sums = sorted(cleared.atoms(Sum), key=str)
+            letters = {value: Symbol(f"S_{place}") for place, value in enumerate(sums, start=1)}
+            polynomial = Poly(cleared.xreplace(letters), tag).coeff_monomial(1)
+            multiplier = Mul(*[factor**exponent for factor, exponent in factors])
+        return Certificate(multiplier, polynomial, {letter: value for value, letter in letters.items()})
+
+    def __str__(self):
+        from .render import latex
+
+        needs = ", ".join(map(str, self.side_conditions))
+        return f"proved for every size: {latex(self.lhs)} = {latex(self.rhs)}" + (f", where {needs}" if needs else "")
+
+    def _repr_latex_(self):
+        from .render import latex
+
+        return f"$\\displaystyle {latex(self.lhs)} = {latex(self.rhs)}$"
+
+
+def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str = "") -> Proof:
+    """Prove lhs = rhs for every value of the dimensions.
+
+    Names that both sides use stay opaque at first, which proves more than is asked and is quicker; where that does
+    not succeed, everything is unfolded.
+
+    Args:    lhs, rhs: the two sides; defs: the definitions that names stand for
+             only: unfold these names alone and treat the others as inputs; where: a label for the error
+    Returns: the Proof, with its side conditions and certificate
+    Raises:  NotProved with a counterexample when the claim is false, without one when it is undecided;
+             RangeError when a letter has two ranges
+    """
+    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    with evaluate(True):
+        index_ranges(lhs, rhs)
+        for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
+            sides = tuple(resolve(defs.unfold(side, names)) for side in (lhs, rhs))
+            polynomial, _ = clear(multiply_out(nf(sides[0]) - nf(sides[1])))
+            if polynomial == 0:
+                return Proof(lhs, rhs, sides, defs)
+        index_ranges(*sides)
+        raise NotProved(lhs, rhs, counterexample(*sides) if only else counterexample(lhs, rhs, defs), where)

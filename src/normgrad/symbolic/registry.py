@@ -1,0 +1,146 @@
+"""The registry: every equation of the book that is proved here, under its label.
+
+A derivation module has a function `equations()` that yields `Equation`s. It is called with SymPy's evaluation off, so
+that an equation is printed as it was written, and what is printed is the object that the proof takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+
+from sympy import Expr, sympify
+
+from .notation import Defs, as_written
+from .proof import Proof, prove
+from .render import latex, used_names
+from .witness import check_fixed
+
+MODULES = (
+    "index_rules",
+    "layer_norm_entries",
+    "layer_norm_graph",
+    "layer_norm_projections",
+    "layer_norm_theorem",
+    "family",
+)
+DEFINITION, PROVED = "definition", "proved-for-every-n"
+
+Chain = tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A labelled equation: one chain e0 = e1 = ..., or several below one another.
+
+    Args:  label: its name in the book; claim: one plain sentence that says what holds
+           chains: the chains, every "=" of which is proved; defs: what the names in them stand for
+           kind: "proved-for-every-n" or "definition"
+           whys: a short reason per "=" of all the chains in order; may be empty
+           holds_where: the condition of a branch, in words; empty when there is none
+    """
+
+    label: str
+    claim: str
+    chains: tuple[Chain, ...]
+    defs: Defs = field(default_factory=Defs, repr=False)
+    kind: str = PROVED
+    whys: tuple[str, ...] = ()
+    holds_where: str = ""
+
+    @property
+    def chain(self) -> Chain:
+        """The equation's only chain, or its first."""
+        return self.chains[0]
+
+    @property
+    def steps(self) -> list[tuple[Expr, Expr]]:
+        """The two sides of every "=", in the order of the page."""
+        return [pair for chain in self.chains for pair in zip(chain, chain[1:], strict=False)]
+
+    def latex(self) -> str:
+        """The equation as the body of a display, `aligned` when it has more than one "="."""
+        used = set().union(*[used_names(e) for chain in self.chains for e in chain])
+        if len(self.steps) == 1:
+            lhs, rhs = self.chain
+            return f"{latex(lhs, used)} = {latex(rhs, used)}"
+        whys, lines = iter(self.whys), []
+        for start, *others in self.chains:
+            for place, e in enumerate(others):
+                left = latex(start, used) if place == 0 else ""
+                why = next(whys, "")
+                lines.append(f"{left} &= {latex(e, used)}" + (rf" && \text{{({why})}}" if why else ""))
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+    def prove(self) -> tuple[Proof, ...]:
+        """Prove every "=" for every size of the dimensions.
+
+        Raises:  NotProved naming the label and the step
+        """
+        steps = enumerate(self.steps, start=1)
+        return tuple(prove(lhs, rhs, self.defs, where=f"{self.label}, step {n}") for n, (lhs, rhs) in steps)
+
+    def check_fixed(self, sizes: Iterable[int] = (2, 3, 4)) -> int:
+        """Check every "=" entry by entry for rows of the given lengths; AssertionError when one fails."""
+        sizes = tuple(sizes)
+        return sum(check_fixed(lhs, rhs, sizes, self.defs) for lhs, rhs in self.steps)
+
+    @property
+    def side_conditions(self) -> tuple[Expr, ...]:
+        """What must hold for the equation's sides to be defined."""
+        conditions = [condition for proof in self.prove() for condition in proof.side_conditions]
+        return tuple({latex(condition): condition for condition in conditions}.values())
+
+    def _repr_latex_(self):
+        return f"$$\n{self.latex()}\n$$"
+
+
+def proved(label: str, claim: str, defs: Defs | None, start: Expr, *steps: Expr | tuple[Expr, str], **more) -> Equation:
+    """An equation of one chain: a start and the steps from it, each an expression or (expression, why)."""
+    pairs = [step if isinstance(step, tuple) else (step, "") for step in steps]
+    chain = tuple(sympify(e) for e in (start, *[e for e, _ in pairs]))
+    whys = tuple(why for _, why in pairs)
+    return Equation(label, claim, (chain,), defs or Defs(), whys=whys if any(whys) else (), **more)
+
+
+def together(label: str, claim: str, defs: Defs | None, *pairs: tuple[Expr, ...], **more) -> Equation:
+    """Several equations under one label, below one another."""
+    return Equation(label, claim, tuple(tuple(map(sympify, pair)) for pair in pairs), defs or Defs(), **more)
+
+
+def definition(label: str, claim: str, defs: Defs, *names: Expr) -> Equation:
+    """The displayed form of definitions, taken from the very Defs that the proofs unfold."""
+    return Equation(label, claim, tuple(defs.line(name) for name in names), defs, kind=DEFINITION)
+
+
+@cache
+def _registry() -> dict[str, Equation]:
+    found: dict[str, Equation] = {}
+    with as_written():
+        for module in MODULES:
+            for one in import_module(f".{module}", __package__).equations():
+                if one.label in found:
+                    raise ValueError(f"{one.label}: two equations have this label")
+                found[one.label] = one
+    return found
+
+
+def equations() -> dict[str, Equation]:
+    """All registered equations by label, in the order of the derivations."""
+    return dict(_registry())
+
+
+def equation(label: str) -> Equation:
+    """The registered equation with this label.
+
+    Raises:  ValueError for an unknown label, with the labels that come close
+    """
+    known = _registry()
+    if label not in known:
+        close = difflib.get_close_matches(label, known, n=3, cutoff=0.4)
+        hint = f"; close to it: {', '.join(close)}" if close else ""
+        raise ValueError(f"label: got {label!r}, which no registered equation has{hint}")
+    return known[label]

@@ -1,0 +1,220 @@
+"""LaTeX in the book's style: factors and terms as they were written, sums with letters that clash with nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Number, Pow, Rational, S, Sum, Symbol, sympify
+from sympy.printing.latex import LatexPrinter
+
+from .notation import Local, Partial
+
+LETTERS = "rstuvl"
+GREEK = {"eps": r"\varepsilon", "sigma": r"\sigma", "kappa": r"\kappa", "mu": r"\mu", "rho": r"\rho"}
+_TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
+
+
+def latex(e: Expr, avoid: Iterable[str] = ()) -> str:
+    """An expression as LaTeX.
+
+    Args:  e: the expression, printed in the order it was written in; avoid: letters that no sum may use
+    """
+    e = sympify(e)
+    return BookLatex(used_names(e) | set(avoid)).doprint(e)
+
+
+def used_names(e: Expr) -> set[str]:
+    """The names of the letters, scalars and tensors in e, bound letters excepted."""
+    return {symbol.name for symbol in e.atoms(Symbol) if not symbol.is_Dummy}
+
+
+def name_latex(name: str) -> str:
+    """A name as it is typeset: x_hat as a hat, c1 with a subscript, several letters upright."""
+    if name in GREEK or len(name) == 1:
+        return GREEK.get(name, name)
+    if name.endswith("_hat"):
+        return rf"\hat{{{name_latex(name[:-4])}}}"
+    if re.fullmatch(r"[A-Za-z]\d+", name):
+        return f"{name[0]}_{{{name[1:]}}}"
+    return rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}"
+
+
+class BookLatex(LatexPrinter):
+    """The printer behind `latex`.
+
+    Args:  used: names that bound letters must differ from
+    """
+
+    def __init__(self, used: set[str]):
+        super().__init__()
+        self._used = used
+        self._bound: dict[Dummy, str] = {}
+
+    def _print_Symbol(self, e, style="plain"):
+        return name_latex(e.name)
+
+    def _print_Dummy(self, e):
+        return self._bound.get(e) or name_latex(e.name)
+
+    def _print_Indexed(self, e, exp=None):
+        name = name_latex(str(e.base.label))
+        letters = [self._print(letter) for letter in e.indices]
+        joined = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
+        numbered = re.fullmatch(r"(.*)_\{(\d+)\}", name)
+        return f"{numbered[1]}_{{{numbered[2]},{joined}}}" if numbered else f"{name}_{{{joined}}}"
+
+    def _print_KroneckerDelta(self, e, exp=None):
+        power = "" if exp is None else f"^{{{exp}}}"
+        return rf"\delta_{{{''.join(self._print(letter) for letter in e.args[:2])}}}{power}"
+
+    def _print_Sum(self, e):
+        added = []
+        signs = ""
+        for letter, first, last in reversed(e.limits):
+            taken = self._used | set(self._bound.values())
+            if letter.is_Dummy and letter not in self._bound:
+                self._bound[letter] = next(name for name in LETTERS if name not in taken)
+                added.append(letter)
+            signs += rf"\sum_{{{self._print(letter)}={self._print(first)}}}^{{{self._print(last)}}} "
+        body = _without_one(e.function)
+        text = signs + (self._bracket(body) if isinstance(body, Add) else self._print(body))
+        for letter in added:
+            del self._bound[letter]
+        return text
+
+    def _print_Partial(self, e):
+        f, v = e.args[:2]
+        if isinstance(f, Indexed | Symbol):
+            return rf"\frac{{\partial {self._print(f)}}}{{\partial {self._print(v)}}}"
+        body = self._print(f) if _is_root(f) or isinstance(f, Sum | Partial) else self._bracket(f)
+        return rf"\frac{{\partial}}{{\partial {self._print(v)}}} {body}"
+
+    def _print_Local(self, e):
+        quotient, held = self._print_Partial(e), e.args[2]
+        return rf"\left( {quotient} \right)_{{{', '.join(map(self._print, held))}}}" if held else quotient
+
+    def _bracket(self, e):
+        text = self._print(e)
+        return rf"\left( {text} \right)" if _TALL.search(text) else f"({text})"
+
+    def _print_Add(self, e, order=None):
+        terms = [_strip_sign(term) for term in _terms(e)]
+        if terms[0][0]:
+            terms.sort(key=lambda signed: signed[0])
+        text = "-" if terms[0][0] else ""
+        for place, (negative, term) in enumerate(terms):
+            if place:
+                text += " - " if negative else " + "
+            text += self._bracket(term) if isinstance(term, Add) and negative else self._print(term)
+        return text
+
+    def _print_Mul(self, e):
+        negative, e = _strip_sign(e)
+        if not isinstance(e, Mul):
+            return "-" + (self._bracket(e) if isinstance(e, Add) else self._print(e))
+        texts = []
+        pieces = _pieces(e)
+        for place, piece in enumerate(pieces):
+            text = self._piece(piece, last=place == len(pieces) - 1)
+            if texts:
+                texts.append(_between(texts[-1], text))
+            texts.append(text)
+        return ("-" if negative else "") + "".join(texts)
+
+    def _piece(self, piece, last):
+        if isinstance(piece, tuple):
+            return rf"\frac{{{self._print(piece[0])}}}{{{self._print(piece[1])}}}"
+        open_ended = isinstance(piece, Sum) or isinstance(piece, Partial | Local) and isinstance(piece.args[0], Sum)
+        loose = isinstance(piece, Add) or (open_ended and not last) or _strip_sign(piece)[0]
+        return self._bracket(piece) if loose else self._print(piece)
+
+    def _print_Pow(self, e):
+        base, exponent = e.args
+        if exponent == S.Half:
+            return rf"\sqrt{{{self._print(base)}}}"
+        if exponent == -1:
+            return rf"\frac{{1}}{{{self._print(base)}}}"
+        text = self._print(base) if isinstance(base, Indexed | Symbol | Integer) else self._bracket(base)
+        power = f"{exponent.p}/{exponent.q}" if isinstance(exponent, Rational) else self._print(exponent)
+        return f"{text}^{{{power.removesuffix('/1')}}}"
+
+    def _print_Root(self, e, exp=None):
+        text = rf"\sqrt{{{self._print(e.args[0])}}}"
+        return text if exp is None else rf"\left( {text} \right)^{{{exp}}}"
+
+    def _print_Reciprocal(self, e, exp=None):
+        return rf"\frac{{1}}{{{self._print(e.args[0] if exp is None else Pow(e.args[0], sympify(exp)))}}}"
+
+
+def _is_root(e):
+    return isinstance(e, Pow) and e.exp == S.Half
+
+
+def _without_one(e):
+    """The body of a sum without the factor 1 that SymPy puts before it when it does not evaluate."""
+    if isinstance(e, Mul) and e.args[0] == 1:
+        return e.args[1] if len(e.args) == 2 else Mul(*e.args[1:], evaluate=False)
+    return e
+
+
+def _terms(e):
+    """The terms of a sum, nested sums opened."""
+    return [term for part in e.args for term in (_terms(part) if isinstance(part, Add) else [part])]
+
+
+def _strip_sign(e):
+    """(whether e begins with a minus, e without it)."""
+    if isinstance(e, Number) and e.is_negative:
+        return True, -e
+    if isinstance(e, Mul):
+        negative, first = _strip_sign(e.args[0])
+        if negative:
+            rest = e.args[1:] if first == 1 else (first, *e.args[1:])
+            return True, rest[0] if len(rest) == 1 else Mul(*rest, evaluate=False)
+    return False, e
+
+
+def _pieces(e):
+    """A product as a row of factors and of fractions (numerator, denominator).
+
+    A product of two is as it was written, a / b dividing all of a; one of more factors was put together by SymPy,
+    and has its plain factors in one fraction.
+    """
+    if not isinstance(e, Mul):
+        return [(S.One, e.base)] if isinstance(e, Pow) and e.exp == -1 else [e]
+    if len(e.args) > 2:
+        return _gathered(e)
+    left, right = e.args
+    if left == 1:
+        return _pieces(right)
+    if isinstance(right, Pow) and right.exp == -1:
+        above = _pieces(left)
+        if len(above) == 1 and isinstance(above[0], tuple):
+            return [(above[0][0], Mul(above[0][1], right.base, evaluate=False))]
+        return [(left, right.base)]
+    return _pieces(left) + ([right] if _strip_sign(right)[0] else _pieces(right))
+
+
+def _gathered(e):
+    below = [factor for factor in e.args if isinstance(factor, Pow) and factor.exp.is_negative]
+    plain = [f for f in e.args if f not in below and not isinstance(f, Sum | Add | Partial | Local)]
+    rest = [f for f in e.args if f not in below and f not in plain]
+    above, under = [], [Pow(f.base, -f.exp) for f in below]
+    for factor in plain:
+        number = isinstance(factor, Rational) and factor.q != 1
+        above += [Integer(factor.p)] if number and factor.p != 1 else [] if number else [factor]
+        under = [Integer(factor.q), *under] if number else under
+    return ([(_product(above), _product(under))] if under else above) + rest
+
+
+def _product(factors):
+    return Mul(*factors, evaluate=False) if len(factors) > 1 else factors[0] if factors else S.One
+
+
+def _between(left, right):
+    if left[-1].isdigit() and right[0].isdigit():
+        return r" \cdot "
+    opening = right.startswith(("(", r"\left", r"\frac", r"\sum"))
+    upright = r"\mathrm" in left + right
+    return r" \, " if upright and not opening and not left.startswith(r"\frac") else " "

@@ -1,0 +1,206 @@
+"""The proof kernel: a normal form for finite sums, Kronecker deltas and square roots, for symbolic dimensions.
+
+Two expressions with one normal form are equal for every value of their dimensions. The form is a polynomial in
+tensors, deltas, canonical power sums, and two kinds of opaque generators, `Root` and `Reciprocal`, whose arguments
+are normal forms themselves. It assumes that a free index lies within its range, and nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import permutations
+
+from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, S, Sum, expand, fraction, sympify, together
+
+from .calculus import resolve
+from .notation import Local, Partial
+
+
+class Root(Function):
+    """The positive square root of a normal form, opaque to SymPy."""
+
+    nargs = 1
+
+
+class Reciprocal(Function):
+    """The reciprocal of a normal form, opaque to SymPy."""
+
+    nargs = 1
+
+
+def nf(e: Expr) -> Expr:
+    """The normal form of an expression.
+
+    Raises:  NotImplementedError for roots other than square roots, and for deltas of shifted indices
+    """
+    e = sympify(e)
+    if e.is_Atom or isinstance(e, Indexed):
+        return e
+    if isinstance(e, KroneckerDelta):
+        return KroneckerDelta(*e.args)
+    if isinstance(e, Sum):
+        fresh = {limit[0]: _letter() for limit in e.limits}
+        body = nf(e.function.xreplace(fresh))
+        for r, first, last in e.limits:
+            body = _sum_over(body, (fresh[r], first, last))
+        return body
+    if isinstance(e, Partial | Local):
+        return nf(resolve(e))
+    if isinstance(e, Pow):
+        return power(nf(e.base), nf(e.exp))
+    if isinstance(e, Root | Reciprocal):
+        return power(nf(e.args[0]), S.Half if isinstance(e, Root) else S.NegativeOne)
+    parts = [nf(part) for part in e.args]
+    if isinstance(e, Add):
+        return multiply_out(Add(*parts))
+    return contract(Mul(*parts)) if isinstance(e, Mul) else e.func(*parts)
+
+
+def multiply_out(e: Expr) -> Expr:
+    """The expanded expression; powers are left whole, since expanding half powers breaks the normal form."""
+    return expand(e, power_base=False, power_exp=False, log=False)
+
+
+def _letter():
+    return Dummy("r", integer=True, positive=True)
+
+
+def contract(e: Expr) -> Expr:
+    """The expanded expression with delta(i, j) F(j) written as delta(i, j) F(i), and no delta squared."""
+    e = multiply_out(e)
+    return Add(*[_contract_term(term) for term in Add.make_args(e)]) if e.has(KroneckerDelta) else e
+
+
+def _contract_term(term):
+    factors = Mul.make_args(term)
+    for position, factor in enumerate(factors):
+        pair, exponent = factor.as_base_exp()
+        if not isinstance(pair, KroneckerDelta):
+            continue
+        kept, dropped = pair.args[:2]
+        if not all(letter.is_Symbol or letter.is_Integer for letter in (kept, dropped)):
+            raise NotImplementedError(f"{pair}: a delta of a shifted index")
+        if not dropped.is_Symbol:
+            kept, dropped = dropped, kept
+        rest = Mul(*factors[:position], *factors[position + 1 :])
+        if rest.has_free(dropped):
+            return contract(pair * nf(rest.xreplace({dropped: kept})))
+        if exponent != 1:
+            return _contract_term(pair * rest)
+    return term
+
+
+def _sum_over(body, limit):
+    r, first, last = limit
+    terms = []
+    for term in Add.make_args(contract(body)):
+        outside, inside = [], []
+        for factor in Mul.make_args(term):
+            (inside if factor.has_free(r) else outside).append(factor)
+        pair = next((factor for factor in inside if isinstance(factor, KroneckerDelta)), None)
+        if pair is not None:
+            inside.remove(pair)
+            other = pair.args[0] if pair.args[1] == r else pair.args[1]
+            terms.append(nf(Mul(*outside) * Mul(*inside).xreplace({r: other})))
+        else:
+            terms.append(Mul(*outside) * (_canonical_sum(inside, limit) if inside else last - first + 1))
+    return multiply_out(Add(*terms))
+
+
+@lru_cache(maxsize=None)
+def _bound(level):
+    return Dummy(f"r{level}", integer=True, positive=True)
+
+
+def _depth(e):
+    levels = {limit[0].name[1:] for part in e.atoms(Sum) for limit in part.limits}
+    return max((int(level) for level in levels if level.isdigit()), default=0)
+
+
+def _canonical_sum(factors, limit):
+    """One sum for a product that does not separate: inner sums are pulled out and the least ordering is kept."""
+    body, limits = [], [limit]
+    for factor in factors:
+        base, exponent = factor.as_base_exp()
+        if not (isinstance(base, Sum) and exponent.is_Integer and exponent > 0):
+            body.append(factor)
+            continue
+        for _ in range(int(exponent)):
+            fresh = {inner[0]: _letter() for inner in base.limits}
+            body.append(base.function.xreplace(fresh))
+            limits += [(fresh[r], first, last) for r, first, last in base.limits]
+    product = Mul(*body)
+    ranges = sorted(str(last) for _, _, last in limits)
+    start = _depth(product) + 1
+    candidates = []
+    for order in permutations(limits):
+        if [str(last) for _, _, last in order] == ranges:
+            names = {r: _bound(start + place) for place, (r, _, _) in enumerate(order)}
+            candidates.append(Sum(product.xreplace(names), *[(names[r], first, last) for r, first, last in order]))
+    return min(candidates, key=str)
+
+
+def power(base: Expr, exponent: Expr) -> Expr:
+    """The normal form of base**exponent, for a base in normal form."""
+    from .clearing import reduce_fraction  # clearing works on normal forms, and this one step of them needs it
+
+    if exponent.is_Integer and exponent > 0:
+        return contract(base**exponent)
+    if base.has(Root, Reciprocal) and base.has(Sum) and not isinstance(base, Root | Reciprocal):
+        base = reduce_fraction(base)
+    if base.is_Symbol or base.is_number:
+        return Pow(base, exponent)
+    if isinstance(base, Reciprocal):
+        return power(base.args[0], -exponent)
+    if isinstance(base, Root):
+        return base**exponent if exponent.is_Integer else power(base.args[0], exponent / 2)
+    if base.is_Mul or base.is_Pow:
+        split, rest = _split_factors(base, exponent)
+        if split != 1:
+            return split if rest == 1 else split * power(rest, exponent)
+    if base.is_Add and not base.has(Root, Reciprocal):
+        content, primitive = split_content(base)
+        if content != 1:
+            return Pow(content, exponent).expand(force=True) * power(primitive, exponent)
+    if exponent.is_Integer:
+        return Reciprocal(base) ** (-exponent)
+    if exponent.is_Rational and exponent.q == 2:
+        return Root(base) ** (2 * exponent)
+    raise NotImplementedError(f"({base})**({exponent}): only square roots have a normal form")
+
+
+def _split_factors(base, exponent):
+    """The factors of a product that are known to be positive, raised to the exponent, and what is left."""
+    split = rest = S.One
+    for factor in Mul.make_args(base):
+        inner, inner_exponent = factor.as_base_exp()
+        if isinstance(inner, Root) or (inner.is_Symbol and inner.is_positive):
+            split *= power(inner, inner_exponent * exponent)
+        elif factor.is_number and factor.is_positive:
+            split *= Pow(factor, exponent)
+        else:
+            rest *= factor
+    return split, rest
+
+
+def split_content(e: Expr) -> tuple[Expr, Expr]:
+    """A sum as (content, primitive): the content is a positive number times powers of positive symbols.
+
+    Two radicands that differ by such a factor then share one `Root`.
+    """
+    numerator, denominator = fraction(together(e))
+    numerator = multiply_out(numerator)
+    content, numerator = numerator.as_content_primitive() if numerator.is_Add else (S.One, numerator)
+    terms = [term.as_powers_dict() for term in Add.make_args(numerator)]
+    monomial = S.One
+    for symbol in terms[0]:
+        if symbol.is_Symbol and symbol.is_positive:
+            monomial *= symbol ** min(term.get(symbol, 0) for term in terms)
+    content = content * monomial / denominator
+    if not all(_positive(factor.as_base_exp()[0]) for factor in Mul.make_args(content)):
+        return S.One, e
+    return content, multiply_out(numerator / monomial)
+
+
+def _positive(base):
+    return (base.is_Symbol or base.is_number) and bool(base.is_positive)

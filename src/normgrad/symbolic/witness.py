@@ -1,0 +1,211 @@
+"""The second witness: claims checked entry by entry at fixed sizes, with scalar symbols and scalar derivatives.
+
+Nothing here uses the normal form: sums are written out, names are unfolded at their entries, and derivatives are
+SymPy's own, with respect to scalars.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Rational, Sum, Symbol, evaluate, expand, fraction
+from sympy import sympify, together
+
+from .calculus import free_letters, index_ranges
+from .notation import Defs, Local, Partial, dim
+
+ROWS = 2
+_ANY = dim("any")
+
+
+class Explicit:
+    """Expressions as scalar expressions, at fixed sizes.
+
+    Args:  defs: the definitions that names are unfolded by; sizes: a number for every dimension
+    """
+
+    def __init__(self, defs: Defs, sizes: dict[Symbol, int]):
+        self.defs, self.sizes, self._entries = defs, sizes, {}
+
+    def entry(self, e: Expr, indices: dict[Symbol, int], opaque: bool = False) -> Expr:
+        """The value of e at the given indices; `opaque` keeps defined names as scalar symbols."""
+        if e in self.sizes:
+            return Integer(self.sizes[e])
+        if e in indices:
+            return Integer(indices[e])
+        if isinstance(e, Sum):
+            letters = [range(1, self.sizes[last] + 1) for _, _, last in e.limits]
+            points = [dict(zip([limit[0] for limit in e.limits], point, strict=True)) for point in product(*letters)]
+            return Add(*[self.entry(e.function, {**indices, **point}, opaque) for point in points])
+        if isinstance(e, KroneckerDelta):
+            i, k = (self.entry(letter, indices) for letter in e.args[:2])
+            return Integer(i == k)
+        if isinstance(e, Partial):
+            return self.entry(e.args[0], indices, opaque).diff(self.entry(e.args[1], indices, opaque=True))
+        if isinstance(e, Local):
+            return self._local(e, indices, opaque)
+        if isinstance(e, Indexed) or e.is_Symbol:
+            return self._name(e, indices, opaque)
+        return e.func(*[self.entry(part, indices, opaque) for part in e.args]) if e.args else e
+
+    def _name(self, e, indices, opaque):
+        if not isinstance(e, Indexed) and e not in self.defs:
+            return e
+        place = [int(self.entry(letter, indices)) for letter in getattr(e, "indices", ())]
+        symbol = self._symbol(e, place)
+        if opaque or e not in self.defs:
+            return symbol
+        if symbol not in self._entries:
+            head, formula = self.defs.line(e)
+            letters = dict(zip(getattr(head, "indices", ()), place, strict=True))
+            self._entries[symbol] = self.entry(formula, letters)
+        return self._entries[symbol]
+
+    @staticmethod
+    def _symbol(e, place):
+        if not isinstance(e, Indexed):
+            return e
+        return Symbol("_".join([str(e.base.label), *map(str, place)]), **e.base.label.assumptions0)
+
+    def _local(self, e, indices, opaque):
+        f, v = e.args[:2]
+        if f in self.defs:
+            head, formula = self.defs.line(f)
+            place = [int(self.entry(letter, indices)) for letter in getattr(f, "indices", ())]
+            formula_indices = dict(zip(getattr(head, "indices", ()), place, strict=True))
+        else:
+            formula, formula_indices = f, indices
+        slope = self.entry(formula, formula_indices, opaque=True).diff(self.entry(v, indices, opaque=True))
+        return slope if opaque else self._close(slope)
+
+    def _close(self, e):
+        """Replace the scalar symbols of defined names by the entries that they stand for."""
+        values = {}
+        for head, _ in self.defs:
+            for place in product(*[range(1, self.sizes[size] + 1) for size in _shape(head)]):
+                symbol = self._symbol(head, place)
+                if e.has(symbol):
+                    letters = dict(zip(getattr(head, "indices", ()), place, strict=True))
+                    values[symbol] = self._name(head, letters, opaque=False)
+        return e.xreplace(values)
+
+
+def _shape(head):
+    return head.base.shape if isinstance(head, Indexed) else ()
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A point where two sides differ.
+
+    Args:  sizes, indices, values: the dimensions, the free indices and the inputs at that point
+           lhs, rhs: what the two sides are there
+    """
+
+    sizes: dict
+    indices: dict
+    values: dict
+    lhs: Expr
+    rhs: Expr
+
+    def __str__(self):
+        given = {**self.sizes, **self.indices, **self.values}
+        point = ", ".join(f"{name} = {value}" for name, value in given.items())
+        return f"at {point}: left = {self.lhs.evalf(8)}, right = {self.rhs.evalf(8)}"
+
+
+def patterns(letters: dict[Symbol, Expr], sizes: dict[Expr, int]) -> Iterator[dict[Symbol, int]]:
+    """One choice of the free indices for every way in which they can coincide.
+
+    The claims look the same under a permutation of the columns, so that one choice stands for all of its kind;
+    drawing indices at random instead can miss the diagonal.
+    """
+    names = sorted(letters, key=str)
+    for point in product(*[range(1, sizes[letters[name]] + 1) for name in names]):
+        choice = dict(zip(names, point, strict=True))
+        highest = dict.fromkeys(letters.values(), 0)
+        for name in names:
+            if choice[name] > highest[letters[name]] + 1:
+                break
+            highest[letters[name]] = max(highest[letters[name]], choice[name])
+        else:
+            yield choice
+
+
+def _situations(lhs, rhs, defs, columns):
+    """Every (explicit writer, choice of free indices) for rows of the given length."""
+    ranges = index_ranges(lhs, rhs, *[side for line in defs for side in line])
+    free = free_letters(lhs) | free_letters(rhs)
+    letters = {letter: ranges.get(letter, _ANY) for letter in free}
+    found = {symbol for side in (lhs, rhs, *[side for line in defs for side in line]) for symbol in _dims(side)}
+    sizes = {size: ROWS if str(size) == "M" else columns for size in found | {_ANY}}
+    writer = Explicit(defs, sizes)
+    return [(writer, choice) for choice in patterns(letters, sizes)]
+
+
+def _dims(e):
+    """Symbols that are dimensions: ranges of sums, shapes of tensors, and every positive integer symbol left."""
+    yield from (limit[2] for part in e.atoms(Sum) for limit in part.limits)
+    for part in e.atoms(Indexed):
+        yield from part.base.shape
+    letters = {letter for part in e.atoms(Indexed, KroneckerDelta) for letter in part.args}
+    bound = {limit[0] for part in e.atoms(Sum) for limit in part.limits}
+    yield from (symbol for symbol in e.atoms(Symbol) - letters - bound if symbol.is_integer)
+
+
+def _is_zero(e):
+    return expand(fraction(together(e))[0]) == 0
+
+
+def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: Defs | None = None) -> int:
+    """Check lhs = rhs for rows of the given lengths (two rows), entry by entry, as identities in every input.
+
+    Returns:  the number of entries checked
+    Raises:   AssertionError naming the sizes and indices of an entry that differs
+    """
+    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    count = 0
+    with evaluate(True):
+        for columns in sizes:
+            for writer, choice in _situations(lhs, rhs, defs, columns):
+                difference = writer.entry(lhs, choice) - writer.entry(rhs, choice)
+                if not _is_zero(difference):
+                    raise AssertionError(f"{lhs} = {rhs} fails for rows of length {columns} at {choice or 'the scalar'}")
+                count += 1
+    return count
+
+
+def counterexample(
+    lhs: Expr, rhs: Expr, defs: Defs | None = None, sizes: Iterable[int] = (2, 3, 1), seed: int = 0
+) -> Counterexample | None:
+    """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
+    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    draw = random.Random(seed)
+    with evaluate(True):
+        for columns in sizes:
+            for writer, choice in _situations(lhs, rhs, defs, columns):
+                sides = [writer.entry(side, choice) for side in (lhs, rhs)]
+                found = _differ(sides, draw)
+                if found:
+                    named = {size: n for size, n in writer.sizes.items() if size != _ANY}
+                    return Counterexample(named, choice, *found)
+    return None
+
+
+def _differ(sides, draw, tries=2):
+    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
+    for _ in range(tries):
+        values = {symbol: _rational(symbol, draw) for symbol in symbols}
+        left, right = (side.xreplace(values) for side in sides)
+        gap = (left - right).evalf(30)
+        if gap.is_number and gap.is_finite and abs(gap) > Rational(1, 10**20) * (1 + abs(left.evalf(30))):
+            return values, left, right
+    return None
+
+
+def _rational(symbol, draw):
+    value = Rational(draw.randint(1, 20), draw.randint(1, 7))
+    return value if symbol.is_nonnegative or draw.random() < 0.5 else -value

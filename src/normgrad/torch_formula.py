@@ -1,0 +1,83 @@
+"""The operator, its adjoint and its tangent in differentiable torch operations.
+
+Both backends fall back on these wherever a derivative may itself be differentiated (create_graph, torch.func): every
+statistic is recomputed from the inputs inside the graph, so that derivatives of any order are right.
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+def accumulator(dtype):
+    """The dtype of statistics and sums: float64 for float64, float32 for everything else."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def statistics(p, spec):
+    """(q, rstd, kappa) of rows p (..., N): centred rows, 1 / D and D * D'(s) / s, each differentiable.
+
+    The square root of 0 has no derivative; where a row has s = 0 it is taken of 1 instead and its result not used.
+    """
+    q = p - p.mean(-1, keepdim=True) if spec.center else p
+    s2 = (q * q).sum(-1, keepdim=True) / spec.count(p.shape[-1])
+    if spec.placement == "inside" or spec.eps == 0:
+        return q, (s2 + spec.eps).rsqrt(), torch.ones_like(s2)
+    zero = s2 == 0
+    s = torch.where(zero, 1, s2).sqrt()
+    if spec.placement == "outside":
+        s_or_0 = torch.where(zero, 0, s)
+        return q, 1 / (s_or_0 + spec.eps), torch.where(zero, 0, (s + spec.eps) / s)
+    above = ~zero & (s > spec.eps)
+    return q, 1 / torch.where(above, s, spec.eps), above.to(p.dtype)
+
+
+def forward(x, residual, weight, bias, spec):
+    """(y, residual_out) of the operator; residual_out is None without a residual."""
+    p = x if residual is None else x + residual
+    acc = accumulator(p.dtype)
+    q, rstd, _ = statistics(p.to(acc), spec)
+    y = spec.scale * (q * rstd)
+    if weight is not None:
+        y = y * weight.to(acc)
+    if bias is not None:
+        y = y + bias.to(acc)
+    return y.to(x.dtype), None if residual is None else p
+
+
+def vjp(dy, p, weight, spec):
+    """(dp, dw, db) for the cotangent dy of y, at the rows p = x + residual; dw and db in the accumulator's dtype.
+
+    dp = rstd * (wdy - c2 - x_hat * c1),  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
+    """
+    acc = accumulator(p.dtype)
+    dy = dy.to(acc)
+    q, rstd, kappa = statistics(p.to(acc), spec)
+    x_hat = q * rstd
+    wdy = spec.scale * dy if weight is None else spec.scale * dy * weight.to(acc)
+    c1 = kappa * (x_hat * wdy).sum(-1, keepdim=True) / spec.count(p.shape[-1])
+    dp = rstd * (wdy - x_hat * c1)
+    if spec.center:
+        dp = rstd * (wdy - wdy.mean(-1, keepdim=True) - x_hat * c1)
+    return dp, (dy * (spec.scale * x_hat)).sum(0), dy.sum(0)
+
+
+def jvp(p, p_dot, weight, weight_dot, bias_dot, spec):
+    """The tangent of y for tangents of p, weight and bias (each None where it does not move).
+
+    x_hat_dot = rstd * (q_dot - kappa * x_hat * sum(x_hat * q_dot) / n),  q_dot = p_dot - center * mean(p_dot)
+    """
+    acc = accumulator(p.dtype)
+    q, rstd, kappa = statistics(p.to(acc), spec)
+    x_hat = q * rstd
+    y_dot = torch.zeros_like(x_hat)
+    if p_dot is not None:
+        p_dot = p_dot.to(acc)
+        q_dot = p_dot - p_dot.mean(-1, keepdim=True) if spec.center else p_dot
+        along = kappa * (x_hat * q_dot).sum(-1, keepdim=True) / spec.count(p.shape[-1])
+        x_hat_dot = rstd * (q_dot - x_hat * along)
+        y_dot = x_hat_dot if weight is None else x_hat_dot * weight.to(acc)
+    if weight_dot is not None:
+        y_dot = y_dot + x_hat * weight_dot.to(acc)
+    y_dot = spec.scale * y_dot
+    return y_dot if bias_dot is None else y_dot + bias_dot.to(acc)

@@ -1,0 +1,132 @@
+"""The operator in torch, forward and backward, a block of rows at a time.
+
+On a CPU a block stays in cache from its first read to its last write, so each (M, N) tensor crosses memory once, and
+the temporaries are one block large; on any other device all rows are one block. Same signatures as triton_kernels.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from .torch_formula import accumulator
+
+# 256 Ki elements, 1 MiB in float32: the fastest of 8 Ki to 256 Ki on two cores with 1 MiB of second-level cache each,
+# since it amortises the 1 to 2 us that each torch call costs and still fits the cache that the cores share.
+BLOCK_ELEMENTS = 262144
+
+
+def _blocks(x):
+    """Slices of rows, and how many rows the largest of them has."""
+    m, n = x.shape
+    step = max(1, BLOCK_ELEMENTS // n) if x.device.type == "cpu" else max(1, m)
+    return [slice(start, min(start + step, m)) for start in range(0, m, step)], min(step, m)
+
+
+def _size(q, spec):
+    return torch.linalg.vector_norm(q, dim=-1).mul_(spec.count(q.shape[-1]) ** -0.5)
+
+
+def _rstd(s, spec):
+    if spec.placement == "inside":
+        return s.square_().add_(spec.eps).rsqrt_()
+    return (s.add_(spec.eps) if spec.placement == "outside" else s.clamp_(min=spec.eps)).reciprocal_()
+
+
+def _kappa(s, spec):
+    """D * D'(s) / s, the effect of an eps that does not stand inside the root; 0 at s = 0, where it has no value."""
+    return (s > spec.eps).to(s.dtype) if spec.placement == "clamp" else torch.where(s == 0, 0, (s + spec.eps) / s)
+
+
+def forward(x, weight, bias, residual, spec):
+    """(y, residual_out, mean, rstd) for rows x (M, N).
+
+    p = x + residual,  q = p - center * mean(p),  y = scale * q * rstd * weight + bias
+
+    Args:     x, residual (M, N); weight, bias (N,); residual, weight and bias may be None; spec with a number for eps
+    Returns:  y (M, N) in x.dtype; residual_out (M, N) in the promoted dtype, None without a residual;
+              mean (M,), None unless centred, and rstd (M,) in the accumulator's dtype
+    Numerics: sums in float32, in float64 for float64; residual_out is rounded before it is normalized
+    """
+    m, n = x.shape
+    p_dtype = x.dtype if residual is None else torch.promote_types(x.dtype, residual.dtype)
+    acc = accumulator(p_dtype)
+    y = x.new_empty(m, n)
+    residual_out = None if residual is None else x.new_empty(m, n, dtype=p_dtype)
+    mean = x.new_empty(m, dtype=acc) if spec.center else None
+    rstd = x.new_empty(m, dtype=acc)
+    weight = None if weight is None else weight.to(acc)
+    bias = None if bias is None else bias.to(acc)
+    blocks, most = _blocks(x)
+    scratch = x.new_empty(most, n, dtype=acc)
+    for rows in blocks:
+        p = x[rows] if residual is None else torch.add(x[rows], residual[rows], out=residual_out[rows])
+        q = p = p.to(acc)
+        x_hat = scratch[: len(p)]
+        if spec.center:
+            q = torch.sub(p, torch.mean(p, -1, out=mean[rows])[:, None], out=x_hat)
+        rstd[rows] = _rstd(_size(q, spec), spec)
+        torch.mul(q, spec.scale * rstd[rows, None], out=x_hat)
+        _affine(x_hat, weight, bias, y[rows])
+    return y, residual_out, mean, rstd
+
+
+def _affine(x_hat, weight, bias, y):
+    out = y if y.dtype == x_hat.dtype else None
+    if weight is not None and bias is not None:
+        out = torch.addcmul(bias, x_hat, weight, out=out)
+    elif weight is not None:
+        out = torch.mul(x_hat, weight, out=out)
+    else:
+        out = x_hat if bias is None else torch.add(x_hat, bias, out=out)
+    if out is not y:
+        y.copy_(out)
+
+
+def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_dw=True, need_db=True):
+    """(dx, dw, db) for rows p = x + residual, from the cotangents of y and residual_out.
+
+    dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out,  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
+
+    Args:     dy, p (M, N); dresidual_out (M, N) or None; weight (N,) or None; mean (M,) or None and rstd (M,) as
+              forward returned them; need_*: what is wanted, the rest is None
+    Returns:  dx (M, N) in p.dtype, which is also dresidual; dw, db (N,) in the accumulator's dtype
+    Numerics: as forward; each sum is a matrix-vector product, so that c1, c2 and dw cost one pass each
+    """
+    m, n = p.shape
+    acc = rstd.dtype
+    dx = p.new_empty(m, n) if need_dx else None
+    dw = p.new_zeros(n, dtype=acc) if need_dw else None
+    db = p.new_zeros(n, dtype=acc) if need_db else None
+    weight = p.new_ones(n, dtype=acc) if weight is None else weight.to(acc)
+    blocks, most = _blocks(p)
+    scratch = p.new_empty(2, most, n, dtype=acc)
+    for rows in blocks:
+        dy_rows, r = dy[rows].to(acc), rstd[rows]
+        if need_db:
+            db.addmv_(dy_rows.t(), torch.ones_like(r))
+        if not (need_dx or need_dw):
+            continue
+        q, dy_q = p[rows].to(acc), scratch[0, : len(r)]
+        if spec.center:
+            q = torch.sub(q, mean[rows, None], out=scratch[1, : len(r)])
+        torch.mul(dy_rows, q, out=dy_q)
+        if need_dw:
+            dw.addmv_(dy_q.t(), spec.scale * r)
+        if need_dx:
+            dp = _input_gradient(dy_rows, dy_q, q, spec.scale * weight, r, spec)
+            dx[rows] = dp if dresidual_out is None else dp.add_(dresidual_out[rows])
+    return dx, dw, db
+
+
+def _input_gradient(dy, dy_q, q, weight, rstd, spec):
+    """rstd * (wdy - c2 - x_hat * c1) of one block, written over dy_q; x_hat = q * rstd is not formed."""
+    n = q.shape[-1]
+    c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)
+    if spec.placement != "inside" and spec.eps != 0:
+        c1 = _kappa(_size(q, spec), spec) * c1
+    c2 = torch.mv(dy, weight) / n if spec.center else None
+    wdy = torch.mul(dy, weight, out=dy_q)
+    dx = torch.addcmul(wdy, q, (rstd * c1)[:, None], value=-1, out=wdy)
+    if c2 is not None:
+        dx.sub_(c2[:, None])
+    return dx.mul_(rstd[:, None])
