@@ -31,8 +31,11 @@ def _remark(name, version):
 
 
 def _torch_lines():
-    import torch
-
+    try:
+        import torch
+    except ImportError as error:
+        yield "torch", f"installed, but it does not import: {error}"
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gpu = torch.cuda.is_available()

@@ -60,7 +60,7 @@ class LayerNorm(_Norm):
 class RMSNorm(_Norm):
     """RMSNorm as torch.nn.RMSNorm, with this package's gradients.
 
-    Args:  normalized_shape: an int or the last axes' sizes; eps (None means the input's machine epsilon),
+    Args:  normalized_shape: an int or the last axes' sizes; eps (None means the statistics' machine epsilon),
            elementwise_affine, device, dtype as in torch; backend as normgrad.normalize
     """
 

@@ -95,8 +95,8 @@ def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forwar
             _check_array(name, array)
     check_shapes(x, weight, bias, residual)
     residual_out = x if residual is None else x + residual
-    spec = spec.resolve(np.finfo(x.dtype).eps)
     acc = _accumulator(residual_out.dtype)
+    spec = spec.resolve(np.finfo(acc).eps)
     q, s2, mean = _rows(residual_out.astype(acc, copy=False), spec)
     rstd = 1 / _denominator(s2, spec)
     y = spec.scale * (q * rstd)
@@ -120,6 +120,8 @@ def backward(dy, saved, dresidual_out=None) -> Grads:
     Numerics: as forward
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
+    if not isinstance(saved, Forward):
+        raise TypeError(f"saved: got {type(saved).__name__}, needs what forward returned")
     p, weight, spec = saved.residual_out, saved.weight, saved.spec
     for name, array in (("dy", dy), ("dresidual_out", dresidual_out)):
         if array is not None or name == "dy":

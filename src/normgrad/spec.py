@@ -27,7 +27,8 @@ class NormSpec:
     Args:    center: subtract the row's mean first
              reduce: "mean" or "sum", how the squares of a row are reduced
              scale: the constant c that multiplies the normalized row
-             eps: at least 0; None means the machine epsilon of the input's dtype (as torch's rms_norm)
+             eps: at least 0; None means the machine epsilon of the statistics' dtype, float32 for 16-bit inputs (what
+             torch's rms_norm computes, measured with 2.13; its documentation names the input's dtype)
              placement: where eps stands in the denominator D of s = sqrt(reduce(q**2)):
                  "inside" sqrt(s**2 + eps), "outside" s + eps, "clamp" max(s, eps)
     Raises:  ValueError or TypeError naming the field, what it got and what it needs

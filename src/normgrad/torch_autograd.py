@@ -18,11 +18,16 @@ DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 class Normalize(torch.autograd.Function):
-    """(y, residual_out, mean, rstd) of rows; saves x (with a residual: residual_out), weight and the statistics."""
+    """(y, residual_out, mean, rstd) of x (..., N); saves x (with a residual: residual_out), weight and the statistics.
+
+    The kernels see rows (M, N). The rows are made here, not by the caller, so that backward hands out one and the same
+    tensor as dx and dresidual: autograd then copies it before it becomes the .grad of both.
+    """
 
     @staticmethod
     def forward(x, residual, weight, bias, spec, kernels):
-        return kernels.forward(x, weight, bias, residual, spec)
+        y, residual_out, mean, rstd = kernels.forward(_rows(x), weight, bias, _rows(residual), spec)
+        return y.reshape(x.shape), None if residual is None else residual_out.reshape(x.shape), mean, rstd
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -38,17 +43,16 @@ class Normalize(torch.autograd.Function):
     def backward(ctx, dy, dresidual_out, _dmean, _drstd):
         p, weight, mean, rstd = ctx.saved_tensors
         need_x, need_residual, need_dw, need_db = ctx.needs_input_grad[:4]
-        need_dx = need_x or need_residual
         if dy is None:
-            zeros = p.new_zeros(p.shape[-1])
-            dx, dw, db = dresidual_out, zeros, zeros
+            dx, dw, db = dresidual_out, p.new_zeros(p.shape[-1]), p.new_zeros(p.shape[-1])
         elif torch.is_grad_enabled():
             dx, dw, db = torch_formula.vjp(dy, p, weight, ctx.spec)
             dx = dx if dresidual_out is None else dx + dresidual_out
         else:
-            dx, dw, db = ctx.kernels.backward(
-                dy, dresidual_out, p, weight, mean, rstd, ctx.spec, need_dx, need_dw, need_db
-            )
+            needs = (need_x or need_residual, need_dw, need_db)
+            rows = (_rows(dy), _rows(dresidual_out), _rows(p), weight, mean, rstd)
+            dx, dw, db = ctx.kernels.backward(*rows, ctx.spec, *needs)
+            dx = None if dx is None else dx.reshape(p.shape)
         needed = zip((dx, dx, dw, db), ctx.needs_input_grad, ctx.dtypes, strict=False)
         grads = [grad.to(dtype) if need and grad is not None else None for grad, need, dtype in needed]
         return *grads, None, None
@@ -69,24 +73,28 @@ class Normalize(torch.autograd.Function):
         return _vmap(info.batch_size, in_dims, x, residual, weight, bias, spec, kernels)
 
 
+def _rows(t):
+    return None if t is None else t.reshape(math.prod(t.shape[:-1]), t.shape[-1])
+
+
 def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels):
     """The mapped axis becomes more rows; a mapped weight or bias is applied to the plain rows afterwards."""
 
-    def rows(t, dim):
+    def front(t, dim):
         if t is None:
             return None
-        t = t.movedim(dim, 0) if dim is not None else t.expand(size, *t.shape)
-        return t.reshape(-1, t.shape[-1])
+        return t.movedim(dim, 0) if dim is not None else t.expand(size, *t.shape)
 
-    m = x.shape[0 if in_dims[0] is None or in_dims[0] > 0 else 1]
+    x, residual = front(x, in_dims[0]), front(residual, in_dims[1])
     affine_mapped = in_dims[2] is not None or in_dims[3] is not None
     arguments = (None, None) if affine_mapped else (weight, bias)
-    out = Normalize.apply(rows(x, in_dims[0]), rows(residual, in_dims[1]), *arguments, spec, kernels)
-    y, residual_out, mean, rstd = (None if t is None else t.reshape(size, m, *t.shape[1:]) for t in out)
+    y, residual_out, *statistics = Normalize.apply(x, residual, *arguments, spec, kernels)
     for t, dim, combine in ((weight, in_dims[2], torch.mul), (bias, in_dims[3], torch.add)):
         if affine_mapped and t is not None:
-            y = combine(y, t if dim is None else t.movedim(dim, 0)[:, None]).to(x.dtype)
-    return (y, residual_out, mean, rstd), tuple(None if t is None else 0 for t in (y, residual_out, mean, rstd))
+            between = (1,) * (x.dim() - 2)
+            y = combine(y, t if dim is None else t.movedim(dim, 0).reshape(size, *between, -1)).to(x.dtype)
+    out = (y, residual_out, *(None if t is None else t.reshape(size, -1) for t in statistics))
+    return out, tuple(None if t is None else 0 for t in out)
 
 
 def _kernels(backend, device):
@@ -126,22 +134,25 @@ def normalize(input, weight=None, bias=None, residual=None, *, spec=LAYER_NORM, 
     """
     _check_tensors(input, weight=weight, bias=bias, residual=residual)
     check_shapes(input, weight, bias, residual, name="input")
-    spec = check_spec(spec).resolve(torch.finfo(input.dtype).eps)
+    p_dtype = input.dtype if residual is None else torch.promote_types(input.dtype, residual.dtype)
+    spec = check_spec(spec).resolve(torch.finfo(torch_formula.accumulator(p_dtype)).eps)
     kernels = _kernels(backend, input.device)
-    shape, n = input.shape, input.shape[-1]
-    rows = (math.prod(shape[:-1]), n)
-    residual_rows = None if residual is None else residual.reshape(rows)
-    y, residual_out, _, _ = Normalize.apply(input.reshape(rows), residual_rows, weight, bias, spec, kernels)
-    y = y.reshape(shape)
+    y, residual_out, _, _ = Normalize.apply(input, residual, weight, bias, spec, kernels)
     if not return_residual:
         return y
-    return y, input if residual is None else residual_out.reshape(shape)
+    return y, input if residual is None else residual_out
 
 
 def _flatten(input, normalized_shape, residual=None, **affine):
     """The arguments with the normalized axes as one."""
     _check_tensors(input, residual=residual, **affine)
-    axes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    axes = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+    if not isinstance(axes, (tuple, list)) or not all(isinstance(axis, int) for axis in axes):
+        raise TypeError(
+            f"normalized_shape: got {type(normalized_shape).__name__} {normalized_shape!r}, "
+            "needs an int or a tuple of ints"
+        )
+    axes = tuple(axes)
     if not axes or tuple(input.shape[-len(axes) :]) != axes:
         raise ValueError(
             f"normalized_shape: got {axes}, needs the last axes of input, whose shape is {tuple(input.shape)}"
@@ -150,6 +161,8 @@ def _flatten(input, normalized_shape, residual=None, **affine):
         if t is not None and tuple(t.shape) != axes:
             raise ValueError(f"{name}: got shape {tuple(t.shape)}, needs {axes}, the normalized_shape")
     check_shapes(input, None, None, residual, name="input")
+    if len(axes) == 1:
+        return input, residual, *affine.values()
     rows = (*input.shape[: -len(axes)], math.prod(axes))
     flat = [None if t is None else t.reshape(-1) for t in affine.values()]
     return input.reshape(rows), None if residual is None else residual.reshape(rows), *flat
@@ -158,7 +171,7 @@ def _flatten(input, normalized_shape, residual=None, **affine):
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, backend="auto"):
     """LayerNorm over the last axes, as torch.nn.functional.layer_norm.
 
-    y = (x - mean) * rstd * weight + bias,  rstd = 1 / sqrt(var + eps)                    {eq}`ln-y`
+    y = (x - mean) * rstd * weight + bias,  rstd = 1 / sqrt(var + eps)                    {eq}`ln-forward`
 
     Args:     input (..., *normalized_shape); weight, bias normalized_shape or None; eps at least 0;
               backend as normalize
@@ -178,7 +191,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, backend="auto"):
     y = x * rstd * weight,  rstd = 1 / sqrt(mean(x**2) + eps)
 
     Args:     input (..., *normalized_shape); weight normalized_shape or None; eps at least 0, None means the machine
-              epsilon of input.dtype; backend as normalize
+              epsilon of the statistics' dtype, as torch computes it; backend as normalize
     Returns:  y in input's shape and dtype
     Numerics: as normalize
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs

@@ -59,7 +59,13 @@ def vjp(dy, p, weight, spec):
     dp = rstd * (wdy - x_hat * c1)
     if spec.center:
         dp = rstd * (wdy - wdy.mean(-1, keepdim=True) - x_hat * c1)
-    return dp, (dy * (spec.scale * x_hat)).sum(0), dy.sum(0)
+    rows = tuple(range(p.dim() - 1))
+    return dp, _over(dy * (spec.scale * x_hat), rows), _over(dy, rows)
+
+
+def _over(t, rows):
+    # torch takes an empty tuple of axes for all of them.
+    return t.sum(rows) if rows else t
 
 
 def jvp(p, p_dot, weight, weight_dot, bias_dot, spec):

@@ -107,4 +107,5 @@ def process(app, what, name, obj, options, lines):
 
 
 def setup(app):
+    app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", process)

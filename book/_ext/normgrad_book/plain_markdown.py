@@ -22,8 +22,8 @@ from .equations import registered_latex
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$")
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<page>[^()\s#:]*\.md)?(?P<id>#[^()\s]+)?\)")
-LABELLED = re.compile(r"^\$\$\s*\((?P<label>[\w:.-]+)\)\s*$", re.M)
-TARGET = re.compile(r"^\([\w:.-]+\)=\s*$\n?", re.M)
+LABELLED = re.compile(r"^\$\$ *\((?P<label>[\w:.-]+)\) *$", re.M)
+TARGET = re.compile(r"^\([\w:.-]+\)= *$\n?", re.M)
 COMMENT = re.compile(r"^% .*$\n?", re.M)
 OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 

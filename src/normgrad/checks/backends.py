@@ -91,7 +91,9 @@ class SympyBackend:
         inputs = (case.x, case.weight, case.bias, case.residual)
         y, residual_out, *_ = self.module.forward(*inputs, spec)
         dx, dw, db = self.module.backward(case.dy, *inputs, case.dresidual_out, spec)
-        return Outcome(y, residual_out, dx, None if case.residual is None else dx, dw, db)
+        dresidual = None if case.residual is None else dx
+        dw, db = None if case.weight is None else dw, None if case.bias is None else db
+        return Outcome(y, residual_out, dx, dresidual, dw, db)
 
 
 class TorchBackend:
@@ -147,7 +149,10 @@ class TorchBackend:
         return Outcome(*(None if t is None else t.detach().double().cpu().numpy() for t in found))
 
     def function(self, case: Case, spec):
-        """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck."""
+        """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck.
+
+        gradcheck sends a cotangent into one output at a time; the sum of both outputs is there to send one into both.
+        """
         case = replace(case, layout="contiguous")
         a = _arrays(case, partial(self._tensor, case, "float64"))
         names = [name for name in ("x", "residual", "weight", "bias") if a[name] is not None]
@@ -155,7 +160,7 @@ class TorchBackend:
         def function(*tensors):
             given = {**dict.fromkeys(("x", "residual", "weight", "bias")), **dict(zip(names, tensors, strict=True))}
             y, residual_out = self.normalize(given["x"], given["residual"], given["weight"], given["bias"], spec)
-            return y if given["residual"] is None else (y, residual_out)
+            return y if given["residual"] is None else (y, y + residual_out)
 
         return function, tuple(a[name].requires_grad_() for name in names)
 

@@ -14,7 +14,7 @@ from .. import numpy_ref
 from .backends import Outcome, get
 from .cases import Case
 from .finite_difference import directional, inner
-from .tolerance import LARGEST, bounds, round_to, unit_roundoff
+from .tolerance import LARGEST, accumulator, bounds, round_to, unit_roundoff
 
 OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
 
@@ -87,7 +87,7 @@ def reference(case: Case, spec, dtype: str, residual_out=None):
     """(saved, grads) of the oracle in float64, on inputs rounded to dtype and on the sum as the backend rounded it."""
     case = case.rounded(dtype)
     p = case.x if residual_out is None else residual_out
-    saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec.resolve(2 * unit_roundoff(dtype)))
+    saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec.resolve(2 * unit_roundoff(accumulator(dtype))))
     return saved, numpy_ref.backward(case.dy, saved, case.dresidual_out)
 
 
@@ -158,6 +158,7 @@ def check_gradcheck(backend, case: Case, spec, second: bool = False, forward_mod
     Raises:   AssertionError with torch's report
     """
     import torch
+    from torch.autograd.gradcheck import GradcheckError
 
     backend = get(backend)
     function, tensors = backend.function(case, spec)
@@ -165,7 +166,7 @@ def check_gradcheck(backend, case: Case, spec, second: bool = False, forward_mod
         torch.autograd.gradcheck(function, tensors, check_forward_ad=forward_mode)
         if second:
             torch.autograd.gradgradcheck(function, tensors, check_fwd_over_rev=forward_mode)
-    except torch.autograd.gradcheck.GradcheckError as error:
+    except GradcheckError as error:
         raise AssertionError(f"{case.name}: {error}") from error
     title = f"{backend.name}: {case.name}, gradcheck{' and gradgradcheck' if second else ''} at torch's tolerances"
     return Measured(title, {})

@@ -86,7 +86,8 @@ def prove_small(*labels: str, sizes=(2, 3, 4)) -> Entries:
         start = time.perf_counter()
         equation = _registered(label)
         equation.check_fixed(sizes)
-        claim = f"{equation.claim}; N = {', '.join(map(str, sizes))}"
+        claimed = equation.claim.rstrip(".")
+        claim = f"{claimed}; N = {', '.join(map(str, sizes))}"
         entries.append(Entry(label, "proved-for-small-n", claim, seconds=time.perf_counter() - start))
     return Entries(entries)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sympy import Add, Expr, Ge, Gt, Indexed, KroneckerDelta, Mul, Ne, Pow, Sum
+from sympy import Add, Expr, Ge, Gt, KroneckerDelta, Mul, Ne, Pow, Sum, evaluate
 
-from .calculus import free_letters
+from .calculus import free_letters, resolve
 from .notation import Defs
 from .render import latex
 from .sums import Root, nf, split_content
@@ -39,13 +39,18 @@ def is_positive(e: Expr) -> bool:
 
 
 def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
-    """What must hold for unfolded, differentiated sides to be defined, in the definitions' names where one fits."""
+    """What must hold for the sides to be defined, in the definitions' names where one fits.
+
+    Args:     sides: expressions as they are written; defs: what their names stand for
+    Returns:  relations such as sigma > 0; empty when the sides are defined for all inputs
+    """
     conditions = {}
-    for side in sides:
-        for part in sorted(side.atoms(Pow), key=str):
-            condition = _condition(part, defs)
-            if condition is not None:
-                conditions.setdefault(latex(condition), condition)
+    with evaluate(True):
+        for side in sides:
+            for part in sorted(resolve(defs.unfold(side)).atoms(Pow), key=str):
+                condition = _condition(part, defs)
+                if condition is not None:
+                    conditions.setdefault(latex(condition), condition)
     return tuple(conditions.values())
 
 

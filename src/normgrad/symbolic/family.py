@@ -12,7 +12,7 @@ from sympy import Expr, Max, Piecewise, S, Symbol, sqrt
 
 from .notation import Defs, Partial, as_written, mean, tensor, total
 from .registry import definition, proved
-from .symbols import M, N, eps, i, j
+from .symbols import M, N, eps, i, j, over_all
 
 a, c, n = tensor("a"), tensor("c"), Symbol("n", integer=True, positive=True)
 x, residual, p, q, r, y = (tensor(name, M, N) for name in ("x", "residual", "p", "q", "r", "y"))
@@ -27,10 +27,12 @@ loss = tensor("L")
 class Branch:
     """One differentiable piece of a denominator D(s).
 
-    Args:  name: the end of its labels; denominator: D; factor: kappa = D D'(s) / s; where: its domain, in words
+    Args:  name: the end of its labels; words: where eps stands; denominator: D; factor: kappa = D D'(s) / s
+           where: the piece's domain, empty when it is everything
     """
 
     name: str
+    words: str
     denominator: Expr
     factor: Expr
     where: str = ""
@@ -39,10 +41,10 @@ class Branch:
 def branches() -> tuple[Branch, ...]:
     """Every place of eps, piece by piece."""
     return (
-        Branch("inside", sqrt(s[i] ** 2 + eps), S.One),
-        Branch("outside", s[i] + eps, (s[i] + eps) / s[i], "s > 0"),
-        Branch("clamp", s[i], S.One, "s > eps"),
-        Branch("clamped", eps, S.Zero, "s < eps"),
+        Branch("inside", "inside the root", sqrt(s[i] ** 2 + eps), S.One),
+        Branch("outside", "added to s", s[i] + eps, (s[i] + eps) / s[i], "s > 0"),
+        Branch("clamp", "as a floor that s exceeds", s[i], S.One, "s > eps"),
+        Branch("clamped", "as a floor that s does not reach", eps, S.Zero, "s < eps"),
     )
 
 
@@ -57,7 +59,7 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
     defs[rstd[i]] = 1 / D[i]
     defs[r[i, j]] = q[i, j] * rstd[i]
     defs[y[i, j]] = c * r[i, j] * w[j] + b[j]
-    defs[loss] = total(M, lambda t: total(N, lambda u: dy[t, u] * y[t, u] + dp_out[t, u] * p[t, u]))
+    defs[loss] = over_all(lambda t, u: dy[t, u] * y[t, u] + dp_out[t, u] * p[t, u])
     defs[kappa[i]] = factor
     defs[dr[i, j]] = c * dy[i, j] * w[j]
     defs[dq[i, j]] = rstd[i] * (dr[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * dr[i, t]))
@@ -88,7 +90,6 @@ def equations():
     """The equations labelled norm-...: the operator, and its gradients for every place of eps."""
     for piece in branches():
         defs = operator(piece.denominator, piece.factor)
-        suffix = f", {piece.where}" if piece.where else ""
         if piece.name == "inside":
             yield definition(
                 "norm-forward", "The operator: residual, centring, norm, denominator, scale.", defs,
@@ -100,7 +101,11 @@ def equations():
             )
             yield from _residual(defs)
         yield definition(
-            f"norm-denominator-{piece.name}", f"The denominator and its factor{suffix}.", defs, D[i], kappa[i]
+            f"norm-denominator-{piece.name}",
+            f"The denominator and its factor with eps {piece.words}.",
+            defs,
+            D[i],
+            kappa[i],
         )
         for name, variable, gradient in (
             ("dx", x[i, j], dp[i, j]),
@@ -109,7 +114,7 @@ def equations():
         ):
             yield proved(
                 f"norm-{name}-{piece.name}",
-                f"The operator's gradient with eps {piece.name}{suffix}.",
+                f"The operator's {name} with eps {piece.words}.",
                 defs,
                 Partial(loss, variable),
                 gradient,

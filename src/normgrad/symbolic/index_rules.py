@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sympy import S
 
-from .registry import definition, proved, together
 from .notation import Defs, Partial, delta, mean, tensor, total
-from .symbols import M, N, alphabet, i, j, k
+from .registry import definition, proved
+from .symbols import M, N, alphabet, i, j, k, over_all
 
 row, batch = alphabet(), alphabet(M)
 
@@ -24,7 +24,7 @@ def broadcast() -> Defs:
     """A bias added to every row, and the loss whose cotangent is dy."""
     defs = Defs()
     defs[batch.y[i, j]] = batch.x[i, j] + batch.b[j]
-    defs[batch.L] = total(M, lambda r: total(N, lambda s: batch.dy[r, s] * batch.y[r, s]))
+    defs[batch.L] = over_all(lambda r, s: batch.dy[r, s] * batch.y[r, s])
     return defs
 
 
@@ -34,7 +34,9 @@ def _delta_rules():
         "index-delta", "A sum against a delta renames the index.", None, total(N, lambda r: delta(k, r) * x[r]), x[k]
     )
     yield proved("index-count", "A sum of ones counts the index range.", None, total(N, lambda r: S.One), N)
-    yield proved("index-trace", "The trace of the identity is the length of a row.", None, total(N, lambda r: delta(r, r)), N)
+    yield proved(
+        "index-trace", "The trace of the identity is the length of a row.", None, total(N, lambda r: delta(r, r)), N
+    )
     yield proved(
         "index-delta-product",
         "Two deltas that share a summed index contract to one.",
@@ -110,7 +112,9 @@ def _mean_rules():
         "index-local", "With the mean held fixed, a centred entry varies with its own input alone.", defs,
         defs.local(q[j], x[k]), delta(j, k),
     )
-    yield proved("index-local-mean", "A centred entry falls as the mean rises.", defs, defs.local(q[j], average), -S.One)
+    yield proved(
+        "index-local-mean", "A centred entry falls as the mean rises.", defs, defs.local(q[j], average), -S.One
+    )
     yield proved(
         "index-total",
         "The total derivative adds the path through the mean.",
@@ -169,17 +173,17 @@ def _layout():
 def _broadcasting():
     defs = broadcast()
     b, y, dy, loss = batch.b, batch.y, batch.dy, batch.L
-    yield together(
-        "index-loss", "A loss that has dy as its cotangent, dy held constant.", defs, defs.line(loss), kind="definition"
+    yield definition("index-loss", "A loss that has dy as its cotangent, dy held constant.", defs, loss)
+    yield proved(
+        "index-cotangent", "The loss has dy as its cotangent.", None, Partial(defs.line(loss)[1], y[i, j]), dy[i, j]
     )
-    yield proved("index-cotangent", "The loss has dy as its cotangent.", None, Partial(defs.line(loss)[1], y[i, j]), dy[i, j])
     yield proved(
         "index-broadcast",
         "A vector broadcast over rows receives the sum over those rows.",
         defs,
         Partial(loss, b[j]),
-        total(M, lambda r: total(N, lambda s: dy[r, s] * Partial(y[r, s], b[j]))),
-        total(M, lambda r: total(N, lambda s: dy[r, s] * delta(s, j))),
+        over_all(lambda r, s: dy[r, s] * Partial(y[r, s], b[j])),
+        over_all(lambda r, s: dy[r, s] * delta(s, j)),
         total(M, lambda r: dy[r, j]),
     )
 

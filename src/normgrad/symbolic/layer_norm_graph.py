@@ -10,14 +10,9 @@ from sympy import Rational, S, sqrt
 
 from .notation import Defs, Local, Partial, delta, mean, total
 from .registry import definition, proved
-from .symbols import M, N, alphabet, eps, i, j, k, p
+from .symbols import M, N, alphabet, eps, i, j, k, over_all, p
 
 g = alphabet(M)
-
-
-def over_all(f):
-    """The sum of f(r, s) over all entries of a batch."""
-    return total(M, lambda r: total(N, lambda s: f(r, s)))
 
 
 def forward() -> Defs:
@@ -242,15 +237,10 @@ def _input(defs):
 
 
 def _totals(defs):
-    for label, name, claim in (
-        ("ln-graph-total-dw", g.w, g.dw),
-        ("ln-graph-total-db", g.b, g.db),
-    ):
-        sentence = f"The graph's {claim.label} is the loss's total derivative."
-        yield proved(label, sentence, defs, Partial(g.L, name[k]), claim[k])
-    yield proved(
-        "ln-graph-total-dx", "The graph's dx is the loss's total derivative.", defs, Partial(g.L, g.x[p, k]), g.dx[p, k]
-    )
+    for variable, gradient in ((g.w[k], g.dw[k]), (g.b[k], g.db[k]), (g.x[p, k], g.dx[p, k])):
+        name = gradient.base.label
+        claim = f"The graph's {name} is the loss's total derivative."
+        yield proved(f"ln-graph-total-{name}", claim, defs, Partial(g.L, variable), gradient)
 
 
 def equations():

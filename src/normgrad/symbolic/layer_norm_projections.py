@@ -100,7 +100,9 @@ def _centring():
         total(N, lambda s: C[k, s] * x[s]),
         x[k] - mean(N, lambda s: x[s]),
     )
-    yield proved("ln-proj-centred-jacobian", "The derivative of the centred row is C.", defs, Partial(row.q[k], x[j]), C[k, j])
+    yield proved(
+        "ln-proj-centred-jacobian", "The derivative of the centred row is C.", defs, Partial(row.q[k], x[j]), C[k, j]
+    )
     yield proved(
         "ln-proj-dp",
         "Centring is its own adjoint: the cotangent is centred.",

@@ -6,7 +6,7 @@ from sympy import S, Symbol, sqrt
 
 from .notation import Defs, Partial, delta, mean, tensor, total
 from .registry import definition, proved, together
-from .symbols import M, N, alphabet, eps, i, j, k
+from .symbols import M, N, alphabet, eps, i, j, k, over_all
 
 n = alphabet(M)
 row = alphabet()
@@ -23,7 +23,7 @@ def layer_norm() -> Defs:
     defs[n.rstd[i]] = 1 / n.D[i]
     defs[n.x_hat[i, j]] = n.q[i, j] * n.rstd[i]
     defs[n.y[i, j]] = n.w[j] * n.x_hat[i, j] + n.b[j]
-    defs[n.L] = total(M, lambda r: total(N, lambda s: n.dy[r, s] * n.y[r, s]))
+    defs[n.L] = over_all(lambda r, s: n.dy[r, s] * n.y[r, s])
     defs[n.wdy[i, j]] = n.dy[i, j] * n.w[j]
     defs[n.c1[i]] = mean(N, lambda r: n.x_hat[i, r] * n.wdy[i, r])
     defs[n.c2[i]] = mean(N, lambda r: n.wdy[i, r])

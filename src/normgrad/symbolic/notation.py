@@ -31,7 +31,10 @@ def index(*names: str) -> Symbol | tuple[Symbol, ...]:
 
 
 def tensor(name: str, *dims: Symbol, positive: bool = False) -> Symbol | IndexedBase:
-    """A real tensor with the given dimensions, or a real scalar when there are none."""
+    """A real tensor with the given dimensions, or a real scalar when there are none.
+
+    Args:  positive: a promise that a proof may use; a name that is defined must keep it
+    """
     assumptions = {"positive": True} if positive else {"real": True}
     return IndexedBase(name, shape=dims, **assumptions) if dims else Symbol(name, **assumptions)
 
@@ -92,14 +95,15 @@ def name_of(e: Expr) -> Basic:
 class Defs:
     """Ordered definitions, name[indices] := expression; an expression may use inputs and earlier names.
 
-    Raises:  ValueError when a name is defined twice, or when a definition has a free index that its head lacks
+    Raises:  ValueError when a name is defined twice, or when a definition has a free index that its head lacks;
+             RangeError when a letter has two ranges
     """
 
     def __init__(self):
         self._lines: dict[Basic, tuple[Expr, Expr]] = {}
 
     def __setitem__(self, head: Expr, e: Expr):
-        from .calculus import free_letters
+        from .calculus import free_letters, index_ranges
 
         name, e = name_of(head), sympify(e)
         if name in self._lines:
@@ -107,6 +111,7 @@ class Defs:
         missing = free_letters(e) - set(getattr(head, "indices", ()))
         if missing:
             raise ValueError(f"{head}: its definition has the free indices {sorted(map(str, missing))} besides its own")
+        index_ranges(head, e)
         self._lines[name] = (head, e)
 
     def __contains__(self, e) -> bool:
@@ -135,18 +140,16 @@ class Defs:
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
         chosen: set[Basic] = set()
+        # what stands inside a total derivative is unfolded anyway
+        sides = [side.xreplace({part: Dummy() for part in side.atoms(Partial)}) for side in (lhs, rhs)]
         while True:
-            used = [self._used(self.unfold(side, chosen)) for side in (lhs, rhs)]
+            used = [{name_of(part) for part in side.atoms(Indexed, Symbol)} for side in sides]
             apart = [name for name in reversed(self._lines) if (name in used[0]) != (name in used[1])]
             if not apart:
                 return chosen
             chosen.add(apart[0])
-
-    @staticmethod
-    def _used(e):
-        """The names in e, those inside total derivatives left out: these are unfolded anyway."""
-        opened = e.xreplace({part: Dummy() for part in e.atoms(Partial)})
-        return {name_of(part) for part in opened.atoms(Indexed, Symbol)}
+            sides = [self.unfold(side, chosen) for side in sides]
+            sides = [side.xreplace({part: Dummy() for part in side.atoms(Partial)}) for side in sides]
 
     def unfold(self, e: Expr, only: Iterable[Basic] | None = None) -> Expr:
         """The expression with the defined names (or `only` some of them) replaced by what they stand for.

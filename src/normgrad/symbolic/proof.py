@@ -48,7 +48,8 @@ class Certificate:
 class Proof:
     """A proved claim.
 
-    Args:  lhs, rhs: the two sides as they were given; sides: the same as they were compared, unfolded and differentiated
+    Args:  lhs, rhs: the two sides as they were given; defs: what their names stand for
+           sides: the two sides as they were compared, unfolded and differentiated
     """
 
     lhs: Expr
@@ -59,9 +60,7 @@ class Proof:
     @cached_property
     def side_conditions(self) -> tuple[Expr, ...]:
         """What must hold for both sides to be defined; empty when nothing has to."""
-        with evaluate(True):
-            unfolded = [resolve(self.defs.unfold(side)) for side in (self.lhs, self.rhs)]
-            return side_conditions(unfolded, self.defs)
+        return side_conditions((self.lhs, self.rhs), self.defs)
 
     def certificate(self) -> Certificate:
         """The polynomial that both sides become once denominators are cleared."""
@@ -107,5 +106,4 @@ def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str 
             polynomial, _ = clear(multiply_out(nf(sides[0]) - nf(sides[1])))
             if polynomial == 0:
                 return Proof(lhs, rhs, sides, defs)
-        index_ranges(*sides)
         raise NotProved(lhs, rhs, counterexample(*sides) if only else counterexample(lhs, rhs, defs), where)

@@ -14,6 +14,7 @@ from importlib import import_module
 
 from sympy import Expr, sympify
 
+from .conditions import side_conditions
 from .notation import Defs, as_written
 from .proof import Proof, prove
 from .render import latex, used_names
@@ -63,7 +64,8 @@ class Equation:
 
     def latex(self) -> str:
         """The equation as the body of a display, `aligned` when it has more than one "="."""
-        used = set().union(*[used_names(e) for chain in self.chains for e in chain])
+        named = [e for chain in self.chains for e in chain] + [head for head, _ in self.defs]
+        used = set().union(*map(used_names, named))
         if len(self.steps) == 1:
             lhs, rhs = self.chain
             return f"{latex(lhs, used)} = {latex(rhs, used)}"
@@ -91,8 +93,7 @@ class Equation:
     @property
     def side_conditions(self) -> tuple[Expr, ...]:
         """What must hold for the equation's sides to be defined."""
-        conditions = [condition for proof in self.prove() for condition in proof.side_conditions]
-        return tuple({latex(condition): condition for condition in conditions}.values())
+        return side_conditions([e for chain in self.chains for e in chain], self.defs)
 
     def _repr_latex_(self):
         return f"$$\n{self.latex()}\n$$"

@@ -7,10 +7,11 @@ are normal forms themselves. It assumes that a free index lies within its range,
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import permutations
 
-from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, S, Sum, expand, fraction, sympify, together
+import sympy
+from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, S, Sum, Symbol
 
 from .calculus import resolve
 from .notation import Local, Partial
@@ -33,32 +34,44 @@ def nf(e: Expr) -> Expr:
 
     Raises:  NotImplementedError for roots other than square roots, and for deltas of shifted indices
     """
-    e = sympify(e)
+    e = sympy.sympify(e)
     if e.is_Atom or isinstance(e, Indexed):
         return e
     if isinstance(e, KroneckerDelta):
         return KroneckerDelta(*e.args)
-    if isinstance(e, Sum):
-        fresh = {limit[0]: _letter() for limit in e.limits}
-        body = nf(e.function.xreplace(fresh))
-        for r, first, last in e.limits:
-            body = _sum_over(body, (fresh[r], first, last))
-        return body
+    if isinstance(e, Sum | Root | Reciprocal):
+        return _generator(e)
     if isinstance(e, Partial | Local):
         return nf(resolve(e))
     if isinstance(e, Pow):
         return power(nf(e.base), nf(e.exp))
-    if isinstance(e, Root | Reciprocal):
-        return power(nf(e.args[0]), S.Half if isinstance(e, Root) else S.NegativeOne)
     parts = [nf(part) for part in e.args]
     if isinstance(e, Add):
         return multiply_out(Add(*parts))
     return contract(Mul(*parts)) if isinstance(e, Mul) else e.func(*parts)
 
 
+@lru_cache(maxsize=4096)
+def _generator(e):
+    """The normal form of a sum, a root or a reciprocal; remembered, since the terms of a product share them."""
+    if isinstance(e, Root | Reciprocal):
+        return power(nf(e.args[0]), S.Half if isinstance(e, Root) else S.NegativeOne)
+    fresh = {limit[0]: _letter() for limit in e.limits}
+    body = nf(e.function.xreplace(fresh))
+    for r, first, last in e.limits:
+        body = _sum_over(body, (fresh[r], first, last))
+    return body
+
+
 def multiply_out(e: Expr) -> Expr:
     """The expanded expression; powers are left whole, since expanding half powers breaks the normal form."""
-    return expand(e, power_base=False, power_exp=False, log=False)
+    return sympy.expand(e, power_base=False, power_exp=False, log=False, basic=False)
+
+
+@lru_cache(maxsize=4096)
+def _symbols(e):
+    """The symbols of a factor. A letter that is asked for is never bound inside, so that it is there only if free."""
+    return frozenset(e.atoms(Symbol))
 
 
 def _letter():
@@ -83,7 +96,7 @@ def _contract_term(term):
         if not dropped.is_Symbol:
             kept, dropped = dropped, kept
         rest = Mul(*factors[:position], *factors[position + 1 :])
-        if rest.has_free(dropped):
+        if dropped in _symbols(rest):
             return contract(pair * nf(rest.xreplace({dropped: kept})))
         if exponent != 1:
             return _contract_term(pair * rest)
@@ -96,7 +109,7 @@ def _sum_over(body, limit):
     for term in Add.make_args(contract(body)):
         outside, inside = [], []
         for factor in Mul.make_args(term):
-            (inside if factor.has_free(r) else outside).append(factor)
+            (inside if r in _symbols(factor) else outside).append(factor)
         pair = next((factor for factor in inside if isinstance(factor, KroneckerDelta)), None)
         if pair is not None:
             inside.remove(pair)
@@ -107,7 +120,7 @@ def _sum_over(body, limit):
     return multiply_out(Add(*terms))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _bound(level):
     return Dummy(f"r{level}", integer=True, positive=True)
 
@@ -188,7 +201,7 @@ def split_content(e: Expr) -> tuple[Expr, Expr]:
 
     Two radicands that differ by such a factor then share one `Root`.
     """
-    numerator, denominator = fraction(together(e))
+    numerator, denominator = sympy.fraction(sympy.together(e))
     numerator = multiply_out(numerator)
     content, numerator = numerator.as_content_primitive() if numerator.is_Add else (S.One, numerator)
     terms = [term.as_powers_dict() for term in Add.make_args(numerator)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
-from sympy import Symbol
+from sympy import Expr, Symbol
 
-from .notation import dim, index, tensor
+from .notation import dim, index, tensor, total
 
 M, N = dim("M"), dim("N")
 i, p = index("i", "p")
@@ -16,6 +17,11 @@ eps = Symbol("eps", positive=True)
 _VECTORS = ("x", "q", "x_hat", "y", "dy", "wdy", "dq", "dx")
 _SCALARS = ("mean", "v", "c1", "c2", "dD", "dv", "dmean")
 _POSITIVE = ("D", "rstd")
+
+
+def over_all(f: Callable[[Symbol, Symbol], Expr]) -> Expr:
+    """The sum of f(r, s) over all entries of a batch."""
+    return total(M, lambda r: total(N, lambda s: f(r, s)))
 
 
 def alphabet(*rows: Symbol) -> SimpleNamespace:

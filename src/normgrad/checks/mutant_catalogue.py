@@ -1,0 +1,251 @@
+"""The catalogue of mutants: each mistake in words, and the edit that makes it in each backend's source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake, made in each backend.
+
+    Args:  name: a short name; mistake: what its author believed
+           edits: {backend: ((old, new), ...)}; spec: the key of cases.SPECS under which the mistake shows
+           backward: whether only the backward is wrong; a wrong forward with its own right gradient passes gradcheck
+    """
+
+    name: str
+    mistake: str
+    edits: dict[str, tuple[tuple[str, str], ...]]
+    spec: str = "layer_norm"
+    backward: bool = True
+
+
+# The lines that are edited, each written once. numpy: numpy_ref.py
+N_C1 = "c1 = _kappa(s2, spec) * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
+N_C2 = "c2 = wdy.mean(-1, keepdims=True) if spec.center else 0"
+N_WEIGHT = "        wdy = wdy * weight.astype(acc, copy=False)\n"
+N_DX = "    dx = rstd * (wdy - c2 - x_hat * c1)\n"
+N_OUT = "        dx = dx + dresidual_out\n"
+N_DY = "    dy = dy.astype(acc, copy=False)\n"
+N_DW = "(dy * (spec.scale * x_hat)).sum(rows)"
+N_DB = "dy.sum(rows).astype"
+N_S2 = "s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
+N_RSTD = "    rstd = 1 / _denominator(s2, spec)\n"
+# torch: torch_rows.py
+T_C1 = "c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)"
+T_C2 = "c2 = torch.mv(dy, weight) / n if spec.center else None"
+T_ALONG = "dx = torch.addcmul(wdy, q, (rstd * c1)[:, None], value=-1, out=wdy)"
+T_DX = "return dx.mul_(rstd[:, None])"
+T_OUT = "dp if dresidual_out is None else dp.add_(dresidual_out[rows])"
+T_START = "    m, n = p.shape\n    acc = rstd.dtype\n"
+T_ROWS = "_input_gradient(dy_rows, dy_q, q, spec.scale * weight, r, spec)"
+T_DW = "dw.addmv_(dy_q.t(), spec.scale * r)"
+T_DB = "db.addmv_(dy_rows.t(), torch.ones_like(r))"
+T_RSTD = "rstd[rows] = _rstd(_size(q, spec), spec)"
+T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
+# triton: triton_kernels.py
+K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
+K_C2 = "c2 = tl.sum(total, axis=0) / N"
+K_LOAD = "tl.load(weight_ptr + col, mask=col < N, other=0).to(ACC)"
+K_WEIGHT = f"        wdy = wdy * {K_LOAD}\n"
+K_DX = "dx = rstd * (wdy - c2 - x_hat * c1)"
+K_OUT = "dx = dx + tl.load(dresidual_ptr"
+K_START = "    dy, dresidual_out, p = _rows(dy), _rows(dresidual_out), _rows(p)\n"
+K_DW = "+ dy * (SCALE * x_hat)"
+K_DB = "db = tl.load(db_row + col, mask=col < N, other=0) + dy"
+K_S2 = "\n    s2 = _row_squares(p_row, mean, N, ACC, BLOCK)\n"
+K_RSTD = "    tl.store(rstd_ptr + row, rstd)\n"
+K_EPS = '"EPS": spec.eps,'
+K_KAPPA = "c1 = _kappa(s2, EPS, PLACEMENT) * c1"
+# sympy: symbolic/family.py
+S_DQ = "rstd[i] * (dr[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * dr[i, t]))"
+S_DP = "dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dp_out[i, j]"
+S_DR = "defs[dr[i, j]] = c * dy[i, j] * w[j]"
+S_DW = "c * total(M, lambda t: dy[t, j] * r[t, j])"
+S_DB = "total(M, lambda t: dy[t, j])\n"
+S_S = "sqrt(1 / n * total(N, lambda t: q[i, t] ** 2))"
+S_RSTD = "defs[rstd[i]] = 1 / D[i]"
+
+
+def _mutant(name, mistake, numpy, torch, triton, sympy, **options) -> Mutant:
+    edits = {"numpy": numpy, "torch": torch, "triton": triton, "sympy": sympy}
+    return Mutant(name, mistake, {k: (v,) if isinstance(v[0], str) else v for k, v in edits.items()}, **options)
+
+
+MUTANTS = (
+    _mutant(
+        "c1 dropped",
+        "rstd does not depend on x",
+        numpy=(N_DX, "    dx = rstd * (wdy - c2)\n"),
+        torch=(T_C1, f"{T_C1} * 0"),
+        triton=(K_DX, "dx = rstd * (wdy - c2)"),
+        sympy=(S_DQ, "rstd[i] * dr[i, j]"),
+    ),
+    _mutant(
+        "c2 dropped",
+        "the mean does not depend on x",
+        numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
+        torch=(T_C2, "c2 = None"),
+        triton=(K_DX, "dx = rstd * (wdy - x_hat * c1)"),
+        sympy=(S_DP, "dq[i, j] + dp_out[i, j]"),
+    ),
+    _mutant(
+        "projection added",
+        "the derivative of 1 / D has no minus sign",
+        numpy=(N_DX, "    dx = rstd * (wdy - c2 + x_hat * c1)\n"),
+        torch=(T_ALONG, T_ALONG.replace("value=-1", "value=1")),
+        triton=(K_DX, "dx = rstd * (wdy - c2 + x_hat * c1)"),
+        sympy=(S_DQ, S_DQ.replace("- kappa", "+ kappa")),
+    ),
+    _mutant(
+        "N - 1 for N",
+        "the variance is Bessel's",
+        numpy=(N_C1, N_C1.replace("/ spec.count(p.shape[-1])", "/ (spec.count(p.shape[-1]) - 1)")),
+        torch=(T_C1, T_C1.replace("/ spec.count(n)", "/ (spec.count(n) - 1)")),
+        triton=(K_C1, K_C1.replace("/ N", "/ (N - 1)")),
+        sympy=(S_DQ, S_DQ.replace("/ n", "/ (n - 1)")),
+    ),
+    _mutant(
+        "sum for mean in c1",
+        "the squares are summed, not averaged",
+        numpy=(N_C1, N_C1.replace(" / spec.count(p.shape[-1])", "")),
+        torch=(T_C1, T_C1.replace(" / spec.count(n)", "")),
+        triton=(K_C1, ""),
+        sympy=(S_DQ, S_DQ.replace(" / n", "")),
+    ),
+    _mutant(
+        "sum for mean in c2",
+        "the adjoint of a mean is a sum",
+        numpy=(N_C2, N_C2.replace("mean", "sum")),
+        torch=(T_C2, T_C2.replace(" / n", "")),
+        triton=(K_C2, K_C2.replace(" / N", "")),
+        sympy=(S_DP, S_DP.replace(" / N", "")),
+    ),
+    _mutant(
+        "weight missing",
+        "the weight only scales the output",
+        numpy=(N_WEIGHT, "        pass\n"),
+        torch=(T_ROWS, T_ROWS.replace("spec.scale * weight", "torch.ones_like(weight)")),
+        triton=(K_WEIGHT, "        wdy = wdy * 1\n"),
+        sympy=(S_DR, S_DR.replace(" * w[j]", "")),
+    ),
+    _mutant(
+        "weight twice",
+        "the weight belongs in dy and in the Jacobian",
+        numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
+        torch=(T_ROWS, T_ROWS.replace("spec.scale * weight", "weight * weight")),
+        triton=(K_WEIGHT, K_WEIGHT + K_WEIGHT),
+        sympy=(S_DR, f"{S_DR} ** 2"),
+    ),
+    _mutant(
+        "weight after the projection",
+        "the weight commutes with the Jacobian",
+        numpy=((N_WEIGHT, "        pass\n"), (N_DX, N_DX.replace("rstd *", "weight * rstd *"))),
+        torch=(T_ROWS, T_ROWS.replace("spec.scale * weight", "torch.ones_like(weight)") + ".mul_(weight)"),
+        triton=((K_WEIGHT, "        wdy = wdy * 1\n"), (K_DX, K_DX.replace("rstd *", f"{K_LOAD} * rstd *"))),
+        sympy=(
+            (S_DR, S_DR.replace(" * w[j]", "")),
+            (S_DP, "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dp_out[i, j]"),
+        ),
+    ),
+    _mutant(
+        "rstd missing in dx",
+        "the projection alone is the gradient",
+        numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
+        torch=(T_DX, "return dx"),
+        triton=(K_DX, "dx = wdy - c2 - x_hat * c1"),
+        sympy=(S_DQ, S_DQ.replace("rstd[i] * ", "")),
+    ),
+    _mutant(
+        "rstd missing in dw",
+        "dw sums dy * q",
+        numpy=(N_DW, N_DW.replace("x_hat", "q")),
+        torch=(T_DW, T_DW.replace("* r)", "* torch.ones_like(r))")),
+        triton=(K_DW, K_DW.replace("x_hat", "x_hat / rstd")),
+        sympy=(S_DW, S_DW.replace("r[t, j]", "q[t, j]")),
+    ),
+    _mutant(
+        "weight in dw",
+        "dw sums wdy * x_hat",
+        numpy=(N_DW, N_DW.replace("dy *", "dy * weight *")),
+        torch=(T_DW, T_DW.replace("dy_q.t()", "(dy_q * weight).t()")),
+        triton=(K_DW, K_DW.replace("dy *", f"dy * {K_LOAD} *")),
+        sympy=(S_DW, f"w[j] * {S_DW}"),
+    ),
+    _mutant(
+        "mean over rows in db",
+        "a batch averages its gradients",
+        numpy=(N_DB, N_DB.replace("sum", "mean")),
+        torch=(T_DB, T_DB.replace("(r)", "(r) / m")),
+        triton=(K_DB, f"{K_DB} / M"),
+        sympy=(S_DB, "total(M, lambda t: dy[t, j]) / M\n"),
+    ),
+    _mutant(
+        "dresidual_out forgotten",
+        "only y feeds the loss",
+        numpy=(N_OUT, "        pass\n"),
+        torch=(T_OUT, "dp"),
+        triton=(K_OUT, K_OUT.replace("dx +", "dx + 0 *")),
+        sympy=(S_DP, S_DP.replace(" + dp_out[i, j]", "")),
+    ),
+    _mutant(
+        "dresidual_out through the norm",
+        "both cotangents enter at y",
+        numpy=(
+            (N_OUT, "        pass\n"),
+            (N_DY, "    dy = dy.astype(acc) if dresidual_out is None else (dy + dresidual_out).astype(acc)\n"),
+        ),
+        torch=((T_OUT, "dp"), (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n")),
+        triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
+        sympy=(
+            (S_DP, S_DP.replace(" + dp_out[i, j]", "")),
+            (S_DR, S_DR.replace("dy[i, j]", "(dy[i, j] + dp_out[i, j])")),
+        ),
+    ),
+    _mutant(
+        "kappa ignored, outside",
+        "eps outside the root leaves the gradient as it is",
+        numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
+        torch=(T_KAPPA, "if False:"),
+        triton=(K_KAPPA, "c1 = c1 + 0 * s2"),
+        sympy=(S_DQ, S_DQ.replace("kappa[i]", "1")),
+        spec="layer_norm_std",
+    ),
+    _mutant(
+        "kappa ignored, clamp",
+        "a clamped row is projected like any other",
+        numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
+        torch=(T_KAPPA, "if False:"),
+        triton=(K_KAPPA, "c1 = c1 + 0 * s2"),
+        sympy=(S_DQ, S_DQ.replace("kappa[i]", "1")),
+        spec="l2_clamp",
+    ),
+    _mutant(
+        "one-pass variance",
+        "mean(x**2) - mean**2 is the variance and costs one pass",
+        numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
+        torch=(T_RSTD, "rstd[rows] = _rstd(((p * p).mean(-1) - mean[rows] ** 2).clamp(min=0).sqrt(), spec)"),
+        triton=(K_S2, K_S2.replace("mean, N, ACC, BLOCK)", "0.0, N, ACC, BLOCK) - N * mean * mean")),
+        sympy=(S_S, "sqrt(1 / n * total(N, lambda t: p[i, t] ** 2) - a * average[i] ** 2)"),
+        backward=False,
+    ),
+    _mutant(
+        "statistics in bfloat16",
+        "the statistics may be kept in the input's dtype",
+        numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
+        torch=(T_RSTD, f"{T_RSTD}.bfloat16()"),
+        triton=(K_RSTD, f"    rstd = rstd.to(tl.bfloat16).to(ACC)\n{K_RSTD}"),
+        sympy=(S_RSTD, "defs[rstd[i]] = (1 + S.One / 256) / D[i]"),
+        backward=False,
+    ),
+    _mutant(
+        "eps on the sum",
+        "eps may stand beside the sum as well as beside the mean",
+        numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
+        torch=(T_RSTD, T_RSTD.replace("spec), spec)", "spec), spec.replace(eps=spec.eps / n))")),
+        triton=(K_EPS, '"EPS": spec.eps / n,'),
+        sympy=("sqrt(s[i] ** 2 + eps)", "sqrt(s[i] ** 2 + eps / N)"),
+        backward=False,
+    ),
+)

@@ -1,0 +1,193 @@
+"""Array code from definitions, by named axes: the formula that is proved is the function that is tested.
+
+A definition name[i, j] := expression becomes one line of NumPy or PyTorch, with an array axis per index. A sum
+becomes a reduction over an axis of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from sympy import Add, Expr, Indexed, KroneckerDelta, Max, Mul, Piecewise, Pow, S, Sum, evaluate
+from sympy.core.relational import Relational
+
+from .calculus import free_letters
+from .notation import Defs, name_of, rename_bound
+
+NUMPY, TORCH = "numpy", "torch"
+_DIALECTS = {
+    NUMPY: {"module": "numpy", "sum": "numpy.sum({}, axis={})", "move": "numpy.transpose({}, {})"},
+    TORCH: {"module": "torch", "sum": "torch.sum({}, dim={})", "move": "torch.permute({}, {})"},
+}
+_MAXIMUM = {NUMPY: "numpy.maximum({0}, {1})", TORCH: "torch.clamp({0}, min={1})"}
+
+
+class ArrayCode:
+    """Expressions as array code.
+
+    Args:  dialect: "numpy" or "torch"; axes: the index letters of the result, in the order of its axes
+           ranges: the dimension of every letter
+    """
+
+    def __init__(self, dialect: str, axes: Sequence, ranges: dict):
+        self.dialect, self.axes, self.ranges = dialect, tuple(axes), ranges
+
+    def code(self, e: Expr) -> str:
+        """The code of an expression; compound ones come in parentheses.
+
+        Raises:  NotImplementedError for a node that has no array form here
+        """
+        if e.is_Symbol or e.is_Integer:
+            return str(e) if e.is_nonnegative or e.is_Symbol else f"({e})"
+        if e.is_Rational:
+            return f"({e.p} / {e.q})"
+        if isinstance(e, Add | Mul):
+            return "(" + (" + " if isinstance(e, Add) else " * ").join(map(self.code, e.args)) + ")"
+        for kind, write in (
+            (Indexed, self._indexed),
+            (KroneckerDelta, self._delta),
+            (Sum, self._sum),
+            (Pow, self._power),
+            (Max, self._maximum),
+            (Piecewise, self._piecewise),
+            (Relational, self._relation),
+        ):
+            if isinstance(e, kind):
+                return write(e)
+        raise NotImplementedError(f"{type(e).__name__}: no array code for {e}")
+
+    def _place(self, array, letters):
+        """An array whose axes are the given letters, laid out along the axes of the result."""
+        present = [letter for letter in self.axes if letter in letters]
+        order = tuple(letters.index(letter) for letter in present)
+        if order != tuple(range(len(letters))):
+            array = _DIALECTS[self.dialect]["move"].format(array, order)
+        cut = [":" if letter in letters else "None" for letter in self.axes]
+        while cut and cut[0] == "None":
+            del cut[0]
+        return array if set(cut) <= {":"} else f"{array}[{', '.join(cut)}]"
+
+    def _indexed(self, e):
+        return self._place(str(e.base.label), list(e.indices))
+
+    def _delta(self, e):
+        letters = list(e.args[:2])
+        return self._place(f"{_DIALECTS[self.dialect]['module']}.eye({self.ranges[letters[0]]})", letters)
+
+    def _sum(self, e):
+        (letter, _, last), = e.limits
+        axes = list(self.axes)
+        axes.insert(self._position(e.function, letter), letter)
+        inner = ArrayCode(self.dialect, axes, {**self.ranges, letter: last})
+        body = inner.code(e.function)
+        if not e.function.has_free(letter):
+            return f"({last} * {self.code(e.function)})"
+        return _DIALECTS[self.dialect]["sum"].format(body, axes.index(letter) - len(axes))
+
+    def _position(self, body, letter):
+        """Where the summed axis goes: where it already stands in the arrays, so that they need no transposing."""
+        for part in sorted(body.atoms(Indexed), key=str):
+            if letter in part.indices:
+                after = part.indices[list(part.indices).index(letter) + 1 :]
+                following = [self.axes.index(one) for one in after if one in self.axes]
+                return min(following, default=len(self.axes))
+        return len(self.axes)
+
+    def _power(self, e):
+        if not e.atoms(Indexed):
+            return f"({self.code(e.base)} ** {self.code(e.exp)})"
+        if e.exp == S.Half:
+            return f"{_DIALECTS[self.dialect]['module']}.sqrt({self.code(e.base)})"
+        if e.exp == -1:
+            return f"(1 / {self.code(e.base)})"
+        if e.exp == -S.Half:
+            return f"(1 / {self.code(Pow(e.base, S.Half))})"
+        return f"({self.code(e.base)} ** {self.code(e.exp)})"
+
+    def _maximum(self, e):
+        array, bound = sorted(e.args, key=lambda part: part.is_Symbol)
+        return _MAXIMUM[self.dialect].format(self.code(array), self.code(bound))
+
+    def _piecewise(self, e):
+        (value, condition), (other, _) = e.args
+        parts = ", ".join(map(self.code, (condition, value, other)))
+        return f"{_DIALECTS[self.dialect]['module']}.where({parts})"
+
+    def _relation(self, e):
+        return f"({self.code(e.lhs)} {e.rel_op} {self.code(e.rhs)})"
+
+
+def source(defs: Defs, outputs: Sequence, dialect: str = NUMPY, name: str = "compute") -> str:
+    """The source of a function that computes the outputs from the inputs of their definitions.
+
+    Args:     defs: the definitions; outputs: defined names such as y[i, j]; dialect: "numpy" or "torch"
+    Returns:  Python source; its keyword arguments are the inputs, arrays and scalars, by their names
+    Raises:   ValueError for an output that is not defined
+    """
+    if dialect not in _DIALECTS:
+        raise ValueError(f"dialect: got {dialect!r}, needs one of {', '.join(map(repr, _DIALECTS))}")
+    with evaluate(True):
+        lines = [(head, rename_bound(formula)) for head, formula in _needed(defs, outputs)]
+    inputs, scalars = _inputs(lines)
+    sizes = [f"    {last} = {base.label}.shape[{axis}]" for last, (base, axis) in _dimensions(inputs).items()]
+    body = [f"    {_label(head)} = {_line(head, formula, dialect)}" for head, formula in lines]
+    arguments = ", ".join(sorted(str(base.label) for base in inputs) + sorted(map(str, scalars)))
+    results = ", ".join(map(_label, outputs))
+    return "\n".join([f"def {name}(*, {arguments}):", *sizes, *body, f"    return {results},", ""])
+
+
+def _line(head, formula, dialect):
+    letters = getattr(head, "indices", ())
+    ranges = dict(zip(letters, head.base.shape, strict=True)) if letters else {}
+    code = ArrayCode(dialect, letters, ranges).code(formula)
+    if set(letters) - free_letters(formula):
+        # a formula without some of its indices broadcasts against zeros of the full shape
+        shape = ", ".join(str(ranges[letter]) for letter in letters)
+        code = f"{code} + {_DIALECTS[dialect]['module']}.zeros(({shape},))"
+    return code
+
+
+def _label(head):
+    return str(getattr(name_of(head), "label", head))
+
+
+def _needed(defs, outputs):
+    """The definitions that the outputs rest on, in their order."""
+    wanted = {name_of(defs.line(output)[0]) for output in outputs}
+    chosen = []
+    for head, formula in reversed(list(defs)):
+        if name_of(head) in wanted:
+            chosen.append((head, formula))
+            wanted |= {name_of(part) for part in formula.atoms(Indexed)} | formula.free_symbols
+    return chosen[::-1]
+
+
+def _inputs(lines):
+    """The tensors and the scalars that the lines use and do not define, dimensions excepted."""
+    defined = {name_of(head) for head, _ in lines}
+    tensors = {part.base for _, formula in lines for part in formula.atoms(Indexed)} - defined
+    labels = {name.label for name in tensors | {name for name in defined if not name.is_Symbol}}
+    sizes = {size for name in tensors for size in name.shape}
+    free = set().union(*[formula.free_symbols - free_letters(formula) for _, formula in lines])
+    scalars = {one for one in free if one.is_Symbol} - labels - sizes - defined
+    return tensors, scalars
+
+
+def _dimensions(inputs):
+    places = {}
+    for base in sorted(inputs, key=str):
+        for axis, size in enumerate(base.shape):
+            places.setdefault(size, (base, axis))
+    return places
+
+
+def compile(defs: Defs, outputs: Sequence, dialect: str = NUMPY) -> Callable:
+    """The function that `source` writes; it returns a tuple of arrays, and carries its text as `.source`."""
+    text = source(defs, outputs, dialect)
+    module = _DIALECTS[dialect]["module"]
+    scope = {module: import_module(module)}
+    exec(text, scope)  # noqa: S102 - the text was written by the lines above
+    function = scope["compute"]
+    function.source = text
+    return function

@@ -1,0 +1,104 @@
+"""The built site, served and read in Chromium; every request that leaves the site is stopped and recorded."""
+
+import functools
+import os
+import shutil
+import threading
+from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from built_site import SITE, pages
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+# No sandbox: containers have none. The rest keeps Chromium itself from talking to anyone.
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+# The theme's first visit, before a reader has chosen light or dark.
+KNOWN_MESSAGES = ("Got invalid theme mode",)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.site)
+            if not pages():
+                item.add_marker(pytest.mark.skip(reason="no site in _build/html: run `make book` first"))
+            elif not CHROMIUM:
+                item.add_marker(pytest.mark.skip(reason="no chromium: install it or set CHROMIUM to its path"))
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="session")
+def address():
+    """The address at which the site is served."""
+    handler = functools.partial(Quiet, directory=str(SITE))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Reader:
+    """A browser's page, and what went wrong while it was read."""
+
+    page: object
+    address: str
+    outside: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    def open(self, path):
+        response = self.page.goto(f"{self.address}/{path}", wait_until="load")
+        assert response.ok, f"{path}: status {response.status}"
+        self.page.evaluate("window.MathJax && MathJax.startup.promise.then(() => true)")
+        return self.page
+
+    def route(self, route):
+        if route.request.url.startswith((self.address, "data:", "blob:")):
+            route.continue_()
+        else:
+            self.outside.append(route.request.url)
+            route.abort()
+
+    def hear(self, message):
+        if message.type in ("error", "warning") and not message.text.startswith(KNOWN_MESSAGES):
+            self.messages.append(f"{message.type}: {message.text}")
+
+
+@pytest.fixture
+def read(chromium, address):
+    """A function that gives a new reader, on a desktop or a phone, in light or in dark; all must end without error."""
+    opened = []
+
+    def make(width=1280, height=900, scheme="light"):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        reader = Reader(context.new_page(), address)
+        context.route("**/*", reader.route)
+        reader.page.on("console", reader.hear)
+        reader.page.on("pageerror", lambda error: reader.messages.append(str(error)))
+        opened.append((context, reader))
+        return reader
+
+    yield make
+    for context, reader in opened:
+        context.close()
+        assert reader.outside == [], "requests left the site"
+        assert reader.messages == [], "the browser's console has messages"

@@ -1,0 +1,128 @@
+"""The site as readers meet it: rendered, legible on every screen, self-contained, and without dead links."""
+
+import json
+from functools import cache
+from html.parser import HTMLParser
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+import pytest
+from built_site import SITE, pages
+
+each_page = pytest.mark.parametrize("path", pages() or ["none"])
+SCREENS = {"desktop": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (390, 844, "light")}
+SCREENS["dark-phone"] = (390, 844, "dark")
+
+# Badges and equation numbers, as rectangles, and the displays they belong to.
+OVERLAPS = """() => {
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const found = [];
+  for (const badge of document.querySelectorAll('p.ledger-badge a')) {
+    const display = badge.closest('p').previousElementSibling;
+    for (const part of display.querySelectorAll('mjx-math, .eqno')) {
+      const clipped = part.getBoundingClientRect(), frame = display.getBoundingClientRect();
+      const seen = {left: clipped.left, right: clipped.right, top: clipped.top,
+                    bottom: Math.min(clipped.bottom, frame.bottom)};
+      if (meet(badge.getBoundingClientRect(), seen)) found.push(badge.href);
+    }
+  }
+  return found;
+}"""
+
+
+class Anchors(HTMLParser):
+    """A page's ids, and the addresses it refers to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids.add(found.get("id"))
+        self.links += [found[name] for name in ("href", "src") if found.get(name)]
+
+
+@cache
+def parsed(file):
+    return Anchors(file.read_text(encoding="utf8"))
+
+
+def on_disk(address):
+    """The file of an address on the site."""
+    path = SITE / unquote(urlsplit(address).path).lstrip("/")
+    return path / "index.html" if path.is_dir() else path
+
+
+@each_page
+@pytest.mark.parametrize("screen", SCREENS)
+def test_page_renders(read, path, screen):
+    width, height, scheme = SCREENS[screen]
+    page = read(width, height, scheme).open(path)
+    assert page.locator("mjx-merror").count() == 0
+    assert page.locator("mjx-container").count() >= page.locator("div.math, span.math").count()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.evaluate(OVERLAPS) == []
+    for image in page.locator("article img").all():
+        assert image.get_attribute("alt"), image.get_attribute("src")
+        assert image.evaluate("image => image.complete && image.naturalWidth > 0")
+
+
+@each_page
+def test_links_resolve(path):
+    """Every address within the site leads to a file, and to an anchor that is in it."""
+    for link in parsed(SITE / path).links:
+        target, fragment = urldefrag(urljoin(f"http://site/{path}", link))
+        if urlsplit(target).hostname != "site" or urlsplit(target).scheme not in ("http", "https"):
+            continue
+        file = on_disk(target)
+        assert file.is_file(), link
+        if fragment and file.suffix == ".html":
+            assert unquote(fragment) in parsed(file).ids, link
+
+
+def test_badges_and_ledger_lead_to_each_other(read):
+    entries = json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
+    reader = read()
+    for chapter in sorted({entry["chapter"] for entry in entries}):
+        badges = reader.open(f"{chapter}.html").locator("p.ledger-badge a")
+        assert badges.count() == sum(entry["chapter"] == chapter for entry in entries)
+    if entries:
+        badges.first.click()
+        reader.page.wait_for_url("**/ledger.html#*")
+        row = reader.page.locator("tr:target")
+        row.locator("a").first.click()
+        reader.page.wait_for_url(f"**/{chapter}.html#equation-*")
+        assert reader.page.locator("div.math:target, :target div.math, :target + div.math").count()
+
+
+def test_search_finds_rstd(read):
+    page = read().open(pages()[0])
+    page.locator("button.search-button__button:visible").first.click()
+    page.keyboard.type("rstd")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results ul.search li")
+
+
+def test_theme_switch(read):
+    page = read().open(pages()[0])
+    seen = set()
+    for _ in range(3):
+        page.locator("button.theme-switch-button:visible").first.click()
+        seen.add(page.evaluate("document.documentElement.dataset.mode"))
+    assert {"light", "dark"} <= seen
+
+
+def test_front_page_leads_into_the_book(read):
+    reader = read()
+    reader.page.goto(f"{reader.address}/index.html")
+    reader.page.wait_for_url("**/book/intro.html")
+
+
+@each_page
+def test_executed_chapters_offer_their_notebook(path):
+    notebook = SITE / "_sources" / path.replace(".html", ".ipynb")
+    links = [link for link in parsed(SITE / path).links if link.endswith(".ipynb")]
+    offered = {on_disk(urljoin(f"http://site/{path}", link)) for link in links if "://" not in link}
+    assert offered == ({notebook} if notebook.is_file() else set())

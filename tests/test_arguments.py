@@ -1,0 +1,87 @@
+"""Bad input is refused by name: the error says which argument, what it got and what it needs."""
+
+import numpy as np
+import pytest
+import torch
+
+import normgrad
+from normgrad import numpy_ref
+from normgrad.spec import NormSpec
+
+X, W = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), torch.ones(4)
+
+SPEC_ERRORS = [
+    ({"reduce": "max"}, ValueError, "reduce: got 'max', needs one of 'mean', 'sum'"),
+    ({"placement": "under"}, ValueError, "placement: got 'under', needs one of 'inside', 'outside', 'clamp'"),
+    ({"eps": -1e-5}, ValueError, "eps: got -1e-05, needs a number that is at least 0"),
+    ({"eps": float("nan")}, ValueError, "eps: got nan, needs a finite number"),
+    ({"eps": "small"}, TypeError, "eps: got str 'small', needs a real number"),
+    ({"scale": float("inf")}, ValueError, "scale: got inf, needs a finite number"),
+    ({"scale": True}, TypeError, "scale: got bool True, needs a real number"),
+]
+
+CALL_ERRORS = [
+    (lambda: normgrad.layer_norm(X, 5), ValueError, r"normalized_shape: got \(5,\), needs the last axes of input"),
+    (lambda: normgrad.layer_norm(X, ()), ValueError, r"normalized_shape: got \(\)"),
+    (lambda: normgrad.layer_norm(X, 4.0), TypeError, "normalized_shape: got float 4.0, needs an int"),
+    (lambda: normgrad.layer_norm(X, 4, W[:3]), ValueError, r"weight: got shape \(3,\), needs \(4,\)"),
+    (lambda: normgrad.layer_norm(X, 4, None, W[:3]), ValueError, r"bias: got shape \(3,\), needs \(4,\)"),
+    (lambda: normgrad.layer_norm(X.long(), 4), TypeError, "input: got dtype torch.int64, needs float64"),
+    (lambda: normgrad.layer_norm(X, 4, W.long()), TypeError, "weight: got dtype torch.int64"),
+    (lambda: normgrad.layer_norm(X.numpy(), 4), TypeError, "input: got numpy.ndarray, needs a torch.Tensor"),
+    (lambda: normgrad.layer_norm(X, 4, W.numpy()), TypeError, "weight: got numpy.ndarray"),
+    (lambda: normgrad.layer_norm(X, 4, eps=-1.0), ValueError, "eps: got -1.0, needs a number that is at least 0"),
+    (lambda: normgrad.layer_norm(X, 4, eps=None), TypeError, "eps: got NoneType None, needs a real number"),
+    (lambda: normgrad.layer_norm(X, 4, backend="cuda"), ValueError, "backend: got 'cuda', needs one of 'auto'"),
+    (lambda: normgrad.layer_norm(X, 4, W.to("meta")), ValueError, "weight: got device meta, needs cpu"),
+    (lambda: normgrad.layer_norm(torch.empty(3, 0), 0), ValueError, r"input: got shape \(3, 0\), needs"),
+    (lambda: normgrad.rms_norm(X, 4, eps="tiny"), TypeError, "eps: got str 'tiny'"),
+    (lambda: normgrad.l2_norm(X, dim=2), ValueError, "dim: got 2, needs an axis of input"),
+    (lambda: normgrad.l2_norm(X, dim="last"), ValueError, "dim: got 'last', needs an axis of input"),
+    (lambda: normgrad.l2_norm(torch.tensor(1.0)), ValueError, "dim: got -1, needs an axis of input"),
+    (lambda: normgrad.add_layer_norm(X, X[:2], 4), ValueError, r"residual: got shape \(2, 4\), needs \(3, 4\)"),
+    (lambda: normgrad.add_layer_norm(X, None, 4), TypeError, "residual: got None, needs a torch.Tensor"),
+    (lambda: normgrad.add_rms_norm(X, X.int(), 4), TypeError, "residual: got dtype torch.int32"),
+    (lambda: normgrad.normalize(X, spec="layer_norm"), TypeError, "spec: got str, needs a NormSpec"),
+    (lambda: normgrad.normalize(torch.tensor(1.0)), ValueError, r"input: got shape \(\), needs at least one axis"),
+]
+
+NUMPY_ERRORS = [
+    (lambda: numpy_ref.forward(X), TypeError, "x: got Tensor, needs a numpy.ndarray"),
+    (lambda: numpy_ref.forward(np.arange(4)), TypeError, "x: got dtype int64, needs a floating-point dtype"),
+    (lambda: numpy_ref.forward(np.ones((2, 3)), np.ones(2)), ValueError, r"weight: got shape \(2,\), needs \(3,\)"),
+    (lambda: numpy_ref.forward(np.ones((2, 0))), ValueError, r"x: got shape \(2, 0\), needs"),
+    (lambda: numpy_ref.forward(np.ones((2, 3)), residual=np.ones(3)), ValueError, r"residual: got shape \(3,\)"),
+    (lambda: numpy_ref.forward(np.ones((2, 3)), spec=None), TypeError, "spec: got NoneType, needs a NormSpec"),
+    (
+        lambda: numpy_ref.backward(np.ones((2, 2)), numpy_ref.forward(np.ones((2, 3)))),
+        ValueError,
+        r"dy: got shape \(2, 2\), needs \(2, 3\)",
+    ),
+    (lambda: numpy_ref.backward(np.ones(3), None), TypeError, "saved: got NoneType, needs what forward returned"),
+]
+
+
+@pytest.mark.parametrize(("fields", "error", "message"), SPEC_ERRORS)
+def test_a_spec_refuses(fields, error, message):
+    with pytest.raises(error, match=message):
+        NormSpec(**fields)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), CALL_ERRORS + NUMPY_ERRORS)
+def test_a_call_refuses(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_spec_is_frozen_and_comparable():
+    spec = normgrad.LAYER_NORM.replace(eps=1e-3)
+    assert spec != normgrad.LAYER_NORM
+    assert spec == NormSpec(eps=1e-3)
+    assert hash(spec) == hash(NormSpec(eps=1e-3))
+    with pytest.raises(AttributeError):
+        spec.eps = 0
+
+
+def test_eps_zero_is_allowed():
+    assert NormSpec(eps=0).eps == 0

@@ -1,0 +1,156 @@
+"""What the book's sources must hold, checked without building it."""
+
+import ast
+import re
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "book").glob("*.md"))
+IDS = [page.stem for page in PAGES]
+TEXT = {page: page.read_text(encoding="utf8") for page in PAGES}
+
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
+HIDDEN = ("hide-input", "hide-cell", "remove-input", "remove-cell")
+# Words that only the machine of one author knows; written so that this file does not hold them itself.
+PRIVATE = re.compile(
+    "|".join(("/" + "root/", "/" + "home/", "/" + "work/", "/" + "tmp/", "local" + "host", r"\b127\.0"))
+)
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=IDS)
+
+
+def registered():
+    return import_module("normgrad.symbolic").equations()
+
+
+def typed_labels(text):
+    """The labels of equations that are written by hand."""
+    return re.findall(r"^\$\$ *\(([\w:.-]+)\)", text, re.M) + re.findall(
+        r"^```\{math\}\n(?::[^\n]*\n)*?:label: *(\S+)", text, re.M
+    )
+
+
+def options_and_code(cell):
+    """(tags and figure options, code) of a code cell's text."""
+    lines = cell.split("\n")
+    if lines[0] == "---":
+        end = lines.index("---", 1)
+        return yaml.safe_load("\n".join(lines[1:end])), lines[end + 1 :]
+    options = {}
+    while lines and (found := re.match(r":(\w+): *(.*)", lines[0])):
+        options[found[1]] = yaml.safe_load(found[2])
+        lines.pop(0)
+    return options, lines
+
+
+def test_every_page_is_in_the_table_of_contents():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
+    listed = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    assert sorted(listed) == [f"book/{page.stem}" for page in PAGES]
+
+
+def test_no_notebook_is_stored():
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.ipynb"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert listed.stdout == ""
+
+
+@each_page
+def test_page_is_one_sitting(page):
+    assert len(TEXT[page].split("\n")) < 500
+
+
+@each_page
+def test_page_names_no_machine(page):
+    assert not PRIVATE.findall(TEXT[page])
+
+
+@each_page
+def test_equations_are_registered(page):
+    labels = re.findall(r"^```\{equation\} *(\S+)", TEXT[page], re.M)
+    assert not [label for label in labels if label not in registered()]
+
+
+@each_page
+def test_latex_is_plain(page):
+    """No macros, which notebooks lack; no `\\top`, which loses its bar as a superscript; no numbers by hand."""
+    assert not re.findall(r"\\(?:top|newcommand|renewcommand|def|tag|label|DeclareMathOperator)\b", TEXT[page])
+    assert not re.findall(r"^\\begin\{(?:align|equation|gather|eqnarray)\}", TEXT[page], re.M)
+
+
+@each_page
+def test_cells_are_short(page):
+    for cell in CELL.findall(TEXT[page]):
+        options, code = options_and_code(cell)
+        if not set(HIDDEN) & set(options.get("tags", ())):
+            assert len([line for line in code if line.strip()]) <= 15, cell
+
+
+@each_page
+def test_figures_have_alternative_text(page):
+    """The browser tests look at every picture there is; this names the cell."""
+    for cell in CELL.findall(TEXT[page]):
+        shown = options_and_code(cell)[0].get("mystnb", {})
+        assert not shown or shown.get("image", {}).get("alt"), cell
+    for body in re.findall(r"^[`:]{3,}\{(?:figure|image)\}.*?\n(.*?)^[`:]{3,}$", TEXT[page], re.M | re.S):
+        assert re.search(r"^:alt: *\S", body, re.M), body
+    assert not re.findall(r"!\[\]\(", TEXT[page])
+
+
+def excerpts():
+    found = re.compile(r"^[`:]{3,}\{literalinclude\} *(\S+)\n((?::[^\n]*\n)*)", re.M)
+    for page in PAGES:
+        for target, options in found.findall(TEXT[page]):
+            yield pytest.param(page.parent / target, options, id=f"{page.stem}-{Path(target).name}")
+
+
+def definitions(tree, prefix=""):
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield prefix + node.name
+            yield from definitions(node, f"{prefix}{node.name}.")
+
+
+@pytest.mark.parametrize("path, options", list(excerpts()))
+def test_shown_code_exists(path, options):
+    text = path.read_text(encoding="utf8")
+    if shown := re.search(r"^:pyobject: *(\S+)", options, re.M):
+        assert shown[1] in definitions(ast.parse(text))
+    for marker in re.findall(r"^:(?:start-after|start-at|end-before|end-at): *(.+)$", options, re.M):
+        assert marker.strip() in text
+
+
+def targets():
+    for page in PAGES:
+        for target in sorted(set(re.findall(r"\{py:\w+\}`(?:[^`<]*<)?[~!]?([\w.]+)>?`", TEXT[page]))):
+            yield pytest.param(target, id=f"{page.stem}-{target}")
+
+
+@pytest.mark.parametrize("target", list(targets()))
+def test_named_objects_exist(target):
+    module, names = target.split("."), []
+    while module:
+        try:
+            found = import_module(".".join(module))
+            break
+        except ModuleNotFoundError:
+            names.insert(0, module.pop())
+    assert module, target
+    for name in names:
+        found = getattr(found, name)
+
+
+def test_docstrings_cite_equations_that_exist():
+    known = {*registered(), *(label for text in TEXT.values() for label in typed_labels(text))}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        cited = re.findall(r"\{eq\}`([^`]+)`", path.read_text(encoding="utf8"))
+        assert not [label for label in cited if label not in known], path.name

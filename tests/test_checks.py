@@ -1,0 +1,89 @@
+"""The checkers themselves: a wrong number is rejected, NaN never passes, bounds and roundings are what they say."""
+
+import numpy as np
+import pytest
+
+from normgrad import LAYER_NORM, numpy_ref
+from normgrad.checks import cases, contract, finite_difference, ledger, tolerance
+from normgrad.checks.backends import NumpyBackend, get
+
+
+class Off:
+    """numpy_ref with its gradients multiplied by a factor."""
+
+    def __init__(self, factor):
+        self.factor = factor
+        self.forward = numpy_ref.forward
+
+    def backward(self, dy, saved, dresidual_out=None):
+        grads = numpy_ref.backward(dy, saved, dresidual_out)
+        return numpy_ref.Grads(grads.dx * self.factor, grads.dweight, grads.dbias)
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-12, np.nan])
+def test_values_slightly_off_are_rejected(factor, rng):
+    with pytest.raises(AssertionError, match="dx"):
+        contract.check_values(NumpyBackend(Off(factor)), cases.draw(rng), LAYER_NORM)
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-6, np.nan])
+def test_slopes_slightly_off_are_rejected(factor, rng):
+    with pytest.raises(AssertionError, match="central differences"):
+        contract.check_differences(NumpyBackend(Off(factor)), cases.draw(rng), LAYER_NORM, rng)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_bfloat16_rounding_is_torchs(rng, dtype):
+    torch = pytest.importorskip("torch")
+    numbers = np.concatenate([rng.standard_normal(1000) * 10.0**k for k in range(-30, 30, 6)])
+    ties = 1 + np.arange(64) * 2.0**-8
+    for array in (numbers.astype(np.float32).astype(np.float64), ties):
+        theirs = torch.tensor(array, dtype=torch.float32).bfloat16().double().numpy()
+        assert np.array_equal(tolerance.round_to(array, "bfloat16"), theirs)
+    assert np.array_equal(tolerance.round_to(ties, dtype), ties.astype(dtype).astype(np.float64))
+
+
+def test_bounds_grow_with_the_offset_and_shrink_with_the_precision(rng):
+    case = cases.draw(rng).without("residual", "dresidual_out")
+
+    def widest(offset, dtype):
+        saved = numpy_ref.forward(case.x + offset, case.weight, case.bias)
+        return tolerance.bounds(case.dy, None, saved, dtype).dx.max()
+
+    assert widest(1000, "float32") > 10 * widest(0, "float32")
+    assert widest(0, "bfloat16") > widest(0, "float16") > widest(0, "float32") > widest(0, "float64")
+
+
+def test_central_differences_and_the_complex_step():
+    h = finite_difference.best_step()
+    assert abs(finite_difference.central(np.sin, 1.0, h) - np.cos(1.0)) <= 2 * h**2
+    slope = finite_difference.complex_step(np.sin, 1.0)
+    assert abs(slope - np.cos(1.0)) <= 2 * tolerance.unit_roundoff("float64")
+
+
+def test_the_complex_step_differentiates_the_oracle(rng):
+    x, v, dy = (rng.standard_normal((3, 5)) for _ in range(3))
+    slope = finite_difference.complex_step(lambda t: (dy * numpy_ref.forward(x + t * v).y).sum(), 0.0)
+    grads = numpy_ref.backward(dy, numpy_ref.forward(x))
+    assert abs(slope - (grads.dx * v).sum()) <= 100 * tolerance.unit_roundoff("float64")
+
+
+def test_unknown_backends_are_refused():
+    with pytest.raises(ValueError, match="backend: got 'jax', needs one of 'numpy'"):
+        get("jax")
+
+
+def test_ledger_entries():
+    (entry,) = ledger.check("eq", 1e-3, 1e-2, "a claim")
+    assert (entry.kind, entry.error, entry.tolerance) == ("numeric", 1e-3, 1e-2)
+    for error in (1e-1, np.nan):
+        with pytest.raises(AssertionError, match="eq: error"):
+            ledger.check("eq", error, 1e-2, "a claim")
+    (entry,) = ledger.prove("ln-dx")
+    assert entry.kind == "proved-for-every-n"
+    with pytest.raises(ValueError, match="ln-dx"):
+        ledger.prove("ln-dxx")
+    with pytest.raises(ValueError, match="source"):
+        ledger.cite("eq", "")
+    bundle = ledger.define("a", "b")._repr_mimebundle_()
+    assert [e["label"] for e in bundle[ledger.MIME]] == ["a", "b"]

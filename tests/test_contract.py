@@ -1,0 +1,78 @@
+"""The contract: every backend, spec, case and dtype gives the oracle's values and its own forward's derivatives."""
+
+import numpy as np
+import pytest
+
+from normgrad.checks import cases, contract
+from normgrad.checks.backends import NAMES, get
+from normgrad.checks.cases import SPECS
+
+SEED = 1
+CASES = {case.name: case for case in cases.cases(np.random.default_rng(SEED))}
+# Triton's interpreter takes about 4 ms for each row and launch. What does not concern its own code is checked there in
+# float64 alone; loads, stores and conversions are what changes with the dtype, so one case meets every dtype.
+NARROW = ("random", "a constant row and a zero row", "strided")
+
+
+VALUES = [
+    pytest.param(backend, spec, case, dtype, id=f"{backend}-{spec}-{case}-{dtype}")
+    for backend in NAMES
+    for spec in SPECS
+    for case in CASES
+    for dtype in get(backend).dtypes
+    if contract.defined(CASES[case], SPECS[spec], dtype)
+    and (backend != "triton" or dtype == "float64" or case in NARROW)
+]
+SLOPES = [
+    pytest.param(backend, spec, case, id=f"{backend}-{spec}-{case}")
+    for backend in NAMES
+    for spec in SPECS
+    for case in CASES
+    if contract.differentiable(CASES[case], SPECS[spec]) and CASES[case].layout == "contiguous"
+    and (backend != "triton" or case == "rows of different scale and offset")
+]
+
+
+@pytest.mark.parametrize(("backend", "spec", "case", "dtype"), VALUES)
+def test_values(backend, spec, case, dtype):
+    contract.check_values(backend, CASES[case], SPECS[spec], dtype)
+
+
+@pytest.mark.parametrize(("backend", "spec", "case"), SLOPES)
+def test_central_differences(backend, spec, case, rng):
+    contract.check_differences(backend, CASES[case], SPECS[spec], rng)
+
+
+@pytest.mark.parametrize(
+    ("spec", "case"),
+    [p.values[1:] for p in SLOPES if p.values[0] == "torch" and CASES[p.values[2]].x.size],
+)
+def test_gradcheck_and_gradgradcheck_torch(spec, case):
+    contract.check_gradcheck("torch", CASES[case], SPECS[spec], second=True, forward_mode=True)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_gradcheck_and_gradgradcheck_triton(spec):
+    case = cases.draw(np.random.default_rng(SEED), 2, 3)
+    contract.check_gradcheck("triton", case, SPECS[spec], second=True, forward_mode=True)
+
+
+@pytest.mark.parametrize("without", [("residual", "dresidual_out"), ("weight",), ("bias",)])
+def test_gradcheck_triton_without(without):
+    case = cases.draw(np.random.default_rng(SEED), 2, 3).without(*without)
+    contract.check_gradcheck("triton", case, SPECS["layer_norm"])
+
+
+@pytest.mark.parametrize("columns", [2, 64, 1000])
+@pytest.mark.parametrize("backend", NAMES)
+def test_values_at_other_sizes(backend, columns):
+    for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
+        contract.check_values(backend, case, SPECS["layer_norm"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("backend", ["torch", "triton"])
+def test_values_at_large_n(backend, dtype):
+    # Not a power of two and more than one block of columns in Triton, more than one block of rows in torch.
+    case = cases.cases(np.random.default_rng(SEED), 15, 20000)[2]
+    contract.check_values(backend, case, SPECS["layer_norm"], dtype)

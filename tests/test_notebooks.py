@@ -1,0 +1,91 @@
+"""Every notebook that the site offers, run as a reader runs it: elsewhere, with nothing of this project installed.
+
+The environment holds what Colab has and the notebooks use, at the pinned versions, and no more. Each notebook installs
+normgrad by its own first cell, from a copy of this checkout.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "_build/html"
+NOTEBOOKS = sorted(SITE.glob("_sources/book/*.ipynb"))
+LIBRARIES = ("torch", "triton", "numpy", "sympy", "matplotlib", "ipykernel", "setuptools")
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS or [None], ids=lambda path: path.stem if path else "none")
+pytestmark = [
+    pytest.mark.site,
+    pytest.mark.skipif(not NOTEBOOKS, reason="no notebooks in _build/html: run `make book` first"),
+]
+
+
+@pytest.fixture(scope="session")
+def fresh_python():
+    """The interpreter of an environment with the libraries alone; made again when the pins change."""
+    folder = ROOT / "_build/notebook_environment"
+    python, stamp, pins = folder / "bin/python", folder / "pins.txt", ROOT / "requirements.txt"
+    if not stamp.is_file() or stamp.read_text() != pins.read_text():
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--constraint", pins, *LIBRARIES], check=True)
+        shutil.copy2(pins, stamp)
+    return python
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory):
+    """A copy of what pip needs, because building a wheel leaves files in the folder it is built from."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-text"):
+        shutil.copy2(ROOT / name, folder)
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    return folder
+
+
+@pytest.fixture
+def kernel(fresh_python, package, tmp_path, monkeypatch):
+    """The name of a kernel in the fresh environment, from which normgrad has been removed."""
+    subprocess.run([fresh_python, "-m", "pip", "uninstall", "--quiet", "--yes", "normgrad"], check=True)
+    spec = tmp_path / "jupyter/kernels/fresh/kernel.json"
+    spec.parent.mkdir(parents=True)
+    command = [str(fresh_python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": command, "display_name": "fresh", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("NORMGRAD_SOURCE", str(package))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    for name in ("PYTHONPATH", "TRITON_INTERPRET", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    return "fresh"
+
+
+# Its event loop's sockets are closed by the garbage collector, which is no fault of the notebook.
+@pytest.mark.filterwarnings("ignore")
+@each_notebook
+def test_notebook_runs(path, kernel, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    client = NotebookClient(notebook, kernel_name=kernel, timeout=600, resources={"metadata": {"path": str(empty)}})
+    client.execute()
+    assert os.listdir(empty) == [], "the notebook leaves files behind"
+
+
+@each_notebook
+def test_notebook_is_plain(path):
+    """No directive, role or target of MyST is left, and each output is there."""
+    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    for raw in ("```{", ":::", "~~~{", "}`", ")=\n", "$$ ("):
+        assert raw not in text, raw
+    bootstrap, *rest = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert "normgrad.doctor()" in "".join(bootstrap["source"])
+    assert all(cell["execution_count"] for cell in rest) and any(cell["outputs"] for cell in rest)

@@ -1,0 +1,298 @@
+"""What the files around the book and the package promise, and the house rules that a program can check."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomllib
+import yaml
+from packaging.requirements import Requirement
+
+import normgrad
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+FORM = ROOT / ".github/ISSUE_TEMPLATE/erratum.yml"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
+
+MODULE_LINES, FUNCTION_LINES, KERNEL_LINES = 250, 40, 60
+# Modules that may be longer, and why.
+LONG_MODULES = {
+    "triton_kernels.py": "forward, backward and reduction share their helpers, and Triton inlines within a module",
+    "checks/mutant_catalogue.py": "a table: one entry a mistake, one line a backend",
+}
+# Written in pieces, so that this file does not hold what it looks for.
+FOLDERS = ("ro" + "ot", "ho" + "me", "wo" + "rk", "tm" + "p", "op" + "t")
+MACHINE = re.compile(r"(?<![\w.~-])/(?:" + "|".join(FOLDERS) + ")/")
+REGISTRIES = re.compile("|".join(("pypi" + r"\.org", "python" + "hosted", "download" + r"\.pytorch", "npm" + "js")))
+UNFINISHED = re.compile("|".join(("TO" + "DO", "FIX" + "ME")))
+NETWORK = {"aiohttp", "ftplib", "httpx", "requests", "urllib3", "urllib.request"}
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf8")
+
+
+def tracked_texts():
+    """Each text file of the repository, those not yet committed included."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b"\0"
+        if b"\0" not in content:
+            yield name, content.decode("utf8")
+
+
+def lines_with(pattern):
+    return [
+        f"{name}:{number}: {line.strip()[:90]}"
+        for name, text in tracked_texts()
+        for number, line in enumerate(text.split("\n"), 1)
+        if pattern.search(line)
+    ]
+
+
+def relative(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+# The README and its neighbours
+
+
+def test_readme_is_one_page():
+    assert len(read("README.md").split("\n")) <= 81
+
+
+def examples():
+    return re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", read("README.md"), re.M | re.S)
+
+
+def test_each_block_of_the_readme_is_followed_by_its_output():
+    assert len(examples()) == read("README.md").count("```python") > 0
+
+
+@pytest.mark.parametrize(("code", "output"), examples())
+def test_readme_prints_what_it_shows(code, output):
+    command = [sys.executable, "-W", "error", "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == output
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_named_files_exist(name):
+    text = read(name)
+    linked = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    quoted = re.findall(r"`((?:src|tests|book)/[\w/.*-]+)`", text)
+    modules = [f"src/normgrad/{each}" for each in re.findall(r"`((?:(?:checks|symbolic)/)?[\w*]+\.py|\w+/)`", text)]
+    missing = [path for path in [*linked, *quoted, *modules] if not list(ROOT.glob(path.rstrip("/")))]
+    assert missing == []
+
+
+def make_targets(text):
+    """Targets of the commands `make ...`, in backticks or at the start of a line."""
+    commands = re.findall(r"`make ([a-z ]+)`|^[\s-]*(?:run: )?make ([a-z]+)", text, re.M)
+    return {target for pair in commands for target in " ".join(pair).split()}
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, "book/intro.md", *map(relative, WORKFLOWS)])
+def test_make_targets_exist(path):
+    assert make_targets(read(path)) <= set(re.findall(r"^([a-z]+):", read("Makefile"), re.M))
+
+
+def test_the_two_commands_are_named():
+    for path in ("README.md", "book/intro.md", ".github/workflows/test.yml"):
+        assert {"book", "test"} <= make_targets(read(path)), path
+
+
+def test_versions_agree():
+    top = re.search(r"^## (\S+)", read("CHANGELOG.md"), re.M)[1]
+    citation = str(yaml.safe_load(read("CITATION.cff"))["version"])
+    assert {PROJECT["project"]["version"], citation, top} == {normgrad.__version__}
+
+
+def test_changelog_entries_say_whom_they_concern():
+    entries = re.findall(r"^- (.*)", read("CHANGELOG.md"), re.M)
+    assert entries and [entry for entry in entries if not entry.startswith(("book: ", "code: "))] == []
+
+
+def test_citation():
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["authors"] == [{"name": "The normgrad authors"}]
+    assert {"message", "title", "version", "license"} <= set(citation)
+    assert "://" not in read("CITATION.cff")
+
+
+def test_licences_are_complete():
+    code, text = read("LICENSE"), read("LICENSE-text")
+    assert "Apache License" in code and "END OF TERMS AND CONDITIONS" in code
+    assert text.startswith("Attribution 4.0 International") and "Section 8 -- Interpretation" in text
+
+
+# Workflows and the issue form
+
+
+def jobs():
+    for path in WORKFLOWS:
+        for name, job in yaml.safe_load(path.read_text(encoding="utf8"))["jobs"].items():
+            yield pytest.param(job, id=f"{path.stem}-{name}")
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=[path.stem for path in WORKFLOWS])
+def test_workflow_asks_for_least(path):
+    workflow = yaml.safe_load(path.read_text(encoding="utf8"))
+    # YAML reads the key `on` as true.
+    assert {"name", True, "permissions", "jobs"} <= set(workflow)
+    assert workflow["permissions"] == {"contents": "write" if path.stem == "pages" else "read"}
+
+
+@pytest.mark.parametrize("job", list(jobs()))
+def test_job(job):
+    if "uses" in job:
+        assert (ROOT / job["uses"]).is_file()
+        return
+    assert job["runs-on"] == "ubuntu-latest" and job["timeout-minutes"] <= 90
+    for step in job["steps"]:
+        assert ("uses" in step) != ("run" in step), step
+        assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/checkout@v1"))
+        script = re.sub(r"\$\{\{.*?\}\}", "x", step.get("run", ""))
+        assert subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True).stderr == ""
+        assert [path for path in re.findall(r"tests/[\w./]+", script) if not (ROOT / path).exists()] == []
+
+
+def test_erratum_form_asks_for_page_equation_and_commit():
+    fields = {field.get("id"): field for field in yaml.safe_load(FORM.read_text(encoding="utf8"))["body"]}
+    assert {"page", "equation", "commit", "wrong"} <= set(fields)
+    assert fields["page"]["validations"]["required"] and fields["wrong"]["validations"]["required"]
+
+
+# Pins
+
+
+def pins():
+    """{name: version} of requirements.txt, all of them exact."""
+    lines = [line.split("#")[0].strip() for line in read("requirements.txt").split("\n")]
+    requirements = [Requirement(line) for line in lines if line]
+    assert [str(each) for each in requirements if not re.fullmatch(r"==[\w.!+]+", str(each.specifier))] == []
+    return {each.name.lower(): str(each.specifier).removeprefix("==") for each in requirements}
+
+
+def test_pins_satisfy_the_ranges():
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    ranges = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"], *sum(extras, [])]
+    pinned = pins()
+    for each in map(Requirement, ranges):
+        if each.name != "normgrad":
+            assert each.specifier.contains(pinned[each.name.lower()]), str(each)
+
+
+def test_torch_and_triton_are_a_pair():
+    """torch 2.13.0 declares triton 3.7.1; another pair is untested."""
+    pinned = pins()
+    assert (pinned["torch"], pinned["triton"]) == ("2.13.0", "3.7.1")
+
+
+# What no file holds
+
+
+def test_no_machine_paths():
+    assert lines_with(MACHINE) == []
+
+
+def test_no_package_registries():
+    assert lines_with(REGISTRIES) == []
+
+
+def test_nothing_is_left_for_later():
+    assert lines_with(UNFINISHED) == []
+
+
+@pytest.mark.parametrize("path", TESTS, ids=relative)
+def test_tests_need_no_network(path):
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    assert not imported & NETWORK
+
+
+# House rules of the code
+
+
+def functions(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def is_kernel(function):
+    return any(ast.unparse(decorator).startswith("triton.jit") for decorator in function.decorator_list)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_module_is_short(path):
+    if path.relative_to(ROOT / "src/normgrad").as_posix() not in LONG_MODULES:
+        assert len(path.read_text(encoding="utf8").splitlines()) <= MODULE_LINES
+
+
+def test_long_modules_need_their_exception():
+    for name in LONG_MODULES:
+        assert len(read(f"src/normgrad/{name}").splitlines()) > MODULE_LINES, f"{name} is short enough by now"
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=relative)
+def test_functions_are_short(path):
+    """The lines of the body, docstring included; the list of arguments is not counted."""
+    long = []
+    for function in functions(ast.parse(path.read_text(encoding="utf8"))):
+        lines = function.body[-1].end_lineno - function.body[0].lineno + 1
+        if lines > (KERNEL_LINES if is_kernel(function) else FUNCTION_LINES):
+            long.append(f"{function.name}: {lines} lines")
+    assert long == []
+
+
+def public(tree):
+    """Public functions and classes of a module, and their public methods; an autograd.Function's are torch's hooks."""
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            yield node
+            if isinstance(node, ast.ClassDef) and "torch.autograd.Function" not in map(ast.unparse, node.bases):
+                yield from public(node)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_public_names_have_docstrings(path):
+    tree = ast.parse(path.read_text(encoding="utf8"))
+    bare = [node.name for node in public(tree) if not ast.get_docstring(node)]
+    assert bare == [] and (ast.get_docstring(tree) or not tree.body)
+
+
+def test_no_loss_is_a_plain_sum():
+    """The gradient of the sum of a normalized row is zero, so a test with that loss passes whatever is wrong."""
+    vacuous = re.compile(r"\.sum\(\)\.backward")
+    assert [line for line in lines_with(vacuous) if line.startswith("tests/")] == []
+
+
+def chosen_tolerances(tree):
+    """Tolerances that are given as numbers, whether as arguments or as defaults."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg in ("atol", "rtol", "abs_tol", "rel_tol"):
+            given = node.value
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx"):
+            given = ast.Tuple([*node.args[1:], *(keyword.value for keyword in node.keywords)])
+        else:
+            continue
+        numbers = [each for each in ast.walk(given) if isinstance(each, ast.Constant) and each.value]
+        if numbers and not any(isinstance(each, ast.Name) for each in ast.walk(given)):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=relative)
+def test_tolerances_are_computed(path):
+    if relative(path) != "src/normgrad/checks/tolerance.py":
+        assert list(chosen_tolerances(ast.parse(path.read_text(encoding="utf8")))) == []

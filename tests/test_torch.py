@@ -1,0 +1,186 @@
+"""What torch users rely on: torch's own values and signatures, higher derivatives, torch.func, memory, no writes."""
+
+import gc
+import weakref
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import normgrad
+from normgrad import torch_formula
+from normgrad.checks.tolerance import unit_roundoff
+
+BACKENDS = ("torch", "triton")
+
+
+@pytest.fixture
+def tensors(torch_rng):
+    """x, residual (2, 3, 5), weight, bias (5,), float64."""
+
+    def draw(*shape):
+        return torch.randn(*shape, generator=torch_rng, dtype=torch.float64, requires_grad=True)
+
+    return draw(2, 3, 5), draw(2, 3, 5), draw(5), draw(5)
+
+
+def _close(got, expected):
+    bound = 64 * unit_roundoff("float64") * expected.abs().max()
+    assert (got - expected).abs().max() <= bound
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_are_torchs(tensors, backend):
+    x, residual, weight, bias = tensors
+    _close(normgrad.layer_norm(x, 5, weight, bias, backend=backend), F.layer_norm(x, (5,), weight, bias))
+    _close(normgrad.rms_norm(x, (5,), weight, backend=backend), F.rms_norm(x, (5,), weight))
+    _close(normgrad.rms_norm(x, (3, 5), None, 1e-3, backend=backend), F.rms_norm(x, (3, 5), None, 1e-3))
+    _close(normgrad.l2_norm(x, dim=1, backend=backend), F.normalize(x, dim=1))
+    y, residual_out = normgrad.add_layer_norm(x, residual, 5, weight, bias, backend=backend)
+    assert torch.equal(residual_out, x + residual)
+    _close(y, F.layer_norm(x + residual, (5,), weight, bias))
+    y, residual_out = normgrad.add_rms_norm(x, residual, 5, weight, backend=backend)
+    _close(y, F.rms_norm(x + residual, (5,), weight))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_rms_norms_default_eps_is_torchs(dtype):
+    x = torch.full((1, 4), 1e-3, dtype=dtype)
+    # float32's machine epsilon moves a mean square of 1e-6 by a tenth, a 16-bit one would swallow it.
+    ours, theirs = normgrad.rms_norm(x, 4).double(), F.rms_norm(x, (4,)).double()
+    assert (ours - theirs).abs().max() <= 4 * torch.finfo(dtype).eps * theirs.abs().max()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_several_normalized_axes(tensors, backend):
+    x, _, _, _ = tensors
+    weight = x.detach()[0] + 2
+    _close(normgrad.layer_norm(x, (3, 5), weight, weight, backend=backend), F.layer_norm(x, (3, 5), weight, weight))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_output_alone_carries_gradients(tensors, backend):
+    x, residual, weight, bias = (t.reshape(-1, 5) if t.dim() > 1 else t for t in tensors)
+    inputs = (x, residual, weight, bias)
+    y, residual_out = normgrad.add_layer_norm(x, residual, 5, weight, bias, backend=backend)
+    dy = x.detach().flip(0)
+    dx, dresidual, dw, db = torch.autograd.grad(residual_out, inputs, dy, retain_graph=True)
+    assert torch.equal(dx, dy)
+    assert torch.equal(dresidual, dy)
+    assert not dw.any()
+    assert not db.any()
+    expected = torch.autograd.grad(F.layer_norm(x + residual, (5,), weight, bias), inputs, dy)
+    for got, want in zip(torch.autograd.grad(y, inputs, dy), expected, strict=True):
+        _close(got, want)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_inputs_and_cotangents_are_never_written(tensors, backend, create_graph):
+    dy = [torch.ones_like(tensors[0]).cumsum(-1) for _ in range(2)]
+    before = [t.detach().clone() for t in (*tensors, *dy)]
+    outputs = normgrad.add_layer_norm(*tensors[:2], 5, *tensors[2:], backend=backend)
+    torch.autograd.grad(outputs, tensors, dy, create_graph=create_graph)
+    for t, copy in zip((*tensors, *dy), before, strict=True):
+        assert torch.equal(t, copy)
+        assert t._version == 0
+
+
+def test_gradients_of_input_and_residual_do_not_share_memory(tensors):
+    x, residual, weight, bias = tensors
+    y, _ = normgrad.add_layer_norm(x, residual, 5, weight, bias)
+    y.backward(torch.ones_like(y).cumsum(-1))
+    assert torch.equal(x.grad, residual.grad)
+    assert x.grad.data_ptr() != residual.grad.data_ptr()
+
+
+@pytest.mark.parametrize("dtypes", [("bfloat16", "float32", "float32"), ("float16", "float16", "float32")])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_mixed_dtypes_keep_their_own(torch_rng, backend, dtypes):
+    x_dtype, residual_dtype, weight_dtype = (getattr(torch, name) for name in dtypes)
+    x = torch.randn(4, 6, generator=torch_rng).to(x_dtype).requires_grad_()
+    residual = torch.randn(4, 6, generator=torch_rng).to(residual_dtype).requires_grad_()
+    weight = torch.randn(6, generator=torch_rng).to(weight_dtype).requires_grad_()
+    y, residual_out = normgrad.add_rms_norm(x, residual, 6, weight, backend=backend)
+    assert y.dtype == x_dtype
+    assert residual_out.dtype == torch.promote_types(x_dtype, residual_dtype)
+    grads = torch.autograd.grad((y, residual_out), (x, residual, weight), (y.detach(), residual_out.detach()))
+    assert [g.dtype for g in grads] == [x_dtype, residual_dtype, weight_dtype]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_torch_func(tensors, backend):
+    x, _, weight, bias = (t.detach()[0] if t.dim() > 1 else t.detach() for t in tensors)
+    tangent = x.flip(0)
+
+    def ours(x):
+        return normgrad.layer_norm(x, 5, weight, bias, backend=backend)
+
+    def theirs(x):
+        return torch_formula.forward(x, None, weight, bias, normgrad.LAYER_NORM)[0]
+
+    for derivative in (torch.func.jacrev, torch.func.jacfwd, torch.func.hessian):
+        _close(derivative(ours)(x), derivative(theirs)(x))
+    for got, want in zip(
+        torch.func.jvp(ours, (x,), (tangent,)), torch.func.jvp(theirs, (x,), (tangent,)), strict=True
+    ):
+        _close(got, want)
+    many = torch.stack([weight, -weight, bias])
+    got = torch.func.vmap(lambda w: normgrad.layer_norm(x, 5, w, bias, backend=backend))(many)
+    _close(got, torch.stack([normgrad.layer_norm(x, 5, w, bias, backend=backend) for w in many]))
+    _close(torch.func.vmap(ours, in_dims=1)(x[:, None]), ours(x)[None])
+
+
+def test_third_derivatives(tensors):
+    x = tensors[0].detach()[0, :2, :3].requires_grad_()
+    inputs = (x, x.detach().flip(0).requires_grad_())
+
+    def gradient(x, dy):
+        return torch.autograd.grad(normgrad.layer_norm(x, 3), x, dy, create_graph=True)[0]
+
+    assert torch.autograd.gradgradcheck(gradient, inputs)
+
+
+def _saved(function):
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
+        function()
+    return saved
+
+
+def test_saved_tensors_are_the_rows_the_weight_and_two_statistics(torch_rng):
+    x = torch.randn(8, 16, generator=torch_rng, requires_grad=True)
+    residual = torch.randn(8, 16, generator=torch_rng, requires_grad=True)
+    weight = torch.randn(16, generator=torch_rng, requires_grad=True)
+    plain = _saved(lambda: normgrad.layer_norm(x, 16, weight, weight))
+    fused = _saved(lambda: normgrad.add_layer_norm(x, residual, 16, weight, weight))
+    for saved in (plain, fused):
+        assert sorted(tuple(t.shape) for t in saved) == [(8,), (8,), (8, 16), (16,)]
+    assert any(t.data_ptr() == x.data_ptr() for t in plain)
+
+
+def test_the_summands_are_freed_once_their_sum_is_saved(torch_rng):
+    leaf = torch.randn(8, 16, generator=torch_rng, requires_grad=True)
+    x, residual = leaf + 1, leaf + 2
+    alive = [weakref.ref(x), weakref.ref(residual)]
+    output = normgrad.add_layer_norm(x, residual, 16)
+    del x, residual
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
+    assert len(output) == 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_saved_input_that_was_overwritten_is_refused(tensors, backend):
+    x = tensors[0] + 1
+    y = normgrad.layer_norm(x, 5, backend=backend)
+    x.detach().add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward(torch.ones_like(y))
+
+
+def test_a_residual_that_is_returned_but_not_given_carries_its_gradient(tensors):
+    x, _, weight, _ = tensors
+    y, residual_out = normgrad.normalize(x, weight, return_residual=True)
+    (dx,) = torch.autograd.grad((y, residual_out), x, (torch.zeros_like(y), x.detach()))
+    assert torch.equal(dx, x)
