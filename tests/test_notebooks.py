@@ -11,9 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
+
+nbformat = pytest.importorskip("nbformat", reason="the book's packages are not installed")
+nbclient = pytest.importorskip("nbclient", reason="the book's packages are not installed")
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build/html"
@@ -74,7 +75,9 @@ def test_notebook_runs(path, kernel, tmp_path):
     nbformat.validate(notebook)
     empty = tmp_path / "empty"
     empty.mkdir()
-    client = NotebookClient(notebook, kernel_name=kernel, timeout=600, resources={"metadata": {"path": str(empty)}})
+    client = nbclient.NotebookClient(
+        notebook, kernel_name=kernel, timeout=600, resources={"metadata": {"path": str(empty)}}
+    )
     client.execute()
     assert os.listdir(empty) == [], "the notebook leaves files behind"
 

@@ -7,7 +7,7 @@ import platform
 import warnings
 
 # The versions that the test suite runs on, lowest and highest; outside them the package may well work.
-TESTED = {"numpy": ("1.26", "2.4"), "torch": ("2.4", "2.13"), "triton": ("3.2", "3.7"), "sympy": ("1.12", "1.14")}
+TESTED = {"numpy": ("1.26", "2.4"), "torch": ("2.6", "2.13"), "triton": ("3.2", "3.7"), "sympy": ("1.13", "1.14")}
 
 
 def _version(name):

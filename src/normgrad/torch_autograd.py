@@ -12,9 +12,9 @@ import torch
 
 from . import torch_formula, torch_rows
 from .spec import L2_NORM, LAYER_NORM, RMS_NORM, check_eps, check_shapes, check_spec
+from .torch_arguments import check_tensors, flatten
 
 BACKENDS = ("auto", "torch", "triton")
-DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 class Normalize(torch.autograd.Function):
@@ -108,18 +108,6 @@ def _kernels(backend, device):
     return triton_kernels
 
 
-def _check_tensors(input, **others):
-    for name, t in (("input", input), *others.items()):
-        if t is None and name != "input":
-            continue
-        if not isinstance(t, torch.Tensor):
-            raise TypeError(f"{name}: got {type(t).__module__}.{type(t).__name__}, needs a torch.Tensor")
-        if t.dtype not in DTYPES:
-            raise TypeError(f"{name}: got dtype {t.dtype}, needs float64, float32, float16 or bfloat16")
-        if t.device != input.device:
-            raise ValueError(f"{name}: got device {t.device}, needs {input.device}, the device of input")
-
-
 def normalize(input, weight=None, bias=None, residual=None, *, spec=LAYER_NORM, return_residual=False, backend="auto"):
     """The operator on the last axis, whatever the spec.
 
@@ -132,7 +120,7 @@ def normalize(input, weight=None, bias=None, residual=None, *, spec=LAYER_NORM, 
     Numerics: statistics and sums in float32 (float64 for float64); the rounded sum is what is normalized and saved
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    _check_tensors(input, weight=weight, bias=bias, residual=residual)
+    check_tensors(input, weight=weight, bias=bias, residual=residual)
     check_shapes(input, weight, bias, residual, name="input")
     p_dtype = input.dtype if residual is None else torch.promote_types(input.dtype, residual.dtype)
     spec = check_spec(spec).resolve(torch.finfo(torch_formula.accumulator(p_dtype)).eps)
@@ -141,31 +129,6 @@ def normalize(input, weight=None, bias=None, residual=None, *, spec=LAYER_NORM, 
     if not return_residual:
         return y
     return y, input if residual is None else residual_out
-
-
-def _flatten(input, normalized_shape, residual=None, **affine):
-    """The arguments with the normalized axes as one."""
-    _check_tensors(input, residual=residual, **affine)
-    axes = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-    if not isinstance(axes, (tuple, list)) or not all(isinstance(axis, int) for axis in axes):
-        raise TypeError(
-            f"normalized_shape: got {type(normalized_shape).__name__} {normalized_shape!r}, "
-            "needs an int or a tuple of ints"
-        )
-    axes = tuple(axes)
-    if not axes or tuple(input.shape[-len(axes) :]) != axes:
-        raise ValueError(
-            f"normalized_shape: got {axes}, needs the last axes of input, whose shape is {tuple(input.shape)}"
-        )
-    for name, t in affine.items():
-        if t is not None and tuple(t.shape) != axes:
-            raise ValueError(f"{name}: got shape {tuple(t.shape)}, needs {axes}, the normalized_shape")
-    check_shapes(input, None, None, residual, name="input")
-    if len(axes) == 1:
-        return input, residual, *affine.values()
-    rows = (*input.shape[: -len(axes)], math.prod(axes))
-    flat = [None if t is None else t.reshape(-1) for t in affine.values()]
-    return input.reshape(rows), None if residual is None else residual.reshape(rows), *flat
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, backend="auto"):
@@ -180,7 +143,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, bac
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Ba, Kiros and Hinton 2016, arXiv:1607.06450
     """
-    x, _, weight, bias = _flatten(input, normalized_shape, weight=weight, bias=bias)
+    x, _, weight, bias = flatten(input, normalized_shape, weight=weight, bias=bias)
     spec = LAYER_NORM.replace(eps=check_eps(eps))
     return normalize(x, weight, bias, spec=spec, backend=backend).reshape(input.shape)
 
@@ -197,7 +160,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, backend="auto"):
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Zhang and Sennrich 2019, arXiv:1910.07467
     """
-    x, _, weight = _flatten(input, normalized_shape, weight=weight)
+    x, _, weight = flatten(input, normalized_shape, weight=weight)
     spec = RMS_NORM.replace(eps=None if eps is None else check_eps(eps))
     return normalize(x, weight, spec=spec, backend=backend).reshape(input.shape)
 
@@ -212,7 +175,7 @@ def l2_norm(input, dim=-1, eps=1e-12, *, backend="auto"):
     Numerics: as normalize
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    _check_tensors(input)
+    check_tensors(input)
     if not isinstance(dim, int) or not -input.dim() <= dim < input.dim():
         raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
     y = normalize(input.movedim(dim, -1), spec=L2_NORM.replace(eps=check_eps(eps)), backend=backend)
@@ -229,7 +192,7 @@ def add_layer_norm(input, residual, normalized_shape, weight=None, bias=None, ep
     Numerics: as normalize; in one dtype bitwise what layer_norm(input + residual) gives
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    x, residual, weight, bias = _flatten(input, normalized_shape, residual, weight=weight, bias=bias)
+    x, residual, weight, bias = flatten(input, normalized_shape, residual, weight=weight, bias=bias)
     return _add_norm(input, x, residual, weight, bias, LAYER_NORM.replace(eps=check_eps(eps)), backend)
 
 
@@ -243,7 +206,7 @@ def add_rms_norm(input, residual, normalized_shape, weight=None, eps=None, *, ba
     Numerics: as normalize; in one dtype bitwise what rms_norm(input + residual) gives
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    x, residual, weight = _flatten(input, normalized_shape, residual, weight=weight)
+    x, residual, weight = flatten(input, normalized_shape, residual, weight=weight)
     spec = RMS_NORM.replace(eps=None if eps is None else check_eps(eps))
     return _add_norm(input, x, residual, weight, None, spec, backend)
 

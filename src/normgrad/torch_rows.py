@@ -113,20 +113,20 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_
         if need_dw:
             dw.addmv_(dy_q.t(), spec.scale * r)
         if need_dx:
-            dp = _input_gradient(dy_rows, dy_q, q, spec.scale * weight, r, spec)
-            dx[rows] = dp if dresidual_out is None else dp.add_(dresidual_out[rows])
+            dp = dx[rows] if dresidual_out is None else dy_q
+            _input_gradient(dy_rows, dy_q, q, spec.scale * weight, r, spec, out=dp)
+            if dresidual_out is not None:
+                torch.add(dp, dresidual_out[rows], out=dx[rows])
     return dx, dw, db
 
 
-def _input_gradient(dy, dy_q, q, weight, rstd, spec):
-    """rstd * (wdy - c2 - x_hat * c1) of one block, written over dy_q; x_hat = q * rstd is not formed."""
+def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
+    """rstd * (wdy - c2 - x_hat * c1) of one block; dy_q is overwritten, and x_hat = q * rstd is not formed."""
     n = q.shape[-1]
     c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)
     if spec.placement != "inside" and spec.eps != 0:
         c1 = _kappa(_size(q, spec), spec) * c1
-    c2 = torch.mv(dy, weight) / n if spec.center else None
+    c2 = torch.mv(dy, weight) / n if spec.center else torch.zeros_like(rstd)
     wdy = torch.mul(dy, weight, out=dy_q)
-    dx = torch.addcmul(wdy, q, (rstd * c1)[:, None], value=-1, out=wdy)
-    if c2 is not None:
-        dx.sub_(c2[:, None])
-    return dx.mul_(rstd[:, None])
+    along = torch.addcmul(wdy, q, (rstd * c1)[:, None], value=-1, out=wdy)
+    return torch.addcmul(-(rstd * c2)[:, None], along, rstd[:, None], out=out)

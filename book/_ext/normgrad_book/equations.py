@@ -7,11 +7,11 @@ from docutils.statemachine import StringList
 from sphinx.directives.patches import MathDirective
 
 
-def registered_latex(label) -> str:
-    """The body of a registered equation, without dollar signs; ValueError when no equation has this label."""
+def registered(label):
+    """The registered equation with this label; ValueError when there is none."""
     from normgrad.symbolic import equation
 
-    return equation(label).latex().strip()
+    return equation(label)
 
 
 class Equation(MathDirective):
@@ -29,16 +29,16 @@ class Equation(MathDirective):
     def run(self):
         label = self.arguments.pop()
         try:
-            latex = registered_latex(label)
+            equation = registered(label)
         except ValueError as error:
             # A warning alone would be forgotten by the next build, which does not read this page again.
             self.env.get_domain("ledger").note_problem(self.env.docname, self.lineno, str(error))
             return []
-        self.content = StringList(latex.splitlines(), source=self.get_source_info()[0])
+        self.content = StringList(equation.latex().splitlines(), source=self.get_source_info()[0])
         if "unnumbered" not in self.options:
             self.options["label"] = label
         result = super().run()
-        result[-1]["registered"] = label
+        result[-1]["claim"] = equation.claim
         return result
 
 

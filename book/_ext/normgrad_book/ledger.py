@@ -19,12 +19,12 @@ MIME = "application/vnd.normgrad.ledger+json"
 
 @dataclass(frozen=True)
 class Numbered:
-    """One numbered equation: where it stands and whether {equation} rendered it."""
+    """One numbered equation: where it stands and, when {equation} rendered it, what the registry claims of it."""
 
     label: str
     docname: str
     line: int
-    registered: bool
+    claim: str = ""
 
 
 class LedgerDomain(Domain):
@@ -63,7 +63,7 @@ class LedgerDomain(Domain):
             if "amsmath" in node["classes"]:  # numbered by LaTeX's environment, under a random label
                 self.note_problem(docname, node.line, "a numbered equation has no label")
                 continue
-            equations.append(Numbered(node["label"], docname, node.line or 0, "registered" in node))
+            equations.append(Numbered(node["label"], docname, node.line or 0, node.get("claim", "")))
         self.data["equations"][docname] = equations
         if "kernelspec" in env.metadata[docname]:
             self.data["entries"][docname] = entries_of(executed_notebook(env, docname))
@@ -99,7 +99,7 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
         kinds = {entry["kind"] for entry in entries[label]}
         if "definition" in kinds and len(kinds) > 1:
             found.append((*where, f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}"))
-        if not equation.registered and any(kind.startswith("proved") for kind in kinds):
+        if not equation.claim and any(kind.startswith("proved") for kind in kinds):
             found.append((*where, f"the equation {label} claims a proof but is typed by hand: use {{equation}}"))
     for label, made in entries.items():
         for entry in made:

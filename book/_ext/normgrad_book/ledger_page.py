@@ -49,6 +49,11 @@ def number(env, equation) -> str:
     return ".".join(map(str, figures.get(equation_id(equation.label), ())))
 
 
+def claim(equation, entry) -> str:
+    """What the entry claims; where it only repeats its kind, what the registry says of the equation."""
+    return equation.claim if equation.claim and entry["claim"] == entry["kind"] else entry["claim"]
+
+
 def link(text, uri, **attributes):
     return nodes.reference("", text, internal=True, refuri=uri, **attributes)
 
@@ -103,7 +108,7 @@ def rows(env, equation, made, uri):
     for entry in made:
         kind = nodes.inline("", KINDS[entry["kind"]], classes=[f"ledger-{entry['kind']}"])
         evidence = cell(kind, nodes.Text(", ".join(["", *measured(entry)])))
-        yield nodes.row("", head, cell(*inline(entry["claim"])), evidence, ids=ids)
+        yield nodes.row("", head, cell(*inline(claim(equation, entry))), evidence, ids=ids)
         head, ids = cell(), []
 
 
@@ -177,7 +182,7 @@ def write_json(app, error):
         for equation in domain.data["equations"].get(docname, ()):
             url = f"{app.builder.get_target_uri(docname)}#{equation_id(equation.label)}"
             for main in entries.get(equation.label, ())[:1]:
-                fields = {key: main[key] for key in FIELDS}
+                fields = {key: main[key] for key in FIELDS} | {"claim": claim(equation, main)}
                 written.append({"label": equation.label, "chapter": docname, **fields, "url": url})
     text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
     (Path(app.outdir) / JSON).write_text(text, encoding="utf8")

@@ -6,7 +6,6 @@ The notebook that the theme itself would offer keeps MyST's directives and roles
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from .execution import executed_notebook
@@ -58,7 +57,7 @@ def code_cell(source, execution_count=None, outputs=(), tags=()):
 
 
 def markdown_cell(source):
-    return {"cell_type": "markdown", "metadata": {}, "source": re.sub(r"\n{3,}", "\n\n", source).strip("\n")}
+    return {"cell_type": "markdown", "metadata": {}, "source": source.strip("\n")}
 
 
 def convert(cell, plain):

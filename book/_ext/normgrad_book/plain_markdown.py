@@ -10,6 +10,7 @@ import json
 import mimetypes
 import posixpath
 import re
+import textwrap
 from pathlib import Path
 
 from docutils import nodes
@@ -17,7 +18,7 @@ from sphinx.directives.code import LiteralIncludeReader
 from sphinx.errors import ExtensionError
 
 from .citations import cited
-from .equations import registered_latex
+from .equations import registered
 
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$")
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
@@ -154,7 +155,7 @@ class PlainMarkdown:
         return f"{title}```{options.get('language', 'python')}\n{text.rstrip()}\n```"
 
     def solution(self, label, options, inner):
-        title = f"Solution to {self.reference('ref', '', label)}"
+        title = f"Solution to exercise {self.number(label)}"
         if "dropdown" not in options.get("class", ""):
             return self.quote(title, inner)
         return f"<details>\n<summary>{title}</summary>\n\n{self.convert(inner)}\n\n</details>"
@@ -167,7 +168,7 @@ class PlainMarkdown:
         if name == "math":
             return self.math("\n".join(filter(None, [arg, inner])), label)
         if name == "equation":
-            return self.math(registered_latex(arg), None if "unnumbered" in options else arg)
+            return self.math(registered(arg).latex(), None if "unnumbered" in options else arg)
         if name in ("image", "figure"):
             image = self.image(arg, options.get("alt", ""))
             return f"{image}\n\n{self.caption(label, inner)}" if name == "figure" else image
@@ -196,7 +197,8 @@ class PlainMarkdown:
         raise self.error(f"no plain form of the directive {{{name}}}")
 
     def convert(self, text):
-        out, plain, lines, i = [], [], text.split("\n"), 0
+        """A text with its directives; empty lines part the blocks, whether or not they did in MyST."""
+        blocks, plain, lines, i = [], [], text.split("\n"), 0
         while i < len(lines):
             opened = FENCE.match(lines[i])
             if not opened:
@@ -204,16 +206,14 @@ class PlainMarkdown:
                 i += 1
                 continue
             end = closing(lines, i, opened["mark"])
-            out.append(self.inline("\n".join(plain)))
-            plain, indent = [], opened["indent"]
-            block = "\n".join(lines[i : end + 1])
+            block, indent = "\n".join(lines[i : end + 1]), opened["indent"]
             if opened["name"]:
                 body = [line.removeprefix(indent) for line in lines[i + 1 : end]]
-                converted = self.directive(opened["name"], opened["arg"].strip(), body)
-                block = "\n".join(indent + line if line else line for line in converted.split("\n"))
-            out.append(block)
-            i = end + 1
-        return "\n".join([*out, self.inline("\n".join(plain))])
+                block = textwrap.indent(self.directive(opened["name"], opened["arg"].strip(), body), indent)
+            blocks += [self.inline("\n".join(plain)), block]
+            plain, i = [], end + 1
+        blocks.append(self.inline("\n".join(plain)))
+        return "\n\n".join(block.strip("\n") for block in blocks if block.strip())
 
 
 def closing(lines, start, mark):

@@ -12,7 +12,14 @@ import time
 from dataclasses import asdict, dataclass
 
 MIME = "application/vnd.normgrad.ledger+json"
-KINDS = ("definition", "cited", "proved-for-every-n", "proved-for-small-n", "numeric")
+WORDS = {
+    "definition": "definition",
+    "cited": "cited",
+    "proved-for-every-n": "proved for every N",
+    "proved-for-small-n": "proved for small N",
+    "numeric": "checked numerically",
+}
+KINDS = tuple(WORDS)
 
 
 @dataclass(frozen=True)
@@ -32,12 +39,12 @@ class Entry:
     seconds: float | None = None
 
     def __str__(self):
-        parts = [f"{self.label}: {self.kind.replace('-', ' ')}"]
+        parts = [f"{self.label}: {WORDS[self.kind]}"]
         if self.error is not None:
             parts.append(f"error {self.error:.1e}, tolerance {self.tolerance:.1e}")
         if self.seconds is not None:
             parts.append(f"{self.seconds:.2f} s")
-        return ", ".join(parts) + f" ({self.claim})"
+        return ", ".join(parts) + f"\n    {self.claim}"
 
 
 class Entries(tuple):
@@ -57,8 +64,15 @@ def _registered(label):
 
 
 def define(*labels: str, claim: str = "") -> Entries:
-    """Entries for definitions: equations that say what a symbol means and claim nothing."""
-    return Entries(Entry(label, "definition", claim or "definition") for label in labels)
+    """Entries for definitions: equations that say what a symbol means and claim nothing.
+
+    Args:  labels: of the equations; claim: what they define; a registered equation brings its own
+    """
+    from normgrad.symbolic import equations
+
+    known = {} if claim else equations()
+    claims = (claim or (known[label].claim if label in known else "What the symbols mean.") for label in labels)
+    return Entries(Entry(label, "definition", text) for label, text in zip(labels, claims, strict=True))
 
 
 def cite(label: str, source: str) -> Entries:

@@ -34,12 +34,12 @@ N_S2 = "s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
 N_RSTD = "    rstd = 1 / _denominator(s2, spec)\n"
 # torch: torch_rows.py
 T_C1 = "c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)"
-T_C2 = "c2 = torch.mv(dy, weight) / n if spec.center else None"
-T_ALONG = "dx = torch.addcmul(wdy, q, (rstd * c1)[:, None], value=-1, out=wdy)"
-T_DX = "return dx.mul_(rstd[:, None])"
-T_OUT = "dp if dresidual_out is None else dp.add_(dresidual_out[rows])"
+T_C2 = "c2 = torch.mv(dy, weight) / n if"
+T_ALONG = "along = torch.addcmul(wdy, q, (rstd * c1)[:, None], value=-1, out=wdy)"
+T_DX = "return torch.addcmul(-(rstd * c2)[:, None], along, rstd[:, None], out=out)"
+T_OUT = "torch.add(dp, dresidual_out[rows], out=dx[rows])"
 T_START = "    m, n = p.shape\n    acc = rstd.dtype\n"
-T_ROWS = "_input_gradient(dy_rows, dy_q, q, spec.scale * weight, r, spec)"
+T_ROWS = "_input_gradient(dy_rows, dy_q, q, spec.scale * weight, r, spec, out=dp)"
 T_DW = "dw.addmv_(dy_q.t(), spec.scale * r)"
 T_DB = "db.addmv_(dy_rows.t(), torch.ones_like(r))"
 T_RSTD = "rstd[rows] = _rstd(_size(q, spec), spec)"
@@ -86,7 +86,7 @@ MUTANTS = (
         "c2 dropped",
         "the mean does not depend on x",
         numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
-        torch=(T_C2, "c2 = None"),
+        torch=(T_C2, "c2 = torch.zeros_like(rstd) if"),
         triton=(K_DX, "dx = rstd * (wdy - x_hat * c1)"),
         sympy=(S_DP, "dq[i, j] + dp_out[i, j]"),
     ),
@@ -153,7 +153,7 @@ MUTANTS = (
         "rstd missing in dx",
         "the projection alone is the gradient",
         numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
-        torch=(T_DX, "return dx"),
+        torch=(T_DX, "return torch.sub(along, c2[:, None], out=out)"),
         triton=(K_DX, "dx = wdy - c2 - x_hat * c1"),
         sympy=(S_DQ, S_DQ.replace("rstd[i] * ", "")),
     ),
@@ -185,7 +185,7 @@ MUTANTS = (
         "dresidual_out forgotten",
         "only y feeds the loss",
         numpy=(N_OUT, "        pass\n"),
-        torch=(T_OUT, "dp"),
+        torch=(T_OUT, "dx[rows] = dp"),
         triton=(K_OUT, K_OUT.replace("dx +", "dx + 0 *")),
         sympy=(S_DP, S_DP.replace(" + dp_out[i, j]", "")),
     ),
@@ -196,7 +196,10 @@ MUTANTS = (
             (N_OUT, "        pass\n"),
             (N_DY, "    dy = dy.astype(acc) if dresidual_out is None else (dy + dresidual_out).astype(acc)\n"),
         ),
-        torch=((T_OUT, "dp"), (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n")),
+        torch=(
+            (T_OUT, "dx[rows] = dp"),
+            (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n"),
+        ),
         triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
         sympy=(
             (S_DP, S_DP.replace(" + dp_out[i, j]", "")),

@@ -5,6 +5,7 @@ from .notation import Defs, Local, Partial, as_written, delta, dim, index, mean,
 from .proof import NotProved, Proof, prove
 from .registry import Equation, equation, equations
 from .render import latex
+from .sums import nf
 from .witness import Counterexample, check_fixed, counterexample
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "index",
     "latex",
     "mean",
+    "nf",
     "prove",
     "tensor",
     "total",

@@ -72,7 +72,7 @@ def _differentiation_rules():
         "The quotient rule in index notation, on a row divided by its sum of squares.",
         None,
         Partial(x[k] / size, x[j]),
-        (delta(k, j) / size - x[k] / size**2 * Partial(size, x[j]), "quotient rule"),
+        delta(k, j) / size - x[k] / size**2 * Partial(size, x[j]),
         delta(k, j) / size - 2 * x[k] * x[j] / size**2,
     )
     yield proved(
@@ -125,11 +125,15 @@ def _mean_rules():
     )
 
 
+def _weighted_row():
+    defs, jacobian = centred_row(), tensor("J", N, N)
+    defs[jacobian[k, j]] = Partial(row.y[k], row.x[j])
+    return defs, jacobian
+
+
 def _layout():
-    defs = centred_row()
-    x, w, y, dy = row.x, row.w, row.y, row.dy
-    jacobian = tensor("J", N, N)
-    defs[jacobian[k, j]] = Partial(y[k], x[j])
+    defs, jacobian = _weighted_row()
+    x, w, y = row.x, row.w, row.y
     yield definition("index-weighted", "A centred row with a weight per column.", defs, y[k])
     yield proved(
         "index-jacobian",
@@ -153,6 +157,11 @@ def _layout():
         jacobian[k, j] - jacobian[j, k],
         (w[j] - w[k]) / N,
     )
+
+
+def _contraction():
+    defs, jacobian = _weighted_row()
+    x, w, y, dy = row.x, row.w, row.y, row.dy
     yield proved(
         "index-vjp",
         "The vector-Jacobian product sums over the output index.",
@@ -190,5 +199,5 @@ def _broadcasting():
 
 def equations():
     """The equations labelled index-..."""
-    for section in (_delta_rules, _differentiation_rules, _mean_rules, _layout, _broadcasting):
+    for section in (_delta_rules, _differentiation_rules, _mean_rules, _layout, _contraction, _broadcasting):
         yield from section()

@@ -183,8 +183,8 @@ def _mean(defs):
     )
 
 
-def _input(defs):
-    dy, q, D, w, x = g.dy, g.q, g.D, g.w, g.x
+def _input_locals(defs):
+    q, x = g.q, g.x
     yield proved(
         "ln-graph-mean-x",
         "The mean's derivative by the input.",
@@ -208,6 +208,10 @@ def _input(defs):
         Partial(q[i, j], x[p, k]),
         delta(i, p) * (delta(j, k) - 1 / N),
     )
+
+
+def _input(defs):
+    dy, q, D, w = g.dy, g.q, g.D, g.w
     through_y = total(N, lambda s: dy[p, s] * w[s] / D[p])
     yield proved(
         "ln-graph-dx",
@@ -246,5 +250,6 @@ def _totals(defs):
 def equations():
     """The equations labelled ln-graph-..."""
     defs = backward()
-    for section in (_forward_lines, _parameters, _denominator, _centred_input, _mean, _input, _totals):
+    sections = (_forward_lines, _parameters, _denominator, _centred_input, _mean, _input_locals, _input, _totals)
+    for section in sections:
         yield from section(defs)

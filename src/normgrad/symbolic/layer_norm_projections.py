@@ -134,8 +134,7 @@ def _scaling():
 
 
 def _jacobian():
-    defs, x, x_hat, rstd = layer_norm_row(), row.x, row.x_hat, row.rstd
-    dy, w = row.dy, row.w
+    defs, x_hat, rstd = layer_norm_row(), row.x_hat, row.rstd
     yield definition("ln-proj-forward", "One row of LayerNorm before weight and bias.", defs, row.q[k], rstd, x_hat[k])
     yield proved(
         "ln-proj-jacobian",
@@ -146,6 +145,10 @@ def _jacobian():
         (rstd * (C[k, j] - x_hat[k] * x_hat[j] / N), "the normalized row is centred"),
     )
     yield proved("ln-proj-symmetric", "The Jacobian is symmetric.", defs, J[k, j], J[j, k])
+
+
+def _properties():
+    defs, x, x_hat, rstd = layer_norm_row(), row.x, row.x_hat, row.rstd
     yield together(
         "ln-proj-null",
         "A constant shift of the row changes nothing, and the derivatives of the outputs add up to 0.",
@@ -175,6 +178,11 @@ def _jacobian():
         N - 1 - mean(N, lambda s: x_hat[s] ** 2),
         N - 2 + eps * rstd**2,
     )
+
+
+def _one_pass():
+    defs, x, x_hat, rstd = layer_norm_row(), row.x, row.x_hat, row.rstd
+    dy, w = row.dy, row.w
     yield proved(
         "ln-proj-dx",
         "The two steps in one pass: the means of dr and of x_hat dr are all that is needed, with dr = w dy.",
@@ -208,5 +216,5 @@ def _without_eps():
 
 def equations():
     """The equations labelled ln-proj-..."""
-    for section in (_norm, _centring, _scaling, _jacobian):
+    for section in (_norm, _centring, _scaling, _jacobian, _properties, _one_pass):
         yield from section()

@@ -41,7 +41,8 @@ class Certificate:
 
     def __str__(self):
         sums = "; ".join(f"{letter} = {value}" for letter, value in self.letters.items())
-        return f"both sides times {self.multiplier} are {self.polynomial}" + (f", where {sums}" if sums else "")
+        times = "" if self.multiplier == 1 else f" times {self.multiplier}"
+        return f"both sides{times} are {self.polynomial}" + (f", where {sums}" if sums else "")
 
 
 @dataclass(frozen=True)

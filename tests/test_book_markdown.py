@@ -1,0 +1,114 @@
+"""MyST as the plain Markdown of the notebooks, construct by construct, on a page of a book that is not built."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("myst_nb", reason="the book's packages are not installed")
+sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
+
+from sphinx.errors import ExtensionError  # noqa: E402
+
+from normgrad_book.plain_markdown import PlainMarkdown  # noqa: E402
+
+SITE = "https://someone.github.io/book"
+
+
+class Title(str):
+    astext = str.__str__
+
+
+@pytest.fixture
+def page(tmp_path):
+    """The page book/here of a book with one of everything that can be referred to."""
+    standard = SimpleNamespace(anonlabels={"sec": ("book/there", "a-section")}, labels={"sec": ("", "", "A section")})
+    person = SimpleNamespace(prelast_names=[], last_names=["Ba"])
+    works = {"ba": SimpleNamespace(persons={"author": [person] * 3}, fields={"year": "2016", "doi": "10/x"})}
+    cite = SimpleNamespace(bibdata=SimpleNamespace(data=SimpleNamespace(entries=works)))
+    numbers = {"displaymath": {"equation-dx": (3, 1)}, "figure": {"fig-a": (3, 2)}, "theorem": {"thm": (3, 3)}}
+    env = SimpleNamespace(
+        toc_fignumbers={"book/there": {**numbers, "exercise": {"ex": (3, 4)}}},
+        toc_secnumbers={},
+        titles={"book/there": Title("There")},
+        get_domain={"std": standard, "cite": cite}.get,
+        relfn2path=lambda name, docname: (name, str(tmp_path / name)),
+    )
+    builder = SimpleNamespace(get_target_uri=lambda docname: f"{docname}.html")
+    config = SimpleNamespace(html_baseurl=SITE + "/", source_encoding="utf-8")
+    return PlainMarkdown(SimpleNamespace(env=env, builder=builder, config=config, outdir=tmp_path), "book/here")
+
+
+@pytest.mark.parametrize(
+    "myst, plain",
+    [
+        ("{eq}`dx`", f"[(3.1)]({SITE}/book/there.html#equation-dx)"),
+        ("{numref}`fig-a`", f"[Figure 3.2]({SITE}/book/there.html#fig-a)"),
+        ("{numref}`Fig. %s <fig-a>`", f"[Fig. 3.2]({SITE}/book/there.html#fig-a)"),
+        ("{prf:ref}`thm`", f"[Theorem 3.3]({SITE}/book/there.html#thm)"),
+        ("{ref}`sec`", f"[A section]({SITE}/book/there.html#a-section)"),
+        ("{ref}`that <sec>`", f"[that]({SITE}/book/there.html#a-section)"),
+        ("{doc}`there`", f"[There]({SITE}/book/there.html)"),
+        ("[this](there.md#a)", f"[this]({SITE}/book/there.html#a)"),
+        ("[](#sec)", f"[A section]({SITE}/book/there.html#a-section)"),
+        ("[out](https://example.org/a#b)", "[out](https://example.org/a#b)"),
+        ("{cite:t}`ba`", "[Ba et al. (2016)](https://doi.org/10/x)"),
+        ("{cite:p}`ba`", "([Ba et al., 2016](https://doi.org/10/x))"),
+        ("{py:func}`~normgrad.layer_norm`", "`normgrad.layer_norm`"),
+        ("{math}`a^2`", "$a^2$"),
+        ("(target)=\n## Head", "## Head"),
+        ("% a comment\nText", "Text"),
+        ("$$\na\n$$ (dx)\n\nText", "$$\na\n\\tag{3.1}\n$$\n\nText"),
+        (
+            "One\n```{math}\n:label: dx\na \\\\ b\n```\ntwo",
+            "One\n\n$$\n\\begin{aligned}\na \\\\ b\n\\end{aligned}\n\\tag{3.1}\n$$\n\ntwo",
+        ),
+        ("```python\n{eq}`raw`\n```", "```python\n{eq}`raw`\n```"),
+        ("- item\n\n  ```{math}\n  a\n  ```\n- next", "- item\n\n  $$\n  a\n  $$\n\n- next"),
+        (":::{note}\nA {eq}`dx`.\n:::", f"> **Note.**\n>\n> A [(3.1)]({SITE}/book/there.html#equation-dx)."),
+        (":::{prf:theorem} Rank\n:label: thm\nIt is 1.\n:::", "> **Theorem 3.3 (Rank).**\n>\n> It is 1."),
+        (":::{prf:proof}\nShort.\n:::", "> **Proof.**\n>\n> Short."),
+        ("::::{tab-set}\n:::{tab-item} A\na\n:::\n:::{tab-item} B\nb\n:::\n::::", "**A**\n\na\n\n**B**\n\nb"),
+        ("```{solution} ex\nS.\n```", "> **Solution to exercise 3.4.**\n>\n> S."),
+    ],
+)
+def test_plain_form(page, myst, plain):
+    assert page.convert(myst) == plain
+
+
+def test_hidden_solution_opens_on_a_click(page):
+    text = page.convert("```{solution} ex\n:class: dropdown\nS.\n```")
+    assert text == "<details>\n<summary>Solution to exercise 3.4</summary>\n\nS.\n\n</details>"
+
+
+def test_registered_equation(page):
+    from normgrad.symbolic import equation
+
+    latex = equation("index-count").latex()
+    assert page.convert("```{equation} index-count\n:unnumbered:\n```") == f"$$\n{latex}\n$$"
+
+
+def test_pictures_travel_with_the_notebook(page, tmp_path):
+    (tmp_path / "a.svg").write_text("<svg/>")
+    text = page.convert("```{figure} a.svg\n:alt: what one sees\n:name: fig-a\nA caption.\n```")
+    assert text == "![what one sees](data:image/svg+xml;base64,PHN2Zy8+)\n\n*Figure 3.2.* A caption."
+
+
+def test_without_a_site_references_are_text(page):
+    page.app.config.html_baseurl = ""
+    assert page.convert("{eq}`dx` and [this](there.md)") == "(3.1) and this"
+
+
+@pytest.mark.parametrize(
+    "myst, message",
+    [
+        ("```{list-table}\n* - a\n```", "no plain form of the directive {list-table}"),
+        ("{abbr}`a`", "no plain form of the role {abbr}"),
+        ("{eq}`nonesuch`", "nothing is labelled 'nonesuch'"),
+        ("{cite:t}`nonesuch`", "no work is listed under 'nonesuch'"),
+    ],
+)
+def test_what_has_no_plain_form_is_an_error(page, myst, message):
+    with pytest.raises(ExtensionError, match=message):
+        page.convert(myst)
