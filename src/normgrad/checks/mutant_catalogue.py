@@ -11,7 +11,8 @@ class Mutant:
 
     Args:  name: a short name; mistake: what its author believed
            edits: {backend: ((old, new), ...)}; spec: the key of cases.SPECS under which the mistake shows
-           backward: whether only the backward is wrong; a wrong forward with its own right gradient passes gradcheck
+           backward: whether only the backward is wrong; a wrong forward is another function, which only a comparison
+               of values is sure to see
     """
 
     name: str
