@@ -3,7 +3,7 @@
 import ast
 import re
 import subprocess
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,22 @@ def test_every_page_is_in_the_table_of_contents():
     assert sorted(listed) == [f"book/{page.stem}" for page in PAGES]
 
 
+def canonical(name):
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def test_lock_is_complete():
+    """Whatever the pinned packages need here is pinned as well, but for torch's CUDA libraries, which torch pins."""
+    requirements = pytest.importorskip("packaging.requirements")
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    pinned = {canonical(line.split("==")[0]) for line in lines}
+    for name in sorted(pinned - {"triton"}):  # triton needs nothing and is not everywhere
+        needs = [requirements.Requirement(text) for text in metadata.requires(name) or ()]
+        needs = [need for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
+        missing = {canonical(need.name) for need in needs} - pinned
+        assert not [each for each in missing if not each.startswith(("cuda-", "nvidia-"))], name
+
+
 def test_no_notebook_is_stored():
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.ipynb"],
@@ -67,7 +83,7 @@ def test_no_notebook_is_stored():
 
 @each_page
 def test_page_is_one_sitting(page):
-    assert len(TEXT[page].split("\n")) < 500
+    assert len(TEXT[page].splitlines()) < 500
 
 
 @each_page

@@ -133,10 +133,16 @@ def check_differences(backend, case: Case, spec, rng: np.random.Generator) -> Me
     scale = np.sqrt((spread * spread).mean(-1, keepdims=True))
     direction = [rng.standard_normal(a.shape) * (scale if a.ndim == 2 else 1) for a in inputs]
 
+    # A row far from 0 loses digits when its mean is subtracted: y is as uncertain as a term of size max|p| rstd w.
+    saved, _ = reference(case, spec, "float64", case.x if case.residual is None else case.x + case.residual)
+    lost = np.abs(saved.residual_out).max(-1, keepdims=True) * saved.rstd[:, None]
+    lost = lost * np.abs(spec.scale * (1 if case.weight is None else case.weight))
+
     def loss(*arrays):
         y, residual_out = backend.forward(case, dict(zip(names, arrays, strict=True)), spec)
         pairs = [(case.dy, y)] + ([] if case.dresidual_out is None else [(case.dresidual_out, residual_out)])
-        return sum(inner(a, b) for a, b in pairs), sum(float(np.abs(a * b).sum()) for a, b in pairs)
+        size = inner(np.abs(case.dy), lost) + sum(inner(np.abs(a), np.abs(b)) for a, b in pairs)
+        return sum(inner(a, b) for a, b in pairs), size
 
     slope = directional(loss, inputs, direction)
     outcome = backend.run(case, spec, "float64")

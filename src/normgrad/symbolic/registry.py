@@ -74,7 +74,7 @@ class Equation:
             for place, e in enumerate(others):
                 left = latex(start, used) if place == 0 else ""
                 why = next(whys, "")
-                lines.append(f"{left} &= {latex(e, used)}" + (rf" && \text{{({why})}}" if why else ""))
+                lines.append(f"{left} &= {latex(e, used)}" + (rf" \quad {{\small \text{{({why})}}}}" if why else ""))
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def prove(self) -> tuple[Proof, ...]:

@@ -139,9 +139,9 @@ def _situations(lhs, rhs, defs, columns):
     """Every (explicit writer, choice of free indices) for rows of the given length."""
     ranges = index_ranges(lhs, rhs, *[side for line in defs for side in line])
     free = free_letters(lhs) | free_letters(rhs)
-    letters = {letter: ranges.get(letter, _ANY) for letter in free}
+    letters = {letter: ranges.get(letter, _ANY) for letter in sorted(free, key=str)}
     found = {symbol for side in (lhs, rhs, *[side for line in defs for side in line]) for symbol in _dims(side)}
-    sizes = {size: ROWS if str(size) == "M" else columns for size in found | {_ANY}}
+    sizes = {size: ROWS if str(size) == "M" else columns for size in sorted(found | {_ANY}, key=str)}
     writer = Explicit(defs, sizes)
     return [(writer, choice) for choice in patterns(letters, sizes)]
 
