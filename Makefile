@@ -6,10 +6,17 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: book test notebooks browser lint clean
 
+# The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
+SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
+  $(shell find book/ src/ -name __pycache__ -prune -o -name '*.egg-info' -prune -o -print)
+
+book: _build/built
+
 # --all: Sphinx forgets the warnings of pages that it does not read again, so -W must always see all of them.
 # It costs seconds; the outputs of unchanged chapters come from the execution cache.
-book: .venv/installed
+_build/built: .venv/installed $(SOURCES)
 	$(BIN)/jupyter-book build . -W --keep-going -n --all
+	touch $@
 
 test: .venv/installed
 	$(PYTEST) -m "not site"

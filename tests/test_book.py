@@ -31,7 +31,7 @@ def registered():
 
 def typed_labels(text):
     """The labels of equations that are written by hand."""
-    return re.findall(r"^\$\$ *\(([\w:.-]+)\)", text, re.M) + re.findall(
+    return re.findall(r"\$\$ *\(([\w:.-]+)\) *$", text, re.M) + re.findall(
         r"^```\{math\}\n(?::[^\n]*\n)*?:label: *(\S+)", text, re.M
     )
 

@@ -149,6 +149,12 @@ def test_docstring_lists_stay_lists():
     assert docstrings.convert(["Two:", "- a", "  more", "- b"]) == ["Two:", "", "* a", "  more", "", "* b", ""]
 
 
+def test_signatures_hold_no_paths():
+    signature = "(module: M = <module 'a.b' from '/somewhere/a/b.py'>, x=1)"
+    assert docstrings.process_signature(None, "", "", None, None, signature, None) == ("(module: M = a.b, x=1)", None)
+    assert docstrings.process_signature(None, "", "", None, None, None, None) == (None, None)
+
+
 def test_options_of_a_directive():
     assert plain_markdown.split_options([":a: b c", ":flag:", "", "x"]) == ({"a": "b c", "flag": ""}, ["", "x"])
     assert plain_markdown.split_options(["---", "a: b", "---", "x"]) == ({"a": "b"}, ["x"])

@@ -60,6 +60,7 @@ def page(tmp_path):
         ("(target)=\n## Head", "## Head"),
         ("% a comment\nText", "Text"),
         ("$$\na\n$$ (dx)\n\nText", "$$\na\n\\tag{3.1}\n$$\n\nText"),
+        ("$$ a $$ (dx)", "$$ a \\tag{3.1}\n$$"),
         (
             "One\n```{math}\n:label: dx\na \\\\ b\n```\ntwo",
             "One\n\n$$\n\\begin{aligned}\na \\\\ b\n\\end{aligned}\n\\tag{3.1}\n$$\n\ntwo",

@@ -82,6 +82,13 @@ def test_links_resolve(path):
             assert unquote(fragment) in parsed(file).ids, link
 
 
+def test_site_names_no_machine():
+    """Neither pages nor notebooks hold the path of the checkout that they were built from."""
+    root = str(SITE.parents[1])
+    files = [path for kind in ("html", "ipynb", "json", "js") for path in SITE.rglob(f"*.{kind}")]
+    assert not [path for path in files if root in path.read_text(encoding="utf8")]
+
+
 def test_badges_and_ledger_lead_to_each_other(read):
     entries = json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
     reader = read()

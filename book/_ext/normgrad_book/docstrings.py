@@ -14,6 +14,7 @@ ITEM = re.compile(r"^[*\w, ]+(?::| \()")
 FORMULA = re.compile(r"^[\w, ]+ = ")
 EQUATION = re.compile(r"\s*\{eq\}`([^`]+)`")
 BULLET = re.compile(r"^(?:[*-]|\d+\.)\s+")
+MODULE = re.compile(r"<module '([\w.]+)' from '[^']*'>")
 # ``code``, `code` and :role:`target` stay or become code; what is between them is text.
 MARKED = re.compile(r"(:[\w:]+:`[^`]+`|``.+?``|`[^`]+`)")
 SPECIAL = re.compile(r"([\\*_|])")
@@ -106,6 +107,12 @@ def process(app, what, name, obj, options, lines):
     lines[:] = convert(lines)
 
 
+def process_signature(app, what, name, obj, options, signature, returns):
+    """A module as a default value by its name: its repr holds the path of the machine that built the page."""
+    return MODULE.sub(r"\1", signature or "") or signature, returns
+
+
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-signature", process_signature)
     app.connect("autodoc-process-docstring", process)

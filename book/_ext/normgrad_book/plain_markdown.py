@@ -23,7 +23,7 @@ from .equations import registered
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$")
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<page>[^()\s#:]*\.md)?(?P<id>#[^()\s]+)?\)")
-LABELLED = re.compile(r"^\$\$ *\((?P<label>[\w:.-]+)\) *$", re.M)
+LABELLED = re.compile(r"(?P<text>[^\n$]*)\$\$ *\((?P<label>[\w:.-]+)\) *$", re.M)
 TARGET = re.compile(r"^\([\w:.-]+\)= *$\n?", re.M)
 COMMENT = re.compile(r"^% .*$\n?", re.M)
 OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
@@ -123,7 +123,7 @@ class PlainMarkdown:
 
     def inline(self, text):
         text = COMMENT.sub("", TARGET.sub("", text))
-        text = LABELLED.sub(lambda found: f"\\tag{{{self.number(found['label'])}}}\n$$", text)
+        text = LABELLED.sub(lambda found: f"{found['text']}\\tag{{{self.number(found['label'])}}}\n$$", text)
         return LINK.sub(self.markdown_link, ROLE.sub(self.role, text))
 
     # -- directives ----------------------------------------------------------------------
