@@ -35,15 +35,15 @@ N_S2 = "s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
 N_RSTD = "    rstd = 1 / _denominator(s2, spec)\n"
 # torch: torch_rows.py
 T_C1 = "c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)"
-T_C2 = "c2 = torch.mv(dy, weight) / n if"
-T_ALONG = "along = torch.addcmul(wdy, q, (rstd * c1)[:, None], value=-1, out=wdy)"
-T_DX = "return torch.addcmul(-(rstd * c2)[:, None], along, rstd[:, None], out=out)"
+T_C2 = "c2 = torch.mv(dy, weight) / n"
+T_ALONG = "dx = torch.addcmul(wdy_c2, q, (rstd * c1)[:, None], value=-1, out=wdy_c2)"
+T_DX = "return torch.mul(dx, rstd[:, None], out=out)"
 T_OUT = "torch.add(dp, dresidual_out[rows], out=dx[rows])"
 T_START = "    m, n = p.shape\n    acc = rstd.dtype\n"
-T_ROWS = "_input_gradient(dy_rows, dy_q, q, spec.scale * weight, r, spec, out=dp)"
-T_DW = "dw.addmv_(dy_q.t(), spec.scale * r)"
-T_DB = "db.addmv_(dy_rows.t(), torch.ones_like(r))"
-T_RSTD = "rstd[rows] = _rstd(_size(q, spec), spec)"
+T_ROWS = "_input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)"
+T_DW = "dw.addmv_(dy_q.t(), r)"
+T_DB = "db += dy_rows.sum(0)"
+T_RSTD = "r = _rstd(_size(q, spec, out=rstd[rows]), spec)"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 # triton: triton_kernels.py
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
@@ -87,7 +87,7 @@ MUTANTS = (
         "c2 dropped",
         "the mean does not depend on x",
         numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
-        torch=(T_C2, "c2 = torch.zeros_like(rstd) if"),
+        torch=(T_C2, "c2 = torch.zeros_like(rstd)"),
         triton=(K_DX, "dx = rstd * (wdy - x_hat * c1)"),
         sympy=(S_DP, "dq[i, j] + dp_out[i, j]"),
     ),
@@ -127,7 +127,7 @@ MUTANTS = (
         "weight missing",
         "the weight only scales the output",
         numpy=(N_WEIGHT, "        pass\n"),
-        torch=(T_ROWS, T_ROWS.replace("spec.scale * weight", "torch.ones_like(weight)")),
+        torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)")),
         triton=(K_WEIGHT, "        wdy = wdy * 1\n"),
         sympy=(S_DR, S_DR.replace(" * w[j]", "")),
     ),
@@ -135,7 +135,7 @@ MUTANTS = (
         "weight twice",
         "the weight belongs in dy and in the Jacobian",
         numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
-        torch=(T_ROWS, T_ROWS.replace("spec.scale * weight", "weight * weight")),
+        torch=(T_ROWS, T_ROWS.replace("weight", "weight * weight")),
         triton=(K_WEIGHT, K_WEIGHT + K_WEIGHT),
         sympy=(S_DR, f"{S_DR} ** 2"),
     ),
@@ -143,7 +143,7 @@ MUTANTS = (
         "weight after the projection",
         "the weight commutes with the Jacobian",
         numpy=((N_WEIGHT, "        pass\n"), (N_DX, N_DX.replace("rstd *", "weight * rstd *"))),
-        torch=(T_ROWS, T_ROWS.replace("spec.scale * weight", "torch.ones_like(weight)") + ".mul_(weight)"),
+        torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)") + ".mul_(weight)"),
         triton=((K_WEIGHT, "        wdy = wdy * 1\n"), (K_DX, K_DX.replace("rstd *", f"{K_LOAD} * rstd *"))),
         sympy=(
             (S_DR, S_DR.replace(" * w[j]", "")),
@@ -154,7 +154,7 @@ MUTANTS = (
         "rstd missing in dx",
         "the projection alone is the gradient",
         numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
-        torch=(T_DX, "return torch.sub(along, c2[:, None], out=out)"),
+        torch=(T_DX, "return out.copy_(dx)"),
         triton=(K_DX, "dx = wdy - c2 - x_hat * c1"),
         sympy=(S_DQ, S_DQ.replace("rstd[i] * ", "")),
     ),
@@ -162,7 +162,7 @@ MUTANTS = (
         "rstd missing in dw",
         "dw sums dy * q",
         numpy=(N_DW, N_DW.replace("x_hat", "q")),
-        torch=(T_DW, T_DW.replace("* r)", "* torch.ones_like(r))")),
+        torch=(T_DW, T_DW.replace(", r)", ", torch.ones_like(r))")),
         triton=(K_DW, K_DW.replace("x_hat", "x_hat / rstd")),
         sympy=(S_DW, S_DW.replace("r[t, j]", "q[t, j]")),
     ),
@@ -178,7 +178,7 @@ MUTANTS = (
         "mean over rows in db",
         "a batch averages its gradients",
         numpy=(N_DB, N_DB.replace("sum", "mean")),
-        torch=(T_DB, T_DB.replace("(r)", "(r) / m")),
+        torch=(T_DB, f"{T_DB} / m"),
         triton=(K_DB, f"{K_DB} / M"),
         sympy=(S_DB, "total(M, lambda t: dy[t, j]) / M\n"),
     ),
@@ -229,7 +229,7 @@ MUTANTS = (
         "one-pass variance",
         "mean(x**2) - mean**2 is the variance and costs one pass",
         numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
-        torch=(T_RSTD, "rstd[rows] = _rstd(((p * p).mean(-1) - mean[rows] ** 2).clamp(min=0).sqrt(), spec)"),
+        torch=(T_RSTD, "r = rstd[rows].copy_(_rstd(((p * p).mean(-1) - mean[rows] ** 2).clamp(min=0).sqrt(), spec))"),
         triton=(K_S2, K_S2.replace("mean, N, ACC, BLOCK)", "0.0, N, ACC, BLOCK) - N * mean * mean")),
         sympy=(S_S, "sqrt(1 / n * total(N, lambda t: p[i, t] ** 2) - a * average[i] ** 2)"),
         backward=False,
@@ -238,7 +238,7 @@ MUTANTS = (
         "statistics in bfloat16",
         "the statistics may be kept in the input's dtype",
         numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
-        torch=(T_RSTD, f"{T_RSTD}.bfloat16()"),
+        torch=(T_RSTD, f"{T_RSTD}\n        r.copy_(r.bfloat16())"),
         triton=(K_RSTD, f"    rstd = rstd.to(tl.bfloat16).to(ACC)\n{K_RSTD}"),
         sympy=(S_RSTD, "defs[rstd[i]] = (1 + S.One / 256) / D[i]"),
         backward=False,
@@ -247,7 +247,7 @@ MUTANTS = (
         "eps on the sum",
         "eps may stand beside the sum as well as beside the mean",
         numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
-        torch=(T_RSTD, T_RSTD.replace("spec), spec)", "spec), spec.replace(eps=spec.eps / n))")),
+        torch=(T_RSTD, T_RSTD.replace("]), spec)", "]), spec.replace(eps=spec.eps / n))")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
         sympy=("sqrt(s[i] ** 2 + eps)", "sqrt(s[i] ** 2 + eps / N)"),
         backward=False,
