@@ -52,6 +52,10 @@ def configure(app, config):
     config.html_baseurl = config.html_baseurl or site_address(config.book_repository)
     options = config.html_theme_options
     options["launch_buttons"] = {}
+    # An erratum names the commit that the page was built from.
+    options["extra_footer"] = "Text CC BY 4.0, code Apache-2.0." + (
+        f" Built from commit {config.book_commit[:12]}." if config.book_commit else ""
+    )
     options["use_repository_button"] = bool(config.book_repository)
     options.pop("repository_url", None)
     if config.book_repository:

@@ -186,25 +186,19 @@ def _mean(defs):
 def _input_locals(defs):
     q, x = g.q, g.x
     yield proved(
-        "ln-graph-mean-x",
-        "The mean's derivative by the input.",
-        defs,
+        "ln-graph-mean-x", "The mean's derivative by the input.", defs,
         defs.local(g.mean[i], x[p, k]),
         1 / N * total(N, lambda s: delta(i, p) * delta(s, k)),
         delta(i, p) / N,
     )
     yield proved(
-        "ln-graph-q-x",
-        "The centred input's local derivative by the input, the mean held fixed.",
-        defs,
+        "ln-graph-q-x", "The centred input's local derivative by the input, the mean held fixed.", defs,
         defs.local(q[i, j], x[p, k]),
         Local(x[i, j] - g.mean[i], x[p, k]),
         delta(i, p) * delta(j, k),
     )
     yield proved(
-        "ln-graph-q-x-total",
-        "The total derivative adds the path through the mean, and differs from the local one.",
-        defs,
+        "ln-graph-q-x-total", "The total derivative adds the path through the mean: it is not the local one.", defs,
         Partial(q[i, j], x[p, k]),
         delta(i, p) * (delta(j, k) - 1 / N),
     )
@@ -225,9 +219,7 @@ def _input(defs):
         -(1 / N * through_y) + 2 / N * g.dv[p] * q[p, k] + dy[p, k] * w[k] / D[p],
     )
     yield proved(
-        "ln-graph-dx-closed",
-        "The input's cotangent in terms of the output's.",
-        defs,
+        "ln-graph-dx-closed", "The input's cotangent in terms of the output's.", defs,
         g.dx[p, k],
         (
             -(1 / N * through_y)
