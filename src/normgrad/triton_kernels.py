@@ -58,9 +58,9 @@ def _kappa(s2, EPS: tl.constexpr, PLACEMENT: tl.constexpr):
     """D * D'(s) / s, the whole effect of where eps stands; 0 at s = 0 outside, where it has no value."""
     s = tl.sqrt(s2)
     if PLACEMENT == "clamp":
-        kappa = tl.where(s > EPS, s * 0 + 1, s * 0)
+        kappa = tl.where(s > EPS, 1.0, 0.0)
     else:
-        kappa = tl.where(s == 0, s * 0, (s + EPS) / tl.where(s == 0, s * 0 + 1, s))
+        kappa = tl.where(s == 0, 0.0, (s + EPS) / tl.where(s == 0, 1.0, s))
     return kappa
 
 

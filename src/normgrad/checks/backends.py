@@ -100,13 +100,18 @@ class TorchBackend:
     """The public API with one of torch's backends, or the autograd.Function over a module of kernels.
 
     Args:  name: "torch" or "triton"; kernels: a module with their forward and backward, None for the public API;
-           device: where the tensors live
+           device: where the tensors live; create_graph: take the gradients so that they can be differentiated, which
+           is another path through the code
     """
 
     dtypes = ("float64", "float32", "float16", "bfloat16")
 
-    def __init__(self, name: str, kernels: ModuleType | None = None, device: str = "cpu"):
-        self.name, self.kernels, self.device = name, kernels, device
+    def __init__(self, name: str, kernels: ModuleType | None = None, device: str = "cpu", create_graph: bool = False):
+        self.name, self.kernels, self.device, self.create_graph = name, kernels, device, create_graph
+
+    def differentiable(self):
+        """The same backend, its gradients taken with create_graph."""
+        return TorchBackend(self.name, self.kernels, self.device, create_graph=True)
 
     def normalize(self, x, residual, weight, bias, spec):
         """(y, residual_out) of tensors."""
@@ -144,7 +149,8 @@ class TorchBackend:
         y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
         outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
         ends, cotangents = zip(*outputs, strict=True)
-        grads = dict(zip(inputs, torch.autograd.grad(ends, list(inputs.values()), cotangents), strict=True))
+        found = torch.autograd.grad(ends, list(inputs.values()), cotangents, create_graph=self.create_graph)
+        grads = dict(zip(inputs, found, strict=True))
         found = (y, residual_out, *(grads.get(name) for name in ("x", "residual", "weight", "bias")))
         return Outcome(*(None if t is None else t.detach().double().cpu().numpy() for t in found))
 

@@ -171,6 +171,9 @@ def check_gradcheck(backend, case: Case, spec, second: bool = False, forward_mod
     try:
         torch.autograd.gradcheck(function, tensors, check_forward_ad=forward_mode)
         if second:
+            # gradgradcheck differentiates whatever the first gradient is, right or wrong. So that gradient is checked
+            # first, on the path that is differentiated, which is not the one that gradcheck took.
+            check_values(backend.differentiable(), case, spec)
             torch.autograd.gradgradcheck(function, tensors, check_fwd_over_rev=forward_mode)
     except GradcheckError as error:
         raise AssertionError(f"{case.name}: {error}") from error

@@ -17,6 +17,7 @@ from types import ModuleType
 from .backends import NumpyBackend, SympyBackend, TorchBackend
 from .mutant_catalogue import MUTANTS, Mutant
 
+PACKAGE = Path(__file__).parent.parent
 SOURCES = {
     "numpy": "numpy_ref.py",
     "sympy": "symbolic/family.py",
@@ -54,26 +55,36 @@ def edited(source: str, edits, where: str) -> str:
     return source
 
 
-def _module(name: str, file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, file)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+def module(source: str, text: str, name: str) -> ModuleType:
+    """A module of the package with another text, imported under a name of its own.
+
+    Args:  source: the module's path below the package; text: what to import in its place; name: any short name
+    """
+    path, slug = Path(source), "".join(c if c.isalnum() else "_" for c in name)
+    file = _folder() / f"_mutant_{path.stem}_{slug}.py"
+    # Triton reads the source of its kernels from a file.
+    file.write_text(text)
+    qualified = ".".join(["normgrad", *path.parts[:-1], file.stem])
+    spec = importlib.util.spec_from_file_location(qualified, file)
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[qualified] = found
+    spec.loader.exec_module(found)
+    return found
 
 
 def load(mutant: Mutant, backend: str) -> ModuleType:
-    """The backend's source module with the mutant's edits, imported from a file of its own (Triton reads files)."""
-    return _load(SOURCES[backend], mutant.edits[backend], mutant.name, backend)
+    """The backend's source module with the mutant's edits in it."""
+    source = SOURCES[backend]
+    text = edited((PACKAGE / source).read_text(), mutant.edits[backend], f"{mutant.name}, {backend}")
+    return module(source, text, mutant.name)
 
 
-def _load(source: str, edits, name: str, backend: str) -> ModuleType:
-    path = Path(__file__).parent.parent / source
-    package = ".".join(["normgrad", *Path(source).parts[:-1]])
-    stem = f"_mutant_{path.stem}_" + "".join(c if c.isalnum() else "_" for c in name)
-    file = _folder() / f"{stem}.py"
-    file.write_text(edited(path.read_text(), edits, f"{name}, {backend}"))
-    return _module(f"{package}.{stem}", file)
+def sympy_backend(family: ModuleType) -> ModuleType:
+    """The module that runs the SymPy definitions, on another module's definitions."""
+    source = "symbolic/backend.py"
+    other = f"from . import {family.__name__.rpartition('.')[2]} as family\n"
+    text = edited((PACKAGE / source).read_text(), [("from . import family\n", other)], source)
+    return module(source, text, family.__name__.rpartition(".")[2])
 
 
 def mutated(mutant: Mutant, backend: str):
@@ -81,11 +92,7 @@ def mutated(mutant: Mutant, backend: str):
 
     Args:  mutant: from MUTANTS; backend: "numpy", "sympy", "torch" or "triton"
     """
-    module = load(mutant, backend)
+    wrong = load(mutant, backend)
     if backend == "numpy":
-        return NumpyBackend(module)
-    if backend == "sympy":
-        family = f"from . import {module.__name__.rpartition('.')[2]} as family\n"
-        edits = (("from . import family\n", family),)
-        return SympyBackend(_load("symbolic/backend.py", edits, mutant.name, backend))
-    return TorchBackend(backend, module)
+        return NumpyBackend(wrong)
+    return SympyBackend(sympy_backend(wrong)) if backend == "sympy" else TorchBackend(backend, wrong)

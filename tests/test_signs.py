@@ -1,0 +1,87 @@
+"""Every plus and minus of every backward and forward is turned round, one at a time; the contract must reject each."""
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import normgrad
+from normgrad import torch_autograd
+from normgrad.checks import cases, contract, mutants
+from normgrad.checks.backends import NumpyBackend, SympyBackend, TorchBackend
+from normgrad.checks.cases import SPECS
+from normgrad.symbolic import NotProved
+
+SOURCE = Path(normgrad.__file__).parent
+FUNCTIONS = {
+    "numpy_ref.py": ("_rows", "_denominator", "_kappa", "backward"),
+    "torch_rows.py": ("_rstd", "_kappa", "backward", "_input_gradient"),
+    "torch_formula.py": ("statistics", "vjp", "jvp"),
+    "triton_kernels.py": ("_denominator", "_kappa", "_row_squares", "_backward_kernel", "_row_products"),
+    "symbolic/family.py": ("operator", "branches"),
+}
+# LayerNorm has no kappa: one spec with eps outside the root and one with a clamp go with it, and one with a scale.
+CHECKED = [SPECS[name] for name in ("layer_norm_std", "l2_clamp", "centred_sum_scaled", "layer_norm")]
+
+
+# What is added to an address: turned round, a kernel reads memory that is not its own.
+ADDRESSES = re.compile(r"\W*(col|row|program|tl\.arange)\b")
+
+
+def signs(name):
+    """(line, column) just before every binary + and - of the functions, and every +=."""
+    source = (SOURCE / name).read_text()
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef) and function.name in FUNCTIONS[name]:
+            for node in ast.walk(function):
+                if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.Add, ast.Sub)):
+                    left = node.left if isinstance(node, ast.BinOp) else node.target
+                    line, column = left.end_lineno, left.end_col_offset
+                    if not ADDRESSES.match(source.splitlines()[line - 1][column:]):
+                        yield line, column
+
+
+SITES = [pytest.param(name, line, column, id=f"{name}:{line}:{column}")
+         for name in FUNCTIONS for line, column in sorted(set(signs(name)))]  # fmt: skip
+
+
+def flipped(name, line, column):
+    """The module with the first sign after that place turned round."""
+    lines = (SOURCE / name).read_text().splitlines(keepends=True)
+    head, tail = lines[line - 1][:column], lines[line - 1][column:]
+    at = min(tail.index(sign) for sign in "+-" if sign in tail)
+    lines[line - 1] = head + tail[:at] + {"+": "-", "-": "+"}[tail[at]] + tail[at + 1 :]
+    return mutants.module(name, "".join(lines), f"sign_{line}_{column}")
+
+
+def backends(name, module, monkeypatch):
+    if name == "numpy_ref.py":
+        return [NumpyBackend(module)]
+    if name == "symbolic/family.py":
+        return [SympyBackend(mutants.sympy_backend(module))]
+    if name == "torch_formula.py":
+        monkeypatch.setattr(torch_autograd, "torch_formula", module)
+        return [TorchBackend("torch", create_graph=True)]
+    return [TorchBackend("triton" if name == "triton_kernels.py" else "torch", module)]
+
+
+@pytest.mark.parametrize(("name", "line", "column"), SITES)
+def test_a_sign_turned_round_is_rejected(name, line, column, monkeypatch):
+    case = cases.cases(np.random.default_rng(5), 3, 5)[1]
+    aligned = replace(case, dy=case.dy + 1)
+    for backend in backends(name, flipped(name, line, column), monkeypatch):
+        for spec in CHECKED:
+            try:
+                contract.check_values(backend, aligned, spec)
+                if name == "torch_formula.py":
+                    contract.check_gradcheck(backend, aligned, spec, forward_mode=True)
+            except Exception:  # a loud failure of any kind will do
+                return
+    if name == "symbolic/family.py":
+        with pytest.raises(NotProved):
+            next(e for e in backend.module.family.equations() if e.label == "norm-dx-inside").prove()
+        return
+    pytest.fail("no check rejects it")
