@@ -319,3 +319,13 @@ def test_false_proof_fails_every_build(tmp_path):
     for _ in range(2):
         status, output = build(tmp_path)
         assert status != 0 and "index-count: error 2.000e+00 exceeds the tolerance" in output
+
+
+def test_a_formula_typed_by_hand_must_be_the_one_that_was_written_down():
+    typed = ledger.Numbered("e", "one", 7, latex=r"a = b")
+    assert ledger.compare_typed({"e": typed}, {"e": " a =  b"}) == []
+    assert "the equation e, typed by hand" in ledger.compare_typed({"e": typed}, {"e": "a = -b"})[0][2]
+    assert "the equation e, typed by hand" in ledger.compare_typed({"e": typed}, {})[0][2]
+    assert "f is not an equation typed by hand" in ledger.compare_typed({}, {"f": "a"})[0][2]
+    proved = ledger.Numbered("e", "one", 7, claim="it holds", latex="a = b")
+    assert ledger.compare_typed({"e": proved}, {}) == []

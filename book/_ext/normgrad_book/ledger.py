@@ -6,7 +6,9 @@ is read, compared with the equations of all pages before any is written, and wha
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.domains import Domain
@@ -15,6 +17,8 @@ from sphinx.errors import ExtensionError
 from .execution import executed_notebook
 
 MIME = "application/vnd.normgrad.ledger+json"
+# Formulas typed by hand cannot be proved, so a slip of the keyboard would go unseen. Each is written here once more.
+TYPED = "book/typed_formulas.json"
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Numbered:
     docname: str
     line: int
     claim: str = ""
+    latex: str = ""
 
 
 class LedgerDomain(Domain):
@@ -32,7 +37,7 @@ class LedgerDomain(Domain):
 
     name = "ledger"
     label = "Ledger"
-    data_version = 1
+    data_version = 2
     initial_data = {"equations": {}, "entries": {}, "problems": {}, "page": ""}
 
     @property
@@ -63,7 +68,8 @@ class LedgerDomain(Domain):
             if "amsmath" in node["classes"]:  # numbered by LaTeX's environment, under a random label
                 self.note_problem(docname, node.line, "a numbered equation has no label")
                 continue
-            equations.append(Numbered(node["label"], docname, node.line or 0, node.get("claim", "")))
+            latex = " ".join(node.astext().split())
+            equations.append(Numbered(node["label"], docname, node.line or 0, node.get("claim", ""), latex))
         self.data["equations"][docname] = equations
         if "kernelspec" in env.metadata[docname]:
             self.data["entries"][docname] = entries_of(executed_notebook(env, docname))
@@ -111,10 +117,27 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
     return found
 
 
+def compare_typed(equations, typed) -> list[tuple[str, int, str]]:
+    """(page, line, message) for each formula typed by hand that differs from its second writing, {label: LaTeX}."""
+    found = []
+    by_hand = {label: equation for label, equation in equations.items() if not equation.claim}
+    for label, equation in by_hand.items():
+        if equation.latex != " ".join(typed.get(label, "").split()):
+            message = f"the equation {label}, typed by hand, is not the one in {TYPED}: {equation.latex}"
+            found.append((equation.docname, equation.line, message))
+    for label in typed:
+        if label not in by_hand:
+            found.append((TYPED.removesuffix(".json"), 0, f"{label} is not an equation typed by hand"))
+    return found
+
+
 def problems(domain) -> list[str]:
     """Everything that is wrong with the ledger, one line each, naming the page and the label."""
     found = [(docname, *each) for docname, noted in domain.data["problems"].items() for each in noted]
-    found += compare(domain.equations(), domain.entries())
+    equations, typed = domain.equations(), Path(domain.env.srcdir) / TYPED
+    found += compare(equations, domain.entries())
+    if typed.exists():
+        found += compare_typed(equations, json.loads(typed.read_text(encoding="utf8")))
     return [f"{docname}.md" + (f":{line}" if line else "") + f": {message}" for docname, line, message in sorted(found)]
 
 

@@ -57,6 +57,10 @@ def _gradients():
         "ln-forward", "LayerNorm for M rows.", defs,
         n.mean[i], n.q[i, j], n.v[i], n.D[i], n.rstd[i], n.x_hat[i, j], n.y[i, j],
     )
+    yield proved(
+        "ln-y", "LayerNorm in one line.", defs,
+        n.y[i, j], (n.x[i, j] - n.mean[i]) * n.rstd[i] * n.w[j] + n.b[j],
+    )
     yield definition("ln-loss", "A loss that has dy as its cotangent, dy held constant.", defs, loss)
     yield definition("ln-names", "The names of the backward pass.", defs, n.wdy[i, j], n.c1[i], n.c2[i])
     yield proved(
