@@ -321,6 +321,14 @@ def test_false_proof_fails_every_build(tmp_path):
         assert status != 0 and "index-count: error 2.000e+00 exceeds the tolerance" in output
 
 
+def test_an_equation_needs_an_entry_of_its_kind():
+    equations = {"e": ledger.Numbered("e", "one", 7, claim="it holds", kind="proved-for-every-n")}
+    made = {"label": "e", "kind": "proved-for-small-n", "docname": "one"}
+    (found,) = ledger.compare(equations, {"e": [made]})
+    assert "the equation e has no entry of its kind, proved-for-every-n" in found[2]
+    assert ledger.compare(equations, {"e": [made, {**made, "kind": "proved-for-every-n"}]}) == []
+
+
 def test_a_formula_typed_by_hand_must_be_the_one_that_was_written_down():
     typed = ledger.Numbered("e", "one", 7, latex=r"a = b")
     assert ledger.compare_typed({"e": typed}, {"e": " a =  b"}) == []

@@ -38,7 +38,7 @@ class Equation(MathDirective):
         if "unnumbered" not in self.options:
             self.options["label"] = label
         result = super().run()
-        result[-1]["claim"] = equation.claim
+        result[-1]["claim"], result[-1]["kind"] = equation.claim, equation.kind
         return result
 
 

@@ -23,13 +23,14 @@ TYPED = "book/typed_formulas.json"
 
 @dataclass(frozen=True)
 class Numbered:
-    """One numbered equation: where it stands and, when {equation} rendered it, what the registry claims of it."""
+    """One numbered equation: where it stands and, when {equation} rendered it, the registry's claim and kind."""
 
     label: str
     docname: str
     line: int
     claim: str = ""
     latex: str = ""
+    kind: str = ""
 
 
 class LedgerDomain(Domain):
@@ -37,7 +38,7 @@ class LedgerDomain(Domain):
 
     name = "ledger"
     label = "Ledger"
-    data_version = 2
+    data_version = 3
     initial_data = {"equations": {}, "entries": {}, "problems": {}, "page": ""}
 
     @property
@@ -69,7 +70,8 @@ class LedgerDomain(Domain):
                 self.note_problem(docname, node.line, "a numbered equation has no label")
                 continue
             latex = " ".join(node.astext().split())
-            equations.append(Numbered(node["label"], docname, node.line or 0, node.get("claim", ""), latex))
+            claim, kind = node.get("claim", ""), node.get("kind", "")
+            equations.append(Numbered(node["label"], docname, node.line or 0, claim, latex, kind))
         self.data["equations"][docname] = equations
         if "kernelspec" in env.metadata[docname]:
             self.data["entries"][docname] = entries_of(executed_notebook(env, docname))
@@ -105,6 +107,8 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
         kinds = {entry["kind"] for entry in entries[label]}
         if "definition" in kinds and len(kinds) > 1:
             found.append((*where, f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}"))
+        if equation.kind and equation.kind not in kinds:
+            found.append((*where, f"the equation {label} has no entry of its kind, {equation.kind}"))
         if not equation.claim and any(kind.startswith("proved") for kind in kinds):
             found.append((*where, f"the equation {label} claims a proof but is typed by hand: use {{equation}}"))
     for label, made in entries.items():
