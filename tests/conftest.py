@@ -1,7 +1,15 @@
 """Shared by all tests: the generators that everything random comes from."""
 
+import os
+
 import numpy as np
 import pytest
+
+
+def pytest_configure(config):
+    """Triton compiles for the `gpu` tests and interprets for all others; one process can do only one of the two."""
+    if config.option.markexpr != "gpu":
+        os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 @pytest.fixture

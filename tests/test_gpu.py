@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from normgrad import triton_kernels
 from normgrad.checks import cases, contract
 from normgrad.checks.backends import TorchBackend
 from normgrad.checks.cases import SPECS
@@ -10,12 +11,14 @@ from normgrad.checks.cases import SPECS
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
+if triton_kernels.INTERPRETED:
+    pytest.skip("Triton interprets in this run; `pytest -m gpu` lets it compile", allow_module_level=True)
 
 pytestmark = pytest.mark.gpu
 
 SEED = 1
 CASES = {case.name: case for case in cases.cases(np.random.default_rng(SEED))}
-GPU = TorchBackend("triton", device="cuda")
+GPU = TorchBackend("triton")
 
 
 @pytest.mark.parametrize("dtype", GPU.dtypes)

@@ -96,18 +96,29 @@ class SympyBackend:
         return Outcome(y, residual_out, dx, dresidual, dw, db)
 
 
+def _home(name):
+    if name != "triton":
+        return "cpu"
+    from .. import triton_kernels
+
+    return "cpu" if triton_kernels.INTERPRETED else "cuda"
+
+
 class TorchBackend:
     """The public API with one of torch's backends, or the autograd.Function over a module of kernels.
 
     Args:  name: "torch" or "triton"; kernels: a module with their forward and backward, None for the public API;
-           device: where the tensors live; create_graph: take the gradients so that they can be differentiated, which
+           device: where the tensors live, by default where the backend can run: the CPU, or for Triton's compiled
+           kernels the GPU; create_graph: take the gradients so that they can be differentiated, which
            is another path through the code
     """
 
     dtypes = ("float64", "float32", "float16", "bfloat16")
 
-    def __init__(self, name: str, kernels: ModuleType | None = None, device: str = "cpu", create_graph: bool = False):
-        self.name, self.kernels, self.device, self.create_graph = name, kernels, device, create_graph
+    def __init__(
+        self, name: str, kernels: ModuleType | None = None, device: str | None = None, create_graph: bool = False
+    ):
+        self.name, self.kernels, self.device, self.create_graph = name, kernels, device or _home(name), create_graph
 
     def differentiable(self):
         """The same backend, its gradients taken with create_graph."""
