@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import normgrad
-from normgrad import numpy_ref
+from normgrad import nn, numpy_ref
 from normgrad.spec import NormSpec
 
 X, W = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), torch.ones(4)
@@ -17,6 +17,8 @@ SPEC_ERRORS = [
     ({"eps": float("nan")}, ValueError, "eps: got nan, needs a finite number"),
     ({"eps": "small"}, TypeError, "eps: got str 'small', needs a real number"),
     ({"scale": float("inf")}, ValueError, "scale: got inf, needs a finite number"),
+    ({"center": "False"}, TypeError, "center: got str 'False', needs True or False"),
+    ({"center": None}, TypeError, "center: got NoneType None"),
     ({"scale": True}, TypeError, "scale: got bool True, needs a real number"),
 ]
 
@@ -34,7 +36,16 @@ CALL_ERRORS = [
     (lambda: normgrad.layer_norm(X, 4, eps=None), TypeError, "eps: got NoneType None, needs a real number"),
     (lambda: normgrad.layer_norm(X, 4, backend="cuda"), ValueError, "backend: got 'cuda', needs one of 'auto'"),
     (lambda: normgrad.layer_norm(X, 4, W.to("meta")), ValueError, "weight: got device meta, needs cpu"),
-    (lambda: normgrad.layer_norm(torch.empty(3, 0), 0), ValueError, r"input: got shape \(3, 0\), needs"),
+    (lambda: normgrad.layer_norm(torch.empty(3, 0), 0), ValueError, r"normalized_shape: got \(0,\), needs"),
+    (lambda: normgrad.layer_norm(X, 4, eps=torch.tensor(1e-5)), TypeError, "eps: got Tensor .*, needs a real number"),
+    (lambda: normgrad.layer_norm(X, 4, eps=10**400), ValueError, "eps: got 10+, needs a finite number"),
+    (lambda: normgrad.layer_norm(X, True), TypeError, "normalized_shape: got bool True, needs an int"),
+    (lambda: normgrad.l2_norm(X, True), ValueError, "dim: got True, needs an axis of input"),
+    (lambda: normgrad.l2_norm(X.to("meta"), backend="triton"), ValueError, "backend: 'triton' got a meta tensor"),
+    (lambda: nn.LayerNorm(0), ValueError, r"normalized_shape: got \(0,\), needs at least one axis"),
+    (lambda: nn.RMSNorm(4.0), TypeError, "normalized_shape: got float 4.0, needs an int"),
+    (lambda: nn.LayerNorm(4, eps=-1), ValueError, "eps: got -1, needs a number that is at least 0"),
+    (lambda: nn.LayerNorm(4, backend="x"), ValueError, "backend: got 'x', needs one of"),
     (lambda: normgrad.rms_norm(X, 4, eps="tiny"), TypeError, "eps: got str 'tiny'"),
     (lambda: normgrad.l2_norm(X, dim=2), ValueError, "dim: got 2, needs an axis of input"),
     (lambda: normgrad.l2_norm(X, dim="last"), ValueError, "dim: got 'last', needs an axis of input"),

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -129,6 +130,58 @@ def test_torch_func(tensors, backend):
     got = torch.func.vmap(lambda w: normgrad.layer_norm(x, 5, w, bias, backend=backend))(many)
     _close(got, torch.stack([normgrad.layer_norm(x, 5, w, bias, backend=backend) for w in many]))
     _close(torch.func.vmap(ours, in_dims=1)(x[:, None]), ours(x)[None])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_forward_mode_over_forward_mode(tensors, backend):
+    x = tensors[0].detach()[0, 0]
+
+    def loss(x):
+        return normgrad.layer_norm(x, 5, backend=backend).pow(3).sum()
+
+    _close(torch.func.jacfwd(torch.func.jacfwd(loss))(x), torch.func.hessian(loss)(x))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_weight_and_bias_of_any_layout(tensors, backend):
+    x, _, weight, _ = (t.detach() for t in tensors)
+    columns = torch.stack([weight, weight.flip(0)], 1)
+    for w, b in ((columns[:, 0], columns[:, 1]), (weight[:1].expand(5), None), (torch._neg_view(weight), None)):
+        plain = [None if t is None else t.resolve_neg().contiguous() for t in (w, b)]
+        _close(normgrad.layer_norm(x, 5, w, b, backend=backend), F.layer_norm(x, (5,), *plain))
+    _close(normgrad.layer_norm(torch._neg_view(x), 5, backend=backend), F.layer_norm(-x, (5,)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_outputs_may_be_modified_in_place(tensors, backend):
+    x, residual, weight, bias = tensors
+    for output in normgrad.add_layer_norm(x, residual, 5, weight, bias, backend=backend):
+        torch.autograd.grad(output.clone().relu_().cumsum(-1)[0, 0, -1], x, retain_graph=True)
+    y = torch.relu_(normgrad.layer_norm(x, 5, weight, bias, backend=backend))
+    (dx,) = torch.autograd.grad(y, x, residual.detach())
+    (expected,) = torch.autograd.grad(torch.relu(F.layer_norm(x, (5,), weight, bias)), x, residual.detach())
+    _close(dx, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_sum_in_bfloat16_is_rounded_to_nearest(torch_rng, backend):
+    x, residual = (torch.randn(8, 16, generator=torch_rng).bfloat16() for _ in range(2))
+    _, residual_out = normgrad.add_rms_norm(x, residual, 16, backend=backend)
+    assert torch.equal(residual_out, x + residual)
+    y = normgrad.normalize(x, residual=residual.double(), backend=backend)
+    assert torch.isfinite(y).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_threads_do_not_meet(tensors, backend):
+    x, weight = tensors[0].detach(), tensors[2].detach()
+    expected = F.layer_norm(x, (5,), weight)
+
+    def run(_):
+        _close(normgrad.layer_norm(x, 5, weight, backend=backend), expected)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(8)))
 
 
 def test_third_derivatives(tensors):

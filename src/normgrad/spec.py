@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 REDUCTIONS = ("mean", "sum")
@@ -45,6 +46,8 @@ class NormSpec:
             raise ValueError(f"reduce: got {self.reduce!r}, needs one of {', '.join(map(repr, REDUCTIONS))}")
         if self.placement not in PLACEMENTS:
             raise ValueError(f"placement: got {self.placement!r}, needs one of {', '.join(map(repr, PLACEMENTS))}")
+        if not isinstance(self.center, (bool, Integral)) or self.center not in (0, 1):
+            raise TypeError(f"center: got {type(self.center).__name__} {self.center!r}, needs True or False")
         object.__setattr__(self, "center", bool(self.center))
         object.__setattr__(self, "scale", _finite("scale", self.scale))
         if self.eps is not None:
@@ -64,9 +67,12 @@ class NormSpec:
 
 
 def _finite(name, value) -> float:
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: got {type(value).__name__} {value!r}, needs a real number")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name}: got {value!r}, needs a finite number")
     return number
@@ -84,6 +90,21 @@ LAYER_NORM = NormSpec()
 LAYER_NORM_STD = NormSpec(placement="outside")
 RMS_NORM = NormSpec(center=False, eps=None)
 L2_NORM = NormSpec(center=False, reduce="sum", eps=1e-12, placement="clamp")
+
+
+def check_axes(normalized_shape) -> tuple[int, ...]:
+    """The sizes of the normalized axes as a tuple; TypeError or ValueError by name for anything but sizes from 1 on."""
+    one = isinstance(normalized_shape, Integral) and not isinstance(normalized_shape, bool)
+    axes = (normalized_shape,) if one else normalized_shape
+    integers = isinstance(axes, (tuple, list)) and all(
+        isinstance(axis, Integral) and not isinstance(axis, bool) for axis in axes
+    )
+    if not integers:
+        kind = type(normalized_shape).__name__
+        raise TypeError(f"normalized_shape: got {kind} {normalized_shape!r}, needs an int or a tuple of ints")
+    if not axes or min(axes) < 1:
+        raise ValueError(f"normalized_shape: got {tuple(axes)}, needs at least one axis, each of length at least 1")
+    return tuple(int(axis) for axis in axes)
 
 
 def check_spec(spec) -> NormSpec:

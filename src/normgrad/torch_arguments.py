@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from .spec import check_shapes
+from .spec import check_axes, check_shapes
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
@@ -27,14 +27,8 @@ def check_tensors(input, **others):
 def flatten(input, normalized_shape, residual=None, **affine):
     """The arguments with the normalized axes as one."""
     check_tensors(input, residual=residual, **affine)
-    axes = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-    if not isinstance(axes, (tuple, list)) or not all(isinstance(axis, int) for axis in axes):
-        raise TypeError(
-            f"normalized_shape: got {type(normalized_shape).__name__} {normalized_shape!r}, "
-            "needs an int or a tuple of ints"
-        )
-    axes = tuple(axes)
-    if not axes or tuple(input.shape[-len(axes) :]) != axes:
+    axes = check_axes(normalized_shape)
+    if tuple(input.shape[-len(axes) :]) != axes:
         raise ValueError(
             f"normalized_shape: got {axes}, needs the last axes of input, whose shape is {tuple(input.shape)}"
         )

@@ -7,6 +7,7 @@ computed by normgrad.torch_formula from the inputs, so that second and higher de
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 import torch
 
@@ -27,7 +28,7 @@ class Normalize(torch.autograd.Function):
     @staticmethod
     def forward(x, residual, weight, bias, spec, kernels):
         y, residual_out, mean, rstd = kernels.forward(_rows(x), weight, bias, _rows(residual), spec)
-        return y.reshape(x.shape), None if residual is None else residual_out.reshape(x.shape), mean, rstd
+        return _shaped(y, x.shape), _shaped(residual_out, x.shape), mean, rstd
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -77,6 +78,11 @@ def _rows(t):
     return None if t is None else t.reshape(math.prod(t.shape[:-1]), t.shape[-1])
 
 
+def _shaped(t, shape):
+    """The rows in another shape, not as a view: a view that a Function returns may not be modified in place."""
+    return None if t is None else torch.ops.aten._unsafe_view(t, shape)
+
+
 def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels):
     """The mapped axis becomes more rows; a mapped weight or bias is applied to the plain rows afterwards."""
 
@@ -95,6 +101,16 @@ def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels):
             y = combine(y, t if dim is None else t.movedim(dim, 0).reshape(size, *between, -1)).to(x.dtype)
     out = (y, residual_out, *(None if t is None else t.reshape(size, -1) for t in statistics))
     return out, tuple(None if t is None else 0 for t in out)
+
+
+def _forward_over_forward():
+    """Whether two forward-mode transforms are nested here.
+
+    torch differentiates the tangents of an autograd.Function as if they were constants there (seen with 2.13: the
+    second forward derivative of x**3 is 0), so the plain formula has to take over.
+    """
+    stack = torch._C._functorch.get_interpreter_stack() or ()
+    return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 
 
 def _kernels(backend, device):
@@ -125,10 +141,18 @@ def normalize(input, weight=None, bias=None, residual=None, *, spec=LAYER_NORM, 
     p_dtype = input.dtype if residual is None else torch.promote_types(input.dtype, residual.dtype)
     spec = check_spec(spec).resolve(torch.finfo(torch_formula.accumulator(p_dtype)).eps)
     kernels = _kernels(backend, input.device)
-    y, residual_out, _, _ = Normalize.apply(input, residual, weight, bias, spec, kernels)
+    if _forward_over_forward():
+        y, residual_out = torch_formula.forward(input, residual, weight, bias, spec)
+    else:
+        y, residual_out, _, _ = Normalize.apply(input, residual, weight, bias, spec, kernels)
     if not return_residual:
         return y
     return y, input if residual is None else residual_out
+
+
+def _as(t, input):
+    """In input's shape; the very tensor where it has that already, since a view may not be modified in place."""
+    return t if t.shape == input.shape else t.reshape(input.shape)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, backend="auto"):
@@ -145,7 +169,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, bac
     """
     x, _, weight, bias = flatten(input, normalized_shape, weight=weight, bias=bias)
     spec = LAYER_NORM.replace(eps=check_eps(eps))
-    return normalize(x, weight, bias, spec=spec, backend=backend).reshape(input.shape)
+    return _as(normalize(x, weight, bias, spec=spec, backend=backend), input)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None, *, backend="auto"):
@@ -162,7 +186,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, backend="auto"):
     """
     x, _, weight = flatten(input, normalized_shape, weight=weight)
     spec = RMS_NORM.replace(eps=None if eps is None else check_eps(eps))
-    return normalize(x, weight, spec=spec, backend=backend).reshape(input.shape)
+    return _as(normalize(x, weight, spec=spec, backend=backend), input)
 
 
 def l2_norm(input, dim=-1, eps=1e-12, *, backend="auto"):
@@ -176,7 +200,7 @@ def l2_norm(input, dim=-1, eps=1e-12, *, backend="auto"):
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     check_tensors(input)
-    if not isinstance(dim, int) or not -input.dim() <= dim < input.dim():
+    if isinstance(dim, bool) or not isinstance(dim, Integral) or not -input.dim() <= dim < input.dim():
         raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
     y = normalize(input.movedim(dim, -1), spec=L2_NORM.replace(eps=check_eps(eps)), backend=backend)
     return y.movedim(-1, dim)
@@ -215,4 +239,4 @@ def _add_norm(input, x, residual, weight, bias, spec, backend):
     if residual is None:
         raise TypeError("residual: got None, needs a torch.Tensor; without a residual use layer_norm or rms_norm")
     y, residual_out = normalize(x, weight, bias, residual, spec=spec, return_residual=True, backend=backend)
-    return y.reshape(input.shape), residual_out.reshape(input.shape)
+    return _as(y, input), _as(residual_out, input)

@@ -6,8 +6,10 @@ kernels that run in float32 on a GPU run in float64 in Triton's interpreter and 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 
 import torch
 
@@ -29,15 +31,30 @@ INTERPRETED_PROGRAMS = 2
 REDUCE_BLOCK = 128
 
 INTERPRETED = not isinstance(tl.sum, triton.JITFunction)
+_ROUND_BF16 = tl.constexpr(INTERPRETED)
+# The interpreter keeps the running program's place in one global.
+_LAUNCHES = threading.RLock() if INTERPRETED else contextlib.nullcontext()
 
 
 def check_device(device):
-    """RuntimeError, with the remedy, where the kernels cannot run on the device as Triton was imported."""
+    """An error, with the remedy, where the kernels cannot run on the device as Triton was imported."""
+    if device.type not in ("cuda", "cpu"):
+        raise ValueError(f"backend: 'triton' got a {device.type} tensor, needs one on a CUDA device or the CPU")
     if device.type != "cuda" and not INTERPRETED:
         raise RuntimeError(
             f"backend: 'triton' on a {device.type} tensor needs Triton's interpreter, but triton was imported to "
             "compile; set the environment variable TRITON_INTERPRET=1 before the process first imports triton"
         )
+
+
+@triton.jit
+def _cast(value, DTYPE: tl.constexpr):
+    """The nearest number of the dtype; where a GPU rounds to bfloat16 the interpreter cuts off, so round here."""
+    if _ROUND_BF16 and DTYPE == tl.bfloat16:
+        bits = value.to(tl.float32).to(tl.uint32, bitcast=True)
+        bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+        value = tl.where(value == value, bits.to(tl.float32, bitcast=True), value.to(tl.float32))
+    return value.to(DTYPE)
 
 
 @triton.jit
@@ -73,7 +90,8 @@ def _row_sum(x_ptr, residual_ptr, p_ptr, N, HAS_RESIDUAL: tl.constexpr, ACC: tl.
         p = tl.load(x_ptr + col, mask=col < N, other=0).to(ACC)
         if HAS_RESIDUAL:
             # The rounded sum is what is stored, so it is what is normalized.
-            rounded = (p + tl.load(residual_ptr + col, mask=col < N, other=0).to(ACC)).to(p_ptr.dtype.element_ty)
+            p = p + tl.load(residual_ptr + col, mask=col < N, other=0).to(ACC)
+            rounded = _cast(p, p_ptr.dtype.element_ty)
             tl.store(p_ptr + col, rounded, mask=col < N)
             p = rounded.to(ACC)
         total += p
@@ -140,7 +158,7 @@ def _forward_kernel(
             y = y * tl.load(weight_ptr + col, mask=col < N, other=0).to(ACC)
         if HAS_BIAS:
             y = y + tl.load(bias_ptr + col, mask=col < N, other=0).to(ACC)
-        tl.store(y_row + col, y.to(y_ptr.dtype.element_ty), mask=col < N)
+        tl.store(y_row + col, _cast(y, y_ptr.dtype.element_ty), mask=col < N)
 
 
 @triton.jit
@@ -204,7 +222,7 @@ def _backward_kernel(
                 dx = rstd * (wdy - c2 - x_hat * c1)
                 if HAS_DRESIDUAL:
                     dx = dx + tl.load(dresidual_ptr + row * dresidual_stride + col, mask=col < N, other=0).to(ACC)
-                tl.store(dx_row + col, dx.to(dx_ptr.dtype.element_ty), mask=col < N)
+                tl.store(dx_row + col, _cast(dx, dx_ptr.dtype.element_ty), mask=col < N)
             if NEED_DW:
                 dw = tl.load(dw_row + col, mask=col < N, other=0) + dy * (SCALE * x_hat)
                 tl.store(dw_row + col, dw, mask=col < N)
@@ -274,8 +292,11 @@ def _reduce_kernel(
 
 
 def _rows(t):
-    """Columns must be adjacent; rows may lie any distance apart."""
-    return t if t is None or t.stride(1) == 1 or t.shape[1] == 1 else t.contiguous()
+    """Adjacent columns; rows may lie any distance apart. A kernel sees memory, not torch's lazy negation."""
+    if t is None:
+        return None
+    t = t.resolve_neg()
+    return t if t.stride(-1) == 1 or t.shape[-1] == 1 else t.contiguous()
 
 
 def _options(n, acc, spec):
@@ -301,20 +322,26 @@ def forward(x, weight, bias, residual, spec):
     m, n = x.shape
     p_dtype = x.dtype if residual is None else torch.promote_types(x.dtype, residual.dtype)
     acc = accumulator(p_dtype)
-    x, residual = _rows(x), _rows(residual)
+    x, residual, weight, bias = _rows(x), _rows(residual), _rows(weight), _rows(bias)
     y = x.new_empty(m, n)
     residual_out = None if residual is None else x.new_empty(m, n, dtype=p_dtype)
     mean = x.new_empty(m, dtype=acc) if spec.center else None
     rstd = x.new_empty(m, dtype=acc)
     if m > 0:
         p = x if residual is None else residual_out
-        _forward_kernel[(m,)](
+        _launch(
+            _forward_kernel, (m,),
             x, p if residual is None else residual, _or(weight, x), _or(bias, x), y, p, _or(mean, rstd), rstd,
             x.stride(0), 0 if residual is None else residual.stride(0), p.stride(0), n,
             HAS_RESIDUAL=residual is not None, HAS_WEIGHT=weight is not None, HAS_BIAS=bias is not None,
             **_options(n, acc, spec),
         )  # fmt: skip
     return y, residual_out, mean, rstd
+
+
+def _launch(kernel, grid, *arguments, **options):
+    with _LAUNCHES:
+        kernel[grid](*arguments, **options)
 
 
 def _or(tensor, unused):
@@ -337,6 +364,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_
     m, n = p.shape
     acc = rstd.dtype
     dy, dresidual_out, p = _rows(dy), _rows(dresidual_out), _rows(p)
+    weight = _rows(weight)
     dx = p.new_empty(m, n) if need_dx else None
     dw = p.new_zeros(n, dtype=acc) if need_dw else None
     db = p.new_zeros(n, dtype=acc) if need_db else None
@@ -346,7 +374,8 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_
     dw_partial = p.new_zeros(programs, n, dtype=acc) if need_dw else None
     db_partial = p.new_zeros(programs, n, dtype=acc) if need_db else None
     options = _options(n, acc, spec)
-    _backward_kernel[(programs,)](
+    _launch(
+        _backward_kernel, (programs,),
         dy, _or(dresidual_out, dy), p, _or(weight, p), _or(mean, rstd), rstd,
         _or(dx, p), _or(dw_partial, rstd), _or(db_partial, rstd),
         dy.stride(0), 0 if dresidual_out is None else dresidual_out.stride(0), p.stride(0), m, n,
@@ -354,7 +383,8 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_
         NEED_DX=need_dx, NEED_DW=need_dw, NEED_DB=need_db, **options,
     )  # fmt: skip
     if need_dw or need_db:
-        _reduce_kernel[(triton.cdiv(n, REDUCE_BLOCK),)](
+        _launch(
+            _reduce_kernel, (triton.cdiv(n, REDUCE_BLOCK),),
             _or(dw_partial, rstd), _or(db_partial, rstd), _or(dw, rstd), _or(db, rstd), programs, n,
             NEED_DW=need_dw, NEED_DB=need_db, ACC=options["ACC"], BLOCK=REDUCE_BLOCK,
         )  # fmt: skip

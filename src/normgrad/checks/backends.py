@@ -30,12 +30,16 @@ def _arrays(case: Case, convert) -> dict:
 
 def _laid_out(array, layout, empty):
     """The array in every second column of a wider one, where the layout asks for it."""
-    if array.ndim < 2 or layout != "strided":
+    if layout != "strided":
         return array
-    rows, columns = array.shape
-    wide = empty((rows, 2 * columns))[:, ::2]
+    wide = empty((*array.shape[:-1], 2 * array.shape[-1]))[..., ::2]
     wide[...] = array
     return wide
+
+
+def _same_dtype(name, got, expected):
+    if got is not None and got.dtype != expected:
+        raise AssertionError(f"{name} has dtype {got.dtype}, needs {expected}")
 
 
 class NumpyBackend:
@@ -66,6 +70,8 @@ class NumpyBackend:
         saved = self.module.forward(a["x"], a["weight"], a["bias"], a["residual"], spec)
         grads = self.module.backward(a["dy"], saved, a["dresidual_out"])
         dresidual = None if case.residual is None else grads.dx
+        for name, array in (("y", saved.y), ("dx", grads.dx), ("dw", grads.dweight), ("db", grads.dbias)):
+            _same_dtype(name, array, np.dtype(dtype))
         outputs = (saved.y, saved.residual_out, grads.dx, dresidual, grads.dweight, grads.dbias)
         return Outcome(*(None if t is None else t.astype(np.float64) for t in outputs))
 
@@ -159,6 +165,8 @@ class TorchBackend:
             t.requires_grad_()
         y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
         outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
+        for name, t in (("y", y), ("residual_out", residual_out)):
+            _same_dtype(name, t, a["x"].dtype)
         ends, cotangents = zip(*outputs, strict=True)
         found = torch.autograd.grad(ends, list(inputs.values()), cotangents, create_graph=self.create_graph)
         grads = dict(zip(inputs, found, strict=True))

@@ -80,7 +80,10 @@ def bounds(dy, dresidual_out, saved, dtype: str) -> Bounds:
     e_db = rows * np.abs(dy).sum(0)
 
     def stored(error, value):
-        return None if value is None else SAFETY * (error + out * np.abs(value) + SMALLEST[dtype])
+        if value is None:
+            return None
+        # The last rounding is to nearest: half a unit of the value that is rounded, error and all.
+        return SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + SMALLEST[dtype]
 
     outputs = ((e_y, saved.y), (0, p), (e_dx, grads.dx), (e_dw, grads.dweight), (e_db, grads.dbias))
     return Bounds(*(stored(error, value) for error, value in outputs))
