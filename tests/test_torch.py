@@ -237,3 +237,21 @@ def test_a_residual_that_is_returned_but_not_given_carries_its_gradient(tensors)
     y, residual_out = normgrad.normalize(x, weight, return_residual=True)
     (dx,) = torch.autograd.grad((y, residual_out), x, (torch.zeros_like(y), x.detach()))
     assert torch.equal(dx, x)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # the tracer's own look
+def test_compiled_is_eager(tensors):
+    x, residual, weight, bias = (t.detach().requires_grad_() for t in tensors)
+
+    def function(x, residual, weight, bias):
+        return normgrad.add_layer_norm(x, residual, 5, weight, bias)
+
+    compiled = torch.compile(function, backend="aot_eager")
+    dy = (x.detach().flip(0), x.detach().flip(1))
+    for run in (function, compiled):
+        outputs = run(x, residual, weight, bias)
+        grads = torch.autograd.grad(outputs, (x, residual, weight, bias), dy)
+        if run is function:
+            expected = (*outputs, *grads)
+    for got, want in zip((*outputs, *grads), expected, strict=True):
+        _close(got, want)

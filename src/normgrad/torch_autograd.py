@@ -109,6 +109,8 @@ def _forward_over_forward():
     torch differentiates the tangents of an autograd.Function as if they were constants there (seen with 2.13: the
     second forward derivative of x**3 is 0), so the plain formula has to take over.
     """
+    if torch.compiler.is_compiling():  # the tracer cannot follow the look below, and warns
+        return False
     stack = torch._C._functorch.get_interpreter_stack() or ()
     return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 
