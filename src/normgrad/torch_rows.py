@@ -59,11 +59,12 @@ def forward(x, weight, bias, residual, spec):
     weight = _scaled(weight, n, rstd, spec)
     bias = None if bias is None else bias.to(acc)
     blocks, most = _blocks(x)
-    scratch = x.new_empty(most, n, dtype=acc)
+    # Where y has the accumulator's dtype its own rows hold x_hat: memory touched for the first time costs a page fault.
+    scratch = None if y.dtype == acc else x.new_empty(most, n, dtype=acc)
     for rows in blocks:
         p = x[rows] if residual is None else torch.add(x[rows], residual[rows], out=residual_out[rows])
         q = p = p.to(acc)
-        x_hat = scratch[: len(p)]
+        x_hat = y[rows] if scratch is None else scratch[: len(p)]
         if spec.center:
             q = torch.sub(p, torch.mean(p, -1, out=mean[rows])[:, None], out=x_hat)
         r = _rstd(_size(q, spec, out=rstd[rows]), spec)
@@ -87,7 +88,7 @@ def _affine(x_hat, weight, bias, y):
         out = torch.mul(x_hat, weight, out=out)
     else:
         out = x_hat if bias is None else torch.add(x_hat, bias, out=out)
-    if out is not y:
+    if out.data_ptr() != y.data_ptr():
         y.copy_(out)
 
 
@@ -109,16 +110,17 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_
     weight = p.new_ones(n, dtype=acc) if weight is None else weight.to(acc)
     weight = spec.scale * weight
     blocks, most = _blocks(p)
-    scratch = p.new_empty(2, most, n, dtype=acc)
+    centred = p.new_empty(most, n, dtype=acc) if spec.center else None
+    products = p.new_empty(most, n, dtype=acc) if dx is None or dx.dtype != acc else None
     for rows in blocks:
         dy_rows, r = dy[rows].to(acc), rstd[rows]
         if need_db:
             db += dy_rows.sum(0)
         if not (need_dx or need_dw):
             continue
-        q, dy_q = p[rows].to(acc), scratch[0, : len(r)]
+        q, dy_q = p[rows].to(acc), dx[rows] if products is None else products[: len(r)]
         if spec.center:
-            q = torch.sub(q, mean[rows, None], out=scratch[1, : len(r)])
+            q = torch.sub(q, mean[rows, None], out=centred[: len(r)])
         torch.mul(dy_rows, q, out=dy_q)
         if need_dw:
             dw.addmv_(dy_q.t(), r)
