@@ -57,20 +57,21 @@ def test_unknown_names_are_refused():
     assert "module 'normgrad' has no attribute 'batch_norm'" in done.stderr
 
 
-def test_the_interpreter_is_chosen_without_a_gpu():
+@pytest.fixture
+def no_gpu():
+    """Triton and torch on a machine where Triton has to interpret."""
     pytest.importorskip("triton")
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("a CUDA device is present, so Triton compiles")
+
+
+def test_the_interpreter_is_chosen_without_a_gpu(no_gpu):
     done = _run("import torch, normgrad; print(normgrad.l2_norm(torch.ones(2, 4), backend='triton')[0, 0].item())")
     assert done.stdout.strip() == "0.5", done.stderr
 
 
-def test_too_late_to_interpret_says_what_to_set():
-    pytest.importorskip("triton")
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("a CUDA device is present, so Triton compiles")
+def test_too_late_to_interpret_says_what_to_set(no_gpu):
     done = _run("import triton, torch, normgrad; normgrad.l2_norm(torch.ones(2, 4), backend='triton')")
     assert "set the environment variable TRITON_INTERPRET=1" in done.stderr
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from .spec import check_axes, check_eps
-from .torch_autograd import BACKENDS, add_layer_norm, add_rms_norm, layer_norm, rms_norm
+from .torch_arguments import check_backend
+from .torch_autograd import add_layer_norm, add_rms_norm, layer_norm, rms_norm
 
 
 class _Norm(torch.nn.Module):
@@ -13,9 +14,10 @@ class _Norm(torch.nn.Module):
 
     def __init__(self, normalized_shape, eps, affine, bias, backend, device, dtype):
         super().__init__()
-        shape, _ = check_axes(normalized_shape), None if eps is None else check_eps(eps)
-        if backend not in BACKENDS:
-            raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
+        shape = check_axes(normalized_shape)
+        if eps is not None:
+            check_eps(eps)
+        check_backend(backend)
         self.normalized_shape, self.eps, self.elementwise_affine, self.backend = shape, eps, affine, backend
         factory = {"device": device, "dtype": dtype}
         self.weight = torch.nn.Parameter(torch.ones(shape, **factory)) if affine else None

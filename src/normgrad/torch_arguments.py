@@ -9,6 +9,13 @@ import torch
 from .spec import check_axes, check_shapes
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+BACKENDS = ("auto", "torch", "triton")
+
+
+def check_backend(backend):
+    """One of the backends' names, or an error that lists them."""
+    if backend not in BACKENDS:
+        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
 
 
 def check_tensors(input, **others):

@@ -13,9 +13,7 @@ import torch
 
 from . import torch_formula, torch_rows
 from .spec import L2_NORM, LAYER_NORM, RMS_NORM, check_eps, check_shapes, check_spec
-from .torch_arguments import check_tensors, flatten
-
-BACKENDS = ("auto", "torch", "triton")
+from .torch_arguments import check_backend, check_tensors, flatten
 
 
 class Normalize(torch.autograd.Function):
@@ -116,8 +114,7 @@ def _forward_over_forward():
 
 
 def _kernels(backend, device):
-    if backend not in BACKENDS:
-        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
+    check_backend(backend)
     if backend == "torch" or (backend == "auto" and device.type != "cuda"):
         return torch_rows
     from . import triton_kernels

@@ -100,7 +100,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_
     Args:     dy, p (M, N); dresidual_out (M, N) or None; weight (N,) or None; mean (M,) or None and rstd (M,) as
               forward returned them; need_*: what is wanted, the rest is None
     Returns:  dx (M, N) in p.dtype, which is also dresidual; dw, db (N,) in the accumulator's dtype
-    Numerics: as forward; each sum is a matrix-vector product, so that c1, c2 and dw cost one pass each
+    Numerics: as forward; c1, c2 and dw are matrix-vector products, one pass over the block each
     """
     m, n = p.shape
     acc = rstd.dtype

@@ -11,6 +11,8 @@ import numpy as np
 from .. import numpy_ref
 from .cases import ARRAYS, Case
 
+INPUTS = ("x", "residual", "weight", "bias")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -26,6 +28,11 @@ class Outcome:
 
 def _arrays(case: Case, convert) -> dict:
     return {name: None if getattr(case, name) is None else convert(name, getattr(case, name)) for name in ARRAYS}
+
+
+def _repeats(case, array):
+    """Whether the case wants the array as one row, repeated: only what is the same in all rows can be."""
+    return case.layout == "expanded" and array.ndim == 2 and len(array) > 0 and np.ptp(array, 0).max() == 0
 
 
 def _laid_out(array, layout, empty):
@@ -62,8 +69,8 @@ class NumpyBackend:
 
         def convert(_name, array):
             array = array.astype(dtype)
-            if array.ndim == 2 and case.layout == "expanded" and len(array):
-                return np.broadcast_to(array[:1], array.shape) if np.ptp(array, 0).max() == 0 else array
+            if _repeats(case, array):
+                return np.broadcast_to(array[:1], array.shape)
             return _laid_out(array, case.layout, partial(np.empty, dtype=dtype))
 
         a = _arrays(case, convert)
@@ -98,7 +105,6 @@ class SympyBackend:
         y, residual_out, *_ = self.module.forward(*inputs, spec)
         dx, dw, db = self.module.backward(case.dy, *inputs, case.dresidual_out, spec)
         dresidual = None if case.residual is None else dx
-        dw, db = None if case.weight is None else dw, None if case.bias is None else db
         return Outcome(y, residual_out, dx, dresidual, dw, db)
 
 
@@ -144,7 +150,7 @@ class TorchBackend:
         import torch
 
         dtype = getattr(torch, dtype)
-        if array.ndim == 2 and case.layout == "expanded" and len(array) and np.ptp(array, 0).max() == 0:
+        if _repeats(case, array):
             return torch.tensor(array[:1]).to(self.device, dtype).expand(array.shape)
         plain = torch.tensor(array).to(self.device, dtype)
         return _laid_out(plain, case.layout, partial(torch.empty, dtype=dtype, device=self.device))
@@ -160,7 +166,7 @@ class TorchBackend:
         import torch
 
         a = _arrays(case, partial(self._tensor, case, dtype))
-        inputs = {name: a[name] for name in ("x", "residual", "weight", "bias") if a[name] is not None}
+        inputs = {name: a[name] for name in INPUTS if a[name] is not None}
         for t in inputs.values():
             t.requires_grad_()
         y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
@@ -170,7 +176,7 @@ class TorchBackend:
         ends, cotangents = zip(*outputs, strict=True)
         found = torch.autograd.grad(ends, list(inputs.values()), cotangents, create_graph=self.create_graph)
         grads = dict(zip(inputs, found, strict=True))
-        found = (y, residual_out, *(grads.get(name) for name in ("x", "residual", "weight", "bias")))
+        found = (y, residual_out, *(grads.get(name) for name in INPUTS))
         return Outcome(*(None if t is None else t.detach().double().cpu().numpy() for t in found))
 
     def function(self, case: Case, spec):
@@ -180,10 +186,10 @@ class TorchBackend:
         """
         case = replace(case, layout="contiguous")
         a = _arrays(case, partial(self._tensor, case, "float64"))
-        names = [name for name in ("x", "residual", "weight", "bias") if a[name] is not None]
+        names = [name for name in INPUTS if a[name] is not None]
 
         def function(*tensors):
-            given = {**dict.fromkeys(("x", "residual", "weight", "bias")), **dict(zip(names, tensors, strict=True))}
+            given = {**dict.fromkeys(INPUTS), **dict(zip(names, tensors, strict=True))}
             y, residual_out = self.normalize(given["x"], given["residual"], given["weight"], given["bias"], spec)
             return y if given["residual"] is None else (y, y + residual_out)
 
