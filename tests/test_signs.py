@@ -20,7 +20,7 @@ FUNCTIONS = {
     "torch_rows.py": ("_rstd", "_kappa", "backward", "_input_gradient"),
     "torch_formula.py": ("statistics", "vjp", "jvp"),
     "triton_kernels.py": ("_denominator", "_kappa", "_row_squares", "_backward_kernel", "_row_products"),
-    "symbolic/family.py": ("operator", "branches"),
+    "symbolic/derivations/family.py": ("operator", "branches"),
 }
 # LayerNorm has no kappa: one spec with eps outside the root and one with a clamp go with it, and one with a scale.
 CHECKED = [SPECS[name] for name in ("layer_norm_std", "l2_clamp", "centred_sum_scaled", "layer_norm")]
@@ -59,7 +59,7 @@ def flipped(name, line, column):
 def backends(name, module, monkeypatch):
     if name == "numpy_ref.py":
         return [NumpyBackend(module)]
-    if name == "symbolic/family.py":
+    if name == "symbolic/derivations/family.py":
         return [SympyBackend(mutants.sympy_backend(module))]
     if name == "torch_formula.py":
         monkeypatch.setattr(torch_autograd, "torch_formula", module)
@@ -76,7 +76,7 @@ def check(name, module, monkeypatch):
             contract.check_values(backend, aligned, spec)
             if name == "torch_formula.py":
                 contract.check_gradcheck(backend, aligned, spec, forward_mode=True)
-        if name == "symbolic/family.py":
+        if name == "symbolic/derivations/family.py":
             next(e for e in backend.module.family.equations() if e.label == "norm-dx-inside").prove()
 
 

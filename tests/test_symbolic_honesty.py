@@ -271,7 +271,7 @@ def test_shifted_deltas_are_refused():
 def test_the_sources_use_none_of_the_unsafe_calls():
     folder = Path(normgrad.symbolic.__file__).parent
     unsafe = re.compile(r"\.doit\(|\.subs\(|\bcse\(|lambdify\(|\bIdx\(")
-    found = [path.name for path in folder.glob("*.py") if unsafe.search(path.read_text())]
+    found = [path.name for path in folder.rglob("*.py") if unsafe.search(path.read_text())]
     assert found == []
 
 

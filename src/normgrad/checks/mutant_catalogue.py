@@ -59,7 +59,7 @@ K_S2 = "\n    s2 = _row_squares(p_row, mean, N, ACC, BLOCK)\n"
 K_RSTD = "    tl.store(rstd_ptr + row, rstd)\n"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = "c1 = _kappa(s2, EPS, PLACEMENT) * c1"
-# sympy: symbolic/family.py
+# sympy: symbolic/derivations/family.py
 S_DQ = "rstd[i] * (dr[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * dr[i, t]))"
 S_DP = "dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dp_out[i, j]"
 S_DR = "defs[dr[i, j]] = c * dy[i, j] * w[j]"

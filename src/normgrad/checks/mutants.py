@@ -20,7 +20,7 @@ from .mutant_catalogue import MUTANTS, Mutant
 PACKAGE = Path(__file__).parent.parent
 SOURCES = {
     "numpy": "numpy_ref.py",
-    "sympy": "symbolic/family.py",
+    "sympy": "symbolic/derivations/family.py",
     "torch": "torch_rows.py",
     "triton": "triton_kernels.py",
 }
@@ -82,8 +82,8 @@ def load(mutant: Mutant, backend: str) -> ModuleType:
 def sympy_backend(family: ModuleType) -> ModuleType:
     """The module that runs the SymPy definitions, on another module's definitions."""
     source = "symbolic/backend.py"
-    other = f"from . import {family.__name__.rpartition('.')[2]} as family\n"
-    text = edited((PACKAGE / source).read_text(), [("from . import family\n", other)], source)
+    other = f"from .derivations import {family.__name__.rpartition('.')[2]} as family\n"
+    text = edited((PACKAGE / source).read_text(), [("from .derivations import family\n", other)], source)
     return module(source, text, family.__name__.rpartition(".")[2])
 
 

@@ -11,7 +11,7 @@ from inspect import signature
 import numpy
 
 from ..spec import NormSpec, check_shapes, check_spec
-from . import family
+from .derivations import family
 from .codegen import compile
 from .symbols import i, j
 

@@ -1,6 +1,6 @@
 """The registry: every equation of the book that is proved here, under its label.
 
-A derivation module has a function `equations()` that yields `Equation`s. It is called with SymPy's evaluation off, so
+A module of `derivations` has a function `equations()` that yields `Equation`s. It is called with SymPy's evaluation off, so
 that an equation is printed as it was written, and what is printed is the object that the proof takes.
 """
 
@@ -122,7 +122,7 @@ def _registry() -> dict[str, Equation]:
     found: dict[str, Equation] = {}
     with as_written():
         for module in MODULES:
-            for one in import_module(f".{module}", __package__).equations():
+            for one in import_module(f".derivations.{module}", __package__).equations():
                 if one.label in found:
                     raise ValueError(f"{one.label}: two equations have this label")
                 found[one.label] = one

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sympy import S
 
-from .notation import Defs, Partial, delta, mean, tensor, total
-from .registry import definition, proved
-from .symbols import M, N, alphabet, i, j, k, over_all
+from ..notation import Defs, Partial, delta, mean, tensor, total
+from ..registry import definition, proved
+from ..symbols import M, N, alphabet, i, j, k, over_all
 
 row, batch = alphabet(), alphabet(M)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sympy import Rational, S, Symbol, sqrt
 
-from .notation import Defs, Partial, delta, index, mean, tensor, total
-from .registry import definition, proved, together
-from .symbols import N, alphabet, eps, j, k
+from ..notation import Defs, Partial, delta, index, mean, tensor, total
+from ..registry import definition, proved, together
+from ..symbols import N, alphabet, eps, j, k
 
 row = alphabet()
 l = index("l")  # noqa: E741 - the third column index of matrix products

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sympy import Rational, S, sqrt
 
-from .notation import Defs, Partial, delta, mean, tensor, total
-from .registry import definition, proved, together
-from .symbols import N, alphabet, eps, j, k
+from ..notation import Defs, Partial, delta, mean, tensor, total
+from ..registry import definition, proved, together
+from ..symbols import N, alphabet, eps, j, k
 
 row = alphabet()
 sigma, z = tensor("sigma"), tensor("z", N)

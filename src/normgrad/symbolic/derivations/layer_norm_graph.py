@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from sympy import Rational, S, sqrt
 
-from .notation import Defs, Local, Partial, delta, mean, total
-from .registry import definition, proved
-from .symbols import M, N, alphabet, eps, i, j, k, over_all, p
+from ..notation import Defs, Local, Partial, delta, mean, total
+from ..registry import definition, proved
+from ..symbols import M, N, alphabet, eps, i, j, k, over_all, p
 
 g = alphabet(M)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from sympy import Expr, Max, Piecewise, S, Symbol, sqrt
 
-from .notation import Defs, Partial, as_written, mean, tensor, total
-from .registry import definition, proved
-from .symbols import M, N, eps, i, j, over_all
+from ..notation import Defs, Partial, as_written, mean, tensor, total
+from ..registry import definition, proved
+from ..symbols import M, N, eps, i, j, over_all
 
 a, c, n = tensor("a"), tensor("c"), Symbol("n", integer=True, positive=True)
 x, residual, p, q, r, y = (tensor(name, M, N) for name in ("x", "residual", "p", "q", "r", "y"))

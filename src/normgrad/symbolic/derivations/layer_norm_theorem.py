@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sympy import S, Symbol, sqrt
 
-from .notation import Defs, Partial, delta, mean, tensor, total
-from .registry import definition, proved, together
-from .symbols import M, N, alphabet, eps, i, j, k, over_all
+from ..notation import Defs, Partial, delta, mean, tensor, total
+from ..registry import definition, proved, together
+from ..symbols import M, N, alphabet, eps, i, j, k, over_all
 
 n = alphabet(M)
 row = alphabet()

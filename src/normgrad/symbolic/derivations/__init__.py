@@ -1,0 +1,1 @@
+"""The derivations of the book, one module for each: every module registers the equations of its chapter."""
