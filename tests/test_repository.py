@@ -88,7 +88,8 @@ def test_named_files_exist(name):
     text = read(name)
     linked = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
     quoted = re.findall(r"`((?:src|tests|book)/[\w/.*-]+)`", text)
-    modules = [f"src/normgrad/{each}" for each in re.findall(r"`((?:(?:checks|symbolic|symbolic/derivations)/)?[\w*]+\.py|\w+/)`", text)]
+    named = re.findall(r"`((?:(?:checks|symbolic|symbolic/derivations)/)?[\w*]+\.py|\w+/)`", text)
+    modules = [f"src/normgrad/{each}" for each in named]
     missing = [path for path in [*linked, *quoted, *modules] if not list(ROOT.glob(path.rstrip("/")))]
     assert missing == []
 

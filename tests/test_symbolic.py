@@ -28,8 +28,8 @@ from normgrad.symbolic import (
     tensor,
     total,
 )
-from normgrad.symbolic.derivations import layer_norm_theorem as theorem
 from normgrad.symbolic.codegen import compile, source
+from normgrad.symbolic.derivations import layer_norm_theorem as theorem
 from normgrad.symbolic.registry import DEFINITION, PROVED
 from normgrad.symbolic.symbols import N, i, j, k, p
 

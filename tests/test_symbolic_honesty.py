@@ -44,23 +44,13 @@ eps = Symbol("eps", positive=True)
 def _mutants(e):
     """The expression with one coefficient changed: the sign of a term turned, or a product doubled, in every way."""
     if isinstance(e, Add):
-        for place, term in enumerate(e.args):
-            yield term, Add(*e.args[:place], -term, *e.args[place + 1 :])
+        yield from (Add(*e.args[:place], -term, *e.args[place + 1 :]) for place, term in enumerate(e.args))
         return
-    inner = next((place for place, part in enumerate(e.args) if part.has(Add)), None) if isinstance(e, Mul) else None
-    if inner is None:
-        yield e, 2 * e if e != 0 else S.One
-        return
-    for term, part in _mutants(e.args[inner]):
-        yield term, Mul(*e.args[:inner], part, *e.args[inner + 1 :])
-
-
-def _vanishes(term, defs):
-    """True for a term that is 0 for every input, such as a sum over a centred row: its sign says nothing."""
-    try:
-        return bool(prove(term, S.Zero, defs))
-    except NotProved:
-        return False
+    inner = next((place for place, part in enumerate(e.args) if part.has(Add)), None)
+    if isinstance(e, Mul | Sum) and inner is not None and (inner == 0 or isinstance(e, Mul)):
+        yield from (e.func(*e.args[:inner], part, *e.args[inner + 1 :]) for part in _mutants(e.args[inner]))
+    else:
+        yield 2 * e if e != 0 else S.One
 
 
 @pytest.mark.parametrize("label", list(equations()))
@@ -71,7 +61,7 @@ def test_a_changed_coefficient_is_refuted_in_every_step(label):
         with evaluate(True):
             mutants = list(_mutants(rhs))
         refuted = 0
-        for term, wrong in mutants:
+        for wrong in mutants:
             try:
                 Equation(label, one.claim, ((lhs, wrong),), one.defs).prove()
             except NotProved as refusal:
@@ -79,7 +69,8 @@ def test_a_changed_coefficient_is_refuted_in_every_step(label):
                 assert refusal.counterexample.lhs != refusal.counterexample.rhs
                 refuted += 1
             else:
-                assert _vanishes(term, one.defs), f"{label}, step {place}: {wrong} is proved as well"
+                # a term that is 0 anyway, such as the sum of a centred row; the other witness has to agree
+                assert check_fixed(rhs, wrong, (2, 3), one.defs)
         assert refuted, f"{label}, step {place}: no coefficient to change"
 
 

@@ -11,8 +11,8 @@ from inspect import signature
 import numpy
 
 from ..spec import NormSpec, check_shapes, check_spec
-from .derivations import family
 from .codegen import compile
+from .derivations import family
 from .symbols import i, j
 
 

@@ -1,7 +1,7 @@
 """The registry: every equation of the book that is proved here, under its label.
 
-A module of `derivations` has a function `equations()` that yields `Equation`s. It is called with SymPy's evaluation off, so
-that an equation is printed as it was written, and what is printed is the object that the proof takes.
+A module of `derivations` has a function `equations()` that yields `Equation`s. It is called with SymPy's evaluation
+off, so that an equation is printed as it was written, and what is printed is the object that the proof takes.
 """
 
 from __future__ import annotations
