@@ -1,8 +1,8 @@
 """The Sphinx extension of this book."""
 
-from . import docstrings, equations, execution, ledger, ledger_page, mathjax, notebooks, report, repository
+from . import docstrings, equations, execution, ledger, ledger_page, mathjax, notebooks, report, repository, test_links
 
-MODULES = (repository, mathjax, execution, equations, ledger, ledger_page, notebooks, docstrings, report)
+MODULES = (repository, mathjax, execution, equations, ledger, ledger_page, notebooks, docstrings, report, test_links)
 
 
 def setup(app):

@@ -1,0 +1,171 @@
+"""The mistakes of the three sources, one by one: each is wrong in numbers, and a check of this project catches it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd.gradcheck import GradcheckError
+
+import normgrad
+from normgrad import LAYER_NORM, NormSpec, numpy_ref
+from normgrad.checks import contract, mistakes, mutants
+from normgrad.checks.backends import TorchBackend, get
+from normgrad.checks.cases import cases, draw
+from normgrad.checks.tolerance import unit_roundoff
+
+ROUNDINGS = 64 * unit_roundoff("float64")
+BACKENDS = ("numpy", "sympy", "torch", "triton")
+
+
+def plain(case):
+    return case.without("residual", "dresidual_out")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(17)
+
+
+def close(got, expected):
+    return np.allclose(got, expected, rtol=ROUNDINGS, atol=ROUNDINGS * np.abs(expected).max())
+
+
+# -- source 000
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_absent_bias_is_0_and_not_1(backend, rng):
+    absent = plain(draw(rng)).without("weight", "bias")
+    given = replace(absent, weight=np.ones(7), bias=np.zeros(7))
+    ones = replace(given, bias=np.ones(7))
+    y, neutral, shifted = (get(backend).run(case, LAYER_NORM, "float64").y for case in (absent, given, ones))
+    assert close(y, neutral) and not close(y, shifted)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_without_eps_a_constant_row_has_no_value(backend, rng):
+    flat = plain(cases(rng)[4])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without, with_eps = (get(backend).run(flat, NormSpec(eps=eps), "float64") for eps in (0.0, 1e-5))
+    assert not np.isfinite(without.y[0]).any() and not np.isfinite(without.dx[0]).any()
+    assert np.isfinite(with_eps.y).all() and np.isfinite(with_eps.dx).all()
+
+
+def test_parameter_gradients_are_sums_over_the_batch(rng):
+    case = plain(draw(rng))
+    x, weight, bias, dy = (torch.tensor(getattr(case, name)) for name in ("x", "weight", "bias", "dy"))
+    _, pull = torch.func.vjp(lambda w, b: torch.nn.functional.layer_norm(x, (7,), w, b), weight, bias)
+    x_hat = numpy_ref.forward(case.x).y
+    of_a_row = {"dw": case.dy * x_hat, "db": case.dy}
+    for exact, summands in zip(pull(dy), of_a_row.values(), strict=True):
+        assert close(summands.sum(0), exact.numpy())
+        assert summands.shape != exact.shape and not close(summands[-1], exact.numpy())
+
+
+def test_the_residual_gradient_is_an_equation_and_not_an_assignment(rng):
+    """dx = dx + dr; dy = dx, executed in the other order, loses dr in one of the two."""
+    case = draw(rng)
+    saved = numpy_ref.forward(case.x, case.weight, case.bias, case.residual)
+    exact = numpy_ref.backward(case.dy, saved, case.dresidual_out).dx
+    dx = numpy_ref.backward(case.dy, saved).dx
+    dresidual, dx = dx, dx + case.dresidual_out
+    assert close(dx, exact) and not close(dresidual, exact)
+
+
+def test_a_reference_that_doubles_the_row_is_blind_without_eps(rng):
+    """norm(x + x) for norm(x + residual): for eps = 0 the scale drops out, and a test on residual = x sees nothing."""
+    x = draw(rng).x
+    for eps, same in ((0.0, True), (0.1, False)):
+        spec = NormSpec(eps=eps)
+        assert close(numpy_ref.forward(x + x, spec=spec).y, numpy_ref.forward(x, spec=spec).y) == same
+
+
+# -- source 001
+
+
+def test_a_bias_shifts_and_a_weight_vector_does_not_commute_with_the_jacobian(rng):
+    case = plain(draw(rng, 1))
+    x, weight, dy = (torch.tensor(a) for a in (case.x[0], case.weight, case.dy[0]))
+    J = torch.func.jacrev(lambda x: normgrad.layer_norm(x, 7))(x)
+    exact = torch.func.vjp(lambda x: normgrad.layer_norm(x, 7, weight), x)[1](dy)[0]
+    assert close((J.T @ (weight * dy)).numpy(), exact.numpy())
+    assert not close((weight * (J.T @ dy)).numpy(), exact.numpy())
+
+
+def test_the_transposed_layout_is_wrong_with_a_weight_vector(rng):
+    case = plain(draw(rng, 1))
+    x, weight, dy = (torch.tensor(a) for a in (case.x[0], case.weight, case.dy[0]))
+    for w, harmless in ((torch.full_like(weight, 0.7), True), (weight, False)):
+        J = torch.func.jacrev(lambda x, w=w: normgrad.layer_norm(x, 7, w))(x)
+        exact = torch.func.vjp(lambda x, w=w: normgrad.layer_norm(x, 7, w), x)[1](dy)[0].numpy()
+        assert close((J.T @ dy).numpy(), exact)
+        assert close((J @ dy).numpy(), exact) == harmless
+
+
+# -- source 003
+
+
+def tensors(case):
+    return [torch.tensor(getattr(case, name), requires_grad=True) for name in ("x", "weight", "bias")]
+
+
+def test_a_weight_from_the_module_scope_gives_another_layers_gradient(rng, monkeypatch):
+    case = plain(draw(rng, 3, 5))
+    inputs, dy = tensors(case), torch.tensor(case.dy)
+    exact = contract.reference(case, LAYER_NORM, "float64")[1].dx
+    own, other, short = inputs[1].detach(), torch.ones(5, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+    for weight, right in ((own, True), (other, False)):
+        monkeypatch.setattr(mistakes, "gamma", weight)
+        dx = torch.autograd.grad(mistakes.SavesIntermediates.apply(*inputs), inputs[0], dy)[0]
+        assert close(dx.numpy(), exact) == right
+    for weight, error in ((None, TypeError), (short, RuntimeError)):
+        monkeypatch.setattr(mistakes, "gamma", weight)
+        with pytest.raises(error):
+            torch.autograd.grad(mistakes.SavesIntermediates.apply(*inputs), inputs[0], dy)
+    monkeypatch.setattr(mistakes, "gamma", other)
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(mistakes.SavesIntermediates.apply, inputs)
+
+
+def test_saved_intermediates_are_wrong_in_the_second_derivative_only(rng, monkeypatch):
+    inputs = tensors(plain(draw(rng, 2, 4)))
+    monkeypatch.setattr(mistakes, "gamma", inputs[1].detach())
+    assert torch.autograd.gradcheck(mistakes.SavesIntermediates.apply, inputs)
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        torch.autograd.gradgradcheck(mistakes.SavesIntermediates.apply, inputs)
+    assert torch.autograd.gradgradcheck(lambda x, w, b: normgrad.layer_norm(x, 4, w, b), inputs)
+
+
+# The source's arguments: half of what they let pass is what the test is about.
+LOOSE = {"eps": 1e-6, "atol": 0.1, "rtol": 0.1}
+
+
+def test_tolerances_of_a_tenth_let_a_wrong_backward_pass(rng):
+    wrong = mutants.mutated(mutants.find("c2 dropped"), "torch")
+    uniform = replace(plain(draw(rng, 2, 64)), x=rng.random((2, 64)), weight=rng.random(64), bias=rng.random(64))
+    function, inputs = wrong.function(uniform, LAYER_NORM)
+    assert torch.autograd.gradcheck(function, inputs, **LOOSE)
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(function, inputs)
+    function, inputs = TorchBackend("torch").function(uniform, LAYER_NORM)
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+def test_float32_fails_by_its_spacing_and_not_by_instability():
+    """A step of 1e-6 beside 0.5 is 17 spacings of float32, so that it is off by up to 6 in 100, rounded as it is."""
+    spacing = np.spacing(np.float32(0.5))
+    assert spacing == 2**-24 and 0.05 < spacing / 1e-6 < 0.07
+    step = np.float32(0.5) + np.float32(1e-6) - np.float32(0.5)
+    assert abs(float(step) / 1e-6 - 1) > 0.01
+
+
+def test_the_sources_formulas_pass_its_own_comparison_in_float32(rng):
+    """128 rows of 256 numbers from [0, 1), as in the source, against torch's function at torch's default tolerances."""
+    x, weight, bias, dy = (torch.tensor(rng.random(shape), dtype=torch.float32) for shape in
+                           ((128, 256), 256, 256, (128, 256)))  # fmt: skip
+    leaves = [t.requires_grad_() for t in (x, weight, bias)]
+    expected = torch.autograd.grad(torch.nn.functional.layer_norm(x, (256,), weight, bias), leaves, dy)
+    got = torch.autograd.grad(normgrad.layer_norm(x, 256, weight, bias), leaves, dy)
+    for ours, theirs in zip(got, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
