@@ -1,0 +1,59 @@
+"""The page "Sources, line by line": every item of the three sources, each tied to an equation or a test that exists."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "book/sources.md").read_text(encoding="utf8")
+ROWS = dict(re.findall(r"^\| ([ABCP]\d+) \| (.*) \|$", PAGE, re.M))
+ITEMS = [f"{source}{number}" for source, last in (("A", 44), ("B", 20), ("C", 40), ("P", 16)) for number in range(1, last + 1)]
+SHOWN = set(re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(p.read_text("utf8") for p in (ROOT / "book").glob("*.md")), re.M))
+# Named in the text of the page as well as in its rows.
+MISTAKES = (
+    "test_an_absent_bias_is_0_and_not_1",
+    "test_without_eps_a_constant_row_has_no_value",
+    "test_parameter_gradients_are_sums_over_the_batch",
+    "test_the_transposed_layout_is_wrong_with_a_weight_vector",
+    "test_a_weight_from_the_module_scope_gives_another_layers_gradient",
+    "test_tolerances_of_a_tenth_let_a_wrong_backward_pass",
+    "test_saved_intermediates_are_wrong_in_the_second_derivative_only",
+)
+
+
+def labels(row):
+    return re.findall(r"\{eq\}`([^`]+)`", row)
+
+
+def tests(text):
+    return re.findall(r"\{test\}`([^`]+)`", text)
+
+
+@cache
+def functions(file):
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_item_has_one_row_in_its_order():
+    assert re.findall(r"^\| ([ABCP]\d+) \|", PAGE, re.M) == list(ROWS) == ITEMS
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_a_row_leads_to_an_equation_or_a_test(item):
+    """An equation of the registry, hence proved or a definition, that a chapter shows under its number; or a test."""
+    symbolic = pytest.importorskip("normgrad.symbolic")
+    known = symbolic.equations()
+    assert labels(ROWS[item]) or tests(ROWS[item])
+    assert [label for label in labels(ROWS[item]) if label not in known or label not in SHOWN] == []
+    for file, _, name in (test.partition("::") for test in tests(ROWS[item])):
+        assert name in functions(file), f"{file} has no {name}"
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_named_mistake_has_its_regression_test(name):
+    assert name in functions("test_sources.py")
+    assert f"test_sources.py::{name}" in tests(PAGE)
