@@ -10,8 +10,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "book/sources.md").read_text(encoding="utf8")
 ROWS = dict(re.findall(r"^\| ([ABCP]\d+) \| (.*) \|$", PAGE, re.M))
-ITEMS = [f"{source}{number}" for source, last in (("A", 44), ("B", 20), ("C", 40), ("P", 16)) for number in range(1, last + 1)]
-SHOWN = set(re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(p.read_text("utf8") for p in (ROOT / "book").glob("*.md")), re.M))
+ITEMS = [
+    f"{source}{number}"
+    for source, last in (("A", 44), ("B", 20), ("C", 40), ("P", 16))
+    for number in range(1, last + 1)
+]
+SHOWN = set(
+    re.findall(
+        r"^```\{equation\} *(\S+)\n```", "\n".join(p.read_text("utf8") for p in (ROOT / "book").glob("*.md")), re.M
+    )
+)
 # Named in the text of the page as well as in its rows.
 MISTAKES = (
     "test_an_absent_bias_is_0_and_not_1",

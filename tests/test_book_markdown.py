@@ -88,6 +88,10 @@ def test_registered_equation(page):
 
     latex = equation("index-count").latex()
     assert page.convert("```{equation} index-count\n:unnumbered:\n```") == f"$$\n{latex}\n$$"
+    chain = equation("index-total").chain
+    assert equation("index-total").ends().chain == (chain[0], chain[-1]) != chain
+    ends = equation("index-total").ends().latex()
+    assert page.convert("```{equation} index-total\n:ends:\n```") == f"$$\n{ends}\n$$"
 
 
 def test_pictures_travel_with_the_notebook(page, tmp_path):

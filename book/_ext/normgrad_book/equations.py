@@ -17,14 +17,15 @@ def registered(label):
 class Equation(MathDirective):
     """``{equation} label``: what ``{math}`` with that ``:label:`` would show, taken from normgrad.symbolic.
 
-    ``:unnumbered:`` shows the equation again, elsewhere, without number and label.
+    ``:unnumbered:`` shows the equation again, elsewhere, without number and label; ``:ends:`` does so too, and leaves
+    out what stands between the first and the last expression of a chain.
     """
 
     has_content = False
     required_arguments = 1
     optional_arguments = 0
     final_argument_whitespace = False
-    option_spec = {"unnumbered": directives.flag, "class": directives.class_option}
+    option_spec = {"unnumbered": directives.flag, "ends": directives.flag, "class": directives.class_option}
 
     def run(self):
         label = self.arguments.pop()
@@ -34,8 +35,9 @@ class Equation(MathDirective):
             # A warning alone would be forgotten by the next build, which does not read this page again.
             self.env.get_domain("ledger").note_problem(self.env.docname, self.lineno, str(error))
             return []
-        self.content = StringList(equation.latex().splitlines(), source=self.get_source_info()[0])
-        if "unnumbered" not in self.options:
+        shown = equation.ends() if "ends" in self.options else equation
+        self.content = StringList(shown.latex().splitlines(), source=self.get_source_info()[0])
+        if not {"unnumbered", "ends"} & set(self.options):
             self.options["label"] = label
         result = super().run()
         result[-1]["claim"], result[-1]["kind"] = equation.claim, equation.kind

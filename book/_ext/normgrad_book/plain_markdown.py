@@ -168,7 +168,8 @@ class PlainMarkdown:
         if name == "math":
             return self.math("\n".join(filter(None, [arg, inner])), label)
         if name == "equation":
-            return self.math(registered(arg).latex(), None if "unnumbered" in options else arg)
+            shown = registered(arg).ends() if "ends" in options else registered(arg)
+            return self.math(shown.latex(), None if {"unnumbered", "ends"} & set(options) else arg)
         if name in ("image", "figure"):
             image = self.image(arg, options.get("alt", ""))
             return f"{image}\n\n{self.caption(label, inner)}" if name == "figure" else image

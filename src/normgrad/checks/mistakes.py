@@ -35,4 +35,3 @@ class SavesIntermediates(torch.autograd.Function):
         wdy = dy * gamma
         dx = wdy / D - (wdy / D).mean(1, keepdim=True) - q * (wdy * q / D**3).mean(1, keepdim=True)
         return dx, (dy * q / D).sum(0), dy.sum(0)
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 
@@ -61,6 +61,10 @@ class Equation:
     def steps(self) -> list[tuple[Expr, Expr]]:
         """The two sides of every "=", in the order of the page."""
         return [pair for chain in self.chains for pair in zip(chain, chain[1:], strict=False)]
+
+    def ends(self) -> Equation:
+        """The same equation with the first and the last expression of each chain, and nothing in between."""
+        return replace(self, chains=tuple((chain[0], chain[-1]) for chain in self.chains), whys=())
 
     def latex(self) -> str:
         """The equation as the body of a display, `aligned` when it has more than one "="."""
