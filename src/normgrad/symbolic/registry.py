@@ -22,6 +22,7 @@ from .witness import check_fixed
 
 MODULES = (
     "index_rules",
+    "l2_norm",
     "layer_norm_entries",
     "layer_norm_graph",
     "layer_norm_projections",

@@ -1,29 +1,21 @@
 """LayerNorm, as projections: subtract the mean, then remove the part along the normalized row; eps is kept.
 
-Source: 000_0e2bb4a165a62f6c.txt, which has no eps; its lines for a row divided by its norm come first.
+Source: 000_0e2bb4a165a62f6c.txt, which has no eps; its lines for a row divided by its norm are in `l2_norm`.
 """
 
 from __future__ import annotations
 
-from sympy import Rational, S, Symbol, sqrt
+from sympy import S, sqrt
 
 from ..notation import Defs, Partial, delta, index, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import N, alphabet, eps, j, k
+from .l2_norm import norm, r
 
 row = alphabet()
 l = index("l")  # noqa: E741 - the third column index of matrix products
 C, J = tensor("C", N, N), tensor("J", N, N)
-norm, r = Symbol("s", real=True), tensor("r", N)
 dr, dq, dp, p, z = (tensor(name, N) for name in ("dr", "dq", "dp", "p", "z"))
-
-
-def l2_row() -> Defs:
-    """A row divided by its Euclidean norm, the row q itself being the input."""
-    defs = Defs()
-    defs[norm] = sqrt(total(N, lambda s: row.q[s] ** 2))
-    defs[r[k]] = row.q[k] / norm
-    return defs
 
 
 def scaled_row() -> Defs:
@@ -43,41 +35,6 @@ def layer_norm_row() -> Defs:
     defs[row.x_hat[k]] = row.q[k] * row.rstd
     defs[J[k, j]] = Partial(row.x_hat[k], row.x[j])
     return defs
-
-
-def _norm():
-    defs, q = l2_row(), row.q
-    square = total(N, lambda s: q[s] ** 2)
-    yield definition("ln-proj-norm", "A row divided by its norm.", defs, norm, r[k])
-    yield proved(
-        "ln-proj-norm-jacobian",
-        "The derivative of a normalized row removes the direction of the row.",
-        defs,
-        Partial(r[k], q[j]),
-        (delta(k, j) / norm - q[k] / norm**2 * Partial(norm, q[j]), "quotient rule"),
-        delta(k, j) / norm - q[k] / norm**2 * (Rational(1, 2) * square ** Rational(-1, 2) * (2 * q[j])),
-        delta(k, j) / norm - q[k] * q[j] / norm**3,
-        1 / norm * (delta(k, j) - r[k] * r[j]),
-    )
-    yield together(
-        "ln-proj-norm-projector",
-        "The matrix I - r r^T is a projector that removes the direction of r.",
-        defs,
-        (total(N, lambda s: r[s] ** 2), S.One),
-        (total(N, lambda s: (delta(k, s) - r[k] * r[s]) * r[s]), S.Zero),
-        (
-            total(N, lambda s: (delta(k, s) - r[k] * r[s]) * (delta(s, j) - r[s] * r[j])),
-            delta(k, j) - r[k] * r[j],
-        ),
-    )
-    yield proved(
-        "ln-proj-norm-dq",
-        "The cotangent of the row before the division.",
-        defs,
-        total(N, lambda s: dr[s] * Partial(r[s], q[j])),
-        1 / norm * total(N, lambda s: dr[s] * (delta(s, j) - r[s] * r[j])),
-        1 / norm * (dr[j] - r[j] * total(N, lambda s: r[s] * dr[s])),
-    )
 
 
 def _centring():
@@ -216,5 +173,5 @@ def _without_eps():
 
 def equations():
     """The equations labelled ln-proj-..."""
-    for section in (_norm, _centring, _scaling, _jacobian, _properties, _one_pass):
+    for section in (_centring, _scaling, _jacobian, _properties, _one_pass):
         yield from section()

@@ -1,0 +1,245 @@
+"""Chapter "L2 normalization": a row divided by its norm, whose derivative is a projection divided by the norm.
+
+Source: 000_0e2bb4a165a62f6c.txt, whose lines `l2-jacobian` and `l2-dq` follow in their order; the source has no eps.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, Rational, S, Symbol, sqrt
+
+from ..notation import Defs, Partial, delta, mean, tensor, total
+from ..registry import definition, proved, together
+from ..symbols import N, alphabet, eps, j, k
+
+row = alphabet()
+q, dq = row.q, row.dq
+norm, r, dr, z, a = Symbol("s", real=True), tensor("r", N), tensor("dr", N), tensor("z", N), tensor("a", N)
+P, J, A = (tensor(name, N, N) for name in ("P", "J", "A"))
+scale, factor = tensor("c"), Symbol("h", positive=True)
+u, v, a_hat = (tensor(name, N) for name in ("u", "v", "a_hat"))
+length_a, cos = tensor("s2"), tensor("cos")
+
+
+def inner(f, g):
+    """The sum of the products of two rows."""
+    return total(N, lambda t: f[t] * g[t])
+
+
+def squares(f):
+    """The sum of the squares of a row."""
+    return total(N, lambda t: f[t] ** 2)
+
+
+def l2_row() -> Defs:
+    """A row divided by its norm, the Jacobian J, the projector P, and the gradient dq of a loss with cotangent dr."""
+    defs = Defs()
+    defs[norm] = sqrt(squares(q))
+    defs[r[k]] = q[k] / norm
+    defs[J[k, j]] = Partial(r[k], q[j])
+    defs[P[k, j]] = delta(k, j) - r[k] * r[j]
+    defs[row.L] = inner(dr, r)
+    defs[dq[j]] = Partial(row.L, q[j])
+    return defs
+
+
+def _forward():
+    defs, square = l2_row(), squares(q)
+    yield definition("l2-forward", "A row divided by its norm.", defs, norm, r[k])
+    yield proved("l2-unit", "A normalized row has length 1.", defs, squares(r), S.One)
+    yield proved(
+        "l2-rms",
+        "Times sqrt(N), a normalized row is the row over its root mean square.",
+        defs,
+        sqrt(N) * r[k], q[k] / sqrt(mean(N, lambda t: q[t] ** 2)),
+    )
+    yield proved(
+        "l2-partial-norm", "The norm grows along the row: its gradient is the normalized row.", defs,
+        Partial(norm, q[j]),
+        Rational(1, 2) * square ** Rational(-1, 2) * (2 * q[j]),
+        q[j] / norm,
+        r[j],
+    )
+    yield proved(
+        "l2-jacobian",
+        "The Jacobian of a row divided by its norm removes the direction of the row and divides by the norm.",
+        defs,
+        J[k, j],
+        Partial(r[k], q[j]),
+        (delta(k, j) / norm - q[k] / norm**2 * Partial(norm, q[j]), "quotient rule"),
+        delta(k, j) / norm - q[k] / norm**2 * (Rational(1, 2) * square ** Rational(-1, 2) * (2 * q[j])),
+        delta(k, j) / norm - q[k] * q[j] / norm**3,
+        1 / norm * (delta(k, j) - r[k] * r[j]),
+    )
+
+
+def _projector():
+    defs = l2_row()
+    yield definition("l2-p", "The matrix I - r r^T.", defs, P[k, j])
+    yield together(
+        "l2-projector",
+        "I - r r^T is a symmetric projector of trace N - 1 that removes the direction of r.",
+        defs,
+        (total(N, lambda t: P[k, t] * P[t, j]), P[k, j]),
+        (P[k, j], P[j, k]),
+        (total(N, lambda t: P[k, t] * r[t]), S.Zero),
+        (total(N, lambda t: P[t, t]), N - 1),
+    )
+    yield together(
+        "l2-null", "The row itself moves nothing, and no movement of the output is along the output.", defs,
+        (total(N, lambda t: J[k, t] * q[t]), S.Zero),
+        (total(N, lambda t: r[t] * J[t, j]), S.Zero),
+    )
+    yield proved(
+        "l2-across",
+        "What is left of any row a without its part along r is divided by the norm.",
+        defs,
+        total(N, lambda t: J[k, t] * (a[t] - r[t] * inner(r, a))), 1 / norm * (a[k] - r[k] * inner(r, a)),
+    )
+    yield proved(
+        "l2-hessian",
+        "The Jacobian is a matrix of second derivatives of the norm, hence symmetric.",
+        defs,
+        J[k, j], Partial(Partial(norm, q[k]), q[j]), J[j, k],
+    )
+
+
+def _gradient():
+    defs = l2_row()
+    yield definition("l2-loss", "A loss that has dr as its cotangent, dr held constant.", defs, row.L)
+    yield proved(
+        "l2-dq", "The gradient of the row: the cotangent without its part along r, over the norm.", defs,
+        dq[j],
+        (total(N, lambda t: J[t, j] * dr[t]), "chain rule"),
+        (total(N, lambda t: J[j, t] * dr[t]), "J is symmetric"),
+        1 / norm * total(N, lambda t: (delta(j, t) - r[j] * r[t]) * dr[t]),
+        1 / norm * (dr[j] - r[j] * inner(r, dr)),
+    )
+    yield proved("l2-orthogonal", "The gradient is orthogonal to the row.", defs, inner(r, dq), S.Zero)
+    yield proved(
+        "l2-length",
+        "The length of the gradient: what the projection leaves of the cotangent, over the norm.",
+        defs,
+        squares(dq), 1 / norm**2 * (squares(dr) - inner(r, dr) ** 2),
+    )
+
+
+def _normalized(f):
+    return f[k] / sqrt(squares(f))
+
+
+def _jacobian_at(f):
+    return 1 / sqrt(squares(f)) * (delta(k, j) - f[k] * f[j] / squares(f))
+
+
+def _homogeneity():
+    defs = l2_row()
+    defs[u[k]], defs[v[k]] = factor * q[k], -factor * q[k]
+    yield definition("l2-scaled-rows", "A row times a positive and a negative number.", defs, u[k], v[k])
+    yield together(
+        "l2-scale", "A positive factor changes nothing, a negative one turns the sign.", defs,
+        (_normalized(u), r[k]), (_normalized(v), -r[k]),
+    )
+    yield together(
+        "l2-jacobian-scale",
+        "At a row that is longer by a factor the Jacobian is smaller by it, whatever the sign.",
+        defs,
+        (_jacobian_at(u), 1 / factor * J[k, j]),
+        (_jacobian_at(v), 1 / factor * J[k, j]),
+    )
+    yield together(
+        "l2-euler",
+        "Euler's identities: r is homogeneous of degree 0, its Jacobian of degree -1.",
+        defs,
+        (total(N, lambda t: q[t] * Partial(r[k], q[t])), S.Zero),
+        (total(N, lambda t: q[t] * Partial(J[k, j], q[t])), -J[k, j]),
+    )
+
+
+def _weighted():
+    defs, y, w, dy = l2_row(), row.y, row.w, row.dy
+    defs[y[k]] = scale * w[k] * r[k]
+    defs[A[k, j]] = Partial(y[k], q[j])
+    yield definition("l2-weighted", "A normalized row with a scale and a weight per column.", defs, y[k])
+    yield proved(
+        "l2-weighted-jacobian", "The weight multiplies the rows of the Jacobian.", defs,
+        A[k, j], Partial(y[k], q[j]), scale * w[k] / norm * (delta(k, j) - r[k] * r[j]),
+    )
+    yield proved(
+        "l2-weighted-asymmetry", "With a weight the Jacobian is symmetric only where the weights agree.", defs,
+        A[k, j] - A[j, k], scale * (w[j] - w[k]) * r[k] * r[j] / norm,
+    )
+    yield proved(
+        "l2-weighted-dq",
+        "The gradient of the row with a weight: the cotangent is weighted first, then projected.",
+        defs,
+        Partial(inner(dy, y), q[j]),
+        (total(N, lambda t: A[t, j] * dy[t]), "transposed"),
+        1 / norm * (scale * w[j] * dy[j] - r[j] * total(N, lambda t: r[t] * (scale * w[t] * dy[t]))),
+    )
+
+
+def _inside():
+    defs, D = l2_row(), row.D
+    defs[D] = sqrt(norm**2 + eps)
+    defs[z[k]] = q[k] / D
+    yield definition("l2-inside", "A row divided by its norm with eps inside the root.", defs, D, z[k])
+    yield proved(
+        "l2-inside-jacobian", "With eps inside the root the Jacobian keeps its form.", defs,
+        Partial(z[k], q[j]),
+        delta(k, j) / D - q[k] * q[j] / D**3,
+        1 / D * (delta(k, j) - z[k] * z[j]),
+    )
+    yield together(
+        "l2-inside-projector",
+        "With eps, I - z z^T is no projector: along the row its eigenvalue is eps / D^2.",
+        defs,
+        (total(N, lambda t: (delta(k, t) - z[k] * z[t]) * q[t]), eps / D**2 * q[k]),
+        (
+            total(N, lambda t: (delta(k, t) - z[k] * z[t]) * (delta(t, j) - z[t] * z[j])),
+            delta(k, j) - z[k] * z[j] - eps / D**2 * (z[k] * z[j]),
+        ),
+    )
+
+
+def _clamp():
+    defs = Defs()
+    defs[norm] = sqrt(squares(q))
+    defs[row.D] = Max(norm, eps)
+    yield definition("l2-clamp", "The denominator of torch's normalize: the norm, but not below eps.", defs, row.D)
+    defs = Defs()
+    defs[r[k]] = q[k] / eps
+    defs[row.L] = inner(dr, r)
+    yield together(
+        "l2-clamped",
+        "Below the clamp the row is divided by a constant, and so is the cotangent: nothing is removed.",
+        defs,
+        (Partial(r[k], q[j]), 1 / eps * delta(k, j)),
+        (Partial(row.L, q[j]), dr[j] / eps),
+        holds_where="s < eps",
+    )
+
+
+def _cosine():
+    defs = l2_row()
+    defs[length_a] = sqrt(squares(a))
+    defs[a_hat[k]] = a[k] / length_a
+    defs[cos] = inner(r, a_hat)
+    yield definition("l2-cos", "The cosine of the angle between the rows q and a.", defs, length_a, a_hat[k], cos)
+    yield proved(
+        "l2-cos-gradient",
+        "The gradient of the cosine: the other unit row without its part along r, over the norm.",
+        defs,
+        Partial(cos, q[j]), 1 / norm * (a_hat[j] - r[j] * cos),
+    )
+    yield proved(
+        "l2-cos-length",
+        "The gradient of the cosine is as long as the sine of the angle over the norm.",
+        defs,
+        total(N, lambda t: Partial(cos, q[t]) ** 2), 1 / norm**2 * (1 - cos**2),
+    )
+
+
+def equations():
+    """The equations labelled l2-..."""
+    for section in (_forward, _projector, _gradient, _homogeneity, _weighted, _inside, _clamp, _cosine):
+        yield from section()
