@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Sum, cancel
 
+from .opaque import Opaque
 from .sums import Reciprocal, Root, contract, multiply_out, nf
 
 
@@ -45,13 +46,13 @@ def _degree(term, g):
 
 
 def _generators(e):
-    """The roots and reciprocals of e outside its sums, in a fixed order."""
+    """The roots and reciprocals of e outside its sums and opaque functions, in a fixed order."""
     found, waiting = set(), [e]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Root | Reciprocal):
             found.add(part)
-        elif not isinstance(part, Sum | Indexed | KroneckerDelta):
+        elif not isinstance(part, Sum | Indexed | KroneckerDelta | Opaque):
             waiting.extend(part.args)
     return sorted(found, key=str)
 

@@ -28,6 +28,7 @@ MODULES = (
     "layer_norm_projections",
     "layer_norm_theorem",
     "family",
+    "eps_placement",
 )
 DEFINITION, PROVED = "definition", "proved-for-every-n"
 

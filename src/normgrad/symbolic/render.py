@@ -9,6 +9,7 @@ from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Number, Pow, Rational
 from sympy.printing.latex import LatexPrinter
 
 from .notation import Local, Partial
+from .opaque import Opaque
 
 LETTERS = "rstuvl"
 GREEK = {"eps": r"\varepsilon", "sigma": r"\sigma", "kappa": r"\kappa", "mu": r"\mu", "rho": r"\rho"}
@@ -135,9 +136,17 @@ class BookLatex(LatexPrinter):
             return rf"\sqrt{{{self._print(base)}}}"
         if exponent == -1:
             return rf"\frac{{1}}{{{self._print(base)}}}"
-        text = self._print(base) if isinstance(base, Indexed | Symbol | Integer) else self._bracket(base)
+        text = self._print(base) if isinstance(base, Indexed | Symbol | Integer | Opaque) else self._bracket(base)
         power = f"{exponent.p}/{exponent.q}" if isinstance(exponent, Rational) else self._print(exponent)
         return f"{text}^{{{power.removesuffix('/1')}}}"
+
+    def _print_Function(self, e, exp=None):
+        if not isinstance(e, Opaque):
+            return super()._print_Function(e, exp)
+        inside = self._print(e.args[0])
+        inside = rf"\left( {inside} \right)" if _TALL.search(inside) else f"({inside})"
+        text = name_latex(e.letter) + "'" * e.order + inside
+        return text if exp is None else f"{text}^{{{exp}}}"
 
     def _print_Root(self, e, exp=None):
         text = rf"\sqrt{{{self._print(e.args[0])}}}"

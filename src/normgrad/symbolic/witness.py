@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import sympy
-from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Rational, Sum, Symbol, evaluate, sympify
+from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Pow, Rational, S, Sum, Symbol, evaluate, sympify
 
 from .calculus import free_letters, index_ranges
 from .notation import Defs, Local, Partial, dim
+from .opaque import Opaque, concrete
 
 ROWS = 2
 _ANY = dim("any")
@@ -157,7 +158,18 @@ def _dims(e):
 
 
 def _is_zero(e):
-    return sympy.expand(sympy.fraction(sympy.together(e))[0]) == 0
+    return sympy.expand(sympy.fraction(sympy.together(_settled(e)))[0]) == 0
+
+
+def _settled(e):
+    """The expression with the radicands inside opaque functions factored, so that equal arguments look equal."""
+    if not e.args:
+        return e
+    parts = [_settled(part) for part in e.args]
+    if isinstance(e, Opaque):
+        roots = {part for part in parts[0].atoms(Pow) if part.exp == S.Half}
+        parts = [parts[0].xreplace({root: sympy.sqrt(sympy.factor(sympy.expand(root.base))) for root in roots})]
+    return e.func(*parts)
 
 
 def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: Defs | None = None) -> int:
@@ -199,7 +211,7 @@ def _differ(sides, draw, tries=2):
     symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
     for _ in range(tries):
         values = {symbol: _rational(symbol, draw) for symbol in symbols}
-        left, right = (side.xreplace(values) for side in sides)
+        left, right = (concrete(side.xreplace(values)) for side in sides)
         gap = (left - right).evalf(30)
         if gap.is_number and gap.is_finite and abs(gap) > Rational(1, 10**20) * (1 + abs(left.evalf(30))):
             return values, left, right

@@ -70,7 +70,7 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
 
 
 def computed(placement: str) -> Defs:
-    """The operator as one program: the pieces of a denominator joined, kappa 0 where the derivative does not exist."""
+    """The operator as one program: the pieces of a denominator joined, kappa 0 where it has no value of its own."""
     with as_written():
         pieces = {piece.name: piece for piece in branches()}
         denominator, factor = pieces[placement].denominator, pieces[placement].factor
