@@ -23,6 +23,7 @@ from .witness import check_fixed
 MODULES = (
     "index_rules",
     "l2_norm",
+    "rms_norm",
     "layer_norm_entries",
     "layer_norm_graph",
     "layer_norm_projections",
