@@ -22,6 +22,8 @@ from .witness import check_fixed
 
 MODULES = (
     "index_rules",
+    "index_calculus",
+    "differentials",
     "l2_norm",
     "rms_norm",
     "layer_norm_entries",

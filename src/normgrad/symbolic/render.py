@@ -31,11 +31,11 @@ def used_names(e: Expr) -> set[str]:
 
 
 def name_latex(name: str) -> str:
-    """A name as it is typeset: x_hat as a hat, c1 with a subscript, several letters upright."""
+    """A name as it is typeset: x_hat and x_dot with their accents, c1 with a subscript, several letters upright."""
     if name in GREEK or len(name) == 1:
         return GREEK.get(name, name)
-    if name.endswith("_hat"):
-        return rf"\hat{{{name_latex(name[:-4])}}}"
+    if name.endswith(("_hat", "_dot")):
+        return rf"\{name[-3:]}{{{name_latex(name[:-4])}}}"
     if re.fullmatch(r"[A-Za-z]\d+", name):
         return f"{name[0]}_{{{name[1:]}}}"
     return rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}"
