@@ -70,7 +70,7 @@ def _denominator(s2, spec):
 
 
 def _kappa(s2, spec):
-    """D * D'(s) / s, the whole effect of where eps stands; outside the root it has no value at s = 0, and 0 is right."""
+    """D * D'(s) / s, the whole effect of where eps stands; outside it has no value at s = 0, where 0 is right."""
     if spec.placement == "inside" or spec.eps == 0:
         return np.ones_like(s2)
     s = np.sqrt(s2)
