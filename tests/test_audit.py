@@ -36,7 +36,7 @@ def labels(row):
     return re.findall(r"\{eq\}`([^`]+)`", row)
 
 
-def tests(text):
+def named(text):
     return re.findall(r"\{test\}`([^`]+)`", text)
 
 
@@ -55,13 +55,13 @@ def test_a_row_leads_to_an_equation_or_a_test(item):
     """An equation of the registry, hence proved or a definition, that a chapter shows under its number; or a test."""
     symbolic = pytest.importorskip("normgrad.symbolic")
     known = symbolic.equations()
-    assert labels(ROWS[item]) or tests(ROWS[item])
+    assert labels(ROWS[item]) or named(ROWS[item])
     assert [label for label in labels(ROWS[item]) if label not in known or label not in SHOWN] == []
-    for file, _, name in (test.partition("::") for test in tests(ROWS[item])):
+    for file, _, name in (test.partition("::") for test in named(ROWS[item])):
         assert name in functions(file), f"{file} has no {name}"
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_each_named_mistake_has_its_regression_test(name):
     assert name in functions("test_sources.py")
-    assert f"test_sources.py::{name}" in tests(PAGE)
+    assert f"test_sources.py::{name}" in named(PAGE)

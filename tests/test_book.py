@@ -174,3 +174,8 @@ def test_docstrings_cite_equations_that_exist():
     for path in sorted((ROOT / "src").rglob("*.py")):
         cited = re.findall(r"\{eq\}`([^`]+)`", path.read_text(encoding="utf8"))
         assert not [label for label in cited if label not in known], path.name
+
+
+def test_every_registered_equation_is_shown_once():
+    shown = re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(TEXT.values()), re.M)
+    assert sorted(shown) == sorted(registered())

@@ -49,7 +49,6 @@ def _delta_rules():
 
 def _differentiation_rules():
     x, w = row.x, row.w
-    a = tensor("a")
     yield proved(
         "index-product-rule",
         "The product rule in index notation.",
@@ -74,13 +73,6 @@ def _differentiation_rules():
         Partial(x[k] / size, x[j]),
         delta(k, j) / size - x[k] / size**2 * Partial(size, x[j]),
         delta(k, j) / size - 2 * x[k] * x[j] / size**2,
-    )
-    yield proved(
-        "index-scale",
-        "A constant factor passes through the derivative.",
-        None,
-        Partial(a * x[k], x[j]),
-        a * delta(k, j),
     )
 
 

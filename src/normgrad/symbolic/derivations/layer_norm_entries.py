@@ -44,7 +44,6 @@ def _statistics():
     defs, x, average = eps_outside(), row.x, row.mean
     variance = defs.line(sigma)[1].base
     yield definition("ln-entry-forward", "One normalized row, eps outside the root.", defs, average, sigma, z[k])
-    yield proved("ln-entry-delta", "The entries of the input are independent.", defs, Partial(x[k], x[j]), delta(k, j))
     yield proved(
         "ln-entry-mean",
         "Every entry contributes 1/N to the mean.",
@@ -118,9 +117,6 @@ def _jacobian_outside():
 
 def _jacobian_inside():
     defs, x, x_hat, rstd = eps_inside(), row.x, row.x_hat, row.rstd
-    yield definition(
-        "ln-entry-forward-inside", "One normalized row, eps inside the root.", defs, row.mean, row.v, rstd, x_hat[k]
-    )
     yield proved(
         "ln-entry-rstd",
         "The derivative of the reciprocal standard deviation.",
@@ -151,7 +147,6 @@ def _jacobian_inside():
 
 def _contraction():
     defs, x, x_hat, rstd, wdy = eps_inside(), row.x, row.x_hat, row.rstd, row.wdy
-    yield definition("ln-entry-names", "The names of the backward pass.", defs, wdy[k], row.c1, row.c2)
     yield proved(
         "ln-entry-dx",
         "The Jacobian contracted with the cotangent costs two means and no matrix.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sympy import Rational, S, sqrt
 
 from ..notation import Defs, Local, Partial, delta, mean, total
-from ..registry import definition, proved
+from ..registry import proved, together
 from ..symbols import M, N, alphabet, eps, i, j, k, over_all, p
 
 g = alphabet(M)
@@ -41,14 +41,6 @@ def backward() -> Defs:
     through_mean = total(M, lambda r: g.dmean[r] * local(g.mean[r], g.x[p, k]))
     defs[g.dx[p, k]] = through_mean + over_all(lambda r, s: g.dq[r, s] * local(q[r, s], g.x[p, k]))
     return defs
-
-
-def _forward_lines(defs):
-    yield definition(
-        "ln-graph-forward", "LayerNorm as a graph of five quantities per row.", defs,
-        g.mean[i], g.q[i, j], g.v[i], g.D[i], g.y[i, j],
-    )
-    yield definition("ln-graph-loss", "A loss that has dy as its cotangent, dy held constant.", defs, g.L)
 
 
 def _parameters(defs):
@@ -233,15 +225,18 @@ def _input(defs):
 
 
 def _totals(defs):
-    for variable, gradient in ((g.w[k], g.dw[k]), (g.b[k], g.db[k]), (g.x[p, k], g.dx[p, k])):
-        name = gradient.base.label
-        claim = f"The graph's {name} is the loss's total derivative."
-        yield proved(f"ln-graph-total-{name}", claim, defs, Partial(g.L, variable), gradient)
+    pairs = ((g.x[p, k], g.dx[p, k]), (g.w[k], g.dw[k]), (g.b[k], g.db[k]))
+    yield together(
+        "ln-graph-total",
+        "The graph's gradients are the loss's total derivatives.",
+        defs,
+        *((Partial(g.L, variable), gradient) for variable, gradient in pairs),
+    )
 
 
 def equations():
     """The equations labelled ln-graph-..."""
     defs = backward()
-    sections = (_forward_lines, _parameters, _denominator, _centred_input, _mean, _input_locals, _input, _totals)
+    sections = (_parameters, _denominator, _centred_input, _mean, _input_locals, _input, _totals)
     for section in sections:
         yield from section(defs)

@@ -42,23 +42,13 @@ def _centring():
     yield definition("ln-proj-centring", "The centring matrix.", defs, C[k, j])
     yield together(
         "ln-proj-centring-facts",
-        "C is a symmetric projector of rank N - 1 that maps constant rows to 0.",
+        "C subtracts the mean: a symmetric projector of rank N - 1 that maps constant rows to 0.",
         defs,
+        (total(N, lambda s: C[k, s] * x[s]), x[k] - mean(N, lambda s: x[s])),
         (total(N, lambda s: C[k, s] * C[s, j]), C[k, j]),
         (C[k, j], C[j, k]),
         (total(N, lambda s: C[k, s]), S.Zero),
         (total(N, lambda s: C[s, s]), N - 1),
-    )
-    yield proved(
-        "ln-proj-centred",
-        "Applying C subtracts the mean.",
-        defs,
-        row.q[k],
-        total(N, lambda s: C[k, s] * x[s]),
-        x[k] - mean(N, lambda s: x[s]),
-    )
-    yield proved(
-        "ln-proj-centred-jacobian", "The derivative of the centred row is C.", defs, Partial(row.q[k], x[j]), C[k, j]
     )
     yield proved(
         "ln-proj-dp",
@@ -81,18 +71,10 @@ def _scaling():
         delta(k, j) * rstd - q[k] * (rstd**3 * q[j] / N),
         rstd * (delta(k, j) - z[k] * z[j] / N),
     )
-    yield proved(
-        "ln-proj-dq",
-        "The cotangent of the centred row.",
-        defs,
-        total(N, lambda s: dr[s] * Partial(z[s], q[j])),
-        rstd * (dr[j] - z[j] * (1 / N) * total(N, lambda s: z[s] * dr[s])),
-    )
 
 
 def _jacobian():
     defs, x_hat, rstd = layer_norm_row(), row.x_hat, row.rstd
-    yield definition("ln-proj-forward", "One row of LayerNorm before weight and bias.", defs, row.q[k], rstd, x_hat[k])
     yield proved(
         "ln-proj-jacobian",
         "The Jacobian of LayerNorm: the division's matrix times the centring matrix.",
