@@ -30,11 +30,13 @@ def resolve(e: Expr) -> Expr:
 
 
 def free_letters(e: Expr) -> set[Symbol]:
-    """The index letters of e that no sum binds."""
-    bound = {limit[0] for part in e.atoms(Sum) for limit in part.limits}
-    used = {letter for part in e.atoms(Indexed) for letter in part.indices}
-    used |= {letter for part in e.atoms(KroneckerDelta) for letter in part.args[:2]}
-    return {letter for letter in used if letter.is_Symbol} - bound
+    """The index letters of e that no sum around them binds."""
+    if isinstance(e, Sum):
+        return free_letters(e.function) - {limit[0] for limit in e.limits}
+    if isinstance(e, Indexed | KroneckerDelta):
+        letters = e.indices if isinstance(e, Indexed) else e.args[:2]
+        return {letter for letter in letters if letter.is_Symbol}
+    return set().union(*map(free_letters, e.args))
 
 
 def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:

@@ -24,6 +24,7 @@ MODULES = (
     "index_rules",
     "index_calculus",
     "differentials",
+    "proof_steps",
     "l2_norm",
     "rms_norm",
     "layer_norm_entries",
@@ -32,6 +33,8 @@ MODULES = (
     "layer_norm_theorem",
     "family",
     "eps_placement",
+    "second_derivatives",
+    "double_backward",
 )
 DEFINITION, PROVED = "definition", "proved-for-every-n"
 

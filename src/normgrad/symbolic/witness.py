@@ -191,7 +191,7 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
 
 
 def counterexample(
-    lhs: Expr, rhs: Expr, defs: Defs | None = None, sizes: Iterable[int] = (2, 3, 1), seed: int = 0
+    lhs: Expr, rhs: Expr, defs: Defs | None = None, sizes: Iterable[int] = (2, 3, 1, 4), seed: int = 0
 ) -> Counterexample | None:
     """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
     lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()

@@ -1,0 +1,137 @@
+"""A proof step by step: the kernel's own rules applied one at a time, each step named after its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sympy import Add, Basic, Expr, Indexed, KroneckerDelta, Mul, Sum, Symbol, evaluate, sympify
+
+from .calculus import resolve
+from .clearing import clear
+from .notation import Defs, rename_bound
+from .render import latex
+from .sums import Reciprocal, Root, multiply_out, nf
+
+GIVEN, UNFOLD = "the claim", "definitions"
+RULES = {
+    "R1": "fresh letters",
+    "R2": "differentiate",
+    "R3": "multiply out",
+    "R4": "contract",
+    "R5": "pull out",
+    "R6": "canonical",
+    "R7": "opaque",
+    "R8": "clear",
+}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Both sides of a claim, rewritten by one rule after the other until they are one polynomial, or are not.
+
+    Args:  sides: for each side, its (rule, expression) pairs from the claim to the normal form
+           multiplier: what both normal forms are multiplied by in R8; polynomials: what they become
+    """
+
+    sides: tuple[tuple[tuple[str, Expr], ...], tuple[tuple[str, Expr], ...]]
+    multiplier: Expr
+    polynomials: tuple[Expr, Expr]
+
+    @property
+    def proved(self) -> bool:
+        """Whether both sides became the same polynomial."""
+        return self.polynomials[0] == self.polynomials[1]
+
+    def __iter__(self) -> Iterator[tuple[str, Expr]]:
+        return iter((*self.sides[0], *self.sides[1], *[("R8", polynomial) for polynomial in self.polynomials]))
+
+    def latex(self) -> str:
+        """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
+        last = (self.multiplier, *self.polynomials)
+        found = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
+        letters = {value: Symbol(f"S{place}") for place, value in enumerate(found, start=1)}
+        times, *polynomials = (latex(e.xreplace(letters)) for e in last)
+        times = "" if self.multiplier == 1 else rf" \cdot {times}"
+        lines = []
+        for name, side, polynomial in zip(("left", "right"), self.sides, polynomials, strict=True):
+            (rule, claim), *steps = side
+            lines.append(rf"{_reason(rule)} & \text{{{name}}} = {latex(claim)}")
+            lines += [f"{_reason(rule)} &= {latex(e)}" for rule, e in steps]
+            lines.append(rf"{_reason('R8')} & \text{{{name}}}{times} = {polynomial}")
+        lines += [rf"\text{{where}} \quad & {latex(letter)} = {latex(value)}" for value, letter in letters.items()]
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+    def _repr_latex_(self):
+        return f"$$\n{self.latex()}\n$$"
+
+
+def _reason(rule):
+    return rf"\text{{{rule} {RULES[rule]}}} \quad" if rule in RULES else rf"\text{{{rule}}} \quad"
+
+
+def trace(lhs: Expr, rhs: Expr, defs: Defs | None = None, only: Iterable[Basic] | None = None) -> Trace:
+    """The proof of lhs = rhs, rule by rule; a claim that is not proved is traced to the point where the sides differ.
+
+    Args:     lhs, rhs: the two sides; defs: what names in them stand for; only: unfold these names alone
+    Returns:  the Trace; a rule that changes nothing is left out, and so is R1, which changes letters alone
+    """
+    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    with evaluate(True):
+        sides = tuple(tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs))
+        left, right = (nf(side[-1][1]) for side in sides)
+        # one factor must serve both sides: the tag keeps them apart while they are cleared together
+        tag = Symbol("tag", positive=True)
+        cleared, factors = clear(multiply_out(left - tag * right))
+        polynomials = cleared.coeff(tag, 0), -cleared.coeff(tag, 1)
+        return Trace(sides, Mul(*[factor**exponent for factor, exponent in factors]), polynomials)
+
+
+def _steps(side, unfold):
+    yield GIVEN, side
+    before = rename_bound(side)
+    for rule, apply in (
+        (UNFOLD, unfold),
+        ("R2", resolve),
+        ("R3", lambda e: _in_sums(e, _split)),
+        ("R4", lambda e: _in_sums(e, lambda one: nf(one) if _has_bound_delta(one) else one)),
+        ("R5", lambda e: _in_sums(e, lambda one: nf(one) if _has_constant(one) else one)),
+        ("R6", lambda e: _in_sums(e, nf)),
+        ("R7", nf),
+    ):
+        after = apply(before)
+        if latex(after) != latex(before):
+            yield "R3" if rule == "R7" and not after.has(Root, Reciprocal) else rule, after
+        before = after
+
+
+def _in_sums(e, rewrite):
+    """The expression with its sums rewritten, innermost first."""
+    if isinstance(e, Indexed | KroneckerDelta) or not e.args:
+        return e
+    if isinstance(e, Sum):
+        return rewrite(Sum(_in_sums(e.function, rewrite), *e.limits))
+    return e.func(*[_in_sums(part, rewrite) for part in e.args])
+
+
+def _split(one):
+    """A sum as one sum per term, the sign in front."""
+    signed = [(-1, -term) if term.could_extract_minus_sign() else (1, term) for term in _terms(one)]
+    return Add(*[sign * Sum(term, *one.limits) for sign, term in signed])
+
+
+def _terms(one):
+    return Add.make_args(multiply_out(one.function))
+
+
+def _letters(one):
+    return {limit[0] for limit in one.limits}
+
+
+def _has_bound_delta(one):
+    return any(_letters(one) & set(pair.args[:2]) for term in _terms(one) for pair in term.atoms(KroneckerDelta))
+
+
+def _has_constant(one):
+    factors = [factor for term in _terms(one) for factor in Mul.make_args(term)]
+    return any(not factor.has_free(*_letters(one)) for factor in factors)

@@ -1,0 +1,210 @@
+"""The three ways to a differentiable backward, the proved formulas behind them, and what must be refused."""
+
+import inspect
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd.gradcheck import GradcheckError
+
+import normgrad
+from normgrad import double_backward
+from normgrad.checks import mistakes
+from normgrad.checks.tolerance import unit_roundoff
+from normgrad.symbolic import NotProved, equation, index, latex, prove, tensor
+from normgrad.symbolic.codegen import compile
+from normgrad.symbolic.derivations import double_backward as proofs
+from normgrad.symbolic.derivations import second_derivatives as rows
+from normgrad.symbolic.symbols import M, N, i, j, k
+
+PARAMETERS = [(True, True), (True, False), (False, True), (False, False)]
+EPS = 0.1
+
+
+@pytest.fixture
+def draw(torch_rng):
+    """A function from a shape to a leaf of standard normal numbers in float64."""
+    return lambda *shape: torch.randn(*shape, generator=torch_rng, dtype=torch.float64, requires_grad=True)
+
+
+def _close(got, expected):
+    bound = 64 * unit_roundoff("float64") * expected.abs().max()
+    assert (got - expected).abs().max() <= bound
+
+
+def _layer(way, weight, bias):
+    """A function of the tensors that are there."""
+
+    def function(x, *parameters):
+        given = iter(parameters)
+        w, b = (next(given) if there else None for there in (weight, bias))
+        return double_backward.layer_norm(way, x, w, b, EPS)
+
+    return function
+
+
+def _inputs(draw, weight, bias, *shape):
+    return (draw(*shape), *(draw(shape[-1]) for there in (weight, bias) if there))
+
+
+def _gradients(function, inputs, dy):
+    return torch.autograd.grad(function(*inputs), inputs, dy, create_graph=True)
+
+
+def _second(function, inputs, dy, cotangents):
+    return torch.autograd.grad(_gradients(function, inputs, dy), (dy, *inputs), cotangents, allow_unused=True)
+
+
+def _compiled(label, defs, head):
+    """The last side of a proved equation as a NumPy function of its inputs."""
+    defs[head] = equation(label).chain[-1]
+    return compile(defs, [head])
+
+
+@pytest.mark.parametrize("weight, bias", PARAMETERS)
+@pytest.mark.parametrize("way", double_backward.WAYS)
+def test_torch_accepts_first_and_second_derivatives(draw, way, weight, bias):
+    inputs = _inputs(draw, weight, bias, 2, 3, 4)
+    assert gradcheck(_layer(way, weight, bias), inputs)
+    assert gradgradcheck(_layer(way, weight, bias), inputs)
+
+
+@pytest.mark.parametrize("weight, bias", PARAMETERS)
+@pytest.mark.parametrize("way", double_backward.WAYS)
+def test_values_are_torchs(draw, way, weight, bias):
+    inputs, dy = _inputs(draw, weight, bias, 2, 3, 5), draw(2, 3, 5)
+    cotangents = [draw(*t.shape).detach() for t in inputs]
+
+    def theirs(x, *parameters):
+        given = iter(parameters)
+        # torch's second derivative stops with an error where a bias comes without a weight (seen with 2.13)
+        w, b = (next(given) if there else torch.full_like(x[0, 0], value) for there, value in ((weight, 1), (bias, 0)))
+        return F.layer_norm(x, (5,), w, b, EPS)
+
+    ours = _layer(way, weight, bias)
+    _close(ours(*inputs), theirs(*inputs))
+    for derivatives in (_gradients, lambda *a: _second(*a, cotangents)):
+        for got, want in zip(derivatives(ours, inputs, dy), derivatives(theirs, inputs, dy), strict=True):
+            if want is None or got is None:  # a bias moves no gradient: absent on one side, 0 on the other
+                assert all(t is None or not t.any() for t in (got, want))
+            else:
+                _close(got, want)
+
+
+@pytest.mark.parametrize("way", double_backward.WAYS)
+def test_third_derivatives(draw, way):
+    inputs = _inputs(draw, True, True, 2, 3)
+    assert gradgradcheck(lambda *a: _gradients(_layer(way, True, True), a[:-1], a[-1]), (*inputs, draw(2, 3)))
+
+
+def test_an_unknown_way_is_refused(draw):
+    with pytest.raises(ValueError, match="'twice'.*'explicit'"):
+        double_backward.layer_norm("twice", draw(2, 3))
+
+
+# -- the proved formulas are what runs
+
+
+@pytest.mark.parametrize("name, place", [("dy", 0), ("dx", 1)])
+def test_second_gradients_are_the_proved_ones(draw, name, place):
+    (x, w), dy, u = _inputs(draw, True, False, 3, 5), draw(3, 5), draw(3, 5)
+    given = {name: t.detach().numpy() for name, t in {"x": x, "w": w, "dy": dy, "u": u}.items()}
+    formula = _compiled(f"twice-{name}", proofs.backward_layer(), tensor("out", M, N)[i, j])
+    needed = inspect.signature(formula).parameters
+    (expected,) = formula(**{name: array for name, array in {**given, "eps": EPS}.items() if name in needed})
+    (dx,) = torch.autograd.grad(double_backward.layer_norm("explicit", x, w, eps=EPS), x, dy, create_graph=True)
+    _close(torch.autograd.grad(dx, (dy, x), u)[place], torch.from_numpy(expected))
+
+
+def test_torchs_hessian_is_the_proved_one(draw):
+    x = draw(4).detach()
+    letters = index("l")
+    formula = _compiled("hess-ln", rows.scaled_row(centred=True), tensor("out", N, N, N)[k, j, letters])
+    hessian = torch.func.hessian(lambda x: normgrad.layer_norm(x, 4, eps=EPS))(x)
+    _close(hessian, torch.from_numpy(formula(x=x.numpy(), eps=EPS)[0]))
+
+
+def test_a_tangent_is_printed_with_a_dot():
+    assert latex(tensor("x_hat_dot", N)[k]) == r"\dot{\hat{x}}_{k}"
+    assert latex(tensor("dx_dot", N)[k]) == r"\dot{\mathrm{dx}}_{k}"
+
+
+# -- what must be refused
+
+
+@pytest.mark.parametrize("wrong", [2, 4])
+def test_another_coefficient_is_refuted(wrong):
+    twice = equation("twice-dx")
+    with pytest.raises(NotProved, match="refuted"):
+        prove(twice.chain[0], proofs.dx_dot(coefficient=wrong), twice.defs)
+
+
+MUTANTS = {
+    "coefficient 4": ("3 * c1 * e1", "4 * c1 * e1"),
+    "cov dropped": ("(cov - 3 * c1 * e1)", "(-3 * c1 * e1)"),
+    "wdy not centred": ("centred(times(dy, weight))", "times(dy, weight)"),
+    "u not centred": ("centred(u)", "u"),
+    "sign": ("- rstd.square() * bent", "+ rstd.square() * bent"),
+    "rstd once": ("rstd.square() * bent", "rstd * bent"),
+    "c1 dropped": ("c1 * g + ", ""),
+    "e1 dropped": ("e1 * a + ", ""),
+    "uw dropped": ("projected(uw * dy, x_hat, rstd) - ", "-"),
+    "weight missing": ("times(x_hat_dot, weight)", "x_hat_dot"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_of_the_explicit_backward_are_refused(draw, monkeypatch, name):
+    right, wrong = MUTANTS[name]
+    source = inspect.getsource(double_backward.second_gradients)
+    assert source.count(right) == 1
+    scope = dict(vars(double_backward))
+    exec(source.replace(right, wrong), scope)
+    monkeypatch.setattr(double_backward, "second_gradients", scope["second_gradients"])
+    inputs = _inputs(draw, True, True, 2, 4)
+    assert gradcheck(_layer("explicit", True, True), inputs)
+    with pytest.raises(GradcheckError):
+        gradgradcheck(_layer("explicit", True, True), inputs)
+
+
+def test_cotangents_of_the_statistics_are_needed(draw):
+    class Deaf(double_backward.StatisticsNorm):
+        @staticmethod
+        def backward(ctx, dy, dmean, drstd):
+            return double_backward.StatisticsNorm.backward(ctx, dy, torch.zeros_like(dmean), torch.zeros_like(drstd))
+
+    inputs = (*_inputs(draw, True, True, 2, 4),)
+    assert gradcheck(lambda *t: Deaf.apply(*t, EPS)[0], inputs)
+    with pytest.raises(GradcheckError):
+        gradgradcheck(lambda *t: Deaf.apply(*t, EPS)[0], inputs)
+
+
+def test_saved_intermediates_stay_caught(draw, monkeypatch):
+    wrong, inputs = mistakes.SavesIntermediates.apply, _inputs(draw, True, True, 3, 4)
+    monkeypatch.setattr(mistakes, "gamma", inputs[1])
+    assert gradcheck(wrong, inputs)
+    with pytest.raises(GradcheckError):
+        gradgradcheck(wrong, inputs)
+    # torch itself objects only where nothing else leads from dx back to x
+    (dx,) = torch.autograd.grad(wrong(*inputs), inputs[0], draw(3, 4), create_graph=True)
+    with pytest.raises(RuntimeError, match="not have been used in the graph"):
+        torch.autograd.grad(dx, inputs[0], draw(3, 4))
+
+
+def test_a_gradient_penalty_through_saved_intermediates_is_wrong_in_silence(draw, monkeypatch):
+    x, first, w, b, last = draw(6, 2), draw(2, 4), draw(4), draw(4), draw(4)
+    monkeypatch.setattr(mistakes, "gamma", w)
+
+    def penalty(layer):
+        score = torch.tanh(layer(x @ first, w, b)) @ last
+        (slope,) = torch.autograd.grad(score, x, torch.ones_like(score), create_graph=True)
+        return torch.autograd.grad((slope.norm(dim=-1) - 1).square().mean(), (first, last))
+
+    right = penalty(_layer("recompute", True, True))
+    for way in ("statistics", "explicit"):
+        for got, want in zip(penalty(_layer(way, True, True)), right, strict=True):
+            _close(got, want)
+    wrong = penalty(mistakes.SavesIntermediates.apply)
+    _close(wrong[1], right[1])
+    assert (wrong[0] - right[0]).norm() > right[0].norm() / 20

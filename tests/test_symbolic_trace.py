@@ -1,0 +1,128 @@
+"""A traced proof is true line by line, a broken rule of the kernel is noticed, and the letters need no sums."""
+
+import re
+
+import pytest
+from sympy import Add, S, evaluate, expand, sqrt
+
+from normgrad.checks.broken_rules import BROKEN, prover
+from normgrad.symbolic import (
+    NotProved,
+    Partial,
+    check_fixed,
+    counterexample,
+    delta,
+    equation,
+    equations,
+    prove,
+    total,
+)
+from normgrad.symbolic.derivations import proof_steps as steps
+from normgrad.symbolic.derivations.index_rules import centred_row, row
+from normgrad.symbolic.sums import Reciprocal, Root
+from normgrad.symbolic.symbols import N, j, k
+from normgrad.symbolic.trace import GIVEN, RULES, UNFOLD, trace
+
+LABELS = [
+    "index-centred-sum",
+    "index-vjp",
+    "proof-square-of-sum",
+    "proof-root-content",
+    "proof-length-slope",
+    "proof-jacobian",
+    "l2-projector",
+    "ln-proj-centring-facts",
+]
+
+
+def _plain(e):
+    """The expression with its opaque roots and reciprocals as powers again, for a witness that knows neither."""
+    return e.replace(Root, sqrt).replace(Reciprocal, lambda base: 1 / base)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_every_line_of_a_trace_is_true(label):
+    one = equation(label)
+    found = trace(*one.steps[-1], one.defs)
+    assert found.proved
+    for side, polynomial in zip(found.sides, found.polynomials, strict=True):
+        lines = [_plain(e) for _, e in side]
+        for above, below in zip(lines, lines[1:], strict=False):
+            assert check_fixed(above, below, (2, 3), one.defs)
+        assert check_fixed(lines[-1] * _plain(found.multiplier), _plain(polynomial), (2, 3), one.defs)
+
+
+def test_the_steps_are_named_in_the_order_of_the_rules():
+    named = [[rule for rule, _ in side] for label in LABELS for side in trace(*equation(label).steps[0]).sides]
+    assert set().union(*named) >= {GIVEN, "R2", "R3", "R4", "R5"}
+    one = equation("proof-jacobian")
+    assert [rule for rule, _ in trace(*one.steps[0], one.defs).sides[0]] == [GIVEN, UNFOLD, "R2", "R4", "R7"]
+    assert {rule for rule, _ in trace(*one.steps[0], one.defs)} <= {GIVEN, UNFOLD, *RULES}
+
+
+def test_a_false_claim_is_traced_to_two_polynomials():
+    defs = steps.divided_row()
+    found = trace(Partial(steps.z[k], row.x[j]), delta(k, j) / steps.s, defs)
+    assert not found.proved
+    assert counterexample(*map(_plain, found.polynomials), defs) is not None
+
+
+def test_a_trace_displays_both_sides():
+    text = trace(total(N, lambda r: row.q[r]), S.Zero, centred_row())._repr_latex_()
+    assert text.count(r"\text{left}") == 2 and text.count(r"\text{right}") == 2 and r"\begin{aligned}" in text
+    assert text.count("{") == text.count("}") and not re.search("Dummy|_r|Root", text)
+
+
+@pytest.mark.parametrize("broken", [b for b in BROKEN if b.lie], ids=lambda b: b.rule)
+def test_what_a_broken_rule_proves_is_refuted(broken):
+    with pytest.raises(NotProved, match="refuted"):
+        prove(*broken.lie)
+    prover(broken)(*broken.lie)
+    assert counterexample(*broken.lie) is not None
+    with pytest.raises(AssertionError, match="fails for rows"):
+        check_fixed(*broken.lie, (2, 3))
+
+
+@pytest.mark.parametrize("broken", [b for b in BROKEN if not b.lie], ids=lambda b: b.rule)
+def test_without_a_rule_something_true_is_not_proved(broken):
+    proves, refused = prover(broken, search=False), []
+    for label, one in equations().items():
+        if label.startswith(("index-", "proof-")):
+            for lhs, rhs in one.steps:
+                try:
+                    proves(lhs, rhs, one.defs)
+                except Exception as refusal:  # the broken kernel has a NotProved of its own
+                    assert "undecided" in str(refusal), refusal
+                    refused.append(label)
+    assert refused
+
+
+def test_every_rule_has_its_break():
+    assert [broken.rule for broken in BROKEN] == list(RULES)
+
+
+# -- sums as letters
+
+
+def test_the_letters_give_the_gradient_without_a_derivative_of_sums():
+    assert expand(steps.slope(steps.loss_in_letters()) - steps.dx_in_letters()) == 0
+
+
+@pytest.mark.parametrize("letter", [steps.S1, steps.T2, row.rstd], ids=str)
+def test_each_rule_of_the_letters_is_needed(letter):
+    loss, rules = steps.loss_in_letters(), steps.slopes()
+    without = Add(*[loss.diff(other) * rule for other, rule in rules.items() if other != letter])
+    assert expand(without - steps.dx_in_letters()) != 0
+
+
+@pytest.mark.parametrize("power, factor, longest", [(3, 0, 2), (4, S.Half, 3)])
+def test_an_identity_of_short_rows_fails_beyond_them(power, factor, longest):
+    def powers(exponent):
+        return total(N, lambda r: row.q[r] ** exponent)
+
+    claim = powers(power), factor * powers(2) ** 2
+    assert check_fixed(*claim, range(1, longest + 1), centred_row())
+    with pytest.raises(AssertionError, match=f"length {longest + 1}"):
+        check_fixed(*claim, (longest + 1,), centred_row())
+    with pytest.raises(NotProved), evaluate(True):
+        prove(*claim, centred_row())
