@@ -31,6 +31,7 @@ MODULES = (
     "layer_norm_graph",
     "layer_norm_projections",
     "layer_norm_theorem",
+    "residual_stack",
     "family",
     "eps_placement",
     "second_derivatives",

@@ -1,0 +1,118 @@
+"""Induction over the layers of a stack: claims about sequences, proved for every depth n and every step k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sympy import Dummy, Expr, sympify
+
+from .proof import NotProved
+from .recurrences import Applied, Recurrences
+from .registry import DEFINITION, Equation
+from .witness import Counterexample
+
+DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class InductionProof:
+    """A proved claim lhs = rhs: how is "unfolding", when the lines alone give it, or "base and step"."""
+
+    lhs: Expr
+    rhs: Expr
+    how: str
+    side_conditions: tuple = ()
+
+    def __str__(self):
+        return f"proved for every depth: {self.lhs} = {self.rhs}, by {self.how}"
+
+
+def _refutation(recurrences, lhs, rhs, low):
+    for n in range(low, DEEPEST + 1):
+        for k in range(low, n + 1):
+            left, right = (recurrences.unfold(side, n, k) for side in (lhs, rhs))
+            if left != right:
+                return Counterexample({recurrences.n: n, recurrences.k: k}, {}, {}, left, right)
+    return None
+
+
+def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tuple[InductionProof, ...]:
+    """Prove claims for every n and every step k from low to n, all of them together.
+
+    Args:     claims: pairs (lhs, rhs); one whose left side is a sequence at k is also a hypothesis at the step before
+              down: begin at k = n and go down; given: claims proved before, (lhs, rhs, the first k they hold for)
+    Returns:  an InductionProof for each claim
+    Raises:   NotProved that names the claim and which half failed, with the stack that refutes it
+    """
+    t, u = (Dummy(name, integer=True, nonnegative=True) for name in "tu")
+    # (n, k), which stand for all numbers of a half as t and u run through 0, 1, 2, ...
+    anywhere = low + t + u, low + t
+    base = low + u, low + u if down else sympify(low)
+    step = low + t + 1 + u, low + t if down else low + t + 1
+    before = low + t + 1 if down else low + t
+    hypotheses = [
+        (lhs, rhs, before, before) for lhs, rhs in claims if recurrences.defines(lhs) and lhs.args[0].has(recurrences.k)
+    ]
+
+    def same(claim, at, more=()):
+        facts = [(lhs, rhs, first, at[0]) for lhs, rhs, first in given] + list(more)
+        left, right = (recurrences.unfold(side, *at, facts) for side in claim)
+        return left == right
+
+    def how(claim, number):
+        if same(claim, anywhere):
+            return "unfolding"
+        for half, holds in (("the base", same(claim, base)), ("from one k to the next", same(claim, step, hypotheses))):
+            if not holds:
+                refuted = _refutation(recurrences, *claim, low)
+                raise NotProved(*claim, refuted, f"{where + ', ' if where else ''}step {number}, {half}")
+        return "base and step"
+
+    return tuple(InductionProof(*claim, how(claim, number)) for number, claim in enumerate(claims, start=1))
+
+
+@dataclass(frozen=True)
+class InductiveEquation(Equation):
+    """An equation between sequences, proved by unfolding or by induction instead of by a normal form.
+
+    Args:  recurrences: what the sequences are; low: the first k it holds for; down: the induction goes down from n
+           given: equations of this kind that the proof may use, which are proved with it
+    """
+
+    recurrences: Recurrences | None = None
+    low: int = 0
+    down: bool = False
+    given: tuple[InductiveEquation, ...] = ()
+
+    def prove(self) -> tuple[InductionProof, ...]:
+        """Prove every "=" for every n and every k from low to n."""
+        facts = [(proof.lhs, proof.rhs, one.low) for one in self.given for proof in one.prove()]
+        return induction(self.recurrences, self.steps, self.low, self.down, facts, self.label)
+
+    def check_fixed(self, sizes: Iterable[int] = ()) -> int:
+        """Check every "=" for stacks of up to six layers (and of the given depths), all lines worked out."""
+        checked = [(n, k) for n in {*range(self.low, DEEPEST + 1), *sizes} for k in range(self.low, n + 1)]
+        for lhs, rhs in self.steps:
+            for n, k in checked:
+                left, right = (self.recurrences.unfold(side, n, k) for side in (lhs, rhs))
+                if left != right or any(map(self.recurrences.defines, left.atoms(Applied))):
+                    raise AssertionError(f"{lhs} = {rhs} fails at k = {k} of n = {n}: {left} and {right}")
+        return len(self.steps) * len(checked)
+
+    @property
+    def side_conditions(self) -> tuple[Expr, ...]:
+        """None: the layers are any functions at all."""
+        return ()
+
+
+def recurrence(label: str, claim: str, recurrences: Recurrences, *heads: Expr) -> InductiveEquation:
+    """The displayed form of some lines, taken from the very Recurrences that the proofs unfold."""
+    lines = tuple(recurrences.line(head) for head in heads)
+    return InductiveEquation(label, claim, lines, kind=DEFINITION, recurrences=recurrences, low=1)
+
+
+def inductive(label: str, claim: str, recurrences: Recurrences, *chains: tuple, **more) -> InductiveEquation:
+    """A claim about sequences: one chain e0 = e1 = ..., or several; low, down, given and whys as more."""
+    chains = tuple(tuple(map(sympify, chain)) for chain in chains)
+    return InductiveEquation(label, claim, chains, recurrences=recurrences, **more)

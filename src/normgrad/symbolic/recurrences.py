@@ -1,0 +1,84 @@
+"""Sequences over the layers of a stack, each given by a base value and a step.
+
+A sequence is an applied function of its place, x(k). What the layers do stays an uninterpreted function, f(k, value),
+so that a proof holds for every choice of it. Whether a line may be used at a place is decided by signs alone: k and n
+are written as sums of symbols that are not negative.
+"""
+
+from __future__ import annotations
+
+from sympy import Expr, Symbol, evaluate, expand, sympify
+from sympy.core.function import AppliedUndef, UndefinedFunction
+
+from .render import name_latex
+
+
+class Applied(AppliedUndef):
+    """s(k), or f(k, values): printed with its place as a subscript, and with a star where the name ends in one."""
+
+    def _latex(self, printer):
+        name, (place, *values) = self.func.__name__, self.args
+        head = f"{name_latex(name.removesuffix('*'))}_{{{printer._print(place).replace(' ', '')}}}"
+        head += "^{*}" if name.endswith("*") else ""
+        return f"{head}({'; '.join(map(printer._print, values))})" if values else head
+
+
+def sequences(names: str) -> tuple[UndefinedFunction, ...]:
+    """Functions of a place, and of values: the sequences of a stack, its layers (f) and their adjoints (f*)."""
+    return tuple(UndefinedFunction(name, bases=(Applied,)) for name in names.split())
+
+
+class Recurrences:
+    """Lines such as x(0) = e and x(k) = e for k from 1 to n; a line for dx(k - 1) counts down from dx(n).
+
+    Args:  k: the step; n: the number of steps
+    """
+
+    def __init__(self, k: Symbol, n: Symbol):
+        self.k, self.n, self._lines = k, n, {}
+
+    def __setitem__(self, head: Expr, e: Expr):
+        self._lines[head.func, head.args[0].has(self.k)] = (head, sympify(e))
+
+    def line(self, head: Expr) -> tuple[Expr, Expr]:
+        """The line of a sequence as it was written: its base for a place without k, its step for one with k."""
+        return self._lines[head.func, head.args[0].has(self.k)]
+
+    def changed(self, head: Expr, e: Expr) -> Recurrences:
+        """A copy with one line replaced."""
+        other = Recurrences(self.k, self.n)
+        other._lines = dict(self._lines)
+        other[head] = e
+        return other
+
+    def unfold(self, e: Expr, n, k=0, known=()) -> Expr:
+        """The expression at step k of n, with every line used that holds there, as a sum of unlike terms.
+
+        Args:  n, k: numbers, or sums of symbols that are not negative; known: facts (head, e, first, last) that hold
+               where a head's step lies between first and last
+        """
+        with evaluate(True):
+            e = e.xreplace({self.k: sympify(k), self.n: sympify(n)})
+            return self._unfold(e, sympify(n), known, {})
+
+    def _unfold(self, e, n, known, done):
+        if e not in done:
+            new = e.func(*[self._unfold(part, n, known, done) for part in e.args]) if e.args else e
+            body = self._line_at(new, n, known) if isinstance(new, Applied) else None
+            done[e] = expand(new, deep=False) if body is None else self._unfold(body, n, known, done)
+        return done[e]
+
+    def _line_at(self, e, n, known):
+        """What a base, a step or a known fact says of the term, or None when none of them holds at its place."""
+        base, step = (self._lines.get((e.func, at_step)) for at_step in (False, True))
+        if base and expand(base[0].args[0].xreplace({self.n: n}) - e.args[0]) == 0:
+            return base[1].xreplace({self.n: n})
+        for head, body, first, last in ([(*step, 1, n)] if step else []) + list(known):
+            at = expand(e.args[0] - head.args[0] + self.k)
+            if head.func == e.func and (at - first).is_nonnegative and expand(last - at).is_nonnegative:
+                return body.xreplace({self.k: at, self.n: n})
+        return None
+
+    def defines(self, e: Expr) -> bool:
+        """Whether a term is one of the sequences, and not an uninterpreted function."""
+        return any(func == e.func for func, _ in self._lines)
