@@ -1,9 +1,9 @@
-"""Modules load torch.nn's state and agree with it; the residual stack is the same naive and fused."""
+"""Modules load torch.nn's state and agree with it."""
 
 import pytest
 import torch
 
-from normgrad import nn, residual
+from normgrad import nn
 from normgrad.checks.tolerance import unit_roundoff
 
 PAIRS = [
@@ -39,35 +39,3 @@ def test_reset_parameters_and_repr():
 def test_add_norm_wants_one_of_our_norms():
     with pytest.raises(TypeError, match="norm: got Linear, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm"):
         nn.AddNorm(torch.nn.Linear(2, 2))
-
-
-def _stack(kind, depth, rng, dtype):
-    norms = [kind(5, dtype=dtype) for _ in range(depth)]
-    linears = [torch.nn.Linear(5, 5, dtype=dtype) for _ in range(depth)]
-    for module in (*norms, *linears):
-        for parameter in module.parameters():
-            torch.nn.init.normal_(parameter, generator=rng)
-    return [torch.nn.Sequential(linear, torch.nn.Tanh()) for linear in linears], norms
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("depth", range(5))
-@pytest.mark.parametrize("kind", [nn.LayerNorm, nn.RMSNorm])
-def test_the_stacks_are_equal_bit_for_bit(kind, depth, dtype, torch_rng):
-    layers, norms = _stack(kind, depth, torch_rng, dtype)
-    x = torch.randn(3, 5, generator=torch_rng, dtype=dtype, requires_grad=True)
-    dy = torch.randn(3, 5, generator=torch_rng, dtype=dtype)
-    inputs = [x, *(p for module in (*layers, *norms) for p in module.parameters())]
-    results = []
-    for stack in (residual.naive_stack, residual.fused_stack):
-        y = stack(x, layers, norms)
-        results.append((y, *torch.autograd.grad(y, inputs, dy)))
-    for naive, fused in zip(*results, strict=True):
-        assert torch.equal(naive, fused)
-
-
-def test_the_stacks_want_a_norm_for_each_layer(torch_rng):
-    layers, norms = _stack(nn.RMSNorm, 2, torch_rng, torch.float32)
-    for stack in (residual.naive_stack, residual.fused_stack):
-        with pytest.raises(ValueError, match="norms: got 1, needs 2, one for each layer"):
-            stack(torch.ones(1, 5), layers, norms[:1])

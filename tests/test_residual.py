@@ -95,8 +95,8 @@ def test_a_stack_of_another_norm_cannot_be_fused(torch_rng):
         residual.fused_stack(x, [], [], final_norm=other)
 
 
-@pytest.mark.parametrize("each", POST)
-def test_the_post_norm_stacks_want_a_norm_for_each_layer(each, torch_rng):
+@pytest.mark.parametrize("each", [*PRE, *POST])
+def test_the_stacks_want_a_norm_for_each_layer(each, torch_rng):
     layers, norms, _ = _modules(nn.RMSNorm, 2, torch_rng, torch.float32)
     with pytest.raises(ValueError, match="norms: got 1, needs 2, one for each layer"):
         each(torch.ones(1, COLUMNS), layers, norms[:1])
