@@ -51,7 +51,7 @@ def test_display(label):
     one = equation(label)
     text = one.latex()
     assert text.count("{") == text.count("}") and text.count(r"\left") == text.count(r"\right")
-    assert ("aligned" in text) == (len(one.steps) > 1)
+    assert ("aligned" in text) == (len(one.steps) > 1 or one.wide)
     assert not re.search(r"\\newcommand|\$|\\_r|Dummy|Local|Partial|1 \\cdot", text)
     assert one.kind in (DEFINITION, PROVED) and one.claim.endswith(".")
     assert len(one.whys) in (0, len(one.steps))

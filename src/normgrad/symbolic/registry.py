@@ -51,6 +51,7 @@ class Equation:
            kind: "proved-for-every-n" or "definition"
            whys: a short reason per "=" of all the chains in order; may be empty
            holds_where: the condition of a branch, in words; empty when there is none
+           wide: each left side stands on a line of its own, since with a right side beside it the line is too long
     """
 
     label: str
@@ -60,6 +61,7 @@ class Equation:
     kind: str = PROVED
     whys: tuple[str, ...] = ()
     holds_where: str = ""
+    wide: bool = False
 
     @property
     def chain(self) -> Chain:
@@ -76,18 +78,19 @@ class Equation:
         return replace(self, chains=tuple((chain[0], chain[-1]) for chain in self.chains), whys=())
 
     def latex(self) -> str:
-        """The equation as the body of a display, `aligned` when it has more than one "="."""
+        """The equation as the body of a display, `aligned` when it takes more than one line."""
         named = [e for chain in self.chains for e in chain] + [head for head, _ in self.defs]
         used = set().union(*map(used_names, named))
-        if len(self.steps) == 1:
+        if len(self.steps) == 1 and not self.wide:
             lhs, rhs = self.chain
             return f"{latex(lhs, used)} = {latex(rhs, used)}"
         whys, lines = iter(self.whys), []
         for start, *others in self.chains:
+            lines += [f"& {latex(start, used)}"] if self.wide else []
             for place, e in enumerate(others):
-                left = latex(start, used) if place == 0 else ""
+                left = r"& \quad" if self.wide else f"{latex(start, used) if place == 0 else ''} &"
                 why = next(whys, "")
-                lines.append(f"{left} &= {latex(e, used)}" + (rf" \quad {{\small \text{{({why})}}}}" if why else ""))
+                lines.append(f"{left}= {latex(e, used)}" + (rf" \quad {{\small \text{{({why})}}}}" if why else ""))
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def prove(self) -> tuple[Proof, ...]:

@@ -68,12 +68,9 @@ def _statistics():
         defs,
         Partial(sigma, x[j]),
         (Partial(sqrt(variance), x[j]), "definition"),
-        (Rational(1, 2) * variance ** Rational(-1, 2) * Partial(variance, x[j]), "chain rule"),
+        Rational(1, 2) * variance ** Rational(-1, 2) * Partial(variance, x[j]),
         1 / (2 * sigma) * (1 / N * total(N, lambda r: 2 * (x[r] - average) * (delta(r, j) - Partial(average, x[j])))),
-        (
-            1 / (N * sigma) * (x[j] - average - total(N, lambda r: (x[r] - average) * Partial(average, x[j]))),
-            "contract the delta",
-        ),
+        1 / (N * sigma) * (x[j] - average - total(N, lambda r: (x[r] - average) * Partial(average, x[j]))),
         ((x[j] - average) / (N * sigma), "deviations add up to 0"),
     )
 
@@ -88,8 +85,8 @@ def _jacobian_outside():
         defs,
         Partial(z[k], x[j]),
         (Partial((x[k] - average) * (1 / below), x[j]), "definition"),
-        (1 / below * Partial(x[k] - average, x[j]) + (x[k] - average) * Partial(1 / below, x[j]), "product rule"),
-        (1 / below * centred - (x[k] - average) * (1 / below**2) * (Partial(sigma, x[j]) + 0), "chain rule"),
+        1 / below * Partial(x[k] - average, x[j]) + (x[k] - average) * Partial(1 / below, x[j]),
+        1 / below * centred - (x[k] - average) * (1 / below**2) * (Partial(sigma, x[j]) + 0),
         1 / below * centred - (x[k] - average) / below**2 * Partial(sigma, x[j]),
     )
     jacobian = 1 / below * (delta(k, j) - 1 / N - (x[k] - average) * (x[j] - average) / (N * sigma * below))
@@ -98,10 +95,7 @@ def _jacobian_outside():
         "The Jacobian with eps outside the root.",
         defs,
         Partial(z[k], x[j]),
-        (
-            1 / below * (delta(k, j) - 1 / N) - (x[k] - average) / below**2 * ((x[j] - average) / (N * sigma)),
-            "put in the derivatives",
-        ),
+        1 / below * (delta(k, j) - 1 / N) - (x[k] - average) / below**2 * ((x[j] - average) / (N * sigma)),
         jacobian,
         1 / below * (delta(k, j) - 1 / N - below / sigma * (z[k] * z[j] / N)),
     )
@@ -154,11 +148,9 @@ def _contraction():
         Partial(total(N, lambda r: row.dy[r] * row.y[r]), x[j]),
         (total(N, lambda r: row.dy[r] * Partial(row.y[r], x[j])), "cotangent times Jacobian"),
         total(N, lambda r: wdy[r] * (rstd * (delta(r, j) - 1 / N - x_hat[r] * x_hat[j] / N))),
-        (
-            rstd * (wdy[j] - mean(N, lambda r: wdy[r]) - x_hat[j] * (1 / N) * total(N, lambda r: x_hat[r] * wdy[r])),
-            "contract the delta",
-        ),
+        rstd * (wdy[j] - mean(N, lambda r: wdy[r]) - x_hat[j] * (1 / N) * total(N, lambda r: x_hat[r] * wdy[r])),
         rstd * (wdy[j] - row.c2 - x_hat[j] * row.c1),
+        wide=True,
     )
     outside = eps_outside()
     below = sigma + eps

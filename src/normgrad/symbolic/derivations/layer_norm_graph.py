@@ -213,12 +213,9 @@ def _input(defs):
     yield proved(
         "ln-graph-dx-closed", "The input's cotangent in terms of the output's.", defs,
         g.dx[p, k],
-        (
-            -(1 / N * through_y)
-            - 2 / N * q[p, k] * total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / (2 * D[p] ** 3)))
-            + dy[p, k] * w[k] / D[p],
-            "put in dv",
-        ),
+        -(1 / N * through_y)
+        - 2 / N * q[p, k] * total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / (2 * D[p] ** 3)))
+        + dy[p, k] * w[k] / D[p],
         dy[p, k] * w[k] / D[p]
         - total(N, lambda s: dy[p, s] * (w[s] / N) * (1 / D[p] + q[p, s] * q[p, k] / D[p] ** 3)),
     )

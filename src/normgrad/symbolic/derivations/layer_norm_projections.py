@@ -134,6 +134,7 @@ def _one_pass():
             - mean(N, lambda s: dy[s] * w[s])
             - x_hat[j] * (1 / N) * total(N, lambda s: x_hat[s] * dy[s] * w[s])
         ),
+        wide=True,
     )
     yield proved(
         "ln-proj-from-norm",

@@ -86,7 +86,7 @@ def _agreement():
     )
     yield proved(
         "ln-graph-equals-proj", "The graph and the projections give one gradient.", defs,
-        dx_by_graph(), dx_by_projections(),
+        dx_by_graph(), dx_by_projections(), wide=True,
     )
     yield proved(
         "ln-proj-equals-entry", "The projections and the entry-by-entry route give one gradient.", defs,
@@ -124,21 +124,24 @@ def _normalized(f, offset):
 
 
 def _invariance():
-    x = row.x
+    x, average, v = row.x, row.mean, row.v
     shift, scale = tensor("a"), Symbol("c", positive=True)
+    defs = Defs()
+    defs[average] = mean(N, lambda r: x[r])
+    defs[v] = mean(N, lambda r: (x[r] - average) ** 2)
     yield proved(
         "ln-shift",
         "A shift of the whole row changes nothing.",
-        None,
+        defs,
         _normalized(lambda r: x[r] + shift, eps),
-        _normalized(lambda r: x[r], eps),
+        (x[k] - average) / sqrt(v + eps),
     )
     yield proved(
         "ln-scale",
         "A positive scale of the whole row does what a smaller eps does, and nothing for eps = 0.",
-        None,
+        defs,
         _normalized(lambda r: scale * x[r], eps),
-        _normalized(lambda r: x[r], eps / scale**2),
+        (x[k] - average) / sqrt(v + eps / scale**2),
     )
 
 

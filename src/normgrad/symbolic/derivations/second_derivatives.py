@@ -94,6 +94,7 @@ def _l2():
         -(1 / norm**2) * r[l] * (delta(k, j) - r[k] * r[j])
         - 1 / norm**2 * ((delta(k, l) - r[k] * r[l]) * r[j] + r[k] * (delta(j, l) - r[j] * r[l])),
         1 / norm**2 * (3 * r[k] * r[j] * r[l] - delta(k, j) * r[l] - delta(k, l) * r[j] - delta(j, l) * r[k]),
+        wide=True,
     )
     yield definition("hess-l2-names", "The sums that second derivatives of L2 normalization need.", defs, row.c1, e1)
     yield proved(
