@@ -60,7 +60,7 @@ def test_display(label):
 def test_a_display_is_the_object_that_is_proved():
     one = equation("ln-dx")
     assert one.latex().endswith(
-        "\\\\\n &= \\mathrm{rstd}_{i} (\\mathrm{wdy}_{ij} - c_{2,i} - \\hat{x}_{ij} c_{1,i})\n\\end{aligned}"
+        "\\\\[3pt]\n &= \\mathrm{rstd}_{i} (\\mathrm{wdy}_{ij} - c_{2,i} - \\hat{x}_{ij} c_{1,i})\n\\end{aligned}"
     )
     assert [latex(side) for side in one.prove()[-1].lhs.args] == ["L", "x_{ij}"]
 

@@ -91,7 +91,9 @@ class Equation:
                 left = r"& \quad" if self.wide else f"{latex(start, used) if place == 0 else ''} &"
                 why = next(whys, "")
                 lines.append(f"{left}= {latex(e, used)}" + (rf" \quad {{\small \text{{({why})}}}}" if why else ""))
-        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+        # fractions below one another would touch
+        end = " \\\\[3pt]\n" if any(r"\frac" in line for line in lines) else " \\\\\n"
+        return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
 
     def prove(self) -> tuple[Proof, ...]:
         """Prove every "=" for every size of the dimensions.
