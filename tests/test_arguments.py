@@ -5,8 +5,15 @@ import pytest
 import torch
 
 import normgrad
-from normgrad import nn, numpy_ref
+from normgrad import nn, numpy_ref, symbolic
+from normgrad.checks import backends, cases, contract, ledger, mutants, tolerance
 from normgrad.spec import NormSpec
+from normgrad.symbolic.adjoint import reverse
+from normgrad.symbolic.induction import induction
+from normgrad.symbolic.opaque import derivative, opaque
+from normgrad.symbolic.recurrences import Recurrences
+from normgrad.symbolic.symbols import M, N, i, j
+from normgrad.symbolic.trace import trace
 
 X, W = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), torch.ones(4)
 
@@ -72,6 +79,40 @@ NUMPY_ERRORS = [
     (lambda: numpy_ref.backward(np.ones(3), None), TypeError, "saved: got NoneType, needs what forward returned"),
 ]
 
+CASE = cases.draw(np.random.default_rng(0), 2, 3)
+CHECKS_ERRORS = [
+    (lambda: tolerance.unit_roundoff("float8"), ValueError, "dtype: got 'float8', needs one of 'float64', 'float32'"),
+    (lambda: tolerance.unit_roundoff(np.float32), ValueError, "dtype: got <class 'numpy.float32'>, needs one of"),
+    (lambda: tolerance.accumulator("half"), ValueError, "dtype: got 'half', needs one of"),
+    (lambda: tolerance.round_to(np.ones(3), None), ValueError, "dtype: got None, needs one of"),
+    (lambda: cases.draw(0), TypeError, "rng: got int, needs a numpy.random.Generator"),
+    (lambda: cases.cases(np.random.default_rng(0), 2, 0), ValueError, "columns: got 0, needs an integer .* at least 1"),
+    (lambda: cases.draw(np.random.default_rng(0), -1), ValueError, "rows: got -1, needs an integer .* at least 0"),
+    (lambda: backends.get(None), ValueError, "backend: got None, needs one of 'numpy', 'sympy', 'torch', 'triton'"),
+    (lambda: mutants.mutated(mutants.MUTANTS[0], "jax"), ValueError, "backend: got 'jax', needs one of 'numpy'"),
+    (lambda: contract.check_gradcheck("numpy", CASE, normgrad.LAYER_NORM), ValueError, "backend: got 'numpy', needs"),
+    (lambda: ledger.prove_small("ln-dx", sizes=()), ValueError, r"sizes: got \(\), needs a sequence of at least one"),
+    (lambda: ledger.prove(None), TypeError, "label: got NoneType, needs the label"),
+]
+
+DEFS, SEED = symbolic.Defs(), symbolic.tensor("dy", M, N)
+SYMBOLIC_ERRORS = [
+    (lambda: symbolic.prove(None, 1), TypeError, "lhs: got NoneType, needs a SymPy expression"),
+    (lambda: symbolic.prove(1, [1]), TypeError, "rhs: got list, needs a SymPy expression"),
+    (lambda: symbolic.prove(1, 1, {M: N}), TypeError, "defs: got dict, needs a normgrad.symbolic.Defs"),
+    (lambda: trace(1, None), TypeError, "rhs: got NoneType, needs a SymPy expression"),
+    (lambda: trace(1, 1, [M]), TypeError, "defs: got list, needs a normgrad.symbolic.Defs"),
+    (lambda: reverse({}, SEED[i, j], SEED), TypeError, "defs: got dict, needs a normgrad.symbolic.Defs"),
+    (lambda: reverse(DEFS, SEED[i, j], "dy"), TypeError, "seed: got str, needs the name of a cotangent"),
+    (lambda: reverse(DEFS, SEED[i, j], SEED), ValueError, "not defined here"),
+    (lambda: opaque(3), TypeError, "letter: got int, needs a name"),
+    (lambda: opaque(""), ValueError, "letter: got an empty text, needs a name"),
+    (lambda: opaque("f", 3), TypeError, "stand_in: got int, needs a function"),
+    (lambda: derivative(3), TypeError, "function: got int, needs a function made by opaque"),
+    (lambda: induction(None, [(1, 1)]), TypeError, "recurrences: got NoneType, needs a Recurrences"),
+    (lambda: induction(Recurrences(M, N), []), ValueError, r"claims: got \[\], needs at least one pair"),
+]
+
 
 @pytest.mark.parametrize(("fields", "error", "message"), SPEC_ERRORS)
 def test_a_spec_refuses(fields, error, message):
@@ -79,7 +120,7 @@ def test_a_spec_refuses(fields, error, message):
         NormSpec(**fields)
 
 
-@pytest.mark.parametrize(("call", "error", "message"), CALL_ERRORS + NUMPY_ERRORS)
+@pytest.mark.parametrize(("call", "error", "message"), CALL_ERRORS + NUMPY_ERRORS + CHECKS_ERRORS + SYMBOLIC_ERRORS)
 def test_a_call_refuses(call, error, message):
     with pytest.raises(error, match=message):
         call()

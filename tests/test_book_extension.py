@@ -143,6 +143,7 @@ def test_docstring_formulas_become_code_and_links():
     assert docstrings.convert(["y = x * w        {eq}`ln-y`"]) == ["::", "", "    y = x * w", "", "See :eq:`ln-y`.", ""]
     converted = docstrings.convert(["As in:", "", "    a = b", "", "    c = d", "Then"])
     assert converted == ["As in:", "", "::", "", "    a = b", "", "    c = d", "", "Then", ""]
+    assert docstrings.convert(["Prove lhs = rhs for every N."]) == ["Prove lhs = rhs for every N.", ""]
 
 
 def test_docstring_lists_stay_lists():
@@ -174,7 +175,7 @@ def test_notebook_keeps_what_runs_and_drops_what_is_for_the_page():
     assert "normgrad.doctor()" in sources.pop(1)
     assert sources == ["TITLE", "1 / 0", "plot", "fig-a: A", "setup"]
     assert made[2]["metadata"] == {"tags": ["raises-exception"]}
-    assert made[-1]["metadata"] == {"jupyter": {"source_hidden": True}}
+    assert made[-1]["metadata"] == {"jupyter": {"source_hidden": True}, "cellView": "form"}
 
 
 # -- small books --------------------------------------------------------------------

@@ -69,6 +69,14 @@ def page(tmp_path):
         ("- item\n\n  ```{math}\n  a\n  ```\n- next", "- item\n\n  $$\n  a\n  $$\n\n- next"),
         (":::{note}\nA {eq}`dx`.\n:::", f"> **Note.**\n>\n> A [(3.1)]({SITE}/book/there.html#equation-dx)."),
         (":::{prf:theorem} Rank\n:label: thm\nIt is 1.\n:::", "> **Theorem 3.3 (Rank).**\n>\n> It is 1."),
+        (
+            ":::{prf:theorem} Rank\n:label: thm\n$$\na \\\\\nb\n$$ (dx)\n\nIt is 1.\n:::",
+            "> **Theorem 3.3 (Rank).**\n>\n> $$ a \\\\ b \\tag{3.1} $$\n>\n> It is 1.",
+        ),
+        (
+            ":::{note}\n```{math}\n:label: dx\na\n```\n:::",
+            "> **Note.**\n>\n> $$ a \\tag{3.1} $$",
+        ),
         (":::{prf:proof}\nShort.\n:::", "> **Proof.**\n>\n> Short."),
         ("::::{tab-set}\n:::{tab-item} A\na\n:::\n:::{tab-item} B\nb\n:::\n::::", "**A**\n\na\n\n**B**\n\nb"),
         ("```{solution} ex\nS.\n```", "> **Solution to exercise 3.4.**\n>\n> S."),

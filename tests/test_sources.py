@@ -10,21 +10,15 @@ from torch.autograd.gradcheck import GradcheckError
 import normgrad
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
 from normgrad.checks import contract, mistakes, mutants
-from normgrad.checks.backends import TorchBackend, get
+from normgrad.checks.backends import NAMES, TorchBackend, get
 from normgrad.checks.cases import cases, draw
 from normgrad.checks.tolerance import unit_roundoff
 
 ROUNDINGS = 64 * unit_roundoff("float64")
-BACKENDS = ("numpy", "sympy", "torch", "triton")
 
 
 def plain(case):
     return case.without("residual", "dresidual_out")
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(17)
 
 
 def close(got, expected):
@@ -34,7 +28,7 @@ def close(got, expected):
 # -- source 000
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", NAMES)
 def test_an_absent_bias_is_0_and_not_1(backend, rng):
     absent = plain(draw(rng)).without("weight", "bias")
     given = replace(absent, weight=np.ones(7), bias=np.zeros(7))
@@ -43,7 +37,7 @@ def test_an_absent_bias_is_0_and_not_1(backend, rng):
     assert close(y, neutral) and not close(y, shifted)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", NAMES)
 def test_without_eps_a_constant_row_has_no_value(backend, rng):
     flat = plain(cases(rng)[4])
     with np.errstate(divide="ignore", invalid="ignore"):

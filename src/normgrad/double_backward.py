@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import torch
 
+from .spec import check_eps, check_shapes
+from .torch_arguments import check_tensors
+
 
 def row_mean(t):
     """The mean of each row of t (..., N), with a last axis of length 1."""
@@ -171,13 +174,17 @@ def second_gradients(u, uw, ub, dy, x_hat, rstd, weight):
 def layer_norm(way, x, weight=None, bias=None, eps=1e-5):
     """LayerNorm over the last axis of x (..., N) by one of the three ways.
 
-    Args:     way: a name in WAYS; x (..., N); weight, bias (N,), absent means 1 and 0; eps inside the root
+    y = (x - mean) * rstd * weight + bias,  rstd = 1 / sqrt(var + eps)                    {eq}`ln-forward`
+
+    Args:     way: a name in WAYS; x (..., N); weight, bias (N,), absent means 1 and 0; eps at least 0, inside the root
     Returns:  y (..., N)
-    Raises:   ValueError for a name that is not in WAYS
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    if way not in WAYS:
+    if not isinstance(way, str) or way not in WAYS:
         raise ValueError(f"way: got {way!r}, needs one of {', '.join(map(repr, WAYS))}")
-    out = WAYS[way].apply(x, weight, bias, eps)
+    check_tensors(x, name="x", weight=weight, bias=bias)
+    check_shapes(x, weight, bias, None)
+    out = WAYS[way].apply(x, weight, bias, check_eps(eps))
     return out if isinstance(out, torch.Tensor) else out[0]
 
 

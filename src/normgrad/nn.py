@@ -88,7 +88,8 @@ class AddNorm(torch.nn.Module):
     def __init__(self, norm):
         super().__init__()
         if not isinstance(norm, _Norm):
-            raise TypeError(f"norm: got {type(norm).__name__}, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm")
+            got = f"{type(norm).__module__}.{type(norm).__name__}"  # torch has a LayerNorm, too
+            raise TypeError(f"norm: got {got}, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm")
         self.norm = norm
 
     def forward(self, input, residual):

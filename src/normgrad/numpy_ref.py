@@ -82,7 +82,8 @@ def _kappa(s2, spec):
 def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forward:
     """The operator, one row at a time.
 
-    p = x + residual,  q = p - center * mean(p),  s = sqrt(reduce(q**2)),  y = scale * q / D(s, eps) * weight + bias
+    p = x + residual,  q = p - center * mean(p),  s = sqrt(reduce(q**2))                  {eq}`norm-forward`
+    y = scale * q / D(s, eps) * weight + bias
 
     Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec
     Returns:  Forward(y, residual_out, mean, rstd, ...)

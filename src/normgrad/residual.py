@@ -5,7 +5,11 @@ Pre-norm, output x_n or final_norm(x_n):
     naive:  x_0 = x,           x_k = f_k(norm_k(x_{k-1})) + x_{k-1},                                output x_n
     fused:  p_0 = x, r_0 = 0,  r_k = p_{k-1} + r_{k-1},  p_k = f_k(norm_k(r_k)),                    output p_n + r_n
 
-The invariant is x_k = p_k + r_k: {eq}`res-invariant`. Post-norm, output x_n:
+The sum of the fused pair is the naive stream:
+
+    x_k = p_k + r_k                                                           {eq}`res-invariant`
+
+Post-norm, output x_n:
 
     naive:  x_0 = x,           x_k = norm_k(f_k(x_{k-1}) + x_{k-1})
     fused:  x_0 = x,           x_k from one operator that adds and normalizes
@@ -17,14 +21,45 @@ twice.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .nn import AddNorm
+from .torch_arguments import check_tensors
 
 
-def _pairs(layers, norms):
-    layers, norms = list(layers), list(norms)
+def _callables(name, given):
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name}: got {type(given).__name__}, needs a sequence of callables")
+    given = list(given)
+    for place, one in enumerate(given):
+        if not callable(one):
+            raise TypeError(f"{name}[{place}]: got {type(one).__name__}, needs a callable")
+    return given
+
+
+def _keeping_shape(layer, place):
+    """The layer, held to its input's shape: another shape would broadcast in the addition, and pass unnoticed."""
+
+    def checked(y):
+        z = layer(y)
+        check_tensors(z, name=f"output of layers[{place}]")
+        if z.shape != y.shape:
+            got, needed = tuple(z.shape), tuple(y.shape)
+            raise ValueError(f"output of layers[{place}]: got shape {got}, needs {needed}, the shape of its input")
+        return z
+
+    return checked
+
+
+def _pairs(x, layers, norms, final_norm=None):
+    """(layer, norm) for each layer, once the arguments of a stack are what they must be."""
+    check_tensors(x, name="x")
+    if final_norm is not None and not callable(final_norm):
+        raise TypeError(f"final_norm: got {type(final_norm).__name__}, needs a callable or None")
+    layers, norms = _callables("layers", layers), _callables("norms", norms)
     if len(layers) != len(norms):
         raise ValueError(f"norms: got {len(norms)}, needs {len(layers)}, one for each layer")
-    return zip(layers, norms, strict=True)
+    return [(_keeping_shape(layer, place), norm) for place, (layer, norm) in enumerate(zip(layers, norms, strict=True))]
 
 
 def naive_stack(x, layers, norms, final_norm=None):
@@ -33,9 +68,9 @@ def naive_stack(x, layers, norms, final_norm=None):
     Args:     x (..., N); layers f_1 .. f_n, callables that keep the shape; norms norm_1 .. norm_n, one for each layer;
               final_norm: a norm of the output, None for none
     Returns:  x_n or final_norm(x_n), (..., N); for no layers x_n is x itself
-    Raises:   ValueError when layers and norms differ in number
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    for layer, norm in _pairs(layers, norms):
+    for layer, norm in _pairs(x, layers, norms, final_norm):
         x = layer(norm(x)) + x
     return x if final_norm is None else final_norm(x)
 
@@ -45,9 +80,9 @@ def fused_stack(x, layers, norms, final_norm=None):
 
     Args:     as naive_stack; norms and final_norm are normgrad.nn.LayerNorm or RMSNorm modules
     Returns:  p_n + r_n or its norm, (..., N), in float32 and float64 equal to naive_stack bit for bit
-    Raises:   ValueError when layers and norms differ in number, TypeError for a norm of another kind
+    Raises:   as naive_stack, and TypeError for a norm of another kind
     """
-    pairs = [(layer, AddNorm(norm)) for layer, norm in _pairs(layers, norms)]
+    pairs = [(layer, AddNorm(norm)) for layer, norm in _pairs(x, layers, norms)]
     final = None if final_norm is None else AddNorm(final_norm)
     p, r = x, None
     for layer, add_norm in pairs:
@@ -68,9 +103,9 @@ def naive_post_norm(x, layers, norms):
 
     Args:     x (..., N); layers f_1 .. f_n, callables that keep the shape; norms norm_1 .. norm_n, one for each layer
     Returns:  x_n (..., N), x itself for no layers
-    Raises:   ValueError when layers and norms differ in number
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    for layer, norm in _pairs(layers, norms):
+    for layer, norm in _pairs(x, layers, norms):
         x = norm(layer(x) + x)
     return x
 
@@ -80,8 +115,8 @@ def fused_post_norm(x, layers, norms):
 
     Args:     as naive_post_norm; norms are normgrad.nn.LayerNorm or RMSNorm modules
     Returns:  x_n (..., N), in float32 and float64 equal to naive_post_norm bit for bit
-    Raises:   ValueError when layers and norms differ in number, TypeError for a norm of another kind
+    Raises:   as naive_post_norm, and TypeError for a norm of another kind
     """
-    for layer, add_norm in [(layer, AddNorm(norm)) for layer, norm in _pairs(layers, norms)]:
+    for layer, add_norm in [(layer, AddNorm(norm)) for layer, norm in _pairs(x, layers, norms)]:
         x, _ = add_norm(layer(x), x)
     return x

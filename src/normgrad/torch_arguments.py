@@ -18,17 +18,18 @@ def check_backend(backend):
         raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
 
 
-def check_tensors(input, **others):
+def check_tensors(input, *, name="input", **others):
     """Floating-point tensors on one device, or an error that names the argument, what it got and what it needs."""
-    for name, t in (("input", input), *others.items()):
-        if t is None and name != "input":
+    first = name
+    for name, t in ((first, input), *others.items()):
+        if t is None and name != first:
             continue
         if not isinstance(t, torch.Tensor):
             raise TypeError(f"{name}: got {type(t).__module__}.{type(t).__name__}, needs a torch.Tensor")
         if t.dtype not in DTYPES:
             raise TypeError(f"{name}: got dtype {t.dtype}, needs float64, float32, float16 or bfloat16")
         if t.device != input.device:
-            raise ValueError(f"{name}: got device {t.device}, needs {input.device}, the device of input")
+            raise ValueError(f"{name}: got device {t.device}, needs {input.device}, the device of {first}")
 
 
 def flatten(input, normalized_shape, residual=None, **affine):

@@ -126,7 +126,8 @@ def _kernels(backend, device):
 def normalize(input, weight=None, bias=None, residual=None, *, spec=LAYER_NORM, return_residual=False, backend="auto"):
     """The operator on the last axis, whatever the spec.
 
-    p = x + residual,  q = p - center * mean(p),  y = scale * q / D(sqrt(reduce(q**2)), eps) * weight + bias
+    p = x + residual,  q = p - center * mean(p)                                           {eq}`norm-forward`
+    y = scale * q / D(sqrt(reduce(q**2)), eps) * weight + bias
 
     Args:     input, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec;
               return_residual: return p as well; backend "torch", "triton" or "auto" (triton on a GPU tensor)
@@ -174,7 +175,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, bac
 def rms_norm(input, normalized_shape, weight=None, eps=None, *, backend="auto"):
     """RMSNorm over the last axes, as torch.nn.functional.rms_norm.
 
-    y = x * rstd * weight,  rstd = 1 / sqrt(mean(x**2) + eps)
+    y = x * rstd * weight,  rstd = 1 / sqrt(mean(x**2) + eps)                             {eq}`rms-forward`
 
     Args:     input (..., *normalized_shape); weight normalized_shape or None; eps at least 0, None means the machine
               epsilon of the statistics' dtype, as torch computes it; backend as normalize
@@ -191,7 +192,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, backend="auto"):
 def l2_norm(input, dim=-1, eps=1e-12, *, backend="auto"):
     """L2 normalization along one axis, as torch.nn.functional.normalize.
 
-    y = x / max(sqrt(sum(x**2)), eps)
+    y = x / max(sqrt(sum(x**2)), eps)                                                     {eq}`l2-clamp`
 
     Args:     input, any shape with at least one axis; dim the axis; eps at least 0; backend as normalize
     Returns:  y in input's shape and dtype
@@ -208,7 +209,7 @@ def l2_norm(input, dim=-1, eps=1e-12, *, backend="auto"):
 def add_layer_norm(input, residual, normalized_shape, weight=None, bias=None, eps=1e-5, *, backend="auto"):
     """(output, residual_out): LayerNorm of the sum input + residual, and the sum.
 
-    residual_out = input + residual,  output = layer_norm(residual_out)
+    residual_out = input + residual,  output = layer_norm(residual_out)                   {eq}`res-forward`
 
     Args:     input, residual (..., *normalized_shape); the rest as layer_norm
     Returns:  output in input.dtype; residual_out in the promoted dtype of input and residual

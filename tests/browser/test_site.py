@@ -1,6 +1,7 @@
 """The site as readers meet it: rendered, legible on every screen, self-contained, and without dead links."""
 
 import json
+import re
 from functools import cache
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -27,6 +28,19 @@ OVERLAPS = """() => {
   }
   return found;
 }"""
+
+# Formulas whose end cannot be reached, because what is wider than its place is cut off there.
+CUT_OFF = """() => [...document.querySelectorAll('article .math')].filter(formula =>
+  formula.scrollWidth > formula.clientWidth + 1 && getComputedStyle(formula).overflowX === 'hidden'
+).map(formula => formula.textContent)"""
+
+# A4 between its margins of 12 mm, in CSS pixels, and the displays of the formula sheet that are wider than their place.
+A4_WIDTH = int((210 - 2 * 12) / 25.4 * 96)
+TOO_WIDE = """() => [...document.querySelectorAll('.formula div.math')].filter(display => {
+  const ends = [display.closest('.formula'), display].map(box => box.getBoundingClientRect().right);
+  const formula = display.querySelector('mjx-math').getBoundingClientRect();
+  return formula.width < 1 || formula.right > Math.min(...ends) + 1;
+}).map(display => display.textContent)"""
 
 
 class Anchors(HTMLParser):
@@ -64,6 +78,7 @@ def test_page_renders(read, path, screen):
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert page.evaluate(OVERLAPS) == []
+    assert page.evaluate(CUT_OFF) == []
     for image in page.locator("article img").all():
         assert image.get_attribute("alt"), image.get_attribute("src")
         assert image.evaluate("image => image.complete && image.naturalWidth > 0")
@@ -125,6 +140,23 @@ def test_front_page_leads_into_the_book(read):
     reader = read()
     reader.page.goto(f"{reader.address}/index.html")
     reader.page.wait_for_url("**/book/intro.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_formula_sheet_prints_on_one_page(read, scheme):
+    """A4, nothing cut off, nothing of the site around it, no text below 7.5 pt, black on white."""
+    page = read(scheme=scheme).open("book/formula_sheet.html")
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": A4_WIDTH, "height": 1000})
+    assert page.locator(".formula div.math").count() > 10
+    assert page.evaluate(TOO_WIDE) == []
+    for other in (".bd-sidebar-primary", ".bd-header-article", "footer", "p.ledger-badge"):
+        assert [found for found in page.locator(other).all() if found.is_visible()] == [], other
+    styles = "texts => texts.map(text => [parseFloat(getComputedStyle(text).fontSize), getComputedStyle(text).color])"
+    for size, colour in page.locator("article p").evaluate_all(styles):
+        assert size * 72 / 96 >= 7.5
+        assert colour == "rgb(0, 0, 0)"
 
 
 @each_page

@@ -11,7 +11,7 @@ import textwrap
 
 SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Numerics|Shapes|Saves|Notes?|Examples?|Source):(?:\s+|$)")
 ITEM = re.compile(r"^[*\w, ]+(?::| \()")
-FORMULA = re.compile(r"^[\w, ]+ = ")
+FORMULA = re.compile(r"^\w+(?:, \w+)* = ")  # names alone: "Prove lhs = rhs" is a sentence
 EQUATION = re.compile(r"\s*\{eq\}`([^`]+)`")
 BULLET = re.compile(r"^(?:[*-]|\d+\.)\s+")
 MODULE = re.compile(r"<module '([\w.]+)' from '[^']*'>")

@@ -51,7 +51,7 @@ def bootstrap(source) -> str:
 def code_cell(source, execution_count=None, outputs=(), tags=()):
     metadata = {"tags": kept} if (kept := [tag for tag in tags if tag in KEPT_TAGS]) else {}
     if {"hide-input", "remove-input", "hide-cell", "remove-cell"} & set(tags):
-        metadata["jupyter"] = {"source_hidden": True}
+        metadata |= {"jupyter": {"source_hidden": True}, "cellView": "form"}  # Jupyter's way to say so, and Colab's
     cell = {"cell_type": "code", "execution_count": execution_count, "outputs": list(outputs), "metadata": metadata}
     return cell | {"source": source}
 

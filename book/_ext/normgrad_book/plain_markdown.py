@@ -25,6 +25,7 @@ ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<page>[^()\s#:]*\.md)?(?P<id>#[^()\s]+)?\)")
 LABELLED = re.compile(r"(?P<text>[^\n$]*)\$\$ *\((?P<label>[\w:.-]+)\) *$", re.M)
 TARGET = re.compile(r"^\([\w:.-]+\)= *$\n?", re.M)
+DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.S)
 COMMENT = re.compile(r"^% .*$\n?", re.M)
 OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 
@@ -137,7 +138,10 @@ class PlainMarkdown:
         return f"*Figure{' ' * bool(name)}{self.number(name)}.* {self.convert(text)}".strip()
 
     def quote(self, title, text):
-        lines = ([f"**{title}.**", ""] if title else []) + self.convert(text).split("\n")
+        """A block quote. Jupyter takes formulas out before it reads the Markdown, so that a ">" at the start of a
+        formula's second line would become part of the formula: displays stand in one line here."""
+        plain = DISPLAY.sub(lambda found: f"$$ {' '.join(found[1].split())} $$", self.convert(text))
+        lines = ([f"**{title}.**", ""] if title else []) + plain.split("\n")
         return "\n".join(f"> {line}".rstrip() for line in lines)
 
     def image(self, target, alt):

@@ -196,15 +196,22 @@ class TorchBackend:
         return function, tuple(a[name].requires_grad_() for name in names)
 
 
-NAMES = ("numpy", "sympy", "torch", "triton")
+BACKENDS = {
+    "numpy": NumpyBackend,
+    "sympy": SympyBackend,
+    "torch": partial(TorchBackend, "torch"),
+    "triton": partial(TorchBackend, "triton"),
+}
+NAMES = tuple(BACKENDS)
 
 
 def get(backend):
-    """The backend of a name; a backend itself is returned as it is."""
-    if not isinstance(backend, str):
+    """The backend of a name; a backend itself is returned as it is.
+
+    Raises:  ValueError for another name, and for what neither is a name nor has a method `run`
+    """
+    if callable(getattr(backend, "run", None)):
         return backend
-    if backend not in NAMES:
+    if not isinstance(backend, str) or backend not in NAMES:
         raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, NAMES))}")
-    if backend == "numpy":
-        return NumpyBackend()
-    return SympyBackend() if backend == "sympy" else TorchBackend(backend)
+    return BACKENDS[backend]()

@@ -8,6 +8,7 @@ weight of ones, a backward that is wrong can pass.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 
@@ -61,8 +62,14 @@ class Case:
 def draw(rng: np.random.Generator, rows=4, columns=7, name="random") -> Case:
     """A case of standard normal numbers: no unit weight, no constant cotangent.
 
-    Args:     rng: the generator that everything random comes from; rows M, columns N
+    Args:     rng: the generator that everything random comes from; rows M, at least 0; columns N, at least 1
+    Raises:   TypeError for another generator, ValueError for other sizes
     """
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng: got {type(rng).__name__}, needs a numpy.random.Generator")
+    for name, size, least in (("rows", rows, 0), ("columns", columns, 1)):
+        if not isinstance(size, Integral) or size < least:
+            raise ValueError(f"{name}: got {size!r}, needs an integer that is at least {least}")
     matrix, vector = (rows, columns), (columns,)
     x, residual, dy, dresidual_out = (rng.standard_normal(matrix) for _ in range(4))
     return Case(name, x, rng.standard_normal(vector), rng.standard_normal(vector), residual, dy, dresidual_out)
@@ -108,7 +115,7 @@ def _expanded(rng, rows, columns):
 def cases(rng: np.random.Generator, rows=4, columns=7) -> list[Case]:
     """Every kind of input the contract names, at the given size where the kind leaves it open.
 
-    Args:     rng: the generator that everything random comes from; rows M, columns N
+    Args:     rng, rows, columns: as draw
     """
     plain = draw(rng, rows, columns)
     return [

@@ -167,12 +167,14 @@ def check_gradcheck(backend, case: Case, spec, second: bool = False, forward_mod
     """torch.autograd.gradcheck, float64, torch's default tolerances, on the backend itself; and gradgradcheck.
 
     Args:     second: gradgradcheck as well; forward_mode: check jvp too
-    Raises:   AssertionError with torch's report
+    Raises:   AssertionError with torch's report; ValueError for a backend without autograd
     """
     import torch
     from torch.autograd.gradcheck import GradcheckError
 
     backend = get(backend)
+    if not hasattr(backend, "function"):
+        raise ValueError(f"backend: got {backend.name!r}, needs 'torch' or 'triton', whose gradients are autograd's")
     function, tensors = backend.function(case, spec)
     try:
         torch.autograd.gradcheck(function, tensors, check_forward_ad=forward_mode)

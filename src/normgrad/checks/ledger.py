@@ -94,7 +94,12 @@ def prove(*labels: str) -> Entries:
 
 
 def prove_small(*labels: str, sizes=(2, 3, 4)) -> Entries:
-    """Prove registered equations for a few N, entry by entry, by explicit matrices and scalar derivatives."""
+    """Prove registered equations for a few N, entry by entry, by explicit matrices and scalar derivatives.
+
+    Raises:  ValueError for no sizes, with which nothing would be proved; AssertionError when an entry differs
+    """
+    if not isinstance(sizes, (tuple, list, range)) or not sizes:
+        raise ValueError(f"sizes: got {sizes!r}, needs a sequence of at least one row length")
     entries = []
     for label in labels:
         start = time.perf_counter()

@@ -16,7 +16,7 @@ class SavesIntermediates(torch.autograd.Function):
     The gradient is that of another layer as soon as `gamma` is; the intermediates look like constants to a second
     derivative, which is then silently wrong.
 
-    Source:  003_0cf2c5b4e9e38000.txt, the custom function
+    Source:  source 003, the custom function
     """
 
     @staticmethod

@@ -90,8 +90,11 @@ def sympy_backend(family: ModuleType) -> ModuleType:
 def mutated(mutant: Mutant, backend: str):
     """The backend with the mutant in it, ready for the contract's checks.
 
-    Args:  mutant: from MUTANTS; backend: "numpy", "sympy", "torch" or "triton"
+    Args:    mutant: from MUTANTS; backend: "numpy", "sympy", "torch" or "triton"
+    Raises:  ValueError for another backend
     """
+    if backend not in SOURCES:
+        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, SOURCES))}")
     wrong = load(mutant, backend)
     if backend == "numpy":
         return NumpyBackend(wrong)

@@ -6,6 +6,8 @@ backward passes, the same function on paper:
     closed   the formula after every cancellation
     pieces   a rule per operation, chained: what a framework of small rules does
     matrix   the product rule's N x N matrix of each row, then its product with the cotangent
+
+Each takes the cotangent dz and x (M, N), mean and sigma (M, 1) as `forward` gives them, and eps, and returns dx (M, N).
 """
 
 from __future__ import annotations

@@ -22,14 +22,23 @@ ELEMENTWISE = 8
 SAFETY = 2
 
 
+def _check_dtype(dtype) -> str:
+    if not isinstance(dtype, str) or dtype not in SIGNIFICAND:
+        raise ValueError(f"dtype: got {dtype!r}, needs one of {', '.join(map(repr, SIGNIFICAND))}")
+    return dtype
+
+
 def unit_roundoff(dtype: str) -> float:
-    """u, half the distance from 1 to the next number of the dtype."""
-    return 2.0 ** -SIGNIFICAND[dtype]
+    """u, half the distance from 1 to the next number of the dtype.
+
+    Raises:  ValueError, here and below, for a dtype that is not one of the four names
+    """
+    return 2.0 ** -SIGNIFICAND[_check_dtype(dtype)]
 
 
 def accumulator(dtype: str) -> str:
     """The dtype of statistics and sums: float64 for float64, float32 for the rest."""
-    return "float64" if dtype == "float64" else "float32"
+    return "float64" if _check_dtype(dtype) == "float64" else "float32"
 
 
 def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
@@ -37,7 +46,7 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
 
     bfloat16, which NumPy lacks, is float32 with the low 16 bits rounded away.
     """
-    if dtype != "bfloat16":
+    if _check_dtype(dtype) != "bfloat16":
         return array.astype(dtype).astype(np.float64)
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Basic, Expr, Indexed, IndexedBase, Symbol, evaluate, sqrt
 
 from .calculus import D, index_ranges
-from .notation import Defs, Local, Partial, index, name_of, rename_bound, tensor, total
+from .notation import Defs, Local, Partial, check_defs, index, name_of, rename_bound, tensor, total
 from .sums import Reciprocal, Root, nf
 
 
@@ -18,9 +18,10 @@ def reverse(defs: Defs, output: Expr, seed: IndexedBase | Symbol) -> Defs:
     Args:    defs: the computation, in order; lines after the output are left out
              output: the name whose cotangent is given, such as y[i, j]; seed: that cotangent, of the output's shape
     Returns: the definitions up to the output, followed by one for each defined name and for each indexed input
-    Raises:  ValueError when a line holds a derivative, or when a cotangent's name is taken
+    Raises:  ValueError when a line holds a derivative, or when a cotangent's name is taken; TypeError when defs or
+             seed is something else
     """
-    lines = [defs.line(head) for head, _ in defs]
+    lines = _lines(check_defs(defs), seed)
     lines = lines[: lines.index(defs.line(output)) + 1]
     found, cotangents = Defs(), {name_of(output): seed}
     for head, body in lines:
@@ -40,6 +41,12 @@ def reverse(defs: Defs, output: Expr, seed: IndexedBase | Symbol) -> Defs:
             formula = nf(passed).replace(Root, sqrt).replace(Reciprocal, lambda base: 1 / base)
             found[_at(cotangents[name_of(v)], getattr(v, "indices", ()))] = rename_bound(formula)
     return found
+
+
+def _lines(defs, seed):
+    if not isinstance(seed, IndexedBase | Symbol):
+        raise TypeError(f"seed: got {type(seed).__name__}, needs the name of a cotangent, as tensor('dy', M, N)")
+    return [defs.line(head) for head, _ in defs]
 
 
 def contribution(defs: Defs, u: Expr, v: Expr, cotangent: IndexedBase | Symbol) -> Expr:

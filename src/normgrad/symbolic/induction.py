@@ -37,6 +37,13 @@ def _refutation(recurrences, lhs, rhs, low):
     return None
 
 
+def _check(recurrences, claims):
+    if not isinstance(recurrences, Recurrences):
+        raise TypeError(f"recurrences: got {type(recurrences).__name__}, needs a Recurrences")
+    if not isinstance(claims, (tuple, list)) or not claims:
+        raise ValueError(f"claims: got {claims!r}, needs at least one pair (lhs, rhs); without one nothing is proved")
+
+
 def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tuple[InductionProof, ...]:
     """Prove claims for every n and every step k from low to n, all of them together.
 
@@ -45,6 +52,7 @@ def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tup
     Returns:  an InductionProof for each claim
     Raises:   NotProved that names the claim and which half failed, with the stack that refutes it
     """
+    _check(recurrences, claims)
     t, u = (Dummy(name, integer=True, nonnegative=True) for name in "tu")
     # (n, k), which stand for all numbers of a half as t and u run through 0, 1, 2, ...
     anywhere = low + t + u, low + t

@@ -87,6 +87,23 @@ def rename_bound(e: Expr) -> Expr:
     return e.func(*[rename_bound(part) for part in e.args])
 
 
+def check_expression(name: str, e) -> Expr:
+    """e as an expression; TypeError by name for what is none."""
+    found = sympify(e)
+    if not isinstance(found, Expr):
+        raise TypeError(f"{name}: got {type(e).__name__}, needs a SymPy expression")
+    return found
+
+
+def check_defs(defs) -> Defs:
+    """The definitions, none for None; TypeError by name for anything else."""
+    if defs is None:
+        return Defs()
+    if not isinstance(defs, Defs):
+        raise TypeError(f"defs: got {type(defs).__name__}, needs a normgrad.symbolic.Defs")
+    return defs
+
+
 def name_of(e: Expr) -> Basic:
     """What a definition is filed under: the base of an indexed name, or the symbol itself."""
     return e.base if isinstance(e, Indexed) else e

@@ -46,7 +46,14 @@ def opaque(letter: str, stand_in: Callable[[Expr], Expr] = _example) -> type[Opa
     Args:     letter: its name in print, f for f(s) and f'(s)
               stand_in: a SymPy function that takes its place where a number is needed; its derivatives are its own
     Returns:  a SymPy function class; two calls make two different functions
+    Raises:   TypeError when the letter is no text or the stand-in no function, ValueError for an empty letter
     """
+    if not isinstance(letter, str):
+        raise TypeError(f"letter: got {type(letter).__name__}, needs a name")
+    if not letter:
+        raise ValueError("letter: got an empty text, needs a name")
+    if not callable(stand_in):
+        raise TypeError(f"stand_in: got {type(stand_in).__name__}, needs a function of one expression")
     return _make(letter, 0, stand_in)
 
 
@@ -61,7 +68,12 @@ def _derivative(function: type[Opaque]) -> type[Opaque]:
 
 
 def derivative(function: type[Opaque]) -> type[Opaque]:
-    """The derivative of an opaque function, an opaque function itself; always the same one."""
+    """The derivative of an opaque function, an opaque function itself; always the same one.
+
+    Raises:  TypeError for what `opaque` did not make
+    """
+    if not (isinstance(function, type) and issubclass(function, Opaque)):
+        raise TypeError(f"function: got {type(function).__name__}, needs a function made by opaque")
     return _derivative(function)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sympy import Expr, Mul, Poly, Sum, Symbol, evaluate, sympify
+from sympy import Expr, Mul, Poly, Sum, Symbol, evaluate
 
 from .calculus import index_ranges, resolve
 from .clearing import clear
 from .conditions import side_conditions
-from .notation import Defs
+from .notation import Defs, check_defs, check_expression
 from .sums import multiply_out, nf
 from .witness import Counterexample, counterexample
 
@@ -97,9 +97,9 @@ def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str 
              only: unfold these names alone and treat the others as inputs; where: a label for the error
     Returns: the Proof, with its side conditions and certificate
     Raises:  NotProved with a counterexample when the claim is false, without one when it is undecided;
-             RangeError when a letter has two ranges
+             RangeError when a letter has two ranges; TypeError for what is no expression or no Defs
     """
-    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    lhs, rhs, defs = check_expression("lhs", lhs), check_expression("rhs", rhs), check_defs(defs)
     with evaluate(True):
         index_ranges(lhs, rhs)
         for names in (defs.differing(lhs, rhs), None) if only is None else (only,):

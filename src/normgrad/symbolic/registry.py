@@ -155,8 +155,10 @@ def equations() -> dict[str, Equation]:
 def equation(label: str) -> Equation:
     """The registered equation with this label.
 
-    Raises:  ValueError for an unknown label, with the labels that come close
+    Raises:  ValueError for an unknown label, with the labels that come close; TypeError for what is no text
     """
+    if not isinstance(label, str):
+        raise TypeError(f"label: got {type(label).__name__}, needs the label of a registered equation, as ln-dx")
     known = _registry()
     if label not in known:
         close = difflib.get_close_matches(label, known, n=3, cutoff=0.4)

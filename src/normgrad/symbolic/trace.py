@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sympy import Add, Basic, Expr, Indexed, KroneckerDelta, Mul, Sum, Symbol, evaluate, sympify
+from sympy import Add, Basic, Expr, Indexed, KroneckerDelta, Mul, Sum, Symbol, evaluate
 
 from .calculus import resolve
 from .clearing import clear
-from .notation import Defs, rename_bound
+from .notation import Defs, check_defs, check_expression, rename_bound
 from .render import latex
 from .sums import Reciprocal, Root, multiply_out, nf
 
@@ -75,8 +75,9 @@ def trace(lhs: Expr, rhs: Expr, defs: Defs | None = None, only: Iterable[Basic] 
 
     Args:     lhs, rhs: the two sides; defs: what names in them stand for; only: unfold these names alone
     Returns:  the Trace; a rule that changes nothing is left out, and so is R1, which changes letters alone
+    Raises:   TypeError for what is no expression or no Defs
     """
-    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    lhs, rhs, defs = check_expression("lhs", lhs), check_expression("rhs", rhs), check_defs(defs)
     with evaluate(True):
         sides = tuple(tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs))
         left, right = (nf(side[-1][1]) for side in sides)
