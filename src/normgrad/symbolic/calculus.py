@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from sympy import Basic, Expr, Indexed, KroneckerDelta, Sum, Symbol, evaluate, sympify
+from sympy import Basic, Expr, Indexed, IndexedBase, KroneckerDelta, Sum, Symbol, evaluate, sympify
 
 from .notation import Local, Partial, rename_bound
 
 
 class RangeError(ValueError):
-    """A letter that would have to run over two different dimensions."""
+    """A letter that would have to run over two different dimensions, or an index that is no letter with a range."""
 
 
 def D(e: Expr, v: Expr) -> Expr:
     """The derivative of e with respect to v; the only differentiation in the package.
 
     Every bound letter is renamed first: SymPy takes a bound letter that equals an index of v for that index.
+
+    Raises:  ValueError when v is no entry and no real scalar: letters and dimensions do not vary
     """
+    if not (isinstance(v, Indexed) or v.is_Symbol and not v.is_integer):
+        raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
         return rename_bound(resolve(sympify(e))).diff(v)
 
@@ -42,37 +46,57 @@ def free_letters(e: Expr) -> set[Symbol]:
 def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     """The dimension of every letter, read off tensor shapes, sums and deltas.
 
-    Raises:  RangeError when a letter has two ranges, or a delta joins letters of different ranges
+    Raises:  RangeError when a letter has two ranges or stands for a number, a delta joins letters of different ranges,
+             an index is no letter, a sum does not run from 1 to a dimension, or a tensor has two shapes
     """
     ranges: dict[Symbol, Basic] = {}
-    deltas = set()
+    deltas, numbers = set(), set()
+    shapes: dict[str, tuple] = {}
     for e in map(sympify, expressions):
-        _collect(e, ranges)
+        for base in sorted(e.atoms(IndexedBase), key=str):
+            if shapes.setdefault(str(base.label), base.shape) != base.shape:
+                raise RangeError(f"{base}: has the shape {base.shape} and the shape {shapes[str(base.label)]}")
+        _collect(e, ranges, numbers)
         deltas |= e.atoms(KroneckerDelta)
     for _ in deltas:
         for pair in deltas:
             _join(pair, ranges)
+    # a proof takes every letter for a place that all claims treat alike
+    letters = set(ranges).union(*[pair.args[:2] for pair in deltas])
+    for letter in sorted(letters & (numbers | set(ranges.values())), key=str):
+        raise RangeError(f"{letter}: is an index, and cannot be a number or a dimension too")
     return {letter: size for letter, size in ranges.items() if not letter.is_Dummy}
 
 
-def _collect(e, ranges):
+def _collect(e, ranges, numbers):
     if isinstance(e, Sum):
-        for letter, _, last in e.limits:
+        for letter, first, last in e.limits:
+            if first != 1 or not (last.is_Symbol and last.is_integer and last.is_positive):
+                raise RangeError(f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension")
             _assign(letter, last, ranges, e)
-    if isinstance(e, Indexed):
-        for letter, size in zip(e.indices, e.base.shape or (), strict=bool(e.base.shape)):
-            _assign(letter, size, ranges, e)
-    for part in e.args if not isinstance(e, Indexed) else ():
-        _collect(part, ranges)
+        return _collect(e.function, ranges, numbers)
+    if isinstance(e, Indexed | KroneckerDelta):
+        letters = e.indices if isinstance(e, Indexed) else e.args[:2]
+        if not all(letter.is_Symbol for letter in letters):
+            raise RangeError(f"{e}: an index is a letter")
+        if isinstance(e, Indexed):
+            for letter, size in zip(letters, e.base.shape or (), strict=bool(e.base.shape)):
+                _assign(letter, size, ranges, e)
+        return None
+    if e.is_Symbol:
+        numbers.add(e)
+    for part in e.args:
+        _collect(part, ranges, numbers)
+    return None
 
 
 def _assign(letter, size, ranges, where):
-    if letter.is_Symbol and ranges.setdefault(letter, size) != size:
+    if ranges.setdefault(letter, size) != size:
         raise RangeError(f"{letter}: runs to {ranges[letter]} elsewhere and to {size} in {where}")
 
 
 def _join(pair, ranges):
     i, k = pair.args[:2]
     for one, other in ((i, k), (k, i)):
-        if one in ranges and other.is_Symbol:
+        if one in ranges:
             _assign(other, ranges[one], ranges, pair)

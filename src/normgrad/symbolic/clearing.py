@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Sum, cancel
+from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, Sum, cancel
 
-from .opaque import Opaque
 from .sums import Reciprocal, Root, contract, multiply_out, nf
 
 
@@ -46,14 +45,14 @@ def _degree(term, g):
 
 
 def _generators(e):
-    """The roots and reciprocals of e outside its sums and opaque functions, in a fixed order."""
+    """The roots and reciprocals that e is a polynomial in, in a fixed order; not those inside sums and functions."""
     found, waiting = set(), [e]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Root | Reciprocal):
             found.add(part)
-        elif not isinstance(part, Sum | Indexed | KroneckerDelta | Opaque):
-            waiting.extend(part.args)
+        elif isinstance(part, Add | Mul | Pow):
+            waiting.extend(part.args[:1] if isinstance(part, Pow) else part.args)
     return sorted(found, key=str)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from keyword import iskeyword
 
 from sympy import Add, Expr, Indexed, KroneckerDelta, Max, Mul, Piecewise, Pow, S, Sum, evaluate
 from sympy.core.relational import Relational
@@ -59,6 +60,8 @@ class ArrayCode:
 
     def _place(self, array, letters):
         """An array whose axes are the given letters, laid out along the axes of the result."""
+        if len(set(letters)) < len(letters) or not set(letters) <= set(self.axes):
+            raise NotImplementedError(f"{array}: no array code for the indices {', '.join(map(str, letters))}")
         present = [letter for letter in self.axes if letter in letters]
         order = tuple(letters.index(letter) for letter in present)
         if order != tuple(range(len(letters))):
@@ -110,7 +113,9 @@ class ArrayCode:
         return _MAXIMUM[self.dialect].format(self.code(array), self.code(bound))
 
     def _piecewise(self, e):
-        (value, condition), (other, _) = e.args
+        (value, condition), (other, last) = e.args
+        if last != True:  # noqa: E712 - SymPy's own true
+            raise NotImplementedError(f"{e}: no array code for a last piece with a condition")
         parts = ", ".join(map(self.code, (condition, value, other)))
         return f"{_DIALECTS[self.dialect]['module']}.where({parts})"
 
@@ -123,13 +128,14 @@ def source(defs: Defs, outputs: Sequence, dialect: str = NUMPY, name: str = "com
 
     Args:     defs: the definitions; outputs: defined names such as y[i, j]; dialect: "numpy" or "torch"
     Returns:  Python source; its keyword arguments are the inputs, arrays and scalars, by their names
-    Raises:   ValueError for an output that is not defined
+    Raises:   ValueError for an output that is not defined, and where one name would stand for two things
     """
     if dialect not in _DIALECTS:
         raise ValueError(f"dialect: got {dialect!r}, needs one of {', '.join(map(repr, _DIALECTS))}")
     with evaluate(True):
         lines = [(head, rename_bound(formula)) for head, formula in _needed(defs, outputs)]
     inputs, scalars = _inputs(lines)
+    _check_names(lines, inputs, scalars, _DIALECTS[dialect]["module"])
     sizes = [f"    {last} = {base.label}.shape[{axis}]" for last, (base, axis) in _dimensions(inputs).items()]
     body = [f"    {_label(head)} = {_line(head, formula, dialect)}" for head, formula in lines]
     arguments = ", ".join(sorted(str(base.label) for base in inputs) + sorted(map(str, scalars)))
@@ -164,14 +170,27 @@ def _needed(defs, outputs):
 
 
 def _inputs(lines):
-    """The tensors and the scalars that the lines use and do not define, dimensions excepted."""
+    """The tensors and the scalars that the lines use and do not define; dimensions where no tensor has them."""
     defined = {name_of(head) for head, _ in lines}
     tensors = {part.base for _, formula in lines for part in formula.atoms(Indexed)} - defined
     labels = {name.label for name in tensors | {name for name in defined if not name.is_Symbol}}
     sizes = {size for name in tensors for size in name.shape}
     free = set().union(*[formula.free_symbols - free_letters(formula) for _, formula in lines])
     scalars = {one for one in free if one.is_Symbol} - labels - sizes - defined
+    scalars |= {size for head, _ in lines for size in getattr(name_of(head), "shape", ())} - sizes
     return tensors, scalars
+
+
+def _check_names(lines, inputs, scalars, module):
+    things = {*inputs, *scalars, *_dimensions(inputs), *[name_of(head) for head, _ in lines]}
+    for _, formula in lines:
+        entries = formula.atoms(Indexed)
+        things |= {part.base for part in entries}
+        things |= formula.xreplace(dict.fromkeys(entries, S.One)).free_symbols - free_letters(formula)
+    names = [module, *[str(getattr(thing, "label", thing)) for thing in things]]
+    for name in names:
+        if iskeyword(name) or not name.isidentifier() or names.count(name) > 1:
+            raise ValueError(f"{name}: is no name of its own in the code")
 
 
 def _dimensions(inputs):

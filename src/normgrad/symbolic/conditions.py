@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sympy import Add, Expr, Ge, Gt, KroneckerDelta, Mul, Ne, Pow, Sum, evaluate
+from sympy import Add, Expr, Ge, Gt, Heaviside, KroneckerDelta, Mul, Ne, Pow, Sum, evaluate, sign
 
 from .calculus import free_letters, resolve
 from .notation import Defs
-from .render import latex
 from .sums import Root, nf, split_content
 
 
@@ -26,7 +25,7 @@ def is_nonnegative(e: Expr) -> bool:
 
 
 def is_positive(e: Expr) -> bool:
-    """True where e is seen to be greater than 0."""
+    """True where e is seen to be greater than 0 wherever it is defined."""
     if isinstance(e, Sum):
         return is_positive(e.function)
     if isinstance(e, Add):
@@ -34,7 +33,7 @@ def is_positive(e: Expr) -> bool:
     if isinstance(e, Mul):
         return all(map(is_positive, e.args))
     if isinstance(e, Pow):
-        return is_positive(e.base)
+        return is_positive(e.base) or bool(e.exp.is_negative) and is_nonnegative(e.base)
     return bool(e.is_positive)
 
 
@@ -45,24 +44,31 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
     Returns:  relations such as sigma > 0; empty when the sides are defined for all inputs
     """
     conditions = {}
-    with evaluate(True):
-        for side in sides:
-            for part in sorted(resolve(defs.unfold(side)).atoms(Pow), key=str):
-                condition = _condition(part, defs)
-                if condition is not None:
-                    conditions.setdefault(latex(condition), condition)
-    return tuple(conditions.values())
+    for side in sides:
+        # as it is written, since SymPy cancels x / x, and once more with the derivatives that are taken in it
+        with evaluate(False):
+            written = defs.unfold(side)
+        with evaluate(True):
+            powers = set().union(*[resolve(part).atoms(Pow) for part in written.atoms(Pow)])
+            # a jump, which is what the derivative of |x| or of a maximum has, needs the same as a reciprocal
+            powers |= {1 / jump.args[0] for jump in resolve(written).atoms(sign, Heaviside)}
+            for part in sorted(powers | resolve(written).atoms(Pow), key=lambda part: (len(str(part)), str(part))):
+                base, exponent = part.as_base_exp()
+                relation = _needed(base, exponent)
+                if relation is not None:
+                    conditions.setdefault((_core(nf(base)), relation), relation(_fold(base, defs), 0))
+    implied = {(base, weaker) for base, relation in conditions if relation == Gt for weaker in (Ge, Ne)}
+    return tuple(dict.fromkeys(condition for key, condition in conditions.items() if key not in implied))
 
 
-def _condition(part, defs):
-    base, exponent = part.as_base_exp()
+def _needed(base, exponent):
+    """The relation to 0 that a power's base must have, or None."""
     if base.is_number or is_positive(base) or (exponent.is_Integer and exponent > 0):
         return None
     known = is_nonnegative(base)
     if exponent.is_Rational and exponent > 0:
-        return None if known else Ge(base, 0)
-    named = _fold(base, defs)
-    return Gt(named, 0) if known or not exponent.is_integer else Ne(named, 0)
+        return None if known else Ge
+    return Gt if known or not exponent.is_integer else Ne
 
 
 def _fold(base, defs):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from random import Random
 
-from sympy import Dummy, Expr, sympify
+from sympy import Dummy, Expr, Rational, sympify
 
 from .proof import NotProved
 from .recurrences import Applied, Recurrences
@@ -32,7 +33,9 @@ def _refutation(recurrences, lhs, rhs, low):
     for n in range(low, DEEPEST + 1):
         for k in range(low, n + 1):
             left, right = (recurrences.unfold(side, n, k) for side in (lhs, rhs))
-            if left != right:
+            values, draw = {}, Random(n)
+            apart = _number(left, values, draw) - _number(right, values, draw)
+            if apart.is_finite and abs(apart.evalf(30)) > Rational(1, 10**9):
                 return Counterexample({recurrences.n: n, recurrences.k: k}, {}, {}, left, right)
     return None
 
@@ -42,6 +45,14 @@ def _check(recurrences, claims):
         raise TypeError(f"recurrences: got {type(recurrences).__name__}, needs a Recurrences")
     if not isinstance(claims, (tuple, list)) or not claims:
         raise ValueError(f"claims: got {claims!r}, needs at least one pair (lhs, rhs); without one nothing is proved")
+
+
+def _number(e, values, draw):
+    """The value of e where every symbol, and every function at every point, is a number drawn at random."""
+    parts = tuple(_number(part, values, draw) for part in e.args)
+    if isinstance(e, Applied) or e.is_Symbol:
+        return values.setdefault((e.func if parts else e, *parts), Rational(draw.randint(1, 100), 101))
+    return e.func(*parts) if parts else e
 
 
 def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tuple[InductionProof, ...]:
@@ -59,12 +70,10 @@ def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tup
     base = low + u, low + u if down else sympify(low)
     step = low + t + 1 + u, low + t if down else low + t + 1
     before = low + t + 1 if down else low + t
-    hypotheses = [
-        (lhs, rhs, before, before) for lhs, rhs in claims if recurrences.defines(lhs) and lhs.args[0].has(recurrences.k)
-    ]
+    hypotheses = [(lhs, rhs, before, before) for lhs, rhs in claims if recurrences.states(lhs)]
 
     def same(claim, at, more=()):
-        facts = [(lhs, rhs, first, at[0]) for lhs, rhs, first in given] + list(more)
+        facts = [(lhs, rhs, first, at[0]) for lhs, rhs, first in given if recurrences.states(lhs)] + list(more)
         left, right = (recurrences.unfold(side, *at, facts) for side in claim)
         return left == right
 
@@ -94,7 +103,12 @@ class InductiveEquation(Equation):
     given: tuple[InductiveEquation, ...] = ()
 
     def prove(self) -> tuple[InductionProof, ...]:
-        """Prove every "=" for every n and every k from low to n."""
+        """Prove every "=" for every n and every k from low to n.
+
+        Raises:  NotProved naming the label; ValueError for a given equation about other sequences
+        """
+        if any(one.recurrences is not self.recurrences for one in self.given):
+            raise ValueError(f"{self.label}: what is given was proved of other sequences")
         facts = [(proof.lhs, proof.rhs, one.low) for one in self.given for proof in one.prove()]
         return induction(self.recurrences, self.steps, self.low, self.down, facts, self.label)
 

@@ -112,8 +112,8 @@ def name_of(e: Expr) -> Basic:
 class Defs:
     """Ordered definitions, name[indices] := expression; an expression may use inputs and earlier names.
 
-    Raises:  ValueError when a name is defined twice, or when a definition has a free index that its head lacks;
-             RangeError when a letter has two ranges
+    Raises:  ValueError when a name is defined twice or used before, when a definition has a free index that its head
+             lacks, or breaks its name's promise to be positive; RangeError when a letter has two ranges
     """
 
     def __init__(self):
@@ -121,14 +121,21 @@ class Defs:
 
     def __setitem__(self, head: Expr, e: Expr):
         from .calculus import free_letters, index_ranges
+        from .conditions import is_positive
 
         name, e = name_of(head), sympify(e)
         if name in self._lines:
             raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
+        if any(name in map(name_of, one.atoms(Indexed, Symbol)) for one in (e, *[line[1] for line in self])):
+            raise ValueError(f"{head}: used before it is defined")
+        if len(set(getattr(head, "indices", ()))) < len(getattr(head, "indices", ())):
+            raise ValueError(f"{head}: a definition needs a letter of its own for every index")
         missing = free_letters(e) - set(getattr(head, "indices", ()))
         if missing:
             raise ValueError(f"{head}: its definition has the free indices {sorted(map(str, missing))} besides its own")
         index_ranges(head, e)
+        if head.is_positive and not is_positive(self.unfold(e)):
+            raise ValueError(f"{head}: promised to be positive, and its definition is not seen to be: {e}")
         self._lines[name] = (head, e)
 
     def __contains__(self, e) -> bool:
@@ -178,12 +185,16 @@ class Defs:
         from .calculus import D
 
         e = sympify(e)
+        if isinstance(e, Sum) and not all(limit[0].is_Dummy for limit in e.limits):
+            e = rename_bound(e)  # a definition that is put in may have the letter of this sum free
         if isinstance(e, Partial):
             if e.args[1] in self:
                 raise ValueError(f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed")
             return Partial(self.unfold(e.args[0]), e.args[1])
         if isinstance(e, Local):
             formula = self.body(e.args[0]) if e.args[0] in self else e.args[0]
+            if formula.has(Partial, Local):
+                raise ValueError(f"{e}: its formula holds a derivative, in which nothing can be held fixed")
             return self.unfold(D(formula, e.args[1]), only)
         if isinstance(e, Indexed) or e.is_Symbol:
             chosen = e in self and (only is None or name_of(e) in only)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sympy import Expr, Mul, Poly, Sum, Symbol, evaluate
+from sympy import Dummy, Expr, Mul, Poly, Sum, Symbol, evaluate
 
 from .calculus import index_ranges, resolve
 from .clearing import clear
@@ -65,7 +65,7 @@ class Proof:
 
     def certificate(self) -> Certificate:
         """The polynomial that both sides become once denominators are cleared."""
-        tag = Symbol("tag")
+        tag = Dummy("tag")
         with evaluate(True):
             left, right = map(nf, self.sides)
             cleared, factors = clear(multiply_out(left - tag * right))
@@ -104,6 +104,7 @@ def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str 
         index_ranges(lhs, rhs)
         for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
             sides = tuple(resolve(defs.unfold(side, names)) for side in (lhs, rhs))
+            index_ranges(*sides)
             polynomial, _ = clear(multiply_out(nf(sides[0]) - nf(sides[1])))
             if polynomial == 0:
                 return Proof(lhs, rhs, sides, defs)

@@ -31,14 +31,32 @@ def sequences(names: str) -> tuple[UndefinedFunction, ...]:
 class Recurrences:
     """Lines such as x(0) = e and x(k) = e for k from 1 to n; a line for dx(k - 1) counts down from dx(n).
 
-    Args:  k: the step; n: the number of steps
+    Args:    k: the step; n: the number of steps
+    Raises:  ValueError for a head that is no sequence at a place k + c, and for a base within the places of its step
     """
 
     def __init__(self, k: Symbol, n: Symbol):
         self.k, self.n, self._lines = k, n, {}
 
     def __setitem__(self, head: Expr, e: Expr):
-        self._lines[head.func, head.args[0].has(self.k)] = (head, sympify(e))
+        at_step = head.args[0].has(self.k)
+        if len(head.args) != 1 or at_step and not self._offset(head).is_Integer:
+            raise ValueError(f"{head}: a line is for a sequence, at k + c or at a place without k")
+        other = self._lines.get((head.func, not at_step))
+        if other:
+            base, step = (other[0], head) if at_step else (head, other[0])
+            with evaluate(True):
+                # the step has the places from 1 + c to n + c
+                below = self._offset(step) - base.args[0]
+                above = expand(base.args[0] - self.n - self._offset(step) - 1)
+                apart = below.is_nonnegative or above.is_nonnegative
+            if not apart:
+                raise ValueError(f"{base}: a place that the step for {step} has too")
+        self._lines[head.func, at_step] = (head, sympify(e))
+
+    def _offset(self, head):
+        with evaluate(True):
+            return expand(head.args[0] - self.k)
 
     def line(self, head: Expr) -> tuple[Expr, Expr]:
         """The line of a sequence as it was written: its base for a place without k, its step for one with k."""
@@ -82,3 +100,7 @@ class Recurrences:
     def defines(self, e: Expr) -> bool:
         """Whether a term is one of the sequences, and not an uninterpreted function."""
         return any(func == e.func for func, _ in self._lines)
+
+    def states(self, e: Expr) -> bool:
+        """Whether a claim about e is one about a sequence at k + c, which may be put in wherever the sequence is."""
+        return self.defines(e) and self._offset(e).is_Integer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sympy import Add, Basic, Expr, Indexed, KroneckerDelta, Mul, Sum, Symbol, evaluate
+from sympy import Add, Basic, Dummy, Expr, Indexed, KroneckerDelta, Mul, Sum, Symbol, evaluate
 
 from .calculus import resolve
 from .clearing import clear
@@ -82,7 +82,7 @@ def trace(lhs: Expr, rhs: Expr, defs: Defs | None = None, only: Iterable[Basic] 
         sides = tuple(tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs))
         left, right = (nf(side[-1][1]) for side in sides)
         # one factor must serve both sides: the tag keeps them apart while they are cleared together
-        tag = Symbol("tag", positive=True)
+        tag = Dummy("tag", positive=True)
         cleared, factors = clear(multiply_out(left - tag * right))
         polynomials = cleared.coeff(tag, 0), -cleared.coeff(tag, 1)
         return Trace(sides, Mul(*[factor**exponent for factor, exponent in factors]), polynomials)

@@ -45,6 +45,8 @@ class Explicit:
             i, k = (self.entry(letter, indices) for letter in e.args[:2])
             return Integer(i == k)
         if isinstance(e, Partial):
+            if e.args[1] in self.defs:
+                raise ValueError(f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed")
             return self.entry(e.args[0], indices, opaque).diff(self.entry(e.args[1], indices, opaque=True))
         if isinstance(e, Local):
             return self._local(e, indices, opaque)
@@ -69,7 +71,7 @@ class Explicit:
     def _symbol(e, place):
         if not isinstance(e, Indexed):
             return e
-        return Symbol("_".join([str(e.base.label), *map(str, place)]), **e.base.label.assumptions0)
+        return Symbol(f"{e.base.label}[{', '.join(map(str, place))}]", **e.base.label.assumptions0)
 
     def _local(self, e, indices, opaque):
         f, v = e.args[:2]
@@ -79,6 +81,8 @@ class Explicit:
             formula_indices = dict(zip(getattr(head, "indices", ()), place, strict=True))
         else:
             formula, formula_indices = f, indices
+        if formula.has(Partial, Local):
+            raise ValueError(f"{e}: its formula holds a derivative, in which nothing can be held fixed")
         slope = self.entry(formula, formula_indices, opaque=True).diff(self.entry(v, indices, opaque=True))
         return slope if opaque else self._close(slope)
 
@@ -142,7 +146,10 @@ def _situations(lhs, rhs, defs, columns):
     free = free_letters(lhs) | free_letters(rhs)
     letters = {letter: ranges.get(letter, _ANY) for letter in sorted(free, key=str)}
     found = {symbol for side in (lhs, rhs, *[side for line in defs for side in line]) for symbol in _dims(side)}
+    # no two dimensions have one size, or a claim that takes one for the other would pass
+    others = sorted(found - {size for size in found if str(size) in "MN"}, key=str)
     sizes = {size: ROWS if str(size) == "M" else columns for size in sorted(found | {_ANY}, key=str)}
+    sizes |= {size: columns + place for place, size in enumerate(others, start=1)}
     writer = Explicit(defs, sizes)
     return [(writer, choice) for choice in patterns(letters, sizes)]
 
@@ -207,15 +214,24 @@ def counterexample(
     return None
 
 
-def _differ(sides, draw, tries=2):
+def _differ(sides, draw, tries=4):
     symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
     for _ in range(tries):
         values = {symbol: _rational(symbol, draw) for symbol in symbols}
+        if not all(_is_real(side, values) for side in sides):
+            continue
         left, right = (concrete(side.xreplace(values)) for side in sides)
-        gap = (left - right).evalf(30)
-        if gap.is_number and gap.is_finite and abs(gap) > Rational(1, 10**20) * (1 + abs(left.evalf(30))):
-            return values, left, right
+        # where a side is infinite or not real, the claim says nothing
+        if all(side.evalf(30).is_real for side in (left, right)):
+            if abs((left - right).evalf(30)) > Rational(1, 10**20) * (1 + abs(left.evalf(30))):
+                return values, left, right
     return None
+
+
+def _is_real(e, values):
+    """Whether no root in e is taken of a negative number, where SymPy would go on with complex ones."""
+    roots = [part.base for part in e.atoms(Pow) if not part.exp.is_integer]
+    return all(concrete(base.xreplace(values)).is_nonnegative is not False for base in roots)
 
 
 def _rational(symbol, draw):

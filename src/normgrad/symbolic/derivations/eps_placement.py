@@ -210,7 +210,7 @@ def _scaled():
     )
     yield together(
         "eps-scale",
-        "A positive factor does what a smaller eps does, and nothing without eps.",
+        "A positive factor c does nothing without eps, what eps / c^2 does inside the root, and eps / c outside it.",
         defs,
         (p[k] / large, q[k] / s),
         (p[k] / sqrt(large**2 + eps), q[k] / sqrt(s**2 + eps / c**2)),

@@ -165,7 +165,9 @@ def _weighted():
         A[k, j], Partial(y[k], q[j]), scale * w[k] / norm * (delta(k, j) - r[k] * r[j]),
     )
     yield proved(
-        "l2-weighted-asymmetry", "With a weight the Jacobian is symmetric only where the weights agree.", defs,
+        "l2-weighted-asymmetry",
+        "With a weight the Jacobian is symmetric only where the weights agree or an entry is 0.",
+        defs,
         A[k, j] - A[j, k], scale * (w[j] - w[k]) * r[k] * r[j] / norm,
     )
     yield proved(

@@ -97,14 +97,14 @@ def _properties():
     )
     yield proved(
         "ln-proj-scale-direction",
-        "Along the row itself the derivative is of the order of eps, and 0 for eps = 0.",
+        "Along the row itself the derivative has the factor eps.",
         defs,
         total(N, lambda s: J[k, s] * x[s]),
         eps * rstd**2 * x_hat[k],
     )
     yield proved(
         "ln-proj-almost-projector",
-        "J / rstd is a projector up to a term of the order of eps.",
+        "J / rstd is a projector up to a term with the factor eps.",
         defs,
         total(N, lambda s: J[k, s] / rstd * (J[s, j] / rstd)),
         J[k, j] / rstd - eps * rstd**2 * (x_hat[k] * x_hat[j] / N),

@@ -100,7 +100,7 @@ def _consequences():
     x_hat, wdy = n.x_hat, n.wdy
     yield together(
         "ln-statistics",
-        "A normalized row has mean 0, and a mean square below 1 by a term of the order of eps.",
+        "A normalized row has mean 0, and a mean square below 1 by eps rstd^2.",
         defs,
         (mean(N, lambda r: x_hat[i, r]), S.Zero),
         (mean(N, lambda r: x_hat[i, r] ** 2), 1 - eps * n.rstd[i] ** 2),
@@ -110,7 +110,7 @@ def _consequences():
     )
     yield proved(
         "ln-dx-row",
-        "Against the row itself the input's gradient is of the order of eps, and 0 for eps = 0.",
+        "Against the row itself the input's gradient has the factor eps.",
         defs,
         total(N, lambda r: n.x[i, r] * n.dx[i, r]),
         eps * n.rstd[i] ** 2 * total(N, lambda r: wdy[i, r] * x_hat[i, r]),
@@ -138,7 +138,7 @@ def _invariance():
     )
     yield proved(
         "ln-scale",
-        "A positive scale of the whole row does what a smaller eps does, and nothing for eps = 0.",
+        "A positive scale c of the whole row does what dividing eps by c^2 does.",
         defs,
         _normalized(lambda r: scale * x[r], eps),
         (x[k] - average) / sqrt(v + eps / scale**2),

@@ -69,7 +69,7 @@ def _from_l2():
         row.x_hat[k], (x[k] / sqrt(1 / N * norm**2), "mean of squares"), sqrt(N) * r[k],
     )  # fmt: skip
     yield proved(
-        "rms-eps-on-sum", "An eps beside the sum of squares is N times smaller than one beside their mean.", None,
+        "rms-eps-on-sum", "An eps beside the sum of squares is an eps / N beside their mean.", None,
         sqrt(N) * (x[k] / sqrt(total(N, lambda t: x[t] ** 2) + eps)), x[k] / rms(lambda t: x[t], eps / N),
     )  # fmt: skip
     yield proved(
@@ -106,16 +106,18 @@ def _jacobian():
 def _directions():
     defs, x, x_hat, rstd = rms_row(), row.x, row.x_hat, row.rstd
     yield proved(
-        "rms-along", "Along the row itself the derivative is of the order of eps, and 0 for eps = 0.", defs,
+        "rms-along", "Along the row itself the derivative has the factor eps.", defs,
         total(N, lambda t: Partial(x_hat[k], x[t]) * x[t]), eps * rstd**3 * x[k],
     )  # fmt: skip
     yield proved(
-        "rms-jvp", "A direction loses its part along the row; one across the row is only scaled by rstd.", defs,
+        "rms-jvp",
+        "A direction loses its part along the row, up to eps; one across the row is only scaled by rstd.",
+        defs,
         total(N, lambda t: Partial(x_hat[k], x[t]) * u[t]),
         rstd * (u[k] - x_hat[k] * mean(N, lambda t: x_hat[t] * u[t])),
     )  # fmt: skip
     yield proved(
-        "rms-shift", "A shift of the whole row does change the result.", defs,
+        "rms-shift", "What a shift of the whole row changes, to first order: not nothing, as in LayerNorm.", defs,
         total(N, lambda t: Partial(x_hat[k], x[t])), rstd * (1 - x_hat[k] * mean(N, lambda t: x_hat[t])),
     )  # fmt: skip
 
@@ -141,11 +143,11 @@ def _gradients():
         n.db[j], Partial(n.L, n.b[j]), total(M, lambda t: n.dy[t, j]),
     )  # fmt: skip
     yield proved(
-        "rms-statistics", "The mean square of a normalized row is below 1 by a term of the order of eps.", defs,
+        "rms-statistics", "The mean square of a normalized row is below 1 by eps rstd^2.", defs,
         mean(N, lambda t: x_hat[i, t] ** 2), 1 - eps * rstd[i] ** 2,
     )  # fmt: skip
     yield proved(
-        "rms-dx-row", "Against the row itself the gradient is of the order of eps, and 0 for eps = 0.", defs,
+        "rms-dx-row", "Against the row itself the gradient has the factor eps.", defs,
         total(N, lambda t: n.x[i, t] * n.dx[i, t]),
         eps * rstd[i] ** 2 * total(N, lambda t: wdy[i, t] * x_hat[i, t]),
     )  # fmt: skip
@@ -159,7 +161,7 @@ def _invariance():
 
     plain, minus = x[k] / rms(lambda v: x[v]), -t
     yield proved(
-        "rms-scale", "A positive factor on the row does what a smaller eps does.", None,
+        "rms-scale", "A positive factor t on the row does what dividing eps by t^2 does.", None,
         normalized(t, eps), x[k] / rms(lambda v: x[v], eps / t**2),
     )  # fmt: skip
     yield together(

@@ -226,7 +226,7 @@ def _layer_norm_products():
     )
     yield proved(
         "hess-ln-along-x",
-        "Along the row itself the Hessian product is -dx, up to terms of the order of eps.",
+        "Along the row itself the Hessian product is -dx, up to terms with the factor eps.",
         defs,
         total(N, lambda t: x[t] * Partial(row.dx[j], x[t])),
         -(1 - eps * rstd**2) * row.dx[j] - 2 * eps * rstd**3 * c1 * x_hat[j],

@@ -1,0 +1,214 @@
+"""What a proof must not be given: claims and definitions that would make the kernel, or a witness, lie."""
+
+import numpy as np
+import pytest
+from sympy import Abs, Eq, KroneckerDelta, Max, Ne, Piecewise, S, Sum, Symbol, sign, sqrt
+
+from normgrad.symbolic import (
+    Defs,
+    Local,
+    NotProved,
+    Partial,
+    RangeError,
+    as_written,
+    check_fixed,
+    counterexample,
+    delta,
+    dim,
+    index,
+    prove,
+    tensor,
+    total,
+)
+from normgrad.symbolic.codegen import compile, source
+from normgrad.symbolic.induction import induction, inductive
+from normgrad.symbolic.recurrences import Recurrences, sequences
+from normgrad.symbolic.sums import nf
+
+M, N, K = dim("M"), dim("N"), dim("K")
+i, j, k = index("i", "j", "k")
+x, y, A = tensor("x", N), tensor("y", N), tensor("A", N, N)
+s, f, g, L = tensor("s"), tensor("f"), tensor("g"), tensor("L")
+row_sum = total(N, lambda r: x[r])
+
+# -- claims that are false for some size or some index, and were proved or passed at fixed sizes
+
+REFUSED = {
+    "an index beyond a short row": (total(N, lambda r: delta(r, 5)), S.One, "an index is a letter"),
+    "an entry that no row needs to have": (x[j], x[2], "an index is a letter"),
+    "a shifted index": (x[j + 1], x[j], "an index is a letter"),
+    "a sum that leaves the first place out": (Sum(KroneckerDelta(i, k), (k, 2, N)), S.One, "from 1 to a dimension"),
+    "a letter as a number": (j * x[j], x[j], "cannot be a number"),
+    "a dimension as an index": (total(N, lambda r: delta(r, M)), M, "cannot be a number or a dimension"),
+    "one name for two tensors": (x[j], tensor("x", M)[i], "has the shape"),
+}
+
+
+@pytest.mark.parametrize("lhs, rhs, message", REFUSED.values(), ids=list(REFUSED))
+def test_what_is_not_the_same_at_every_place_is_refused(lhs, rhs, message):
+    for judge in (prove, check_fixed):
+        with pytest.raises(RangeError, match=message):
+            judge(lhs, rhs)
+
+
+def test_no_two_dimensions_have_one_size():
+    with pytest.raises(NotProved, match="refuted"):
+        prove(K, N)
+    with pytest.raises(AssertionError, match="fails"):
+        check_fixed(total(K, lambda r: S.One), N)
+
+
+def test_an_entry_and_a_scalar_of_a_similar_name_differ():
+    with pytest.raises(AssertionError, match="fails"):
+        check_fixed(total(N, lambda r: x[r] * delta(r, j)), Symbol("x_1", real=True))
+
+
+def test_a_derivative_by_a_defined_name_has_no_value_for_the_witness_either():
+    defs = Defs()
+    defs[s] = row_sum
+    for judge in (prove, lambda *claim: check_fixed(*claim[:2], (2,), claim[2])):
+        with pytest.raises(ValueError, match="use Local"):
+            judge(Partial(s**2, s), S.Zero, defs)
+
+
+def test_nothing_is_held_fixed_within_a_derivative():
+    defs = Defs()
+    defs[g] = s**2
+    defs[f] = Partial(g, s)
+    for judge in (prove, lambda *claim: check_fixed(*claim[:2], (2,), claim[2])):
+        with pytest.raises(ValueError, match="holds a derivative"):
+            judge(Local(f, s), S.Zero, defs)
+
+
+def test_dimensions_and_letters_do_not_vary():
+    with pytest.raises(ValueError, match="can vary"):
+        prove(Partial(N**2, N), 2 * N)
+
+
+def test_a_root_that_is_not_real_refutes_nothing():
+    # where both sides are defined they are equal
+    assert counterexample(sqrt(s) * sqrt(f), sqrt(s * f)) is None
+    assert counterexample(Abs(s), s).values[s] < 0
+
+
+def test_roots_and_reciprocals_inside_other_functions_end():
+    with pytest.raises(NotProved, match="refuted"):
+        prove(Max(1 / x[i], s), Max(1 / x[i], f))
+    with pytest.raises(NotProved, match="refuted"):
+        prove(2 ** (1 / x[i]), 2 ** (1 / y[i]))
+
+
+# -- definitions
+
+
+def test_a_name_keeps_its_promise_to_be_positive():
+    positive, defs = Symbol("P", positive=True), Defs()
+    with pytest.raises(ValueError, match="promised to be positive"):
+        defs[positive] = row_sum
+    defs[positive] = 1 / sqrt(total(N, lambda r: x[r] ** 2))
+    prove(sqrt(positive**2), positive, defs)
+
+
+@pytest.mark.parametrize("head", [A[i, i], x[1]], ids=["diagonal", "entry"])
+def test_a_head_has_a_letter_for_every_index(head):
+    with pytest.raises(ValueError, match="letter"):
+        Defs()[head] = s
+
+
+def test_a_name_is_defined_before_it_is_used():
+    defs = Defs()
+    defs[f] = 2 * g
+    for head, e in ((g, f), (s, s + 1)):
+        with pytest.raises(ValueError, match="used before"):
+            defs[head] = e
+
+
+def test_a_sum_does_not_catch_the_letter_of_a_definition():
+    defs = Defs()
+    defs[f] = j * S.One  # a dimension that is called j
+    assert nf(defs.unfold(Sum(f, (j, 1, N)))) == N * j
+
+
+# -- side conditions
+
+with as_written():
+    CONDITIONS = [
+        (x[j] * (1 / x[j]), S.One, Ne(x[j], 0)),
+        ((N - 1) * (1 / (N - 1)), S.One, Ne(N - 1, 0)),
+        (sqrt(s) * sqrt(s), s, s >= 0),
+        (Partial(sqrt(s**2), s), sign(s), Ne(s, 0)),
+        (Partial(x[j] / x[j], x[k]), S.Zero, Ne(x[j], 0)),
+    ]
+
+
+@pytest.mark.parametrize("lhs, rhs, condition", CONDITIONS, ids=lambda e: str(e)[:20])
+def test_what_cancels_leaves_its_condition(lhs, rhs, condition):
+    assert list(map(str, prove(lhs, rhs).side_conditions)) == [str(condition)]
+
+
+# -- induction
+
+step, n, X = k, Symbol("n", integer=True, nonnegative=True), Symbol("X")
+layer, xs, ys, zs = sequences("f x y z")
+
+
+def _lines(*lines):
+    found = Recurrences(step, n)
+    for head, e in lines:
+        found[head] = e
+    return found
+
+
+def test_a_base_within_the_places_of_its_step_is_refused():
+    for lines in (
+        [(xs(1), X), (xs(k), xs(k - 1) + 1)],
+        [(xs(k - 1), layer(k)), (xs(0), X)],
+        [(xs(n), X), (xs(k), xs(k - 1))],
+    ):
+        with pytest.raises(ValueError, match="a place that the step"):
+            _lines(*lines)
+    for head in (xs(2 * k), layer(k, X)):
+        with pytest.raises(ValueError, match="a line is for a sequence"):
+            _lines((head, X))
+
+
+def test_what_is_given_of_a_layer_is_not_put_in_for_its_other_values():
+    lines = _lines((xs(0), X), (xs(k), layer(k, xs(k - 1))), (zs(k), layer(k, X)))
+    with pytest.raises(NotProved, match="refuted"):
+        induction(lines, [(zs(k), layer(k, xs(0) + 1))], low=1, given=[(layer(k, X), layer(k, X + 1), 1)])
+
+
+def test_what_is_given_was_proved_of_the_same_sequences():
+    lines = _lines((xs(0), X), (xs(k), xs(k - 1)), (ys(0), X), (ys(k), ys(k - 1)))
+    equal = inductive("one", "Equal.", lines, (xs(k), ys(k)))
+    other = inductive("two", "Equal.", lines.changed(ys(0), X + 1), (layer(1, xs(n)), layer(1, ys(n))), given=(equal,))
+    with pytest.raises(ValueError, match="other sequences"):
+        other.prove()
+
+
+def test_two_forms_of_one_number_do_not_refute_a_claim_by_induction():
+    lines = _lines((xs(0), (X**2 - 1) / (X - 1)), (xs(k), xs(k - 1)))
+    with pytest.raises(NotProved, match="undecided"):
+        induction(lines, [(xs(k), X + 1)])
+
+
+# -- array code
+
+
+def test_code_has_one_name_for_each_thing():
+    for head, e in ((y[j], tensor("lambda", N)[j]), (y[j], x[j] * Symbol("x", real=True)), (y[j], tensor("N", N)[j])):
+        defs = Defs()
+        defs[head] = e
+        with pytest.raises(ValueError, match="no name of its own"):
+            source(defs, [y[j]])
+
+
+def test_code_of_a_constant_takes_the_size_and_odd_pieces_are_refused():
+    defs = Defs()
+    defs[y[j]] = S.One
+    np.testing.assert_array_equal(compile(defs, [y[j]])(N=3)[0], np.ones(3))
+    defs[L] = Piecewise((s, s > 0), (f, Eq(s, -1)))
+    defs[g] = total(N, lambda r: A[r, r])
+    for e in (L, g):
+        with pytest.raises(NotImplementedError, match="no array code"):
+            source(defs, [e])
