@@ -87,3 +87,8 @@ def test_ledger_entries():
         ledger.cite("eq", "")
     bundle = ledger.define("a", "b")._repr_mimebundle_()
     assert [e["label"] for e in bundle[ledger.MIME]] == ["a", "b"]
+
+
+def test_each_case_is_named_for_what_it_is(rng):
+    names = [case.name for case in cases.cases(rng)]
+    assert len(set(names)) == len(names) and names[0] == cases.draw(rng).name == "random"

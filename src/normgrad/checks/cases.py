@@ -67,9 +67,9 @@ def draw(rng: np.random.Generator, rows=4, columns=7, name="random") -> Case:
     """
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng: got {type(rng).__name__}, needs a numpy.random.Generator")
-    for name, size, least in (("rows", rows, 0), ("columns", columns, 1)):
+    for axis, size, least in (("rows", rows, 0), ("columns", columns, 1)):
         if not isinstance(size, Integral) or size < least:
-            raise ValueError(f"{name}: got {size!r}, needs an integer that is at least {least}")
+            raise ValueError(f"{axis}: got {size!r}, needs an integer that is at least {least}")
     matrix, vector = (rows, columns), (columns,)
     x, residual, dy, dresidual_out = (rng.standard_normal(matrix) for _ in range(4))
     return Case(name, x, rng.standard_normal(vector), rng.standard_normal(vector), residual, dy, dresidual_out)

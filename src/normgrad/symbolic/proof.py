@@ -15,6 +15,11 @@ from .sums import multiply_out, nf
 from .witness import Counterexample, counterexample
 
 
+def plain(text: str) -> str:
+    """SymPy's text with the book's name for the delta."""
+    return text.replace("KroneckerDelta", "delta")
+
+
 class NotProved(Exception):
     """A claim that was not proved: refuted by a counterexample, or undecided.
 
@@ -24,7 +29,7 @@ class NotProved(Exception):
     def __init__(self, lhs: Expr, rhs: Expr, counterexample: Counterexample | None, where: str = ""):
         self.lhs, self.rhs, self.counterexample, self.where = lhs, rhs, counterexample, where
         verdict = f"refuted {counterexample}" if counterexample else "undecided: no normal form, no counterexample"
-        super().__init__(f"{where + ': ' if where else ''}{lhs} = {rhs} is {verdict}")
+        super().__init__(plain(f"{where + ': ' if where else ''}{lhs} = {rhs} is {verdict}"))
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Certificate:
     def __str__(self):
         sums = "; ".join(f"{letter} = {value}" for letter, value in self.letters.items())
         times = "" if self.multiplier == 1 else f" times {self.multiplier}"
-        return f"both sides{times} are {self.polynomial}" + (f", where {sums}" if sums else "")
+        return plain(f"both sides{times} are {self.polynomial}" + (f", where {sums}" if sums else ""))
 
 
 @dataclass(frozen=True)
