@@ -1,8 +1,8 @@
 """The Sphinx extension of this book."""
 
-from . import docstrings, equations, execution, ledger, ledger_page, mathjax, notebooks, report, repository, test_links
+from . import docstrings, equations, execution, ledger, ledger_page, mathjax, notebooks, report, repository, tested
 
-MODULES = (repository, mathjax, execution, equations, ledger, ledger_page, notebooks, docstrings, report, test_links)
+MODULES = (repository, mathjax, execution, equations, ledger, ledger_page, notebooks, docstrings, report, tested)
 
 
 def setup(app):

@@ -1,7 +1,8 @@
 """Proofs for every size: index notation, a normal form for finite sums, and the registry of proved equations."""
 
 from .calculus import D, RangeError
-from .notation import Defs, Local, Partial, as_written, delta, dim, index, mean, tensor, total
+from .definitions import Defs
+from .notation import Local, Partial, as_written, delta, dim, index, mean, tensor, total
 from .proof import NotProved, Proof, prove
 from .registry import Equation, equation, equations
 from .render import latex

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sympy import Basic, Expr, Indexed, IndexedBase, Symbol, evaluate, sqrt
 
 from .calculus import D, index_ranges
-from .notation import Defs, Local, Partial, check_defs, index, name_of, rename_bound, tensor, total
+from .definitions import Defs, check_defs
+from .notation import Local, Partial, index, name_of, rename_bound, tensor, total
 from .sums import Reciprocal, Root, nf
 
 

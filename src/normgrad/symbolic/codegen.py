@@ -14,7 +14,8 @@ from sympy import Add, Expr, Indexed, KroneckerDelta, Max, Mul, Piecewise, Pow, 
 from sympy.core.relational import Relational
 
 from .calculus import free_letters
-from .notation import Defs, name_of, rename_bound
+from .definitions import Defs
+from .notation import name_of, rename_bound
 
 NUMPY, TORCH = "numpy", "torch"
 _DIALECTS = {

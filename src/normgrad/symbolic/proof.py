@@ -10,7 +10,8 @@ from sympy import Dummy, Expr, Mul, Poly, Sum, Symbol, evaluate
 from .calculus import index_ranges, resolve
 from .clearing import clear
 from .conditions import side_conditions
-from .notation import Defs, check_defs, check_expression
+from .definitions import Defs, check_defs
+from .notation import check_expression
 from .sums import multiply_out, nf
 from .witness import Counterexample, counterexample
 

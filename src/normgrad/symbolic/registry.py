@@ -15,7 +15,8 @@ from importlib import import_module
 from sympy import Expr, sympify
 
 from .conditions import side_conditions
-from .notation import Defs, as_written
+from .definitions import Defs
+from .notation import as_written
 from .proof import Proof, prove
 from .render import latex, used_names
 from .witness import check_fixed

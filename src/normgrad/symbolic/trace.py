@@ -9,7 +9,8 @@ from sympy import Add, Basic, Dummy, Expr, Indexed, KroneckerDelta, Mul, Sum, Sy
 
 from .calculus import resolve
 from .clearing import clear
-from .notation import Defs, check_defs, check_expression, rename_bound
+from .definitions import Defs, check_defs
+from .notation import check_expression, rename_bound
 from .render import latex
 from .sums import Reciprocal, Root, multiply_out, nf
 

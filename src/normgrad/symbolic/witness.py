@@ -15,7 +15,8 @@ import sympy
 from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Pow, Rational, S, Sum, Symbol, evaluate, sympify
 
 from .calculus import free_letters, index_ranges
-from .notation import Defs, Local, Partial, dim
+from .definitions import Defs
+from .notation import Local, Partial, dim
 from .opaque import Opaque, concrete
 
 ROWS = 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sympy import Rational, S, sqrt
 
-from ..notation import Defs, Local, Partial, delta, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Local, Partial, delta, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import M, N, alphabet, eps, i, j, k, over_all, p
 from . import layer_norm_graph, reverse_mode

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sympy import S
 
-from ..notation import Defs, Partial, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Partial, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import M, N, i, j, over_all
 from .layer_norm_theorem import layer_norm, n

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from sympy import S, Symbol, sqrt
 
-from ..notation import Defs, Partial, delta, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Partial, delta, mean, tensor, total
 from ..opaque import derivative, opaque
 from ..registry import definition, proved, together
 from ..symbols import N, eps, i, j, k

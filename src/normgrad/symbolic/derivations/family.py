@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from sympy import Expr, Max, Piecewise, S, Symbol, sqrt
 
-from ..notation import Defs, Partial, as_written, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Partial, as_written, mean, tensor, total
 from ..registry import definition, proved
 from ..symbols import M, N, eps, i, j, over_all
 

@@ -14,7 +14,8 @@ from operator import add, mul
 from sympy import Add, Expr, Indexed, KroneckerDelta, Mul, Pow, S, Symbol, sqrt
 
 from ..calculus import index_ranges
-from ..notation import Defs, Local, Partial, as_written, delta, index, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Local, Partial, as_written, delta, index, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import M, N, alphabet, eps, i, j, k, p
 from . import layer_norm_graph

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sympy import S
 
-from ..notation import Defs, Partial, delta, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Partial, delta, mean, tensor, total
 from ..registry import definition, proved
 from ..symbols import M, N, alphabet, i, j, k, over_all
 

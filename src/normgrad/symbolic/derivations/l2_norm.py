@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sympy import Max, Rational, S, Symbol, sqrt
 
-from ..notation import Defs, Partial, delta, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Partial, delta, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import N, alphabet, eps, j, k
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from sympy import Rational, S, sqrt
 
-from ..notation import Defs, Local, Partial, delta, mean, total
+from ..definitions import Defs
+from ..notation import Local, Partial, delta, mean, total
 from ..registry import proved, together
 from ..symbols import M, N, alphabet, eps, i, j, k, over_all, p
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sympy import S, sqrt
 
-from ..notation import Defs, Partial, delta, index, mean, tensor, total
+from ..definitions import Defs
+from ..notation import Partial, delta, index, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import N, alphabet, eps, j, k
 from .l2_norm import norm, r

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from sympy import S, Symbol, sqrt
 
+from ..definitions import Defs
 from ..induction import inductive, recurrence
-from ..notation import Defs, Partial, delta, index, mean, tensor, total
+from ..notation import Partial, delta, index, mean, tensor, total
 from ..recurrences import Recurrences, sequences
 from ..registry import definition, proved
 from ..symbols import M, N, alphabet, eps, i, j, over_all
