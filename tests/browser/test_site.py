@@ -104,6 +104,12 @@ def test_site_names_no_machine():
     assert not [path for path in files if root in path.read_text(encoding="utf8")]
 
 
+def test_listings_name_equations_by_their_numbers():
+    """Docstrings name them by label; where a page shows the code, a reader has only the number."""
+    shown = {path: (SITE / path).read_text(encoding="utf8") for path in pages()}
+    assert [path for path, text in shown.items() if "{eq}" in text] == []
+
+
 def test_badges_and_ledger_lead_to_each_other(read):
     entries = json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
     reader = read()

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.directives.patches import MathDirective
+
+from .ledger_page import number
+
+# An equation that a docstring names.
+NAMED = re.compile(r"\{eq\}`([^`]+)`")
 
 
 def registered(label):
@@ -44,5 +52,17 @@ class Equation(MathDirective):
         return result
 
 
+def number_listings(app, doctree, docname):
+    """Code that is shown names equations by their labels; a reader knows them by their numbers."""
+    known = app.env.get_domain("ledger").equations()
+    for node in list(doctree.findall(nodes.literal_block)):
+        text = NAMED.sub(
+            lambda found: f"({number(app.env, known[found[1]])})" if found[1] in known else found[0], node.astext()
+        )
+        if text != node.astext():
+            node.rawsource, node[:] = text, [nodes.Text(text)]
+
+
 def setup(app):
     app.add_directive("equation", Equation)
+    app.connect("doctree-resolved", number_listings)

@@ -18,7 +18,7 @@ from sphinx.directives.code import LiteralIncludeReader
 from sphinx.errors import ExtensionError
 
 from .citations import cited
-from .equations import registered
+from .equations import NAMED, registered
 
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$")
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
@@ -155,6 +155,7 @@ class PlainMarkdown:
         path = self.env.relfn2path(target, self.docname)[1]
         options = {key: int(value) if value.isdigit() else value or None for key, value in options.items()}
         text, _ = LiteralIncludeReader(path, options, self.app.config).read()
+        text = NAMED.sub(lambda found: f"({self.number(found[1])})", text)
         title = f"*{options['caption']}*\n\n" if options.get("caption") else ""
         return f"{title}```{options.get('language', 'python')}\n{text.rstrip()}\n```"
 
