@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import textwrap
 
+from .equations import NAMED
+
 SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Numerics|Shapes|Saves|Notes?|Examples?|Source):(?:\s+|$)")
 ITEM = re.compile(r"^[*\w, ]+(?::| \()")
 FORMULA = re.compile(r"^\w+(?:, \w+)* = ")  # names alone: "Prove lhs = rhs" is a sentence
-EQUATION = re.compile(r"\s*\{eq\}`([^`]+)`")
+EQUATION = re.compile(r"\s*" + NAMED.pattern)
 BULLET = re.compile(r"^(?:[*-]|\d+\.)\s+")
 MODULE = re.compile(r"<module '([\w.]+)' from '[^']*'>")
 # ``code``, `code` and :role:`target` stay or become code; what is between them is text.
