@@ -8,7 +8,7 @@ from ..definitions import Defs
 from ..notation import Partial, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import M, N, i, j, over_all
-from .layer_norm_theorem import layer_norm, n
+from .layer_norm_theorem import n, with_gradients
 
 u, udy = tensor("u", M, N), tensor("udy", M, N)
 uw, ub = tensor("uw", N), tensor("ub", N)
@@ -20,10 +20,7 @@ y_dot = tensor("y_dot", M, N)
 
 def backward_layer() -> Defs:
     """LayerNorm, its gradients as definitions, and the pairings of the gradients with cotangents of their own."""
-    defs = layer_norm()
-    defs[n.dx[i, j]] = Partial(n.L, n.x[i, j])
-    defs[n.dw[j]] = Partial(n.L, n.w[j])
-    defs[n.db[j]] = Partial(n.L, n.b[j])
+    defs = with_gradients()
     defs[P] = over_all(lambda r, s: u[r, s] * n.dx[r, s])
     defs[Q] = total(N, lambda s: uw[s] * n.dw[s]) + total(N, lambda s: ub[s] * n.db[s])
     defs[R] = total(M, lambda r: dmean[r] * n.mean[r]) + total(M, lambda r: drstd[r] * n.rstd[r])

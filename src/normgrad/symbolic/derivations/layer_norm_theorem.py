@@ -31,6 +31,14 @@ def layer_norm() -> Defs:
     return defs
 
 
+def with_gradients() -> Defs:
+    """The same, and the gradients as the derivatives of the loss."""
+    defs = layer_norm()
+    for gradient, variable in ((n.dx[i, j], n.x[i, j]), (n.dw[j], n.w[j]), (n.db[j], n.b[j])):
+        defs[gradient] = Partial(n.L, variable)
+    return defs
+
+
 def dx_by_entries():
     """dx as the entry-by-entry route leaves it."""
     return n.rstd[i] * (n.wdy[i, j] - n.c2[i] - n.x_hat[i, j] * n.c1[i])
@@ -49,11 +57,7 @@ def dx_by_projections():
 
 
 def _gradients():
-    defs = layer_norm()
-    loss = n.L
-    defs[n.dx[i, j]] = Partial(loss, n.x[i, j])
-    defs[n.dw[j]] = Partial(loss, n.w[j])
-    defs[n.db[j]] = Partial(loss, n.b[j])
+    defs, loss = with_gradients(), n.L
     yield definition(
         "ln-forward", "LayerNorm for M rows.", defs,
         n.mean[i], n.q[i, j], n.v[i], n.D[i], n.rstd[i], n.x_hat[i, j], n.y[i, j],
@@ -96,8 +100,7 @@ def _agreement():
 
 
 def _consequences():
-    defs = layer_norm()
-    defs[n.dx[i, j]] = Partial(n.L, n.x[i, j])
+    defs = with_gradients()
     x_hat, wdy = n.x_hat, n.wdy
     yield together(
         "ln-statistics",
