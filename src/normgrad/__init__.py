@@ -10,12 +10,12 @@ from .spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
 __version__ = "0.1.0"
 
 _LAZY = {
-    "layer_norm": "torch_autograd",
-    "rms_norm": "torch_autograd",
-    "l2_norm": "torch_autograd",
-    "add_layer_norm": "torch_autograd",
-    "add_rms_norm": "torch_autograd",
-    "normalize": "torch_autograd",
+    "layer_norm": "torch_functional",
+    "rms_norm": "torch_functional",
+    "l2_norm": "torch_functional",
+    "add_layer_norm": "torch_functional",
+    "add_rms_norm": "torch_functional",
+    "normalize": "torch_functional",
     "doctor": "doctor",
 }
 _MODULES = ("numpy_ref", "torch_autograd", "triton_kernels", "nn", "residual", "symbolic", "checks", "bench")

@@ -6,7 +6,7 @@ import torch
 
 from .spec import check_axes, check_eps
 from .torch_arguments import check_backend
-from .torch_autograd import add_layer_norm, add_rms_norm, layer_norm, rms_norm
+from .torch_functional import add_layer_norm, add_rms_norm, layer_norm, rms_norm
 
 
 class _Norm(torch.nn.Module):

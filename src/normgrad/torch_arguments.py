@@ -1,21 +1,74 @@
-"""Checks of the tensors that the torch API is given, and their layout as rows."""
+"""Checks of what the torch API is given, the kernels behind a backend's name, and tensors as rows."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 
+from . import torch_rows
 from .spec import check_axes, check_shapes
+from .torch_formula import promoted
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 BACKENDS = ("auto", "torch", "triton")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the forward and the backward are asked for besides the spec.
+
+    Args:  out_dtype of y; residual_dtype of residual_out; round_residual: whether the sum as residual_out holds it is
+           what is normalized; portable_sums: whether dw and db are the same bits on every GPU
+    """
+
+    out_dtype: torch.dtype
+    residual_dtype: torch.dtype
+    round_residual: bool = True
+    portable_sums: bool = False
+
+    @property
+    def of_forward(self) -> dict:
+        """The keywords of a forward."""
+        return {name: getattr(self, name) for name in ("out_dtype", "residual_dtype", "round_residual")}
+
+
+def check_options(input, residual, out_dtype=None, residual_dtype=None, round_residual=True, portable_sums=False):
+    """Options with a dtype for each None; an error that names the argument for what is no such option.
+
+    float64 is refused where neither input nor residual has it: the statistics are in float32 then, and so is the sum.
+    """
+    sum_dtype = promoted(input, residual)
+    allowed = DTYPES if sum_dtype == torch.float64 else DTYPES[1:]
+    for name, dtype in (("out_dtype", out_dtype), ("residual_dtype", residual_dtype)):
+        if dtype is None:
+            continue
+        if not isinstance(dtype, torch.dtype) or dtype not in DTYPES:
+            raise TypeError(f"{name}: got {dtype!r}, needs torch.float64, float32, float16, bfloat16 or None")
+        if dtype not in allowed:
+            raise ValueError(f"{name}: got {dtype}, needs float32, float16 or bfloat16, as no summand is in float64")
+    for name, flag in (("round_residual", round_residual), ("portable_sums", portable_sums)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name}: got {type(flag).__name__} {flag!r}, needs True or False")
+    return Options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)
 
 
 def check_backend(backend):
     """One of the backends' names, or an error that lists them."""
     if backend not in BACKENDS:
         raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
+
+
+def kernels_of(backend, device):
+    """The module of a backend's name whose forward and backward run on tensors of a device."""
+    check_backend(backend)
+    if backend == "torch" or (backend == "auto" and device.type != "cuda"):
+        return torch_rows
+    from . import triton_kernels
+
+    triton_kernels.check_device(device)
+    return triton_kernels
 
 
 def check_tensors(input, *, name="input", **others):
@@ -49,3 +102,8 @@ def flatten(input, normalized_shape, residual=None, **affine):
     rows = (*input.shape[: -len(axes)], math.prod(axes))
     flat = [None if t is None else t.reshape(-1) for t in affine.values()]
     return input.reshape(rows), None if residual is None else residual.reshape(rows), *flat
+
+
+def rows(t):
+    """The tensor (..., N) as rows (M, N); None for None."""
+    return None if t is None else t.reshape(math.prod(t.shape[:-1]), t.shape[-1])

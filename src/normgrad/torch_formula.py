@@ -14,6 +14,11 @@ def accumulator(dtype):
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
+def promoted(x, residual):
+    """The dtype in which torch would hold x + residual; x's own without a residual."""
+    return x.dtype if residual is None else torch.promote_types(x.dtype, residual.dtype)
+
+
 def statistics(p, spec):
     """(q, rstd, kappa) of rows p (..., N): centred rows, 1 / D and D * D'(s) / s, each differentiable.
 
@@ -32,17 +37,27 @@ def statistics(p, spec):
     return q, 1 / torch.where(above, s, spec.eps), above.to(p.dtype)
 
 
-def forward(x, residual, weight, bias, spec):
-    """(y, residual_out) of the operator; residual_out is None without a residual."""
-    p = x if residual is None else x + residual
-    acc = accumulator(p.dtype)
+def total(x, residual, residual_dtype=None, round_residual=True):
+    """(p, residual_out): the rows that are normalized and the sum as it is stored; x and None without a residual."""
+    if residual is None:
+        return x, None
+    acc = accumulator(promoted(x, residual))
+    p = x.to(acc) + residual.to(acc)
+    residual_out = p.to(residual_dtype or promoted(x, residual))
+    return (residual_out if round_residual else p), residual_out
+
+
+def forward(x, residual, weight, bias, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
+    """(y, residual_out) of the operator; residual_out is None without a residual. Keywords as torch_rows.forward."""
+    p, residual_out = total(x, residual, residual_dtype, round_residual)
+    acc = accumulator(promoted(x, residual))
     q, rstd, _ = statistics(p.to(acc), spec)
     y = spec.scale * (q * rstd)
     if weight is not None:
         y = y * weight.to(acc)
     if bias is not None:
         y = y + bias.to(acc)
-    return y.to(x.dtype), None if residual is None else p
+    return y.to(out_dtype or x.dtype), residual_out
 
 
 def vjp(dy, p, weight, spec):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from .torch_formula import accumulator
+from .torch_formula import accumulator, promoted
 
 # 512 Ki elements, 2 MiB in float32. Measured on two cores that share 32 MiB of cache, at (4096, 1024), forward plus
 # backward: 12 ms with 64 Ki, 9.7 with 256 Ki, 8.4 with 512 Ki. A smaller block stays in a nearer cache, but each of
@@ -39,21 +39,22 @@ def _kappa(s, spec):
     return (s > spec.eps).to(s.dtype) if spec.placement == "clamp" else torch.where(s == 0, 0, (s + spec.eps) / s)
 
 
-def forward(x, weight, bias, residual, spec):
+def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
     """(y, residual_out, mean, rstd) for rows x (M, N).
 
     p = x + residual,  q = p - center * mean(p),  y = scale * q * rstd * weight + bias
 
-    Args:     x, residual (M, N); weight, bias (N,); residual, weight and bias may be None; spec with a number for eps
-    Returns:  y (M, N) in x.dtype; residual_out (M, N) in the promoted dtype, None without a residual;
-              mean (M,), None unless centred, and rstd (M,) in the accumulator's dtype
-    Numerics: sums in float32, in float64 for float64; residual_out is rounded before it is normalized
+    Args:     x, residual (M, N); weight, bias (N,); residual, weight and bias may be None; spec with a number for eps;
+              out_dtype of y, None means x.dtype; residual_dtype of residual_out, None means the promoted dtype of x and
+              residual; round_residual: whether p is the sum as residual_out holds it, or the sum before that rounding
+    Returns:  y (M, N); residual_out (M, N), None without a residual; mean (M,), None unless centred, and rstd (M,) in
+              the accumulator's dtype
+    Numerics: sums in float32, in float64 where x or residual is float64; each output is rounded once
     """
     m, n = x.shape
-    p_dtype = x.dtype if residual is None else torch.promote_types(x.dtype, residual.dtype)
-    acc = accumulator(p_dtype)
-    y = x.new_empty(m, n)
-    residual_out = None if residual is None else x.new_empty(m, n, dtype=p_dtype)
+    acc = accumulator(promoted(x, residual))
+    y = x.new_empty(m, n, dtype=out_dtype or x.dtype)
+    residual_out = None if residual is None else x.new_empty(m, n, dtype=residual_dtype or promoted(x, residual))
     mean = x.new_empty(m, dtype=acc) if spec.center else None
     rstd = x.new_empty(m, dtype=acc)
     weight = _scaled(weight, n, rstd, spec)
@@ -62,7 +63,7 @@ def forward(x, weight, bias, residual, spec):
     # Where y has the accumulator's dtype its own rows hold x_hat: memory touched for the first time costs a page fault.
     scratch = None if y.dtype == acc else x.new_empty(most, n, dtype=acc)
     for rows in blocks:
-        p = x[rows] if residual is None else torch.add(x[rows], residual[rows], out=residual_out[rows])
+        p = x[rows] if residual is None else _sum(x[rows], residual[rows], residual_out[rows], round_residual)
         q = p = p.to(acc)
         x_hat = y[rows] if scratch is None else scratch[: len(p)]
         if spec.center:
@@ -71,6 +72,16 @@ def forward(x, weight, bias, residual, spec):
         torch.mul(q, r[:, None], out=x_hat)
         _affine(x_hat, weight, bias, y[rows])
     return y, residual_out, mean, rstd
+
+
+def _sum(x, residual, out, rounded):
+    """x + residual, written to out; as out holds it, or before it was rounded to out's dtype."""
+    if rounded and out.dtype == promoted(x, residual):
+        return torch.add(x, residual, out=out)
+    # In the accumulator's dtype: torch rounds the sum of two 16-bit tensors to 16 bits, also on its way to a wider out.
+    total = torch.add(x.to(accumulator(promoted(x, residual))), residual)
+    out.copy_(total)
+    return out if rounded else total
 
 
 def _scaled(weight, n, like, spec):
@@ -92,44 +103,56 @@ def _affine(x_hat, weight, bias, y):
         y.copy_(out)
 
 
-def backward(dy, dresidual_out, p, weight, mean, rstd, spec, need_dx=True, need_dw=True, need_db=True):
-    """(dx, dw, db) for rows p = x + residual, from the cotangents of y and residual_out.
+def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False):
+    """(dx, dresidual, dw, db) for rows p = x + residual, from the cotangents of y and residual_out.
 
     dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out,  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
 
     Args:     dy, p (M, N); dresidual_out (M, N) or None; weight (N,) or None; mean (M,) or None and rstd (M,) as
-              forward returned them; need_*: what is wanted, the rest is None
-    Returns:  dx (M, N) in p.dtype, which is also dresidual; dw, db (N,) in the accumulator's dtype
-    Numerics: as forward; c1, c2 and dw are matrix-vector products, one pass over the block each
+              forward returned them; dtypes of dx, dresidual, dw and db, None for what is not wanted; portable_sums
+              changes nothing here: M and N alone say which rows are summed together
+    Returns:  dx, dresidual (M, N), one tensor where they have one dtype; dw, db (N,); None for what is not wanted
+    Numerics: as forward, each gradient rounded once; c1, c2 and dw are matrix-vector products, one pass over the block
+              each; x_hat is (p - mean) * rstd, also where p was rounded after mean and rstd were taken
     """
     m, n = p.shape
     acc = rstd.dtype
-    dx = p.new_empty(m, n) if need_dx else None
-    dw = p.new_zeros(n, dtype=acc) if need_dw else None
-    db = p.new_zeros(n, dtype=acc) if need_db else None
+    made = {dtype: p.new_empty(m, n, dtype=dtype) for dtype in dtypes[:2] if dtype is not None}
+    # The one in the accumulator's dtype comes last: its rows are the workspace until they are stored.
+    outs = sorted(made.values(), key=lambda t: t.dtype == acc)
+    dw, db = (None if dtype is None else p.new_zeros(n, dtype=acc) for dtype in dtypes[2:])
     weight = p.new_ones(n, dtype=acc) if weight is None else weight.to(acc)
     weight = spec.scale * weight
     blocks, most = _blocks(p)
     centred = p.new_empty(most, n, dtype=acc) if spec.center else None
-    products = p.new_empty(most, n, dtype=acc) if dx is None or dx.dtype != acc else None
+    products = p.new_empty(most, n, dtype=acc) if acc not in made else None
     for rows in blocks:
         dy_rows, r = dy[rows].to(acc), rstd[rows]
-        if need_db:
+        if db is not None:
             db += dy_rows.sum(0)
-        if not (need_dx or need_dw):
+        if not outs and dw is None:
             continue
-        q, dy_q = p[rows].to(acc), dx[rows] if products is None else products[: len(r)]
+        q, dy_q = p[rows].to(acc), outs[-1][rows] if products is None else products[: len(r)]
         if spec.center:
             q = torch.sub(q, mean[rows, None], out=centred[: len(r)])
         torch.mul(dy_rows, q, out=dy_q)
-        if need_dw:
+        if dw is not None:
             dw.addmv_(dy_q.t(), r)
-        if need_dx:
-            dp = dx[rows] if dresidual_out is None else dy_q
+        if outs:
+            dp = outs[0][rows] if dresidual_out is None and len(outs) == 1 else dy_q
             _input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)
-            if dresidual_out is not None:
-                torch.add(dp, dresidual_out[rows], out=dx[rows])
-    return dx, None if dw is None else dw.mul_(spec.scale), db
+            _store(dp, dresidual_out, rows, outs)
+    dw, db = None if dw is None else dw.mul_(spec.scale).to(dtypes[2]), None if db is None else db.to(dtypes[3])
+    return *map(made.get, dtypes[:2]), dw, db
+
+
+def _store(dp, dresidual_out, rows, outs):
+    """dp + dresidual_out into the rows of each tensor of outs, where it is not there already."""
+    for dx in outs:
+        if dresidual_out is not None:
+            torch.add(dp, dresidual_out[rows], out=dx[rows])
+        elif dx[rows].data_ptr() != dp.data_ptr():
+            dx[rows].copy_(dp)
 
 
 def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import numpy_ref
 from .cases import ARRAYS, Case
+from .tolerance import Dtypes, promoted
 
 INPUTS = ("x", "residual", "weight", "bias")
 
@@ -116,6 +117,18 @@ def _home(name):
     return "cpu" if triton_kernels.INTERPRETED else "cuda"
 
 
+def _options(dtypes):
+    """The keywords of normgrad.normalize that give these dtypes; none where they are the defaults."""
+    import torch
+
+    options = {} if dtypes.round_residual else {"round_residual": False}
+    if dtypes["y"] != dtypes["x"]:
+        options["out_dtype"] = getattr(torch, dtypes["y"])
+    if dtypes["residual_out"] != promoted(dtypes["x"], dtypes["residual"]):
+        options["residual_dtype"] = getattr(torch, dtypes["residual_out"])
+    return options
+
+
 class TorchBackend:
     """The public API with one of torch's backends, or the autograd.Function over a module of kernels.
 
@@ -136,20 +149,22 @@ class TorchBackend:
         """The same backend, its gradients taken with create_graph."""
         return TorchBackend(self.name, self.kernels, self.device, create_graph=True)
 
-    def normalize(self, x, residual, weight, bias, spec):
-        """(y, residual_out) of tensors."""
-        from .. import torch_autograd
+    def normalize(self, x, residual, weight, bias, spec, **options):
+        """(y, residual_out) of tensors; options as normgrad.normalize."""
+        from .. import torch_autograd, torch_functional
+        from ..torch_arguments import check_options
 
         if self.kernels is None:
-            options = {"spec": spec, "return_residual": True, "backend": self.name}
-            return torch_autograd.normalize(x, weight, bias, residual, **options)
-        y, residual_out, *_ = torch_autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels)
-        return y, x if residual is None else residual_out
+            named = {"spec": spec, "return_residual": True, "backend": self.name, **options}
+            return torch_functional.normalize(x, weight, bias, residual, **named)
+        options = check_options(x, residual, **options)
+        y, residual_out, *_ = torch_autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels, options)
+        return y, x.to(options.residual_dtype) if residual is None else residual_out
 
-    def _tensor(self, case, dtype, _name, array):
+    def _tensor(self, case, dtypes, name, array):
         import torch
 
-        dtype = getattr(torch, dtype)
+        dtype = getattr(torch, dtypes[name])
         if _repeats(case, array):
             return torch.tensor(array[:1]).to(self.device, dtype).expand(array.shape)
         plain = torch.tensor(array).to(self.device, dtype)
@@ -157,22 +172,23 @@ class TorchBackend:
 
     def forward(self, case: Case, arrays: dict, spec):
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        a = _arrays(replace(case, **arrays), partial(self._tensor, case, "float64"))
+        a = _arrays(replace(case, **arrays), partial(self._tensor, case, Dtypes("float64")))
         y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
         return y.cpu().numpy(), residual_out.cpu().numpy()
 
-    def run(self, case: Case, spec, dtype: str) -> Outcome:
+    def run(self, case: Case, spec, dtype: str | Dtypes) -> Outcome:
         """Forward and backward, through torch.autograd.grad, of a case whose numbers the dtype holds."""
         import torch
 
-        a = _arrays(case, partial(self._tensor, case, dtype))
+        dtypes = Dtypes.of(dtype)
+        a = _arrays(case, partial(self._tensor, case, dtypes))
         inputs = {name: a[name] for name in INPUTS if a[name] is not None}
         for t in inputs.values():
             t.requires_grad_()
-        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
+        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **_options(dtypes))
         outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
         for name, t in (("y", y), ("residual_out", residual_out)):
-            _same_dtype(name, t, a["x"].dtype)
+            _same_dtype(name, t, getattr(torch, dtypes[name]))
         ends, cotangents = zip(*outputs, strict=True)
         found = torch.autograd.grad(ends, list(inputs.values()), cotangents, create_graph=self.create_graph)
         grads = dict(zip(inputs, found, strict=True))
@@ -185,7 +201,7 @@ class TorchBackend:
         gradcheck sends a cotangent into one output at a time; the sum of both outputs is there to send one into both.
         """
         case = replace(case, layout="contiguous")
-        a = _arrays(case, partial(self._tensor, case, "float64"))
+        a = _arrays(case, partial(self._tensor, case, Dtypes("float64")))
         names = [name for name in INPUTS if a[name] is not None]
 
         def function(*tensors):

@@ -13,7 +13,7 @@ from numbers import Integral
 import numpy as np
 
 from ..spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
-from .tolerance import round_to
+from .tolerance import Dtypes, round_to
 
 ARRAYS = ("x", "weight", "bias", "residual", "dy", "dresidual_out")
 
@@ -49,10 +49,10 @@ class Case:
     dresidual_out: np.ndarray | None
     layout: str = "contiguous"
 
-    def rounded(self, dtype: str) -> Case:
-        """The case with every number rounded to the nearest of the dtype, still held in float64."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        return replace(self, **{name: None if a is None else round_to(a, dtype) for name, a in arrays.items()})
+    def rounded(self, dtype: str | Dtypes) -> Case:
+        """The case with every number rounded to the nearest of its dtype, still held in float64."""
+        dtypes, arrays = Dtypes.of(dtype), {name: getattr(self, name) for name in ARRAYS}
+        return replace(self, **{name: None if a is None else round_to(a, dtypes[name]) for name, a in arrays.items()})
 
     def without(self, *names: str) -> Case:
         """The case without some of weight, bias, residual and dresidual_out."""

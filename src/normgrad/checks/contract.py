@@ -6,7 +6,7 @@ backwards and require them to fail; chapters run them in the page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .. import numpy_ref
 from .backends import Outcome, get
 from .cases import Case
 from .finite_difference import directional, inner
-from .tolerance import LARGEST, accumulator, bounds, round_to, unit_roundoff
+from .tolerance import LARGEST, Dtypes, bounds, round_to, unit_roundoff
 
 OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
 
@@ -68,14 +68,17 @@ def _compare(title, name, got, expected, bound, largest):
 
 
 def _flat(case: Case, spec, dtype) -> bool:
-    """Whether some row, as the dtype holds it, has s = 0: constant where the spec centres, zero where it does not."""
-    case = case.rounded(dtype)
-    p = round_to(case.x if case.residual is None else case.x + case.residual, dtype)
+    """Whether some row, as it is normalized, has s = 0: constant where the spec centres, zero where it does not."""
+    dtypes = Dtypes.of(dtype)
+    case = case.rounded(dtypes)
+    p = case.x
+    if case.residual is not None:
+        p = round_to(p + case.residual, dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator)
     size = np.ptp(p, axis=-1) if spec.center else np.abs(p).max(-1)
     return bool((size == 0).any())
 
 
-def defined(case: Case, spec, dtype: str = "float64") -> bool:
+def defined(case: Case, spec, dtype: str | Dtypes = "float64") -> bool:
     """Whether the operator has a value on the case: without eps, a row with s = 0 has none."""
     return spec.eps != 0 or not _flat(case, spec, dtype)
 
@@ -89,36 +92,53 @@ def differentiable(case: Case, spec) -> bool:
     return smooth[spec.placement] or not _flat(case, spec, "float64")
 
 
-def reference(case: Case, spec, dtype: str, residual_out=None):
-    """(saved, grads) of the oracle in float64, on inputs rounded to dtype and on the sum as the backend rounded it."""
-    case = case.rounded(dtype)
-    p = case.x if residual_out is None else residual_out
-    saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec.resolve(2 * unit_roundoff(accumulator(dtype))))
+def reference(case: Case, spec, dtype: str | Dtypes, residual_out=None):
+    """(saved, grads) of the oracle in float64, on inputs rounded to dtype and on the sum as the backend rounded it.
+
+    Where the sum is normalized before it is rounded, only the backward gets the rounded one.
+    """
+    dtypes = Dtypes.of(dtype)
+    case = case.rounded(dtypes)
+    stored = case.x if residual_out is None else residual_out
+    p = stored if dtypes.round_residual or case.residual is None else case.x + case.residual
+    saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec.resolve(2 * unit_roundoff(dtypes.accumulator)))
+    saved = replace(saved, residual_out=stored)
     return saved, numpy_ref.backward(case.dy, saved, case.dresidual_out)
 
 
-def check_values(backend, case: Case, spec, dtype: str = "float64") -> Measured:
+def _expected(case: Case, spec, dtypes, residual_out):
+    """What the oracle gives for a case of rounded numbers, and the bounds, as two Outcomes."""
+    saved, grads = reference(case, spec, dtypes, residual_out)
+    allowed = bounds(case.dy, case.dresidual_out, saved, dtypes)
+    exact = case.x if case.residual is None else case.x + case.residual
+    expected = Outcome(saved.y, exact, grads.dx, grads.dx, grads.dweight, grads.dbias)
+    return expected, Outcome(*(getattr(allowed, name) for name in OUTPUTS))
+
+
+def check_values(backend, case: Case, spec, dtype: str | Dtypes = "float64") -> Measured:
     """Every output and gradient against the float64 oracle on the same rounded inputs, elementwise.
 
-    Args:     backend: a name ("numpy", "sympy", "torch", "triton") or a Backend; case, spec, dtype name
+    Args:     backend: a name ("numpy", "sympy", "torch", "triton") or a Backend; case, spec; dtype: the name of the
+              dtype of all arrays, or, for torch and triton, Dtypes
     Returns:  Measured, with each output's largest error and its computed bound
     Raises:   AssertionError that names the output, the place, the value and the bound
     """
-    backend, title = get(backend), f"{case.name}, {dtype}"
+    backend, dtypes, title = get(backend), Dtypes.of(dtype), f"{case.name}, {dtype}"
+    rounded = case.rounded(dtypes)
     with np.errstate(invalid="raise", divide="raise", over="ignore"):
-        outcome: Outcome = backend.run(case.rounded(dtype), spec, dtype)
-        rounded = case.rounded(dtype)
-        exact = rounded.x if rounded.residual is None else rounded.x + rounded.residual
-        residual_out = exact if outcome.residual_out is None else outcome.residual_out
-        saved, grads = reference(case, spec, dtype, residual_out)
-        allowed = bounds(rounded.dy, rounded.dresidual_out, saved, dtype)
-    expected = Outcome(saved.y, exact, grads.dx, grads.dx, grads.dweight, grads.dbias)
-    limits = Outcome(allowed.y, allowed.residual_out, allowed.dx, allowed.dx, allowed.dw, allowed.db)
+        outcome: Outcome = backend.run(rounded, spec, dtype)
+        # Without a residual x is normalized, whatever dtype it is returned in.
+        residual_out = rounded.x if rounded.residual is None else outcome.residual_out
+        expected, limits = _expected(rounded, spec, dtypes, residual_out)
+        if not dtypes.round_residual and getattr(backend, "create_graph", False):
+            # A gradient that may be differentiated again takes the statistics, too, from the sum as it is stored.
+            grads, of_grads = _expected(rounded, spec, replace(dtypes, round_residual=True), residual_out)
+            expected, limits = replace(grads, y=expected.y), replace(of_grads, y=limits.y)
     errors = {}
     for name in OUTPUTS:
         if name == "dresidual" and case.residual is None:
             continue
-        pair = _compare(title, name, *(getattr(o, name) for o in (outcome, expected, limits)), LARGEST[dtype])
+        pair = _compare(title, name, *(getattr(o, name) for o in (outcome, expected, limits)), LARGEST[dtypes[name]])
         if pair is not None:
             errors[name] = pair
     return Measured(f"{backend.name}: {title}", errors)

@@ -45,20 +45,23 @@ T_DW = "dw.addmv_(dy_q.t(), r)"
 T_DB = "db += dy_rows.sum(0)"
 T_RSTD = "r = _rstd(_size(q, spec, out=rstd[rows]), spec)"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
-# triton: triton_kernels.py
+# triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
-K_C2 = "c2 = tl.sum(total, axis=0) / N"
-K_LOAD = "tl.load(weight_ptr + col, mask=col < N, other=0).to(ACC)"
-K_WEIGHT = f"        wdy = wdy * {K_LOAD}\n"
-K_DX = "dx = rstd * (wdy - c2 - x_hat * c1)"
-K_OUT = "dx = dx + tl.load(dresidual_ptr"
-K_START = "    dy, dresidual_out, p = _rows(dy), _rows(dresidual_out), _rows(p)\n"
-K_DW = "+ dy * (SCALE * x_hat)"
-K_DB = "db = tl.load(db_row + col, mask=col < N, other=0) + dy"
-K_S2 = "\n    s2 = _row_squares(p_row, mean, N, ACC, BLOCK)\n"
-K_RSTD = "    tl.store(rstd_ptr + row, rstd)\n"
+K_C2 = "c2 = tl.sum(wdy, axis=1) / N"
+K_WEIGHT = "weight = SCALE * load_columns(weight_ptr, cols, N, ACC)"
+K_WDY = "wdy = dy * weight\n"
+K_SWEEP_WDY = "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, ACC)\n"
+K_ROWS_DX = "dx = input_gradient(wdy, x_hat, rstd, c1, c2)"
+K_SWEEP_DX = "dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)"
+K_DX = "return rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])"
+K_OUT = "dx = dx + load_tile(dresidual_out_ptr"
+K_START = "    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _rows(weight)\n"
+K_SUMS = "add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)"
+K_REDUCE = "        _reduce(partial, sums, programs, n)\n"
+K_SQUARES = "reciprocal(q * q, rows"
+K_RSTD = "return 1 / denominator(s2, EPS, PLACEMENT)"
 K_EPS = '"EPS": spec.eps,'
-K_KAPPA = "c1 = _kappa(s2, EPS, PLACEMENT) * c1"
+K_KAPPA = "c1 = kappa(mean_square(squares, N, MEAN), EPS, PLACEMENT) * c1"
 # sympy: symbolic/derivations/family.py
 S_DQ = "rstd[i] * (dr[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * dr[i, t]))"
 S_DP = "dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dp_out[i, j]"
@@ -80,7 +83,7 @@ MUTANTS = (
         "rstd does not depend on x",
         numpy=(N_DX, "    dx = rstd * (wdy - c2)\n"),
         torch=(T_C1, f"{T_C1} * 0"),
-        triton=(K_DX, "dx = rstd * (wdy - c2)"),
+        triton=(K_DX, K_DX.replace(" - x_hat * c1[:, None]", "")),
         sympy=(S_DQ, "rstd[i] * dr[i, j]"),
     ),
     _mutant(
@@ -88,7 +91,7 @@ MUTANTS = (
         "the mean does not depend on x",
         numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
         torch=(T_C2, "c2 = torch.zeros_like(rstd)"),
-        triton=(K_DX, "dx = rstd * (wdy - x_hat * c1)"),
+        triton=(K_DX, K_DX.replace(" - c2[:, None]", "")),
         sympy=(S_DP, "dq[i, j] + dp_out[i, j]"),
     ),
     _mutant(
@@ -96,7 +99,7 @@ MUTANTS = (
         "the derivative of 1 / D has no minus sign",
         numpy=(N_DX, "    dx = rstd * (wdy - c2 + x_hat * c1)\n"),
         torch=(T_ALONG, T_ALONG.replace("value=-1", "value=1")),
-        triton=(K_DX, "dx = rstd * (wdy - c2 + x_hat * c1)"),
+        triton=(K_DX, K_DX.replace("- x_hat", "+ x_hat")),
         sympy=(S_DQ, S_DQ.replace("- kappa", "+ kappa")),
     ),
     _mutant(
@@ -128,7 +131,7 @@ MUTANTS = (
         "the weight only scales the output",
         numpy=(N_WEIGHT, "        pass\n"),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)")),
-        triton=(K_WEIGHT, "        wdy = wdy * 1\n"),
+        triton=(K_WEIGHT, K_WEIGHT.replace("SCALE *", "SCALE + 0 *")),
         sympy=(S_DR, S_DR.replace(" * w[j]", "")),
     ),
     _mutant(
@@ -136,7 +139,7 @@ MUTANTS = (
         "the weight belongs in dy and in the Jacobian",
         numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
         torch=(T_ROWS, T_ROWS.replace("weight", "weight * weight")),
-        triton=(K_WEIGHT, K_WEIGHT + K_WEIGHT),
+        triton=(K_WEIGHT, f"{K_WEIGHT} * load_columns(weight_ptr, cols, N, ACC)"),
         sympy=(S_DR, f"{S_DR} ** 2"),
     ),
     _mutant(
@@ -144,7 +147,12 @@ MUTANTS = (
         "the weight commutes with the Jacobian",
         numpy=((N_WEIGHT, "        pass\n"), (N_DX, N_DX.replace("rstd *", "weight * rstd *"))),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)") + ".mul_(weight)"),
-        triton=((K_WEIGHT, "        wdy = wdy * 1\n"), (K_DX, K_DX.replace("rstd *", f"{K_LOAD} * rstd *"))),
+        triton=(
+            (K_WDY, "wdy = dy * SCALE\n"),
+            (K_ROWS_DX, f"{K_ROWS_DX} * weight"),
+            (K_SWEEP_WDY, "wdy = dy * SCALE\n"),
+            (K_SWEEP_DX, K_SWEEP_DX.replace("weight", "SCALE") + " * weight"),
+        ),
         sympy=(
             (S_DR, S_DR.replace(" * w[j]", "")),
             (S_DP, "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dp_out[i, j]"),
@@ -155,7 +163,7 @@ MUTANTS = (
         "the projection alone is the gradient",
         numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
         torch=(T_DX, "return out.copy_(dx)"),
-        triton=(K_DX, "dx = wdy - c2 - x_hat * c1"),
+        triton=(K_DX, K_DX.replace("rstd[:, None] * ", "")),
         sympy=(S_DQ, S_DQ.replace("rstd[i] * ", "")),
     ),
     _mutant(
@@ -163,7 +171,7 @@ MUTANTS = (
         "dw sums dy * q",
         numpy=(N_DW, N_DW.replace("x_hat", "q")),
         torch=(T_DW, T_DW.replace(", r)", ", torch.ones_like(r))")),
-        triton=(K_DW, K_DW.replace("x_hat", "x_hat / rstd")),
+        triton=(K_SUMS, K_SUMS.replace("x_hat", "q")),
         sympy=(S_DW, S_DW.replace("r[t, j]", "q[t, j]")),
     ),
     _mutant(
@@ -171,7 +179,7 @@ MUTANTS = (
         "dw sums wdy * x_hat",
         numpy=(N_DW, N_DW.replace("dy *", "dy * weight *")),
         torch=(T_DW, T_DW.replace("dy_q.t()", "(dy_q * weight).t()")),
-        triton=(K_DW, K_DW.replace("dy *", f"dy * {K_LOAD} *")),
+        triton=(K_SUMS, K_SUMS.replace("x_hat", "x_hat * weight")),
         sympy=(S_DW, f"w[j] * {S_DW}"),
     ),
     _mutant(
@@ -179,7 +187,7 @@ MUTANTS = (
         "a batch averages its gradients",
         numpy=(N_DB, N_DB.replace("sum", "mean")),
         torch=(T_DB, f"{T_DB} / m"),
-        triton=(K_DB, f"{K_DB} / M"),
+        triton=(K_REDUCE, f"{K_REDUCE}        sums[1] = sums[1] / m\n"),
         sympy=(S_DB, "total(M, lambda t: dy[t, j]) / M\n"),
     ),
     _mutant(
@@ -212,7 +220,7 @@ MUTANTS = (
         "eps outside the root leaves the gradient as it is",
         numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
         torch=(T_KAPPA, "if False:"),
-        triton=(K_KAPPA, "c1 = c1 + 0 * s2"),
+        triton=(K_KAPPA, "c1 = c1"),
         sympy=(S_DQ, S_DQ.replace("kappa[i]", "1")),
         spec="layer_norm_std",
     ),
@@ -221,7 +229,7 @@ MUTANTS = (
         "a clamped row is projected like any other",
         numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
         torch=(T_KAPPA, "if False:"),
-        triton=(K_KAPPA, "c1 = c1 + 0 * s2"),
+        triton=(K_KAPPA, "c1 = c1"),
         sympy=(S_DQ, S_DQ.replace("kappa[i]", "1")),
         spec="l2_clamp",
     ),
@@ -230,7 +238,10 @@ MUTANTS = (
         "mean(x**2) - mean**2 is the variance and costs one pass",
         numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
         torch=(T_RSTD, "r = rstd[rows].copy_(_rstd(((p * p).mean(-1) - mean[rows] ** 2).clamp(min=0).sqrt(), spec))"),
-        triton=(K_S2, K_S2.replace("mean, N, ACC, BLOCK)", "0.0, N, ACC, BLOCK) - N * mean * mean")),
+        triton=(
+            K_SQUARES,
+            "reciprocal(tl.where((cols < N)[None, :], p * p - (mean * mean)[:, None], 0), rows",
+        ),
         sympy=(S_S, "sqrt(1 / n * total(N, lambda t: p[i, t] ** 2) - a * average[i] ** 2)"),
         backward=False,
     ),
@@ -239,7 +250,7 @@ MUTANTS = (
         "the statistics may be kept in the input's dtype",
         numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
         torch=(T_RSTD, f"{T_RSTD}\n        r.copy_(r.bfloat16())"),
-        triton=(K_RSTD, f"    rstd = rstd.to(tl.bfloat16).to(ACC)\n{K_RSTD}"),
+        triton=(K_RSTD, "d = denominator(s2, EPS, PLACEMENT)\n    return (1 / d).to(tl.bfloat16).to(d.dtype)"),
         sympy=(S_RSTD, "defs[rstd[i]] = (1 + S.One / 256) / D[i]"),
         backward=False,
     ),

@@ -1,7 +1,8 @@
 """The mutants: wrong forwards and backwards that the tests must reject, on every backend and at every N.
 
-A mutant is an edit of a backend's own source, so it differs from the real thing in one place only. An edit whose text
-is not found exactly once raises: when the source changes, the catalogue must be looked at again.
+A mutant is an edit of a backend's own source, so it differs from the real thing in one place only; the kernels for
+short and for long rows are two places. An edit whose text is not found, or twice in one module, raises: when the source
+changes, the catalogue must be looked at again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SOURCES = {
     "numpy": "numpy_ref.py",
     "sympy": "symbolic/derivations/family.py",
     "torch": "torch_rows.py",
-    "triton": "triton_kernels.py",
+    "triton": "triton_kernels",
 }
 
 
@@ -60,23 +61,55 @@ def module(source: str, text: str, name: str) -> ModuleType:
 
     Args:  source: the module's path below the package; text: what to import in its place; name: any short name
     """
-    path, slug = Path(source), "".join(c if c.isalnum() else "_" for c in name)
-    file = _folder() / f"_mutant_{path.stem}_{slug}.py"
+    path = Path(source)
+    file = _folder() / f"_mutant_{path.stem}_{_slug(name)}.py"
     # Triton reads the source of its kernels from a file.
     file.write_text(text)
-    qualified = ".".join(["normgrad", *path.parts[:-1], file.stem])
-    spec = importlib.util.spec_from_file_location(qualified, file)
+    return _imported(".".join(["normgrad", *path.parts[:-1], file.stem]), file)
+
+
+def _slug(name):
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def _imported(qualified, file, places=None):
+    spec = importlib.util.spec_from_file_location(qualified, file, submodule_search_locations=places)
     found = importlib.util.module_from_spec(spec)
     sys.modules[qualified] = found
     spec.loader.exec_module(found)
     return found
 
 
+def package(source: str, texts: dict[str, str], name: str) -> ModuleType:
+    """A folder of modules with some of their texts changed, imported as a package under a name of its own.
+
+    Args:  source: the folder's path below the package; texts: {module: what to import in its place}; name: as module
+    """
+    folder = _folder() / f"_mutant_{source}_{_slug(name)}"
+    folder.mkdir(exist_ok=True)
+    for file in (PACKAGE / source).glob("*.py"):
+        (folder / file.name).write_text(texts.get(file.name, file.read_text()))
+    return _imported(f"normgrad.{folder.name}", folder / "__init__.py", [str(folder)])
+
+
+def edited_package(source: str, edits, where: str) -> dict[str, str]:
+    """{module: text} of a folder after each edit; ValueError for a text that no module has, or one has twice."""
+    texts = {file.name: file.read_text() for file in (PACKAGE / source).glob("*.py")}
+    for old, new in edits:
+        found = [name for name, text in texts.items() if old in text]
+        if not found:
+            raise ValueError(f"{where}: the text to edit occurs in no module of {source}: {old!r}")
+        for name in found:
+            texts[name] = edited(texts[name], [(old, new)], f"{where}, {name}")
+    return texts
+
+
 def load(mutant: Mutant, backend: str) -> ModuleType:
-    """The backend's source module with the mutant's edits in it."""
-    source = SOURCES[backend]
-    text = edited((PACKAGE / source).read_text(), mutant.edits[backend], f"{mutant.name}, {backend}")
-    return module(source, text, mutant.name)
+    """The backend's source module, or package of modules, with the mutant's edits in it."""
+    source, edits, where = SOURCES[backend], mutant.edits[backend], f"{mutant.name}, {backend}"
+    if not source.endswith(".py"):
+        return package(source, edited_package(source, edits, where), mutant.name)
+    return module(source, edited((PACKAGE / source).read_text(), edits, where), mutant.name)
 
 
 def sympy_backend(family: ModuleType) -> ModuleType:

@@ -7,7 +7,7 @@ the second order and, in float64, the oracle's own rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -53,6 +53,59 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
     return rounded.view(np.float32).astype(np.float64).reshape(array.shape)
 
 
+def promoted(first: str, second: str) -> str:
+    """The dtype in which torch holds the sum of two: the same one, or the narrowest that holds both."""
+    if first == second:
+        return first
+    return "float64" if "float64" in (_check_dtype(first), _check_dtype(second)) else "float32"
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """The dtype of each array of one run.
+
+    Args:  x; residual, weight, bias and out, the dtype of y: None means x's; residual_out: None means the promoted
+           dtype of x and residual; round_residual: whether the sum as residual_out holds it is what is normalized
+    """
+
+    x: str
+    residual: str | None = None
+    weight: str | None = None
+    bias: str | None = None
+    out: str | None = None
+    residual_out: str | None = None
+    round_residual: bool = True
+    names: dict[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        plain = {name: getattr(self, name) or self.x for name in ("x", "residual", "weight", "bias")}
+        stored = self.residual_out or promoted(plain["x"], plain["residual"])
+        outputs = {"y": self.out or self.x, "dy": self.out or self.x, "residual_out": stored, "dresidual_out": stored}
+        gradients = dict(zip(("dx", "dresidual", "dw", "db"), plain.values(), strict=True))
+        object.__setattr__(self, "names", plain | outputs | gradients)
+        for dtype in self.names.values():
+            _check_dtype(dtype)
+
+    def __getitem__(self, name: str) -> str:
+        """The dtype of an input, an output, a cotangent or a gradient."""
+        return self.names[name]
+
+    def __str__(self):
+        given = [f"{name} {getattr(self, name)}" for name in ("residual", "weight", "bias", "out", "residual_out")
+                 if getattr(self, name)]  # fmt: skip
+        return ", ".join([self.x, *given, *([] if self.round_residual else ["the sum not rounded"])])
+
+    @property
+    def accumulator(self) -> str:
+        """The dtype of statistics and sums."""
+        return accumulator(promoted(self["x"], self["residual"]))
+
+    @classmethod
+    def of(cls, dtype) -> Dtypes:
+        """The dtypes of a run, given as they are or as one name for all of them."""
+        return dtype if isinstance(dtype, Dtypes) else cls(_check_dtype(dtype))
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The largest allowed error of each output, elementwise; dw and db None where there is no weight or bias."""
@@ -60,22 +113,23 @@ class Bounds:
     y: np.ndarray
     residual_out: np.ndarray
     dx: np.ndarray
+    dresidual: np.ndarray
     dw: np.ndarray | None
     db: np.ndarray | None
 
 
-def bounds(dy, dresidual_out, saved, dtype: str) -> Bounds:
+def bounds(dy, dresidual_out, saved, dtype: str | Dtypes) -> Bounds:
     """Error bounds of the operator's outputs and gradients in a dtype, from the float64 reference.
 
     With t = u (N + 8), x_hat is off by e = t (max|p| rstd + |x_hat|): the rounding of the mean grows with the row's
     offset. dx is off by rstd times the errors of wdy, c2 and x_hat c1, dw by the sum over rows of |dy| e.
 
     Args:     dy, dresidual_out (M, N), the cotangents; saved, what numpy_ref.forward returned for the same rows, in
-              float64; dtype, the name of the inputs' dtype
+              float64; dtype, the name of the dtype of all arrays, or Dtypes
     Returns:  Bounds, one bound an element
     """
-    p, spec = saved.residual_out, saved.spec
-    u, out = unit_roundoff(accumulator(dtype)), unit_roundoff(dtype)
+    p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
+    u = unit_roundoff(dtypes.accumulator)
     weight = spec.scale * (np.ones(p.shape[-1]) if saved.weight is None else saved.weight)
     grads = numpy_ref.backward(dy, saved, dresidual_out)
     rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
@@ -88,14 +142,16 @@ def bounds(dy, dresidual_out, saved, dtype: str) -> Bounds:
     e_dw = np.abs(spec.scale) * (np.abs(dy) * (e_x + rows * np.abs(x_hat))).sum(0)
     e_db = rows * np.abs(dy).sum(0)
 
-    def stored(error, value):
+    def stored(name, error, value):
         if value is None:
             return None
+        out, smallest = unit_roundoff(dtypes[name]), SMALLEST[dtypes[name]]
         # The last rounding is to nearest: half a unit of the value that is rounded, error and all.
-        return SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + SMALLEST[dtype]
+        return SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + smallest
 
-    outputs = ((e_y, saved.y), (0, p), (e_dx, grads.dx), (e_dw, grads.dweight), (e_db, grads.dbias))
-    return Bounds(*(stored(error, value) for error, value in outputs))
+    errors = {"y": e_y, "residual_out": 0, "dx": e_dx, "dresidual": e_dx, "dw": e_dw, "db": e_db}
+    values = (saved.y, p, grads.dx, grads.dx, grads.dweight, grads.dbias)
+    return Bounds(*(stored(*pair, value) for pair, value in zip(errors.items(), values, strict=True)))
 
 
 def _input_gradient_error(wdy, q, x_hat, e_x, terms, spec):

@@ -1,0 +1,197 @@
+"""The functional API: torch's signatures where torch has the function, and normalize behind each of them."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import torch
+from torch.autograd import forward_ad
+
+from . import torch_formula, torch_operators
+from .spec import L2_NORM, LAYER_NORM, RMS_NORM, check_eps, check_shapes, check_spec
+from .torch_arguments import check_backend, check_options, check_tensors, flatten, kernels_of
+from .torch_autograd import Normalize
+from .torch_formula import accumulator, promoted
+
+
+def _needs_formula():
+    """Whether torch would lose derivatives without a word, so that the plain formula has to take over.
+
+    In eager mode that is where two forward-mode transforms are nested: torch differentiates the tangents of an
+    autograd.Function as if they were constants there (seen with 2.13: the second forward derivative of x**3 is 0).
+    A compiler calls operators, and an operator gets no tangents at all (seen with 2.13: jvp gives 0).
+    """
+    if torch.compiler.is_compiling():
+        return torch._C._functorch.get_dynamic_layer_stack_depth() > 0 or forward_ad._current_level >= 0
+    stack = torch._C._functorch.get_interpreter_stack() or ()
+    return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
+
+
+def normalize(
+    input,
+    weight=None,
+    bias=None,
+    residual=None,
+    *,
+    spec=LAYER_NORM,
+    return_residual=False,
+    backend="auto",
+    out_dtype=None,
+    residual_dtype=None,
+    round_residual=True,
+    portable_sums=False,
+):
+    """The operator on the last axis, whatever the spec.
+
+    p = x + residual,  q = p - center * mean(p)                                           {eq}`norm-forward`
+    y = scale * q / D(sqrt(reduce(q**2)), eps) * weight + bias
+
+    Args:     input, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec;
+              return_residual: return p as well; backend "torch", "triton" or "auto" (triton on a GPU tensor);
+              out_dtype of y, None means input.dtype; residual_dtype of residual_out, None means the promoted dtype of
+              input and residual; round_residual: True normalizes the sum as residual_out holds it, False the sum
+              before that rounding; portable_sums: the gradients of weight and bias are the same bits on every GPU
+    Returns:  y (..., N), or (y, residual_out); without a residual residual_out is input, in residual_dtype if given
+    Numerics: statistics and sums in float32, in float64 where input or residual is float64; every output and gradient
+              is rounded once; the gradients take p as residual_out holds it, with the statistics of the forward
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    check_tensors(input, weight=weight, bias=bias, residual=residual)
+    check_shapes(input, weight, bias, residual, name="input")
+    options = check_options(input, residual, out_dtype, residual_dtype, round_residual, portable_sums)
+    spec = check_spec(spec).resolve(torch.finfo(accumulator(promoted(input, residual))).eps)
+    arguments = (input, residual, weight, bias)
+    check_backend(backend)
+    if _needs_formula():
+        y, residual_out = torch_formula.forward(*arguments, spec, **options.of_forward)
+    elif torch.compiler.is_compiling():
+        y, residual_out = torch_operators.normalize(*arguments, spec, backend, options)
+    else:
+        y, residual_out, _, _ = Normalize.apply(*arguments, spec, kernels_of(backend, input.device), options)
+    if not return_residual:
+        return y
+    return y, residual_out if residual is not None else input if residual_dtype is None else input.to(residual_dtype)
+
+
+def _as(t, input):
+    """In input's shape; the very tensor where it has that already, since a view may not be modified in place."""
+    return t if t.shape == input.shape else t.reshape(input.shape)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, out_dtype=None, backend="auto"):
+    """LayerNorm over the last axes, as torch.nn.functional.layer_norm.
+
+    y = (x - mean) * rstd * weight + bias,  rstd = 1 / sqrt(var + eps)                    {eq}`ln-forward`
+
+    Args:     input (..., *normalized_shape); weight, bias normalized_shape or None; eps at least 0;
+              out_dtype, backend as normalize
+    Returns:  y in input's shape, in out_dtype or input's dtype
+    Numerics: as normalize; the variance is centred first (two passes)
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    Source:   Ba, Kiros and Hinton 2016, arXiv:1607.06450
+    """
+    x, _, weight, bias = flatten(input, normalized_shape, weight=weight, bias=bias)
+    spec = LAYER_NORM.replace(eps=check_eps(eps))
+    return _as(normalize(x, weight, bias, spec=spec, out_dtype=out_dtype, backend=backend), input)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None, *, out_dtype=None, backend="auto"):
+    """RMSNorm over the last axes, as torch.nn.functional.rms_norm.
+
+    y = x * rstd * weight,  rstd = 1 / sqrt(mean(x**2) + eps)                             {eq}`rms-forward`
+
+    Args:     input (..., *normalized_shape); weight normalized_shape or None; eps at least 0, None means the machine
+              epsilon of the statistics' dtype, as torch computes it; out_dtype, backend as normalize
+    Returns:  y in input's shape, in out_dtype or input's dtype
+    Numerics: as normalize
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    Source:   Zhang and Sennrich 2019, arXiv:1910.07467
+    """
+    x, _, weight = flatten(input, normalized_shape, weight=weight)
+    return _as(normalize(x, weight, spec=_rms_spec(eps), out_dtype=out_dtype, backend=backend), input)
+
+
+def _rms_spec(eps):
+    return RMS_NORM.replace(eps=None if eps is None else check_eps(eps))
+
+
+def l2_norm(input, dim=-1, eps=1e-12, *, out_dtype=None, backend="auto"):
+    """L2 normalization along one axis, as torch.nn.functional.normalize.
+
+    y = x / max(sqrt(sum(x**2)), eps)                                                     {eq}`l2-clamp`
+
+    Args:     input, any shape with at least one axis; dim the axis; eps at least 0; out_dtype, backend as normalize
+    Returns:  y in input's shape, in out_dtype or input's dtype
+    Numerics: as normalize
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    check_tensors(input)
+    if isinstance(dim, bool) or not isinstance(dim, Integral) or not -input.dim() <= dim < input.dim():
+        raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
+    spec = L2_NORM.replace(eps=check_eps(eps))
+    return normalize(input.movedim(dim, -1), spec=spec, out_dtype=out_dtype, backend=backend).movedim(-1, dim)
+
+
+def add_layer_norm(
+    input,
+    residual,
+    normalized_shape,
+    weight=None,
+    bias=None,
+    eps=1e-5,
+    *,
+    out_dtype=None,
+    residual_dtype=None,
+    round_residual=True,
+    backend="auto",
+):
+    """(output, residual_out): LayerNorm of the sum input + residual, and the sum.
+
+    residual_out = input + residual,  output = layer_norm(residual_out)                   {eq}`res-forward`
+
+    Args:     input, residual (..., *normalized_shape); out_dtype, residual_dtype, round_residual as normalize; the
+              rest as layer_norm
+    Returns:  output in out_dtype or input.dtype; residual_out in residual_dtype or the promoted dtype of input and
+              residual
+    Numerics: as normalize; in one dtype bitwise what layer_norm(input + residual) gives
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    x, residual, weight, bias = flatten(input, normalized_shape, residual, weight=weight, bias=bias)
+    options = {"out_dtype": out_dtype, "residual_dtype": residual_dtype, "round_residual": round_residual}
+    spec = LAYER_NORM.replace(eps=check_eps(eps))
+    return _add_norm(input, x, residual, weight, bias, spec=spec, backend=backend, **options)
+
+
+def add_rms_norm(
+    input,
+    residual,
+    normalized_shape,
+    weight=None,
+    eps=None,
+    *,
+    out_dtype=None,
+    residual_dtype=None,
+    round_residual=True,
+    backend="auto",
+):
+    """(output, residual_out): RMSNorm of the sum input + residual, and the sum.
+
+    residual_out = input + residual,  output = rms_norm(residual_out)
+
+    Args:     input, residual (..., *normalized_shape); out_dtype, residual_dtype, round_residual as normalize; the
+              rest as rms_norm
+    Returns:  output in out_dtype or input.dtype; residual_out in residual_dtype or the promoted dtype of input and
+              residual
+    Numerics: as normalize; in one dtype bitwise what rms_norm(input + residual) gives
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    x, residual, weight = flatten(input, normalized_shape, residual, weight=weight)
+    options = {"out_dtype": out_dtype, "residual_dtype": residual_dtype, "round_residual": round_residual}
+    return _add_norm(input, x, residual, weight, None, spec=_rms_spec(eps), backend=backend, **options)
+
+
+def _add_norm(input, x, residual, weight, bias, **options):
+    if residual is None:
+        raise TypeError("residual: got None, needs a torch.Tensor; without a residual use layer_norm or rms_norm")
+    y, residual_out = normalize(x, weight, bias, residual, return_residual=True, **options)
+    return _as(y, input), _as(residual_out, input)

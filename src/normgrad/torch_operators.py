@@ -1,0 +1,119 @@
+"""The operator as two operators of torch's own kind, normgrad::forward and normgrad::backward, for torch.compile.
+
+A compiler does not look into them: it plans around one node with known shapes, and runs the same kernels as eager mode,
+so that values and gradients are the same bits. Schemas know tensors and plain scalars only: a spec and the options
+travel as their fields, and a tensor that is not there is empty where it is an output.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, fields
+
+import torch
+
+from .spec import NormSpec
+from .torch_arguments import Options, kernels_of, rows
+from .torch_autograd import Normalize
+from .torch_formula import accumulator, promoted
+
+SPEC = "bool center, str reduce, float scale, float eps, str placement"
+OPTIONS = "ScalarType out_dtype, ScalarType residual_dtype, bool round_residual, bool portable_sums"
+WANTED = "ScalarType? dx, ScalarType? dresidual, ScalarType? dw, ScalarType? db"
+FORWARD = f"(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, {SPEC}, {OPTIONS}, str backend)"
+BACKWARD = (
+    "(Tensor dy, Tensor? dresidual_out, Tensor p, Tensor? weight, Tensor? mean, Tensor rstd, "
+    f"{SPEC}, {WANTED}, bool portable_sums, str backend)"
+)
+FOUR = "(Tensor, Tensor, Tensor, Tensor)"
+SPEC_FIELDS = len(fields(NormSpec))
+
+
+def _given(scalars):
+    """(spec, options, backend) from the scalars of normgrad::forward."""
+    return NormSpec(*scalars[:SPEC_FIELDS]), Options(*scalars[SPEC_FIELDS:-1]), scalars[-1]
+
+
+@torch.library.custom_op("normgrad::forward", mutates_args=(), schema=f"{FORWARD} -> {FOUR}")
+def forward(x, residual, weight, bias, *scalars):
+    """(y, residual_out, mean, rstd) of x (..., N); residual_out and mean are empty where there is none."""
+    spec, options, backend = _given(scalars)
+    arguments = (rows(x), weight, bias, rows(residual))
+    y, residual_out, mean, rstd = kernels_of(backend, x.device).forward(*arguments, spec, **options.of_forward)
+    residual_out = x.new_empty(0, dtype=options.residual_dtype) if residual is None else residual_out.reshape(x.shape)
+    return y.reshape(x.shape), residual_out, rstd.new_empty(0) if mean is None else mean, rstd
+
+
+@forward.register_fake
+def _(x, residual, weight, bias, *scalars):
+    spec, options, _ = _given(scalars)
+    acc, m = accumulator(promoted(x, residual)), math.prod(x.shape[:-1])
+    residual_out = x.new_empty(0 if residual is None else x.shape, dtype=options.residual_dtype)
+    mean = x.new_empty(m if spec.center else 0, dtype=acc)
+    return x.new_empty(x.shape, dtype=options.out_dtype), residual_out, mean, x.new_empty(m, dtype=acc)
+
+
+def _setup_context(ctx, inputs, output):
+    *tensors, scalars = *inputs[:4], inputs[4:]
+    spec, options, backend = _given(scalars)
+    y, residual_out, mean, rstd = output
+    statistics = (mean if spec.center else None, rstd)
+    Normalize.setup_context(ctx, (*tensors, spec, _Operator(backend), options), (y, residual_out, *statistics))
+    empty = () if tensors[1] is not None else (residual_out,)
+    ctx.mark_non_differentiable(mean, rstd, *empty)
+
+
+def _backward(ctx, *cotangents):
+    *grads, _, _, _ = Normalize.backward(ctx, *cotangents)
+    return *grads, *(None for _ in ctx.needs_input_grad[4:])
+
+
+forward.register_autograd(_backward, setup_context=_setup_context)
+
+
+class _Operator:
+    """normgrad::backward with the signature of a kernel module's backward."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def backward(self, dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums):
+        tensors = (dy, dresidual_out, p, weight, mean, rstd)
+        grads = backward(*tensors, *astuple(spec), *dtypes, portable_sums, self.backend)
+        dx, dresidual, dw, db = (None if dtype is None else grad for grad, dtype in zip(grads, dtypes, strict=True))
+        return dx, dx if dtypes[0] == dtypes[1] else dresidual, dw, db
+
+
+@torch.library.custom_op("normgrad::backward", mutates_args=(), schema=f"{BACKWARD} -> {FOUR}")
+def backward(dy, dresidual_out, p, weight, mean, rstd, *scalars):
+    """(dx, dresidual, dw, db) of rows p (M, N); empty what is not wanted, and dresidual where it would be dx."""
+    spec, wanted, portable_sums, backend = _asked(scalars)
+    kernels = kernels_of(backend, p.device)
+    arguments = (dy, dresidual_out, p, weight, mean, rstd, spec)
+    grads = kernels.backward(*arguments, wanted, portable_sums=portable_sums)
+    return tuple(p.new_empty(0) if grad is None else grad for grad in _distinct(wanted, grads))
+
+
+@backward.register_fake
+def _(dy, dresidual_out, p, weight, mean, rstd, *scalars):
+    wanted = _asked(scalars)[1]
+    shapes = (p.shape, p.shape, p.shape[-1], p.shape[-1])
+    made = zip(shapes, _distinct(wanted, wanted), strict=True)
+    return tuple(p.new_empty(0) if dtype is None else p.new_empty(shape, dtype=dtype) for shape, dtype in made)
+
+
+def _asked(scalars):
+    """(spec, wanted, portable_sums, backend) from the scalars of normgrad::backward."""
+    return NormSpec(*scalars[:SPEC_FIELDS]), scalars[SPEC_FIELDS:-2], *scalars[-2:]
+
+
+def _distinct(wanted, grads):
+    """The gradients without the dresidual that is dx: the outputs of an operator may not share memory."""
+    dx, dresidual, dw, db = grads
+    return dx, None if wanted[0] == wanted[1] else dresidual, dw, db
+
+
+def normalize(x, residual, weight, bias, spec, backend, options):
+    """(y, residual_out) by normgrad::forward; residual_out is None without a residual."""
+    y, residual_out, _, _ = forward(x, residual, weight, bias, *astuple(spec), *astuple(options), backend)
+    return y, None if residual is None else residual_out

@@ -1,0 +1,200 @@
+"""The formulas, on tiles [ROWS, BLOCK] of a matrix: every kernel computes with these functions and no others."""
+
+from __future__ import annotations
+
+from .interpreter import INTERPRETED, tl, triton
+
+_ROUND_BF16 = tl.constexpr(INTERPRETED)
+
+
+@triton.jit
+def cast(value, DTYPE: tl.constexpr):
+    """The nearest number of the dtype; where a GPU rounds to bfloat16 the interpreter cuts off, so round here."""
+    if _ROUND_BF16 and DTYPE == tl.bfloat16:
+        bits = value.to(tl.float32).to(tl.uint32, bitcast=True)
+        bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+        value = tl.where(value == value, bits.to(tl.float32, bitcast=True), value.to(tl.float32))
+    return value.to(DTYPE)
+
+
+@triton.jit
+def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr):
+    """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR."""
+    # A stride known as a multiple of VECTOR lets the compiler load 16 bytes at once; int64, since M * N may pass 2**31.
+    offset = rows.to(tl.int64)[:, None] * (step * VECTOR) + cols[None, :]
+    return tl.load(ptr + offset, mask=(rows < M)[:, None] & (cols < N)[None, :], other=0)
+
+
+@triton.jit
+def store_tile(ptr, value, rows, cols, M, N: tl.constexpr):
+    """Write a tile into a contiguous matrix (M, N), rounded to its dtype."""
+    offset = rows.to(tl.int64)[:, None] * N + cols[None, :]
+    tl.store(ptr + offset, cast(value, ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
+
+
+@triton.jit
+def store_partial(ptr, tile, cols, N: tl.constexpr):
+    """The sums over a tile's rows, as this program's row of the partial sums."""
+    if ptr is not None:
+        program = tl.program_id(0).to(tl.int64)
+        tl.store(ptr + program * N + cols, tl.sum(tile, axis=0), mask=cols < N)
+
+
+@triton.jit
+def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr):
+    """A vector over the columns as one row of a tile."""
+    return tl.load(ptr + cols, mask=cols < N, other=0).to(ACC)[None, :]
+
+
+@triton.jit
+def denominator(s2, EPS: tl.constexpr, PLACEMENT: tl.constexpr):
+    """D of s**2, the reduced squares."""
+    if PLACEMENT == "inside":
+        d = tl.sqrt(s2 + EPS)
+    elif PLACEMENT == "outside":
+        d = tl.sqrt(s2) + EPS
+    else:
+        # Not tl.maximum: it would take EPS through float32, also where the kernel computes in float64.
+        s = tl.sqrt(s2)
+        d = tl.where(s > EPS, s, EPS)
+    return d
+
+
+@triton.jit
+def kappa(s2, EPS: tl.constexpr, PLACEMENT: tl.constexpr):
+    """D * D'(s) / s, the whole effect of where eps stands; 0 at s = 0 outside, where it has no value."""
+    s = tl.sqrt(s2)
+    if PLACEMENT == "clamp":
+        k = tl.where(s > EPS, 1.0, 0.0)
+    else:
+        k = tl.where(s == 0, 0.0, (s + EPS) / tl.where(s == 0, 1.0, s))
+    return k
+
+
+@triton.jit
+def load_sum(
+    x_ptr,
+    residual_ptr,
+    residual_out_ptr,
+    rows,
+    cols,
+    M,
+    x_step,
+    residual_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    ROUND: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """p = x + residual; with ROUND the number that residual_out stores, without it the sum as it is."""
+    p = load_tile(x_ptr, rows, cols, M, x_step, N, VECTOR).to(ACC)
+    if residual_ptr is not None:
+        p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR).to(ACC)
+        if ROUND:
+            p = cast(p, residual_out_ptr.dtype.element_ty).to(ACC)
+    return p
+
+
+@triton.jit
+def centred(p, mean, cols, N: tl.constexpr):
+    """q = p - mean; the columns past N would hold -mean and enter the sum of squares, so they are zero."""
+    return tl.where((cols < N)[None, :], p - mean[:, None], 0)
+
+
+@triton.jit
+def mean_square(squares, N: tl.constexpr, MEAN: tl.constexpr):
+    """s**2 of each row from q * q: of the centred row, never the difference of two large sums."""
+    s2 = tl.sum(squares, axis=1)
+    if MEAN:
+        s2 = s2 / N
+    return s2
+
+
+@triton.jit
+def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.constexpr, PLACEMENT: tl.constexpr):
+    """rstd = 1 / D of each row."""
+    # Rows past M are zeros; 1 stands for their size, so that nothing is divided by zero.
+    s2 = tl.where(rows < M, mean_square(squares, N, MEAN), 1)
+    return 1 / denominator(s2, EPS, PLACEMENT)
+
+
+@triton.jit
+def affine(x_hat, weight_ptr, bias_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, ACC: tl.constexpr):
+    """y = scale * x_hat * weight + bias."""
+    y = SCALE * x_hat
+    if weight_ptr is not None:
+        y = y * load_columns(weight_ptr, cols, N, ACC)
+    if bias_ptr is not None:
+        y = y + load_columns(bias_ptr, cols, N, ACC)
+    return y
+
+
+@triton.jit
+def scaled_weight(weight_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, ACC: tl.constexpr):
+    """scale * weight, which turns dy into wdy, the cotangent of x_hat."""
+    # A tile in any case: a plain number would come out of this function as float32.
+    weight = tl.full([1, 1], SCALE, ACC)
+    if weight_ptr is not None:
+        weight = SCALE * load_columns(weight_ptr, cols, N, ACC)
+    return weight
+
+
+@triton.jit
+def row_means(
+    products,
+    wdy,
+    squares,
+    N: tl.constexpr,
+    CENTER: tl.constexpr,
+    MEAN: tl.constexpr,
+    EPS: tl.constexpr,
+    PLACEMENT: tl.constexpr,
+):
+    """c1 = kappa * sum(x_hat * wdy) / n and c2 = center * mean(wdy) of each row, from products = x_hat * wdy."""
+    c1 = tl.sum(products, axis=1)
+    if MEAN:
+        c1 = c1 / N
+    if PLACEMENT != "inside" and EPS != 0:
+        c1 = kappa(mean_square(squares, N, MEAN), EPS, PLACEMENT) * c1
+    c2 = tl.zeros_like(c1)
+    if CENTER:
+        c2 = tl.sum(wdy, axis=1) / N
+    return c1, c2
+
+
+@triton.jit
+def input_gradient(wdy, x_hat, rstd, c1, c2):
+    """dq - center * mean(dq) of each row, from its two sums c1 and c2."""
+    return rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])
+
+
+@triton.jit
+def store_input_gradient(
+    dx_ptr,
+    dresidual_ptr,
+    dresidual_out_ptr,
+    dx,
+    rows,
+    cols,
+    M,
+    dresidual_out_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    """Add what reached the sum itself, and write dx; dresidual as well where it has another dtype."""
+    if dresidual_out_ptr is not None:
+        dx = dx + load_tile(dresidual_out_ptr, rows, cols, M, dresidual_out_step, N, VECTOR).to(ACC)
+    store_tile(dx_ptr, dx, rows, cols, M, N)
+    if dresidual_ptr is not None:
+        store_tile(dresidual_ptr, dx, rows, cols, M, N)
+
+
+@triton.jit
+def add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE: tl.constexpr):
+    """dw and db with what this tile adds to each of its elements; the sum over rows comes after the last tile."""
+    if dw_ptr is not None:
+        dw += dy * (SCALE * x_hat)
+    if db_ptr is not None:
+        db += dy
+    return dw, db

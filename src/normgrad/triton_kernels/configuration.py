@@ -1,0 +1,106 @@
+"""Tiles, warps and programs of every launch: a table over N and the dtype of the sums, never over M.
+
+The order in which a row is summed follows from its tile, so y and dx of a row are the same bits whatever batch the row
+stands in. The number of programs decides the order of the sums dw and db, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .interpreter import INTERPRETED
+
+# Elements of a tile and of a thread: 16 float32 values of each live vector are 16 registers. The backward holds p,
+# dy, dw and db so, 64 of the 128 registers that a thread has when 16 warps share a multiprocessor of 65536.
+FORWARD_TILE = BACKWARD_TILE = 4096
+ELEMENTS_PER_THREAD = 16
+MOST_WARPS = 16
+# The longest rows that a program holds whole, by the bytes of an accumulator. The backward's dw and db alone are 32 of
+# a thread's 128 registers at 8192 columns; at 16384 the compiler spills.
+FORWARD_COLUMNS = {4: 16384, 8: 8192}
+BACKWARD_COLUMNS = {4: 8192, 8: 4096}
+# A block of a longer row, and of the columns that a program of its backward owns.
+SWEEP_BLOCK = 4096
+# Loads of the tiles to come live in shared memory: two of them beside the one that is computed with, where they fit.
+MOST_STAGES = 3
+# Bytes of shared memory in which the warps of a tile put their sums together.
+SUMS_MEMORY = 4096
+# Warps that a multiprocessor runs at 128 registers a thread, and threads of a warp.
+WARPS_PER_MULTIPROCESSOR, THREADS = 16, 32
+# Partial sums of dw and db under portable_sums, whatever the GPU: enough to fill 128 multiprocessors twice.
+PORTABLE_PROGRAMS = 256
+# Partial sums that a program of the reduction adds at once, and its columns: 128 bytes of float32 a row.
+REDUCTION_TILE = (32, 32)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a launch needs to know of a GPU: multiprocessors and the shared memory of a block in bytes."""
+
+    multiprocessors: int
+    shared_memory: int
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows and columns that a program holds, and the warps that share them; sweeps says whether BLOCK < N."""
+
+    rows: int
+    block: int
+    warps: int
+    sweeps: bool
+
+
+# The interpreter runs programs one after another: one multiprocessor, so that the backward has two partial sums.
+INTERPRETER = Device(multiprocessors=1, shared_memory=1 << 16)
+
+
+def device_of(tensor) -> Device:
+    """The Device that a tensor lives on."""
+    if INTERPRETED:
+        return INTERPRETER
+    found = torch.cuda.get_device_properties(tensor.device)
+    # AMD's properties have no limit to opt in to: its 64 KiB are what a block has.
+    shared = getattr(found, "shared_memory_per_block_optin", None) or found.shared_memory_per_block
+    return Device(found.multi_processor_count, shared)
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << (n - 1).bit_length()
+
+
+def _tile(n, accumulator_bytes, most_columns, elements):
+    sweeps = n > most_columns[accumulator_bytes]
+    block = SWEEP_BLOCK if sweeps else _power_of_two(n)
+    rows = max(1, elements // block)
+    per_thread = ELEMENTS_PER_THREAD * 4 // accumulator_bytes
+    warps = max(1, min(MOST_WARPS, rows * block // (THREADS * per_thread)))
+    return Tile(rows, block, warps, sweeps)
+
+
+def forward_tile(n: int, accumulator_bytes: int) -> Tile:
+    """The forward's tile for rows of n columns, with sums in float32 (4) or float64 (8)."""
+    return _tile(n, accumulator_bytes, FORWARD_COLUMNS, FORWARD_TILE)
+
+
+def backward_tile(n: int, accumulator_bytes: int) -> Tile:
+    """The backward's tile for rows of n columns, with sums in float32 (4) or float64 (8)."""
+    return _tile(n, accumulator_bytes, BACKWARD_COLUMNS, BACKWARD_TILE)
+
+
+def stages(tile: Tile, bytes_per_column: int, device: Device) -> int:
+    """How many tiles are in flight or in use at once: as many as shared memory holds, 1 where none fits."""
+    left = device.shared_memory - SUMS_MEMORY
+    return max(1, min(MOST_STAGES, 1 + left // (tile.rows * tile.block * bytes_per_column)))
+
+
+def programs(m: int, n: int, tile: Tile, device: Device, portable: bool) -> int:
+    """How many partial sums of dw and db the backward makes; with portable the same number on every device.
+
+    One for each program that the device runs at once; where programs own blocks of columns, one for each row of them.
+    """
+    resident = device.multiprocessors * max(1, WARPS_PER_MULTIPROCESSOR // tile.warps)
+    wanted = (PORTABLE_PROGRAMS if portable else resident) // -(-n // tile.block)
+    return max(1, min(-(-m // tile.rows), wanted))

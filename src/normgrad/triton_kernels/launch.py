@@ -1,0 +1,159 @@
+"""forward and backward on rows of torch tensors: what is allocated, which kernels are launched, and how often."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..torch_formula import accumulator, promoted
+from . import configuration
+from .interpreter import ONE_AT_A_TIME, tl
+from .reduction import reduce_partials
+from .rows import backward_rows, forward_rows
+from .sweeps import backward_columns, forward_sweeps, row_sums
+
+ALIGNMENT = 16  # bytes that a thread loads or stores at once
+
+
+def _launch(kernel, grid, *arguments, **options):
+    with ONE_AT_A_TIME:
+        # Said outright, since its default is announced to change: fused multiply-adds, at every version of Triton.
+        kernel[grid](*arguments, **options, enable_fp_fusion=True)
+
+
+def _vector(n):
+    """Every row stride is passed as a multiple of this, so that the compiler knows what divides it."""
+    return math.gcd(n, ALIGNMENT)
+
+
+def _rows(t):
+    """Adjacent columns, rows any multiple of _vector apart, on an address that a GPU reads 16 bytes from.
+
+    What is laid out otherwise is copied: else a kernel would have to be compiled once more for each layout. A kernel
+    sees memory, not torch's lazy negation.
+    """
+    if t is None:
+        return None
+    t = t.resolve_neg()
+    adjacent = t.stride(-1) == 1 or t.shape[-1] == 1
+    if not adjacent or (t.dim() == 2 and t.stride(0) % _vector(t.shape[-1])):
+        t = t.contiguous()
+    return t if t.data_ptr() % ALIGNMENT == 0 else t.clone()
+
+
+def _step(t):
+    """The row stride, as a kernel wants it."""
+    return 0 if t is None else t.stride(0) // _vector(t.shape[-1])
+
+
+def _options(n, acc, spec):
+    return {
+        "N": n,
+        "VECTOR": _vector(n),
+        "CENTER": spec.center,
+        "MEAN": spec.reduce == "mean",
+        "SCALE": spec.scale,
+        "EPS": spec.eps,
+        "PLACEMENT": spec.placement,
+        "ACC": tl.float64 if acc == torch.float64 else tl.float32,
+    }
+
+
+def _tile(tile):
+    return {"ROWS": tile.rows, "BLOCK": tile.block, "num_warps": tile.warps}
+
+
+def _stages(tile, device, *streams):
+    bytes_per_column = sum(t.element_size() for t in streams if t is not None)
+    return {"STAGES": configuration.stages(tile, bytes_per_column, device)}
+
+
+def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
+    """(y, residual_out, mean, rstd) for rows x (M, N), by one kernel launch.
+
+    Args, Returns: as torch_rows.forward
+    Numerics: sums in float32, in float64 for float64; the variance is centred first; y of a row is the same bits
+              whatever the number of rows and the row's place among them
+    """
+    m, n = x.shape
+    acc = accumulator(promoted(x, residual))
+    x, residual, weight, bias = _rows(x), _rows(residual), _rows(weight), _rows(bias)
+    y = x.new_empty(m, n, dtype=out_dtype or x.dtype)
+    residual_out = None if residual is None else x.new_empty(m, n, dtype=residual_dtype or promoted(x, residual))
+    mean = x.new_empty(m, dtype=acc) if spec.center else None
+    rstd = x.new_empty(m, dtype=acc)
+    if m > 0:
+        tile = configuration.forward_tile(n, acc.itemsize)
+        options = {**_options(n, acc, spec), "ROUND": round_residual, **_tile(tile)}
+        if tile.sweeps:
+            options |= _stages(tile, configuration.device_of(x), x, residual)
+        _launch(
+            forward_sweeps if tile.sweeps else forward_rows, (-(-m // tile.rows),),
+            x, residual, weight, bias, y, residual_out, mean, rstd, m, _step(x), _step(residual), **options,
+        )  # fmt: skip
+    return y, residual_out, mean, rstd
+
+
+def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False):
+    """(dx, dresidual, dw, db) for rows p = x + residual, by two kernel launches, three for long rows.
+
+    Args, Returns: as torch_rows.backward
+    Numerics: as forward; dx of a row is the same bits whatever the number of rows and the row's place; dw and db are
+              summed without locks or atomics, in the same order at every run, with portable_sums in an order that
+              depends on M and N alone, not on the number of multiprocessors
+    """
+    (m, n), acc = p.shape, rstd.dtype
+    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _rows(weight)
+    dx_dtype, dresidual_dtype, *sum_dtypes = dtypes
+    first = dx_dtype or dresidual_dtype
+    dx = None if first is None else p.new_empty(m, n, dtype=first)
+    second = dresidual_dtype is not None and dresidual_dtype != first
+    dresidual = p.new_empty(m, n, dtype=dresidual_dtype) if second else None
+    sums = [None if dtype is None else p.new_zeros(n, dtype=dtype) for dtype in sum_dtypes]
+    if m > 0:
+        device = configuration.device_of(p)
+        tile = configuration.backward_tile(n, acc.itemsize)
+        programs = configuration.programs(m, n, tile, device, portable_sums)
+        partial = [None if total is None else p.new_empty(programs, n, dtype=acc) for total in sums]
+        inputs = (dy, dresidual_out, p, weight, mean, rstd)
+        steps = (m, _step(dy), _step(dresidual_out), _step(p))
+        options = {**_options(n, acc, spec), **_tile(tile), **_stages(tile, device, dy, dresidual_out, p)}
+        launch = _backward_sweeps if tile.sweeps else _backward_rows
+        launch(inputs, (dx, dresidual, *partial), steps, programs, options)
+        _reduce(partial, sums, programs, n)
+    return dx if dx_dtype is not None else None, _second(dx, dresidual, dresidual_dtype), *sums
+
+
+def _second(dx, dresidual, dtype):
+    if dtype is None:
+        return None
+    return dx if dresidual is None else dresidual
+
+
+def _backward_rows(inputs, outputs, steps, programs, options):
+    _launch(backward_rows, (programs,), *inputs, *outputs, *steps, **options)
+
+
+def _backward_sweeps(inputs, outputs, steps, programs, options):
+    dy, _, p, weight, mean, rstd = inputs
+    c1 = c2 = None
+    if outputs[0] is not None:
+        c1, c2 = torch.empty_like(rstd), torch.empty_like(rstd)
+        m, dy_step, _, p_step = steps
+        _launch(
+            row_sums, (-(-m // options["ROWS"]),),
+            dy, p, weight, mean, rstd, c1, c2, m, dy_step, p_step, **options,
+        )  # fmt: skip
+    grid = (programs, -(-options["N"] // options["BLOCK"]))
+    options = {name: value for name, value in options.items() if name not in ("MEAN", "EPS", "PLACEMENT")}
+    _launch(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **options)
+
+
+def _reduce(partial, sums, programs, n):
+    """One launch for dw and db; none where neither is wanted."""
+    if partial[0] is None and partial[1] is None:
+        return
+    rows, block = configuration.REDUCTION_TILE
+    block = min(block, 1 << (n - 1).bit_length())
+    _launch(reduce_partials, (-(-n // block),), *partial, *sums, programs, N=n, ROWS=rows, BLOCK=block, num_warps=4)

@@ -1,0 +1,116 @@
+"""Rows that a program holds whole: each input is read once and each output is written once.
+
+A program holds a tile of ROWS rows and BLOCK >= N columns. The forward gives each tile a program of its own. In the
+backward a program takes every programs-th tile, so that dw and db stay in its registers until its last one.
+"""
+
+from __future__ import annotations
+
+from .arithmetic import (
+    add_parameter_gradients,
+    affine,
+    centred,
+    input_gradient,
+    load_sum,
+    load_tile,
+    reciprocal,
+    row_means,
+    scaled_weight,
+    store_input_gradient,
+    store_partial,
+    store_tile,
+)
+from .interpreter import tl, triton
+
+
+@triton.jit(do_not_specialize=["M", "x_step", "residual_step"])
+def forward_rows(
+    x_ptr,  # (M, N)
+    residual_ptr,  # (M, N) or None
+    weight_ptr,  # (N,) or None
+    bias_ptr,  # (N,) or None
+    y_ptr,  # (M, N)
+    residual_out_ptr,  # (M, N), None without a residual
+    mean_ptr,  # (M,), None unless centred
+    rstd_ptr,  # (M,)
+    M,
+    x_step,
+    residual_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    CENTER: tl.constexpr,
+    MEAN: tl.constexpr,
+    SCALE: tl.constexpr,
+    EPS: tl.constexpr,
+    PLACEMENT: tl.constexpr,
+    ROUND: tl.constexpr,
+    ACC: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """y, residual_out and the statistics of ROWS rows, each input read once and each output written once."""
+    rows, cols = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, BLOCK)
+    p = load_sum(x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC)
+    if residual_ptr is not None:
+        store_tile(residual_out_ptr, p, rows, cols, M, N)
+    q = p
+    if CENTER:
+        mean = tl.sum(p, axis=1) / N
+        tl.store(mean_ptr + rows, mean, mask=rows < M)
+        q = centred(p, mean, cols, N)
+    rstd = reciprocal(q * q, rows, M, N, MEAN, EPS, PLACEMENT)
+    tl.store(rstd_ptr + rows, rstd, mask=rows < M)
+    store_tile(y_ptr, affine(q * rstd[:, None], weight_ptr, bias_ptr, cols, N, SCALE, ACC), rows, cols, M, N)
+
+
+@triton.jit(do_not_specialize=["M", "dy_step", "dresidual_out_step", "p_step"])
+def backward_rows(
+    dy_ptr,  # (M, N)
+    dresidual_out_ptr,  # (M, N) or None
+    p_ptr,  # (M, N)
+    weight_ptr,  # (N,) or None
+    mean_ptr,  # (M,), None unless centred
+    rstd_ptr,  # (M,)
+    dx_ptr,  # (M, N), None where it is not wanted, as the next three
+    dresidual_ptr,  # (M, N), only where its dtype is another one than dx's
+    dw_ptr,  # (programs, N): each program writes its own row
+    db_ptr,  # (programs, N), likewise
+    M,
+    dy_step,
+    dresidual_out_step,
+    p_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    CENTER: tl.constexpr,
+    MEAN: tl.constexpr,
+    SCALE: tl.constexpr,
+    EPS: tl.constexpr,
+    PLACEMENT: tl.constexpr,
+    ACC: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """dx of every programs-th tile of rows, and this program's row of the partial sums of dw and db."""
+    cols = tl.arange(0, BLOCK)
+    dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
+    weight = scaled_weight(weight_ptr, cols, N, SCALE, ACC)
+    # With STAGES of at least 2 the compiler issues the loads of the tiles to come before it waits for this one's.
+    for start in tl.range(tl.program_id(0) * ROWS, M, tl.num_programs(0) * ROWS, num_stages=STAGES):
+        rows = start + tl.arange(0, ROWS)
+        dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR).to(ACC)
+        q = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR).to(ACC)
+        rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)
+        if CENTER:
+            q = centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0), cols, N)
+        x_hat = q * rstd[:, None]
+        if dx_ptr is not None:
+            wdy = dy * weight
+            c1, c2 = row_means(x_hat * wdy, wdy, q * q, N, CENTER, MEAN, EPS, PLACEMENT)
+            dx = input_gradient(wdy, x_hat, rstd, c1, c2)
+            store_input_gradient(
+                dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC
+            )
+        dw, db = add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)
+    store_partial(dw_ptr, dw, cols, N)
+    store_partial(db_ptr, db, cols, N)

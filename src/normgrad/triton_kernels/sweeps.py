@@ -1,0 +1,180 @@
+"""Rows too long for one program: swept in blocks of columns, so that N has no limit.
+
+The forward sweeps each row three times; what the first sweep reads from memory the others find in the cache. The
+backward is two kernels: one finds c1 and c2 of each row, the other, with a block of columns to each program, dx, dw
+and db.
+"""
+
+from __future__ import annotations
+
+from .arithmetic import (
+    add_parameter_gradients,
+    affine,
+    centred,
+    input_gradient,
+    load_sum,
+    load_tile,
+    reciprocal,
+    row_means,
+    scaled_weight,
+    store_input_gradient,
+    store_partial,
+    store_tile,
+)
+from .interpreter import tl, triton
+
+
+@triton.jit(do_not_specialize=["M", "x_step", "residual_step"])
+def forward_sweeps(
+    x_ptr,  # all arguments as forward_rows
+    residual_ptr,
+    weight_ptr,
+    bias_ptr,
+    y_ptr,
+    residual_out_ptr,
+    mean_ptr,
+    rstd_ptr,
+    M,
+    x_step,
+    residual_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    CENTER: tl.constexpr,
+    MEAN: tl.constexpr,
+    SCALE: tl.constexpr,
+    EPS: tl.constexpr,
+    PLACEMENT: tl.constexpr,
+    ROUND: tl.constexpr,
+    ACC: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """y, residual_out and the statistics of a row, swept for its mean, for its squares and for y."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    mean, total = tl.zeros([ROWS], ACC), tl.zeros([ROWS, BLOCK], ACC)
+    if CENTER:
+        for start in tl.range(0, N, BLOCK, num_stages=STAGES):
+            cols = start + tl.arange(0, BLOCK)
+            total += load_sum(
+                x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC
+            )
+        mean = tl.sum(total, axis=1) / N
+        tl.store(mean_ptr + rows, mean, mask=rows < M)
+    squares = tl.zeros([ROWS, BLOCK], ACC)
+    for start in tl.range(0, N, BLOCK, num_stages=STAGES):
+        cols = start + tl.arange(0, BLOCK)
+        p = load_sum(x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC)
+        q = centred(p, mean, cols, N)
+        squares += q * q
+    rstd = reciprocal(squares, rows, M, N, MEAN, EPS, PLACEMENT)
+    tl.store(rstd_ptr + rows, rstd, mask=rows < M)
+    for start in tl.range(0, N, BLOCK, num_stages=STAGES):
+        cols = start + tl.arange(0, BLOCK)
+        p = load_sum(x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC)
+        if residual_ptr is not None:
+            store_tile(residual_out_ptr, p, rows, cols, M, N)
+        x_hat = centred(p, mean, cols, N) * rstd[:, None]
+        store_tile(y_ptr, affine(x_hat, weight_ptr, bias_ptr, cols, N, SCALE, ACC), rows, cols, M, N)
+
+
+@triton.jit
+def _load_row(
+    dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N: tl.constexpr, VECTOR: tl.constexpr, ACC: tl.constexpr
+):
+    """dy and q of a tile."""
+    dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR).to(ACC)
+    return dy, centred(load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR).to(ACC), mean, cols, N)
+
+
+@triton.jit(do_not_specialize=["M", "dy_step", "p_step"])
+def row_sums(
+    dy_ptr,  # (M, N)
+    p_ptr,  # (M, N)
+    weight_ptr,  # (N,) or None
+    mean_ptr,  # (M,), None unless centred
+    rstd_ptr,  # (M,)
+    c1_ptr,  # (M,)
+    c2_ptr,  # (M,)
+    M,
+    dy_step,
+    p_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    CENTER: tl.constexpr,
+    MEAN: tl.constexpr,
+    SCALE: tl.constexpr,
+    EPS: tl.constexpr,
+    PLACEMENT: tl.constexpr,
+    ACC: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """c1 and c2 of a row, by one sweep."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)
+    if CENTER:
+        mean = tl.load(mean_ptr + rows, mask=rows < M, other=0)
+    products, total = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
+    squares = tl.zeros([ROWS, BLOCK], ACC)
+    for start in tl.range(0, N, BLOCK, num_stages=STAGES):
+        cols = start + tl.arange(0, BLOCK)
+        dy, q = _load_row(dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC)
+        wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, ACC)
+        products += q * rstd[:, None] * wdy
+        total += wdy
+        squares += q * q
+    c1, c2 = row_means(products, total, squares, N, CENTER, MEAN, EPS, PLACEMENT)
+    tl.store(c1_ptr + rows, c1, mask=rows < M)
+    tl.store(c2_ptr + rows, c2, mask=rows < M)
+
+
+@triton.jit(do_not_specialize=["M", "dy_step", "dresidual_out_step", "p_step"])
+def backward_columns(
+    dy_ptr,  # all pointers as backward_rows, and
+    dresidual_out_ptr,
+    p_ptr,
+    weight_ptr,
+    mean_ptr,
+    rstd_ptr,
+    c1_ptr,  # (M,), as row_sums wrote them
+    c2_ptr,  # (M,)
+    dx_ptr,
+    dresidual_ptr,
+    dw_ptr,
+    db_ptr,
+    M,
+    dy_step,
+    dresidual_out_step,
+    p_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    CENTER: tl.constexpr,
+    SCALE: tl.constexpr,
+    ACC: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """dx of a block of columns, and this program's row of the partial sums of dw and db there."""
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
+    weight = scaled_weight(weight_ptr, cols, N, SCALE, ACC)
+    for start in tl.range(tl.program_id(0) * ROWS, M, tl.num_programs(0) * ROWS, num_stages=STAGES):
+        rows = start + tl.arange(0, ROWS)
+        rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)
+        if CENTER:
+            mean = tl.load(mean_ptr + rows, mask=rows < M, other=0)
+        dy, q = _load_row(dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC)
+        x_hat = q * rstd[:, None]
+        if dx_ptr is not None:
+            c1 = tl.load(c1_ptr + rows, mask=rows < M, other=0)
+            c2 = tl.load(c2_ptr + rows, mask=rows < M, other=0)
+            dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)
+            store_input_gradient(
+                dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC
+            )
+        dw, db = add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)
+    store_partial(dw_ptr, dw, cols, N)
+    store_partial(db_ptr, db, cols, N)
