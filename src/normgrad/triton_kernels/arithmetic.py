@@ -21,7 +21,7 @@ def cast(value, DTYPE: tl.constexpr):
 def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr):
     """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR."""
     # A stride known as a multiple of VECTOR lets the compiler load 16 bytes at once; int64, since M * N may pass 2**31.
-    offset = rows.to(tl.int64)[:, None] * (step * VECTOR) + cols[None, :]
+    offset = rows.to(tl.int64)[:, None] * step * VECTOR + cols[None, :]
     return tl.load(ptr + offset, mask=(rows < M)[:, None] & (cols < N)[None, :], other=0)
 
 

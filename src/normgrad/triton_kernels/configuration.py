@@ -31,8 +31,9 @@ SUMS_MEMORY = 4096
 WARPS_PER_MULTIPROCESSOR, THREADS = 16, 32
 # Partial sums of dw and db under portable_sums, whatever the GPU: enough to fill 128 multiprocessors twice.
 PORTABLE_PROGRAMS = 256
-# Partial sums that a program of the reduction adds at once, and its columns: 128 bytes of float32 a row.
-REDUCTION_TILE = (32, 32)
+# Partial sums that a program of the reduction adds at once, and its columns: 128 bytes of float32 a row, so that 4096
+# columns give 128 multiprocessors one program each. The interpreter takes milliseconds for each program.
+REDUCTION_TILE = (32, 1024 if INTERPRETED else 32)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,154 @@
+"""What the kernels promise beyond right values: a row's bits depend on the row alone, whatever stands beside it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from normgrad import RMS_NORM
+from normgrad.checks import cases, contract, mutants
+from normgrad.checks.cases import SPECS
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+from normgrad import triton_kernels  # noqa: E402
+from normgrad.triton_kernels import configuration, launch  # noqa: E402
+
+SPEC = SPECS["layer_norm_std"]
+# A tile of several rows, a tile of one, and rows in blocks of columns.
+KINDS = {"several rows": 96, "one row": 5000, "sweeps": 300}
+
+
+@pytest.fixture
+def columns(request, monkeypatch):
+    """N of a kind of tile; what sweeps only beyond 8192 columns on a GPU does so here beyond 128."""
+    if request.param == "sweeps":
+        for name in ("FORWARD_COLUMNS", "BACKWARD_COLUMNS"):
+            monkeypatch.setattr(configuration, name, {4: 128, 8: 128})
+        monkeypatch.setattr(configuration, "SWEEP_BLOCK", 128)
+    return KINDS[request.param]
+
+
+def every(*kinds):
+    return pytest.mark.parametrize("columns", kinds or tuple(KINDS), indirect=True)
+
+
+def gradients(case, dtype, kernels=triton_kernels, **options):
+    """(y, residual_out, dx, dw, db) of the kernels, without autograd around them."""
+    a = {name: torch.tensor(getattr(case, name)).to(dtype) for name in cases.ARRAYS}
+    y, p, mean, rstd = kernels.forward(a["x"], a["weight"], a["bias"], a["residual"], SPEC)
+    inputs = (a["dy"], a["dresidual_out"], p, a["weight"], mean, rstd)
+    dx, dresidual, dw, db = kernels.backward(*inputs, SPEC, (dtype, dtype, torch.float32, torch.float32), **options)
+    assert dresidual is dx
+    return y, p, dx, dw, db
+
+
+def some_rows(case, rows):
+    arrays = {name: getattr(case, name)[rows] for name in ("x", "residual", "dy", "dresidual_out")}
+    return replace(case, **arrays)
+
+
+@every("sweeps")
+@pytest.mark.parametrize("spec", SPECS)
+def test_swept_rows_hold_the_contract(spec, columns):
+    for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
+        contract.check_values("triton", case, SPECS[spec])
+    plain = case.without("residual", "weight", "bias", "dresidual_out")
+    contract.check_values("triton", plain, SPECS[spec], "bfloat16")
+
+
+@every("sweeps")
+@pytest.mark.parametrize("name", ["layer_norm", "l2_outside", "layer_norm_clamp"])
+def test_swept_rows_pass_gradcheck(name, columns, monkeypatch):
+    for limits in (configuration.FORWARD_COLUMNS, configuration.BACKWARD_COLUMNS):
+        limits[8] = 2
+    monkeypatch.setattr(configuration, "SWEEP_BLOCK", 2)
+    contract.check_gradcheck("triton", cases.draw(np.random.default_rng(1), 2, 3), SPECS[name])
+
+
+@every()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_row_is_the_same_bits_in_every_batch_and_at_every_place(columns, dtype):
+    case = cases.cases(np.random.default_rng(columns), 5, columns)[1]
+    whole = gradients(case, dtype)
+    for rows in ([3], [4, 3, 2, 1, 0], [2, 2, 3] * 4):
+        part = gradients(some_rows(case, rows), dtype)
+        assert all(torch.equal(a[rows], b) for a, b in zip(whole[:3], part[:3], strict=True))
+
+
+@every()
+def test_all_results_are_the_same_bits_at_every_run(columns):
+    case = cases.draw(np.random.default_rng(columns), 20, columns)
+    first, second = (gradients(case, torch.float32) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def on_devices(monkeypatch, case, **options):
+    """dw and db on imagined devices of 1, 2 and 3 multiprocessors."""
+    found = []
+    for multiprocessors in (1, 2, 3):
+        device = configuration.Device(multiprocessors, configuration.INTERPRETER.shared_memory)
+        monkeypatch.setattr(configuration, "device_of", lambda tensor, device=device: device)
+        found.append(torch.cat(gradients(case, torch.float32, **options)[3:]))
+    return found
+
+
+@every()
+def test_portable_sums_do_not_depend_on_the_device(columns, monkeypatch):
+    monkeypatch.setattr(configuration, "PORTABLE_PROGRAMS", 12)
+    tile = configuration.backward_tile(columns, 4)
+    case = cases.draw(np.random.default_rng(columns), 16 * tile.rows, columns)
+    portable = on_devices(monkeypatch, case, portable_sums=True)
+    assert all(torch.equal(portable[0], other) for other in portable[1:])
+    # What the option is for: without it, the number of multiprocessors shows in the bits.
+    assert not all(torch.equal(a, b) for a, b in zip(portable, on_devices(monkeypatch, case), strict=True))
+
+
+def test_rows_may_lie_further_apart_than_32_bits_count(monkeypatch):
+    # 4.3 GB of addresses, of which only the pages with the two rows are ever touched.
+    far, n = 2**31 + 64, 48
+    try:
+        wide = torch.empty(far + n, dtype=torch.bfloat16)
+    except RuntimeError:
+        pytest.skip("this machine does not hand out 4.3 GB of addresses")
+    x = wide.as_strided((2, n), (far, 1))
+    near = torch.tensor(np.random.default_rng(0).standard_normal((2, n))).bfloat16()
+    x.copy_(near)
+    monkeypatch.setattr(launch, "_rows", lambda t: t)
+    spec = RMS_NORM.replace(eps=1e-6)
+    assert torch.equal(launch.forward(x, None, None, None, spec)[0], launch.forward(near, None, None, None, spec)[0])
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("layout", ["rows apart", "columns apart", "expanded", "transposed"])
+def test_every_layout_gives_the_bits_of_the_contiguous_one(layout, offset):
+    plain = torch.tensor(np.random.default_rng(1).standard_normal((6, 40)), dtype=torch.float32)
+    if layout == "expanded":
+        plain = plain[:1].expand(6, 40)
+    moved = {
+        "rows apart": lambda t: torch.cat((t, t), 1).reshape(-1, 80)[:, :40],
+        "columns apart": lambda t: torch.stack((t, t), 2)[..., 0],
+        "expanded": lambda t: t[0].clone().expand(6, 40),
+        "transposed": lambda t: t.t().contiguous().t(),
+    }[layout](plain)
+    if offset:  # an address that is no multiple of 16 bytes
+        room = torch.empty(moved.numel() * 4 + 1)[1:]
+        moved = room.as_strided(moved.shape, moved.stride()).copy_(moved) if layout != "expanded" else moved
+    for spec in (SPECS["layer_norm"], SPECS["l2_clamp"]):
+        wanted, found = (triton_kernels.forward(t, None, None, t, spec) for t in (plain.contiguous(), moved))
+        assert all(torch.equal(a, b) for a, b in zip(wanted, found, strict=True) if a is not None)
+
+
+@pytest.mark.parametrize("columns", [32768, 65536])
+def test_a_dropped_projection_is_rejected_where_fixed_tolerances_let_it_pass(columns):
+    wrong = mutants.mutated(mutants.find("c1 dropped"), "triton")
+    rng, spec = np.random.default_rng(columns), SPECS["rms_norm"]
+    plain = cases.draw(rng, 2, columns).without("residual", "dresidual_out").rounded("bfloat16")
+    _, right = contract.reference(plain, spec, "bfloat16")
+    # Random cotangents, as other projects' tests draw them: the projection is about N**-0.5 of dx there, and an
+    # absolute tolerance of 0.1 for bfloat16 sees nothing.
+    assert np.abs(wrong.run(plain, spec, "bfloat16").dx - right.dx).max() < 0.1
+    along = cases.cases(rng, 2, columns)[2]
+    with pytest.raises(AssertionError, match="dx"):
+        contract.check_values(wrong, along, spec, "bfloat16")
+    contract.check_values("triton", along, spec, "bfloat16")
