@@ -37,6 +37,7 @@ MODULES = (
     "eps_placement",
     "second_derivatives",
     "double_backward",
+    "floating_point",
 )
 DEFINITION, PROVED = "definition", "proved-for-every-n"
 
