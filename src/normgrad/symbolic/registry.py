@@ -35,6 +35,7 @@ MODULES = (
     "residual_stack",
     "family",
     "eps_placement",
+    "parameter_gradients",
     "second_derivatives",
     "double_backward",
     "floating_point",
