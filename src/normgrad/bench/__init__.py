@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured in one run. ``python -m normgrad.bench cpu``."""
+"""Benchmarks: bytes counted, times beside a copy in one run. ``python -m normgrad.bench --help``."""

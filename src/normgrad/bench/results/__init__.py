@@ -1,0 +1,112 @@
+"""Results files of the GPU benchmark, and predictions in the same shape where there are none.
+
+A file is named `<device>_<date>.json`, as `h200_2026-11-21.json`: the device in lower case, without blanks, and the day
+of the run. It is what `python -m normgrad.bench gpu --json FILE` wrote, copied here unchanged. `compile.json` is of
+another kind: what `python -m normgrad.bench compile --json FILE` wrote.
+
+A results file has `kind` ("measured" or "predicted"), `device`, `versions`, `date`, `settings` and `records`; a record
+is one implementation at one point (operator, direction, dtype, rows, columns), as `normgrad.bench.record` makes it.
+Times are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from .. import traffic
+from ..plan import DTYPES, OPERATORS, Shape, shapes
+from ..record import COPY
+from ..record import predicted as _predicted
+
+FOLDER = Path(__file__).parent
+# Bytes a second by the vendors' datasheets: NVIDIA's H200 (141 GB), H100 SXM (80 GB), A100 SXM (80 GB) and T4.
+BANDWIDTHS = {"H200": 4.8e12, "H100 SXM": 3.35e12, "A100 80GB": 2.04e12, "T4": 0.32e12}
+NEEDED = ("kind", "device", "versions", "date", "settings", "records")
+
+
+def available(kind: str | None = "measured") -> list[str]:
+    """Names of the results files that the package holds, in alphabetical order.
+
+    Args:  kind: only files of this kind; None for all of them, compile.json among them
+    """
+    names = sorted(path.stem for path in FOLDER.glob("*.json"))
+    return [name for name in names if kind is None or load(name).get("kind") == kind]
+
+
+def load(name_or_path: str | os.PathLike) -> dict:
+    """A results file: one that the package holds, by its name, or any other by its path.
+
+    Raises:  FileNotFoundError where there is none; ValueError where the file holds something else
+    """
+    inside = FOLDER / f"{name_or_path}.json"
+    path = inside if inside.is_file() else Path(name_or_path)
+    if not path.is_file():
+        held = ", ".join(sorted(one.stem for one in FOLDER.glob("*.json"))) or "no results"
+        raise FileNotFoundError(f"results: got {str(name_or_path)!r}, needs a file or a name; the package holds {held}")
+    try:
+        found = json.loads(path.read_text(encoding="utf8"))
+    except ValueError as error:
+        raise ValueError(f"results: {path.name} is no JSON ({error})") from error
+    if not isinstance(found, dict) or not isinstance(found.get("records"), list):
+        raise ValueError(f"results: {path.name} has no list of records")
+    return found
+
+
+def check(found: dict) -> dict:
+    """The same results, or an error where they are not of the GPU benchmark.
+
+    Raises:  ValueError naming what is missing
+    """
+    missing = [name for name in NEEDED if name not in found]
+    if missing:
+        raise ValueError(f"results: {', '.join(missing)} missing; needs a file that `bench gpu` wrote")
+    return found
+
+
+def save(file: str | os.PathLike, found: dict) -> None:
+    """Write results, a record a line; a run that is cut short leaves the file as it was before or as it is after."""
+    target = Path(file)
+    beside = target.with_name(f"{target.name}.part")
+    head = json.dumps({name: value for name, value in found.items() if name != "records"}, indent=1, allow_nan=False)
+    lines = ",\n".join(json.dumps(one, allow_nan=False) for one in found["records"])
+    beside.write_text(f'{head[:-2]},\n "records": [\n{lines}\n]}}\n', encoding="utf8")
+    os.replace(beside, target)
+
+
+def _separate(shape: Shape, direction: str) -> int:
+    """Bytes where the sum is a kernel of its own, and dw and db are summed by a kernel that reads everything again."""
+    if direction == "both":
+        return _separate(shape, "forward") + _separate(shape, "backward")
+    size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
+    norm = shape.operator.removeprefix("add_")
+    added = norm != shape.operator
+    moved = traffic.unfused(shape.operator, direction, **size) if added else shape.moved(direction)
+    if direction == "backward":
+        again = traffic.two_kernels(norm, **size).total - traffic.moved(norm, "backward", **size).total
+        return moved.total + again
+    return moved.total
+
+
+def predicted(bandwidth: float, name: str, *, operators=OPERATORS, dtypes=DTYPES[:1], **grid) -> dict:
+    """Results of the same shape as measured ones, computed from bytes alone and marked "predicted".
+
+    "normgrad" moves the floor. "torch" adds the residual in a kernel of its own and reads its inputs again for dw and
+    db. Launches, latency and caches are left out, so a prediction is no measurement of either.
+
+    Args:     bandwidth: bytes a second, as one of BANDWIDTHS; name: of the device; operators, dtypes: their names;
+              grid: columns and elements, as plan.shapes
+    Raises:   ValueError where the bandwidth is not a positive number
+    """
+    records = []
+    for shape in shapes(operators, dtypes, **grid):
+        for direction in traffic.DIRECTIONS:
+            floor = shape.moved(direction)
+            # refuses a bandwidth that is none
+            traffic.seconds(floor, bandwidth)
+            moved = {"normgrad": floor.total, "torch": _separate(shape, direction), COPY: floor.total}
+            records += [_predicted(shape, direction, one, count, bandwidth) for one, count in moved.items()]
+    device, settings = {"name": name, "bytes_per_second": bandwidth}, {"model": "bytes over bandwidth"}
+    return {"kind": "predicted", "device": device, "versions": {}, "date": None, "settings": settings,
+            "records": records}  # fmt: skip

@@ -1,0 +1,236 @@
+"""Bytes that an operator moves through device memory: the floor, and what other ways of computing it move.
+
+The floor counts each input once and each output once, whatever the kernels are. Statistics are float32 (float64 for
+float64) and stored once a row; a parameter and its gradient are rows of length N.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+# The statistics that a forward stores, and the parameters it takes.
+STATISTICS = {"layer_norm": ("mean", "rstd"), "rms_norm": ("rstd",), "l2_norm": ("rstd",)}
+PARAMETERS = {"layer_norm": ("weight", "bias"), "rms_norm": ("weight",), "l2_norm": ()}
+OPERATORS = (*STATISTICS, "add_layer_norm", "add_rms_norm")
+DIRECTIONS = ("forward", "backward", "both")
+GRADIENTS = {"weight": "dw", "bias": "db"}
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes read and bytes written, by the name of the array.
+
+    Args:  reads, writes: {name: bytes}; elements: M N, what per_element divides by
+    """
+
+    reads: dict[str, int]
+    writes: dict[str, int]
+    elements: int
+
+    @property
+    def total(self) -> int:
+        """All bytes, read and written."""
+        return sum(self.reads.values()) + sum(self.writes.values())
+
+    @property
+    def per_element(self) -> float:
+        """All bytes over M N; 0 where there are no elements."""
+        return self.total / self.elements if self.elements else 0.0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        """One after the other, nothing kept in between: an array that both read is read twice."""
+        reads, writes = dict(self.reads), dict(self.writes)
+        for mine, theirs in ((reads, other.reads), (writes, other.writes)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+        return Traffic(reads, writes, max(self.elements, other.elements))
+
+
+def _one_of(name, value, known):
+    if value not in known:
+        raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(known)}")
+    return value
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """The size of every array of an operator, by its name, in bytes."""
+
+    operator: str
+    rows: int
+    columns: int
+    dtype: str
+    residual_dtype: str
+    out_dtype: str
+    weight_dtype: str
+    affine: bool
+
+    @property
+    def norm(self):
+        return self.operator.removeprefix("add_")
+
+    @property
+    def has_residual(self):
+        return self.operator.startswith("add_")
+
+    @property
+    def parameters(self):
+        return PARAMETERS[self.norm] if self.affine else ()
+
+    def of(self, *names):
+        """{name: bytes}; dx of the residual's dtype is called dresidual."""
+        kinds = {"x": self.dtype, "dx": self.dtype, "y": self.out_dtype, "dy": self.out_dtype}
+        kinds |= dict.fromkeys(("residual", "residual_out", "dresidual_out", "dresidual"), self.residual_dtype)
+        vectors = dict.fromkeys(("weight", "bias", "dw", "db"), self.columns * BYTES[self.weight_dtype])
+        wide = "float64" in (self.dtype, self.residual_dtype)
+        vectors |= dict.fromkeys(("mean", "rstd"), self.rows * (8 if wide else 4))
+        matrices = {name: self.rows * self.columns * BYTES[dtype] for name, dtype in kinds.items()}
+        return {name: (matrices | vectors)[name] for name in names}
+
+    def forward(self):
+        """Each input read once, each output written once."""
+        read = ("x", "residual") if self.has_residual else ("x",)
+        written = ("y", "residual_out") if self.has_residual else ("y",)
+        reads, writes = self.of(*read, *self.parameters), self.of(*written, *STATISTICS[self.norm])
+        return Traffic(reads, writes, self.rows * self.columns)
+
+    def backward(self, partial_rows=0):
+        """dx and dresidual are one array, unless their dtypes differ."""
+        read = ("dy", "residual_out", "dresidual_out") if self.has_residual else ("dy", "x")
+        two = self.has_residual and self.residual_dtype != self.dtype
+        weight = tuple(name for name in self.parameters if name == "weight")
+        reads = self.of(*read, *STATISTICS[self.norm], *weight)
+        writes = self.of("dx", *(("dresidual",) if two else ()), *(GRADIENTS[name] for name in self.parameters))
+        partials = len(self.parameters) * partial_rows * self.columns * (8 if self.dtype == "float64" else 4)
+        if partials:
+            reads["partials"] = writes["partials"] = partials
+        return Traffic(reads, writes, self.rows * self.columns)
+
+
+def _sizes(operator, rows, columns, dtype, residual_dtype=None, out_dtype=None, weight_dtype=None, affine=True):
+    _one_of("operator", operator, OPERATORS)
+    for name, value in (("rows", rows), ("columns", columns)):
+        if value < 0:
+            raise ValueError(f"{name}: got {value}, needs at least 0")
+    dtypes = {"dtype": dtype, "residual_dtype": residual_dtype, "out_dtype": out_dtype, "weight_dtype": weight_dtype}
+    chosen = [_one_of(name, dtype if value is None else value, BYTES) for name, value in dtypes.items()]
+    return _Sizes(operator, rows, columns, *chosen, affine)
+
+
+def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> Traffic:
+    """The floor: each input read once, each output written once.
+
+    Args:     operator: one of OPERATORS; direction: "forward", "backward" or "both", which is one after the other;
+              partial_rows: float32 rows of dw and db that a backward writes and reads again, 0 for the floor itself;
+              rows, columns: M and N; dtype: of x and dx; residual_dtype: of residual, residual_out and their
+              gradients; out_dtype: of y and dy; weight_dtype: of weight, bias, dw and db, where None or left out
+              means dtype; affine: whether there are a weight and, in LayerNorm, a bias (default True)
+    Returns:  Traffic
+    Raises:   ValueError naming the argument, what it got and what it needs
+    """
+    sizes = _sizes(operator, **shape)
+    _one_of("direction", direction, DIRECTIONS)
+    if direction == "forward":
+        return sizes.forward()
+    backward = sizes.backward(partial_rows)
+    return backward if direction == "backward" else sizes.forward() + backward
+
+
+def unfused(operator: str, direction: str, **shape) -> Traffic:
+    """An operator with a residual as two kernels: the sum first, then the norm of it; backward, the norm, then a sum.
+
+    Args:  as moved, of an operator whose name begins with add_
+    """
+    _one_of("operator", operator, tuple(name for name in OPERATORS if name.startswith("add_")))
+    _one_of("direction", direction, DIRECTIONS)
+    if direction == "both":
+        return unfused(operator, "forward", **shape) + unfused(operator, "backward", **shape)
+    sizes = _sizes(operator, **shape)
+    if direction == "forward":
+        fused, again = sizes.forward(), sizes.of("residual_out")
+        return fused + Traffic({"sum": again["residual_out"]}, {}, fused.elements)
+    fused, between = sizes.backward(), sizes.of("residual_out")["residual_out"]
+    return fused + Traffic({"norm's dx": between}, {"norm's dx": between}, fused.elements)
+
+
+def two_kernels(operator: str, **shape) -> Traffic:
+    """A backward whose dw and db are summed by a second kernel, which reads dy, the input and the statistics again.
+
+    Args:  as moved, of a norm without a residual
+    """
+    _one_of("operator", operator, tuple(STATISTICS))
+    sizes = _sizes(operator, **shape)
+    return sizes.backward() + Traffic(sizes.of("dy", "x", *STATISTICS[operator]), {}, sizes.rows * sizes.columns)
+
+
+def matrix(operator: str, **shape) -> Traffic:
+    """A backward that writes each row's share of dw into an M x N float32 matrix and sums its columns afterwards.
+
+    The sum over rows of dy, which is db, reads dy a second time.
+
+    Args:  as moved
+    """
+    sizes = _sizes(operator, **shape)
+    elements, backward = sizes.rows * sizes.columns, sizes.backward()
+    again = sizes.of("dy") if "bias" in sizes.parameters else {}
+    return backward + Traffic({"dw matrix": 4 * elements, **again}, {"dw matrix": 4 * elements}, elements)
+
+
+def accumulating(operator: str, **shape) -> Traffic:
+    """What a benchmark of `matrix` moves in its timed region when it leaves .grad in place between calls.
+
+    Each call then reads the new gradient and the old one and writes their sum, for x and for the residual. With a
+    residual, x and the residual are both kept and read (their sum is not kept), and where the loss does not use
+    residual_out, zeros are written and read as its cotangent.
+
+    Args:  as moved
+    """
+    sizes = _sizes(operator, **shape)
+    elements, kernels = sizes.rows * sizes.columns, matrix(operator, **shape)
+    leaves = {"x": "dx", "residual": "dresidual"} if sizes.has_residual else {"x": "dx"}
+    reads, writes = {}, {}
+    for leaf, gradient in leaves.items():
+        size = sizes.of(gradient)[gradient]
+        reads |= {f"{leaf}.grad": size, f"new {gradient}": size}
+        writes[f"{leaf}.grad"] = size
+    if sizes.has_residual:
+        reads |= sizes.of("x")
+        writes |= {"zeros": sizes.of("dresidual_out")["dresidual_out"]}
+    return kernels + Traffic(reads, writes, elements)
+
+
+def copy(total: int) -> Traffic:
+    """A device copy that moves about `total` bytes: half of them read, half of them written."""
+    return Traffic({"source": total // 2}, {"target": total // 2}, 0)
+
+
+def operations(operator: str, direction: str) -> int:
+    """Floating-point operations an element, what is done once a row left out: the roofline's other number.
+
+    Args:  as moved
+    """
+    _one_of("operator", operator, OPERATORS)
+    _one_of("direction", direction, DIRECTIONS)
+    if direction == "both":
+        return operations(operator, "forward") + operations(operator, "backward")
+    norm, added = operator.removeprefix("add_"), int(operator.startswith("add_"))
+    centred, parameters = int(norm == "layer_norm"), len(PARAMETERS[norm])
+    if direction == "forward":
+        # the mean's sum and the subtraction; square and its sum; times rstd; times weight, plus bias; the residual
+        return 2 * centred + 3 + parameters + added
+    weighted = int("weight" in PARAMETERS[norm])
+    # x_hat (the subtraction where centred); wdy; c1's product and sum, c2's sum; minus x_hat c1, minus c2; times rstd;
+    # dw's product and sum; db's sum; plus dresidual_out
+    return centred + 1 + weighted + 2 + centred + 2 + centred + 1 + 2 * weighted + (parameters - weighted) + added
+
+
+def seconds(traffic: Traffic, bytes_per_second: float) -> float:
+    """The time in which the bytes can be moved at a bandwidth.
+
+    Raises:  ValueError where the bandwidth is not a positive number
+    """
+    if not (bytes_per_second > 0 and math.isfinite(bytes_per_second)):
+        raise ValueError(f"bytes_per_second: got {bytes_per_second!r}, needs a positive number")
+    return traffic.total / bytes_per_second
