@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from normgrad import triton_kernels
-from normgrad.checks import cases, contract
+from normgrad import LAYER_NORM, triton_kernels
+from normgrad.checks import cases, contract, mutants
 from normgrad.checks.backends import TorchBackend
 from normgrad.checks.cases import SPECS
 
@@ -13,6 +13,8 @@ if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
 if triton_kernels.INTERPRETED:
     pytest.skip("Triton interprets in this run; `pytest -m gpu` lets it compile", allow_module_level=True)
+
+from normgrad.triton_kernels import reduction, rows, sweeps  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
@@ -30,10 +32,11 @@ def test_values(spec, case, dtype):
     contract.check_values(GPU, CASES[case], SPECS[spec], dtype)
 
 
-@pytest.mark.parametrize("columns", [64, 1000, 8192, 20000, 262144])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_values_at_other_sizes(columns, dtype):
-    contract.check_values(GPU, cases.cases(np.random.default_rng(columns), 3, columns)[2], SPECS["layer_norm"], dtype)
+@pytest.mark.parametrize("columns", [64, 512, 1000, 4096, 8192, 16384, 20000, 65536, 262144])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("spec", ["layer_norm", "rms_norm", "l2_clamp"])
+def test_values_at_other_sizes(spec, columns, dtype):
+    contract.check_values(GPU, cases.cases(np.random.default_rng(columns), 3, columns)[2], SPECS[spec], dtype)
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -42,8 +45,73 @@ def test_gradcheck_and_gradgradcheck(spec):
     contract.check_gradcheck(GPU, case, SPECS[spec], second=True)
 
 
-def test_the_gradients_are_the_same_bits_at_every_run():
-    case = cases.draw(np.random.default_rng(SEED), 4096, 512).rounded("bfloat16")
-    first, second = (GPU.run(case, SPECS["layer_norm"], "bfloat16") for _ in range(2))
-    assert np.array_equal(first.dw, second.dw)
-    assert np.array_equal(first.db, second.db)
+@pytest.mark.parametrize("columns", [32768, 65536])
+def test_a_dropped_projection_is_rejected(columns):
+    wrong = mutants.mutated(mutants.find("c1 dropped"), "triton")
+    with pytest.raises(AssertionError, match="dx"):
+        contract.check_values(
+            wrong, cases.cases(np.random.default_rng(columns), 2, columns)[2], SPECS["rms_norm"], "bfloat16"
+        )
+
+
+def drawn(m, n, dtype=torch.bfloat16):
+    """x, residual, weight, bias, dy and dresidual_out on the GPU."""
+    generator = torch.Generator("cuda").manual_seed(m + n)
+    shapes = ((m, n), (m, n), (n,), (n,), (m, n), (m, n))
+    return [torch.randn(shape, generator=generator, device="cuda").to(dtype) for shape in shapes]
+
+
+def run(tensors, **options):
+    """(y, dx, dw, db) of the kernels, without autograd around them."""
+    x, residual, weight, bias, dy, dresidual_out = tensors
+    y, p, mean, rstd = triton_kernels.forward(x, weight, bias, residual, LAYER_NORM)
+    inputs = (dy, dresidual_out, p, weight, mean, rstd)
+    dx, _, dw, db = triton_kernels.backward(*inputs, LAYER_NORM, (x.dtype,) * 4, **options)
+    return y, dx, dw, db
+
+
+@pytest.mark.parametrize("columns", [128, 4096, 8192, 65536])
+@pytest.mark.parametrize("portable_sums", [False, True])
+def test_the_results_are_the_same_bits_at_every_run(columns, portable_sums):
+    tensors = drawn(1000, columns)
+    first, second = (run(tensors, portable_sums=portable_sums) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("columns", [128, 1000, 4096, 8192, 65536])
+def test_a_row_is_the_same_bits_in_every_batch_and_at_every_place(columns):
+    tensors = drawn(777, columns)
+    y, dx, _, _ = run(tensors)
+    for chosen in ([500], list(range(776, -1, -1)), [0, 3, 776] * 400):
+        some = [t[chosen] if t.dim() == 2 else t for t in tensors]
+        part = run(some)
+        assert torch.equal(y[chosen], part[0]) and torch.equal(dx[chosen], part[1])
+
+
+def test_rows_never_recompile():
+    kernels = (rows.forward_rows, rows.backward_rows, reduction.reduce_partials)
+    kernels += (sweeps.forward_sweeps, sweeps.row_sums, sweeps.backward_columns)
+
+    def compiled():
+        caches = [cache for kernel in kernels for cache in kernel.device_caches.values()]
+        return sum(len(cache[0]) for cache in caches)
+
+    for columns in (96, 20000):
+        run(drawn(16, columns))
+        before = compiled()
+        for m in (1, 2, 3, 7, 8, 15, 17, 31, 32, 33, 63, 64, 100, 127, 128, 255, 256, 513, 1024, 4097):
+            run(drawn(m, columns))
+        assert compiled() == before
+
+
+def test_more_than_2_to_the_31_elements():
+    n = 8192
+    m = 2**31 // n + 3
+    x = torch.empty(m, n, device="cuda", dtype=torch.bfloat16).normal_(generator=torch.Generator("cuda").manual_seed(0))
+    y, _, mean, rstd = triton_kernels.forward(x, None, None, None, LAYER_NORM)
+    dtypes = (x.dtype, None, None, None)
+    dx = triton_kernels.backward(x, None, x, None, mean, rstd, LAYER_NORM, dtypes)[0]
+    last = x[-4:].clone()
+    y_last, _, mean, rstd = triton_kernels.forward(last, None, None, None, LAYER_NORM)
+    dx_last = triton_kernels.backward(last, None, last, None, mean, rstd, LAYER_NORM, dtypes)[0]
+    assert torch.equal(y[-4:], y_last) and torch.equal(dx[-4:], dx_last)
