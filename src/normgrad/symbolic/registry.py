@@ -39,6 +39,7 @@ MODULES = (
     "second_derivatives",
     "double_backward",
     "floating_point",
+    "traffic_model",
 )
 DEFINITION, PROVED = "definition", "proved-for-every-n"
 

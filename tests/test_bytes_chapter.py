@@ -1,0 +1,128 @@
+"""Bytes: the registered sums are those of bench/traffic.py, the counters count, the kernels move what is predicted."""
+
+import pytest
+import torch
+from sympy import Integer
+
+import normgrad
+from normgrad.bench import traffic
+from normgrad.bench.counted import Counted, interpreted, stored_bytes
+from normgrad.symbolic.derivations import traffic_model as model
+from normgrad.symbolic.symbols import M, N
+
+SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
+PROGRAMS = 5
+
+
+def registered(defs, name, rows, columns, dtype):
+    """The value of a registered sum."""
+    sizes = {M: rows, N: columns, model.P: PROGRAMS, model.e: traffic.BYTES[dtype]}
+    return defs.unfold(name).doit().subs({letter: Integer(size) for letter, size in sizes.items()})
+
+
+KERNELS = {
+    model.forward: lambda s: traffic.moved("layer_norm", "forward", **s),
+    model.backward: lambda s: traffic.moved("layer_norm", "backward", **s),
+    model.add_forward: lambda s: traffic.moved("add_layer_norm", "forward", **s),
+    model.add_backward: lambda s: traffic.moved("add_layer_norm", "backward", **s),
+    model.addition + model.forward: lambda s: traffic.unfused("add_layer_norm", "forward", **s),
+    model.addition + model.backward: lambda s: traffic.unfused("add_layer_norm", "backward", **s),
+    model.two_kernels: lambda s: traffic.two_kernels("layer_norm", **s),
+    model.matrix: lambda s: traffic.matrix("layer_norm", **s),
+    model.persistent: lambda s: traffic.moved("layer_norm", "backward", partial_rows=PROGRAMS, **s),
+}
+PUBLISHED = {
+    model.rms: "rms_norm",
+    model.layer: "layer_norm",
+    model.rms_add: "add_rms_norm",
+    model.layer_add: "add_layer_norm",
+}
+
+
+@pytest.mark.parametrize("rows, columns, dtype", SHAPES)
+@pytest.mark.parametrize("name", KERNELS, ids=str)
+def test_registered_sums_are_the_models(name, rows, columns, dtype):
+    shape = {"rows": rows, "columns": columns, "dtype": dtype}
+    assert registered(model.kernels(), name, rows, columns, dtype) == KERNELS[name](shape).total
+
+
+@pytest.mark.parametrize("rows, columns, dtype", SHAPES)
+@pytest.mark.parametrize("name", PUBLISHED, ids=str)
+def test_published_sums_are_the_models(name, rows, columns, dtype):
+    counted = traffic.accumulating(PUBLISHED[name], rows=rows, columns=columns, dtype=dtype)
+    assert registered(model.published(), name, rows, columns, dtype) == counted.total
+
+
+def tensors():
+    return torch.ones(4, 6), torch.ones(6)
+
+
+# What is run, and the numbers it reads, writes and computes.
+CALLS = {
+    "add": (lambda x, w, t: x + t, 48, 24, 24),
+    "square": (lambda x, w, t: x * x, 24, 24, 24),
+    "broadcast": (lambda x, w, t: x * w, 30, 24, 24),
+    "expanded": (lambda x, w, t: x * w.expand(4, 6), 30, 24, 24),
+    "sum": (lambda x, w, t: x.sum(0), 24, 6, 24),
+    "views": (lambda x, w, t: x.t().reshape(6, 4)[1:].detach().unsqueeze(0), 0, 0, 0),
+    "in place": (lambda x, w, t: x.mul_(w), 30, 24, 24),
+    "out": (lambda x, w, t: torch.mul(x, x, out=t), 24, 24, 24),
+    "copy": (lambda x, w, t: x.copy_(w), 6, 24, 0),
+    "zeros": (lambda x, w, t: torch.zeros_like(x), 0, 24, 0),
+    "empty": (lambda x, w, t: torch.empty_like(x), 0, 0, 0),
+    "clone": (lambda x, w, t: x.clone(), 24, 24, 0),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_counted(name):
+    run, reads, writes, operations = CALLS[name]
+    x, w = tensors()
+    target = torch.empty(4, 6)
+    with Counted() as count:
+        run(x, w, target)
+    assert (count.reads, count.writes, count.operations) == (4 * reads, 4 * writes, operations)
+
+
+def test_a_kept_gradient_is_read_and_written():
+    x, w = (t.requires_grad_() for t in tensors())
+    counts = []
+    for _ in range(2):
+        y = torch.layer_norm(x, (6,), w)
+        with Counted() as count:
+            y.backward(torch.ones(4, 6))
+        counts.append(count.total)
+    assert counts[1] - counts[0] == 3 * (stored_bytes(x) + stored_bytes(w))
+
+
+@pytest.mark.parametrize("rows, columns", [(5, 64), (40, 300), (3, 4096)])
+@pytest.mark.parametrize("operator", traffic.OPERATORS)
+def test_kernels_move_the_floor(operator, rows, columns):
+    """Each byte of the model at an address of its own, and activations asked for once."""
+    configuration = pytest.importorskip("normgrad.triton_kernels").configuration
+    if not configuration.INTERPRETED:
+        pytest.skip("the kernels are compiled here, and the count needs the interpreter")
+    generator = torch.Generator().manual_seed(1)
+
+    def drawn(*shape):
+        return torch.randn(shape, generator=generator).bfloat16().requires_grad_()
+
+    parameters = [drawn(columns) for _ in traffic.PARAMETERS[operator.removeprefix("add_")]]
+    inputs = [drawn(rows, columns) for _ in range(2 if operator.startswith("add_") else 1)]
+    cotangents = [drawn(rows, columns).detach() for _ in inputs]
+    shape = () if operator == "l2_norm" else (columns,)
+    with interpreted() as forward:
+        outputs = getattr(normgrad, operator)(*inputs, *shape, *parameters, backend="triton")
+    with interpreted() as backward:
+        torch.autograd.grad(outputs, [*inputs, *parameters], cotangents if len(inputs) == 2 else cotangents[0])
+
+    tiles = -(-rows // configuration.forward_tile(columns, 4).rows)
+    tile = configuration.backward_tile(columns, 4)
+    programs = configuration.programs(rows, columns, tile, configuration.INTERPRETER, False)
+    size = {"rows": rows, "columns": columns, "dtype": "bfloat16"}
+    floor = traffic.moved(operator, "forward", **size).total
+    vectors = 2 * columns * len(parameters)
+    assert (forward.distinct, forward.requested) == (floor, floor + (tiles - 1) * vectors)
+    floor = traffic.moved(operator, "backward", partial_rows=programs, **size).total
+    weight = 2 * columns * bool(parameters)
+    assert (backward.distinct, backward.requested) == (floor, floor + (programs - 1) * weight)
