@@ -26,6 +26,7 @@ MODULES = (
     "index_calculus",
     "differentials",
     "proof_steps",
+    "kernels",
     "l2_norm",
     "rms_norm",
     "layer_norm_entries",
