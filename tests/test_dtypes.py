@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import normgrad
-from normgrad import torch_rows
+from normgrad import nn, numpy_ref, torch_formula, torch_rows
 from normgrad.checks import cases, contract, mutants
-from normgrad.checks.backends import TorchBackend
+from normgrad.checks.backends import INPUTS, TorchBackend
 from normgrad.checks.cases import SPECS
-from normgrad.checks.tolerance import Dtypes
+from normgrad.checks.tolerance import Dtypes, bounds, unit_roundoff
 
 SEED = 1
 CASES = {case.name: case for case in cases.cases(np.random.default_rng(SEED))}
@@ -29,6 +29,7 @@ MIXED = [
     Dtypes("float16", residual="bfloat16", bias="float32"),
     Dtypes("float64", residual="float32", weight="bfloat16", out="float16", residual_out="float32"),
 ]
+SPEC = SPECS["layer_norm"]
 OFFSET = "mean a thousand deviations away"  # where the rounding of the sum in 16 bits is as large as the deviations
 # Triton's interpreter takes about 4 ms for each row and launch.
 CHOSEN = {
@@ -50,6 +51,15 @@ def test_values(backend, spec, case, dtypes):
     contract.check_values(backend, CASES[case], SPECS[spec], dtypes)
 
 
+@pytest.mark.parametrize("backend", CHOSEN)
+def test_values_at_large_n(backend):
+    """Rows that Triton sweeps: without rounding it has to add the summands at each sweep again."""
+    case = cases.draw(np.random.default_rng(SEED), 2, 20000).without("weight", "bias")
+    offset = replace(case, x=case.x + 1e3)
+    for dtypes in (Dtypes("bfloat16", round_residual=False), Dtypes("bfloat16", residual="float32")):
+        contract.check_values(backend, offset, SPEC, dtypes)
+
+
 @pytest.mark.parametrize("dtypes", MIXED, ids=str)
 def test_gradients_that_can_be_differentiated(dtypes):
     for case in (CASES["random"], CASES[OFFSET]):
@@ -58,52 +68,71 @@ def test_gradients_that_can_be_differentiated(dtypes):
 
 UNROUNDED = Dtypes("bfloat16", round_residual=False)
 STREAM = Dtypes("bfloat16", residual="float32", **PARAMETERS)
-# name: (what its author believed, the text, what it becomes, the dtypes that show it)
+NARROW = Dtypes("float16", **PARAMETERS)
+FAST_SUM = "    if rounded and out.dtype == promoted(x, residual):\n        return torch.add(x, residual, out=out)\n"
+ROUND = "        if ROUND:\n"
+LOADED = "p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR).to(ACC)"
+COLUMNS = "SCALE * load_columns(weight_ptr, cols, N, ACC)"
+SECOND = "    if dresidual_ptr is not None:\n"
+# name: (the dtypes that show it, {backend: (the text, what it becomes)})
 MUTANTS = {
-    "statistics of the rounded sum": ("return out if rounded else total", "return out", UNROUNDED),
+    "statistics of the rounded sum": (
+        UNROUNDED,
+        {"torch": ("return out if rounded else total", "return out"), "triton": (ROUND, "        if True:\n")},
+    ),
     "statistics of the sum before rounding": (
-        "    if rounded and out.dtype == promoted(x, residual):\n        return torch.add(x, residual, out=out)\n",
-        "    rounded = False\n",
         Dtypes("bfloat16"),
+        {"torch": (FAST_SUM, "    rounded = False\n"), "triton": (ROUND, "        if False:\n")},
     ),
     "a wide sum added in 16 bits": (
-        "torch.add(x.to(accumulator(promoted(x, residual))), residual)",
-        "torch.add(x, residual)",
         Dtypes("bfloat16", residual_out="float32"),
-    ),
-    "a wide y rounded to x's dtype": (
-        "        y.copy_(out)",
-        "        y.copy_(out.bfloat16())",
-        Dtypes("float32", out="float16"),
+        {
+            "torch": ("torch.add(x.to(accumulator(promoted(x, residual))), residual)", "torch.add(x, residual)"),
+            "triton": (LOADED, f"{LOADED}\n        p = cast(p, tl.bfloat16).to(ACC)"),
+        },
     ),
     "a wide dresidual out of a narrow dx": (
-        "        if dresidual_out is not None:\n",
-        "        dp = dp.to(outs[0].dtype).to(dp.dtype)\n        if dresidual_out is not None:\n",
         STREAM,
+        {
+            "torch": ("    for dx in outs:\n", "    dp = dp.bfloat16().float()\n    for dx in outs:\n"),
+            "triton": (SECOND, f"{SECOND}        dx = cast(dx, tl.bfloat16).to(ACC)\n"),
+        },
     ),
-    "dw rounded to x's dtype": (".to(dtypes[2])", ".to(p.dtype).to(dtypes[2])", Dtypes("float16", **PARAMETERS)),
-    "db rounded to x's dtype": ("db.to(dtypes[3])", "db.to(p.dtype).to(dtypes[3])", Dtypes("float16", **PARAMETERS)),
+    "y rounded twice on its way to out_dtype": (
+        Dtypes("bfloat16", out="float16"),
+        {"torch": ("        y.copy_(out)", "        y.copy_(out.bfloat16())")},
+    ),
+    "dw rounded to x's dtype": (NARROW, {"torch": (".to(dtypes[2])", ".to(p.dtype).to(dtypes[2])")}),
+    "db rounded to x's dtype": (NARROW, {"torch": ("db.to(dtypes[3])", "db.to(p.dtype).to(dtypes[3])")}),
+    "sums rounded to x's dtype": (
+        NARROW,
+        {"triton": ("tl.sum(total, axis=0), out", "cast(tl.sum(total, axis=0), tl.float16).to(tl.float32), out")},
+    ),
     "backward takes its own mean of the rounded sum": (
-        "torch.sub(q, mean[rows, None]",
-        "torch.sub(q, q.mean(-1, keepdim=True)",
         UNROUNDED,
+        {
+            "torch": ("torch.sub(q, mean[rows, None]", "torch.sub(q, q.mean(-1, keepdim=True)"),
+            "triton": ("centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0)", "centred(q, tl.sum(q, 1) / N"),
+        },
     ),
     "weight rounded to x's dtype": (
-        "p.new_ones(n, dtype=acc) if weight is None else weight.to(acc)",
-        "p.new_ones(n, dtype=acc) if weight is None else weight.to(p.dtype).to(acc)",
-        Dtypes("float16", **PARAMETERS),
+        NARROW,
+        {
+            "torch": ("if weight is None else weight.to(acc)", "if weight is None else weight.to(p.dtype).to(acc)"),
+            "triton": (f"weight = {COLUMNS}", f"weight = cast({COLUMNS}, tl.float16).to(ACC)"),
+        },
     ),
 }
+REJECTED = [(name, backend) for name, (_, edits) in MUTANTS.items() for backend in edits]
 
 
-@pytest.mark.parametrize("name", MUTANTS)
-def test_the_contract_rejects(name):
-    old, new, dtypes = MUTANTS[name]
-    source = (mutants.PACKAGE / "torch_rows.py").read_text()
-    wrong = mutants.module("torch_rows.py", mutants.edited(source, [(old, new)], name), name)
+@pytest.mark.parametrize(("name", "backend"), REJECTED)
+def test_the_contract_rejects(name, backend):
+    dtypes, edits = MUTANTS[name]
+    wrong = mutants.mutated(mutants.Mutant(name, name, {backend: (edits[backend],)}), backend)
     with pytest.raises(AssertionError, match="exceeds the bound"):
         for case in (CASES["random"], CASES[OFFSET]):
-            contract.check_values(TorchBackend("torch", wrong), case, SPECS["layer_norm"], dtypes)
+            contract.check_values(wrong, case, SPEC, dtypes)
 
 
 KERNELS = {"torch": lambda: torch_rows, "triton": lambda: normgrad.triton_kernels}
@@ -133,3 +162,100 @@ def test_a_backward_gives_what_was_asked_for(backend, with_dresidual_out, wanted
         assert (found[0] is found[1]) == (wanted[0] == wanted[1])
     for got, want in zip(found, exact, strict=True):
         assert got is None or torch.equal(got, want.to(got.dtype))
+
+
+# The other paths: the formula, forward mode, vmap, higher derivatives, modules
+
+
+@pytest.fixture
+def tensors(torch_rng):
+    """x, residual (2, 3), weight, bias (3,), float64."""
+    shapes = ((2, 3), (2, 3), (3,), (3,))
+    return [torch.randn(*shape, generator=torch_rng, dtype=torch.float64, requires_grad=True) for shape in shapes]
+
+
+@pytest.mark.parametrize("dtypes", MIXED, ids=str)
+def test_the_formula_is_the_operator(dtypes):
+    """torch.func falls back on it, so it takes the same options: the sums are the same bits, y is within its bound."""
+    options = {"out_dtype": dtypes["y"], "residual_dtype": dtypes["residual_out"]}
+    options = {name: getattr(torch, dtype) for name, dtype in options.items()}
+    for name in ("random", OFFSET):
+        case = CASES[name].rounded(dtypes)
+        given = [torch.tensor(getattr(case, name)).to(getattr(torch, dtypes[name])) for name in INPUTS]
+        y, stored = torch_formula.forward(*given, SPEC, round_residual=dtypes.round_residual, **options)
+        _, expected, _, _ = torch_rows.forward(given[0], None, None, given[1], SPEC, **options)
+        saved, _ = contract.reference(case, SPEC, dtypes, stored.double().numpy())
+        assert torch.equal(stored, expected) and y.dtype == options["out_dtype"]
+        assert (abs(y.double().numpy() - saved.y) <= bounds(case.dy, case.dresidual_out, saved, dtypes).y).all()
+
+
+def test_the_residual_that_was_not_given_is_returned_in_its_dtype(tensors):
+    x, _, weight, _ = tensors
+    y, residual_out = normgrad.normalize(x, weight, return_residual=True, residual_dtype=torch.float32)
+    assert torch.equal(residual_out, x.float()) and torch.equal(y, normgrad.normalize(x, weight))
+    (dx,) = torch.autograd.grad(residual_out, x, x.detach().float())
+    assert torch.equal(dx, x.float().double())
+
+
+@pytest.mark.parametrize("backend", KERNELS)
+def test_derivatives_where_the_stored_sum_is_narrower(tensors, backend):
+    """The sum is normalized before it is rounded: differences see a smooth function, whose gradients are returned."""
+    options = {"residual_dtype": torch.float32, "round_residual": False, "backend": backend}
+
+    def function(*tensors):
+        return normgrad.add_layer_norm(*tensors[:2], 3, *tensors[2:], **options)[0]
+
+    def exact(*tensors):
+        return torch_formula.forward(*tensors, SPEC)[0]
+
+    assert torch.autograd.gradcheck(function, tensors, check_forward_ad=True)
+    dy, u = (t.detach().flip(0) for t in tensors[:2])
+    twice = []
+    for each in (function, exact):
+        (dx,) = torch.autograd.grad(each(*tensors), tensors[0], dy, create_graph=True)
+        twice.append(torch.autograd.grad(dx, tensors[:3], u))
+    for got, want in zip(*twice, strict=True):
+        assert (got - want).abs().max() <= 64 * unit_roundoff("float32") * want.abs().max()
+
+
+@pytest.mark.parametrize("backend", KERNELS)
+def test_torch_func_with_dtypes(torch_rng, backend):
+    x, residual, dot = (torch.randn(3, 5, generator=torch_rng) for _ in range(3))
+    dtypes = {"out_dtype": torch.bfloat16, "residual_dtype": torch.float16}
+
+    def ours(x):
+        return normgrad.add_layer_norm(x, residual, 5, **dtypes, round_residual=False, backend=backend)
+
+    def exact(x):
+        return torch_formula.forward(x, residual.double(), None, None, SPEC)
+
+    outputs, tangents = torch.func.jvp(ours, (x,), (dot,))
+    expected = torch.func.jvp(exact, (x.double(),), (dot.double(),))
+    for got, want in zip((*outputs, *tangents), (*expected[0], *expected[1]), strict=True):
+        room = 2 * unit_roundoff(str(got.dtype).removeprefix("torch."))
+        assert (got.double() - want).abs().max() <= room * want.abs().max()
+    assert [t.dtype for t in tangents] == [t.dtype for t in outputs] == [torch.bfloat16, torch.float16]
+    for got, want in zip(torch.func.vmap(ours)(torch.stack([dot, x])), outputs, strict=True):
+        assert torch.equal(got[1], want)
+
+
+def test_a_mapped_weight_is_applied_before_y_is_rounded(torch_rng):
+    x, weights = torch.randn(16, 5, generator=torch_rng), torch.randn(8, 5, generator=torch_rng)
+    found = torch.func.vmap(lambda w: normgrad.layer_norm(x, 5, w, w, out_dtype=torch.bfloat16))(weights)
+    for y, weight in zip(found.double().numpy(), weights.double().numpy(), strict=True):
+        saved = numpy_ref.forward(x.double().numpy(), weight, weight)
+        assert (abs(y - saved.y) <= bounds(saved.y, None, saved, Dtypes("float32", out="bfloat16")).y).all()
+
+
+def test_a_residual_stream_in_float32(torch_rng):
+    """Modules in bfloat16 beside a stream in float32: every tensor and every gradient in its own dtype."""
+    add_norm = nn.AddNorm(nn.RMSNorm(5, out_dtype=torch.bfloat16), residual_dtype=torch.float32, round_residual=False)
+    x, residual = (torch.randn(3, 5, generator=torch_rng).bfloat16().requires_grad_() for _ in range(2))
+    y, stream = add_norm(x, residual)
+    assert torch.equal(stream, x.float() + residual.float()) and y.dtype == torch.bfloat16
+    add_norm.norm.weight.data.uniform_(-1, 1, generator=torch_rng)
+    wanted = (x, residual, add_norm.norm.weight)
+    grads = torch.autograd.grad(add_norm(x, residual), wanted, (y.detach(), stream.detach()))
+    assert [g.dtype for g in grads] == [torch.bfloat16, torch.bfloat16, torch.float32]
+    assert grads[0] is grads[1] or torch.equal(grads[0], grads[1])
+    assert repr(add_norm).count("residual_dtype=torch.float32, round_residual=False") == 1

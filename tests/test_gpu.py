@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import normgrad
 from normgrad import LAYER_NORM, triton_kernels
 from normgrad.checks import cases, contract, mutants
 from normgrad.checks.backends import TorchBackend
@@ -86,6 +87,20 @@ def test_a_row_is_the_same_bits_in_every_batch_and_at_every_place(columns):
         some = [t[chosen] if t.dim() == 2 else t for t in tensors]
         part = run(some)
         assert torch.equal(y[chosen], part[0]) and torch.equal(dx[chosen], part[1])
+
+
+@pytest.mark.parametrize("columns", [1000, 4096])
+def test_a_compiled_layer_is_the_eager_one_bit_for_bit(columns):
+    x, residual, weight, bias, dy, dresidual_out = (t.requires_grad_() for t in drawn(64, columns))
+
+    def layer(x, residual, weight, bias):
+        return normgrad.add_layer_norm(x, residual, columns, weight, bias)
+
+    inputs, found = (x, residual, weight, bias), []
+    for function in (layer, torch.compile(layer, fullgraph=True)):
+        outputs = function(*inputs)
+        found.append((*outputs, *torch.autograd.grad(outputs, inputs, (dy, dresidual_out))))
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
 def test_rows_never_recompile():

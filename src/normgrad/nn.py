@@ -5,20 +5,22 @@ from __future__ import annotations
 import torch
 
 from .spec import check_axes, check_eps
-from .torch_arguments import check_backend
+from .torch_arguments import check_backend, check_dtype, check_flag
 from .torch_functional import add_layer_norm, add_rms_norm, layer_norm, rms_norm
 
 
 class _Norm(torch.nn.Module):
     """The parameters, named and shaped as in torch.nn, so that either state_dict loads into the other's module."""
 
-    def __init__(self, normalized_shape, eps, affine, bias, backend, device, dtype):
+    def __init__(self, normalized_shape, eps, affine, bias, device, dtype, *, out_dtype, backend):
         super().__init__()
         shape = check_axes(normalized_shape)
         if eps is not None:
             check_eps(eps)
         check_backend(backend)
-        self.normalized_shape, self.eps, self.elementwise_affine, self.backend = shape, eps, affine, backend
+        check_dtype("out_dtype", out_dtype)
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, affine
+        self.out_dtype, self.backend = out_dtype, backend
         factory = {"device": device, "dtype": dtype}
         self.weight = torch.nn.Parameter(torch.ones(shape, **factory)) if affine else None
         self.bias = torch.nn.Parameter(torch.zeros(shape, **factory)) if affine and bias else None
@@ -31,17 +33,21 @@ class _Norm(torch.nn.Module):
             torch.nn.init.zeros_(self.bias)
 
     def extra_repr(self):
+        out = "" if self.out_dtype is None else f"out_dtype={self.out_dtype}, "
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-            f"bias={self.bias is not None}, backend={self.backend!r}"
+            f"bias={self.bias is not None}, {out}backend={self.backend!r}"
         )
+
+    def _keywords(self):
+        return {"out_dtype": self.out_dtype, "backend": self.backend}
 
 
 class LayerNorm(_Norm):
     """LayerNorm as torch.nn.LayerNorm, with this package's gradients.
 
     Args:  normalized_shape: an int or the last axes' sizes; eps, elementwise_affine, bias, device, dtype as in torch;
-           backend as normgrad.normalize
+           out_dtype, backend as normgrad.normalize
     """
 
     def __init__(
@@ -53,50 +59,68 @@ class LayerNorm(_Norm):
         device=None,
         dtype=None,
         *,
+        out_dtype=None,
         backend="auto",
     ):
-        super().__init__(normalized_shape, eps, elementwise_affine, bias, backend, device, dtype)
+        options = {"out_dtype": out_dtype, "backend": backend}
+        super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype, **options)
 
     def forward(self, input):
         """layer_norm of input (..., *normalized_shape) with the module's weight, bias and eps."""
-        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps, backend=self.backend)
+        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps, **self._keywords())
 
 
 class RMSNorm(_Norm):
     """RMSNorm as torch.nn.RMSNorm, with this package's gradients.
 
     Args:  normalized_shape: an int or the last axes' sizes; eps (None means the statistics' machine epsilon),
-           elementwise_affine, device, dtype as in torch; backend as normgrad.normalize
+           elementwise_affine, device, dtype as in torch; out_dtype, backend as normgrad.normalize
     """
 
     def __init__(
-        self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None, *, backend="auto"
+        self,
+        normalized_shape,
+        eps=None,
+        elementwise_affine=True,
+        device=None,
+        dtype=None,
+        *,
+        out_dtype=None,
+        backend="auto",
     ):
-        super().__init__(normalized_shape, eps, elementwise_affine, False, backend, device, dtype)
+        options = {"out_dtype": out_dtype, "backend": backend}
+        super().__init__(normalized_shape, eps, elementwise_affine, False, device, dtype, **options)
 
     def forward(self, input):
         """rms_norm of input (..., *normalized_shape) with the module's weight and eps."""
-        return rms_norm(input, self.normalized_shape, self.weight, self.eps, backend=self.backend)
+        return rms_norm(input, self.normalized_shape, self.weight, self.eps, **self._keywords())
 
 
 class AddNorm(torch.nn.Module):
     """Residual add and norm in one: (norm(input + residual), input + residual).
 
-    Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps and backend are used
+    Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps, out_dtype and backend are used;
+           residual_dtype, round_residual as normgrad.normalize
     """
 
-    def __init__(self, norm):
+    def __init__(self, norm, *, residual_dtype=None, round_residual=True):
         super().__init__()
         if not isinstance(norm, _Norm):
             got = f"{type(norm).__module__}.{type(norm).__name__}"  # torch has a LayerNorm, too
             raise TypeError(f"norm: got {got}, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm")
-        self.norm = norm
+        check_dtype("residual_dtype", residual_dtype)
+        check_flag("round_residual", round_residual)
+        self.norm, self.residual_dtype, self.round_residual = norm, residual_dtype, round_residual
+
+    def extra_repr(self):
+        """What the representation says besides the norm."""
+        return f"residual_dtype={self.residual_dtype}, round_residual={self.round_residual}"
 
     def forward(self, input, residual):
         """(output, residual_out) for input and residual (..., *normalized_shape)."""
-        norm = self.norm
+        norm, keywords = self.norm, self.norm._keywords()
+        keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}
+        arguments = (input, residual, norm.normalized_shape, norm.weight)
         if isinstance(norm, LayerNorm):
-            return add_layer_norm(
-                input, residual, norm.normalized_shape, norm.weight, norm.bias, norm.eps, backend=norm.backend
-            )
-        return add_rms_norm(input, residual, norm.normalized_shape, norm.weight, norm.eps, backend=norm.backend)
+            return add_layer_norm(*arguments, norm.bias, norm.eps, **keywords)
+        return add_rms_norm(*arguments, norm.eps, **keywords)

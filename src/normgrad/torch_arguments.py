@@ -20,7 +20,8 @@ class Options:
     """What the forward and the backward are asked for besides the spec.
 
     Args:  out_dtype of y; residual_dtype of residual_out; round_residual: whether the sum as residual_out holds it is
-           what is normalized; portable_sums: whether dw and db are the same bits on every GPU
+           what is normalized; portable_sums: whether dw and db are summed in one order, however many multiprocessors
+           a GPU has
     """
 
     out_dtype: torch.dtype
@@ -34,6 +35,18 @@ class Options:
         return {name: getattr(self, name) for name in ("out_dtype", "residual_dtype", "round_residual")}
 
 
+def check_dtype(name, dtype):
+    """A dtype of the operator or None, or an error that names the argument."""
+    if dtype is not None and (not isinstance(dtype, torch.dtype) or dtype not in DTYPES):
+        raise TypeError(f"{name}: got {dtype!r}, needs torch.float64, float32, float16, bfloat16 or None")
+
+
+def check_flag(name, flag):
+    """True or False, or an error that names the argument."""
+    if not isinstance(flag, bool):
+        raise TypeError(f"{name}: got {type(flag).__name__} {flag!r}, needs True or False")
+
+
 def check_options(input, residual, out_dtype=None, residual_dtype=None, round_residual=True, portable_sums=False):
     """Options with a dtype for each None; an error that names the argument for what is no such option.
 
@@ -42,15 +55,11 @@ def check_options(input, residual, out_dtype=None, residual_dtype=None, round_re
     sum_dtype = promoted(input, residual)
     allowed = DTYPES if sum_dtype == torch.float64 else DTYPES[1:]
     for name, dtype in (("out_dtype", out_dtype), ("residual_dtype", residual_dtype)):
-        if dtype is None:
-            continue
-        if not isinstance(dtype, torch.dtype) or dtype not in DTYPES:
-            raise TypeError(f"{name}: got {dtype!r}, needs torch.float64, float32, float16, bfloat16 or None")
-        if dtype not in allowed:
+        check_dtype(name, dtype)
+        if dtype is not None and dtype not in allowed:
             raise ValueError(f"{name}: got {dtype}, needs float32, float16 or bfloat16, as no summand is in float64")
-    for name, flag in (("round_residual", round_residual), ("portable_sums", portable_sums)):
-        if not isinstance(flag, bool):
-            raise TypeError(f"{name}: got {type(flag).__name__} {flag!r}, needs True or False")
+    check_flag("round_residual", round_residual)
+    check_flag("portable_sums", portable_sums)
     return Options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)
 
 
@@ -107,3 +116,8 @@ def flatten(input, normalized_shape, residual=None, **affine):
 def rows(t):
     """The tensor (..., N) as rows (M, N); None for None."""
     return None if t is None else t.reshape(math.prod(t.shape[:-1]), t.shape[-1])
+
+
+def shaped(t, shape):
+    """The rows in another shape, not as a view: a view that a Function returns may not be modified in place."""
+    return None if t is None else torch.ops.aten._unsafe_view(t, shape)

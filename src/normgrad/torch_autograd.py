@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 
 from . import torch_formula
-from .torch_arguments import rows
+from .torch_arguments import rows, shaped
 from .torch_formula import accumulator, promoted
 
 
@@ -26,7 +26,7 @@ class Normalize(torch.autograd.Function):
     def forward(x, residual, weight, bias, spec, kernels, options):
         arguments = (rows(x), weight, bias, rows(residual))
         y, residual_out, mean, rstd = kernels.forward(*arguments, spec, **options.of_forward)
-        return _shaped(y, x.shape), _shaped(residual_out, x.shape), mean, rstd
+        return shaped(y, x.shape), shaped(residual_out, x.shape), mean, rstd
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -72,11 +72,6 @@ class Normalize(torch.autograd.Function):
     @staticmethod
     def vmap(info, in_dims, x, residual, weight, bias, spec, kernels, options):
         return _vmap(info.batch_size, in_dims, x, residual, weight, bias, spec, kernels, options)
-
-
-def _shaped(t, shape):
-    """The rows in another shape, not as a view: a view that a Function returns may not be modified in place."""
-    return None if t is None else torch.ops.aten._unsafe_view(t, shape)
 
 
 def _one_or_two(shape, dx, dresidual):

@@ -50,7 +50,8 @@ def normalize(
               return_residual: return p as well; backend "torch", "triton" or "auto" (triton on a GPU tensor);
               out_dtype of y, None means input.dtype; residual_dtype of residual_out, None means the promoted dtype of
               input and residual; round_residual: True normalizes the sum as residual_out holds it, False the sum
-              before that rounding; portable_sums: the gradients of weight and bias are the same bits on every GPU
+              before that rounding; portable_sums: the order in which triton sums the gradients of weight and bias does
+              not depend on the GPU's number of multiprocessors
     Returns:  y (..., N), or (y, residual_out); without a residual residual_out is input, in residual_dtype if given
     Numerics: statistics and sums in float32, in float64 where input or residual is float64; every output and gradient
               is rounded once; the gradients take p as residual_out holds it, with the statistics of the forward

@@ -3,6 +3,10 @@
 A compiler does not look into them: it plans around one node with known shapes, and runs the same kernels as eager mode,
 so that values and gradients are the same bits. Schemas know tensors and plain scalars only: a spec and the options
 travel as their fields, and a tensor that is not there is empty where it is an output.
+
+An operator has a first derivative and no tangent. So normgrad.normalize takes the plain formula instead where a
+transform of torch.func or forward mode is open inside the compiled function, and torch itself refuses to differentiate
+a compiled backward. In eager mode normalize uses the autograd.Function, whose derivatives are of any order.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from dataclasses import astuple, fields
 import torch
 
 from .spec import NormSpec
-from .torch_arguments import Options, kernels_of, rows
+from .torch_arguments import Options, kernels_of, rows, shaped
 from .torch_autograd import Normalize
 from .torch_formula import accumulator, promoted
 
@@ -40,8 +44,8 @@ def forward(x, residual, weight, bias, *scalars):
     spec, options, backend = _given(scalars)
     arguments = (rows(x), weight, bias, rows(residual))
     y, residual_out, mean, rstd = kernels_of(backend, x.device).forward(*arguments, spec, **options.of_forward)
-    residual_out = x.new_empty(0, dtype=options.residual_dtype) if residual is None else residual_out.reshape(x.shape)
-    return y.reshape(x.shape), residual_out, rstd.new_empty(0) if mean is None else mean, rstd
+    residual_out = x.new_empty(0, dtype=options.residual_dtype) if residual is None else shaped(residual_out, x.shape)
+    return shaped(y, x.shape), residual_out, rstd.new_empty(0) if mean is None else mean, rstd
 
 
 @forward.register_fake

@@ -110,7 +110,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
 
     Args:     dy, p (M, N); dresidual_out (M, N) or None; weight (N,) or None; mean (M,) or None and rstd (M,) as
               forward returned them; dtypes of dx, dresidual, dw and db, None for what is not wanted; portable_sums
-              changes nothing here: M and N alone say which rows are summed together
+              changes nothing here, where the order of the sums depends on M, N and torch's number of threads
     Returns:  dx, dresidual (M, N), one tensor where they have one dtype; dw, db (N,); None for what is not wanted
     Numerics: as forward, each gradient rounded once; c1, c2 and dw are matrix-vector products, one pass over the block
               each; x_hat is (p - mean) * rstd, also where p was rounded after mean and rstd were taken

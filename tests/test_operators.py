@@ -1,0 +1,222 @@
+"""torch.compile: the two custom operators, what a compiler sees of them, and that it changes no bit."""
+
+import shutil
+from dataclasses import astuple
+
+import pytest
+import torch
+from functorch.compile import make_boxed_func
+from torch.autograd import forward_ad
+from torch.library import opcheck
+
+import normgrad
+from normgrad import nn, torch_operators, torch_rows
+from normgrad.checks.cases import SPECS
+from normgrad.torch_arguments import check_options
+
+BF16, F32 = torch.bfloat16, torch.float32
+# name: (spec, whether there are a residual, a weight and a bias, the dtypes of x, residual and parameters, options)
+CONFIGURATIONS = {
+    "layer norm": ("layer_norm", (False, True, True), (F32, F32, F32), {}),
+    "add, layer norm": ("layer_norm", (True, True, True), (F32, F32, F32), {}),
+    "rms norm": ("rms_norm", (False, True, False), (BF16, BF16, BF16), {}),
+    "l2 norm": ("l2_norm", (False, False, False), (F32, F32, F32), {"out_dtype": BF16}),
+    "stream": ("rms_norm", (True, True, False), (BF16, F32, F32), {"portable_sums": True}),
+    "unrounded": ("layer_norm_std", (True, True, True), (BF16, BF16, F32), {"round_residual": False}),
+    "wide": ("layer_norm_clamp", (True, False, True), (BF16, BF16, F32), {"residual_dtype": F32, "out_dtype": F32}),
+}
+DIFFERENTIATED = ("x", "residual", "weight", "bias")
+
+
+def _draw(name, rng, rows=3, columns=5):
+    """spec, the tensors by name, the options and two cotangents."""
+    spec, present, dtypes, options = CONFIGURATIONS[name]
+    shapes = ((2, rows, columns), (2, rows, columns), (columns,), (columns,))
+    given = zip(DIFFERENTIATED, (True, *present), shapes, (*dtypes, dtypes[2]), strict=True)
+    tensors = {
+        n: torch.randn(*shape, generator=rng).to(dtype).requires_grad_() if there else None
+        for n, there, shape, dtype in given
+    }
+    return SPECS[spec], tensors, options, [torch.randn(shapes[0], generator=rng) for _ in range(2)]
+
+
+def _function(spec, options, backend="torch"):
+    def function(x, residual, weight, bias):
+        named = {"spec": spec, "return_residual": True, "backend": backend, **options}
+        return normgrad.normalize(x, weight, bias, residual, **named)
+
+    return function
+
+
+def _outputs_and_gradients(function, tensors, cotangents):
+    outputs = function(**tensors)
+    outputs = outputs[: 1 if tensors["residual"] is None else 2]
+    wanted = [t for t in tensors.values() if t is not None]
+    cotangents = [dy.to(y.dtype) for y, dy in zip(outputs, cotangents, strict=False)]
+    return [*outputs, *torch.autograd.grad(outputs, wanted, cotangents)]
+
+
+def _compiled(function, backend="aot_eager", **options):
+    torch._dynamo.reset()
+    return torch.compile(function, backend=backend, fullgraph=True, **options)
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_opcheck_forward(name, torch_rng):
+    spec, tensors, options, _ = _draw(name, torch_rng)
+    scalars = astuple(check_options(tensors["x"], tensors["residual"], **options))
+    opcheck(torch_operators.forward, (*tensors.values(), *astuple(spec), *scalars, "torch"))
+
+
+@pytest.mark.parametrize("wanted", [(F32, F32, F32, F32), (BF16, F32, None, BF16), (None, F32, None, None)], ids=str)
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_opcheck_backward(name, wanted, torch_rng):
+    dy, p = torch.randn(2, 6, 5, generator=torch_rng)
+    mean, rstd = torch.rand(2, 6, generator=torch_rng)
+    mean = mean if SPECS[name].center else None
+    for dresidual_out, weight in ((dy.flip(0), None), (None, dy[0])):
+        tensors = (dy, dresidual_out, p, weight, mean, rstd)
+        opcheck(torch_operators.backward, (*tensors, *astuple(SPECS[name]), *wanted, False, "torch"))
+
+
+@pytest.mark.parametrize("backend", ["torch", "triton"])
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_compiled_is_eager_bit_for_bit(name, backend, torch_rng):
+    spec, tensors, options, cotangents = _draw(name, torch_rng)
+    function = _function(spec, options, backend)
+    eager = _outputs_and_gradients(function, tensors, cotangents)
+    compiled = _outputs_and_gradients(_compiled(function), tensors, cotangents)
+    for got, want in zip(compiled, eager, strict=True):
+        assert got.dtype == want.dtype and torch.equal(got, want)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")  # inductor's own use
+@pytest.mark.skipif(shutil.which("g++") is None, reason="on a CPU inductor needs a C++ compiler")
+def test_inductor_is_eager_bit_for_bit(torch_rng):
+    spec, tensors, options, cotangents = _draw("stream", torch_rng)
+    function = _function(spec, options)
+    eager = _outputs_and_gradients(function, tensors, cotangents)
+    compiled = _outputs_and_gradients(_compiled(function, "inductor"), tensors, cotangents)
+    assert all(torch.equal(got, want) for got, want in zip(compiled, eager, strict=True))
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_portable_sums_reach_the_kernels(portable, torch_rng, monkeypatch):
+    given, original = [], torch_rows.backward
+
+    def backward(*arguments, portable_sums):
+        given.append(portable_sums)
+        return original(*arguments, portable_sums=portable_sums)
+
+    monkeypatch.setattr(torch_rows, "backward", backward)
+    spec, tensors, _, cotangents = _draw("layer norm", torch_rng)
+    function = _function(spec, {"portable_sums": portable})
+    for each in (function, _compiled(function)):
+        _outputs_and_gradients(each, tensors, cotangents)
+    assert given == [portable, portable]
+
+
+def test_a_compiler_sees_one_operator_each_way(torch_rng):
+    seen = []
+
+    def keep(graph, _inputs):
+        seen.append([str(node.target) for node in graph.graph.nodes if "normgrad" in str(node.target)])
+        return make_boxed_func(graph.forward)
+
+    spec, tensors, options, cotangents = _draw("add, layer norm", torch_rng)
+    both = torch._dynamo.backends.common.aot_autograd(fw_compiler=keep, bw_compiler=keep)
+    _outputs_and_gradients(_compiled(_function(spec, options), both), tensors, cotangents)
+    assert seen == [["normgrad.forward.default"], ["normgrad.backward.default"]]
+
+
+def test_another_number_of_rows_compiles_nothing_anew(torch_rng):
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    function = None
+    for rows in (4, 2, 7, 100):
+        spec, tensors, options, cotangents = _draw("add, layer norm", torch_rng, rows)
+        if function is None:
+            function = _compiled(_function(spec, options), counter)
+            for name in ("x", "residual"):
+                torch._dynamo.mark_dynamic(tensors[name], 1)
+        compiled = _outputs_and_gradients(function, tensors, cotangents)
+        eager = _outputs_and_gradients(_function(spec, options), tensors, cotangents)
+        assert all(torch.equal(got, want) for got, want in zip(compiled, eager, strict=True))
+    assert counter.frame_count == 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_modules_in_place_operations_and_separate_gradients(backend, torch_rng):
+    """AddNorm compiled; its outputs may be modified; the gradients of input and residual do not share memory."""
+    module = nn.AddNorm(nn.LayerNorm(5))
+    torch.nn.init.normal_(module.norm.weight, generator=torch_rng)
+    x, residual, dy = (torch.randn(3, 5, generator=torch_rng, requires_grad=True) for _ in range(3))
+    expected = torch.autograd.grad(torch.relu(module(x, residual)[0]), (x, module.norm.weight), dy)
+    torch.relu_(_compiled(module, backend)(x, residual)[0]).backward(dy)
+    assert torch.equal(x.grad, expected[0]) and torch.equal(module.norm.weight.grad, expected[1])
+    assert torch.equal(residual.grad, x.grad) and residual.grad.data_ptr() != x.grad.data_ptr()
+
+
+# Derivatives of derivatives: right, or an error
+
+
+@pytest.fixture
+def problem(torch_rng):
+    """add_layer_norm of the first tensor with all others fixed, the tensor and two more of its shape, float64."""
+    tensors = [torch.randn(2, 5, generator=torch_rng, dtype=torch.float64) for _ in range(4)]
+    x, dy, dot, residual = tensors
+
+    def function(x):
+        return normgrad.add_layer_norm(x, residual, 5, dy[0], dot[0])[0]
+
+    return function, x, dy, dot
+
+
+def _second(function, x, dy, dot):
+    x = x.clone().requires_grad_()
+    (dx,) = torch.autograd.grad(function(x), x, dy, create_graph=True)
+    return torch.autograd.grad(dx, x, dot)[0]
+
+
+def test_a_graph_that_is_run_as_it_is_has_second_derivatives(problem):
+    function, *point = problem
+    assert torch.equal(_second(_compiled(function, "eager"), *point), _second(function, *point))
+
+
+def test_a_compiled_backward_refuses_to_be_differentiated(problem):
+    function, x, dy, dot = problem
+    x = x.clone().requires_grad_()
+    (dx,) = torch.autograd.grad(_compiled(function)(x), x, dy, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not currently support double backward"):
+        dx.backward(dot)
+
+
+TRANSFORMS = {
+    "grad of grad": lambda f, x, dy, dot: torch.func.vjp(lambda x: torch.func.vjp(f, x)[1](dy)[0], x)[1](dot)[0],
+    "jvp": lambda f, x, dy, dot: torch.func.jvp(f, (x,), (dot,))[1],
+    "jvp of jvp": lambda f, x, dy, dot: torch.func.jvp(lambda x: torch.func.jvp(f, (x,), (dy,))[1], (x,), (dot,))[1],
+    "vmap": lambda f, x, dy, dot: torch.func.vmap(f)(torch.stack([x, dy])),
+    "hessian": lambda f, x, dy, dot: torch.func.hessian(lambda x: (f(x) * dy).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_inside_a_compiled_function(name, problem):
+    """A custom operator would give a tangent of 0, and no error."""
+    function, *point = problem
+
+    def transformed(x, dy, dot):
+        return TRANSFORMS[name](function, x, dy, dot)
+
+    expected = transformed(*point)
+    room = 64 * torch.finfo(torch.float64).eps * expected.abs().max()
+    assert (_compiled(transformed)(*point) - expected).abs().max() <= room
+
+
+def test_dual_numbers_are_not_dropped(problem):
+    function, x, _, dot = problem
+    expected = torch.func.jvp(function, (x,), (dot,))[1]
+    compiled = _compiled(function)
+    compiled(x)
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(compiled(forward_ad.make_dual(x, dot))).tangent
+    assert (tangent - expected).abs().max() <= 64 * torch.finfo(torch.float64).eps * expected.abs().max()
