@@ -23,3 +23,12 @@ def torch_rng():
     """torch's generator, the same for every test."""
     torch = pytest.importorskip("torch")
     return torch.Generator().manual_seed(20240504)
+
+
+@pytest.fixture
+def few_calls(monkeypatch):
+    """The GPU benchmark makes few calls of each implementation."""
+    from normgrad.bench import measure
+
+    for name, count in (("CALLS", 2), ("HOST_CALLS", 1), ("HOST_ROUNDS", 1)):
+        monkeypatch.setattr(measure, name, count)

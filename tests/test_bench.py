@@ -1,6 +1,5 @@
 """The GPU benchmark without a GPU: a stand-in for the device drives plan, guard, rounds, files, tables and figures."""
 
-import contextlib
 import json
 import math
 import sys
@@ -9,59 +8,25 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from gpu_stand_in import BUILDERS, StandIn  # noqa: E402
+
 from normgrad.bench import __main__ as command  # noqa: E402
 from normgrad.bench import contenders, gpu, guard, measure, plan, record, report, results, traffic, work  # noqa: E402
 
 SMALL = plan.Shape("add_layer_norm", "float32", 24, 16)
-BUILDERS = {"normgrad": lambda operator: contenders.ours(operator, "torch"), "torch": contenders.eager}
 
 
 @pytest.fixture(autouse=True)
-def few_calls(monkeypatch):
-    for name, count in (("CALLS", 2), ("HOST_CALLS", 1), ("HOST_ROUNDS", 1)):
-        monkeypatch.setattr(measure, name, count)
-
-
-class StandIn:
-    """A device whose clock says what it is told: one second a run, or what `script` gives for the number of the run."""
-
-    torch_device, l2_bytes, free = torch.device("cpu"), 4096, 2**30
-
-    def __init__(self, script=lambda number: 1.0, captures=True):
-        self.script, self.captures, self.runs = script, captures, []
-
-    def describe(self):
-        return {"name": "stand-in", "l2_bytes": self.l2_bytes}
-
-    def free_bytes(self):
-        return self.free
-
-    def session(self):
-        return contextlib.nullcontext()
-
-    def fresh(self):
-        self.runs.append("fresh")
-
-    def synchronize(self):
-        pass
-
-    def clock(self):
-        return 0.0
-
-    def capture(self, work):
-        if not self.captures:
-            raise RuntimeError("operation not permitted\nwhen stream is capturing")
-        return work
-
-    def seconds(self, run, repeats):
-        run()
-        self.last = run.__self__
-        self.runs.append(id(self.last))
-        return self.script(len(self.runs) - self.runs.count("fresh"))
+def quickly(few_calls):
+    """No test here needs more calls than few_calls leaves."""
 
 
 def drawn(shape, count=1):
     return work.draw(shape, count, "cpu", torch.Generator().manual_seed(3))
+
+
+def small_prediction():
+    return results.predicted(1e12, "some", multiprocessors=8, columns=(1024,), elements=(1,))
 
 
 def run(file, shapes=(SMALL,), device=None, builders=BUILDERS, rounds=2):
@@ -84,6 +49,31 @@ def test_required_shapes_come_first():
         assert {(one.operator, one.dtype) for one in planned if (one.rows, one.columns) == size} == {
             (operator, dtype) for operator in plan.OPERATORS for dtype in plan.DTYPES
         }
+
+
+def test_what_matters_most_comes_first():
+    """The shapes of the promises in bfloat16; every N in it; the other dtypes at the same size; the other sizes."""
+
+    def stage(one):
+        main, usual = one.dtype == "bfloat16", abs(one.rows * one.columns - 64 * plan.MEBI) < one.columns
+        return 4 if not usual else (0 if main else 2) + ((one.rows, one.columns) not in plan.ALWAYS)
+
+    stages = [stage(one) for one in plan.shapes(plan.OPERATORS)]
+    assert stages == sorted(stages) and [stages.count(k) for k in range(4)] == [8, 32, 16, 64]
+
+
+def test_rows_are_halved_until_they_fit():
+    planned = plan.shapes(("rms_norm",), ("bfloat16",), **plan.QUICK)
+    assert plan.scaled(planned, 2**22, 2**40, 4) == planned
+    free = plan.memory(planned[0], 2**22, 4) / plan.MEMORY_SHARE / 3
+    small = plan.scaled(planned, 2**22, free, 4)
+    assert {one.columns for one in small} == {4096, 8192}
+    for before, after in zip(planned, small, strict=True):
+        assert plan.memory(after, 2**22, 4) <= plan.MEMORY_SHARE * free
+        assert after.rows in (before.rows // 2, before.rows // 4)
+        twice = plan.Shape(after.operator, after.dtype, 2 * after.rows, after.columns)
+        assert plan.memory(twice, 2**22, 4) > plan.MEMORY_SHARE * free
+    assert plan.scaled(planned[:1], 2**22, 0, 4)[0].rows == 1
 
 
 def test_each_shape_once_and_of_its_size():
@@ -352,7 +342,7 @@ def test_measured_and_predicted_records_have_one_shape(tmp_path):
     file = tmp_path / "r.json"
     measured = run(file)
     json.loads(file.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    predicted = results.predicted(1e12, "some GPU", columns=(1024,), elements=(1,))
+    predicted = results.predicted(1e12, "some GPU", multiprocessors=8, columns=(1024,), elements=(1,))
     assert set(measured) == set(predicted) == set(results.NEEDED)
     names = [set(found["records"][0]) for found in (measured, predicted)]
     assert names[1] - names[0] == {"moved"} and names[0] <= names[1]
@@ -368,7 +358,7 @@ def test_what_json_cannot_hold_is_written_as_text(tmp_path):
 
 def test_results_are_found_by_name_and_by_path(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    results.save(tmp_path / "some_2026-01-01.json", results.predicted(1e12, "some", columns=(1024,), elements=(1,)))
+    results.save(tmp_path / "some_2026-01-01.json", small_prediction())
     (tmp_path / "compile.json").write_text('{"records": []}')
     assert results.available() == [] and results.available("predicted") == ["some_2026-01-01"]
     assert results.available(None) == ["compile", "some_2026-01-01"]
@@ -442,7 +432,7 @@ def test_points_stand_where_the_records_say(plot):
 
 
 def test_nothing_to_draw_is_said(plot):
-    found = results.predicted(1e12, "some", columns=(1024,), elements=(1,))
+    found = small_prediction()
     with pytest.raises(ValueError, match="no timed records of dtype 'float16'"):
         plot.roofline(found, "float16")
     with pytest.raises(ValueError, match=r"shape: got \(1, 1\), needs one of \(1024, 1024\)"):
@@ -484,7 +474,7 @@ def test_what_cannot_be_run_is_refused(arguments, message, monkeypatch, capsys, 
 
 
 def test_plot_draws_a_file(plot, monkeypatch, capsys, tmp_path):
-    results.save(tmp_path / "r.json", results.predicted(1e12, "some", columns=(1024,), elements=(1,)))
+    results.save(tmp_path / "r.json", small_prediction())
     call(monkeypatch, "plot", tmp_path / "r.json", "--out", tmp_path / "figures")
     assert [line.rsplit("/", 1)[1] for line in capsys.readouterr().out.split()] == [
         "roofline_bfloat16.svg", "bandwidth_bfloat16.svg",

@@ -1,8 +1,9 @@
-"""``python -m normgrad.bench cpu`` prints a table of times, ``... gpu`` writes one to a file, which ``... plot`` draws;
-``... compile`` writes what the kernels need on GPUs."""
+"""``python -m normgrad.bench cpu`` prints a table of times, ``... gpu`` writes one to a file, which ``... plot`` draws
+and ``... judge`` judges; ``... compile`` writes what the kernels need on GPUs."""
 
 import argparse
 import os
+import sys
 
 
 def main():
@@ -14,12 +15,15 @@ def main():
     cpu.add_argument("--threads", type=int, default=2, help="torch's threads (default 2)")
     gpu = commands.add_parser("gpu", help="the kernels on this GPU, beside torch, torch.compile, Liger and a copy")
     gpu.add_argument("--json", required=True, help="the results file; a run goes on where the file ends")
-    gpu.add_argument("--quick", action="store_true", help="bfloat16, two shapes: less than two minutes")
-    gpu.add_argument("--rounds", type=int, help="rounds; each times every implementation once (default 20, quick 10)")
+    gpu.add_argument("--quick", action="store_true", help="two shapes in one 16-bit dtype, in two minutes")
+    gpu.add_argument("--lease", type=float, help="minutes; what matters most comes first, the same command goes on")
+    gpu.add_argument("--rounds", type=int, help="rounds; each times every implementation once (default 20)")
     gpu.add_argument("--elements", nargs="+", type=int, help="sizes M N in Mi elements (default 16 64 256)")
     plot = commands.add_parser("plot", help="figures of a results file, as SVG")
     plot.add_argument("file", help="a file that `gpu` wrote, or the name of one that the package holds")
     plot.add_argument("--out", default=".", help="the folder for the figures (default: this one)")
+    judge = commands.add_parser("judge", help="what is promised of the speed, judged by a results file")
+    judge.add_argument("file", help="a file that `gpu` wrote, or the name of one that the package holds")
     compile = commands.add_parser("compile", help="the kernels, compiled for GPUs that need not be here")
     compile.add_argument("--json", required=True, help="the file to write")
     compile.add_argument("--targets", nargs="+", help="only these GPUs")
@@ -28,7 +32,8 @@ def main():
         one.add_argument("--dtypes", nargs="+", help="only these dtypes")
         one.add_argument("--columns", nargs="+", type=int, help="rows of these lengths only")
     arguments = parser.parse_args()
-    {"cpu": _cpu, "gpu": _gpu, "plot": _plot, "compile": _compile}[arguments.command](parser, arguments)
+    known = {"cpu": _cpu, "gpu": _gpu, "plot": _plot, "judge": _judge, "compile": _compile}
+    known[arguments.command](parser, arguments)
 
 
 def _at_least_one(parser, arguments, *names):
@@ -62,9 +67,9 @@ def _gpu(parser, arguments):
     from . import plan
 
     _at_least_one(parser, arguments, "rounds", "columns", "elements")
+    if arguments.lease is not None and not arguments.lease > 0:
+        parser.error(f"--lease: got {arguments.lease}, needs a positive number of minutes")
     chosen = _chosen(parser, arguments, operators=plan.OPERATORS, dtypes=plan.DTYPES)
-    if arguments.quick:
-        chosen["dtypes"] = arguments.dtypes or list(plan.QUICK["dtypes"])
     defaults = plan.QUICK if arguments.quick else {"columns": plan.COLUMNS, "elements": plan.ELEMENTS}
     for name in ("columns", "elements"):
         chosen[name] = getattr(arguments, name) or list(defaults[name])
@@ -72,23 +77,56 @@ def _gpu(parser, arguments):
 
     try:
         here = device.Cuda()
-        found = gpu.begin(arguments.json, here, arguments.rounds or (10 if arguments.quick else 20))
-    except (device.NoDevice, ValueError, OSError) as error:
+    except device.NoDevice as error:
         parser.error(f"gpu: {error}")
-    gpu.run(arguments.json, found, plan.shapes(**chosen), here)
+    try:
+        found = gpu.begin(arguments.json, here, arguments.rounds)
+    except (ValueError, OSError) as error:
+        parser.error(f"--json: {error}")
+    if not arguments.dtypes:
+        chosen["dtypes"] = [here.half, *(one for one in plan.DTYPES if one != here.half and not arguments.quick)]
+    shapes, minutes = plan.shapes(**chosen), arguments.lease
+    if arguments.quick:
+        shapes, minutes = gpu.scaled(shapes, here), minutes or plan.QUICK_MINUTES
+    gpu.run(arguments.json, found, shapes, here, seconds=None if minutes is None else 60 * minutes)
 
 
-def _plot(parser, arguments):
+def _results(parser, arguments):
+    """The results file that is named, or an error."""
     from . import results
 
     try:
-        found = results.check(results.load(arguments.file))
+        return results.check(results.load(arguments.file))
     except (FileNotFoundError, ValueError) as error:
-        parser.error(f"plot: {error}")
-    from . import plot
+        parser.error(f"{arguments.command}: {error}")
 
-    for file in plot.write(found, arguments.out):
+
+def _plot(parser, arguments):
+    found = _results(parser, arguments)
+    try:
+        from . import plot
+    except ImportError as error:
+        parser.error(f"plot: needs matplotlib, which the extra normgrad[bench] installs ({error})")
+    try:
+        written = plot.write(found, arguments.out)
+    except ValueError as error:
+        parser.error(f"plot: {error}")
+    except OSError as error:
+        parser.error(f"--out: {error}")
+    for file in written:
         print(file)
+
+
+def _judge(parser, arguments):
+    from . import judge
+
+    try:
+        verdicts = judge.judge(_results(parser, arguments))
+    except ValueError as error:
+        parser.error(f"judge: {error}")
+    for one in verdicts:
+        print(one)
+    sys.exit(any(one.state != "pass" for one in verdicts))
 
 
 def _compile(parser, arguments):

@@ -17,6 +17,20 @@ class NoDevice(RuntimeError):
     """There is no GPU to measure on; the message says what is needed."""
 
 
+def refusal() -> str | None:
+    """Why nothing can be measured on the current device; None where it can."""
+    if not torch.cuda.is_available():
+        built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
+        return (
+            f"got no CUDA device (torch {torch.__version__}, {built}), needs an NVIDIA GPU, its driver and a torch "
+            "built for CUDA; `bench compile` and `bench plot` need no GPU"
+        )
+    capability = torch.cuda.get_device_capability()
+    if capability < (7, 0):
+        return f"got compute capability {capability[0]}.{capability[1]}, needs 7.0 or later for Triton"
+    return None
+
+
 class Cuda:
     """The current CUDA device.
 
@@ -26,15 +40,13 @@ class Cuda:
     """
 
     def __init__(self):
-        if not torch.cuda.is_available():
-            built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
-            raise NoDevice(
-                f"got no CUDA device (torch {torch.__version__}, {built}), needs an NVIDIA GPU, its driver and a torch "
-                "built for CUDA; `bench compile` and `bench plot` need no GPU"
-            )
-        capability = torch.cuda.get_device_capability()
-        if capability < (7, 0):
-            raise NoDevice(f"got compute capability {capability[0]}.{capability[1]}, needs 7.0 or later for Triton")
+        why = refusal()
+        if why:
+            raise NoDevice(why)
+        from ..triton_kernels import INTERPRETED
+
+        if INTERPRETED:
+            raise NoDevice("got Triton's interpreter, needs TRITON_INTERPRET=0 before triton is first imported")
         self.torch_device = torch.device("cuda", torch.cuda.current_device())
         self._properties = torch.cuda.get_device_properties(self.torch_device)
         self._stream = torch.cuda.Stream(self.torch_device)
@@ -44,6 +56,11 @@ class Cuda:
     def l2_bytes(self) -> int:
         """The size of the L2 cache."""
         return self._properties.L2_cache_size
+
+    @property
+    def half(self) -> str:
+        """The 16-bit dtype to measure first: bfloat16 where the device computes in it."""
+        return "bfloat16" if torch.cuda.get_device_capability(self.torch_device) >= (8, 0) else "float16"
 
     def free_bytes(self) -> int:
         """Device memory that is free, what torch's allocator holds unused counted as free."""
@@ -97,17 +114,35 @@ class Cuda:
 
         What work returns lives until the capture ends, so no two of its results share memory.
 
-        Raises:  whatever torch raises where the work cannot be captured
+        Raises:  whatever torch raised first, where the work cannot be captured
         """
-        graph = torch.cuda.CUDAGraph()
+        graph, reason = torch.cuda.CUDAGraph(), None
         try:
             with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
-                kept = work()
-        except Exception:
-            self.synchronize()
-            raise
+                try:
+                    kept = work()
+                except Exception as error:
+                    reason = error
+                    raise
+        except Exception as error:
+            self._end_capture()
+            # the end of a broken capture raises, too, and says nothing of the reason
+            raise reason or error from None
         del kept
         return graph.replay
+
+    def _end_capture(self):
+        """Undo what a broken capture leaves: the allocator still serves the graph's pool, and refuses the next capture.
+
+        torch's CUDAGraph::capture_end raises before it hands the allocator back; the function has two names, of 2.6 and
+        of 2.8. It raises where the capture did end, after an error that did not concern the GPU.
+        """
+        self.synchronize()
+        for name in ("_cuda_endAllocateToPool", "_cuda_endAllocateCurrentStreamToPool"):
+            if self._pool is not None and hasattr(torch._C, name):
+                with contextlib.suppress(RuntimeError):
+                    getattr(torch._C, name)(self.torch_device.index, self._pool)
+        self._pool = torch.cuda.graph_pool_handle()
 
     def seconds(self, run, repeats: int) -> float:
         """Device time of one run, from events around all of them."""

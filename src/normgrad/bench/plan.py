@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import traffic
 
@@ -13,9 +13,13 @@ COLUMNS = (256, 512, 1024, 2048, 4096, 8192, 12288, 16384, 32768, 65536)
 MEBI = 2**20
 # Sizes of the activation, in Mi elements.
 ELEMENTS = (16, 64, 256)
-# Measured first, so that a run that is cut short has them.
+# The shapes that the promises of normgrad.bench.judge are about, and the size of the activation that they have.
 ALWAYS = ((16384, 4096), (8192, 8192))
-QUICK = {"dtypes": ("bfloat16",), "columns": (4096, 8192), "elements": (64,)}
+USUAL = 64
+# What a quick run measures; its minutes are its lease.
+QUICK = {"columns": (4096, 8192), "elements": (USUAL,)}
+QUICK_MINUTES = 2
+ROUNDS = 20
 # Between two uses of one buffer, this many times the L2 cache has passed through it.
 CACHES = 3
 # Part of the free memory that a shape may need by the estimate below.
@@ -43,18 +47,38 @@ class Shape:
 
 
 def shapes(operators, dtypes=DTYPES, columns=COLUMNS, elements=ELEMENTS) -> list[Shape]:
-    """All shapes, each once, those of ALWAYS first where their N is among the columns.
+    """All shapes, each once, those that matter most first, so that a run that is cut short has them.
+
+    The shapes of ALWAYS, where their N is among the columns, in the first dtype; every N at the usual size in that
+    dtype; both in the other dtypes; then the other sizes, dtype by dtype.
 
     Args:  operators, dtypes: their names; columns: each N; elements: M N in Mi, M is M N / N rounded down, at least 1
     """
     first = [shape for shape in ALWAYS if shape[1] in columns]
-    others = [(max(1, size * MEBI // n), n) for size in elements for n in columns]
+    sizes = {size: [(max(1, size * MEBI // n), n) for n in columns] for size in elements}
+    usual = sizes.pop(USUAL, [])
+    others = [shape for size in sizes.values() for shape in size]
+    main, rest = dtypes[:1], dtypes[1:]
+    ordered = ((main, first), (main, usual), (rest, first), (rest, usual), (main, others), (rest, others))
     found = {}
-    for sizes in (first, others):
-        for dtype in dtypes:
-            for rows, n in sizes:
+    for chosen, part in ordered:
+        for dtype in chosen:
+            for rows, n in part:
                 for operator in operators:
                     found.setdefault(Shape(operator, dtype, rows, n))
+    return list(found)
+
+
+def scaled(planned: list[Shape], l2_bytes: int, free_bytes: int, contenders: int) -> list[Shape]:
+    """The same shapes with their rows halved until they fit, or until one row is left.
+
+    Args:  as fitting
+    """
+    found = {}
+    for shape in planned:
+        while shape.rows > 1 and memory(shape, l2_bytes, contenders) > MEMORY_SHARE * free_bytes:
+            shape = replace(shape, rows=shape.rows // 2)
+        found.setdefault(shape)
     return list(found)
 
 

@@ -65,7 +65,20 @@ def _title(found, what):
 
 
 def _legend(figure, handles):
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, columnspacing=1)
+
+
+def _width(panels):
+    """Inches: two panels fit on a telephone with their letters as large as the text's."""
+    return 2.0 * max(2, len(panels)) + 0.4
+
+
+def _name_columns(axis, columns):
+    """Every other power of two that lies among the row lengths, in full or in Ki."""
+    ticks = [4**k for k in range(4, 12) if min(columns) <= 4**k <= max(columns)]
+    if ticks:
+        axis.set_xticks(ticks, [f"{n // 1024}k" if n >= 1024 else f"{n}" for n in ticks])
+        axis.minorticks_off()
 
 
 def _top(records):
@@ -97,14 +110,16 @@ def roofline(found: dict, dtype=None, shape=None, operators=None, directions=("f
     if not panels:
         raise ValueError(f"shape: got {tuple(shape)}, needs one of {', '.join(map(str, counted))}")
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(3.4 * len(panels) + 0.4, 4.2), layout="constrained")
+        figure = Figure(figsize=(_width(panels), 4.4), layout="constrained")
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, direction in zip(axes, panels, strict=True):
             _roofline_panel(axis, [one for one in chosen if one["direction"] == direction], kind)
-            axis.set(title=direction, xlabel="operations a byte")
+            axis.set(xlabel="operations a byte")
+            axis.set_title(direction, fontsize=9)
+            axis.locator_params(axis="x", nbins=4)
         axes[0].set_ylabel(SPEED)
         axes[0].set_ylim(0, _top(chosen))
-        figure.suptitle(_title(found, f"{dtype}, M, N = {shape[0]}, {shape[1]}"))
+        figure.suptitle(_title(found, f"{dtype}, M, N = {shape[0]}, {shape[1]}"), fontsize=9)
         names = _present(chosen, "implementation", COLOURS)
         handles = [Line2D([], [], label=_label(name, kind), **_marker(name, "o", kind)) for name in names]
         for name in _present(chosen, "operator", OPERATOR_MARKERS):
@@ -139,19 +154,20 @@ def bandwidth(found: dict, dtype=None, elements=SIZE, operators=None, directions
         _present(chosen, "direction", traffic.DIRECTIONS),
     )
     with matplotlib.rc_context(STYLE):
-        size = (3.4 * len(columns) + 0.4, 2.2 * len(rows) + 1.4)
+        size = (_width(columns), 1.7 * len(rows) + 1.4)
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(len(rows), len(columns), sharex=True, sharey=True, squeeze=False)
+        figure.supylabel(SPEED, fontsize=9)
         for axes, operator in zip(grid, rows, strict=True):
-            axes[0].set_ylabel(SPEED)
             axes[0].set_ylim(0, _top(chosen))
             for axis, direction in zip(axes, columns, strict=True):
                 here = [one for one in chosen if (one["operator"], one["direction"]) == (operator, direction)]
                 _bandwidth_panel(axis, here, kind)
-                axis.set_title(f"{operator}, {direction}", fontsize=9)
+                axis.set_title(f"{operator}, {direction}", fontsize=8)
         for axis in grid[-1]:
             axis.set_xlabel("N")
-        figure.suptitle(_title(found, f"{dtype}, about {elements / MEBI:g} Mi elements"))
+            _name_columns(axis, {one["columns"] for one in chosen})
+        figure.suptitle(_title(found, f"{dtype}, about {elements / MEBI:g} Mi elements"), fontsize=9)
         names = _present(chosen, "implementation", COLOURS)
         handles = [
             Line2D([], [], label=_label(n, kind), **_marker(n, MARKERS[n], kind) | {"linestyle": "-"}) for n in names
@@ -189,11 +205,15 @@ def _bandwidth_panel(axis, records, kind):
 def write(found: dict, folder) -> list[Path]:
     """Draw both figures for every dtype of the results, as SVG, and return the files.
 
-    Args:  found: as results.load; folder: made where it is missing
+    Args:    found: as results.load; folder: made where it is missing
+    Raises:  ValueError where nothing was timed
     """
     folder, written = Path(folder), []
+    dtypes = dict.fromkeys(key(one)[2] for one in found["records"] if not one["refused"])
+    if not dtypes:
+        raise ValueError("results: no timed records, so that there is nothing to draw")
     folder.mkdir(parents=True, exist_ok=True)
-    for dtype in dict.fromkeys(key(one)[2] for one in found["records"] if not one["refused"]):
+    for dtype in dtypes:
         for draw in (roofline, bandwidth):
             file = folder / f"{draw.__name__}_{dtype}.svg"
             with matplotlib.rc_context(STYLE):

@@ -1,7 +1,8 @@
 """Bytes that an operator moves through device memory: the floor, and what other ways of computing it move.
 
-The floor counts each input once and each output once, whatever the kernels are. Statistics are float32 (float64 for
-float64) and stored once a row; a parameter and its gradient are rows of length N.
+The floor counts each input once and each output once, whatever the kernels are; what this package's kernels move is in
+normgrad.bench.kernel_traffic. Statistics are float32 (float64 for float64) and stored once a row; a parameter and its
+gradient are rows of length N.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ class _Sizes:
         return self.operator.removeprefix("add_")
 
     @property
+    def wide(self):
+        """Bytes of a statistic and of a partial sum."""
+        return 8 if "float64" in (self.dtype, self.residual_dtype) else 4
+
+    @property
     def has_residual(self):
         return self.operator.startswith("add_")
 
@@ -84,8 +90,7 @@ class _Sizes:
         kinds = {"x": self.dtype, "dx": self.dtype, "y": self.out_dtype, "dy": self.out_dtype}
         kinds |= dict.fromkeys(("residual", "residual_out", "dresidual_out", "dresidual"), self.residual_dtype)
         vectors = dict.fromkeys(("weight", "bias", "dw", "db"), self.columns * BYTES[self.weight_dtype])
-        wide = "float64" in (self.dtype, self.residual_dtype)
-        vectors |= dict.fromkeys(("mean", "rstd"), self.rows * (8 if wide else 4))
+        vectors |= dict.fromkeys(("mean", "rstd", "c1", "c2"), self.rows * self.wide)
         matrices = {name: self.rows * self.columns * BYTES[dtype] for name, dtype in kinds.items()}
         return {name: (matrices | vectors)[name] for name in names}
 
@@ -103,13 +108,17 @@ class _Sizes:
         weight = tuple(name for name in self.parameters if name == "weight")
         reads = self.of(*read, *STATISTICS[self.norm], *weight)
         writes = self.of("dx", *(("dresidual",) if two else ()), *(GRADIENTS[name] for name in self.parameters))
-        partials = len(self.parameters) * partial_rows * self.columns * (8 if self.dtype == "float64" else 4)
+        partials = len(self.parameters) * partial_rows * self.columns * self.wide
         if partials:
             reads["partials"] = writes["partials"] = partials
         return Traffic(reads, writes, self.rows * self.columns)
 
 
-def _sizes(operator, rows, columns, dtype, residual_dtype=None, out_dtype=None, weight_dtype=None, affine=True):
+def arrays(operator, rows, columns, dtype, residual_dtype=None, out_dtype=None, weight_dtype=None, affine=True):
+    """The sizes of all arrays of an operator, by their names.
+
+    Args, Raises:  as moved
+    """
     _one_of("operator", operator, OPERATORS)
     for name, value in (("rows", rows), ("columns", columns)):
         if value < 0:
@@ -130,7 +139,7 @@ def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> T
     Returns:  Traffic
     Raises:   ValueError naming the argument, what it got and what it needs
     """
-    sizes = _sizes(operator, **shape)
+    sizes = arrays(operator, **shape)
     _one_of("direction", direction, DIRECTIONS)
     if direction == "forward":
         return sizes.forward()
@@ -147,7 +156,7 @@ def unfused(operator: str, direction: str, **shape) -> Traffic:
     _one_of("direction", direction, DIRECTIONS)
     if direction == "both":
         return unfused(operator, "forward", **shape) + unfused(operator, "backward", **shape)
-    sizes = _sizes(operator, **shape)
+    sizes = arrays(operator, **shape)
     if direction == "forward":
         fused, again = sizes.forward(), sizes.of("residual_out")
         return fused + Traffic({"sum": again["residual_out"]}, {}, fused.elements)
@@ -161,7 +170,7 @@ def two_kernels(operator: str, **shape) -> Traffic:
     Args:  as moved, of a norm without a residual
     """
     _one_of("operator", operator, tuple(STATISTICS))
-    sizes = _sizes(operator, **shape)
+    sizes = arrays(operator, **shape)
     return sizes.backward() + Traffic(sizes.of("dy", "x", *STATISTICS[operator]), {}, sizes.rows * sizes.columns)
 
 
@@ -172,7 +181,7 @@ def matrix(operator: str, **shape) -> Traffic:
 
     Args:  as moved
     """
-    sizes = _sizes(operator, **shape)
+    sizes = arrays(operator, **shape)
     elements, backward = sizes.rows * sizes.columns, sizes.backward()
     again = sizes.of("dy") if "bias" in sizes.parameters else {}
     return backward + Traffic({"dw matrix": 4 * elements, **again}, {"dw matrix": 4 * elements}, elements)
@@ -187,7 +196,7 @@ def accumulating(operator: str, **shape) -> Traffic:
 
     Args:  as moved
     """
-    sizes = _sizes(operator, **shape)
+    sizes = arrays(operator, **shape)
     elements, kernels = sizes.rows * sizes.columns, matrix(operator, **shape)
     leaves = {"x": "dx", "residual": "dresidual"} if sizes.has_residual else {"x": "dx"}
     reads, writes = {}, {}

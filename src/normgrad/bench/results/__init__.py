@@ -15,14 +15,16 @@ import json
 import os
 from pathlib import Path
 
-from .. import traffic
-from ..plan import DTYPES, OPERATORS, Shape, shapes
+from .. import kernel_traffic, traffic
+from ..plan import DTYPES, OPERATORS, shapes
 from ..record import COPY
 from ..record import predicted as _predicted
 
 FOLDER = Path(__file__).parent
 # Bytes a second by the vendors' datasheets: NVIDIA's H200 (141 GB), H100 SXM (80 GB), A100 SXM (80 GB) and T4.
 BANDWIDTHS = {"H200": 4.8e12, "H100 SXM": 3.35e12, "A100 80GB": 2.04e12, "T4": 0.32e12}
+# Streaming multiprocessors, by the same datasheets.
+MULTIPROCESSORS = {"H200": 132, "H100 SXM": 132, "A100 80GB": 108, "T4": 40}
 NEEDED = ("kind", "device", "versions", "date", "settings", "records")
 
 
@@ -75,38 +77,34 @@ def save(file: str | os.PathLike, found: dict) -> None:
     os.replace(beside, target)
 
 
-def _separate(shape: Shape, direction: str) -> int:
-    """Bytes where the sum is a kernel of its own, and dw and db are summed by a kernel that reads everything again."""
-    if direction == "both":
-        return _separate(shape, "forward") + _separate(shape, "backward")
-    size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
-    norm = shape.operator.removeprefix("add_")
-    added = norm != shape.operator
-    moved = traffic.unfused(shape.operator, direction, **size) if added else shape.moved(direction)
-    if direction == "backward":
-        again = traffic.two_kernels(norm, **size).total - traffic.moved(norm, "backward", **size).total
-        return moved.total + again
-    return moved.total
-
-
-def predicted(bandwidth: float, name: str, *, operators=OPERATORS, dtypes=DTYPES[:1], **grid) -> dict:
+def predicted(
+    bandwidth: float, name: str, *, multiprocessors=None, operators=OPERATORS, dtypes=DTYPES[:1], **grid
+) -> dict:
     """Results of the same shape as measured ones, computed from bytes alone and marked "predicted".
 
-    "normgrad" moves the floor. "torch" adds the residual in a kernel of its own and reads its inputs again for dw and
-    db. Launches, latency and caches are left out, so a prediction is no measurement of either.
+    "copy" moves the floor, "normgrad" what its kernels move, "torch" adds the residual in a kernel of its own and reads
+    its inputs again for dw and db. Launches, latency and caches are left out, so a prediction is no measurement.
 
-    Args:     bandwidth: bytes a second, as one of BANDWIDTHS; name: of the device; operators, dtypes: their names;
-              grid: columns and elements, as plan.shapes
-    Raises:   ValueError where the bandwidth is not a positive number
+    Args:     bandwidth: bytes a second, as one of BANDWIDTHS; name: of the device; multiprocessors: how many it has,
+              None for a device of MULTIPROCESSORS; operators, dtypes: their names; grid: columns and elements, as
+              plan.shapes
+    Raises:   ValueError naming the argument where the bandwidth is not a positive number, or the device is not known
     """
+    count = MULTIPROCESSORS.get(name) if multiprocessors is None else multiprocessors
+    if count is None:
+        known = ", ".join(MULTIPROCESSORS)
+        raise ValueError(f"multiprocessors: got None, needs a number for {name!r}, which is none of {known}")
     records = []
     for shape in shapes(operators, dtypes, **grid):
+        size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
         for direction in traffic.DIRECTIONS:
             floor = shape.moved(direction)
             # refuses a bandwidth that is none
             traffic.seconds(floor, bandwidth)
-            moved = {"normgrad": floor.total, "torch": _separate(shape, direction), COPY: floor.total}
-            records += [_predicted(shape, direction, one, count, bandwidth) for one, count in moved.items()]
-    device, settings = {"name": name, "bytes_per_second": bandwidth}, {"model": "bytes over bandwidth"}
-    return {"kind": "predicted", "device": device, "versions": {}, "date": None, "settings": settings,
-            "records": records}  # fmt: skip
+            ours = kernel_traffic.normgrad(shape.operator, direction, multiprocessors=count, **size)
+            torchs = kernel_traffic.separate(shape.operator, direction, **size)
+            for one, moved in {"normgrad": ours, "torch": torchs, COPY: floor}.items():
+                records.append(_predicted(shape, direction, one, moved.total, bandwidth))
+    device = {"name": name, "bytes_per_second": bandwidth, "multiprocessors": count}
+    return {"kind": "predicted", "device": device, "versions": {}, "date": None,
+            "settings": {"model": "bytes over bandwidth"}, "records": records}  # fmt: skip

@@ -1,0 +1,61 @@
+"""Bytes that kernels move beside the floor: this package's own, by the tables that launch them, and separate ones."""
+
+from __future__ import annotations
+
+from . import traffic
+from .traffic import STATISTICS, Traffic
+
+
+def normgrad(operator: str, direction: str, *, multiprocessors: int, portable_sums: bool = False, **shape) -> Traffic:
+    """What this package's Triton kernels move: the floor, and in a backward the partial sums of dw and db.
+
+    Rows too long for one program take one kernel more, which reads dy, the input, the statistics and the weight for c1
+    and c2 of each row; the next kernel reads these, and all of that again. What one kernel reads again is taken to be
+    in the cache by then, and counted once: a long row in the later sweeps of its forward, and vectors.
+
+    Args:     multiprocessors: of the GPU; portable_sums: as normgrad.normalize; operator, direction and the rest as
+              traffic.moved
+    Raises:   ValueError naming the argument, what it got and what it needs
+    """
+    # not at the top, since it imports triton
+    from ..triton_kernels import configuration
+
+    if multiprocessors < 1:
+        raise ValueError(f"multiprocessors: got {multiprocessors}, needs at least 1")
+    if direction == "both":
+        options = {"multiprocessors": multiprocessors, "portable_sums": portable_sums, **shape}
+        return normgrad(operator, "forward", **options) + normgrad(operator, "backward", **options)
+    floor = traffic.moved(operator, direction, **shape)
+    if direction == "forward" or not floor.elements:
+        return floor
+    sizes = traffic.arrays(operator, **shape)
+    tile = configuration.backward_tile(sizes.columns, sizes.wide)
+    device = configuration.Device(multiprocessors, shared_memory=0)
+    programs = configuration.programs(sizes.rows, sizes.columns, tile, device, portable_sums)
+    found = traffic.moved(operator, direction, partial_rows=programs, **shape)
+    return found + _row_sums(sizes) if tile.sweeps else found
+
+
+def _row_sums(sizes) -> Traffic:
+    """What the kernel of c1 and c2 moves, and the reading of both by the next one."""
+    weight = tuple(name for name in sizes.parameters if name == "weight")
+    sums = sizes.of("c1", "c2")
+    reads = sizes.of("dy", "residual_out" if sizes.has_residual else "x", *STATISTICS[sizes.norm], *weight)
+    return Traffic(reads | sums, sums, sizes.rows * sizes.columns)
+
+
+def separate(operator: str, direction: str, **shape) -> Traffic:
+    """The sum as a kernel of its own, and dw and db summed by a kernel that reads everything again: torch's way.
+
+    Args:  as traffic.moved
+    """
+    if direction == "both":
+        return separate(operator, "forward", **shape) + separate(operator, "backward", **shape)
+    norm = operator.removeprefix("add_")
+    count = traffic.unfused if norm != operator else traffic.moved
+    found = count(operator, direction, **shape)
+    if direction == "forward":
+        return found
+    sizes = traffic.arrays(operator, **shape)
+    p = "residual_out" if sizes.has_residual else "x"
+    return found + Traffic(sizes.of("dy", p, *STATISTICS[norm]), {}, found.elements)
