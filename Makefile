@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book test notebooks browser lint clean
+.PHONY: book test notebooks browser triton-matrix lint clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -28,6 +28,10 @@ notebooks: book
 # The built site, read in a browser.
 browser: book
 	$(PYTEST) tests/browser
+
+# The kernels with the lowest, the pinned and the newest Triton, or with those that TRITON names.
+triton-matrix: .venv/installed
+	$(BIN)/python tests/triton_matrix.py $(TRITON)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

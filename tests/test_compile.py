@@ -1,14 +1,21 @@
 """The kernels, compiled for GPUs that are not here: what the launchers would launch, read from the machine code."""
 
-import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("triton")
+from normgrad.bench import compile, machine_code
+from normgrad.bench.launches import TARGETS
+
+triton = pytest.importorskip("triton")
 COMMAND = [sys.executable, "-m", "normgrad.bench", "compile"]
+COMMITTED = compile.read()
+REGENERATE = "python -m normgrad.bench compile --json src/normgrad/bench/results/compile.json"
+# Registers are ptxas's business, and it comes with Triton.
+same_compiler = pytest.mark.skipif(triton.__version__ != COMMITTED.triton, reason=f"needs triton {COMMITTED.triton}")
 
 
 def _run(*arguments, **environment):
@@ -17,30 +24,90 @@ def _run(*arguments, **environment):
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
+def folder(tmp_path_factory):
+    """Records and assembly of LayerNorm in bfloat16, with tiles of many rows, of one row, and with sweeps."""
     folder = tmp_path_factory.mktemp("compile")
-    file = folder / "records.json"
-    chosen = ["--operators", "add_layer_norm", "l2_norm", "--dtypes", "bfloat16", "--columns", "96", "8192"]
-    done = _run("--json", str(file), *chosen, TRITON_CACHE_DIR=str(folder / "cache"))
-    assert done.returncode == 0, done.stderr
-    return json.loads(file.read_text())["records"]
+    chosen = ["--operators", "layer_norm", "--dtypes", "bfloat16", "--columns", "128", "8192", "65536"]
+    kept = ["--json", str(folder / "records.json"), "--assembly", str(folder / "assembly")]
+    done = _run(*kept, *chosen, TRITON_CACHE_DIR=str(folder / "cache"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(folder):
+    return compile.read(folder / "records.json").records
 
 
 def test_every_target_has_every_kernel(records):
-    targets = {one["target"] for one in records}
-    assert targets == {"sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "gfx942"}
-    for target in targets:
-        found = {one["kernel"] for one in records if one["target"] == target}
-        assert found == {"_forward_kernel", "_backward_kernel", "_reduce_kernel"}
+    assert {one.target for one in records} == set(TARGETS)
+    for target in TARGETS:
+        assert {one.kernel for one in records if one.target == target} == {
+            "forward_rows", "backward_rows", "forward_sweeps", "row_sums", "backward_columns", "reduce_partials",
+        }  # fmt: skip
 
 
 def test_rows_are_read_and_written_by_16_bytes(records):
-    wide = [one for one in records if one["columns"] == 8192 and one["kernel"] != "_reduce_kernel"]
-    assert wide and all((one["load_bits"], one["store_bits"]) == (128, 128) for one in wide)
+    assert {one.load_bits for one in records} == {128}
+    wide = [one for one in records if one.kernel not in ("row_sums", "reduce_partials")]
+    assert {one.store_bits for one in wide} == {128}
 
 
 def test_shared_memory_is_within_the_limit(records):
-    assert all(one["shared_bytes"] <= one["shared_limit"] for one in records)
+    assert [one for one in records if one.shared_bytes > one.shared_limit] == []
+
+
+def test_the_assembly_is_kept_on_request(records, folder):
+    for one in records:
+        text = (folder / "assembly" / one.file).read_text()
+        assert text.count("\n") == one.lines and one.assembly == ("amdgcn" if one.target == "gfx942" else "ptx")
+        assert (".amdgcn_target" if one.assembly == "amdgcn" else f".target {one.target}") in text
+
+
+def test_the_committed_results_are_of_these_kernels():
+    assert COMMITTED.kernels == compile.kernel_sources(), f"the kernels have changed since; run {REGENERATE}"
+
+
+@same_compiler
+def test_the_committed_results_are_what_is_compiled_now(records):
+    committed = set(COMMITTED.records)
+    assert [one for one in records if replace(one, file="") not in committed] == [], f"run {REGENERATE}"
+
+
+def test_the_committed_results_are_complete():
+    assert {one.target for one in COMMITTED.records} == set(TARGETS) and COMMITTED.refused == {}
+
+
+# How Triton 3.2, 3.7 and 3.9 write one and the same access.
+@pytest.mark.parametrize(
+    ("line", "bits"),
+    [
+        ("@%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];", (128, 0)),
+        ("ld.global.L1::evict_first.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];", (128, 0)),
+        ("ld.global.L1::evict_first.L2::cache_hint.v2.b64 { %rd3, %rd4 }, [ %rd1 + 0 ], %rd2;", (128, 0)),
+        ("ld.global.cg.b16 { %rs1 }, [ %rd1 + 0 ];", (16, 0)),
+        ("cp.async.cg.shared.global [ %r1 + 0 ], [ %rd1 + 0 ], 0x10, %r2;", (128, 0)),
+        ("cp.async.ca.shared.global [ %r1 + 0 ], [ %rd1 + 0 ], 0x4, %r2;", (32, 0)),
+        ("st.global.v4.b32 [ %rd1 + 0 ], { %r1, %r2, %r3, %r4 };", (0, 128)),
+        ("ld.shared.v4.b32 { %r1, %r2, %r3, %r4 }, [ %r5 + 0 ];", (0, 0)),
+    ],
+)
+def test_widths_in_ptx(line, bits):
+    assert machine_code.ptx_widths(line) == bits
+
+
+@pytest.mark.parametrize(
+    ("line", "bits"),
+    [
+        ("buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen", (128, 0)),
+        ("global_load_dword v1, v2, s[0:1]", (32, 0)),
+        ("buffer_load_ushort v1, v2, s[0:3], 0 offen", (16, 0)),
+        ("global_store_short_d16_hi v1, v2, s[0:1]", (0, 16)),
+        ("global_store_dwordx2 v1, v[2:3], s[0:1]", (0, 64)),
+    ],
+)
+def test_widths_in_amdgcn(line, bits):
+    assert machine_code.amdgcn_widths(line) == bits
 
 
 @pytest.mark.parametrize(
@@ -49,8 +116,47 @@ def test_shared_memory_is_within_the_limit(records):
         ("--targets", "sm_1", "needs one of sm_75"),
         ("--columns", "0", "needs at least 1"),
         ("--dtypes", "int8", "needs one of bfloat16"),
+        ("--processes", "0", "needs at least 1"),
     ],
 )
 def test_what_cannot_be_compiled_is_refused(option, value, message, tmp_path):
     done = _run("--json", str(tmp_path / "x.json"), option, value)
     assert done.returncode == 2 and message in done.stderr
+
+
+RECOMPILATION = """
+import torch
+from triton import JITFunction
+from triton.backends.compiler import GPUTarget
+from triton.compiler import make_backend
+from triton.runtime.jit import create_function_from_signature
+from normgrad import LAYER_NORM
+from normgrad.triton_kernels import configuration, launch
+
+backend, variants = make_backend(GPUTarget("cuda", 90, 32)), set()
+
+def run(kernel, *arguments, grid, warmup, **options):
+    specialize = create_function_from_signature(kernel.signature, kernel.params, backend)
+    _, specialization, others = specialize(*arguments, **options)
+    variants.add((kernel.__name__, str(specialization), str(sorted(others.items()))))
+
+JITFunction.run = run
+configuration.device_of = lambda tensor: configuration.Device(132, 227 << 10)
+for n in (96, 1001, 20000):
+    for m in (1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 255, 256, 513, 1024):
+        for stride in (n, 2 * n, 2 * n + 5):
+            x = torch.empty(m, stride, dtype=torch.bfloat16)[:, :n]
+            dy, w = (x, x[:1].expand(m, n))[m % 2], torch.empty(n, dtype=torch.bfloat16)
+            _, p, mean, rstd = launch.forward(x, w, w, x, LAYER_NORM)
+            launch.backward(dy, x, p, w, mean, rstd, LAYER_NORM, (x.dtype,) * 4)
+print(*sorted(name for name, *_ in variants))
+"""
+
+
+@same_compiler
+def test_rows_and_strides_never_recompile():
+    command, environment = [sys.executable, "-c", RECOMPILATION], {**os.environ, "TRITON_INTERPRET": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    # Triton's own key of each launch: one variant of a kernel for each N, whatever the rows and their distance.
+    rows, sweeps = ("backward_rows", "forward_rows"), ("backward_columns", "forward_sweeps", "row_sums")
+    assert done.stdout.split() == sorted([*rows * 2, *sweeps, *["reduce_partials"] * 3]), done.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import tomllib
+import triton_matrix
 import yaml
 from packaging.requirements import Requirement
 
@@ -20,6 +21,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORM = ROOT / ".github/ISSUE_TEMPLATE/erratum.yml"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 MODULE_LINES, FUNCTION_LINES, KERNEL_LINES = 250, 40, 60
 # Modules that may be longer, and why.
@@ -95,13 +97,13 @@ def test_named_files_exist(name):
 
 def make_targets(text):
     """Targets of the commands `make ...`, in backticks or at the start of a line."""
-    commands = re.findall(r"`make ([a-z ]+)`|^[\s-]*(?:run: )?make ([a-z]+)", text, re.M)
+    commands = re.findall(r"`make ([a-z -]+)`|^[\s-]*(?:run: )?make ([a-z-]+)", text, re.M)
     return {target for pair in commands for target in " ".join(pair).split()}
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, "book/intro.md", *map(relative, WORKFLOWS)])
 def test_make_targets_exist(path):
-    assert make_targets(read(path)) <= set(re.findall(r"^([a-z]+):", read("Makefile"), re.M))
+    assert make_targets(read(path)) <= set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M))
 
 
 def test_the_two_commands_are_named():
@@ -187,8 +189,7 @@ PINNED_BY_EXTRA = {"liger-kernel"}
 
 
 def test_pins_satisfy_the_ranges():
-    extras = PROJECT["project"]["optional-dependencies"].values()
-    ranges = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"], *sum(extras, [])]
+    ranges = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"], *sum(EXTRAS.values(), [])]
     pinned = pins()
     for each in map(Requirement, ranges):
         if each.name in PINNED_BY_EXTRA:
@@ -201,6 +202,12 @@ def test_torch_and_triton_are_a_pair():
     """torch 2.13.0 declares triton 3.7.1; another pair is untested."""
     pinned = pins()
     assert (pinned["torch"], pinned["triton"]) == ("2.13.0", "3.7.1")
+
+
+def test_the_triton_matrix_begins_with_the_lowest_and_has_the_pin():
+    lowest, pinned, _ = triton_matrix.versions()
+    (triton,) = (one for one in map(Requirement, EXTRAS["triton"]) if one.name == "triton")
+    assert str(triton.specifier) == f">={lowest.removesuffix('.0')}" and pinned == pins()["triton"]
 
 
 # What no file holds

@@ -27,6 +27,8 @@ def main():
     compile = commands.add_parser("compile", help="the kernels, compiled for GPUs that need not be here")
     compile.add_argument("--json", required=True, help="the file to write")
     compile.add_argument("--targets", nargs="+", help="only these GPUs")
+    compile.add_argument("--assembly", metavar="FOLDER", help="keep the PTX or AMDGCN of each variant here")
+    compile.add_argument("--processes", type=int, help="how many compile at once (default: one for each CPU)")
     for one in (gpu, compile):
         one.add_argument("--operators", nargs="+", help="only these operators")
         one.add_argument("--dtypes", nargs="+", help="only these dtypes")
@@ -132,12 +134,16 @@ def _judge(parser, arguments):
 def _compile(parser, arguments):
     # before anything imports triton, which reads it once
     os.environ["TRITON_INTERPRET"] = "0"
-    from . import compile
+    from . import launches
+    from .compile import run
 
-    known = {"operators": compile.OPERATORS, "dtypes": compile.DTYPES, "targets": compile.TARGETS}
+    known = {"operators": launches.OPERATORS, "dtypes": launches.POINTERS, "targets": launches.TARGETS}
     chosen = _chosen(parser, arguments, **known)
-    _at_least_one(parser, arguments, "columns")
-    compile.run(arguments.json, columns=arguments.columns or compile.COLUMNS, **chosen)
+    chosen["dtypes"] = arguments.dtypes or launches.DTYPES
+    chosen["columns"] = arguments.columns or launches.COLUMNS
+    _at_least_one(parser, arguments, "columns", "processes")
+    failed = run(arguments.json, folder=arguments.assembly, processes=arguments.processes, **chosen)
+    raise SystemExit(failed > 0)
 
 
 if __name__ == "__main__":

@@ -1,59 +1,32 @@
-"""Every kernel variant, compiled for GPUs that need not be here: registers, spills, shared memory, width of access.
-
-The launchers themselves say what they would launch: they are called with tensors that have a shape and no memory, and
-each launch is recorded instead of made.
-"""
+"""Every kernel variant, compiled for GPUs that need not be here: registers, spills, shared memory, width of access."""
 
 from __future__ import annotations
 
+import ast
+import datetime
+import hashlib
 import json
+import multiprocessing
 import os
 import re
 import subprocess
 import sys
-import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from ..spec import L2_NORM, LAYER_NORM, RMS_NORM
+from .launches import COLUMNS, DTYPES, OPERATORS, POINTERS, TARGETS, Launch, compiler, variants
 
-# Backend, architecture, lanes of a warp, and the shared memory a block may have, in bytes (CUDA C programming guide,
-# table of compute capabilities; AMD CDNA3 instruction set: 64 KiB of local data share).
-TARGETS = {
-    "sm_75": ("cuda", 75, 32, 64 << 10),
-    "sm_80": ("cuda", 80, 32, 163 << 10),
-    "sm_89": ("cuda", 89, 32, 99 << 10),
-    "sm_90": ("cuda", 90, 32, 227 << 10),
-    "sm_100": ("cuda", 100, 32, 227 << 10),
-    "gfx942": ("hip", "gfx942", 64, 64 << 10),
-}
-# The spec, and whether there is a residual.
-OPERATORS = {
-    "layer_norm": (LAYER_NORM, False),
-    "rms_norm": (RMS_NORM.replace(eps=1e-6), False),
-    "l2_norm": (L2_NORM, False),
-    "add_layer_norm": (LAYER_NORM, True),
-    "add_rms_norm": (RMS_NORM.replace(eps=1e-6), True),
-}
-DTYPES = ("bfloat16", "float16", "float32")
-COLUMNS = (128, 512, 1024, 4096, 8192, 65536)
-ROWS, MULTIPROCESSORS = 4096, 132
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch as Triton would see it: argument types, which of them are multiples of 16, constants, options."""
-
-    kernel: object
-    signature: tuple
-    multiples: tuple
-    constants: tuple
-    options: tuple
+# What the page of compiled kernels shows.
+RESULTS = Path(__file__).parent / "results/compile.json"
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a compiled variant needs; load_bits and store_bits are the widest access to global memory."""
+    """What a compiled variant needs; load_bits and store_bits are the widest access to global memory.
+
+    operator, dtype and columns are the first that launch the variant; assembly is its kind, lines its length, file its
+    name, "" where it was not kept.
+    """
 
     kernel: str
     operator: str
@@ -67,122 +40,154 @@ class Record:
     shared_limit: int
     load_bits: int
     store_bits: int
+    assembly: str
+    lines: int
+    file: str = ""
 
 
-def _kernels():
-    """The kernels as the compiler takes them; RuntimeError where Triton was imported to interpret."""
-    os.environ.setdefault("TRITON_INTERPRET", "0")
-    from .. import triton_kernels
+@dataclass(frozen=True)
+class Results:
+    """What one run compiled: versions, date, the hash of the kernels' sources, what was refused, and the records."""
 
-    if triton_kernels.INTERPRETED:
-        raise RuntimeError("TRITON_INTERPRET: got 1, needs 0 in a process that has not imported triton yet")
-    return triton_kernels
-
-
-def launches(operator: str, dtype: str, columns: int) -> list[Launch]:
-    """What forward and backward of an operator launch for rows of a length.
-
-    Args:  operator: one of OPERATORS; dtype: of input, residual and parameters; columns N
-    """
-    import torch
-
-    kernels, (spec, has_residual), found = _kernels(), OPERATORS[operator], []
-    x, w = (torch.empty(shape, dtype=getattr(torch, dtype), device="meta") for shape in ((ROWS, columns), (columns,)))
-    residual, bias = x if has_residual else None, w if spec is LAYER_NORM else None
-    weight = None if operator == "l2_norm" else w
-    originals = kernels._launch, kernels._programs
-    kernels._launch = lambda kernel, grid, *arguments, **options: found.append(_launch(kernel, arguments, options))
-    kernels._programs = lambda m, device: min(m, kernels.PROGRAMS_PER_MULTIPROCESSOR * MULTIPROCESSORS)
-    try:
-        _, p, mean, rstd = kernels.forward(x, weight, bias, residual, spec)
-        p = x if p is None else p
-        kernels.backward(x, residual, p, weight, mean, rstd, spec, True, weight is not None, bias is not None)
-    finally:
-        kernels._launch, kernels._programs = originals
-    return found
+    triton: str
+    ptxas: str
+    date: str
+    kernels: str
+    refused: dict[str, str]
+    records: tuple[Record, ...]
 
 
-def _launch(kernel, arguments, options):
-    import torch
+def _gpu_target(target):
+    from triton.backends.compiler import GPUTarget
 
-    pointers = {torch.bfloat16: "*bf16", torch.float16: "*fp16", torch.float32: "*fp32", torch.float64: "*fp64"}
-    kinds = [pointers[a.dtype] if isinstance(a, torch.Tensor) else "i32" for a in arguments]
-    # torch's allocator hands out addresses that are multiples of 512
-    multiples = [place for place, a in enumerate(arguments) if isinstance(a, torch.Tensor) or a % 16 == 0]
-    constants = {name: value for name, value in options.items() if name in kernel.arg_names}
-    others = {name: value for name, value in options.items() if name not in constants}
-    return Launch(kernel, tuple(kinds), tuple(multiples), tuple(constants.items()), tuple(others.items()))
+    return GPUTarget(TARGETS[target].backend, TARGETS[target].arch, TARGETS[target].lanes)
 
 
 def compiled(launch: Launch, target: str):
     """The launch's kernel, compiled for a target; no GPU is needed."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
+    triton = compiler()
+    from .triton_versions import source
 
-    names, constants = launch.kernel.arg_names, dict(launch.constants)
-    kinds = dict(zip(names, launch.signature, strict=False)) | dict.fromkeys(constants, "constexpr")
-    values = {(names.index(name),): value for name, value in constants.items()}
-    attributes = {(place,): [["tt.divisibility", 16]] for place in launch.multiples}
-    source = ASTSource(launch.kernel, {name: kinds[name] for name in names}, values, attributes)
-    return triton.compile(source, target=GPUTarget(*TARGETS[target][:3]), options=dict(launch.options))
+    made = source(launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants))
+    return triton.compile(made, target=_gpu_target(target), options=dict(launch.options))
 
 
-def _widest(text, pattern):
-    widths = [int(count or 1) * int(bits) for count, bits in re.findall(pattern, text)]
-    return max(widths, default=0)
+def record(launch: Launch, operator: str, dtype: str, columns: int, target: str, folder=None) -> Record:
+    """Compile one launch and read the result.
 
+    Args:  folder: where to write the PTX or AMDGCN, None to keep neither
+    """
+    from . import machine_code
 
-def _nvidia(made):
-    """(registers, spilled bytes, load bits, store bits), the first two from the machine code."""
-    import triton
-
-    tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "kernel.cubin"
-        file.write_bytes(made.asm["cubin"])
-        command = [str(tool), "--dump-resource-usage", str(file)]
-        usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    used = {name: int(value) for name, value in re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage)}
-    access = r"\b{}\.global(?:\.[a-zA-Z][\w:]*)*?(?:\.v(\d))?\.[bfsu](\d+)\b"
-    widths = [_widest(made.asm["ptx"], access.format(kind)) for kind in ("ld", "st")]
-    return used["REG"], used["STACK"] + used["LOCAL"], *widths
-
-
-def _amd(made):
-    text = made.asm["amdgcn"]
-    counted = {name: int(value) for name, value in re.findall(r"\.(vgpr_count|vgpr_spill_count): *(\d+)", text)}
-    counts = [re.findall(rf"(?:global|buffer|flat)_{kind}_dword(?:x(\d))?", text) for kind in ("load", "store")]
-    widths = [max((32 * int(count or 1) for count in found), default=0) for found in counts]
-    return counted["vgpr_count"], 4 * counted["vgpr_spill_count"], *widths
-
-
-def record(launch: Launch, operator: str, dtype: str, columns: int, target: str) -> Record:
-    """Compile one launch and read the result."""
     made = compiled(launch, target)
-    registers, spilled, load_bits, store_bits = (_nvidia if TARGETS[target][0] == "cuda" else _amd)(made)
-    name, warps, limit = launch.kernel.__name__, made.metadata.num_warps, TARGETS[target][3]
-    shared = made.metadata.shared
+    code, kernel, file = machine_code.read(made), launch.kernel.__name__, ""
+    if folder is not None:
+        file = f"{kernel}-{operator}-{dtype}-{columns}-{target}.{code.assembly}"
+        (Path(folder) / file).write_text(code.text)
     return Record(
-        name, operator, dtype, columns, target, warps, registers, spilled, shared, limit, load_bits, store_bits
-    )
+        kernel, operator, dtype, columns, target, made.metadata.num_warps,
+        code.registers, code.spilled_bytes, made.metadata.shared, TARGETS[target].shared_bytes,
+        code.load_bits, code.store_bits, code.assembly, code.text.count("\n"), file,
+    )  # fmt: skip
 
 
-def run(file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS):
-    """Compile what the operators launch, each variant once a target, and write one record for each into a JSON file."""
-    seen = {}
-    for operator in operators:
-        for dtype in dtypes:
-            for n in columns:
-                for launch in launches(operator, dtype, n):
-                    seen.setdefault(launch, (operator, dtype, n))
-    records = []
-    for number, (launch, where) in enumerate(seen.items(), start=1):
-        records += [asdict(record(launch, *where, target)) for target in targets]
-        print(f"\r{number} of {len(seen)} variants", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    import triton
+def kernel_sources() -> str:
+    """A hash of the kernels and their launchers, without comments and docstrings: where it changes, results may."""
+    found = []
+    for file in sorted((Path(__file__).parents[1] / "triton_kernels").glob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf8"))
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+        found.append(ast.unparse(tree))
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
 
-    Path(file).write_text(json.dumps({"triton": triton.__version__, "records": records}, indent=1) + "\n")
-    spilling = sum(one["spilled_bytes"] > 0 for one in records)
-    print(f"{len(records)} compiled kernels, {spilling} of them spill registers")
+
+def refusals(dtypes, targets) -> dict[str, str]:
+    """{"GPU" or "dtype on GPU": why} for what this Triton cannot compile for, whatever the kernel."""
+    compiler()
+    from .triton_versions import refusal
+
+    found = {}
+    for target in targets:
+        reasons = {target: refusal(_gpu_target(target), POINTERS["float32"])}
+        if reasons[target] is None:
+            reasons |= {f"{dtype} on {target}": refusal(_gpu_target(target), POINTERS[dtype]) for dtype in dtypes}
+        found |= {name: why for name, why in reasons.items() if why}
+    return found
+
+
+def _tried(job):
+    """A record, or what went wrong."""
+    (launch, target), where, folder = job
+    try:
+        return record(launch, *where, target, folder)
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return f"{launch.kernel.__name__}, {', '.join(map(str, where))}, {target}: {(lines or [repr(error)])[-1]}"
+
+
+def _each(jobs, processes):
+    """What _tried returns for each job, in order; a kernel cannot be pickled, so forked processes inherit the jobs."""
+    global _jobs
+    _jobs = jobs
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        for done, result in enumerate(pool.imap(_numbered, range(len(jobs)), chunksize=4), start=1):
+            if sys.stderr.isatty():
+                print(f"\r{done} of {len(jobs)}", end="\n" * (done == len(jobs)), file=sys.stderr, flush=True)
+            yield result
+
+
+def _numbered(place):
+    return _tried(_jobs[place])
+
+
+def _ptxas():
+    from . import machine_code
+
+    said = subprocess.run([machine_code.tool("ptxas"), "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"V([\d.]+)", said)[1]
+
+
+def write(file, results: Results):
+    """Write results as JSON, one record a line."""
+    head = {name: getattr(results, name) for name in ("triton", "ptxas", "date", "kernels", "refused")}
+    head["fields"] = [field.name for field in fields(Record)]
+    rows = ",\n".join(json.dumps(astuple(one), separators=(",", ":")) for one in results.records)
+    Path(file).write_text(f'{json.dumps(head)[:-1]},\n"records": [\n{rows}\n]}}\n', encoding="utf8")
+
+
+def read(file=RESULTS) -> Results:
+    """The results in a file that write wrote."""
+    content = json.loads(Path(file).read_text(encoding="utf8"))
+    names = content.pop("fields")
+    records = tuple(Record(**dict(zip(names, row, strict=True))) for row in content.pop("records"))
+    return Results(**content, records=records)
+
+
+def run(file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS, folder=None, processes=None) -> int:
+    """Compile what the operators launch, each variant once a target, and write one record for each into a JSON file.
+
+    Args:     folder: for the assembly of each; processes: how many compile at once, one for each CPU by default
+    Returns:  how many variants failed to compile; each is printed
+    """
+    triton, refused = compiler(), refusals(dtypes, targets)
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    asked = variants(operators, dtypes, columns, targets)
+    possible = {
+        key: where for key, where in asked.items() if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)
+    }
+    found = list(_each([(key, where, folder) for key, where in possible.items()], processes or os.cpu_count()))
+    records = tuple(one for one in found if isinstance(one, Record))
+    failed = [one for one in found if not isinstance(one, Record)]
+    today = datetime.date.today().isoformat()
+    write(file, Results(triton.__version__, _ptxas(), today, kernel_sources(), refused, records))
+    print(*failed, sep="\n", end="\n" if failed else "")
+    for what, why in refused.items():
+        print(f"not supported by triton {triton.__version__}: {what} ({why})")
+    spilling = sum(one.spilled_bytes > 0 for one in records)
+    without = f"; {len(asked) - len(possible)} not supported ({', '.join(refused)})" if refused else ""
+    wrong = f"; {len(failed)} failed" if failed else ""
+    print(f"{len(records)} of {len(asked)} variants compiled, {spilling} of them spill registers{without}{wrong}")
+    return len(failed)

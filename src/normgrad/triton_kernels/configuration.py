@@ -27,8 +27,8 @@ SWEEP_BLOCK = 4096
 MOST_STAGES = 3
 # Bytes of shared memory in which the warps of a tile put their sums together.
 SUMS_MEMORY = 4096
-# Warps that a multiprocessor runs at 128 registers a thread, and threads of a warp.
-WARPS_PER_MULTIPROCESSOR, THREADS = 16, 32
+# Warps that a multiprocessor of 65536 registers runs at this many a thread, and threads of a warp.
+REGISTERS, WARPS_PER_MULTIPROCESSOR, THREADS = 128, 16, 32
 # Partial sums of dw and db under portable_sums, whatever the GPU: enough to fill 128 multiprocessors twice.
 PORTABLE_PROGRAMS = 256
 # Partial sums that a program of the reduction adds at once, and its columns: 128 bytes of float32 a row, so that 4096
@@ -91,9 +91,14 @@ def backward_tile(n: int, accumulator_bytes: int) -> Tile:
     return _tile(n, accumulator_bytes, BACKWARD_COLUMNS, BACKWARD_TILE)
 
 
+def together(tile: Tile) -> int:
+    """How many programs of the backward a multiprocessor runs at once."""
+    return max(1, WARPS_PER_MULTIPROCESSOR // tile.warps)
+
+
 def stages(tile: Tile, bytes_per_column: int, device: Device) -> int:
-    """How many tiles are in flight or in use at once: as many as shared memory holds, 1 where none fits."""
-    left = device.shared_memory - SUMS_MEMORY
+    """How many tiles are in flight or in use at once: as many as fit a program's share of shared memory, at least 1."""
+    left = device.shared_memory // together(tile) - SUMS_MEMORY
     return max(1, min(MOST_STAGES, 1 + left // (tile.rows * tile.block * bytes_per_column)))
 
 
@@ -102,6 +107,6 @@ def programs(m: int, n: int, tile: Tile, device: Device, portable: bool) -> int:
 
     One for each program that the device runs at once; where programs own blocks of columns, one for each row of them.
     """
-    resident = device.multiprocessors * max(1, WARPS_PER_MULTIPROCESSOR // tile.warps)
+    resident = device.multiprocessors * together(tile)
     wanted = (PORTABLE_PROGRAMS if portable else resident) // -(-n // tile.block)
     return max(1, min(-(-m // tile.rows), wanted))

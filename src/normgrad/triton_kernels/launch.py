@@ -87,7 +87,8 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
         tile = configuration.forward_tile(n, acc.itemsize)
         options = {**_options(n, acc, spec), "ROUND": round_residual, **_tile(tile)}
         if tile.sweeps:
-            options |= _stages(tile, configuration.device_of(x), x, residual)
+            # weight and bias are loaded in the same loop, so they are in flight with the row
+            options |= _stages(tile, configuration.device_of(x), x, residual, weight, bias)
         _launch(
             forward_sweeps if tile.sweeps else forward_rows, (-(-m // tile.rows),),
             x, residual, weight, bias, y, residual_out, mean, rstd, m, _step(x), _step(residual), **options,
@@ -131,8 +132,13 @@ def _second(dx, dresidual, dtype):
     return dx if dresidual is None else dresidual
 
 
+def _persistent(options):
+    """Left to itself the compiler takes up to 188 registers, and half of the programs wait until the others end."""
+    return options if torch.version.hip else {**options, "maxnreg": configuration.REGISTERS}
+
+
 def _backward_rows(inputs, outputs, steps, programs, options):
-    _launch(backward_rows, (programs,), *inputs, *outputs, *steps, **options)
+    _launch(backward_rows, (programs,), *inputs, *outputs, *steps, **_persistent(options))
 
 
 def _backward_sweeps(inputs, outputs, steps, programs, options):
@@ -147,7 +153,7 @@ def _backward_sweeps(inputs, outputs, steps, programs, options):
         )  # fmt: skip
     grid = (programs, -(-options["N"] // options["BLOCK"]))
     options = {name: value for name, value in options.items() if name not in ("MEAN", "EPS", "PLACEMENT")}
-    _launch(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **options)
+    _launch(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **_persistent(options))
 
 
 def _reduce(partial, sums, programs, n):

@@ -1,0 +1,121 @@
+"""Each kernel variant compiled, and part of the contract interpreted, with the lowest, pinned and newest Triton.
+
+    python tests/triton_matrix.py                  those three
+    python tests/triton_matrix.py 3.4.0 3.6.0      others
+
+Each version has an environment of its own in .triton-matrix, made once and kept. It holds that Triton. All else is lent
+by the environment that runs this file, through a .pth file: torch above all, which built for CUDA would fill the disk
+of a runner three times over. Python reads an environment's own packages before those that such a file names, so its own
+Triton is the one that is found, and each run checks that it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+import tomllib
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from normgrad.bench import compile
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".triton-matrix"
+NEWEST = "newest"
+# What a version cannot compile for, whatever the kernel. What else it refuses is a failure.
+REFUSED = {
+    # No sm_100 in its ptxas, no linker for AMD of its own.
+    "3.2": {"bfloat16 on sm_75", "sm_100", "gfx942"},
+    "3.3": {"gfx942"},
+    "3.4": {"gfx942"},
+}
+# Before Triton 3.7 the interpreter makes integers of arrays with one element, which NumPy 2.4 refuses.
+STRICT_NUMPY, OLDER_NUMPY = Version("3.7"), "numpy==2.3.5"
+PERMISSIVE = "ignore:Conversion of an array with ndim:DeprecationWarning"
+# Every spec in every dtype on random rows, long rows, and gradcheck; the rest of the contract is not about Triton.
+INTERPRETED = ("tests/test_contract.py", "-k", "triton and (random or large_n or without)")
+
+
+def versions() -> tuple[str, str, str]:
+    """The lowest Triton that pyproject.toml allows, the one of requirements.txt, and whatever is newest."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]["optional-dependencies"]
+    (least,) = (one.specifier for one in map(Requirement, extras["triton"]) if one.name == "triton")
+    lowest = re.fullmatch(r">=(\d+\.\d+)", str(least))[1]
+    pinned = re.search(r"^triton==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf8"), re.M)[1]
+    return f"{lowest}.0", pinned, NEWEST
+
+
+def environment(version: str) -> tuple[Path, Version]:
+    """(its Python, its Triton's version) of a version's environment, made where it is not there yet."""
+    folder = FOLDER / version
+    python, loan = folder / "bin/python", sysconfig.get_path("purelib", vars={"base": str(folder)}) + "/loan.pth"
+    if not python.exists():
+        venv.create(folder, symlinks=True)
+    wanted = ["--upgrade", "triton"] if version == NEWEST else [f"triton=={version}"]
+    if version != NEWEST and Version(version) < STRICT_NUMPY:
+        wanted.append(OLDER_NUMPY)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", *wanted]
+    subprocess.run(pip, check=True)
+    Path(loan).write_text(f"{ROOT / 'src'}\n{sysconfig.get_path('purelib')}\n", encoding="utf8")
+    said = run(python, "-c", "import triton; print(triton.__version__, triton.__file__)").stdout.split()
+    found, file = Version(said[0]), Path(said[1])
+    if not file.is_relative_to(folder) or version not in (NEWEST, str(found)):
+        raise SystemExit(f"triton {version}: the environment imports {found} from {file}")
+    return python, found
+
+
+def run(python, *arguments, **variables):
+    """A command of an environment's Python; on failure its output and the end of the whole run."""
+    ignored = ("PYTHONPATH", "TRITON_INTERPRET")
+    environ = {name: value for name, value in os.environ.items() if name not in ignored} | variables
+    done = subprocess.run([str(python), *arguments], cwd=ROOT, env=environ, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, done.args))}\n{done.stdout[-8000:]}{done.stderr[-8000:]}")
+    return done
+
+
+def compiled(python, version: Version, options) -> str:
+    """Every variant compiled, in one process; what the version refuses must be what it is known to refuse."""
+    file = FOLDER / f"compile-{version}.json"
+    with tempfile.TemporaryDirectory() as cache:
+        done = run(python, "-m", "normgrad.bench", "compile", "--json", str(file), *options, TRITON_CACHE_DIR=cache)
+    results = compile.read(file)
+    unknown = set(results.refused) - REFUSED.get(f"{version.major}.{version.minor}", set())
+    if unknown or Version(results.triton) != version:
+        raise SystemExit(f"triton {version}: {results.triton} refuses {sorted(unknown)}\n{done.stdout}")
+    return done.stdout.splitlines()[-1]
+
+
+def interpreted(python, version: Version) -> str:
+    """A part of the contract, in another process."""
+    quiet = ["-W", PERMISSIVE] if version < STRICT_NUMPY else []
+    done = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *quiet, *INTERPRETED, TRITON_INTERPRET="1")
+    passed = re.search(r"(\d+) passed", done.stdout)[1]
+    return f"{passed} interpreter checks passed"
+
+
+def main():
+    """One line a version."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("versions", nargs="*", help="versions of Triton (default: lowest, pinned and newest)")
+    parser.add_argument("--compile", default="", help="options of `python -m normgrad.bench compile`, to compile less")
+    arguments = parser.parse_args()
+    for version in arguments.versions or versions():
+        start = time.perf_counter()
+        python, found = environment(version)
+        parts = [compiled(python, found, arguments.compile.split()), interpreted(python, found)]
+        seconds = time.perf_counter() - start
+        print(f"triton {found}: {'; '.join(parts)}; {seconds:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
