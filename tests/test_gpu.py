@@ -130,3 +130,23 @@ def test_more_than_2_to_the_31_elements():
     y_last, _, mean, rstd = triton_kernels.forward(last, None, None, None, LAYER_NORM)
     dx_last = triton_kernels.backward(last, None, last, None, mean, rstd, LAYER_NORM, dtypes)[0]
     assert torch.equal(y[-4:], y_last) and torch.equal(dx[-4:], dx_last)
+
+
+def test_more_than_2_to_the_31_rows():
+    m = 2**31 + 5
+    x = torch.empty(m, 1, device="cuda", dtype=torch.bfloat16)
+    x.normal_(generator=torch.Generator("cuda").manual_seed(0))
+    spec, dtypes = normgrad.RMS_NORM.replace(eps=1.0), (x.dtype, None, None, None)
+    found = []
+    for some in (x, x[-4:].clone()):
+        y, _, mean, rstd = triton_kernels.forward(some, None, None, None, spec)
+        dx = triton_kernels.backward(some, None, some, None, mean, rstd, spec, dtypes)[0]
+        found.append((y[-4:], dx[-4:]))
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one CUDA device")
+def test_tensors_need_not_lie_on_the_current_device():
+    tensors = drawn(100, 1000)
+    near, far = run(tensors), run([t.to("cuda:1") for t in tensors])
+    assert all(b.device.index == 1 and torch.equal(a, b.to(a.device)) for a, b in zip(near, far, strict=True))

@@ -12,7 +12,8 @@ from normgrad.checks.cases import SPECS
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 from normgrad import triton_kernels  # noqa: E402
-from normgrad.triton_kernels import configuration, launch  # noqa: E402
+from normgrad.triton_kernels import configuration, launch, sweeps  # noqa: E402
+from normgrad.triton_kernels.rows import backward_rows  # noqa: E402
 
 SPEC = SPECS["layer_norm_std"]
 # A tile of several rows, a tile of one, and rows in blocks of columns.
@@ -83,6 +84,75 @@ def test_all_results_are_the_same_bits_at_every_run(columns):
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
+@every()
+def test_what_is_not_wanted_changes_nothing_else(columns):
+    case = cases.draw(np.random.default_rng(columns), 20, columns)
+    x, weight, dy = (torch.tensor(a).float() for a in (case.x, case.weight, case.dy))
+    _, _, mean, rstd = triton_kernels.forward(x, weight, None, None, SPEC)
+
+    def backward(*dtypes):
+        return triton_kernels.backward(dy, dy, x, weight, mean, rstd, SPEC, dtypes)
+
+    dtypes = (torch.float32, torch.bfloat16, torch.float32, torch.float16)
+    for place, wanted in enumerate(backward(*dtypes)):
+        alone = backward(*(dtype if place == other else None for other, dtype in enumerate(dtypes)))
+        assert wanted.dtype == dtypes[place] and torch.equal(alone[place], wanted)
+        assert all(found is None for other, found in enumerate(alone) if other != place)
+
+
+def test_a_wide_residual_is_summed_in_its_own_dtype():
+    case = cases.draw(np.random.default_rng(1), 3, 7)
+    x, residual = torch.tensor(case.x).float(), torch.tensor(case.residual)
+    _, p, mean, rstd = triton_kernels.forward(x, None, None, residual, SPEC)
+    assert mean.dtype == rstd.dtype == torch.float64 and torch.equal(p, x.double() + residual)
+
+
+@pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True), (False, False)], ids=str)
+def test_the_reduction_adds_every_partial_sum(wanted, monkeypatch):
+    monkeypatch.setattr(configuration, "REDUCTION_TILE", (2, 4))
+    numbers = torch.arange(70.0).reshape(2, 5, 7)  # whole, so that every order adds them exactly
+    partial = [rows if one else None for one, rows in zip(wanted, numbers, strict=True)]
+    sums = [torch.full((7,), torch.nan) if one else None for one in wanted]
+    launch._reduce(partial, sums, 5, 7)
+    for rows, total in zip(partial, sums, strict=True):
+        assert total is None or torch.equal(total, rows.sum(0))
+
+
+@every()
+@pytest.mark.parametrize("m", [0, 1, 9])
+def test_every_element_of_every_result_is_written(columns, m):
+    torch.use_deterministic_algorithms(True)  # torch fills what it allocates with NaN then
+    try:
+        y, p, dx, dw, db = gradients(cases.draw(np.random.default_rng(columns), m, columns), torch.float32)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert all(t.isfinite().all() for t in (y, p, dx, dw, db))
+    assert m > 0 or not (dw.any() or db.any())
+
+
+# How many of its first arguments each loop reads at every turn: they lie in shared memory STAGES - 1 times.
+STREAMS = {backward_rows: 3, sweeps.backward_columns: 3, sweeps.row_sums: 3, sweeps.forward_sweeps: 4}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("kib", [64, 99, 163, 227])
+def test_what_is_loaded_ahead_fits_into_shared_memory(kib, dtype, monkeypatch):
+    launches = []
+    monkeypatch.setattr(launch, "_launch", lambda kernel, grid, *a, **options: launches.append((kernel, a, options)))
+    monkeypatch.setattr(configuration, "device_of", lambda tensor: configuration.Device(132, kib << 10))
+    for n in (128, 512, 4096, 8192, 65536):
+        x, w = (torch.empty(shape, dtype=dtype, device="meta") for shape in ((4096, n), (n,)))
+        _, p, mean, rstd = triton_kernels.forward(x, w, w, x, SPEC)
+        triton_kernels.backward(x, x, p, w, mean, rstd, SPEC, (dtype,) * 4)
+    found = [one for one in launches if one[0] in STREAMS]
+    assert {kernel for kernel, _, _ in found} == set(STREAMS)
+    for kernel, arguments, options in found:
+        streams = sum(t.element_size() for t in arguments[: STREAMS[kernel]])
+        assert (options["STAGES"] - 1) * options["ROWS"] * options["BLOCK"] * streams <= kib << 10
+        # An H100 has room for the next tile, whatever is added to what.
+        assert options["STAGES"] > 1 or kib < 227 or dtype == torch.float64
+
+
 def on_devices(monkeypatch, case, **options):
     """dw and db on imagined devices of 1, 2 and 3 multiprocessors."""
     found = []
@@ -120,13 +190,14 @@ def test_rows_may_lie_further_apart_than_32_bits_count(monkeypatch):
 
 
 @pytest.mark.parametrize("offset", [0, 1])
-@pytest.mark.parametrize("layout", ["rows apart", "columns apart", "expanded", "transposed"])
+@pytest.mark.parametrize("layout", ["rows apart", "rows an odd way apart", "columns apart", "expanded", "transposed"])
 def test_every_layout_gives_the_bits_of_the_contiguous_one(layout, offset):
     plain = torch.tensor(np.random.default_rng(1).standard_normal((6, 40)), dtype=torch.float32)
     if layout == "expanded":
         plain = plain[:1].expand(6, 40)
     moved = {
         "rows apart": lambda t: torch.cat((t, t), 1).reshape(-1, 80)[:, :40],
+        "rows an odd way apart": lambda t: torch.cat((t, t[:, :3]), 1)[:, :40],
         "columns apart": lambda t: torch.stack((t, t), 2)[..., 0],
         "expanded": lambda t: t[0].clone().expand(6, 40),
         "transposed": lambda t: t.t().contiguous().t(),

@@ -21,15 +21,15 @@ def cast(value, DTYPE: tl.constexpr):
 def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr):
     """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR."""
     # A stride known as a multiple of VECTOR lets the compiler load 16 bytes at once; int64, since M * N may pass 2**31.
-    offset = rows.to(tl.int64)[:, None] * step * VECTOR + cols[None, :]
-    return tl.load(ptr + offset, mask=(rows < M)[:, None] & (cols < N)[None, :], other=0)
+    starts = ptr + rows.to(tl.int64)[:, None] * step * VECTOR
+    return tl.load(starts + cols[None, :], mask=(rows < M)[:, None] & (cols < N)[None, :], other=0)
 
 
 @triton.jit
 def store_tile(ptr, value, rows, cols, M, N: tl.constexpr):
     """Write a tile into a contiguous matrix (M, N), rounded to its dtype."""
-    offset = rows.to(tl.int64)[:, None] * N + cols[None, :]
-    tl.store(ptr + offset, cast(value, ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
+    starts = ptr + rows.to(tl.int64)[:, None] * N
+    tl.store(starts + cols[None, :], cast(value, ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
 
 
 @triton.jit

@@ -17,6 +17,9 @@ from .interpreter import INTERPRETED
 FORWARD_TILE = BACKWARD_TILE = 4096
 ELEMENTS_PER_THREAD = 16
 MOST_WARPS = 16
+# The forward holds one such vector, so its threads take up to twice as many elements before a row gets more warps than
+# these: with 8 warps of 32 elements at least as many rows of 8192 columns fit as with 16 of 16, on every target.
+FORWARD_WARPS = 8
 # The longest rows that a program holds whole, by the bytes of an accumulator. The backward's dw and db alone are 32 of
 # a thread's 128 registers at 8192 columns; at 16384 the compiler spills.
 FORWARD_COLUMNS = {4: 16384, 8: 8192}
@@ -25,15 +28,23 @@ BACKWARD_COLUMNS = {4: 8192, 8: 4096}
 SWEEP_BLOCK = 4096
 # Loads of the tiles to come live in shared memory: two of them beside the one that is computed with, where they fit.
 MOST_STAGES = 3
+# Bytes of them on a multiprocessor, which is what bandwidth times latency asks for several times over; beyond it one
+# tile to come is enough, and more of them cost registers.
+MOST_BYTES_AHEAD = 96 << 10
 # Bytes of shared memory in which the warps of a tile put their sums together.
 SUMS_MEMORY = 4096
-# Warps that a multiprocessor of 65536 registers runs at this many a thread, and threads of a warp.
-REGISTERS, WARPS_PER_MULTIPROCESSOR, THREADS = 128, 16, 32
+# Warps that a multiprocessor runs at 128 registers a thread, and threads of a warp.
+WARPS_PER_MULTIPROCESSOR, THREADS = 16, 32
+# The registers of a thread that holds whole rows in the backward, as an option of its launch: where a tile has several
+# rows NVIDIA's compiler would take up to 171, and a multiprocessor run half the programs that are counted on. AMD's has
+# no such option, nor has the interpreter.
+REGISTERS = {} if INTERPRETED or torch.version.hip else {"maxnreg": 65536 // (WARPS_PER_MULTIPROCESSOR * THREADS)}
 # Partial sums of dw and db under portable_sums, whatever the GPU: enough to fill 128 multiprocessors twice.
 PORTABLE_PROGRAMS = 256
-# Partial sums that a program of the reduction adds at once, and its columns: 128 bytes of float32 a row, so that 4096
-# columns give 128 multiprocessors one program each. The interpreter takes milliseconds for each program.
-REDUCTION_TILE = (32, 1024 if INTERPRETED else 32)
+# Partial sums that a program of the reduction loads at once, and its columns: 128 bytes of float32 a row, so that 4096
+# columns give 128 multiprocessors two programs each, one for dw and one for db, with 16 KiB in flight. The interpreter
+# takes milliseconds for each program.
+REDUCTION_TILE, REDUCTION_WARPS = (128, 1024 if INTERPRETED else 32), 8
 
 
 @dataclass(frozen=True)
@@ -72,34 +83,35 @@ def _power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def _tile(n, accumulator_bytes, most_columns, elements):
+def _tile(n, accumulator_bytes, most_columns, elements, few_warps):
     sweeps = n > most_columns[accumulator_bytes]
     block = SWEEP_BLOCK if sweeps else _power_of_two(n)
     rows = max(1, elements // block)
-    per_thread = ELEMENTS_PER_THREAD * 4 // accumulator_bytes
-    warps = max(1, min(MOST_WARPS, rows * block // (THREADS * per_thread)))
-    return Tile(rows, block, warps, sweeps)
+    warps = rows * block // (THREADS * ELEMENTS_PER_THREAD * 4 // accumulator_bytes)
+    return Tile(rows, block, max(1, min(MOST_WARPS, max(min(warps, few_warps), warps // 2))), sweeps)
 
 
 def forward_tile(n: int, accumulator_bytes: int) -> Tile:
     """The forward's tile for rows of n columns, with sums in float32 (4) or float64 (8)."""
-    return _tile(n, accumulator_bytes, FORWARD_COLUMNS, FORWARD_TILE)
+    return _tile(n, accumulator_bytes, FORWARD_COLUMNS, FORWARD_TILE, FORWARD_WARPS)
 
 
 def backward_tile(n: int, accumulator_bytes: int) -> Tile:
     """The backward's tile for rows of n columns, with sums in float32 (4) or float64 (8)."""
-    return _tile(n, accumulator_bytes, BACKWARD_COLUMNS, BACKWARD_TILE)
+    return _tile(n, accumulator_bytes, BACKWARD_COLUMNS, BACKWARD_TILE, MOST_WARPS)
 
 
-def together(tile: Tile) -> int:
-    """How many programs of the backward a multiprocessor runs at once."""
+def _resident(tile):
+    """Programs that a multiprocessor runs at once."""
     return max(1, WARPS_PER_MULTIPROCESSOR // tile.warps)
 
 
 def stages(tile: Tile, bytes_per_column: int, device: Device) -> int:
-    """How many tiles are in flight or in use at once: as many as fit a program's share of shared memory, at least 1."""
-    left = device.shared_memory // together(tile) - SUMS_MEMORY
-    return max(1, min(MOST_STAGES, 1 + left // (tile.rows * tile.block * bytes_per_column)))
+    """How many tiles are in flight or in use at once: as many as shared memory holds, 1 where none fits."""
+    bytes_of_tile = tile.rows * tile.block * bytes_per_column
+    fitting = (device.shared_memory - SUMS_MEMORY) // bytes_of_tile
+    enough = max(1, MOST_BYTES_AHEAD // (_resident(tile) * bytes_of_tile))
+    return 1 + max(0, min(MOST_STAGES - 1, fitting, enough))
 
 
 def programs(m: int, n: int, tile: Tile, device: Device, portable: bool) -> int:
@@ -107,6 +119,6 @@ def programs(m: int, n: int, tile: Tile, device: Device, portable: bool) -> int:
 
     One for each program that the device runs at once; where programs own blocks of columns, one for each row of them.
     """
-    resident = device.multiprocessors * together(tile)
+    resident = device.multiprocessors * _resident(tile)
     wanted = (PORTABLE_PROGRAMS if portable else resident) // -(-n // tile.block)
     return max(1, min(-(-m // tile.rows), wanted))

@@ -17,7 +17,9 @@ ALIGNMENT = 16  # bytes that a thread loads or stores at once
 
 
 def _launch(kernel, grid, *arguments, **options):
-    with ONE_AT_A_TIME:
+    """Launch on the device of the tensors: Triton itself takes the current one, whatever the tensors lie on."""
+    tensor = next(t for t in arguments if isinstance(t, torch.Tensor))
+    with ONE_AT_A_TIME, torch.cuda.device_of(tensor):
         # Said outright, since its default is announced to change: fused multiply-adds, at every version of Triton.
         kernel[grid](*arguments, **options, enable_fp_fusion=True)
 
@@ -65,6 +67,7 @@ def _tile(tile):
 
 
 def _stages(tile, device, *streams):
+    """STAGES for a loop that loads a tile, or a row of one, of each of the streams."""
     bytes_per_column = sum(t.element_size() for t in streams if t is not None)
     return {"STAGES": configuration.stages(tile, bytes_per_column, device)}
 
@@ -87,7 +90,6 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
         tile = configuration.forward_tile(n, acc.itemsize)
         options = {**_options(n, acc, spec), "ROUND": round_residual, **_tile(tile)}
         if tile.sweeps:
-            # weight and bias are loaded in the same loop, so they are in flight with the row
             options |= _stages(tile, configuration.device_of(x), x, residual, weight, bias)
         _launch(
             forward_sweeps if tile.sweeps else forward_rows, (-(-m // tile.rows),),
@@ -111,7 +113,9 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     dx = None if first is None else p.new_empty(m, n, dtype=first)
     second = dresidual_dtype is not None and dresidual_dtype != first
     dresidual = p.new_empty(m, n, dtype=dresidual_dtype) if second else None
-    sums = [None if dtype is None else p.new_zeros(n, dtype=dtype) for dtype in sum_dtypes]
+    # Where there are no rows nothing is launched, and nothing would write them.
+    new_sum = p.new_empty if m > 0 else p.new_zeros
+    sums = [None if dtype is None else new_sum(n, dtype=dtype) for dtype in sum_dtypes]
     if m > 0:
         device = configuration.device_of(p)
         tile = configuration.backward_tile(n, acc.itemsize)
@@ -119,7 +123,8 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
         partial = [None if total is None else p.new_empty(programs, n, dtype=acc) for total in sums]
         inputs = (dy, dresidual_out, p, weight, mean, rstd)
         steps = (m, _step(dy), _step(dresidual_out), _step(p))
-        options = {**_options(n, acc, spec), **_tile(tile), **_stages(tile, device, dy, dresidual_out, p)}
+        streams = (dy, dresidual_out, p, weight) if tile.sweeps else (dy, dresidual_out, p)
+        options = {**_options(n, acc, spec), **_tile(tile), **_stages(tile, device, *streams)}
         launch = _backward_sweeps if tile.sweeps else _backward_rows
         launch(inputs, (dx, dresidual, *partial), steps, programs, options)
         _reduce(partial, sums, programs, n)
@@ -132,13 +137,11 @@ def _second(dx, dresidual, dtype):
     return dx if dresidual is None else dresidual
 
 
-def _persistent(options):
-    """Left to itself the compiler takes up to 188 registers, and half of the programs wait until the others end."""
-    return options if torch.version.hip else {**options, "maxnreg": configuration.REGISTERS}
-
-
 def _backward_rows(inputs, outputs, steps, programs, options):
-    _launch(backward_rows, (programs,), *inputs, *outputs, *steps, **_persistent(options))
+    # Rows of an odd length are read element by element; in float32 the addresses need the registers then.
+    odd = options["VECTOR"] == 1 and inputs[2].element_size() > 2
+    registers = {} if odd else configuration.REGISTERS
+    _launch(backward_rows, (programs,), *inputs, *outputs, *steps, **options, **registers)
 
 
 def _backward_sweeps(inputs, outputs, steps, programs, options):
@@ -153,13 +156,19 @@ def _backward_sweeps(inputs, outputs, steps, programs, options):
         )  # fmt: skip
     grid = (programs, -(-options["N"] // options["BLOCK"]))
     options = {name: value for name, value in options.items() if name not in ("MEAN", "EPS", "PLACEMENT")}
-    _launch(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **_persistent(options))
+    _launch(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **options)
 
 
 def _reduce(partial, sums, programs, n):
     """One launch for dw and db; none where neither is wanted."""
-    if partial[0] is None and partial[1] is None:
+    pairs = [pair for pair in zip(partial, sums, strict=True) if pair[1] is not None]
+    if not pairs:
         return
+    (first, second), (first_sum, second_sum) = zip(*pairs, *[(None, None)] * (2 - len(pairs)), strict=True)
     rows, block = configuration.REDUCTION_TILE
     block = min(block, 1 << (n - 1).bit_length())
-    _launch(reduce_partials, (-(-n // block),), *partial, *sums, programs, N=n, ROWS=rows, BLOCK=block, num_warps=4)
+    _launch(
+        reduce_partials, (-(-n // block), len(pairs)),
+        first, second, first_sum, second_sum, programs, N=n, ROWS=rows, BLOCK=block,
+        num_warps=configuration.REDUCTION_WARPS,
+    )  # fmt: skip

@@ -18,18 +18,18 @@ def _column_sums(partial_ptr, out_ptr, cols, programs, N: tl.constexpr, ROWS: tl
 
 @triton.jit(do_not_specialize=["programs"])
 def reduce_partials(
-    dw_partial_ptr,  # (programs, N) or None
-    db_partial_ptr,  # (programs, N) or None
-    dw_ptr,  # (N,)
-    db_ptr,  # (N,)
+    first_partial_ptr,  # (programs, N), of dw, or of db where dw is not wanted
+    second_partial_ptr,  # (programs, N) of db, or None
+    first_ptr,  # (N,)
+    second_ptr,  # (N,) or None
     programs,
     N: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """dw and db of a block of columns, from the partial sums of the programs."""
+    """dw or db of a block of columns, from the partial sums of the programs; axis 1 of the grid says which of them."""
     cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    if dw_partial_ptr is not None:
-        _column_sums(dw_partial_ptr, dw_ptr, cols, programs, N, ROWS, BLOCK)
-    if db_partial_ptr is not None:
-        _column_sums(db_partial_ptr, db_ptr, cols, programs, N, ROWS, BLOCK)
+    if tl.program_id(1) == 0:
+        _column_sums(first_partial_ptr, first_ptr, cols, programs, N, ROWS, BLOCK)
+    elif second_ptr is not None:
+        _column_sums(second_partial_ptr, second_ptr, cols, programs, N, ROWS, BLOCK)

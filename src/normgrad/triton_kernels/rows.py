@@ -49,7 +49,8 @@ def forward_rows(
     BLOCK: tl.constexpr,
 ):
     """y, residual_out and the statistics of ROWS rows, each input read once and each output written once."""
-    rows, cols = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, BLOCK)
+    # In M's own type, which is int64 where M is: the last row of the grid has to have a number.
+    rows, cols = tl.program_id(0).to(M.dtype) * ROWS + tl.arange(0, ROWS), tl.arange(0, BLOCK)
     p = load_sum(x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC)
     if residual_ptr is not None:
         store_tile(residual_out_ptr, p, rows, cols, M, N)
@@ -96,8 +97,8 @@ def backward_rows(
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
     weight = scaled_weight(weight_ptr, cols, N, SCALE, ACC)
     # With STAGES of at least 2 the compiler issues the loads of the tiles to come before it waits for this one's.
-    for start in tl.range(tl.program_id(0) * ROWS, M, tl.num_programs(0) * ROWS, num_stages=STAGES):
-        rows = start + tl.arange(0, ROWS)
+    for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):
+        rows = tile * ROWS + tl.arange(0, ROWS)
         dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR).to(ACC)
         q = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR).to(ACC)
         rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)

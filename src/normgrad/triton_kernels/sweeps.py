@@ -161,8 +161,8 @@ def backward_columns(
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
     weight = scaled_weight(weight_ptr, cols, N, SCALE, ACC)
-    for start in tl.range(tl.program_id(0) * ROWS, M, tl.num_programs(0) * ROWS, num_stages=STAGES):
-        rows = start + tl.arange(0, ROWS)
+    for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):
+        rows = tile * ROWS + tl.arange(0, ROWS)
         rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)
         if CENTER:
             mean = tl.load(mean_ptr + rows, mask=rows < M, other=0)
