@@ -65,6 +65,7 @@ def page(tmp_path):
             "One\n```{math}\n:label: dx\na \\\\ b\n```\ntwo",
             "One\n\n$$\n\\begin{aligned}\na \\\\ b\n\\end{aligned}\n\\tag{3.1}\n$$\n\ntwo",
         ),
+        ("{test}`test_there.py::test_this`", "`tests/test_there.py::test_this`"),
         ("```python\n{eq}`raw`\n```", "```python\n{eq}`raw`\n```"),
         ("- item\n\n  ```{math}\n  a\n  ```\n- next", "- item\n\n  $$\n  a\n  $$\n\n- next"),
         (":::{note}\nA {eq}`dx`.\n:::", f"> **Note.**\n>\n> A [(3.1)]({SITE}/book/there.html#equation-dx)."),

@@ -109,6 +109,8 @@ class PlainMarkdown:
             return cited(self.env, name, text)
         if name.startswith("py:"):
             return f"`{title or target.removeprefix('~').removeprefix('!')}`"
+        if name == "test":
+            return f"`tests/{text}`"
         if name in ("kbd", "code", "file", "command"):
             return f"`{text}`"
         raise self.error(f"no plain form of the role {{{name}}}")
