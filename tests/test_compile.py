@@ -35,13 +35,20 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def records(folder):
-    return compile.read(folder / "records.json").records
+def results(folder):
+    return compile.read(folder / "records.json")
 
 
-def test_every_target_has_every_kernel(records):
-    assert {one.target for one in records} == set(TARGETS)
-    for target in TARGETS:
+@pytest.fixture(scope="module")
+def records(results):
+    return results.records
+
+
+def test_every_target_has_every_kernel(results, records):
+    # What an older Triton has no compiler for; the pinned one has all, as the committed results say.
+    refused = {name.removeprefix("bfloat16 on ") for name in results.refused}
+    assert {one.target for one in records} == set(TARGETS) - refused >= {"sm_80", "sm_89", "sm_90"}
+    for target in set(TARGETS) - refused:
         assert {one.kernel for one in records if one.target == target} == {
             "forward_rows", "backward_rows", "forward_sweeps", "row_sums", "backward_columns", "reduce_partials",
         }  # fmt: skip
@@ -60,8 +67,9 @@ def test_shared_memory_is_within_the_limit(records):
 def test_the_assembly_is_kept_on_request(records, folder):
     for one in records:
         text = (folder / "assembly" / one.file).read_text()
-        assert text.count("\n") == one.lines and one.assembly == ("amdgcn" if one.target == "gfx942" else "ptx")
         assert (".amdgcn_target" if one.assembly == "amdgcn" else f".target {one.target}") in text
+        assert one.assembly == ("amdgcn" if one.target == "gfx942" else "ptx")
+        assert 0 < one.instructions < text.count("\n")
 
 
 def test_the_committed_results_are_of_these_kernels():
@@ -108,6 +116,26 @@ def test_widths_in_ptx(line, bits):
 )
 def test_widths_in_amdgcn(line, bits):
     assert machine_code.amdgcn_widths(line) == bits
+
+
+def test_instructions_are_counted_and_not_the_path_of_the_source():
+    ptx = """
+.visible .entry forward_rows(
+$L__BB0_1:                              // %.lr.ph
+	.loc	1 8 15                          // rows.py:8:15
+	// begin inline asm
+	@%p1 ld.global.L1::evict_first.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];
+	// end inline asm
+	add.f32 	%r5, %r1, %r2; // sum
+	@!%p2 bra 	$L__BB0_1;
+	.section	.debug_info
+	{
+.b8 47                                  // DW_AT_comp_dir
+	}
+"""
+    amdgcn = "backward_rows:\n\t.loc\t1 8 15\n\ts_load_dwordx2 s[4:5], s[0:1], 0x0\n\tv_add_f32_e32 v0, v1, v2\n"
+    assert machine_code.Code(8, 0, 128, 0, "ptx", ptx).instructions == 3
+    assert machine_code.Code(8, 0, 128, 0, "amdgcn", amdgcn).instructions == 2
 
 
 @pytest.mark.parametrize(

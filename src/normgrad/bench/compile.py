@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -24,8 +25,8 @@ RESULTS = Path(__file__).parent / "results/compile.json"
 class Record:
     """What a compiled variant needs; load_bits and store_bits are the widest access to global memory.
 
-    operator, dtype and columns are the first that launch the variant; assembly is its kind, lines its length, file its
-    name, "" where it was not kept.
+    operator, dtype and columns are the first that launch the variant; assembly is its kind, instructions its length,
+    file its name, "" where it was not kept.
     """
 
     kernel: str
@@ -41,7 +42,7 @@ class Record:
     load_bits: int
     store_bits: int
     assembly: str
-    lines: int
+    instructions: int
     file: str = ""
 
 
@@ -87,7 +88,7 @@ def record(launch: Launch, operator: str, dtype: str, columns: int, target: str,
     return Record(
         kernel, operator, dtype, columns, target, made.metadata.num_warps,
         code.registers, code.spilled_bytes, made.metadata.shared, TARGETS[target].shared_bytes,
-        code.load_bits, code.store_bits, code.assembly, code.text.count("\n"), file,
+        code.load_bits, code.store_bits, code.assembly, code.instructions, file,
     )  # fmt: skip
 
 
@@ -131,8 +132,9 @@ def _each(jobs, processes):
     """What _tried returns for each job, in order; a kernel cannot be pickled, so forked processes inherit the jobs."""
     global _jobs
     _jobs = jobs
-    with multiprocessing.get_context("fork").Pool(processes) as pool:
-        for done, result in enumerate(pool.imap(_numbered, range(len(jobs)), chunksize=4), start=1):
+    # An executor, not a Pool: where the compiler takes its process down, it says so instead of waiting.
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
+        for done, result in enumerate(pool.map(_numbered, range(len(jobs)), chunksize=4), start=1):
             if sys.stderr.isatty():
                 print(f"\r{done} of {len(jobs)}", end="\n" * (done == len(jobs)), file=sys.stderr, flush=True)
             yield result

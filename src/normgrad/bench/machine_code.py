@@ -13,11 +13,19 @@ _PTX_ACCESS = r"\b{}\.global(?:\.[a-zA-Z][\w:]*)*?(?:\.v(\d))?\.[bfsu](\d+)\b"
 _PTX_ASYNC = r"\bcp\.async\.c[ag]\.shared[\w.:]*\s*\[[^\]]*\],\s*\[[^\]]*\],\s*(0x[0-9a-f]+|\d+)"
 _AMD_ACCESS = r"\b(?:global|buffer|flat)_{}(?:_lds)?_(?:dword(?:x(\d))?|[us]?(short|byte))"
 _AMD_SMALL = {"short": 16, "byte": 8}
+# Not lines: the sections for a debugger, which consist of directives, are longer where the path of the source is.
+_INSTRUCTION = {
+    "ptx": re.compile(r"^\s*(?:@!?%p\d+\s+)?[a-z][^;\n]*;\s*(?://.*)?$", re.M),
+    "amdgcn": re.compile(r"^\s+(?:[sv]|ds|global|buffer|flat|scratch)_\w+", re.M),
+}
 
 
 @dataclass(frozen=True)
 class Code:
-    """Registers of a thread, bytes spilled to memory, and the widest access to global memory in bits."""
+    """Registers of a thread, bytes spilled to memory, the widest access to global memory in bits, and the assembly.
+
+    assembly: "ptx" or "amdgcn", which text is
+    """
 
     registers: int
     spilled_bytes: int
@@ -25,6 +33,11 @@ class Code:
     store_bits: int
     assembly: str
     text: str
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions the assembly has."""
+        return len(_INSTRUCTION[self.assembly].findall(self.text))
 
 
 def ptx_widths(text: str) -> tuple[int, int]:
