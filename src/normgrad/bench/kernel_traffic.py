@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import traffic
-from .traffic import STATISTICS, Traffic
+from .traffic import Traffic
 
 
 def normgrad(operator: str, direction: str, *, multiprocessors: int, portable_sums: bool = False, **shape) -> Traffic:
@@ -38,10 +38,8 @@ def normgrad(operator: str, direction: str, *, multiprocessors: int, portable_su
 
 def _row_sums(sizes) -> Traffic:
     """What the kernel of c1 and c2 moves, and the reading of both by the next one."""
-    weight = tuple(name for name in sizes.parameters if name == "weight")
     sums = sizes.of("c1", "c2")
-    reads = sizes.of("dy", "residual_out" if sizes.has_residual else "x", *STATISTICS[sizes.norm], *weight)
-    return Traffic(reads | sums, sums, sizes.rows * sizes.columns)
+    return sizes.again() + Traffic(sizes.of(*sizes.parameters[:1]) | sums, sums, 0)
 
 
 def separate(operator: str, direction: str, **shape) -> Traffic:
@@ -54,8 +52,4 @@ def separate(operator: str, direction: str, **shape) -> Traffic:
     norm = operator.removeprefix("add_")
     count = traffic.unfused if norm != operator else traffic.moved
     found = count(operator, direction, **shape)
-    if direction == "forward":
-        return found
-    sizes = traffic.arrays(operator, **shape)
-    p = "residual_out" if sizes.has_residual else "x"
-    return found + Traffic(sizes.of("dy", p, *STATISTICS[norm]), {}, found.elements)
+    return found if direction == "forward" else found + traffic.arrays(operator, **shape).again()

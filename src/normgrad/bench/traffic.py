@@ -42,10 +42,10 @@ class Traffic:
 
     def __add__(self, other: Traffic) -> Traffic:
         """One after the other, nothing kept in between: an array that both read is read twice."""
-        reads, writes = dict(self.reads), dict(self.writes)
-        for mine, theirs in ((reads, other.reads), (writes, other.writes)):
-            for name, count in theirs.items():
-                mine[name] = mine.get(name, 0) + count
+        reads, writes = (
+            {name: mine.get(name, 0) + theirs.get(name, 0) for name in mine | theirs}
+            for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes))
+        )
         return Traffic(reads, writes, max(self.elements, other.elements))
 
 
@@ -82,6 +82,10 @@ class _Sizes:
         return self.operator.startswith("add_")
 
     @property
+    def normalized(self):
+        return "residual_out" if self.has_residual else "x"
+
+    @property
     def parameters(self):
         return PARAMETERS[self.norm] if self.affine else ()
 
@@ -96,22 +100,24 @@ class _Sizes:
 
     def forward(self):
         """Each input read once, each output written once."""
-        read = ("x", "residual") if self.has_residual else ("x",)
-        written = ("y", "residual_out") if self.has_residual else ("y",)
-        reads, writes = self.of(*read, *self.parameters), self.of(*written, *STATISTICS[self.norm])
-        return Traffic(reads, writes, self.rows * self.columns)
+        read, written = (("x", "residual"), ("y", "residual_out")) if self.has_residual else (("x",), ("y",))
+        made = self.of(*written, *STATISTICS[self.norm])
+        return Traffic(self.of(*read, *self.parameters), made, self.rows * self.columns)
 
     def backward(self, partial_rows=0):
-        """dx and dresidual are one array, unless their dtypes differ."""
-        read = ("dy", "residual_out", "dresidual_out") if self.has_residual else ("dy", "x")
-        two = self.has_residual and self.residual_dtype != self.dtype
-        weight = tuple(name for name in self.parameters if name == "weight")
-        reads = self.of(*read, *STATISTICS[self.norm], *weight)
-        writes = self.of("dx", *(("dresidual",) if two else ()), *(GRADIENTS[name] for name in self.parameters))
+        """dx and dresidual are one array, unless their dtypes differ; of the parameters only the weight is read."""
+        read = ("dy", self.normalized, *(("dresidual_out",) if self.has_residual else ()))
+        reads = self.of(*read, *STATISTICS[self.norm], *self.parameters[:1])
+        inputs = ("dx", "dresidual") if self.has_residual and self.residual_dtype != self.dtype else ("dx",)
+        writes = self.of(*inputs, *(GRADIENTS[name] for name in self.parameters))
         partials = len(self.parameters) * partial_rows * self.columns * self.wide
         if partials:
             reads["partials"] = writes["partials"] = partials
         return Traffic(reads, writes, self.rows * self.columns)
+
+    def again(self):
+        """What another kernel of a backward reads once more: dy, p and the statistics."""
+        return Traffic(self.of("dy", self.normalized, *STATISTICS[self.norm]), {}, self.rows * self.columns)
 
 
 def arrays(operator, rows, columns, dtype, residual_dtype=None, out_dtype=None, weight_dtype=None, affine=True):
@@ -157,11 +163,10 @@ def unfused(operator: str, direction: str, **shape) -> Traffic:
     if direction == "both":
         return unfused(operator, "forward", **shape) + unfused(operator, "backward", **shape)
     sizes = arrays(operator, **shape)
+    between = sizes.of("residual_out")["residual_out"]
     if direction == "forward":
-        fused, again = sizes.forward(), sizes.of("residual_out")
-        return fused + Traffic({"sum": again["residual_out"]}, {}, fused.elements)
-    fused, between = sizes.backward(), sizes.of("residual_out")["residual_out"]
-    return fused + Traffic({"norm's dx": between}, {"norm's dx": between}, fused.elements)
+        return sizes.forward() + Traffic({"sum": between}, {}, 0)
+    return sizes.backward() + Traffic({"norm's dx": between}, {"norm's dx": between}, 0)
 
 
 def two_kernels(operator: str, **shape) -> Traffic:
@@ -171,7 +176,7 @@ def two_kernels(operator: str, **shape) -> Traffic:
     """
     _one_of("operator", operator, tuple(STATISTICS))
     sizes = arrays(operator, **shape)
-    return sizes.backward() + Traffic(sizes.of("dy", "x", *STATISTICS[operator]), {}, sizes.rows * sizes.columns)
+    return sizes.backward() + sizes.again()
 
 
 def matrix(operator: str, **shape) -> Traffic:
