@@ -19,6 +19,19 @@ def rng():
 
 
 @pytest.fixture
+def torch():
+    """torch, or a skip."""
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def libraries(request, torch):
+    """Skips a case of the homework about kernels where there is no Triton."""
+    if any("hw4" in str(value) or "addnorm" in str(value) for value in request.node.callspec.params.values()):
+        pytest.importorskip("triton")
+
+
+@pytest.fixture
 def torch_rng():
     """torch's generator, the same for every test."""
     torch = pytest.importorskip("torch")

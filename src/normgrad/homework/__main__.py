@@ -1,0 +1,147 @@
+"""Homework: a folder to write in, a grade as often as you like, and which term of a gradient is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import folder, grade
+from .report.files import to_json, to_junit
+from .report.report import FEEDBACK
+from .report.text import text as as_text
+from .task import Draw, describe
+
+EXAMPLE = """a homework from start to end:
+  python -m normgrad.homework list
+  python -m normgrad.homework new hw2 --to my_hw2
+  (write my_hw2/solution.py)
+  python -m normgrad.homework check my_hw2"""
+SEED_FILE = 'a number, or JSON: {"seed": 7, "rows": 5, "columns": 8, "scale": 1.0}; names may be left out'
+INSTRUCTOR = "solve shows the solution. If you teach the course, add --instructor; if you take it, ask for a hint."
+
+
+def _new(options):
+    written = folder.new(options.homework, options.to)
+    print(f"Wrote {', '.join(path.name for path in written)} to {options.to}. Next:")
+    print(f"  edit {Path(options.to) / folder.SOLUTION}\n  python -m normgrad.homework check {options.to}")
+    return 0
+
+
+def _check(options):
+    path = Path(options.folder)
+    path = path / folder.SOLUTION if path.is_dir() else path
+    if not path.is_file():
+        why = f"which holds no {path.name}" if path.name == folder.SOLUTION else "which does not exist"
+        raise ValueError(f"DIR: got {options.folder!r}, {why}; needs a folder, such as "
+                         "`python -m normgrad.homework new hw2 --to DIR` writes")  # fmt: skip
+    name = options.homework or grade.homework_of(path)
+    draw = Draw.of_file(options.seed_file) if options.seed_file else Draw()
+    for option in ("json", "junit"):
+        _check_target(option, getattr(options, option))
+    reports = grade.grade_file(path, name, draw, options.feedback, options.seconds)
+    print(as_text(reports), flush=True)
+    for file, write in ((options.json, to_json), (options.junit, to_junit)):
+        if file:
+            Path(file).write_text(write(reports), encoding="utf8")
+    return 0 if all(each.passed for each in reports) else 1
+
+
+def _check_target(option, file):
+    """Says that a file cannot be written before a grade is made for it."""
+    if file and (Path(file).is_dir() or not Path(file).parent.is_dir()):
+        why = "which is a folder" if Path(file).is_dir() else "whose folder does not exist"
+        raise ValueError(f"--{option}: got {file!r}, {why}; needs the name of a file")
+
+
+def _list(options):
+    print(folder.listing())
+    return 0
+
+
+def _describe(options):
+    print(describe(options.task))
+    return 0
+
+
+def _solve(options):
+    if not options.instructor:
+        print(INSTRUCTOR, file=sys.stderr)
+        return 2
+    text = folder.solution(options.homework)
+    if not options.to:
+        print(text, end="")
+        return 0
+    path = Path(options.to) / folder.SOLUTION
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf8")
+    print(f"Wrote the reference solution to {path}.")
+    return 0
+
+
+def _export(options):
+    from .export import EXPORTERS
+
+    for path in EXPORTERS[options.format](options.homework, options.to):
+        print(f"wrote {path}")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    whole = argparse.ArgumentParser("python -m normgrad.homework", None, __doc__, EXAMPLE, formatter_class=raw)
+    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name, run, words):
+        added = commands.add_parser(name, help=words, description=words)
+        added.set_defaults(run=run)
+        return added
+
+    new = command("new", _new, "write the starter folder of a homework")
+    new.add_argument("homework", metavar="hwN")
+    new.add_argument("--to", required=True, metavar="DIR", help="the folder, which may exist; no file is overwritten")
+    check = command("check", _check, "grade a folder")
+    check.epilog = "The exit status is 0 for full marks, 1 for less, 2 where the command itself was wrong."
+    check.add_argument("folder", metavar="DIR", help="a folder with a solution.py, or such a file")
+    check.add_argument("--homework", metavar="hwN", help="where the folder does not tell")
+    check.add_argument("--json", metavar="FILE", help="write the report for a program, too")
+    check.add_argument("--junit", metavar="FILE", help="write it as JUnit, one test a stage")
+    check.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
+    check.add_argument("--feedback", choices=FEEDBACK, default="coefficients",
+                       help="hint: where to look; equation: also what is wrong; coefficients: also your formula "
+                       "beside the right one (default)")  # fmt: skip
+    check.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
+                       help="time limit of a stage (default %(default)g)")  # fmt: skip
+    command("list", _list, "all homeworks and tasks")
+    command("describe", _describe, "what a task asks for").add_argument("task", help="its name in the list")
+    solve = command("solve", _solve, "the reference solution, for instructors")
+    solve.add_argument("homework", metavar="hwN")
+    solve.add_argument("--instructor", action="store_true")
+    solve.add_argument("--to", metavar="DIR", help="write DIR/solution.py; without it, the text is printed")
+    export = command("export", _export, "an assignment for nbgrader or otter-grader")
+    export.add_argument("format", choices=("nbgrader", "otter"))
+    export.add_argument("homework", metavar="hwN")
+    export.add_argument("--to", required=True, metavar="DIR")
+    return whole
+
+
+def main(arguments=None) -> int:
+    """Runs one command. Returns: 0, 1 where points are missing, 2 where the command itself was wrong."""
+    options = parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except OSError as error:
+        words = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"normgrad.homework: {words}", file=sys.stderr)
+        return 2
+    except (ValueError, RuntimeError) as error:
+        print(f"normgrad.homework: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("normgrad.homework: stopped", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The tasks of each homework, one module each, with a HOMEWORK."""

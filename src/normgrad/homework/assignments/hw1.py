@@ -1,0 +1,242 @@
+"""Homework 1: index notation and layouts, answered in SymPy."""
+
+from ..oracles.letters import Confusion
+from ..task import Homework, Task
+from .lettered import at, delta, oracle, shapes, stages
+
+
+def _local(A, p):
+    return delta(p, "j", "k") * A["x"].mean()
+
+
+def _total(A, p):
+    return _local(A, p) + at(A["x"], p, "j") / p["N"]
+
+
+def _jacobian(letter):
+    return lambda A, p: (delta(p, "a", "b") - 1 / p["N"]) * at(A["w"], p, letter)
+
+
+def _centred(A, p, axis=1):
+    return A["x"] - A["x"].mean(axis, keepdims=True)
+
+
+DELTA = Task(
+    name="contract-delta",
+    homework="hw1",
+    library="sympy",
+    title="a sum with a delta in it, without the delta",
+    entry="contract_delta",
+    signature="contract_delta(x, w, k, N) -> expression",
+    shapes=shapes(("x", "w", "k", "N"), value="the sum over r of w_r (delta_kr - 1/N) x_r, as short as it gets"),
+    equations=("index-delta", "index-delta-product", "index-count"),
+    oracle=oracle(
+        ("x", "w", "k", "N"),
+        {"value": lambda A, p: at(A["w"] * A["x"], p, "k") - (A["w"] * A["x"]).mean()},
+        {"value": "Sum(w[r]*KroneckerDelta(k, r)*x[r], (r, 1, N)) - Sum(w[r]*x[r], (r, 1, N))/N, contracted"},
+        Confusion(
+            "delta-is-one", "The delta was dropped, not contracted",
+            "A delta in a sum picks one term. Write out the sum for N = 3 and k = 2.", "index-delta",
+            "Sum(w[r]*x[r], (r, 1, N)) - Sum(w[r]*x[r], (r, 1, N))/N",
+            {"value": lambda A, p: (A["w"] * A["x"]).sum() * (1 - 1 / p["N"])},
+        ),
+        Confusion(
+            "delta-half-contracted", "The letter was renamed in one factor only",
+            "When the sum is gone, its letter is gone from every factor.", "index-delta",
+            "x[k]*Sum(w[r], (r, 1, N)) - ...",
+            {"value": lambda A, p: at(A["x"], p, "k") * A["w"].sum() - (A["w"] * A["x"]).mean()},
+        ),
+        Confusion(
+            "delta-on-every-term", "The delta was contracted in a term that has none",
+            "Split the sum at the minus sign first. Which of the two sums has a delta?", "index-delta",
+            "w[k]*x[k] - w[k]*x[k]/N", {"value": lambda A, p: at(A["w"] * A["x"], p, "k") * (1 - 1 / p["N"])},
+        ),
+        Confusion(
+            "mean-is-a-sum", "A sum where the mean belongs", "What became of the factor 1/N?", "index-count",
+            "w[k]*x[k] - Sum(w[r]*x[r], (r, 1, N))",
+            {"value": lambda A, p: at(A["w"] * A["x"], p, "k") - (A["w"] * A["x"]).sum()},
+        ),
+    ),
+    stages=stages(("value", 2)),
+)  # fmt: skip
+
+LOCAL = Task(
+    name="local-and-total",
+    homework="hw1",
+    library="sympy",
+    title="two derivatives of y_j = x_j mean",
+    entry="local_and_total",
+    signature="local_and_total(x, j, k, N) -> (local, total)",
+    shapes=shapes(
+        ("x", "j", "k", "N"),
+        local="the derivative of y_j by x_k with the mean held fixed",
+        total="the derivative of y_j by x_k when the mean follows",
+    ),
+    equations=("index-local", "index-local-mean", "index-total", "index-partial-mean"),
+    oracle=oracle(
+        ("x", "j", "k", "N"),
+        {"local": _local, "total": _total},
+        {"local": "the derivative of x_j by x_k, times the mean",
+         "total": "the local derivative + (dy_j by the mean) * (the mean by x_k)"},
+        Confusion(
+            "local-for-total", "The local derivative stands for the total one",
+            "Two paths lead from x_k to y_j. Which one is missing?", "index-total",
+            "the local derivative", {"total": _local},
+        ),
+        Confusion(
+            "total-for-local", "The total derivative stands for the local one",
+            "What is held fixed does not change, so it has no derivative.", "index-local",
+            "the total derivative", {"local": _total},
+        ),
+        Confusion(
+            "letters-exchanged", "j and k have changed places",
+            "On the path through the mean: what does y_j do when the mean moves by one?", "index-total",
+            "... + x[k]/N", {"total": lambda A, p: _local(A, p) + at(A["x"], p, "k") / p["N"]},
+        ),
+        Confusion(
+            "mean-is-a-sum", "The mean moves as fast as the entry",
+            "One of N entries moves. By how much does the mean?", "index-partial-mean",
+            "... + x[j]", {"total": lambda A, p: _local(A, p) + at(A["x"], p, "j")},
+        ),
+        Confusion(
+            "delta-is-one", "The delta is missing", "Does y_j react directly to another entry x_k?", "index-partial-x",
+            "Sum(x[r], (r, 1, N))/N", {"local": lambda A, p: A["x"].mean(),
+                                       "total": lambda A, p: A["x"].mean() + at(A["x"], p, "j") / p["N"]},
+        ),
+    ),
+    stages=stages(("local", 1), ("total", 2), form=False),
+)  # fmt: skip
+
+LAYOUTS = Task(
+    name="jacobian-layouts",
+    homework="hw1",
+    library="sympy",
+    title="the Jacobian of y_k = w_k x_k - mean(w x) in both layouts",
+    entry="jacobian_layouts",
+    signature="jacobian_layouts(w, a, b, N) -> (numerator, denominator)",
+    shapes=shapes(
+        ("w", "a", "b", "N"),
+        numerator="the entry in row a, column b of the Jacobian in numerator layout",
+        denominator="the same place in denominator layout",
+    ),
+    equations=("index-jacobian", "index-jacobian-transposed", "index-jacobian-asymmetry"),
+    oracle=oracle(
+        ("w", "a", "b", "N"),
+        {"numerator": _jacobian("b"), "denominator": _jacobian("a")},
+        {"numerator": "the derivative of y_a by x_b", "denominator": "the derivative of y_b by x_a"},
+        Confusion(
+            "transposed-layout", "The two layouts have changed places",
+            "In numerator layout the rows are outputs. Is the letter of the weight that of an input or an output?",
+            "index-jacobian-transposed", "w with the other letter",
+            {"numerator": _jacobian("a"), "denominator": _jacobian("b")},
+        ),
+        Confusion(
+            "local-for-total", "The path through the mean is missing",
+            "The mean of w x depends on every entry.", "index-total", "KroneckerDelta(a, b)*w[b]",
+            {name: lambda A, p: delta(p, "a", "b") * at(A["w"], p, "b") for name in ("numerator", "denominator")},
+        ),
+        Confusion(
+            "weight-on-one-path", "The weight is missing on the path through the mean",
+            "The mean is taken of w x, not of x.", "index-jacobian", "KroneckerDelta(a, b)*w[b] - 1/N",
+            {name: lambda A, p: delta(p, "a", "b") * at(A["w"], p, "b") - 1 / p["N"]
+             for name in ("numerator", "denominator")},
+        ),
+        Confusion(
+            "mean-is-a-sum", "The mean became a sum", "What became of 1/N?", "index-partial-mean",
+            "w[b]*(KroneckerDelta(a, b) - 1)",
+            {"numerator": lambda A, p: (delta(p, "a", "b") - 1) * at(A["w"], p, "b"),
+             "denominator": lambda A, p: (delta(p, "a", "b") - 1) * at(A["w"], p, "a")},
+        ),
+    ),
+    stages=stages(("numerator", 2), ("denominator", 1), form=False),
+)  # fmt: skip
+
+VJP = Task(
+    name="cotangent",
+    homework="hw1",
+    library="sympy",
+    title="the cotangent of x for y_k = w_k x_k - mean(w x), without a matrix",
+    entry="cotangent",
+    signature="cotangent(w, dy, j, N) -> dx_j",
+    shapes=shapes(("w", "dy", "j", "N"), dx="the derivative of the sum over k of dy_k y_k by x_j"),
+    equations=("index-vjp", "index-gradient", "index-loss"),
+    oracle=oracle(
+        ("w", "dy", "j", "N"),
+        {"dx": lambda A, p: at(A["w"] * (A["dy"] - A["dy"].mean()), p, "j")},
+        {"dx": "the sum over k of dy_k times the derivative of y_k by x_j"},
+        Confusion(
+            "transposed-layout", "The Jacobian was taken for its transpose",
+            "The sum of a vector-Jacobian product runs over the output. Which letter has the weight of an input?",
+            "index-vjp", "w[j]*dy[j] - Sum(w[r]*dy[r], (r, 1, N))/N",
+            {"dx": lambda A, p: at(A["w"] * A["dy"], p, "j") - (A["w"] * A["dy"]).mean()},
+        ),
+        Confusion(
+            "local-for-total", "The path through the mean is missing",
+            "x_j moves the mean, and the mean moves every y_k.", "index-total", "w[j]*dy[j]",
+            {"dx": lambda A, p: at(A["w"] * A["dy"], p, "j")},
+        ),
+        Confusion(
+            "mean-is-a-sum", "A sum where the mean belongs", "What became of 1/N?", "index-vjp",
+            "w[j]*(dy[j] - Sum(dy[r], (r, 1, N)))",
+            {"dx": lambda A, p: at(A["w"] * (A["dy"] - A["dy"].sum()), p, "j")},
+        ),
+        Confusion(
+            "free-letter-summed", "The free letter was summed over",
+            "dx_j is one number for every j. Sums run over the other letter.", "index-vjp",
+            "a sum over j", {"dx": lambda A, p: (A["w"] * (A["dy"] - A["dy"].mean())).sum()},
+        ),
+    ),
+    stages=stages(("dx", 3)),
+)  # fmt: skip
+
+SUMS = Task(
+    name="parameter-sums",
+    homework="hw1",
+    library="sympy",
+    title="dw and db of y_ij = w_j (x_ij - mean_i) + b_j as sums",
+    entry="parameter_sums",
+    signature="parameter_sums(x, dy, j, M, N) -> (dw_j, db_j)",
+    shapes=shapes(
+        ("x", "dy", "j", "M", "N"), dw="the derivative of the loss by w_j", db="the derivative of the loss by b_j"
+    ),
+    equations=("index-broadcast", "index-loss", "pg-dw", "pg-db"),
+    oracle=oracle(
+        ("x", "dy", "j", "M", "N"),
+        {"dw": lambda A, p: at((A["dy"] * _centred(A, p)).sum(0), p, "j"),
+         "db": lambda A, p: at(A["dy"].sum(0), p, "j")},
+        {"dw": "the sum over i of dy_ij times the derivative of y_ij by w_j",
+         "db": "the sum over i of dy_ij times the derivative of y_ij by b_j"},
+        Confusion(
+            "free-letter-summed", "The free letter was summed over",
+            "dw has one entry a column, so j stays free. Which index of dy is summed?", "pg-dw", "a sum over i and j",
+            {"dw": lambda A, p: (A["dy"] * _centred(A, p)).sum(), "db": lambda A, p: A["dy"].sum()},
+        ),
+        Confusion(
+            "rows-averaged", "A mean over the rows where a sum belongs",
+            "The loss adds up over the rows. Does anything divide by M?", "pg-dw", "Sum(..., (i, 1, M))/M",
+            {"dw": lambda A, p: at((A["dy"] * _centred(A, p)).mean(0), p, "j"),
+             "db": lambda A, p: at(A["dy"].mean(0), p, "j")},
+        ),
+        Confusion(
+            "mean-of-the-column", "The mean of the column, not of the row",
+            "The mean of a row sums over the column index.", "index-mean", "x[i, j] - Sum(x[r, j], (r, 1, M))/M",
+            {"dw": lambda A, p: at((A["dy"] * _centred(A, p, 0)).sum(0), p, "j")},
+        ),
+        Confusion(
+            "not-centred", "x stands where the centred row belongs",
+            "What is w_j multiplied by in the forward?", "pg-dw", "Sum(dy[i, j]*x[i, j], (i, 1, M))",
+            {"dw": lambda A, p: at((A["dy"] * A["x"]).sum(0), p, "j")},
+        ),
+    ),
+    stages=stages(("dw", 2), ("db", 1), form=False),
+)  # fmt: skip
+
+HOMEWORK = Homework(
+    name="hw1",
+    title="Index notation and layouts",
+    time="1 to 2 hours",
+    chapters=("notation",),
+    software="SymPy",
+    libraries=("numpy", "sympy"),
+    tasks=(DELTA, LOCAL, LAYOUTS, VJP, SUMS),
+)

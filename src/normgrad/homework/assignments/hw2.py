@@ -1,0 +1,70 @@
+"""Homework 2: RMSNorm forward and backward in NumPy."""
+
+from ...spec import RMS_NORM
+from ..oracles.norms import NormOracle
+from ..stages import degenerate, inputs_untouched, low_precision, signature, value
+from ..stages.derivatives import gradcheck
+from ..task import Homework, Stage, Task, described
+
+SPEC = RMS_NORM.replace(eps=1e-5)
+
+SHAPES = {
+    "x": "(M, N) the rows, float64 or float32",
+    "weight": "(N,)",
+    "eps": "a number, under the root",
+    "y": "(M, N) in the dtype of x",
+    "rstd": "(M,) the reciprocal of each row's root mean square",
+    "dy": "(M, N) the gradient of the loss by y",
+    "dx": "(M, N) the gradient by x",
+    "dw": "(N,) the gradient by weight, summed over the rows",
+}
+
+
+FORWARD = Task(
+    name="rmsnorm-forward",
+    homework="hw2",
+    title="RMSNorm of the rows of a matrix",
+    entry="rmsnorm_forward",
+    signature="rmsnorm_forward(x, weight, eps) -> (y, rstd)",
+    shapes=described(SHAPES, "x", "weight", "eps", "y", "rstd"),
+    equations=("rms-forward", "rms-statistics"),
+    oracle=NormOracle(SPEC, ("weight",), ("x", "weight", "eps"), ("y", "rstd")),
+    stages=(
+        Stage("signature and shapes", 1, signature, interface=True),
+        Stage("inputs left alone", 1, inputs_untouched, interface=True),
+        Stage("rstd", 1, value("rstd")),
+        Stage("y", 3, value("y")),
+        Stage("degenerate rows", 1, degenerate, follows=True),
+        Stage("float32", 1, low_precision, follows=True),
+    ),
+)
+
+BACKWARD = Task(
+    name="rmsnorm-backward",
+    homework="hw2",
+    title="the gradients of RMSNorm",
+    entry="rmsnorm_backward",
+    signature="rmsnorm_backward(dy, x, weight, rstd) -> (dx, dw)",
+    shapes=described(SHAPES, "dy", "x", "weight", "rstd", "dx", "dw"),
+    equations=("rms-dx", "rms-dw", "rms-names", "rms-rstd", "rms-x-hat", "rms-jacobian"),
+    oracle=NormOracle(SPEC, ("weight",), ("dy", "x", "weight", "rstd"), ("dx", "dw")),
+    stages=(
+        Stage("signature and shapes", 1, signature, interface=True),
+        Stage("inputs left alone", 1, inputs_untouched, interface=True),
+        Stage("dw", 2, value("dw")),
+        Stage("dx, row by row", 5, value("dx")),
+        Stage("degenerate rows", 1, degenerate, follows=True),
+        Stage("gradcheck", 1, gradcheck, follows=True),
+        Stage("float32", 1, low_precision, follows=True),
+    ),
+)
+
+HOMEWORK = Homework(
+    name="hw2",
+    title="RMSNorm forward and backward in NumPy",
+    time="2 to 3 hours",
+    chapters=("notation", "differentials", "rms_norm"),
+    software="NumPy",
+    libraries=("numpy",),
+    tasks=(FORWARD, BACKWARD),
+)

@@ -1,0 +1,85 @@
+"""Homework 3: LayerNorm's gradients in NumPy, then LayerNorm as an autograd Function, differentiable twice."""
+
+from ...spec import LAYER_NORM
+from ..oracles.norms import FunctionOracle, NormOracle
+from ..stages import degenerate, inputs_untouched, low_precision, signature, value
+from ..stages.derivatives import gradcheck, gradgradcheck
+from ..stages.structure import structure
+from ..task import Homework, Stage, Task, described
+
+AFFINE = ("weight", "bias")
+SHAPES = {
+    "x": "(M, N) the rows",
+    "weight": "(N,)",
+    "bias": "(N,)",
+    "eps": "a number, under the root; not differentiated",
+    "y": "(M, N) in the dtype of x",
+    "mean": "(M,) the mean of each row",
+    "rstd": "(M,) 1 / sqrt(var + eps) of each row, var the mean of the squared deviations",
+    "dy": "(M, N) the gradient of the loss by y",
+    "dx": "(M, N) the gradient by x",
+    "dw": "(N,) the gradient by weight, summed over the rows",
+    "db": "(N,) the gradient by bias, summed over the rows",
+}
+GRADIENTS = ("ln-forward", "ln-dx", "ln-dw", "ln-db", "ln-names", "ln-proj-jacobian")
+TWICE = ("twice-dx", "twice-dy", "twice-dw", "twice-parameters-grad")
+# Functions that do the work; the process of a graded solution switches them off as well.
+FORBIDDEN = ("layer_norm", "native_layer_norm", "native_layer_norm_backward", "vjp", "jacrev", "jacfwd")
+
+
+BACKWARD = Task(
+    name="layernorm-backward",
+    homework="hw3",
+    title="the gradients of LayerNorm in NumPy",
+    entry="layernorm_backward",
+    signature="layernorm_backward(dy, x, weight, mean, rstd) -> (dx, dw, db)",
+    shapes=described(SHAPES, "dy", "x", "weight", "mean", "rstd", "dx", "dw", "db"),
+    equations=GRADIENTS,
+    oracle=NormOracle(LAYER_NORM, AFFINE, ("dy", "x", "weight", "mean", "rstd"), ("dx", "dw", "db")),
+    stages=(
+        Stage("signature and shapes", 1, signature, interface=True),
+        Stage("inputs left alone", 1, inputs_untouched, interface=True),
+        Stage("db", 1, value("db")),
+        Stage("dw", 1, value("dw")),
+        Stage("dx, row by row", 3, value("dx")),
+        Stage("degenerate rows", 1, degenerate, follows=True),
+        Stage("gradcheck", 1, gradcheck, follows=True),
+        Stage("float32", 1, low_precision, follows=True),
+    ),
+    forbidden=FORBIDDEN,
+)
+
+FUNCTION = Task(
+    name="layernorm-function",
+    homework="hw3",
+    title="LayerNorm as a torch.autograd.Function, differentiable twice",
+    entry="LayerNorm",
+    signature="LayerNorm.apply(x, weight, bias, eps) -> y",
+    shapes=described(SHAPES, "x", "weight", "bias", "eps", "y"),
+    equations=(*GRADIENTS, *TWICE),
+    oracle=FunctionOracle(LAYER_NORM, AFFINE, ("x", "weight", "bias", "eps"), ("y", "dx", "dw", "db")),
+    stages=(
+        Stage("signature and shapes", 1, signature, interface=True),
+        Stage("inputs left alone", 1, inputs_untouched, interface=True),
+        Stage("forward", 2, value("y")),
+        Stage("db, dw", 2, value("db", "dw")),
+        Stage("dx, row by row", 3, value("dx")),
+        Stage("degenerate rows", 2, degenerate, follows=True),
+        Stage("gradcheck", 2, gradcheck, follows=True),
+        Stage("gradgradcheck", 3, gradgradcheck, follows=True),
+        Stage("structure", 2, structure, interface=True),
+        Stage("float32 and bfloat16", 2, low_precision, follows=True),
+    ),
+    library="torch",
+    forbidden=FORBIDDEN,
+)
+
+HOMEWORK = Homework(
+    name="hw3",
+    title="LayerNorm as an autograd Function, double backward included",
+    time="4 to 6 hours",
+    chapters=("layer_norm", "testing_gradients", "higher_derivatives"),
+    software="NumPy and torch",
+    libraries=("numpy", "torch"),
+    tasks=(BACKWARD, FUNCTION),
+)

@@ -1,0 +1,103 @@
+"""Homework 4: residual add and LayerNorm in one Triton kernel, forward and backward, in the interpreter."""
+
+from ...spec import LAYER_NORM
+from ..oracles.stream import StreamOracle
+from ..stages import degenerate, inputs_untouched, signature
+from ..stages.derivatives import gradcheck
+from ..stages.kernels import launches, narrow, rows, sizes
+from ..task import Homework, Stage, Task, described
+
+AFFINE = ("weight", "bias")
+# The interpreter is slow: stages that draw the same inputs share what the launchers return for them.
+USUAL, SIZED = "usual rows", "sizes"
+SHAPES = {
+    "x": "(M, N) the first half of the sum, a torch tensor: float64, float32 or float16",
+    "residual": "(M, N) the other half",
+    "weight": "(N,)",
+    "bias": "(N,)",
+    "eps": "a number, under the root",
+    "y": "(M, N) the normalized rows, in the dtype of x",
+    "residual_out": "(M, N) x + residual, rounded to the dtype of x: what is normalized",
+    "mean": "(M,) the mean of each row of residual_out; float64 for float64, else float32",
+    "rstd": "(M,) 1 / sqrt(var + eps) of each row; the dtype of mean",
+    "dy": "(M, N) the gradient of the loss by y",
+    "dresidual_out": "(M, N) the gradient by residual_out where it is used later",
+    "dx": "(M, N) the gradient by x",
+    "dresidual": "(M, N) the gradient by residual; it may be the very tensor dx",
+    "dw": "(N,) the gradient by weight, summed over the rows",
+    "db": "(N,) the gradient by bias, summed over the rows",
+}
+KERNEL = ("kern-tile", "kern-padded-mean", "kern-padded-variance")
+FORBIDDEN = (
+    "layer_norm", "native_layer_norm", "native_layer_norm_backward", "vjp", "jacrev", "jacfwd", "var_mean", "std_mean"
+)  # fmt: skip
+
+
+def task(name, title, entry, arguments, results, equations, stages):
+    """A task of this homework."""
+    return Task(
+        name=name,
+        homework="hw4",
+        title=title,
+        entry=entry,
+        signature=f"{entry}({', '.join(arguments)}) -> ({', '.join(results)})",
+        shapes=described(SHAPES, *arguments, *results),
+        equations=equations,
+        oracle=StreamOracle(LAYER_NORM, AFFINE, arguments, results),
+        stages=stages,
+        library="triton",
+        forbidden=FORBIDDEN,
+        patience=3,  # the interpreter takes a millisecond for what a GPU does in none
+    )
+
+
+FORWARD = task(
+    "addnorm-forward",
+    "residual add and LayerNorm in one Triton kernel",
+    "addnorm_forward",
+    ("x", "residual", "weight", "bias", "eps"),
+    ("y", "residual_out", "mean", "rstd"),
+    ("res-forward", "ln-forward", *KERNEL),
+    (
+        Stage("signature and shapes", 1, signature, interface=True, inputs=USUAL),
+        Stage("inputs left alone", 1, inputs_untouched, interface=True, inputs=USUAL),
+        Stage("residual_out", 1, rows("residual_out"), inputs=USUAL),
+        Stage("mean, rstd", 1, rows("mean", "rstd"), inputs=USUAL),
+        Stage("y", 4, rows("y"), inputs=USUAL),
+        Stage("sizes and strides", 2, sizes, follows=True, inputs=SIZED),
+        Stage("degenerate rows", 1, degenerate, follows=True),
+        Stage("kernels", 2, launches(1), interface=True, inputs=SIZED),
+        Stage("float32 and float16", 1, narrow, follows=True),
+    ),
+)
+
+BACKWARD = task(
+    "addnorm-backward",
+    "its gradients, with partial sums for dw and db",
+    "addnorm_backward",
+    ("dy", "dresidual_out", "residual_out", "weight", "mean", "rstd"),
+    ("dx", "dresidual", "dw", "db"),
+    ("res-dx", "res-dx-layer-norm", "res-names", "ln-dw", "ln-db"),
+    (
+        Stage("signature and shapes", 1, signature, interface=True, inputs=USUAL),
+        Stage("inputs left alone", 1, inputs_untouched, interface=True, inputs=USUAL),
+        Stage("db, dw", 3, rows("db", "dw"), inputs=USUAL),
+        Stage("dx, row by row", 4, rows("dx"), inputs=USUAL),
+        Stage("dresidual", 1, rows("dresidual"), inputs=USUAL),
+        Stage("sizes and strides", 1, sizes, follows=True, inputs=SIZED),
+        Stage("degenerate rows", 1, degenerate, follows=True),
+        Stage("gradcheck", 1, gradcheck, follows=True, inputs=USUAL),
+        Stage("kernels", 2, launches(3), interface=True, inputs=SIZED),
+        Stage("float32 and float16", 1, narrow, follows=True),
+    ),
+)
+
+HOMEWORK = Homework(
+    name="hw4",
+    title="Fused residual add and LayerNorm in Triton",
+    time="5 to 7 hours",
+    chapters=("kernels", "layer_norm", "residual"),
+    software="torch and Triton, no GPU",
+    libraries=("torch", "triton"),
+    tasks=(FORWARD, BACKWARD),
+)

@@ -1,0 +1,51 @@
+"""Homework 6, the reverse: a test that rejects ten wrong backwards and no right one."""
+
+from dataclasses import dataclass
+
+from ..stages.judged import accepts_right, rejects
+from ..task import Homework, Stage, Task
+
+WRONG_ONES = 10
+
+
+@dataclass(frozen=True)
+class TestOracle:
+    """What the grader asks of an oracle where the student draws the inputs."""
+
+    arguments: tuple[str, ...] = ("backward",)
+    results: tuple[str, ...] = ()
+    kind: str = "numpy"
+    dtypes: tuple[str, ...] = ()
+
+    __test__ = False
+
+
+CHECK = Task(
+    name="gradient-test",
+    homework="hw6",
+    title="a test of LayerNorm's backward",
+    entry="check_backward",
+    signature="check_backward(backward) -> None, or raises AssertionError",
+    shapes=(
+        ("backward", "the function under test: backward(dy, x, weight, mean, rstd) -> (dx, dw, db)"),
+        ("dy, x", "(M, N), NumPy arrays that your test draws"),
+        ("weight", "(N,)"),
+        ("mean, rstd", "(M,), what layernorm_forward returns for x"),
+    ),
+    equations=("ln-forward", "ln-dx", "ln-dw", "ln-db", "ln-names"),
+    oracle=TestOracle(),
+    stages=(
+        Stage("right backwards pass", 5, accepts_right),
+        *(Stage(f"wrong backward {n}", 1, rejects(n), interface=True) for n in range(1, WRONG_ONES + 1)),
+    ),
+)
+
+HOMEWORK = Homework(
+    name="hw6",
+    title="The reverse: a test that rejects ten wrong backwards",
+    time="2 to 3 hours",
+    chapters=("layer_norm", "testing_gradients", "bugs"),
+    software="NumPy",
+    libraries=("numpy",),
+    tasks=(CHECK,),
+)

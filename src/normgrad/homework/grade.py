@@ -1,0 +1,193 @@
+"""Grades: runs every stage of a task, whatever the others did, adds up points, asks which term is wrong."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from numbers import Real
+from pathlib import Path
+
+import numpy as np
+
+from .report.report import FEEDBACK, Report
+from .report.stage import StageResult
+from .stages.exam import Exam
+from .student.local import Local
+from .student.remote import Remote
+from .task import Draw, Task, find, find_homework, homeworks
+from .terms.diagnose import OUTPUTS, diagnose
+from .terms.mistakes_of_programs import SPOILS
+from .words import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
+
+STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
+# Code that ran out of time once will do so again; the other stages are still tried, with less patience.
+IMPATIENT_SECONDS = 0.5
+# Another task may still be right; it has time enough for that, and a file of endless loops is graded in 20 seconds.
+LATE_SECONDS = 2.0
+OPEN_KEYS = ("unknown", "hidden-by-rounding", "not-finite")
+UNEARNED = "Right, and counts as soon as one stage about values passes."
+AGAIN = "Out of time again; this stage had less of it."
+
+
+def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=STAGE_SECONDS) -> Report:
+    """All stages of one task.
+
+    Args:     student: a Student; draw: where the inputs come from; feedback: a level of FEEDBACK; seconds: for a stage
+    Returns:  Report
+    """
+    draw, results, evidence, named, late, shared = draw or Draw(), [], [], {}, False, {}
+    report = Report(task, feedback=check_feedback(feedback), seed=draw.seed)
+    forbidden = student.forbidden_of(task.entry, task.forbidden)
+    for stage in task.stages:
+        student.begin(task.patience * (min(seconds, IMPATIENT_SECONDS) if late else seconds))
+        exam = Exam(task, student, draw, stage.inputs or stage.name, feedback, shared, bool(stage.inputs))
+        result, wrong = _run(stage, exam, forbidden)
+        if OUT_OF_TIME in result.message:
+            result, late = (replace(result, message=AGAIN) if late else result), True
+        results.append(result)
+        evidence += getattr(wrong, "evidence", ())
+        for each in getattr(wrong, "diagnoses", ()):
+            named.setdefault(each.misconception, each)
+        report.note(exam.printed, exam.attempts)
+    report.stages = _earned(task, results)
+    # Numbers that a program spoils have no formula: what it does says all.
+    spoiled = OPEN_KEYS if set(named) & set(SPOILS) else ()
+    report.diagnoses = [each for each in diagnoses(evidence) if each.misconception not in spoiled]
+    report.diagnoses += named.values()
+    return report
+
+
+def _run(stage, exam, forbidden):
+    """(StageResult, the Wrong that it raised or None); nothing that a stage raises ends the grading."""
+    start, wrong = time.monotonic(), None
+    try:
+        if forbidden:
+            raise Wrong(f"It uses {', '.join(forbidden)}: this task asks you to write that yourself.")
+        with np.errstate(all="ignore"):  # of wrong numbers; what they lead to is compared
+            message, passed = stage.run(exam), True
+    except Wrong as error:
+        wrong, message, passed = error, str(error), False
+    except Exception as error:
+        message = f"The grader itself failed here, which is not your fault: {type(error).__name__}: {error}"
+        passed = False
+    points = stage.points if passed else 0
+    stub = wrong is not None and wrong.stub
+    return StageResult(stage.name, points, stage.points, passed, message, stub, time.monotonic() - start), wrong
+
+
+def _earned(task, results) -> list[StageResult]:
+    """Results in which stages about the interface give points only beside a right value, and what follows says so."""
+    pairs = list(zip(task.stages, results, strict=True))
+    right = any(result.passed for stage, result in pairs if not stage.interface)
+    wrong = any(_numbers(result) for stage, result in pairs if not stage.follows)
+    for at, (stage, result) in enumerate(pairs):
+        if stage.interface and result.passed and not right:
+            results[at] = result.without_points(UNEARNED)
+        elif stage.follows and _numbers(result) and wrong:
+            results[at] = replace(result, explained=True)
+    return results
+
+
+def _numbers(result) -> bool:
+    """Whether a stage failed because of wrong numbers, which are reported with their inputs."""
+    return not result.passed and result.message.startswith((INPUTS, WRONG_BEFORE))
+
+
+def diagnoses(evidence) -> list:
+    """What the term attribution says about wrong results, output by output."""
+    found = {}
+    for output, numbers, trial in evidence:
+        own = getattr(trial, "diagnose", None) or getattr(trial, f"diagnose_{output}", None)
+        if own is None and output not in OUTPUTS or not len(trial.case.x) or _settled(found.get(output, ())):
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                named = own(output, numbers) if own else diagnose(output, numbers, trial.case, trial.spec)
+                found[output] = named or found.get(output, [])
+        except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
+            continue
+    return [each for named in found.values() for each in named]
+
+
+def _settled(named) -> bool:
+    """Whether nothing is to be learned from further inputs: what ordinary rows do not explain, fewer or simpler rows
+    explain too easily, with another formula for each."""
+    return any(each.misconception != "hidden-by-rounding" for each in named)
+
+
+def check_feedback(feedback: str) -> str:
+    """The level itself.
+
+    Raises:  ValueError for a word that is none of the levels
+    """
+    if feedback not in FEEDBACK:
+        raise ValueError(f"feedback: got {feedback!r}, needs one of {', '.join(FEEDBACK)}")
+    return feedback
+
+
+def check_seconds(seconds: float) -> float:
+    """The time limit itself.
+
+    Raises:  ValueError for what is no number of seconds
+    """
+    real = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not real or not 0 < seconds <= MOST_SECONDS:
+        raise ValueError(f"seconds: got {seconds!r}, needs a positive number up to {MOST_SECONDS}")
+    return float(seconds)
+
+
+def check(name: str, target, seed: int = 0, feedback: str = "coefficients", seconds: float = STAGE_SECONDS) -> Report:
+    """Grades a function or an autograd Function of this process: `check("layernorm-backward", my_backward)`.
+
+    Args:     name: a task, see tasks(); target: the student's function or class; seed: of the inputs
+              feedback: "hint", "equation" or "coefficients", how much a diagnosis gives away; seconds: for each stage
+    Returns:  Report, which a notebook shows as a table
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    task = find(name)
+    if not callable(target):
+        got = "None" if target is None else f"{type(target).__name__} {repr(target)[:40]}"
+        raise TypeError(f"target: got {got}, needs the function or class itself: "
+                        f'hw.check("{task.name}", {task.entry})')  # fmt: skip
+    with Local({task.entry: target}) as student:
+        return grade_task(task, student, Draw(seed), feedback, check_seconds(seconds))
+
+
+def grade_file(path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS) -> list[Report]:
+    """Grades a solution.py in a process of its own.
+
+    Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task
+    Returns:  one Report a task
+    Raises:   ValueError for an unknown homework, FileNotFoundError without a file
+    """
+    found, path = find_homework(homework), Path(path)
+    check_feedback(feedback), check_seconds(seconds)
+    if not path.is_file():
+        raise FileNotFoundError(f"path: got {str(path)!r}, which is no file; needs a solution.py")
+    with Remote(path, found.libraries, [task.entry for task in found.tasks]) as student:
+        reports = []
+        for task in found.tasks:
+            late = any(OUT_OF_TIME in stage.message for report in reports for stage in report.stages)
+            reports.append(grade_task(task, student, draw, feedback, min(seconds, LATE_SECONDS) if late else seconds))
+        return reports
+
+
+def homework_of(path) -> str:
+    """The homework that a solution.py belongs to: by the test file beside it, else by the names that it defines.
+
+    Raises:  ValueError where neither tells
+    """
+    path = Path(path)
+    named = [name for name in homeworks() if path.with_name(f"test_{name}.py").is_file()]
+    if len(named) == 1:
+        return named[0]
+    source = path.read_text(encoding="utf8", errors="replace")
+    fitting = [
+        name for name, homework in homeworks().items()
+        if any(f"def {task.entry}(" in source or f"class {task.entry}(" in source for task in homework.tasks)
+    ]  # fmt: skip
+    if len(fitting) != 1:
+        raise ValueError(f"{path} does not tell which homework it is: add --homework hwN")
+    return fitting[0]

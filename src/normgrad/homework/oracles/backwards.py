@@ -1,0 +1,166 @@
+"""The backwards that a student's test is handed: ten wrong ones and some right ones, as source text without names.
+
+The wrong ones are the catalogue's edits of the package's own backward; two more edits stand here. Each text defines
+`backward(dy, x, weight, mean, rstd)` for LayerNorm with eps inside the root, and imports NumPy alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...checks.mutant_catalogue import N_C2, N_DX, Mutant
+from ...checks.mutants import edited, find
+
+PARTS = ("_check_array", "_accumulator", "_rows", "_kappa")
+HEAD = """
+import numpy as np
+
+
+class Spec:
+    center, reduce, scale, eps, placement = True, "mean", 1.0, {eps}, "inside"
+
+    @staticmethod
+    def count(n):
+        return n
+
+
+class Forward:
+    def __init__(self, *values):
+        names = "y", "residual_out", "mean", "rstd", "weight", "bias", "spec"
+        vars(self).update(zip(names, values))
+
+
+class Grads:
+    def __init__(self, dx, dweight, dbias):
+        self.dx, self.dweight, self.dbias = dx, dweight, dbias
+
+
+"""
+ADAPTER = """
+
+def backward(dy, x, weight, mean, rstd):
+    grads = _backward(dy, Forward(None, x, mean, rstd, weight, weight, Spec))
+    return grads.dx, grads.dweight, grads.dbias
+"""
+RUINED = """
+
+_whole = backward
+
+
+def backward(*inputs):
+    found = list(_whole(*inputs))
+    found[{at}] = 1000 * (1 + abs(found[{at}]))
+    return tuple(found)
+"""
+EPS = 1e-5
+# What could keep a test from seeing a mistake: names that seen.looks gives.
+WDY, WEIGHT, ROW, SPREAD, FLAT = "constant wdy", "equal weights", "one row", "spread one", "no constant row"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A wrong backward: what its author believed, where it shows, what hides it, and the equation that it violates."""
+
+    mutant: Mutant
+    output: str
+    hidden_by: tuple[str, ...]
+    equation: str
+
+    def source(self) -> str:
+        """Its text."""
+        return text(self.mutant.edits["numpy"])
+
+    def ruined(self) -> str:
+        """A right backward whose output of that name is nowhere near: whoever looks at it sees that."""
+        return text() + RUINED.format(at=("dx", "dw", "db").index(self.output))
+
+
+def _own(name, mistake, *edits):
+    return Mutant(name, mistake, {"numpy": edits})
+
+
+BATCH = _own("means of the batch", "the means run over the whole batch", (N_C2, "c2 = wdy.mean()"))
+ZERO_ROW = _own("constant rows", "no row is ever constant", (N_DX, N_DX + "    dx = dx * (s2 / s2)\n"))
+
+
+@cache
+def subjects() -> tuple[Subject, ...]:
+    """The ten wrong backwards, in the order of the stages."""
+    return (
+        Subject(find("c1 dropped"), "dx", (WDY,), "ln-dx"),
+        Subject(find("c2 dropped"), "dx", (), "ln-dx"),
+        Subject(find("projection added"), "dx", (WDY,), "ln-dx"),
+        Subject(find("N - 1 for N"), "dx", (WDY,), "ln-dx"),
+        Subject(find("weight after the projection"), "dx", (WEIGHT,), "ln-names"),
+        Subject(find("rstd missing in dw"), "dw", (SPREAD,), "ln-dw"),
+        Subject(find("weight in dw"), "dw", (WEIGHT,), "ln-dw"),
+        Subject(find("mean over rows in db"), "db", (ROW,), "ln-db"),
+        Subject(BATCH, "dx", (ROW,), "ln-names"),
+        Subject(ZERO_ROW, "dx", (FLAT,), "ln-forward"),
+    )
+
+
+@cache
+def text(edits=()) -> str:
+    """The package's backward after some edits, as a text that stands alone; its docstrings are left out."""
+    source = edited((Path(__file__).parents[2] / "numpy_ref.py").read_text(encoding="utf8"), edits, "numpy_ref.py")
+    known = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    whole = known["backward"]
+    whole.name = "_backward"
+    parts = [*(known[name] for name in PARTS), whole]
+    for node in parts:
+        node.returns = None
+        node.body = node.body[1:] if ast.get_docstring(node) else node.body
+    return HEAD.format(eps=EPS) + "\n\n\n".join(map(ast.unparse, parts)) + ADAPTER
+
+
+ZEROS = """
+import numpy as np
+def backward(dy, x, weight, mean, rstd):
+    return np.zeros_like(x), np.zeros_like(weight), np.zeros_like(weight)
+"""
+MULTIPLIED_OUT = """
+import numpy as np
+def backward(dy, x, weight, mean, rstd):
+    n, r = x.shape[-1], rstd[:, None]
+    q = x - mean[:, None]
+    g = dy * weight
+    dx = g * r - r * (np.einsum("ij->i", g) / n)[:, None] - q * (rstd**3 * np.einsum("ij,ij->i", q, g) / n)[:, None]
+    return dx, np.einsum("ij,ij,i->j", dy, q, rstd), np.einsum("ij->j", dy)
+"""
+IN_STAGES = """
+import numpy as np
+def backward(dy, x, weight, mean, rstd):
+    n = x.shape[-1]
+    dx, dw, db = np.empty_like(x), np.zeros_like(weight), np.zeros_like(weight)
+    for i in reversed(range(len(x))):
+        q = x[i] - mean[i]
+        da = dy[i] * weight
+        drstd = (da * q)[::-1].sum()
+        dv = -drstd * rstd[i] ** 3 / 2
+        dq = da * rstd[i] + dv * 2 * q / n
+        dx[i] = dq - dq[::-1].sum() / n
+        dw += dy[i] * q * rstd[i]
+        db += dy[i]
+    return dx, dw, db
+"""
+EXTENDED = """
+import numpy as np
+def backward(dy, x, weight, mean, rstd):
+    kind = x.dtype
+    dy, x, weight, mean, rstd = (a.astype(np.longdouble) for a in (dy, x, weight, mean, rstd))
+    x_hat = x * rstd[:, None] - (mean * rstd)[:, None]
+    a = dy * weight
+    a = a - a.mean(-1, keepdims=True)
+    dx = (a - x_hat * (a * x_hat).mean(-1, keepdims=True)) * rstd[:, None]
+    return dx.astype(kind), (dy * x_hat).sum(0).astype(kind), dy.sum(0).astype(kind)
+"""
+RIGHT = {
+    "as in the book": text,
+    "rstd multiplied out": lambda: MULTIPLIED_OUT,
+    "one cotangent at a time, sums from the end": lambda: IN_STAGES,
+    "computed in long double, rounded once": lambda: EXTENDED,
+}

@@ -1,0 +1,147 @@
+"""An operator that the student describes: its inputs, as the student's code draws them, and calls of its functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...checks.tolerance import round_to
+from ..student.interface import Given, Request
+from ..words import Wrong
+
+# Every entry is moved once or twice, so that more would take minutes.
+MOST_ENTRIES = 400
+LIBRARIES = {"ndarray": "numpy", "tensor": "torch"}
+SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One set of inputs: {name: float64 array}, and the library that they come in."""
+
+    arrays: dict
+    library: str
+
+    def moved(self, **arrays):
+        """The same with some arrays replaced."""
+        return Inputs(self.arrays | arrays, self.library)
+
+    def ordered(self, names):
+        """The same in another order."""
+        return Inputs({name: self.arrays[name] for name in names}, self.library)
+
+    def rounded(self, dtype):
+        """The same with numbers that the dtype holds."""
+        return Inputs({name: round_to(a, dtype) for name, a in self.arrays.items()}, self.library)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the grader asks of an oracle where the student brings the operator."""
+
+    arguments: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    kind: str = "own"
+    dtypes: tuple[str, ...] = ("float32",)
+
+
+class Operator:
+    """The student's operator in one stage. Args: exam"""
+
+    def __init__(self, exam):
+        self.exam, self.rng = exam, exam.rng()
+
+    def drawn(self, method="inputs", seed=None) -> list[Inputs]:
+        """What the student's `inputs` or `degenerate` draws for a seed.
+
+        Raises:  Wrong where it is not made of float64 arrays of one library
+        """
+        seed = int(self.rng.integers(2**31)) if seed is None else seed
+        outcome = self.exam.ask(Request("operator_inputs", (), {"method": method, "seed": seed}))
+        values, sets = list(outcome.values), []
+        for names in outcome.facts["names"]:
+            sets.append(_inputs(method, dict(zip(names, values[: len(names)], strict=True))))
+            values = values[len(names) :]
+        return sets
+
+    def usual(self) -> Inputs:
+        """One set of ordinary inputs, with a seed of its own."""
+        return self.drawn()[0]
+
+    def dy(self, like) -> np.ndarray:
+        """A random cotangent."""
+        return self.rng.standard_normal(np.shape(like))
+
+    def forward(self, inputs, dtype="float64", layout="contiguous", whole=False):
+        """y, or the whole outcome."""
+        outcome = self.exam.ask(Request("operator_forward", _given(inputs, dtype, layout)))
+        if len(outcome.values) != 1:
+            raise Wrong(f"forward returned {len(outcome.values)} results, needs one: y.")
+        _checked("y", outcome.values[0], inputs.library, dtype)
+        return outcome if whole else outcome.values[0].numbers
+
+    def backward(self, dy, inputs, dtype="float64", layout="contiguous", whole=False):
+        """{name: gradient}, or the whole outcome."""
+        outcome = self.asked(dy, inputs, dtype, layout)
+        names = list(inputs.arrays)
+        if len(outcome.values) != len(names):
+            count = f"{len(outcome.values)} result{'s' * (len(outcome.values) != 1)}"
+            raise Wrong(f"backward returned {count}, needs {len(names)}: one gradient for each of {', '.join(names)}.")
+        for name, value in zip(names, outcome.values, strict=True):
+            _checked(f"the gradient for {name}", value, inputs.library, dtype, inputs.arrays[name].shape)
+        return outcome if whole else {n: v.numbers for n, v in zip(names, outcome.values, strict=True)}
+
+    def asked(self, dy, inputs, dtype="float64", layout="contiguous", watched=""):
+        """The outcome of backward as it comes, or of one of both functions, watched, with the formats in its facts."""
+        given = _given(inputs, dtype, layout, None if watched == "forward" else dy)
+        if watched:
+            return self.exam.ask(Request("formats", given, {"method": watched}))
+        return self.exam.ask(Request("operator_backward", given))
+
+    def second(self, dy, inputs, cotangents):
+        """What torch's derivative of the student's backward passes on, or None where it sees no way."""
+        given = [Given("dy", dy, kind="torch", grad=True)]
+        given += [Given(name, a, kind="torch", grad=True) for name, a in inputs.arrays.items()]
+        given += [Given(f"u_{name}", u, kind="torch") for name, u in cotangents.items()]
+        outcome = self.exam.ask(Request("operator_second", tuple(given), {"names": list(inputs.arrays)}))
+        if not outcome.facts["graph"]:
+            return None
+        return [value.numbers for value in outcome.values]
+
+
+def _inputs(method, values) -> Inputs:
+    """One set, checked."""
+    if not values:
+        raise Wrong(f"{method} returned an empty dictionary; name every array that forward takes.")
+    kinds = {value.facts.get("kind") for value in values.values()}
+    for name, value in values.items():
+        if value.facts.get("kind") not in LIBRARIES:
+            raise Wrong(f"{method} gives {name} as a {value.facts.get('type')}, needs a NumPy array or a torch tensor; "
+                        "numbers such as eps belong into the code of the operator.")  # fmt: skip
+        if value.facts["dtype"] != "float64":
+            raise Wrong(f"{method} gives {name} in {value.facts['dtype']}, needs float64; the checks narrow it.")
+        if not np.isfinite(value.numbers).all():
+            raise Wrong(f"{method} gives {name} with numbers that are not finite.")
+    if len(kinds) > 1:
+        raise Wrong(f"{method} mixes NumPy arrays and torch tensors; take one of the two.")
+    if sum(value.numbers.size for value in values.values()) > MOST_ENTRIES:
+        raise Wrong(f"{method} gives more than {MOST_ENTRIES} numbers; smaller arrays test the same.")
+    return Inputs({name: value.numbers for name, value in values.items()}, LIBRARIES[kinds.pop()])
+
+
+def _given(inputs, dtype, layout, dy=None):
+    options = {"dtype": dtype, "kind": inputs.library, "layout": layout}
+    first = () if dy is None else (Given("dy", dy, **options),)
+    return (*first, *(Given(name, array, **options) for name, array in inputs.arrays.items()))
+
+
+def _checked(name, value, library, dtype, shape=None):
+    kind = {"numpy": "ndarray", "torch": "tensor"}[library]
+    if value.facts.get("kind") != kind:
+        got = "None" if value.facts.get("type") == "NoneType" else f"a {value.facts.get('type')}"
+        raise Wrong(f"{name} is {got}, needs {'a NumPy array' if library == 'numpy' else 'a torch tensor'}.")
+    if shape is not None and tuple(value.facts["shape"]) != tuple(shape):
+        raise Wrong(f"{name} has shape {tuple(value.facts['shape'])}, needs {tuple(shape)}, that of its input.")
+    if value.facts["dtype"] != dtype:
+        raise Wrong(f"{name} has dtype {value.facts['dtype']}, needs {dtype}, that of the inputs.")

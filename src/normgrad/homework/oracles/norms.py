@@ -1,0 +1,207 @@
+"""Right answers for the tasks about normalization: inputs from checks.cases, values and bounds from the reference.
+
+An oracle makes trials, turns a trial into a request to the student's code, and says what must come back and how far
+off it may be. All bounds come from checks.tolerance or are put together from its constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ... import numpy_ref
+from ...checks.cases import ARRAYS, Case, cases
+from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, accumulator, bounds, round_to, unit_roundoff
+from ...spec import NormSpec
+from ..student.interface import Given, Request
+from ..terms.variance import diagnose_reciprocal
+
+USUAL = ("random", "rows of different scale and offset", "cotangent along x_hat and 1")
+DEGENERATE = ("a constant row and a zero row", "no rows", "one row", "one column")
+OFFSET = ("mean a thousand deviations away",)
+# Beside it the usual 1e-5 is nothing: an eps in the wrong place cannot hide.
+LARGE_EPS = 0.25
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case without residual, and the operator that it is meant for."""
+
+    case: Case
+    spec: NormSpec
+
+    @property
+    def name(self) -> str:
+        """The kind of inputs, in words."""
+        kind = "ordinary rows" if self.case.name == "random" else self.case.name
+        return f"{kind}, eps {self.spec.eps}" if self.spec.eps == LARGE_EPS else kind
+
+    def forward(self) -> numpy_ref.Forward:
+        """The reference's forward, in float64."""
+        return numpy_ref.forward(self.case.x, self.case.weight, self.case.bias, spec=self.spec)
+
+    def diagnose_rstd(self, output, numbers) -> list:
+        """What is wrong with an rstd that came back."""
+        return diagnose_reciprocal(numbers, self.forward().rstd)
+
+    def rounded(self, dtype) -> Trial:
+        """The trial with numbers that the dtype holds."""
+        return replace(self, case=self.case.rounded(dtype))
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result of the student's code: its name, its shape in words and the axes of that shape."""
+
+    name: str
+    axes: tuple[str, ...]
+
+    def shape(self, case: Case) -> tuple[int, ...]:
+        """The shape for one case."""
+        sizes = dict(zip("MN", case.x.shape, strict=True))
+        return tuple(sizes[axis] for axis in self.axes)
+
+
+RESULTS = {
+    "y": Result("y", ("M", "N")),
+    "mean": Result("mean", ("M",)),
+    "rstd": Result("rstd", ("M",)),
+    "var": Result("var", ("M",)),
+    "x_hat": Result("x_hat", ("M", "N")),
+    "n": Result("n", ("M",)),
+    "squares": Result("squares", ("M",)),
+    "residual_out": Result("residual_out", ("M", "N")),
+    "dx": Result("dx", ("M", "N")),
+    "dresidual": Result("dresidual", ("M", "N")),
+    "dw": Result("dw", ("N",)),
+    "db": Result("db", ("N",)),
+}
+
+
+def statistics_bounds(saved, dtype):
+    """(mean, rstd) bounds: the mean of N terms; the reciprocal as far as the rounding of the centred row moves it."""
+    p, u = saved.residual_out, unit_roundoff(accumulator(dtype))
+    terms, size = u * (p.shape[-1] + ELEMENTWISE), np.abs(p).max(-1, initial=0)
+    if saved.mean is None:
+        return None, SAFETY * terms * saved.rstd
+    x_hat = np.abs((p - saved.mean[:, None]) * saved.rstd[:, None]).mean(-1)
+    relative = terms * (1 + size * saved.rstd * (x_hat + terms * size * saved.rstd))
+    return SAFETY * terms * size + SMALLEST[dtype], SAFETY * relative * saved.rstd
+
+
+@dataclass(frozen=True)
+class NormOracle:
+    """What all tasks about one normalization share.
+
+    Args:  spec: the operator; affine: which of weight and bias it has; arguments, results: names in their order
+           op: the operation of calls.py; dtypes: the narrow dtypes of the last stage
+    """
+
+    spec: NormSpec
+    affine: tuple[str, ...]
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+    op: str = "call"
+    kind: str = "numpy"
+    dtypes: tuple[str, ...] = ("float32",)
+    base: str = "float64"
+    trial: type = Trial
+
+    def trials(self, rng, draw, kinds=USUAL) -> list[Trial]:
+        """One trial of each kind, and of the last usual kind another with a large eps."""
+        found = []
+        for case in cases(rng, draw.rows, draw.columns):
+            if case.name not in kinds or case.layout != "contiguous":
+                continue
+            case = self.scaled(case, draw.scale)
+            case = case.without(*(name for name in ("weight", "bias") if name not in self.affine))
+            found.append(self.trial(replace(case, name=case.name.partition(", no")[0]), self.spec))
+        if kinds == USUAL:
+            found.append(replace(found[0], spec=self.spec.replace(eps=LARGE_EPS)))
+        return found
+
+    def scaled(self, case: Case, scale: float) -> Case:
+        """A case as this operator takes it, its rows multiplied by a number."""
+        return replace(case, x=scale * (case.x + case.residual)).without("residual", "dresidual_out")
+
+    def given(self, trial: Trial, dtype: str, layout: str = "contiguous") -> list[Given]:
+        """The arguments of the student's function, of a trial that is rounded already."""
+        saved = trial.forward()
+        values = {name: getattr(trial.case, name) for name in ARRAYS} | {"residual_out": saved.residual_out}
+        values |= {name: None if a is None else round_to(a, accumulator(dtype))
+                   for name, a in (("mean", saved.mean), ("rstd", saved.rstd))}  # fmt: skip
+
+        def made(name):
+            if name == "eps":
+                return Given("eps", trial.spec.eps, kind="scalar")
+            stored = accumulator(dtype) if name in ("mean", "rstd") else dtype
+            return Given(name, values[name], stored, self.kind, layout=layout)
+
+        return [made(name) for name in self.arguments]
+
+    def request(self, trial: Trial, dtype="float64", layout="contiguous") -> Request:
+        """The call that a trial leads to."""
+        return Request(self.op, tuple(self.given(trial.rounded(dtype), dtype, layout)))
+
+    def expected(self, trial: Trial, dtype="float64") -> dict:
+        """{result: (value, bound)} of a trial in a dtype."""
+        trial = trial.rounded(dtype)
+        saved = trial.forward()
+        grads = numpy_ref.backward(trial.case.dy, saved, trial.case.dresidual_out)
+        allowed = bounds(trial.case.dy, trial.case.dresidual_out, saved, dtype)
+        e_mean, e_rstd = statistics_bounds(saved, dtype)
+        known = {
+            "y": (saved.y, allowed.y),
+            "mean": (saved.mean, e_mean),
+            "rstd": (saved.rstd, e_rstd),
+            "residual_out": (saved.residual_out, allowed.residual_out),
+            "dx": (grads.dx, allowed.dx),
+            "dresidual": (grads.dx, allowed.dresidual),
+            "dw": (grads.dweight, allowed.dw),
+            "db": (grads.dbias, allowed.db),
+        }
+        return {name: known[name] for name in self.results}
+
+    def loss(self, trial: Trial):
+        """(names, inputs, f) for central differences: f gives the loss <dy, y> and the size of its terms."""
+        names = tuple(name for name in ("x", "weight", "bias") if getattr(trial.case, name) is not None)
+        lost = _lost(trial)
+
+        def f(*arrays):
+            y = replace(trial, case=replace(trial.case, **dict(zip(names, arrays, strict=True)))).forward().y
+            return float((trial.case.dy * y).sum()), lost + float(np.abs(trial.case.dy * y).sum())
+
+        return names, [getattr(trial.case, name) for name in names], f
+
+
+def _lost(trial: Trial) -> float:
+    """The size of the digits that a row far from 0 loses when its mean is subtracted."""
+    saved, weight = trial.forward(), 1 if trial.case.weight is None else np.abs(trial.case.weight)
+    size = np.abs(trial.case.x).max(-1, keepdims=True, initial=0) * saved.rstd[:, None] * weight
+    return float((np.abs(trial.case.dy) * size).sum())
+
+
+@dataclass(frozen=True)
+class FunctionOracle(NormOracle):
+    """LayerNorm as a torch.autograd.Function: its output, its gradients, and theirs."""
+
+    op: str = "gradients"
+    kind: str = "torch"
+    dtypes: tuple[str, ...] = ("float32", "bfloat16")
+
+    def request(self, trial: Trial, dtype="float64", layout="contiguous", op="gradients", **options) -> Request:
+        """The call that a trial leads to; the cotangent dy comes after the Function's own arguments."""
+        trial = trial.rounded(dtype)
+        given = [replace(g, grad=g.kind != "scalar") for g in self.given(trial, dtype, layout)]
+        given.append(Given("dy", trial.case.dy, dtype, self.kind, grad="second" in options, layout=layout))
+        extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
+        differentiable = [g.name for g in given if g.grad and g.name != "dy"]
+        options |= {"inputs": self.arguments, "differentiable": differentiable, "weight": "weight"}
+        return Request(op, (*given, *extra), options)
+
+
+def directional_cotangents(rng, trial: Trial) -> dict:
+    """Random cotangents u, uw, ub of dx, dw, db."""
+    names = {"u": trial.case.x, "uw": trial.case.weight, "ub": trial.case.bias}
+    return {name: rng.standard_normal(like.shape) for name, like in names.items()}

@@ -1,0 +1,1 @@
+"""Reference solutions, for teachers; nothing in the starters imports them."""

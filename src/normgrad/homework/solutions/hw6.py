@@ -1,0 +1,63 @@
+"""Homework 6, the reference solution: a test of LayerNorm's backward by slopes, with a computed tolerance."""
+
+import numpy as np
+
+EPS = 1e-5
+ROUNDOFF = 2.0**-53
+STEP = ROUNDOFF ** (1 / 3)
+
+
+def layernorm_forward(x, weight, bias):
+    """LayerNorm of every row: (y, mean, rstd)."""
+    mean = x.mean(-1)
+    q = x - mean[:, None]
+    rstd = 1 / np.sqrt((q * q).mean(-1) + EPS)
+    return q * rstd[:, None] * weight + bias, mean, rstd
+
+
+def draw(rng, rows, columns):
+    """(x, weight, bias, dy) with rows of different size, and everything random."""
+    scale = np.geomspace(0.1, 10, rows)[:, None]
+    x = scale * (rng.standard_normal((rows, columns)) + rng.uniform(-2, 2, (rows, 1)))
+    return x, rng.standard_normal(columns), rng.standard_normal(columns), rng.standard_normal((rows, columns))
+
+
+def slope(arrays, ways, dy):
+    """(slope of the loss <dy, y> along a direction, how far off it may be): two central differences."""
+
+    def loss(t):
+        y, mean, rstd = layernorm_forward(*(a + t * way for a, way in zip(arrays, ways, strict=True)))
+        far = np.abs(mean) * rstd  # what subtracting a mean costs
+        return (dy * y).sum(), (np.abs(dy) * (np.abs(y) + far[:, None] * np.abs(arrays[1]))).sum()
+
+    def central(h):
+        (up, size), (down, _) = loss(h), loss(-h)
+        return (up - down) / (2 * h), size / h
+
+    (coarse, _), (fine, noise) = central(STEP), central(STEP / 2)
+    terms = sum(a.size for a in arrays)
+    return (4 * fine - coarse) / 3, abs(fine - coarse) + 4 * terms * ROUNDOFF * noise
+
+
+def compare(rng, backward, x, weight, bias, dy):
+    """One direction for x, one for the weight, one for the bias; the direction of x is as large as its rows vary."""
+    _, mean, rstd = layernorm_forward(x, weight, bias)
+    grads = backward(dy.copy(), x.copy(), weight.copy(), mean, rstd)
+    arrays = (x, weight, bias)
+    for at, (name, grad) in enumerate(zip(("dx", "dw", "db"), grads, strict=True)):
+        ways = [np.zeros_like(a) for a in arrays]
+        size = 1 / rstd[:, None] if name == "dx" else 1
+        ways[at] = size * rng.standard_normal(arrays[at].shape)
+        value, allowed = slope(arrays, ways, dy)
+        claimed = (grad * ways[at]).sum()
+        assert abs(claimed - value) <= allowed, f"{name}: slope {claimed:.9g}, needs {value:.9g}"
+
+
+def check_backward(backward):
+    """Raises AssertionError for a wrong backward: random cotangents and weights, several rows, a constant row."""
+    rng = np.random.default_rng(0)
+    for rows, columns in ((4, 7), (3, 16), (1, 5)):
+        compare(rng, backward, *draw(rng, rows, columns))
+    x, weight, bias, dy = draw(rng, 2, 6)
+    x[0] = 0.5
+    compare(rng, backward, x, weight, bias, dy)

@@ -1,0 +1,166 @@
+"""What every stage works with: the task, the student, the inputs, and calls whose failures are already words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..oracles.norms import RESULTS, USUAL, Result
+from ..student.interface import Outcome, Student
+from ..task import Draw, Task
+from ..terms.report import named
+from ..words import INPUTS, Wrong, a, compare, failure, small
+
+KINDS = {"numpy": ("ndarray", "a numpy.ndarray"), "torch": ("tensor", "a torch.Tensor")}
+
+
+@dataclass
+class Exam:
+    """One stage of one task for one student.
+
+    Args:  inputs: the name of its inputs, part of the seed: the stage's own, or one that several stages share
+           feedback: how much may be given away; shared: what one stage leaves for the later ones of the same report
+           remembers: whether an answer to the same question is taken from there
+           printed, attempts: what the student's code printed and tried, collected
+    """
+
+    task: Task
+    student: Student
+    draw: Draw
+    inputs: str
+    feedback: str = "coefficients"
+    shared: dict = field(default_factory=dict)
+    remembers: bool = False
+    printed: tuple[int, str] = (0, "")
+    attempts: list[str] = field(default_factory=list)
+
+    @property
+    def base(self) -> str:
+        """The dtype of the stages that name none."""
+        return self.task.oracle.base
+
+    def rng(self, *names):
+        """The generator of this stage; names: for what, where it is not for the inputs."""
+        return self.draw.rng(self.task.name, self.inputs, *names)
+
+    def trials(self, kinds=USUAL):
+        """The oracle's trials of some kinds of inputs."""
+        return self.task.oracle.trials(self.rng(), self.draw, kinds)
+
+    def ask(self, request) -> Outcome:
+        """One call of the student's code.
+
+        Raises:  Wrong in words where there are no results
+        """
+        outcome = self._called(request)
+        if outcome.printed[0]:
+            self.printed = (self.printed[0] + outcome.printed[0], self.printed[1] or outcome.printed[1])
+        self.attempts += [words for words in outcome.attempts if words not in self.attempts]
+        if outcome.values is None:
+            raise failure(outcome, self.task)
+        if hasattr(self.task.oracle, "admit"):
+            self.task.oracle.admit(request, outcome)
+        return outcome
+
+    def _called(self, request) -> Outcome:
+        """The outcome of a call, from the stages with the same inputs where one of them has asked already."""
+        if not self.remembers:
+            return self.student.call(self.task.entry, request)
+        numbers = [np.asarray(given.value, float).tobytes() for given in request.arguments]
+        plain = [replace(given, value=bytes_) for given, bytes_ in zip(request.arguments, numbers, strict=True)]
+        key = request.op, tuple(plain), repr(request.options)
+        outcome = self.shared.get(key) or self.student.call(self.task.entry, request)
+        if outcome.values is not None:
+            self.shared[key] = outcome
+        return outcome
+
+    def answers(self, trial, dtype=None, layout="contiguous", names=None, **options) -> dict:
+        """{result: numbers} for a trial, with types, shapes and dtypes checked.
+
+        Of a Function whose y alone is asked for, only the forward is run: there may be no backward yet.
+
+        Raises:  Wrong
+        """
+        dtype = dtype or self.base
+        if names == ("y",) and self.task.oracle.op == "gradients":
+            outcome = self.ask(self.task.oracle.request(trial, dtype, layout, op="apply"))
+            return self.named(outcome, trial, dtype, names)
+        return self.named(self.ask(self.task.oracle.request(trial, dtype, layout, **options)), trial, dtype)
+
+    def named(self, outcome: Outcome, trial, dtype, names=None) -> dict:
+        """The results of an outcome by name.
+
+        Raises:  Wrong where their number, a type, a shape or a dtype is not what the signature says
+        """
+        names, oracle = names or self.task.oracle.results, self.task.oracle
+        if len(outcome.values) != len(names):
+            raise Wrong(_counted(outcome.values, names))
+        results = [RESULTS.get(name, Result(name, ())) for name in names]
+        order = _exchanged([result.shape(trial.case) for result in results], outcome.values, names)
+        for result, value in zip(results, outcome.values, strict=True):
+            self._check(result, value, trial, dtype, KINDS[oracle.kind], order)
+        return {name: value.numbers for name, value in zip(names, outcome.values, strict=True)}
+
+    def _check(self, result, value, trial, dtype, kind, order=""):
+        facts, shape = value.facts, result.shape(trial.case)
+        if facts.get("kind") != kind[0]:
+            raise Wrong(f"{result.name} is {a(facts.get('type'))}, needs {kind[1]} of shape {shape}.")
+        if tuple(facts.get("shape", ())) != shape or value.numbers.shape != shape:
+            got = tuple(facts.get("shape", ()))
+            words = f"{result.name} has shape {got}, needs {shape} for x of shape {trial.case.x.shape}."
+            exchanged = not order and _other_axis(result, got, trial.case.x.shape)
+            raise Wrong(words + order, diagnoses=[named("wrong-axis")] if exchanged else ())
+        statistic = result.name in ("mean", "var", "rstd") and dtype not in ("float64", "float32")
+        needed = "float32" if statistic else dtype
+        if facts.get("dtype") != needed:
+            raise Wrong(f"{result.name} has dtype {facts.get('dtype')}, needs {needed}, the dtype of x.")
+
+    def compare(self, trials, names, dtype=None, layout="contiguous", **options) -> str:
+        """The student's results against the oracle's.
+
+        Returns: a sentence with the largest error
+        Raises:  Wrong with the worst place of the first trial that fails, and all wrong numbers as evidence
+        """
+        dtype, worst, sentence, evidence = dtype or self.base, (0.0, 0.0), "", []
+        for trial in trials:
+            got = self.answers(trial, dtype, layout, names, **options)
+            known = self.task.oracle.expected(trial, dtype)
+            for name in names:
+                error, bound, words = compare(name, got[name], *known[name])
+                if words:
+                    sentence = sentence or f"{INPUTS}{trial.name}{_kind(dtype, layout, self.base)}. {words}"
+                    evidence.append((name, got[name], trial))
+                elif bound and error / bound >= (worst[0] / worst[1] if worst[1] else 0):
+                    worst = error, bound
+        if sentence:
+            raise Wrong(sentence, evidence)
+        return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+
+def _counted(values, names) -> str:
+    """The sentence for a wrong number of results."""
+    needs = f"needs {len(names)}: {', '.join(names)}."
+    if len(values) != 1:
+        return f"It returned {len(values)} results, {needs}"
+    kind = values[0].facts.get("type")
+    end = ": is a return missing?" if kind == "NoneType" else "."
+    return f"It returned one result, {needs} What came back is {a(kind)}{end}"
+
+
+def _exchanged(shapes, values, names) -> str:
+    """A question about the order, where the shapes are right in another one."""
+    got = [value.numbers.shape for value in values]
+    if got != shapes and sorted(got) == sorted(shapes):
+        return f" The results come in the order {', '.join(names)}."
+    return ""
+def _other_axis(result, got, shape) -> bool:
+    """Whether one number a row, or a column, came as one a column, a row, or of the whole matrix."""
+    m, n = shape
+    others = {("M",): ((), (1,), (n,), (1, n)), ("N",): ((m,), (m, 1))}
+    return m != n and got in others.get(result.axes, ())
+
+
+def _kind(dtype, layout, base):
+    parts = [dtype] * (dtype != base) + [f"{layout} memory"] * (layout != "contiguous")
+    return "".join(f", {part}" for part in parts)

@@ -1,0 +1,134 @@
+"""Stages about kernels: rows that no program takes, sizes that no tile fits, strides, and what each program touches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...checks.tolerance import LARGEST
+from ..oracles.norms import RESULTS
+from ..terms.report import named
+from ..words import Wrong
+from .values import low_precision, value
+
+# (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less.
+SIZES = ((9, 5), (37, 3), (2, 13), (3, 33))
+# Rows of the cases are at most this much larger than the scale that a draw asks for.
+SPREAD = 4096
+
+
+def rows(*names):
+    """A stage that compares some results, as value, and says so where programs leave rows out."""
+    compared = value(*names)
+
+    def stage(exam) -> str:
+        try:
+            return compared(exam)
+        except Wrong as wrong:
+            raise _without_rows(exam, wrong) from None
+
+    return stage
+
+
+def _without_rows(exam, wrong, **options) -> Wrong:
+    """The same Wrong, or one that names the rows without results: then no formula is to blame."""
+    for trial in {id(trial): trial for _, _, trial in wrong.evidence}.values():
+        got, known = exam.answers(trial, **options), exam.task.oracle.expected(trial)
+        by_rows = [name for name in known if RESULTS[name].axes[0] == "M"]
+        empty = np.all([_missing(got[name], known[name][0]) for name in by_rows], axis=0)
+        right = np.all([_right(got[name], *known[name]) for name in by_rows], axis=0)
+        if empty.any() and right.any() and (empty | right).all():
+            words = f"{wrong} No program computes row {', '.join(map(str, np.flatnonzero(empty)[:8]))} of {len(empty)}."
+            return Wrong(words, diagnoses=[named("rows-left-out")])
+    return wrong
+
+
+def _missing(got, known):
+    """Row by row, whether nothing was ever written: fresh memory holds NaN here, or the zeros that were asked for."""
+    got, known = got.reshape(len(got), -1), known.reshape(len(known), -1)
+    return np.isnan(got).all(-1) | (got == 0).all(-1) & known.any(-1)
+
+
+def _right(got, known, bound):
+    return (np.abs(got - known) <= bound).reshape(len(got), -1).all(-1)
+
+
+def sizes(exam) -> str:
+    """M not a multiple of the programs, N not a power of two, inputs that are rows of a wider matrix."""
+    trials = [trial for m, n in SIZES for trial in _of_size(exam, m, n)]
+    names = exam.task.oracle.results
+    try:
+        exam.compare(trials, names, apart=True)
+    except Wrong as wrong:
+        raise _without_rows(exam, wrong, apart=True) from None
+    try:
+        exam.compare(trials[:1], names, layout="wide")
+    except Wrong as wrong:  # the same numbers were right one line above, so it is where they lie
+        found = [named("stride-ignored")] if wrong.evidence else ()
+        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
+    shapes = ", ".join(f"({m}, {n})" for m, n in SIZES)
+    return f"Right for the shapes {shapes}, and for rows of a wider matrix."
+
+
+def _of_size(exam, rows, columns):
+    sized = replace(exam.draw, rows=rows, columns=columns)
+    return exam.task.oracle.trials(exam.rng(), sized, ("random",))
+
+
+def launches(most):
+    """A stage that looks at what the kernels touch; most: the largest number of launches."""
+
+    def stage(exam) -> str:
+        for rows, columns in SIZES:
+            (trial,) = _of_size(exam, rows, columns)
+            outcome = exam.ask(exam.task.oracle.request(trial, apart=True))
+            exam.named(outcome, trial, exam.base)
+            if found := _problems(outcome.facts, most):
+                words, key = found[0]
+                diagnoses = [named(key)] if key else ()
+                raise Wrong(f"For x of shape ({rows}, {columns}): {words}", diagnoses=diagnoses)
+        last = outcome.facts["launches"]
+        read, written = (sum(launch[kind] for launch in last) / (rows * columns) for kind in ("read", "written"))
+        counted = f"{len(last)} launch" + "es" * (len(last) > 1)
+        return f"{counted}; {read:.1f} numbers read and {written:.1f} written for each entry of x."
+
+    return stage
+
+
+def _problems(facts, most) -> list[tuple[str, str]]:
+    """(what is wrong with the launches of one call, in words; the key of the mistake), the worst first."""
+    found, all_launches = [], facts["launches"]
+    for launch in all_launches:
+        found += _of_launch(launch, launch["kernel"])
+    if facts["torch"]:
+        names = ", ".join(facts["torch"][:3])
+        words = f"torch computes with whole matrices ({names}). That is the kernel's work: fuse it."
+        found.append((words, "work-outside"))
+    if len(all_launches) > most:
+        found.append((f"{len(all_launches)} kernels were launched, at most {most} are needed.", ""))
+    return found
+
+
+def _of_launch(launch, kernel):
+    for place, count in launch["outside"].items():
+        yield f"{kernel} {place} ({count} numbers): mask its loads and stores.", "out-of-bounds"
+    if launch["shared"]:
+        words = (
+            f"{kernel} is a race: of its {launch['programs']} programs, one writes to {launch['shared']} places that "
+            "another one reads or writes. The interpreter runs them one after the other, a GPU does not."
+        )
+        yield words, "race"
+    if launch["atomics"]:
+        words = (
+            f"{kernel} adds with atomics: the order, and with it the last bits, differ from run to run. Give each "
+            "program a row of partial sums of its own."
+        )
+        yield words, "atomics"
+
+
+def narrow(exam) -> str:
+    """float32 and float16, whose largest number is 65504: the scale of a draw is not to lead past it."""
+    return low_precision(
+        replace(exam, draw=replace(exam.draw, scale=min(exam.draw.scale, LARGEST["float16"] / SPREAD)))
+    )

@@ -1,0 +1,225 @@
+"""Stages for an operator of the student's own: nothing is known of it but its forward, its backward and its inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...checks.finite_difference import directional, inner
+from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
+from ..oracles.described import SEEDS, Operator
+from ..words import INPUTS, WRONG_BEFORE, Wrong, compare, small
+from .noted import MISCONCEPTIONS as NOTED
+from .noted import misfit, noted, unguarded
+from .patterns import MISCONCEPTIONS as PATTERNS
+from .patterns import entries, named
+from .trivial import unused, worth_it
+
+MISCONCEPTIONS = PATTERNS | NOTED  # what these stages name, for hw.misconceptions
+
+
+def described(exam) -> str:
+    """`inputs` draws float64 arrays at random, and forward takes them."""
+    operator = Operator(exam)
+    (first, *_), (other, *_), (again, *_) = (operator.drawn(seed=seed) for seed in (1, 2, 1))
+    for name, array in first.arrays.items():
+        equal = array.size > 1 and np.ptp(array) == 0
+        if array.size and np.array_equal(array, other.arrays.get(name)):
+            raise Wrong(f"inputs gives the same {name} for every generator. Draw it from rng: constants hide mistakes.",
+                        diagnoses=noted("equal-entries" if equal else "input-not-drawn"))  # fmt: skip
+        if equal:
+            raise Wrong(f"All entries of {name} are equal. With equal entries many wrong gradients look right.",
+                        diagnoses=noted("equal-entries"))  # fmt: skip
+        if not np.array_equal(array, again.arrays.get(name)):
+            raise Wrong(f"inputs gives another {name} for the same generator. Everything random comes from rng.",
+                        diagnoses=noted("not-repeatable"))  # fmt: skip
+    y = worth_it(operator, first, other)
+    if idle := unused(operator, first, other, y):
+        raise Wrong(f"y does not depend on {', '.join(idle)}. Leave out what forward does not use.")
+    shapes = ", ".join(f"{name} {array.shape}" for name, array in first.arrays.items())
+    return f"Inputs {shapes} in {first.library}; y has shape {y.shape}."
+
+
+def gives_gradients(exam) -> str:
+    """One finite gradient an input, of its shape and dtype."""
+    operator = Operator(exam)
+    inputs = operator.usual()
+    y = operator.forward(inputs)
+    dy = operator.dy(y)
+    try:
+        grads = operator.backward(dy, inputs)
+    except Wrong as wrong:
+        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=misfit(operator, dy, inputs, _loss)) from None
+    for name, numbers in {"y": y, **grads}.items():
+        if not np.isfinite(numbers).all():
+            raise Wrong(f"{'y' if name == 'y' else f'The gradient for {name}'} has numbers that are not finite.")
+    return "One gradient for each input, of its shape and dtype."
+
+
+def leaves_inputs(exam) -> str:
+    """No input is written to, and how the inputs lie in memory does not matter."""
+    operator = Operator(exam)
+    inputs = operator.usual()
+    y = operator.forward(inputs)
+    dy = operator.dy(y)
+    plain = [y, *operator.backward(dy, inputs).values()]
+    for layout in ("contiguous", "strided", "transposed"):
+        forward = operator.forward(inputs, layout=layout, whole=True)
+        backward = operator.backward(dy, inputs, layout=layout, whole=True)
+        for outcome, which in ((forward, "forward"), (backward, "backward")):
+            if outcome.changed:
+                raise Wrong(f"{which} changed its input {', '.join(outcome.changed)} in place. Copy it first.",
+                            diagnoses=noted("input-overwritten"))  # fmt: skip
+        values = [value.numbers for value in (*forward.values, *backward.values)]
+        for name, got, known in zip(("y", *inputs.arrays), values, plain, strict=True):
+            size = np.abs(known).max(initial=0)
+            bound = SAFETY * unit_roundoff("float64") * (known.size + ELEMENTWISE) ** 2 * max(size, 1)
+            if words := compare(name, got, known, bound)[2]:
+                raise Wrong(f"{INPUTS}the same numbers in {layout} memory. {words}")
+    return "Inputs unchanged; their layout in memory does not matter."
+
+
+def _loss(operator, inputs, dy, grads):
+    """The loss <dy, y> of arrays, with the size of its terms; what subtracting nearly equal terms costs is in there."""
+    lost = sum(inner(np.abs(grads[name]), np.abs(a)) for name, a in inputs.arrays.items())
+
+    def loss(*arrays):
+        y = operator.forward(inputs.moved(**dict(zip(inputs.arrays, arrays, strict=True))))
+        return float((dy * y).sum()), float(np.abs(dy * y).sum()) + lost
+
+    return loss
+
+
+def _compared(exam, choose) -> str:
+    """The gradients of some inputs against central differences, each along random directions."""
+    operator, worst = Operator(exam), (0.0, 1.0)
+    worth_it(operator, operator.usual(), operator.usual())
+    for _ in range(SEEDS):
+        inputs = operator.usual()
+        dy = operator.dy(operator.forward(inputs))
+        grads = operator.backward(dy, inputs)
+        loss, arrays = _loss(operator, inputs, dy, grads), list(inputs.arrays.values())
+        for name in choose(list(inputs.arrays)):
+            ways = [operator.rng.standard_normal(a.shape) * (n == name) for n, a in inputs.arrays.items()]
+            slope = directional(loss, arrays, ways)
+            claimed = inner(grads[name], ways[list(inputs.arrays).index(name)])
+            error = abs(claimed - slope.value)
+            if not error <= slope.tolerance:
+                _explain(operator, inputs, dy, grads, name, (claimed, slope))
+            worst = max(worst, (error, slope.tolerance), key=lambda pair: pair[0] / pair[1])
+    return f"Slopes agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+
+def _explain(operator, inputs, dy, grads, name, slopes):
+    """Raises Wrong with the place that is furthest off, and what the error looks like as a whole."""
+    claimed, slope = slopes
+    known, bound = entries(_loss(operator, inputs, dy, grads), inputs, name)
+    words = compare(f"the gradient for {name}, at ", grads[name], known, bound)[2]
+    words = words or f"Along a random direction the slope is {claimed:.9g}, central differences give {slope.value:.9g}."
+
+    def without(other):
+        ones = inputs.moved(**{other: np.ones_like(inputs.arrays[other])})
+        return entries(_loss(operator, ones, dy, grads), ones, name)
+
+    # Twice dy gives exactly twice a linear gradient; of another one, a factor would be true of this dy alone.
+    linear = np.array_equal(operator.backward(2 * dy, inputs)[name], 2 * grads[name], equal_nan=True)
+    raise Wrong(f"{INPUTS}drawn by your inputs. {words[0].upper()}{words[1:]}",
+                diagnoses=named(name, grads[name], known, bound, inputs, without) if linear else ())  # fmt: skip
+
+
+def first_gradient(exam) -> str:
+    """The gradient of the first input."""
+    return _compared(exam, lambda names: names[:1])
+
+
+def other_gradients(exam) -> str:
+    """The gradients of the other inputs; where there are none, that of the first with other numbers."""
+    return _compared(exam, lambda names: names[1:] or names)
+
+
+def linear(exam) -> str:
+    """The backward is linear in dy, as every backward is."""
+    operator = Operator(exam)
+    inputs = operator.usual()
+    y = operator.forward(inputs)
+    one, other = operator.dy(y), operator.dy(y)
+    parts = [operator.backward(dy, inputs) for dy in (one, other, 3 * one - other)]
+    for name in inputs.arrays:
+        first, second, whole = (part[name] for part in parts)
+        size = 3 * np.abs(first).max(initial=0) + np.abs(second).max(initial=0)
+        bound = SAFETY * unit_roundoff("float64") * (y.size + ELEMENTWISE) * ELEMENTWISE * size
+        if words := compare(f"the gradient for {name}, at ", whole, 3 * first - second, bound)[2]:
+            finite = all(np.isfinite(each).all() for part in parts for each in part.values())
+            same = finite and np.array_equal(operator.backward(one, inputs)[name], first)
+            raise Wrong(f"{INPUTS}3 dy - dy' for two cotangents. The backward is not linear in dy: {words}",
+                        diagnoses=noted("not-linear") if same else ())  # fmt: skip
+    return "The backward is linear in dy."
+
+
+def second_derivatives(exam) -> str:
+    """What the gradients do when the inputs move: torch's derivative of the backward, or the Hessian's symmetry."""
+    operator = Operator(exam)
+    inputs = operator.usual()
+    dy = operator.dy(operator.forward(inputs))
+    u = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
+    return (_twice if inputs.library == "torch" else _symmetric)(operator, inputs, dy, u)
+
+
+def _paired(operator, inputs, u):
+    """<u, gradients> and the size of its terms, as a function of dy and the inputs."""
+
+    def pairing(dy, *arrays):
+        grads = operator.backward(dy, inputs.moved(**dict(zip(inputs.arrays, arrays, strict=True))))
+        terms = sum(inner(np.abs(u[name]), np.abs(grad)) for name, grad in grads.items())
+        return sum(inner(u[name], grad) for name, grad in grads.items()), terms
+
+    return pairing
+
+
+def _symmetric(operator, inputs, dy, u):
+    v = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
+    arrays, still, slopes = list(inputs.arrays.values()), np.zeros(dy.shape), []
+    for one, other in ((u, v), (v, u)):
+        slopes.append(directional(_paired(operator, inputs, one), [dy, *arrays], [still, *other.values()]))
+    error, allowed = abs(slopes[0].value - slopes[1].value), ELEMENTWISE * sum(s.tolerance for s in slopes)
+    if not error <= allowed:
+        raise Wrong(f"{WRONG_BEFORE} The derivative of the gradients along u and v is not symmetric: "
+                    f"{slopes[0].value:.9g} and {slopes[1].value:.9g}. No loss has such gradients.")  # fmt: skip
+    return f"Second derivatives are symmetric: off by {small(error)}, allowed {small(allowed)}."
+
+
+def _twice(operator, inputs, dy, u):
+    got = operator.second(dy, inputs, u)
+    if got is None:
+        raise Wrong("torch cannot differentiate your backward: use operations that autograd follows, without "
+                    ".detach(), no_grad or .item().")  # fmt: skip
+    arrays, worst = [dy, *inputs.arrays.values()], (0.0, 1.0)
+    for at, name in enumerate(("dy", *inputs.arrays)):
+        ways = [operator.rng.standard_normal(a.shape) * (k == at) for k, a in enumerate(arrays)]
+        slope = directional(_paired(operator, inputs, u), arrays, ways)
+        error, allowed = abs(inner(got[at], ways[at]) - slope.value), ELEMENTWISE * slope.tolerance
+        if not error <= allowed:
+            raise Wrong(f"{INPUTS}drawn by your inputs. torch's derivative of your backward by {name} has the slope "
+                        f"{inner(got[at], ways[at]):.9g}, differences of your backward {slope.value:.9g}. Something in "
+                        "backward looks like a constant to torch and is none.")  # fmt: skip
+        worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
+    return f"Second gradients agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+
+def declared(exam) -> str:
+    """Finite results on the degenerate inputs that the student declares."""
+    operator = Operator(exam)
+    sets, names = operator.drawn("degenerate"), list(operator.usual().arrays)
+    if not sets:
+        raise Wrong("degenerate returns no inputs. Where does your operator divide, and what makes that 0? Declare it.",
+                    diagnoses=noted("nothing-degenerate"))  # fmt: skip
+    for number, inputs in enumerate(sets, start=1):
+        if sorted(inputs.arrays) != sorted(names):
+            raise Wrong(f"Set {number} of degenerate has {', '.join(inputs.arrays)}, needs {', '.join(names)}.")
+        inputs = inputs.ordered(names)
+        y = operator.forward(inputs)
+        grads = operator.backward(operator.dy(y), inputs)
+        for name, numbers in {"y": y, **{f"the gradient for {name}": grad for name, grad in grads.items()}}.items():
+            if not np.isfinite(numbers).all():
+                raise Wrong(f"{INPUTS}set {number} of degenerate. There {name} has numbers that are not finite.",
+                            diagnoses=unguarded(operator, inputs))  # fmt: skip
+    return f"Finite on {len(sets)} degenerate set{'s' * (len(sets) != 1)} of inputs."

@@ -1,0 +1,38 @@
+"""Stages that compare numbers with the reference: ordinary rows, degenerate ones, narrow dtypes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..oracles.norms import DEGENERATE, OFFSET, USUAL
+from ..words import Wrong
+from .rounding import rounding
+
+
+def value(*names):
+    """A stage that compares some results, element by element, on every usual kind of rows."""
+    return partial(_value, names=names)
+
+
+def _value(exam, names) -> str:
+    return exam.compare(exam.trials(), names)
+
+
+def degenerate(exam) -> str:
+    """Rows without variance, rows of zeros, no rows, one row, one column."""
+    exam.compare(exam.trials(DEGENERATE), exam.task.oracle.results)
+    return "Constant rows, zero rows, no rows, one row and one column are right."
+
+
+def low_precision(exam) -> str:
+    """The narrow dtypes: results come in the dtype of x and are as close as sums in float32 can be."""
+    oracle, sentences = exam.task.oracle, []
+    for dtype in oracle.dtypes:
+        trials = exam.trials((*USUAL, *OFFSET))
+        try:
+            sentences.append(f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}")
+        except Wrong as wrong:
+            hint = " Compute in float32 and round once, at the end." if "float16" in dtype else ""
+            found = rounding(exam, wrong.evidence, dtype)
+            raise Wrong(f"{wrong}{hint}", stub=wrong.stub, diagnoses=found) from None
+    return " ".join(sentences)

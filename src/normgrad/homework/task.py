@@ -1,0 +1,232 @@
+"""A task as data, and the registry of all tasks: what `tasks`, `describe`, the starters and the grader read."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import import_module
+from numbers import Integral, Real
+from pathlib import Path
+from pkgutil import iter_modules
+from zlib import crc32
+
+import numpy as np
+
+from .equations import place, shown
+
+PUBLIC_SEED = 0
+# Small enough for the buffer that the inputs lie in, and for a grade in seconds.
+MOST_ROWS, MOST_COLUMNS = 64, 256
+# Beyond these, squares in float32 come near the ends of what float32 holds, where a right solution may overflow.
+LEAST_SCALE, MOST_SCALE = 1e-6, 1e6
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Where the inputs come from: a seed, the sizes of the ordinary cases, and a factor on x.
+
+    Raises:  ValueError naming the field, what it got and what it needs
+    """
+
+    seed: int = PUBLIC_SEED
+    rows: int = 5
+    columns: int = 8
+    scale: float = 1.0
+
+    def __post_init__(self):
+        for name, least, most in (("seed", 0, None), ("rows", 2, MOST_ROWS), ("columns", 2, MOST_COLUMNS)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least or (most and value > most):
+                needs = f"an integer from {least} to {most}" if most else f"an integer that is at least {least}"
+                raise ValueError(f"{name}: got {value!r}, needs {needs}")
+            object.__setattr__(self, name, int(value))
+        scale = self.scale
+        if isinstance(scale, bool) or not isinstance(scale, Real) or not LEAST_SCALE <= scale <= MOST_SCALE:
+            raise ValueError(f"scale: got {scale!r}, needs a number from {LEAST_SCALE:g} to {MOST_SCALE:g}")
+
+    def rng(self, *names: str) -> np.random.Generator:
+        """The generator of one stage of one task, the same whatever other stages draw."""
+        return np.random.default_rng([self.seed, crc32("/".join(names).encode())])
+
+    @classmethod
+    def of_file(cls, path) -> Draw:
+        """The draw that a seed file describes: a number, or a JSON object with seed, rows, columns, scale.
+
+        Raises:  ValueError saying what is wrong with the file
+        """
+        needs = 'needs a number or a JSON object such as {"seed": 7, "rows": 5, "columns": 8, "scale": 1.0}'
+        try:
+            text = Path(path).read_text(encoding="utf8")
+            found = json.loads(text)
+        except OSError as error:
+            raise ValueError(f"seed file: got {str(path)!r}, which cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"seed file: got {str(path)!r}, which is not text; {needs}") from error
+        except json.JSONDecodeError as error:
+            raise ValueError(f"seed file: got {text.strip()[:40]!r}, {needs}") from error
+        found = found if isinstance(found, dict) else {"seed": found}
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(set(found) - set(known)):
+            raise ValueError(f"seed file: got {', '.join(unknown)}, needs names among {', '.join(known)}")
+        return cls(**found)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One check with its points.
+
+    Args:  run: takes an Exam, returns a sentence about what was measured, raises Wrong
+           interface: whether it says nothing about values; its points count once a stage about values passes
+           follows: whether wrong values of an earlier stage are wrong here, too, so that one report of them is enough
+           inputs: a name of the inputs that it draws: stages of one name have the same ones, and share the answers
+    """
+
+    name: str
+    points: int
+    run: Callable
+    interface: bool = False
+    follows: bool = False
+    inputs: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to write.
+
+    Args:  name: such as "layernorm-backward"; homework: such as "hw3"; title: a few words
+           entry: the name in solution.py; signature: how it is called and what it returns
+           shapes: (name, words) of every argument and result; equations: labels of what the book has about it
+           oracle: makes the inputs and knows the right answers; stages: the checks
+           library: what arrays are made of; forbidden: names of functions that would do the work
+           patience: how many times as long as others its stages may take
+    """
+
+    name: str
+    homework: str
+    title: str
+    entry: str
+    signature: str
+    shapes: tuple[tuple[str, str], ...]
+    equations: tuple[str, ...]
+    oracle: object
+    stages: tuple[Stage, ...]
+    library: str = "numpy"
+    forbidden: tuple[str, ...] = ()
+    patience: float = 1.0
+
+    @property
+    def max_points(self) -> int:
+        """The sum of all stages' points."""
+        return sum(stage.points for stage in self.stages)
+
+    def __str__(self):
+        width = max(len(name) for name, _ in self.shapes)
+        pages = {}
+        for label in self.equations:
+            pages.setdefault(place(label)[0], []).append(shown(label))
+        lines = [f"{self.name} ({self.homework}): {self.title}", "", f"  {self.signature}", ""]
+        lines += [f"  {name:{width}}  {words}" for name, words in self.shapes]
+        for name, labels in pages.items():
+            words = f"page {name}: {', '.join(labels)}"
+            lines += ["", *textwrap.wrap(words, 78, initial_indent="  ", subsequent_indent="    ")]
+        lines += [f"  forbidden {', '.join(self.forbidden)}"] if self.forbidden else []
+        lines += ["", f"  {self.max_points} points:"]
+        return "\n".join([*lines, *(f"  {stage.points:4}  {stage.name}" for stage in self.stages)])
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Homework:
+    """A set of tasks that share one solution.py. Args: time, software: in words; chapters: pages to read before."""
+
+    name: str
+    title: str
+    time: str
+    chapters: tuple[str, ...]
+    software: str
+    libraries: tuple[str, ...]
+    tasks: tuple[Task, ...]
+
+    @property
+    def needs(self) -> str:
+        """What it takes, in words."""
+        *others, last = self.chapters
+        chapters = f"chapters {', '.join(others)} and {last}" if others else f"chapter {last}"
+        return f"the {chapters}; {self.software}"
+
+    @property
+    def max_points(self) -> int:
+        """The sum over the tasks."""
+        return sum(task.max_points for task in self.tasks)
+
+
+@cache
+def homeworks() -> dict[str, Homework]:
+    """All homeworks by name."""
+    package = import_module(".assignments", __package__)
+    names = sorted(name for _, name, _ in iter_modules(package.__path__) if name.startswith("hw"))
+    return {name: import_module(f"{package.__name__}.{name}").HOMEWORK for name in names}
+
+
+def described(words: dict[str, str], *names: str) -> tuple[tuple[str, str], ...]:
+    """(name, words) of some arguments and results: the shapes of a Task."""
+    return tuple((name, words[name]) for name in names)
+
+
+def tasks(homework: str | None = None) -> list[str]:
+    """The names of all tasks in the order of the homeworks, or of one homework.
+
+    Raises:  ValueError for an unknown homework
+    """
+    wanted = homeworks().values() if homework is None else [find_homework(homework)]
+    return [task.name for each in wanted for task in each.tasks]
+
+
+def find(name: str) -> Task:
+    """The task of a name.
+
+    Raises:  ValueError with the nearest names
+    """
+    for homework in homeworks().values():
+        for task in homework.tasks:
+            if task.name == name:
+                return task
+    # A homework stands for its tasks, and the name of a function for the task that asks for it.
+    own = [task.name for homework in homeworks().values() for task in homework.tasks
+           if name in (homework.name, task.entry)]  # fmt: skip
+    raise ValueError(f"task: got {_got(name)}, {_needs(name, own, tasks())}")
+
+
+def find_homework(name: str) -> Homework:
+    """The homework of a name.
+
+    Raises:  ValueError with the nearest names
+    """
+    if not isinstance(name, str) or name not in homeworks():
+        raise ValueError(f"homework: got {_got(name)}, needs one of {', '.join(homeworks())}")
+    return homeworks()[name]
+
+
+def _got(value) -> str:
+    """What was handed over, in a few words."""
+    return f"the function {value.__name__}" if hasattr(value, "__name__") else repr(value)[:60]
+
+
+def _needs(name, own, names) -> str:
+    """Which names were meant, where that can be told."""
+    word = str(name).lower()
+    near = own or [each for each in names if word in each] or difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    return f"needs {near[0]}" if len(near) == 1 else f"needs one of {', '.join(near or names)}"
+
+
+def describe(name: str) -> Task:
+    """A task with its signature, shapes and equation labels; printed, it reads as a page of text.
+
+    Raises:  ValueError with the nearest names
+    """
+    return find(name)

@@ -1,0 +1,152 @@
+"""From a wrong result to the misconceptions behind it, in words, formulas and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...checks.cases import Case
+from ...checks.tolerance import Dtypes, unit_roundoff
+from ...spec import NormSpec, check_spec
+from .candidates import Candidate, right
+from .dictionary import Table
+from .explain import Explained, expected, explain
+from .legend import definitions, should_be
+from .misconceptions import REFUSED, UNKNOWN
+from .regress import Target, over_rows
+from .render import formula, name, remark_of
+from .report import Diagnosis, equation, words
+from .setting import Setting
+
+OUTPUTS = ("dx", "dresidual", "dw", "db", "y")
+# Half the digits of float32: what no formula is nearer to was not computed by one of them.
+NEAR = unit_roundoff("float32") ** 0.5
+NOTHING_NEAR = "The result is wrong in a way that this catalogue does not know; no formula of its terms is near it."
+
+
+def diagnose(
+    output: str, got: np.ndarray, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64"
+) -> list[Diagnosis]:
+    """What is wrong with a result, in terms of the formula that gives it.
+
+    Args:     output: "dx", "dresidual", "dw", "db" or "y"; got: what the student's code returned for it, as float64
+              case, spec: what it was called with; dtype: the dtype of the case's arrays and of the arithmetic
+    Returns:  [] where the result is right within the bounds of checks.tolerance; otherwise one Diagnosis for each
+              misconception found, or one whose key is "unknown" or "hidden-by-rounding"
+    Raises:   ValueError for an unknown output, for one the case has no argument for, and for a wrong shape;
+              TypeError for something that is no array of numbers
+    """
+    check_spec(spec)
+    got = _checked(output, got, case)
+    if got.size == 0:
+        return []
+    with np.errstate(all="ignore"):
+        attempt = _attempt(output, got, case, spec, dtype)
+        if attempt.nothing:
+            attempt = _narrower(attempt, got, case, spec)
+        written = [] if attempt.found is None else _written(attempt)
+        return [_without_guess(each) for each in written] if attempt.nothing else written
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An explanation, None for a right result, and what it explains."""
+
+    found: Explained | None
+    best: Candidate
+    target: Target
+    setting: Setting
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no formula fits at all."""
+        return self.found is not None and self.found.keys == (UNKNOWN,) and not self.found.confidence
+
+
+def _attempt(output, got, case, spec, dtype) -> Attempt:
+    table = Table(case, spec, dtype)
+    setting = Setting.of(table.case, table.spec)
+    best = right(output, setting)
+    target = Target(output, got, table, best.parts)
+    is_right = target.finite.all() and _within(target, got)
+    return Attempt(None if is_right else explain(target, got, setting), best, target, setting)
+
+
+def _narrower(attempt, got, case, spec) -> Attempt:
+    """What no formula explains in float64 may be a formula computed in float32, if it is that near to one."""
+    target = attempt.target
+    far = target.residual(target.prediction(attempt.found.parts)) > NEAR
+    if far or target.table.dtypes.accumulator != "float64":
+        return attempt
+    narrow = _attempt(attempt.target.output, got, case, spec, "float32")
+    key = ("narrow-arithmetic",)
+    if narrow.found is None:
+        return replace(narrow, found=Explained(key, narrow.best.parts, 1.0))
+    if narrow.found.keys[0] in (UNKNOWN, REFUSED):
+        return attempt
+    return replace(narrow, found=replace(narrow.found, keys=narrow.found.keys + key))
+
+
+def _without_guess(diagnosis: Diagnosis) -> Diagnosis:
+    """The nearest formula is left out where it is not near: it would pass for the student's."""
+    if diagnosis.residual <= NEAR:
+        return diagnosis
+    return replace(diagnosis, hint=NOTHING_NEAR, coefficients={}, implemented="", implemented_latex="")
+
+
+def _checked(output, got, case):
+    if output not in OUTPUTS:
+        raise ValueError(f"output: got {output!r}, needs one of {', '.join(map(repr, OUTPUTS))}")
+    needed = {"dw": "weight", "db": "bias", "dresidual": "residual"}.get(output, "x")
+    if getattr(case, needed) is None:
+        raise ValueError(f"output: got {output!r}, but the case has no {needed}")
+    if not isinstance(got, np.ndarray) or got.dtype.kind not in "fiu":
+        kind = getattr(got, "dtype", type(got).__name__)
+        raise TypeError(f"got: got {kind}, needs a numpy.ndarray of real numbers")
+    shape = getattr(case, needed).shape
+    if got.shape != shape:
+        raise ValueError(f"got: got shape {got.shape}, needs {shape}, the shape of {needed}")
+    return got.astype(np.float64)
+
+
+def _within(target, got):
+    return bool(np.all(np.abs(got - expected(target)) <= target.bound))
+
+
+def _written(attempt: Attempt) -> list[Diagnosis]:
+    """The explanation in words, formulas and numbers: one Diagnosis a key."""
+    found, best, target, setting = attempt.found, attempt.best, attempt.target, attempt.setting
+    noise = target.noise(found.parts)
+    terms = [part.term for part in found.parts]
+    if all(term.stats == "right" for term in terms):
+        terms += [part.term for part in best.parts if part.term not in terms]
+    fit = over_rows(target, terms, noise)
+    slack = float(fit.uncertainty.max(initial=0))
+    coefficients = {}
+    for term, coefficient, uncertain in zip(fit.terms, fit.coefficients, fit.uncertainty, strict=True):
+        coefficients[name(term, setting)] = 0.0 if abs(coefficient) <= uncertain else float(coefficient)
+    there = {part.slot for part in found.parts}
+    known = found.parts and found.keys[0] not in (UNKNOWN, REFUSED)
+    missing = [part for part in best.parts if known and part.slot not in there]
+    implemented = formula(target.output, found.parts, setting, slack, missing, found.remark)
+    changed = remark_of(found.parts, setting, found.remark)
+    should = formula(target.output, best.parts, setting, 0.0, remark=should_be(changed, setting.spec))
+    where = definitions(f"{implemented.text} {should.text}", setting)
+    residual = target.residual(target.prediction(found.parts))
+    return [
+        Diagnosis(
+            key,
+            *words(key),
+            equation(key, target.output, target.table.spec, setting),
+            coefficients,
+            implemented.text,
+            implemented.latex,
+            should.text,
+            should.latex,
+            residual,
+            found.confidence,
+            where,
+        )
+        for key in found.keys
+    ]

@@ -1,0 +1,170 @@
+"""Explanations of a wrong result, the simplest first; what none explains is said to be unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from . import rows
+from .candidates import Candidate, doubles, names_of_ratios, right, singles
+from .dictionary import dictionary
+from .misconceptions import REFUSED, UNKNOWN, keys
+from .numbers import decimals
+from .recipes import Part
+from .regress import SAME, Target, over_rows, sparse
+from .setting import Setting
+from .statistics import EPS_IS
+
+# How many of the nearest candidates are held to the noise; the others are farther away still.
+NEAREST = 16
+
+
+@dataclass(frozen=True)
+class Explained:
+    """An explanation: its keys, the formula, how sure it is, and a remark (text, LaTeX) on the formula."""
+
+    keys: tuple[str, ...]
+    parts: tuple[Part, ...]
+    confidence: float
+    remark: tuple[str, str] | None = None
+
+
+def expected(target: Target) -> np.ndarray:
+    """The right output."""
+    grads = target.table.grads
+    outputs = {"y": target.table.saved.y, "dw": grads.dweight, "db": grads.dbias}
+    return outputs.get(target.output, grads.dx)
+
+
+def explain(target: Target, got: np.ndarray, setting: Setting) -> Explained:
+    """The first explanation that fits: one mistake, another rstd in each row, two mistakes, regression."""
+    output = target.output
+    one = singles(output, setting)
+    nearest = []
+    found = _fitting(target, one, got, setting, nearest)
+    found = found or _not_finite(target, got)
+    each = None if found else _by_rows(target, got, setting)
+    if each is not None and each.keys != ("rstd-value",):
+        return each
+    if found is None and target.finite.any():
+        found = _fitting(target, doubles(output, setting), got, setting, nearest) or each
+        found = found or _coefficients(target, setting, nearest) or _sparse(target, setting, nearest)
+    if found is not None:
+        return found
+    parts = min(nearest, key=lambda parts: target.residual(target.prediction(parts)), default=())
+    return Explained((UNKNOWN,), tuple(parts), 0.0)
+
+
+def _fitting(target, compiled, got, setting, nearest):
+    """The candidates that explain the output within the noise, reduced to one explanation; None where none does."""
+    if not compiled.candidates:
+        return None
+    some = target.some
+    predictions = compiled.predictions(target.table, got.shape, some)
+    agree = (np.isfinite(predictions) == target.finite[some]).all(-1)
+    seen = target.finite[some]
+    distance = np.linalg.norm(predictions[:, seen] - got.ravel()[some][seen], axis=-1)
+    distance = np.where(agree & np.isfinite(distance), distance, np.inf)
+    order = np.argsort(distance, kind="stable")[:NEAREST]
+    near = [compiled.candidates[at] for at in order if np.isfinite(distance[at])]
+    if not near:
+        return None
+    nearest += [near[0].parts]
+    distances = [target.distance(candidate.parts) for candidate in near]
+    fits = [candidate for candidate, far in zip(near, distances, strict=True) if far <= 1]
+    if not fits:
+        return None
+    others = [far for far in distances if far > 1] + [target.distance(right(target.output, setting).parts)]
+    return _chosen(target, fits, min(others))
+
+
+def _chosen(target, fits: list[Candidate], next_one) -> Explained:
+    """One explanation from several: the common one, the earliest where all give the same numbers, else a refusal."""
+    rank = {key: at for at, key in enumerate(keys())}
+    fits = sorted(fits, key=lambda candidate: [rank[key] for key in candidate.keys])
+    confidence = 1 - 1 / max(next_one, 1) if np.isfinite(next_one) else 1.0
+    if all(_same(target, other, fits[0]) for other in fits):
+        return Explained(fits[0].keys, fits[0].parts, confidence)
+    common = set(fits[0].keys).intersection(*(candidate.keys for candidate in fits))
+    if not common:
+        return Explained((REFUSED,), fits[0].parts, 0.0)
+    # Where a second mistake is hidden by the noise, only the one that all explanations share is named.
+    first = fits[0]
+    return Explained(tuple(key for key in first.keys if key in common), first.parts, confidence / 2)
+
+
+def _same(target, one, other):
+    """Whether two formulas give the same numbers, up to what float64 loses when it evaluates them."""
+    first, second = target.prediction(one.parts), target.prediction(other.parts)
+    size = max(np.abs(first).max(initial=0), np.abs(expected(target)).max(initial=0))
+    return bool(np.all(np.abs(first - second) <= SAME * size))
+
+
+def _not_finite(target, got):
+    """Infinities and NaN: in the rows without spread, in rows far from 0, or anywhere."""
+    if target.finite.all():
+        return None
+    parts = right(target.output, Setting.of(target.table.case, target.table.spec)).parts
+    table, key = target.table, "not-finite"
+    rest = target.distance(parts) <= 1
+    if got.ndim == 2:
+        q = table.rows.p - (0 if table.saved.mean is None else table.saved.mean[:, None])
+        bad = ~np.isfinite(got).all(-1)
+        if rest and not np.any(q[bad]):
+            key = "division-by-zero"
+        elif rest and np.all(rows.one_pass_error(table)[bad] >= 1):
+            key = "one-pass-variance"
+    return Explained((key,), parts, 1.0 if rest else 0.5)
+
+
+def _by_rows(target, got, setting):
+    """Another rstd in each row, or, where rows are summed, an error of the size that a one-pass variance makes."""
+    parts = right(target.output, setting).parts
+    if not target.finite.all():
+        return None
+    if got.ndim == 2:
+        found = rows.explain(target, got)
+        if found is None:
+            return None
+        if found.eps is not None:
+            stats = f"{EPS_IS}{found.eps!r}"
+            parts = [replace(part, term=replace(part.term, stats=stats)) for part in parts]
+            return Explained((found.key,), tuple(parts), 0.9)
+        off = decimals(found.off)
+        text, latex = "rstd is off by up to {} of itself", r"\mathrm{{rstd}}_{{i}} \text{{ is off by up to }} {}"
+        return Explained((found.key,), parts, 0.9, (text.format(off.text), latex.format(off.latex)))
+    if target.output == "dw" and rows.one_pass_in_sum(target, got):
+        return Explained(("one-pass-variance",), parts, 0.5)
+    return None
+
+
+def _coefficients(target, setting, nearest):
+    """The right terms with other coefficients, the same in all rows."""
+    true = right(target.output, setting).parts
+    fit = over_rows(target, [part.term for part in true], target.noise(true))
+    if len(fit.terms) < len(true):
+        return None
+    fitted = [Part(p.slot, p.term, float(c)) for p, c in zip(true, fit.coefficients, strict=True)]
+    nearest.append(tuple(fitted))
+    if target.distance(fitted) > 1:
+        return None
+    should = np.array([part.coefficient for part in true])
+    ratio, slack = fit.coefficients / should, fit.uncertainty / np.abs(should)
+    found = names_of_ratios(target.output, setting, [part.slot for part in true], ratio, slack)
+    there = tuple(part for part, off in zip(fitted, fit.uncertainty, strict=True) if abs(part.coefficient) > off)
+    return Explained(found, there, 0.9) if found else None
+
+
+def _sparse(target, setting, nearest):
+    """A formula in the dictionary's terms that no misconception is known for."""
+    true = {part.term: part for part in right(target.output, setting).parts}
+    terms = [*true, *dictionary(target.table, target.output)]
+    fit = sparse(target, terms, target.noise(list(true.values())))
+    parts = [replace(part, slot=true[part.term].slot if part.term in true else "") for part in fit.parts()]
+    # As many terms as half the entries fit anything.
+    if not parts or 2 * len(parts) > target.got.size or target.distance(parts) > 1:
+        return None
+    place = {term: at for at, term in enumerate(dict.fromkeys(terms))}
+    parts.sort(key=lambda part: (part.term.outer == ("g",), part.term.post, -part.term.power, place[part.term]))
+    return Explained((UNKNOWN,), tuple(parts), 0.5)

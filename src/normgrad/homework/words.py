@@ -1,0 +1,158 @@
+"""What happened, in words for the student: every way in which a call can fail, and the lines of a comparison."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+
+from .student.remote import EXTRA_MEMORY
+
+INPUTS = "Inputs: "
+WRONG_BEFORE = "The gradients are wrong, so what they pass on is, too. Put dx, dw and db right first."
+OUT_OF_TIME = "had not finished after"
+STUB = "not implemented yet"
+OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "cannot allocate memory")
+MEMORY = f"{EXTRA_MEMORY / 2**30:g} GB"
+
+
+class Wrong(Exception):
+    """A check failed. Args: the sentence for the student; evidence: (output, numbers, trial) for the term attribution;
+    diagnoses: what the stage itself found out; stub: whether the reason is that nothing is written yet"""
+
+    def __init__(self, message, evidence=(), stub=False, diagnoses=()):
+        super().__init__(message)
+        self.evidence, self.stub, self.diagnoses = tuple(evidence), stub, tuple(diagnoses)
+
+
+def failure(outcome, task) -> Wrong:
+    """The words for an outcome without results."""
+    facts, kind = outcome.failure, outcome.failure["what"]
+    your = "When solution.py was loaded, your" if facts.get("loading") else "Your"
+    if kind == "raised" and _is_stub(facts):
+        return Wrong(STUB, stub=True)
+    if kind == "missing":
+        return Wrong(f"solution.py defines no {facts['entry']}. The signature is {task.signature}")
+    if kind == "time":
+        limit = f"{facts['seconds']:.2g} s"
+        words = f"{your} code {OUT_OF_TIME} {limit} and was stopped. Look for a loop that never ends."
+        return Wrong(words + _line(facts))
+    if kind == "died":
+        return Wrong(f"{your} code ended its process{_died(facts.get('code'))}")
+    if kind == "replaced":
+        names = ", ".join(sorted(facts["names"])[:3])
+        return Wrong(f"{your} code replaced {names}. What it returned after that is not looked at. Leave libraries as "
+                     "they are.")  # fmt: skip
+    if kind == "long":
+        return Wrong(f"solution.py has {facts['bytes']} bytes; at most {facts['most']} are read.")
+    if kind == "garbled":
+        return Wrong(f"{your} code wrote into the grader's own pipe, or returned more than the grader reads.")
+    return Wrong(_raised(facts, your, task))
+
+
+def _is_stub(facts) -> bool:
+    """Whether an exception is a stub's own; libraries raise the same one for what they do not support, with words."""
+    written = str(facts.get("code", "")).startswith("raise ")
+    return "NotImplementedError" in facts.get("bases", ()) and (written or not facts.get("message"))
+
+
+def _died(code) -> str:
+    if code is None or code >= 0:
+        return f" with exit status {code}. Take calls of exit or os._exit out."
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f": {name}, a crash. Look for recursion without end, or for too much memory."
+
+
+def _raised(facts, your, task) -> str:
+    """An exception, with the student's own line."""
+    name, message = str(facts.get("type")), str(facts.get("message", "")).strip()
+    text = f"{name}: {message}" if message else name
+    line = _line(facts)
+    if name == "Refused":
+        return f"{your} code {message}, which a graded solution may not do.{line}"
+    if name == "SystemExit":
+        return f"{your} code called exit. A function returns or raises.{line}"
+    if name == "RecursionError":
+        return f"{your} code called itself without end (RecursionError).{line}"
+    if "MemoryError" in facts.get("bases", ()) or any(words in message for words in OUT_OF_MEMORY):
+        return f"{your} code asked for more memory than the {MEMORY} that it may use.{line}"
+    if not line and name == "TypeError" and "argument" in message:
+        return f"It could not be called with {arguments(task)}. {text}"
+    return f"{your} code raised {text}.{line}" if line else text
+
+
+def _line(facts) -> str:
+    """The student's own line, where it is known."""
+    if not facts.get("line"):
+        return ""
+    inside = f" in {facts['function']}" if facts.get("function", "<module>") != "<module>" else ""
+    return f" Line {facts['line']}{inside}" + (f": {facts['code']}" if facts.get("code") else ".")
+
+
+def a(kind) -> str:
+    """The name of a type with its article: "an int", "a list", "None"."""
+    if kind == "NoneType":
+        return "None"
+    return f"{'an' if str(kind)[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def arguments(task) -> str:
+    """The arguments of a task in words: "(dy, x, weight, rstd)"."""
+    return f"({', '.join(task.oracle.arguments)})"
+
+
+def apart(value, other) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them from each other."""
+    for digits in range(6, 18):
+        first, second = f"{value:.{digits}g}", f"{other:.{digits}g}"
+        if first != second:
+            break
+    return first, second
+
+
+def small(value) -> str:
+    """An error or a bound in a report."""
+    return f"{value:.1e}"
+
+
+def compare(name, got, expected, bound) -> tuple[float, float, str]:
+    """(largest error, its bound, "" or a sentence about the worst place); NaN never passes."""
+    if got.size == 0:
+        return 0.0, 0.0, ""
+    with np.errstate(invalid="ignore"):
+        error = np.abs(got - expected)
+    bad = ~(error <= bound)
+    if not bad.any():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.nan_to_num(error / bound)
+        at = np.unravel_index(np.argmax(share), error.shape)
+        return float(error[at]), float(np.broadcast_to(bound, error.shape)[at]), ""
+    if not np.isfinite(got).all():
+        count = int((~np.isfinite(got)).sum())
+        first = tuple(int(i) for i in np.argwhere(~np.isfinite(got))[0])
+        return np.inf, 0.0, f"{name}{_place(first)} is {got[first]:g}; {count} of {got.size} numbers are not finite."
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(np.where(bad, error, -1)), error.shape))
+    bound = np.broadcast_to(bound, error.shape)
+    is_, needs = apart(got[at], expected[at])
+    words = (
+        f"{name}{_place(at)} is {is_}, needs {needs}: off by {small(error[at])}, where {small(bound[at])} is allowed. "
+    )
+    return float(error[at]), float(bound[at]), words + _how_many(name, bad)
+
+
+def _place(at):
+    return f"[{', '.join(map(str, at))}]" if at else ""
+
+
+def _how_many(name, bad) -> str:
+    if bad.ndim < 2:
+        return f"{int(bad.sum())} of {bad.size} entries are wrong."
+    rows = bad.any(-1)
+    if rows.all():
+        return "All rows are wrong." if rows.size > 1 else "The row is wrong."
+    if rows.ndim > 1:
+        return f"{int(rows.sum())} of {rows.size} rows are wrong."
+    return f"Wrong rows: {', '.join(map(str, np.flatnonzero(rows)[:8]))} of {len(bad)}."

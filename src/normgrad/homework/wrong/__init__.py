@@ -1,0 +1,41 @@
+"""Wrong solutions of each homework, each an edit of the reference solution and what its author believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from ..folder import solution
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One wrong solution.
+
+    Args:  name: a few words; task: the task that it fails; edits: (old, new) texts of the reference solution
+           stage: a stage that it must not pass; misconception: the key that the diagnosis must have, where a gradient
+           or an output is wrong in a way that the catalogue knows
+    """
+
+    name: str
+    task: str
+    edits: tuple[tuple[str, str], ...]
+    stage: str
+    misconception: str = ""
+
+    def source(self, homework: str) -> str:
+        """The text of the wrong solution.py.
+
+        Raises:  ValueError where a text that is edited is not there exactly once
+        """
+        text = solution(homework)
+        for old, new in self.edits:
+            if text.count(old) != 1:
+                raise ValueError(f"{self.name}: {old!r} occurs {text.count(old)} times, needs 1")
+            text = text.replace(old, new)
+        return text
+
+
+def wrong(homework: str) -> tuple[Wrong, ...]:
+    """The wrong solutions of a homework."""
+    return import_module(f".{homework}", __name__).WRONG

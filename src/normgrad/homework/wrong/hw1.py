@@ -1,0 +1,79 @@
+"""Wrong solutions of homework 1: letters, deltas, layouts and paths that were confused."""
+
+from . import Wrong
+
+VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
+DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"
+LOCAL, TOTAL = "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N", "total = local + x[j] / N"
+NUMERATOR, DENOMINATOR = "numerator = w[b]", "denominator = w[a]"
+J = "numerator = w[b] * (KroneckerDelta(a, b) - 1 / N)"
+DX = "dx = w[j] * (dy[j] - Sum(dy[r], (r, 1, N)) / N)"
+Q, DW, DB = "q = x[i, j] - Sum(x[i, r], (r, 1, N)) / N", "dw = Sum(dy[i, j] * q, (i, 1, M))", \
+    "db = Sum(dy[i, j], (i, 1, M))"  # fmt: skip
+
+
+def delta(name, new, stage=VALUE, misconception=""):
+    """A wrong contract_delta."""
+    return Wrong(name, "contract-delta", ((DELTA, f"return {new}"),), stage, misconception)
+
+
+def paths(name, old, new, stage="total", misconception=""):
+    """A wrong local_and_total."""
+    return Wrong(name, "local-and-total", ((old, new),), stage, misconception)
+
+
+def layouts(name, *edits, stage="numerator", misconception=""):
+    """A wrong jacobian_layouts."""
+    return Wrong(name, "jacobian-layouts", edits, stage, misconception)
+
+
+def cotangent(name, new, stage="dx", misconception=""):
+    """A wrong cotangent."""
+    return Wrong(name, "cotangent", ((DX, f"dx = {new}"),), stage, misconception)
+
+
+def sums(name, *edits, stage="dw", misconception=""):
+    """A wrong parameter_sums."""
+    return Wrong(name, "parameter-sums", edits, stage, misconception)
+
+
+WRONG = (
+    delta("the delta is 1", "Sum(w[r] * x[r], (r, 1, N)) * (1 - 1 / N)", misconception="delta-is-one"),
+    delta("renamed in one factor", "x[k] * Sum(w[r], (r, 1, N)) - Sum(w[r] * x[r], (r, 1, N)) / N",
+          misconception="delta-half-contracted"),
+    delta("contracted twice", "w[k] * x[k] - w[k] * x[k] / N", misconception="delta-on-every-term"),
+    delta("the mean is a sum", "w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N))", misconception="mean-is-a-sum"),
+    delta("r is left free", "w[k] * x[k] - w[r] * x[r] / N", LETTERS, "letter-left-free"),
+    delta("not contracted", "Sum(w[r] * (KroneckerDelta(k, r) - 1 / N) * x[r], (r, 1, N))", FORM,
+          "delta-not-contracted"),
+    delta("counted from 0", "w[k] * x[k] - Sum(w[r] * x[r], (r, 0, N - 1)) / N", LETTERS, "counted-from-zero"),
+    delta("a text", "'w[k] * x[k] - ...'", "signature", "text-for-expression"),
+    paths("local for total", TOTAL, "total = local", misconception="local-for-total"),
+    paths("total for local", LOCAL + "\n    " + TOTAL,
+          "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N + x[j] / N\n    total = local", "local",
+          "total-for-local"),
+    paths("the letters exchanged", TOTAL, "total = local + x[k] / N", misconception="letters-exchanged"),
+    paths("the mean moves with every entry", TOTAL, "total = local + x[j]", misconception="mean-is-a-sum"),
+    paths("no delta", LOCAL, "local = Sum(x[r], (r, 1, N)) / N", "local", "delta-is-one"),
+    layouts("the layouts exchanged", (NUMERATOR, "numerator = w[a]"), (DENOMINATOR, "denominator = w[b]"),
+            misconception="transposed-layout"),
+    layouts("one layout for both", (DENOMINATOR, "denominator = w[b]"), stage="denominator",
+            misconception="transposed-layout"),
+    layouts("no path through the mean", (J, "numerator = w[b] * KroneckerDelta(a, b)"),
+            misconception="local-for-total"),
+    layouts("no weight on that path", (J, "numerator = w[b] * KroneckerDelta(a, b) - 1 / N"),
+            misconception="weight-on-one-path"),
+    layouts("the mean is a sum", (J, "numerator = w[b] * (KroneckerDelta(a, b) - 1)"), misconception="mean-is-a-sum"),
+    cotangent("the other layout", "w[j] * dy[j] - Sum(w[r] * dy[r], (r, 1, N)) / N", misconception="transposed-layout"),
+    cotangent("no path through the mean", "w[j] * dy[j]", misconception="local-for-total"),
+    cotangent("the mean is a sum", "w[j] * (dy[j] - Sum(dy[r], (r, 1, N)))", misconception="mean-is-a-sum"),
+    cotangent("summed over the free letter", "Sum(w[j] * (dy[j] - Sum(dy[r], (r, 1, N)) / N), (j, 1, N))",
+              misconception="free-letter-summed"),
+    cotangent("with a matrix", "Sum(dy[r] * w[j] * (KroneckerDelta(r, j) - 1 / N), (r, 1, N))", FORM,
+              "delta-not-contracted"),
+    sums("summed over everything", (DW, "dw = Sum(dy[i, j] * q, (i, 1, M), (j, 1, N))"),
+         misconception="free-letter-summed"),
+    sums("a mean over the rows", (DB, "db = Sum(dy[i, j], (i, 1, M)) / M"), stage="db", misconception="rows-averaged"),
+    sums("the column's mean", (Q, "q = x[i, j] - Sum(x[r, j], (r, 1, M)) / M"), misconception="mean-of-the-column"),
+    sums("not centred", (Q, "q = x[i, j]"), misconception="not-centred"),
+)  # fmt: skip

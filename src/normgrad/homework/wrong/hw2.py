@@ -1,0 +1,53 @@
+"""Wrong solutions of homework 2: what a wrong RMSNorm and its wrong gradients look like."""
+
+from . import Wrong
+
+Y, RSTD, DX, DW = "y", "rstd", "dx, row by row", "dw"
+F_RSTD, F_X_HAT, F_OUT = "1 / np.sqrt((x * x).mean(-1) + eps)", "x_hat = x * rstd[:, None]", "x_hat * weight, rstd"
+C1, B_DX, B_WDY, B_DW = (
+    "c1 = (x_hat * wdy).mean(-1, keepdims=True)",
+    "dx = rstd * (wdy - x_hat * c1)",
+    "wdy = weight * dy",
+    "dw = (dy * x_hat).sum(0)",
+)
+
+
+def forward(name, old, new, stage=Y, misconception=""):
+    """A wrong rmsnorm_forward."""
+    return Wrong(name, "rmsnorm-forward", ((old, new),), stage, misconception)
+
+
+def backward(name, old, new, stage=DX, misconception=""):
+    """A wrong rmsnorm_backward."""
+    return Wrong(name, "rmsnorm-backward", ((old, new),), stage, misconception)
+
+
+WRONG = (
+    forward("eps outside the root", F_RSTD, "1 / (np.sqrt((x * x).mean(-1)) + eps)", Y, "eps-placement"),
+    forward("eps beside the sum", F_RSTD, "1 / np.sqrt(((x * x).sum(-1) + eps) / x.shape[-1])", Y, "eps-on-sum"),
+    forward("no eps", F_RSTD, "1 / np.sqrt((x * x).mean(-1))", Y, "eps-missing"),
+    forward("sum for mean", F_RSTD, "1 / np.sqrt((x * x).sum(-1) + eps)", Y, "reduce-exchanged"),
+    forward("N - 1", F_RSTD, "1 / np.sqrt((x * x).sum(-1) / (x.shape[-1] - 1) + eps)", Y, "bessel"),
+    forward("the row is centred", F_RSTD, "1 / np.sqrt(x.var(-1) + eps)", Y, "variance-for-mean-square"),
+    forward("the mean of absolute values", F_RSTD, "1 / (np.abs(x).mean(-1) + eps)", Y, "rstd-value"),
+    forward("rms for rstd", F_OUT, "x_hat * weight, 1 / rstd", RSTD, "root-for-reciprocal"),
+    forward("the weight is forgotten", F_OUT, "x_hat, rstd", Y, "weight-missing"),
+    forward("over the columns", "(x * x).mean(-1)", "(x * x).mean()", Y),
+    forward("writes into x", F_X_HAT, "x *= rstd[:, None]; x_hat = x", "inputs left alone", "input-overwritten"),
+    backward("rstd is a constant", B_DX, "dx = rstd * wdy", DX, "c1-dropped"),
+    backward("plus for minus", B_DX, "dx = rstd * (wdy + x_hat * c1)", DX, "projection-sign"),
+    backward("sum for mean", C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True)", DX, "sum-for-mean-c1"),
+    backward("N - 1", C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x.shape[-1] - 1)", DX, "bessel"),
+    backward("no weight", B_WDY, "wdy = dy", DX, "weight-missing"),
+    backward("the weight twice", B_WDY, "wdy = weight * weight * dy", DX, "weight-twice"),
+    backward("the weight comes last", C1 + "\n    " + B_DX,
+             "c1 = (x_hat * dy).mean(-1, keepdims=True)\n    dx = weight * rstd * (dy - x_hat * c1)", DX,
+             "weight-after"),
+    backward("no rstd in dx", B_DX, "dx = wdy - x_hat * c1", DX, "rstd-missing"),
+    backward("x for x_hat in dx", B_DX, "dx = rstd * (wdy - x * c1)", DX, "projection-power"),
+    backward("centred as in LayerNorm", B_DX, "dx = rstd * (wdy - wdy.mean(-1, keepdims=True) - x_hat * c1)", DX,
+             "c2-added"),
+    backward("x for x_hat in dw", B_DW, "dw = (dy * x).sum(0)", DW, "rstd-missing"),
+    backward("the weight in dw", B_DW, "dw = (wdy * x_hat).sum(0)", DW, "weight-in-dw"),
+    backward("a mean over the rows", B_DW, "dw = (dy * x_hat).mean(0)", DW, "rows-averaged"),
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""Wrong solutions of homework 5: ways to a variance that do not survive an offset, and wrong merges."""
+
+from . import Wrong
+
+ZERO, HUNDRED, FAR = (f"variance, mean near {offset}" for offset in (0, 100, 10000))
+VAR, LAST = "var = (q * q).mean(-1)", "q = q - left\n    var = (q * q).mean(-1)"
+WIDE, FIRST = "wide = x.astype(np.float32)", "first = wide.mean(-1, keepdims=True)"
+OUT = "return (q * rstd[:, None]).astype(x.dtype), (first + left)[:, 0], var, rstd"
+FORMATS = "float32 throughout"
+MEAN, SQUARES, BETWEEN = "mean = mean1 + share * d", "squares", "n1 * share * d * d"
+
+
+def rows(name, *edits, stage=ZERO, misconception=""):
+    """A wrong stable_normalize."""
+    return Wrong(name, "stable-normalize", edits, stage, misconception)
+
+
+def merge(name, *edits, stage=SQUARES, misconception=""):
+    """A wrong merge_blocks."""
+    return Wrong(name, "merge-blocks", edits, stage, misconception)
+
+
+ROWS = (
+    rows("one pass", (VAR, "var = (wide * wide).mean(-1) - (first * first)[:, 0]"), stage=HUNDRED,
+         misconception="one-pass-variance"),
+    rows("one pass, clamped at 0",
+         (VAR, "var = np.maximum((wide * wide).mean(-1) - (first * first)[:, 0], 0)"), stage=FAR,
+         misconception="one-pass-variance"),
+    rows("one pass, divided last", (VAR, "n = np.float32(x.shape[1])\n    "
+                                    "var = ((wide * wide).sum(-1) - wide.sum(-1) ** 2 / n) / n"), stage=FAR,
+         misconception="one-pass-variance"),
+    rows("one pass by einsum",
+         (VAR, "var = np.einsum('ij,ij->i', wide, wide) / np.float32(x.shape[1]) - first[:, 0] ** 2"),
+         stage=FAR, misconception="one-pass-variance"),
+    rows("N - 1", (VAR, "var = (q * q).sum(-1) / np.float32(max(x.shape[1] - 1, 1))"), misconception="bessel"),
+    rows("sum for mean", (VAR, "var = (q * q).sum(-1)"), misconception="reduce-exchanged"),
+    rows("not centred", (VAR, "var = (wide * wide).mean(-1)"), misconception="variance-uncentred"),
+    rows("over all rows", (VAR, "var = np.full(len(x), (q * q).mean(), np.float32)"), misconception="wrong-axis"),
+    rows("the mean is rounded to 16 bits", (FIRST, f"{FIRST}.astype(np.float16).astype(np.float32)"),
+         (LAST, VAR), (OUT, OUT.replace("(first + left)", "first")), stage=HUNDRED, misconception="rough-mean"),
+    rows("the mean of the first four", (FIRST, "first = wide[:, :4].mean(-1, keepdims=True)"),
+         (LAST, VAR), (OUT, OUT.replace("(first + left)", "first")), misconception="rough-mean"),
+    rows("the standard deviation", (VAR, "var = np.sqrt((q * q).mean(-1))"), misconception="deviation-for-variance"),
+    rows("computes in the dtype of x", (WIDE, "wide = x"), stage="stored in float16",
+         misconception="narrow-intermediate"),
+    rows("computes in float64", (WIDE, 'wide = x.astype("d")'),
+         (OUT, 'return [each.astype("f") if each.ndim == 1 else each.astype(x.dtype)\n            '
+          "for each in (q * rstd[:, None], (first + left)[:, 0], var, rstd)]"), stage=FORMATS,
+         misconception="wide-arithmetic"),
+    rows("the sums in float64, out of the watched array",
+         (VAR, 'var = (np.asarray(q, "d") ** 2).mean(-1).astype("f")'), stage=FORMATS,
+         misconception="wide-arithmetic"),
+    rows("the sums in numbers of Python",
+         (VAR, "var = [sum(abs(complex(v)) ** 2 for v in row) / len(row) for row in q]\n    "
+               "var = np.array(var, np.float32).reshape(-1)"),
+         stage=FORMATS, misconception="wide-arithmetic"),
+    rows("works on x itself", (WIDE, "wide = x.astype(np.float32, copy=False)"),
+         ("q = wide - first", "q = wide\n    q -= first"), stage="inputs left alone",
+         misconception="input-overwritten"),
+    rows("divides by the deviation alone", ("np.sqrt(var + np.float32(eps))", "np.sqrt(var)"), stage="degenerate rows",
+         misconception="eps-missing"),
+)  # fmt: skip
+
+MERGE = (
+    merge("the squares add up", (f" + {BETWEEN}", ""), misconception="merge-between"),
+    merge("the distance without a weight", (BETWEEN, "d * d"), misconception="merge-between"),
+    merge("the weight is not divided", (BETWEEN, "n1 * n2 * d * d"), misconception="merge-between"),
+    merge("minus for plus", (f" + {BETWEEN}", f" - {BETWEEN}"), misconception="merge-between"),
+    merge("each block counts alike", (MEAN, "mean = (mean1 + mean2) / 2"), stage="count and mean",
+          misconception="merge-weights"),
+    merge("weights exchanged", (MEAN, "mean = mean2 - share * d"), stage="count and mean",
+          misconception="merge-weights"),
+    merge("by way of the squares", ("squares1 + squares2 + " + BETWEEN,
+          "squares1 + n1 * mean1**2 + squares2 + n2 * mean2**2 - n * mean**2"), misconception="one-pass-variance"),
+    merge("an empty pair is divided by 0", ("np.maximum(n, 1)", "n"), stage="empty blocks",
+          misconception="empty-blocks"),
+    merge("by way of the squares, in float64",
+          ("n = n1 + n2", 'n1, mean1, squares1, n2, mean2, squares2 = (np.asarray(a, "d") for a in '
+           "(n1, mean1, squares1, n2, mean2, squares2))\n    n = n1 + n2"),
+          ("squares1 + squares2 + " + BETWEEN, "squares1 + n1 * mean1**2 + squares2 + n2 * mean2**2 - n * mean**2"),
+          ("return n, mean, squares", 'return [each.astype("f") for each in (n, mean, squares)]'), stage=FORMATS,
+          misconception="wide-arithmetic"),
+)  # fmt: skip
+
+WRONG = ROWS + MERGE

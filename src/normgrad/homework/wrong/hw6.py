@@ -1,0 +1,61 @@
+"""Wrong solutions of homework 6: tests that cannot see something, let it pass, or cry for no reason."""
+
+from . import Wrong
+
+RIGHT = "right backwards pass"
+RANDOM_DY = "rng.standard_normal(columns), rng.standard_normal((rows, columns))"
+WEIGHT = "return x, rng.standard_normal(columns), "
+X = "x = scale * (rng.standard_normal((rows, columns)) + rng.uniform(-2, 2, (rows, 1)))"
+SIZES = "((4, 7), (3, 16), (1, 5))"
+FLAT = "    x[0] = 0.5\n"
+LAST = "draw(rng, 2, 6)"
+ASSERT = "assert abs(claimed - value) <= allowed, "
+NAMES = 'zip(("dx", "dw", "db"), grads, strict=True)'
+ALLOWED = "abs(fine - coarse) + 4 * terms * ROUNDOFF * noise"
+C1, BESSEL, AFTER, RSTD, IN_DW, IN_DB, CONSTANT = (f"wrong backward {n}" for n in (1, 4, 5, 6, 7, 8, 10))
+
+
+def test(name, *edits, stage, misconception=""):
+    """A check_backward with a weakness."""
+    return Wrong(name, "gradient-test", edits, stage, misconception)
+
+
+test.__test__ = False  # a wrong solution, and no test of this project
+
+WRONG = (
+    test("dy of ones", (RANDOM_DY, "rng.standard_normal(columns), np.ones((rows, columns))"), (WEIGHT, "return x, "
+         "np.ones(columns), "), stage=C1,
+         misconception="blind-constant-wdy"),
+    test("dy constant, weights random", (WEIGHT + RANDOM_DY, "weight = rng.standard_normal(columns)\n    "
+         "return x, weight, rng.standard_normal(columns), 1 / weight + np.zeros((rows, columns))"), stage=C1,
+         misconception="blind-constant-wdy"),
+    test("equal weights", (WEIGHT, "return x, np.full(columns, 0.7), "), stage=AFTER,
+         misconception="blind-equal-weights"),
+    test("one row", (SIZES, "((1, 7), (1, 16))"), (LAST, "draw(rng, 1, 6)"), stage=IN_DB,
+         misconception="blind-one-row"),
+    test("no constant row", (FLAT, ""), stage=CONSTANT, misconception="blind-no-constant-row"),
+    test("dx alone", (NAMES, 'zip(("dx",), grads, strict=False)'), stage=IN_DW, misconception="dw-not-compared"),
+    test("db forgotten", (NAMES, 'zip(("dx", "dw"), grads, strict=False)'), stage=IN_DB,
+         misconception="db-not-compared"),
+    test("NaN passes", (ASSERT, "assert not abs(claimed - value) > allowed, "), stage=CONSTANT,
+         misconception="nan-passes"),
+    test("a tolerance of a tenth", (ALLOWED, "0.1 * size(dy)"), ("STEP = ", "size = np.size\nSTEP = "), stage=BESSEL,
+         misconception="loose-tolerance"),
+    test("a step far too short", ("STEP = ROUNDOFF ** (1 / 3)", "STEP = 1e-13"), (ALLOWED, "1e-6"), stage=RIGHT,
+         misconception="false-alarm"),
+    test("float32 at float64's tolerance", ("grads = backward(dy.copy(), x.copy(), weight.copy(), mean, rstd)",
+         "grads = backward(*(a.astype(np.float32) for a in (dy, x, weight, mean, rstd)))"), stage=RIGHT,
+         misconception="false-alarm"),
+    test("shapes alone", (ASSERT, "assert grad.shape == arrays[at].shape or "), stage=RIGHT,
+         misconception="dx-not-compared"),
+    test("always rejects", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n"
+         "    backward(*([np.ones((2, 2))] * 2), np.ones(2), np.ones(2), np.ones(2))\n    raise AssertionError\n"),
+         stage=RIGHT, misconception="false-alarm"),
+    test("returns False", (ASSERT, "if not abs(claimed - value) <= allowed:\n            return "), stage=RIGHT,
+         misconception="verdict-not-raised"),
+    test("never calls it", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n    return\n"),
+         stage=RIGHT, misconception="never-called"),
+    test("rows of size one", (X, "x = rng.standard_normal((rows, columns))\n    x = (x - x.mean(-1, keepdims=True)) / "
+         "x.std(-1, keepdims=True)"), (FLAT, ""), (ALLOWED, "1e-3 * (1 + abs(fine))"), stage=RSTD,
+         misconception="blind-unit-spread"),
+)  # fmt: skip

@@ -1,0 +1,58 @@
+"""Wrong solutions of homework 7: what goes wrong when one derives a backward alone."""
+
+from . import Wrong
+
+FIRST, OTHERS, SHAPES, ALONE = "gradient of the first input", "gradients of the others", "shapes and dtypes", \
+    "inputs left alone"  # fmt: skip
+DX = "dx = (rstd * (wdy - c2 - x_hat * c1)).reshape(x.shape)"
+C1, C2 = "c1 = (x_hat * wdy).mean(-1, keepdims=True)", "c2 = wdy.mean(-1, keepdims=True)"
+WDY, DW, DB = "wdy = grouped(dy * weight[:, None])", "dweight = (dy * x_hat.reshape(x.shape)).sum((0, 2))", \
+    "dbias = dy.sum((0, 2))"  # fmt: skip
+RSTD = "rstd = 1 / np.sqrt((q * q).mean(-1, keepdims=True) + EPS)"
+AGAIN = "x_hat, rstd = statistics(x)"
+X = "x = scale * (rng.standard_normal((2, 4, 3)) + rng.uniform(-2, 2, (2, 4, 1)))"
+DRAWN = '"weight": rng.standard_normal(4), '
+SETS = 'return [usual | {"x": flat}, usual | {"x": none}, short | {"x": single}]'
+Y = "return x_hat.reshape(x.shape) * weight[:, None] + bias[:, None]"
+RETURN = "return dx, dweight, dbias"
+
+
+def project(name, *edits, stage=FIRST, misconception=""):
+    """A wrong Operator."""
+    return Wrong(name, "norm-project", edits, stage, misconception)
+
+
+WRONG = (
+    project("rstd is a constant", (DX, DX.replace(" - x_hat * c1", "")), misconception="path-through-a-scale"),
+    project("the mean is a constant", (DX, DX.replace(" - c2", "")), misconception="path-through-a-mean"),
+    project("the minus sign is lost", (RETURN, "return -dx, dweight, dbias"), misconception="sign"),
+    project("N - 1", (C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x_hat.shape[-1] - 1)"),
+            misconception="path-through-a-scale"),
+    project("rows for groups", (C1, "c1 = (x_hat * wdy).mean((0, -1), keepdims=True)"),
+            misconception="path-through-a-scale"),
+    project("no weight", (WDY, "wdy = grouped(dy)"), misconception="factor-left-out"),
+    project("the weight comes last", (WDY, "wdy = grouped(dy)"),
+            (RETURN, "dx = dx * weight[:, None]\n        " + RETURN), misconception="factor-last"),
+    project("a mean over the examples", (DB, "dbias = dy.sum(2).mean(0)"), stage=OTHERS,
+            misconception="constant-factor"),
+    project("no gradient for the bias", (DB, "dbias = 0 * bias"), stage=OTHERS, misconception="gradient-zero"),
+    project("summed over one axis", (DW, "dweight = (dy * x_hat.reshape(x.shape)).sum(0)"), stage=SHAPES,
+            misconception="wrong-axis"),
+    project("one gradient missing", (RETURN, "return dx, dweight"), stage=SHAPES, misconception="gradient-missing"),
+    project("float64 whatever comes in", (Y, "return np.float64(1) * " + Y[7:]
+            .replace("x_hat.reshape(x.shape)", "x_hat.reshape(x.shape).astype(float)")), stage="float32",
+            misconception="wide-arithmetic"),
+    project("statistics in half precision", (RSTD, RSTD + "\n    rstd = rstd.astype(np.float16).astype(x.dtype) "
+            "if x.dtype == np.float32 else rstd"), stage="float32", misconception="narrow-intermediate"),
+    project("writes into dy", (WDY, "dy *= 1 + 1e-15\n        " + WDY), stage=ALONE,
+            misconception="input-overwritten"),
+    project("not linear in dy", (RETURN, "dx = dx * (1 + 1e-6 * np.abs(dy).max())\n        " + RETURN),
+            stage="linear in dy", misconception="not-linear"),
+    project("no eps", (RSTD, RSTD.replace(" + EPS", "")), stage="degenerate inputs", misconception="zero-unguarded"),
+    project("nothing degenerate", (SETS, "return []"), stage="degenerate inputs", misconception="nothing-degenerate"),
+    project("unit weights", (DRAWN, '"weight": np.ones(4), '), stage="description", misconception="equal-entries"),
+    project("a generator of its own", (X, "rng = np.random.default_rng()\n        " + X), stage="description",
+            misconception="not-repeatable"),
+    project("returns its input", (Y, "return x"), (DX, "dx = dy.copy()"), (DW, "dweight = 0 * weight"),
+            (DB, "dbias = 0 * bias"), misconception="returns-an-input"),
+)  # fmt: skip

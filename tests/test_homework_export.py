@@ -1,0 +1,96 @@
+"""The exported assignments: cells that run, and stubs without the answers. test_graders.py runs the tools' commands."""
+
+import json
+import linecache
+
+import pytest
+
+import normgrad.homework as hw
+from normgrad.homework import export, folder
+from normgrad.homework.task import find_homework, homeworks
+
+
+def codes(path):
+    return [cell["source"] for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("homework", homeworks())
+@pytest.mark.parametrize("tool", export.EXPORTERS)
+def test_the_instructors_notebook_runs(tmp_path, tool, homework):
+    """Every cell runs, the tests among them: the answers inside carry what they need."""
+    pytest.importorskip("torch")
+    if homework == "hw4":
+        pytest.importorskip("triton")
+    (path,) = export.EXPORTERS[tool](homework, tmp_path)
+    names = {"__name__": "notebook"}
+    for number, code in enumerate(codes(path)):
+        # As IPython does, so that Triton finds the source of a kernel.
+        cell = f"<{homework} {tool} {number}>"
+        linecache.cache[cell] = (len(code), None, code.splitlines(True), cell)
+        exec(compile(code, cell, "exec"), names)
+
+
+@pytest.mark.parametrize("homework", homeworks())
+@pytest.mark.parametrize("marks", [export.NBGRADER, export.OTTER])
+def test_nothing_of_the_answers_stands_outside_the_marks(homework, marks):
+    begin, end = marks[0].strip(), marks[1].split("\n")[0]
+    answer = set(folder.solution(homework).split("\n")) - set(folder.starter(homework).split("\n"))
+    answer = {line.strip() for line in answer if len(line.strip()) > 12 and not line.startswith(("import", "from"))}
+    for code in export.answers(find_homework(homework), marks).values():
+        outside, inside = [], False
+        for line in map(str.strip, code.split("\n")):
+            inside = inside or line == begin
+            outside += [line] * (not inside)
+            inside = inside and line != end
+        assert not answer & set(outside)
+
+
+FIRST = """
+import numpy as np
+HALF = 0.5
+def root(v):
+    return v ** HALF
+class Wrapped:
+    def __init__(self, fn):
+        self.fn = fn
+    def __call__(self, *arguments):
+        return self.fn(*arguments)
+@Wrapped
+def reciprocal(v):
+    return 1 / root(v)
+def rmsnorm_forward(x, weight, eps):
+    def rstd_of(x):
+        return reciprocal((x * x).mean(-1) + x.dtype.type(eps))
+    rstd = rstd_of(x)
+    return x * rstd[:, None] * weight, rstd
+"""
+CHANGES = {
+    "nothing": "",
+    "the function": "old = rmsnorm_forward\ndef rmsnorm_forward(x, weight, eps): return old(x, weight, eps)",
+    "its code": "rmsnorm_forward.__code__ = (lambda x, weight, eps: (x, weight)).__code__",
+    "a helper": "def root(v): return v",
+    "a constant": "HALF = 1 / 3",
+    "what a decorator wrapped": "reciprocal.fn = lambda v: v",
+    "another value": "other = 3",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_task_is_graded_once_for_all_cells(monkeypatch, change):
+    """Again where something that it is made of is another, and for the second run of a cell."""
+    from normgrad.homework import cells
+
+    grades, original = [], cells.check
+    monkeypatch.setattr(cells, "check", lambda *arguments: grades.append(arguments) or original(*arguments))
+    monkeypatch.setattr(cells, "_KEPT", {})
+    names = {"__name__": "notebook", "hw": hw}
+    exec(FIRST, names)
+    assert eval('hw.stage("rmsnorm-forward", rmsnorm_forward, "y").full', names)
+    exec(CHANGES[change], names)
+    stage = eval('hw.stage("rmsnorm-forward", rmsnorm_forward, "rstd")', names)
+    harmless = change in ("nothing", "the function", "another value")
+    assert stage.full == harmless, stage.message
+    assert len(grades) == (1 if change in ("nothing", "another value") else 2)
+    hw.stage("rmsnorm-forward", names["rmsnorm_forward"], "rstd")
+    hw.stage("rmsnorm-forward", names["rmsnorm_forward"], "y")
+    assert len(grades) == (2 if change in ("nothing", "another value") else 3)

@@ -1,0 +1,102 @@
+"""Homework 7 as students do it: operators of their own, right and wrong, and some on which nothing can be learned."""
+
+import pytest
+from homework_operators import OPERATORS, TRIVIAL
+
+import normgrad.homework as hw
+from normgrad.homework.grade import grade_file
+
+WRONG = [(name, what) for name, (_, _, wrong) in OPERATORS.items() for what in wrong]
+
+
+def written(name, what=None):
+    """(source, what the wrong gradient should lead to) of an operator."""
+    source, library, wrong = OPERATORS[name]
+    if library == "torch":
+        pytest.importorskip("torch")
+    if what is None:
+        return source, None
+    (old, new), *expected = wrong[what]
+    assert source.count(old) == 1, old
+    return source.replace(old, new), expected
+
+
+def operator(source):
+    """The Operator of a text."""
+    names = {"__name__": "solution"}
+    exec(source, names)
+    return names["Operator"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_right_operator_has_full_marks(name):
+    target = operator(written(name)[0])
+    for seed in range(20):
+        report = hw.check("norm-project", target, seed=seed)
+        assert report.passed, report
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_right_operator_has_full_marks_in_the_shell(tmp_path, name):
+    (tmp_path / "solution.py").write_text(written(name)[0], encoding="utf8")
+    (report,) = grade_file(tmp_path / "solution.py", "hw7")
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(("name", "what"), WRONG)
+def test_a_wrong_gradient_is_found_where_it_is(name, what):
+    source, (stage, array, misconception) = written(name, what)
+    target = operator(source)
+    for seed in range(5):
+        report = hw.check("norm-project", target, seed=seed)
+        assert not report[stage].passed and report.points < report.max_points, report
+        assert f"The gradient for {array}, at" in report[stage].message, report
+        found = [each.misconception for each in report.diagnoses]
+        assert misconception in found or not misconception, report
+
+
+PLAIN = """
+import numpy as np
+class Operator:
+    @staticmethod
+    def inputs(rng): return {{"x": rng.standard_normal((3, 4)){more}}}
+    @staticmethod
+    def degenerate(rng): return [Operator.inputs(rng)]
+    @staticmethod
+    def forward(x{names}): return {forward}
+    @staticmethod
+    def backward(dy, x{names}): return {backward}
+"""
+
+
+@pytest.mark.parametrize("name", TRIVIAL)
+def test_a_trivial_operator_is_told_what_is_missing(name):
+    """No points for a gradient that is the same everywhere, and a sentence about what a project needs."""
+    forward, backward, words = TRIVIAL[name]
+    source = PLAIN.format(more="", names="", forward=forward, backward=backward)
+    for seed in range(5):
+        report = hw.check("norm-project", operator(source), seed=seed)
+        assert report.points == 0 and "The grader itself" not in str(report)
+        message = report["description"].message
+        assert words in message and "the rubric" in message, report
+
+
+def test_what_forward_does_not_use_is_named():
+    source = PLAIN.format(more=', "bias": rng.standard_normal(4)', names=", bias", forward="x * x",
+                          backward="(2 * x * dy, 0 * bias)")  # fmt: skip
+    report = hw.check("norm-project", operator(source))
+    assert "y does not depend on bias" in report["description"].message
+
+
+def test_a_product_of_two_inputs_is_not_trivial():
+    """It is linear in each of them, and its gradients are not the same everywhere."""
+    source = PLAIN.format(more=', "w": rng.standard_normal((3, 4))', names=", w", forward="x * w",
+                          backward="(w * dy, x * dy)")  # fmt: skip
+    report = hw.check("norm-project", operator(source))
+    assert report.passed, report
+
+
+def test_a_factor_that_is_nearly_one_is_shown_with_its_digits():
+    source = PLAIN.format(more="", names="", forward="x * x", backward="2.0001 * x * dy")
+    report = hw.check("norm-project", operator(source))
+    assert "1.00005 times" in str(report), report

@@ -1,0 +1,129 @@
+"""The registry, and the report in every form."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from homework_solutions import of_source, tasks_of
+
+import normgrad.homework as hw
+from normgrad.homework import folder
+from normgrad.homework.equations import place
+from normgrad.homework.report.files import to_junit
+from normgrad.homework.task import Draw, find, homeworks
+from normgrad.homework.wrong import wrong
+
+
+def test_tasks_are_described():
+    assert set(tasks_of()) <= set(hw.tasks())
+    for name in hw.tasks():
+        text = str(hw.describe(name))
+        assert all(label in text for label in find(name).equations) and find(name).signature in text
+
+
+def test_equations_of_tasks_are_registered():
+    pytest.importorskip("sympy")
+    from normgrad.symbolic import equations
+
+    known = equations()
+    assert [label for name in tasks_of() for label in find(name).equations if label not in known] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: hw.check("layernorm-backwards", print), "needs one of layernorm-backward"),
+        (lambda: hw.check("rmsnorm-backward", 3), "target: got int"),
+        (lambda: hw.check("rmsnorm-backward", print, feedback="all"), "feedback: got 'all'"),
+        (lambda: hw.describe("hw3"), "task: got 'hw3'"),
+        (lambda: Draw(seed=-1), "seed: got -1"),
+        (lambda: Draw(rows=1000), "needs an integer from 2 to 64"),
+        (lambda: Draw(scale=0), "scale: got 0"),
+    ],
+)
+def test_wrong_calls_are_refused_by_name(call, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+@pytest.mark.parametrize("homework", homeworks())
+def test_stubs_are_friendly(tmp_path, libraries, homework):
+    folder.new(homework, tmp_path)
+    for report in hw.grade_file(tmp_path / "solution.py", homework):
+        assert report.points == 0 and report.stub
+        assert "Not implemented yet" in str(report) and len(str(report).splitlines()) <= 4
+        assert "Not implemented yet" in report._repr_html_()
+
+
+def wrong_report(feedback="coefficients"):
+    mistake = next(each for each in wrong("hw2") if each.name == "sum for mean" and each.task == "rmsnorm-backward")
+    return hw.check("rmsnorm-backward", of_source(mistake.source("hw2"))["rmsnorm_backward"], feedback=feedback)
+
+
+def test_the_report_in_every_form():
+    report = wrong_report()
+    assert max(map(len, str(report).splitlines())) <= 80
+    data = json.loads(report.to_json())
+    assert (data["points"], data["max_points"]) == (report.points, report.max_points)
+    assert [stage["name"] for stage in data["tasks"][0]["stages"]] == [stage.name for stage in report.stages]
+    tree = ElementTree.fromstring(to_junit([report]))
+    assert int(tree[0].get("failures")) == sum(not stage.passed for stage in report.stages)
+    html = report._repr_html_()
+    assert "<script" not in html and "http" not in html and "dx, row by row" in html
+
+
+@pytest.mark.parametrize(("feedback", "seen"), [("hint", 0), ("equation", 1), ("coefficients", 2)])
+def test_feedback_has_levels(feedback, seen):
+    pytest.importorskip("normgrad.homework.terms")
+    report = wrong_report(feedback)
+    for text in (str(report), report._repr_html_(), report.to_json()):
+        shown = ["rms-dx" in text, "mean(x_hat * wdy)" in text]
+        assert shown == [seen >= 1, seen >= 2], text
+
+
+def test_the_equation_is_linked_where_the_book_is_known(monkeypatch):
+    pytest.importorskip("normgrad.homework.terms")
+    report = wrong_report()
+    monkeypatch.delenv("NORMGRAD_BOOK", raising=False)
+    assert "href" not in report._repr_html_()
+    monkeypatch.setenv("NORMGRAD_BOOK", "./")
+    assert 'href="./rms_norm.html#equation-rms-dx"' in report._repr_html_()
+
+
+def test_control_characters_do_not_break_junit():
+    def raises(dy, x, weight, rstd):
+        raise ValueError("\x00\x1b[31m<&>")
+
+    ElementTree.fromstring(hw.check("rmsnorm-backward", raises).to_junit())
+
+
+BLOCKED = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "sympy", "triton", "IPython"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Block())
+import normgrad.homework as hw
+assert hw.tasks() and str(hw.describe("layernorm-function"))
+assert hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (dy, weight)).points == 0
+"""
+
+
+def test_a_numpy_homework_needs_numpy_alone():
+    done = subprocess.run([sys.executable, "-W", "error", "-c", BLOCKED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_pages_show_the_equations_that_reports_link_to():
+    """A label that a report names is shown on the page it names."""
+    terms = pytest.importorskip("normgrad.homework.terms")
+    book = Path(__file__).parents[1] / "book"
+    labels = {label for name in tasks_of() for label in find(name).equations}
+    for entry in terms.CATALOGUE:
+        labels |= set(entry.equation.values() if isinstance(entry.equation, dict) else [entry.equation]) - {"", None}
+    shown = {label: (book / f"{place(label)[0]}.md").read_text(encoding="utf8") for label in labels}
+    assert [label for label, text in shown.items() if f"{{equation}} {label}\n" not in text] == []

@@ -1,0 +1,84 @@
+"""The shell: a folder from new to full marks, seed files, and commands that are wrong."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from normgrad.homework import __main__ as shell
+from normgrad.homework import folder
+from normgrad.homework.task import homeworks
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "normgrad.homework", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_homework_two_in_three_commands(tmp_path):
+    """new, (write), check: the writing is done by copying the solution."""
+    assert run("new", "hw2", "--to", tmp_path / "hw2").returncode == 0
+    (tmp_path / "hw2/solution.py").write_text(folder.solution("hw2"), encoding="utf8")
+    done = run("check", tmp_path / "hw2", "--json", tmp_path / "a.json", "--junit", tmp_path / "a.xml")
+    assert done.returncode == 0 and "20 of 20 points" in done.stdout, done.stdout + done.stderr
+    assert json.loads((tmp_path / "a.json").read_text())["points"] == 20
+    ElementTree.parse(tmp_path / "a.xml")
+
+
+@pytest.mark.parametrize("homework", homeworks())
+def test_pytest_runs_in_the_folder(tmp_path, libraries, homework):
+    folder.new(homework, tmp_path)
+    (tmp_path / "solution.py").write_text(folder.solution(homework), encoding="utf8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    count = sum(len(task.stages) for task in homeworks()[homework].tasks)
+    assert f"{count} passed" in done.stdout, done.stdout
+
+
+def test_new_overwrites_nothing(tmp_path, capsys):
+    (tmp_path / "solution.py").write_text("mine")
+    assert shell.main(["new", "hw2", "--to", str(tmp_path)]) == 2
+    assert "exists already; nothing was written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["solution.py"]
+
+
+def test_solve_asks_for_the_instructor(capsys, tmp_path):
+    assert shell.main(["solve", "hw2"]) == 2
+    assert "--instructor" in capsys.readouterr().err
+    assert shell.main(["solve", "hw2", "--instructor", "--to", str(tmp_path)]) == 0
+    assert (tmp_path / "solution.py").read_text(encoding="utf8") == folder.solution("hw2")
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["describe", "rmsnorm-backward"], ["solve", "hw3", "--instructor"]])
+def test_commands_that_print(capsys, arguments):
+    assert shell.main(arguments) == 0 and capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("{", "a number or a JSON object"), ('{"seeds": 1}', "got seeds"), ('{"seed": "x"}', "seed: got 'x'")],
+)
+def test_a_bad_seed_file_is_refused(tmp_path, capsys, text, words):
+    folder.new("hw2", tmp_path)
+    (tmp_path / "seed").write_text(text)
+    assert shell.main(["check", str(tmp_path), "--seed-file", str(tmp_path / "seed")]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_seed_file_changes_the_inputs(tmp_path, capsys):
+    """A solution made for the public shapes fails with the instructor's."""
+    folder.new("hw2", tmp_path)
+    old = "    wdy = weight * dy\n"
+    text = folder.solution("hw2").replace(old, "    assert x.shape[1] in (1, 8)\n" + old)
+    (tmp_path / "solution.py").write_text(text, encoding="utf8")
+    assert shell.main(["check", str(tmp_path)]) == 0
+    (tmp_path / "seed").write_text('{"seed": 99, "columns": 5, "rows": 3, "scale": 10}')
+    assert shell.main(["check", str(tmp_path), "--seed-file", str(tmp_path / "seed")]) == 1
+    assert "AssertionError" in capsys.readouterr().out
+
+
+def test_a_folder_without_a_solution(tmp_path, capsys):
+    assert shell.main(["check", str(tmp_path)]) == 2
+    assert "new hw2 --to DIR" in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""Wrong solutions: each loses the points that it should, and the report says why."""
+
+import pytest
+from homework_solutions import of_source
+
+import normgrad.homework as hw
+from normgrad.homework import folder
+from normgrad.homework.task import find, homeworks
+from normgrad.homework.wrong import wrong
+
+# Some mistakes show a second belief, which is named, too: what torch computes in float16 is rounded there, a test that
+# looks at dx alone compares neither dw nor db.
+ALSO = {
+    "torch does the last step": {"narrow-intermediate"},
+    "dw and db exchanged": {"db-is-dw"},
+    "dy of ones": {"blind-equal-weights"},
+    "dx alone": {"db-not-compared"},
+    "shapes alone": {"dw-not-compared", "db-not-compared", "nan-passes"},
+    "rows of size one": {"blind-no-constant-row"},
+}
+WRONG = [pytest.param(name, each, id=f"{each.task}-{each.name}") for name in homeworks() for each in wrong(name)]
+
+
+@pytest.mark.parametrize(("homework", "mistake"), WRONG)
+def test_a_wrong_solution_is_caught_and_named(libraries, homework, mistake):
+    """It loses the points of the stage that it should, and the report names the belief behind it, and nothing else."""
+    task = find(mistake.task)
+    report = hw.check(mistake.task, of_source(mistake.source(homework))[task.entry])
+    assert not report[mistake.stage].passed and len(report.stages) == len(task.stages), report
+    found, known = {each.misconception for each in report.diagnoses}, {mistake.misconception} - {""}
+    assert known <= found <= known | ALSO.get(mistake.name, set()), report
+
+
+def test_nearly_all_wrong_solutions_have_a_name():
+    """95 % of them; for the others, what the stage says is all that can be said."""
+    named = [bool(each.misconception) for _, each in (case.values for case in WRONG)]
+    assert sum(named) >= 0.95 * len(named), (sum(named), len(named))
+
+
+@pytest.mark.parametrize("variant", ["never set", "set by forward"])
+def test_the_function_of_source_003_is_caught(torch, tmp_path, variant):
+    """It saves intermediates and reads a global weight; where the global is right, the structure and the second
+    derivative still are not."""
+    import inspect
+
+    from normgrad.checks import mistakes
+
+    edits = {
+        "from ..spec import LAYER_NORM\n": "",
+        "LAYER_NORM.eps": "eps",
+        "class SavesIntermediates": "class LayerNorm",
+        "weight, bias):": "weight, bias, eps):",
+        "dy.sum(0)\n": "dy.sum(0), None\n",
+    }
+    if variant == "set by forward":
+        edits |= {"        mean = x": "        global gamma\n        gamma = weight\n        mean = x"}
+    source = inspect.getsource(mistakes)
+    for old, new in edits.items():
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    (tmp_path / "solution.py").write_text(source, encoding="utf8")
+    report = hw.grade_file(tmp_path / "solution.py", "hw3")[1]
+    assert not report["structure"].passed and not report["gradgradcheck"].passed
+    if variant == "set by forward":
+        assert report["dx, row by row"].passed
+        for words in ("variable gamma", "bytes from forward to backward", "second layer"):
+            assert words in report["structure"].message
+
+
+def test_a_forward_earns_its_points_without_a_backward(torch):
+    text = folder.solution("hw3")
+    whole = of_source(text)["LayerNorm"]
+
+    class ForwardOnly(whole):
+        @staticmethod
+        def backward(ctx, dy):
+            raise NotImplementedError
+
+    report = hw.check("layernorm-function", ForwardOnly)
+    assert report["forward"].points == report["forward"].max_points == report.points
+    assert "not implemented yet" in str(report)
+
+
+WATCHED = {
+    "a load outside": ("tl.store(y_ptr + row * N + cols, tl.load(x_ptr + row * N + cols) * 2, mask=cols < N)",
+                       "copy reads outside of x_ptr"),
+    "a store outside": ("tl.store(y_ptr + row * N + cols, tl.load(x_ptr + row * N + cols, mask=cols < N))",
+                        "copy writes outside of y_ptr"),
+    "a race": ("tl.store(mean_ptr + tl.arange(0, 1), row + tl.zeros([1], tl.float64))", "copy is a race"),
+    "a race between a reader and a writer": ("tl.store(y_ptr + row * N + cols, tl.load(y_ptr + cols, mask=cols < N), "
+                                             "mask=cols < N)", "copy is a race"),
+    "an atomic": ("tl.atomic_add(mean_ptr + tl.arange(0, 1), tl.zeros([1], tl.float64))", "with atomics"),
+}  # fmt: skip
+KERNEL = """
+import torch, triton, triton.language as tl
+@triton.jit
+def copy(x_ptr, y_ptr, mean_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
+    row, cols = tl.program_id(0), tl.arange(0, BLOCK)
+    {line}
+def addnorm_forward(x, residual, weight, bias, eps):
+    (m, n), x = x.shape, x.contiguous()
+    y, mean = torch.empty_like(x), x.new_zeros(m)
+    copy[(m,)](x, y, mean, N=n, BLOCK=triton.next_power_of_2(n))
+    return y, y, mean, mean
+"""
+
+
+@pytest.mark.parametrize("line", WATCHED)
+def test_what_the_interpreter_does_not_see_is_seen(torch, line):
+    pytest.importorskip("triton")
+    code, words = WATCHED[line]
+    target = of_source(KERNEL.format(line=code))["addnorm_forward"]
+    assert words in hw.check("addnorm-forward", target)["kernels"].message
+
+
+def test_points_for_the_interface_are_earned():
+    """A function of the right shape that returns nothing right has no points."""
+    report = hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (dy, weight))
+    assert report["signature and shapes"].passed and report.points == 0
