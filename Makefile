@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book test notebooks browser triton-matrix lint clean
+.PHONY: book test notebooks browser graders numbers triton-matrix lint clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -19,7 +19,7 @@ _build/built: .venv/installed $(SOURCES)
 	touch $@
 
 test: .venv/installed
-	$(PYTEST) -m "not site"
+	$(PYTEST) -n logical --dist worksteal -m "not site and not graders"
 
 # Every notebook that the site offers, run in an environment that has what Colab has and no more.
 notebooks: book
@@ -28,6 +28,14 @@ notebooks: book
 # The built site, read in a browser.
 browser: book
 	$(PYTEST) tests/browser
+
+# The commands of nbgrader and otter-grader on what we export for them, in an environment that has the two.
+graders: .venv/installed
+	$(PYTEST) tests/test_graders.py
+
+# The numbers that the homework's reports give equations, from the built book.
+numbers: book
+	$(BIN)/python -m normgrad.homework.equations _build/html/ledger.json
 
 # The kernels with the lowest, the pinned and the newest Triton, or with those that TRITON names.
 triton-matrix: .venv/installed
