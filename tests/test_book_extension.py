@@ -178,6 +178,34 @@ def test_notebook_keeps_what_runs_and_drops_what_is_for_the_page():
     assert made[-1]["metadata"] == {"jupyter": {"source_hidden": True}, "cellView": "form"}
 
 
+REPORT = '<p><a href="./rms_norm.html#equation-rms-dx">rms-dx</a> on a page</p>'
+
+
+@pytest.mark.parametrize(
+    "site, shown",
+    [
+        ("https://a.github.io/b/book/", REPORT.replace("./", "https://a.github.io/b/book/")),
+        ("", "<p>rms-dx on a page</p>"),
+    ],
+)
+def test_links_of_a_report_lead_to_the_site_or_nowhere(site, shown):
+    """A notebook lies beside no pages; the output of the page itself stays as it is."""
+    output = {"output_type": "execute_result", "data": {"text/html": REPORT, "text/plain": "x"}}
+    assert notebooks.relinked(output, site)["data"] == {"text/html": shown, "text/plain": "x"}
+    assert output["data"]["text/html"] == REPORT
+    stream = {"output_type": "stream", "text": "./rms_norm.html"}
+    assert notebooks.relinked(stream, site) is stream
+
+
+def test_bootstrap_says_where_the_book_is():
+    assert "NORMGRAD_BOOK" not in notebooks.bootstrap("")
+    assert 'setdefault("NORMGRAD_BOOK", "https://a/b/")' in notebooks.bootstrap("", "https://a/b/")
+
+
+def test_what_a_student_writes_stays_marked():
+    assert notebooks.code_cell("", tags=["homework", "hide-cell"])["metadata"]["tags"] == ["homework"]
+
+
 # -- small books --------------------------------------------------------------------
 
 CONF = """
@@ -266,7 +294,7 @@ def test_ledger_is_written_for_programs(book):
     mean, count = json.loads((book / "ledger.json").read_text())
     assert mean["label"] == "mean" and mean["kind"] == "definition" and mean["chapter"] == "one"
     assert count["url"] == "one.html#equation-index-count" and count["seconds"] > 0
-    assert set(count) == {"label", "chapter", "kind", "claim", "error", "tolerance", "seconds", "url"}
+    assert set(count) == {"label", "number", "chapter", "kind", "claim", "error", "tolerance", "seconds", "url"}
 
 
 def test_chapter_offers_notebook_and_colab(book):

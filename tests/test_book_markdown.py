@@ -92,6 +92,11 @@ def test_hidden_solution_opens_on_a_click(page):
     assert text == "<details>\n<summary>Solution to exercise 3.4</summary>\n\nS.\n\n</details>"
 
 
+def test_hints_stay_folded(page):
+    text = page.convert("```{dropdown} Hint: *one*\nH.\n```")
+    assert text == "<details>\n<summary>Hint: *one*</summary>\n\nH.\n\n</details>"
+
+
 def test_registered_equation(page):
     from normgrad.symbolic import equation
 

@@ -6,6 +6,7 @@ normgrad by its own first cell, from a copy of this checkout.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ nbclient = pytest.importorskip("nbclient", reason="the book's packages are not i
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build/html"
 NOTEBOOKS = sorted(SITE.glob("_sources/book/*.ipynb"))
+SOLUTIONS = ROOT / "src/normgrad/homework/solutions"
+HOMEWORKS = [path for path in NOTEBOOKS if (SOLUTIONS / f"{path.stem}.py").is_file()]
 LIBRARIES = ("torch", "triton", "numpy", "sympy", "matplotlib", "ipykernel", "setuptools")
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS or [None], ids=lambda path: path.stem if path else "none")
@@ -67,19 +70,64 @@ def kernel(fresh_python, package, tmp_path, monkeypatch):
     return "fresh"
 
 
+def run(notebook, kernel, folder):
+    """Executes a notebook in an empty folder, which must be empty afterwards."""
+    folder.mkdir()
+    client = nbclient.NotebookClient(
+        notebook, kernel_name=kernel, timeout=600, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    assert os.listdir(folder) == [], "the notebook leaves files behind"
+
+
 # Its event loop's sockets are closed by the garbage collector, which is no fault of the notebook.
 @pytest.mark.filterwarnings("ignore")
 @each_notebook
 def test_notebook_runs(path, kernel, tmp_path):
+    """A homework is run as it is handed out: each of its checks says that nothing is written yet."""
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    client = nbclient.NotebookClient(
-        notebook, kernel_name=kernel, timeout=600, resources={"metadata": {"path": str(empty)}}
-    )
-    client.execute()
-    assert os.listdir(empty) == [], "the notebook leaves files behind"
+    run(notebook, kernel, tmp_path / "empty")
+    if path in HOMEWORKS:
+        for cell in entry_checks(notebook, path.stem):
+            assert "Not implemented yet" in shown(cell), cell["source"]
+
+
+def solved(notebook, name):
+    """Puts the reference solution in place of the student's cells: all of it in the first, nothing in the others."""
+    text = (SOLUTIONS / f"{name}.py").read_text(encoding="utf8")
+    for cell in notebook["cells"]:
+        if "homework" in cell["metadata"].get("tags", ()):
+            cell["source"], text = text, ""
+    assert text == "", "no cell is marked `homework`"
+
+
+def entry_checks(notebook, name):
+    """The cells that check what the solution defines, all of which there must be."""
+    entries = re.findall(r"^(?:def|class) (\w+)", (SOLUTIONS / f"{name}.py").read_text(encoding="utf8"), re.M)
+    check = re.compile(rf"""^hw\.check\("[\w-]+", ({"|".join(entries)})\)$""", re.M)
+    found = [cell for cell in notebook["cells"] if cell["cell_type"] == "code" and check.search(cell["source"])]
+    assert found, "the notebook checks nothing"
+    return found
+
+
+def shown(cell):
+    """The report below a cell, as text."""
+    return "".join(output["data"]["text/plain"] for output in cell["outputs"] if "data" in output)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", HOMEWORKS or [None], ids=lambda path: path.stem if path else "none")
+def test_homework_runs_with_the_solution(path, kernel, tmp_path):
+    """Every check gives full marks."""
+    if path is None:
+        pytest.skip("no homework in _build/html")
+    notebook = nbformat.read(path, as_version=4)
+    solved(notebook, path.stem)
+    run(notebook, kernel, tmp_path / "empty")
+    for cell in entry_checks(notebook, path.stem):
+        points = re.search(r"(\d+) of (\d+) points", shown(cell))
+        assert points and points[1] == points[2], shown(cell)
 
 
 @each_notebook

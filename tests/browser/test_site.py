@@ -9,6 +9,8 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import pytest
 from built_site import SITE, pages
 
+from normgrad.homework.equations import of_ledger, places
+
 each_page = pytest.mark.parametrize("path", pages() or ["none"])
 SCREENS = {"desktop": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (390, 844, "light")}
 SCREENS["dark-phone"] = (390, 844, "dark")
@@ -171,3 +173,8 @@ def test_executed_chapters_offer_their_notebook(path):
     links = [link for link in parsed(SITE / path).links if link.endswith(".ipynb")]
     offered = {on_disk(urljoin(f"http://site/{path}", link)) for link in links if "://" not in link}
     assert offered == ({notebook} if notebook.is_file() else set())
+
+
+def test_reports_give_the_numbers_that_the_pages_show():
+    """`make numbers` writes them again."""
+    assert of_ledger(SITE / "ledger.json") == places()

@@ -17,6 +17,8 @@ from myst_nb.core.read import create_nb_reader
 # What a chapter computes may depend on these, so their versions are part of the cache's key and of the report.
 LIBRARIES = ("numpy", "sympy", "matplotlib", "torch", "triton")
 WORKERS = 2
+# Where a homework report looks for the pages that it links: beside its own. notebooks.py says where else.
+BOOK = "./"
 
 
 def version(name) -> str:
@@ -43,6 +45,7 @@ def configure(app, config):
     config.nb_execution_cache_path = str(cache)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
+    os.environ["NORMGRAD_BOOK"] = BOOK
 
 
 def read_notebook(env, docname):

@@ -183,7 +183,8 @@ def write_json(app, error):
             url = f"{app.builder.get_target_uri(docname)}#{equation_id(equation.label)}"
             for main in entries.get(equation.label, ())[:1]:
                 fields = {key: main[key] for key in FIELDS} | {"claim": claim(equation, main)}
-                written.append({"label": equation.label, "chapter": docname, **fields, "url": url})
+                known = {"label": equation.label, "number": number(app.env, equation), "chapter": docname}
+                written.append({**known, **fields, "url": url})
     text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
     (Path(app.outdir) / JSON).write_text(text, encoding="utf8")
 

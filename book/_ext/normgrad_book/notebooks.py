@@ -6,9 +6,10 @@ The notebook that the theme itself would offer keeps MyST's directives and roles
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
-from .execution import executed_notebook
+from .execution import BOOK, executed_notebook
 from .plain_markdown import PlainMarkdown
 from .repository import install_source
 
@@ -21,7 +22,7 @@ import os
 
 if importlib.util.find_spec("normgrad") is None:
 {install}
-
+{site}
 import normgrad
 
 normgrad.doctor()"""
@@ -36,16 +37,30 @@ ASK = """\
         raise ModuleNotFoundError("set NORMGRAD_SOURCE to a checkout of this book's repository, or install normgrad")
     %pip install --no-deps "{source}\""""
 
-# Tags that Jupyter and its runners know; the others concern the page alone.
-KEPT_TAGS = ("raises-exception", "skip-execution")
+# Where the reports of a homework find the pages of the book.
+SITE = 'os.environ.setdefault("NORMGRAD_BOOK", "{site}")\n'
+
+# Tags that Jupyter and its runners know, and the mark of what a student writes; the others concern the page alone.
+KEPT_TAGS = ("raises-exception", "skip-execution", "homework")
 
 
 def is_notebook(env, docname) -> bool:
     return "kernelspec" in env.metadata.get(docname, {})
 
 
-def bootstrap(source) -> str:
-    return BOOTSTRAP.format(install=INSTALL.format(source=source) if source else ASK)
+def bootstrap(source, site="") -> str:
+    install = INSTALL.format(source=source) if source else ASK
+    return BOOTSTRAP.format(install=install, site=SITE.format(site=site) if site else "")
+
+
+def relinked(output, site):
+    """An output whose links to pages beside its own lead to the site, or are plain text where it has no address."""
+    html = "".join(output.get("data", {}).get("text/html", ()))
+    link = re.compile(f'<a href="{re.escape(BOOK)}([^"]*)">(.*?)</a>', re.S)
+    if not link.search(html):
+        return output
+    plain = link.sub(rf'<a href="{site}\1">\2</a>' if site else r"\2", html)
+    return output | {"data": output["data"] | {"text/html": plain}}
 
 
 def code_cell(source, execution_count=None, outputs=(), tags=()):
@@ -60,7 +75,7 @@ def markdown_cell(source):
     return {"cell_type": "markdown", "metadata": {}, "source": source.strip("\n")}
 
 
-def convert(cell, plain):
+def convert(cell, plain, site=""):
     """The cells that one cell of the executed chapter becomes."""
     metadata = cell["metadata"]
     if "book-only" in metadata.get("tags", ()):
@@ -68,21 +83,28 @@ def convert(cell, plain):
     if cell["cell_type"] == "markdown":
         yield markdown_cell(plain.convert(cell["source"]))
     elif cell["cell_type"] == "code":
-        yield code_cell(cell["source"], cell["execution_count"], cell["outputs"], metadata.get("tags", ()))
+        outputs = [relinked(output, site) for output in cell["outputs"]]
+        yield code_cell(cell["source"], cell["execution_count"], outputs, metadata.get("tags", ()))
         if figure := metadata.get("mystnb", {}).get("figure"):
             yield markdown_cell(plain.caption(figure.get("name"), figure.get("caption", "")))
 
 
-def plain_notebook(executed, plain, source):
+def plain_notebook(executed, plain, source, site=""):
     """A chapter as executed by myst-nb, as the notebook that readers get; cell ids are numbers, for stable files."""
-    cells = [new for cell in executed["cells"] for new in convert(cell, plain) if new["source"]]
+    cells = [new for cell in executed["cells"] for new in convert(cell, plain, site) if new["source"]]
     first = next((i for i, cell in enumerate(cells) if cell["cell_type"] == "code"), len(cells))
-    cells.insert(first, code_cell(bootstrap(source)))
+    cells.insert(first, code_cell(bootstrap(source, site)))
     for i, cell in enumerate(cells):
         cell |= {"id": f"cell-{i}", "source": cell["source"].splitlines(keepends=True)}
         cells[i] = cell
     metadata = {"kernelspec": executed["metadata"]["kernelspec"], "language_info": {"name": "python"}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def folder_on_site(app, docname) -> str:
+    """The address of the folder that a page lies in, with its slash, or nothing where the site has no address."""
+    base, folder = app.config.html_baseurl.rstrip("/"), docname.rpartition("/")[0]
+    return f"{base}/{folder}/" if base and folder else f"{base}/" if base else ""
 
 
 def write_notebooks(app, error):
@@ -93,7 +115,7 @@ def write_notebooks(app, error):
     for docname in sorted(app.env.found_docs):
         if is_notebook(app.env, docname):
             executed = executed_notebook(app.env, docname)
-            notebook = plain_notebook(executed, PlainMarkdown(app, docname), source)
+            notebook = plain_notebook(executed, PlainMarkdown(app, docname), source, folder_on_site(app, docname))
             target = Path(app.outdir) / "_sources" / f"{docname}.ipynb"
             target.parent.mkdir(parents=True, exist_ok=True)
             text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

@@ -165,6 +165,9 @@ class PlainMarkdown:
         title = f"Solution to exercise {self.number(label)}"
         if "dropdown" not in options.get("class", ""):
             return self.quote(title, inner)
+        return self.folded(title, inner)
+
+    def folded(self, title, inner):
         return f"<details>\n<summary>{title}</summary>\n\n{self.convert(inner)}\n\n</details>"
 
     def directive(self, name, arg, body):
@@ -192,6 +195,8 @@ class PlainMarkdown:
             return self.solution(arg, options, inner)
         if kind in ("tab-set", "grid", "div"):
             return self.convert(inner)
+        if kind == "dropdown" and "open" not in options:
+            return self.folded(self.inline(arg), inner)
         if kind in TITLED:
             return f"**{self.inline(arg)}**\n\n{self.convert(inner)}" if arg else self.convert(inner)
         if kind in NUMBERED:

@@ -1,0 +1,86 @@
+"""nbgrader and otter-grader, by their own commands, on the assignments that we export for them.
+
+They need Jupyter's servers and a hundred packages that the book does not, so they get an environment of their own, made
+once and made again when the pins change.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normgrad.homework import export
+from normgrad.homework.task import find_homework
+
+ROOT = Path(__file__).parents[1]
+TOOLS = ("nbgrader==0.9.6", "otter-grader==7.0.0", "numpy", "ipykernel")
+HOMEWORK = "hw2"
+FULL = find_homework(HOMEWORK).max_points
+
+pytestmark = pytest.mark.graders
+
+
+@pytest.fixture(scope="session")
+def tools():
+    """The folder of the commands."""
+    folder = ROOT / "_build/grader_environment"
+    pins, stamp = ROOT / "requirements.txt", folder / "pins.txt"
+    wanted = "\n".join([*TOOLS, pins.read_text()])
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        install = [folder / "bin/python", "-m", "pip", "install", "--quiet", "--constraint", pins, *TOOLS]
+        subprocess.run(install, check=True)
+        stamp.write_text(wanted)
+    return folder / "bin"
+
+
+@pytest.fixture
+def command(tools, tmp_path):
+    """A function that runs a command of the tools; its kernels import normgrad from this checkout."""
+    path = os.pathsep.join([str(tools), os.environ["PATH"]])
+    folders = {"HOME": tmp_path, "JUPYTER_DATA_DIR": tmp_path / "jupyter", "IPYTHONDIR": tmp_path / "ipython"}
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    environment |= {name: str(value) for name, value in folders.items()}
+
+    def run(name, *arguments):
+        words = [str(tools / name), *map(str, arguments)]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return run
+
+
+def test_nbgrader_grades_it(command, tmp_path):
+    """generate_assignment, then autograde: the solution has all points, the released stubs none."""
+    (path,) = export.nbgrader(HOMEWORK, tmp_path)
+    command("nbgrader", "generate_assignment", HOMEWORK, "--create")
+    released = tmp_path / f"release/{HOMEWORK}/{HOMEWORK}.ipynb"
+    for student, source in (("solved", path), ("stubs", released)):
+        place = tmp_path / "submitted" / student / HOMEWORK
+        place.mkdir(parents=True)
+        shutil.copy(source, place / released.name)
+    command("nbgrader", "autograde", HOMEWORK, "--create")
+    command("nbgrader", "export")
+    lines = [line.split(",") for line in (tmp_path / "grades.csv").read_text().strip().split("\n")]
+    score = {row[lines[0].index("student_id")]: float(row[lines[0].index("score")]) for row in lines[1:]}
+    assert score == {"solved": FULL, "stubs": 0}
+
+
+def test_otter_grades_it(command, tmp_path):
+    """assign, which runs the tests on the solution, then run on both notebooks."""
+    (path,) = export.otter(HOMEWORK, tmp_path)
+    command("otter", "assign", path, tmp_path / "out")
+    (archive,) = (tmp_path / "out/autograder").glob("*.zip")
+    score = {}
+    for kind in ("autograder", "student"):
+        (tmp_path / kind).mkdir()
+        notebook = tmp_path / "out" / kind / f"{HOMEWORK}.ipynb"
+        command("otter", "run", "-a", archive, notebook, "-o", tmp_path / kind, "--no-logo")
+        tests = json.loads((tmp_path / kind / "results.json").read_text())["tests"]
+        score[kind] = sum(test.get("score", 0) for test in tests)
+    assert score == {"autograder": FULL, "student": 0}

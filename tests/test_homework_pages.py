@@ -1,0 +1,92 @@
+"""Each homework's page against the homework itself: the same stubs, points and commands, and a check of every task."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import normgrad.homework as hw
+from normgrad.homework import folder
+from normgrad.homework.wrong import wrong
+
+BOOK = Path(__file__).parents[1] / "book"
+HOMEWORKS = list(hw.homeworks())
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
+STUB = re.compile(r"^:tags: *\[homework\]$", re.M)
+
+each_homework = pytest.mark.parametrize("name", HOMEWORKS)
+
+
+def page(name):
+    return (BOOK / f"{name}.md").read_text(encoding="utf8")
+
+
+def cells(name):
+    return CELL.findall(page(name))
+
+
+def definitions(text, entries):
+    """{entry: its definition without docstrings}: pages have narrower lines than files."""
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in entries:
+            for each in ast.walk(node):
+                if isinstance(each, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(each) is not None:
+                    each.body = each.body[1:]
+            found[node.name] = ast.unparse(node)
+    return found
+
+
+@each_homework
+def test_stubs_are_the_starters(name):
+    """The cells marked `homework` define each entry once, with the starter's signature and nothing written."""
+    entries = [task.entry for task in hw.homeworks()[name].tasks]
+    stubs = [STUB.sub("", cell) for cell in cells(name) if STUB.search(cell)]
+    defined = [entry for stub in stubs for entry in definitions(stub, entries)]
+    assert sorted(defined) == sorted(entries)
+    assert definitions("\n".join(stubs), entries) == definitions(folder.starter(name), entries)
+
+
+@each_homework
+def test_every_task_has_its_check(name):
+    lines = [line for cell in cells(name) for line in cell.split("\n")]
+    for task in hw.homeworks()[name].tasks:
+        assert lines.count(f'hw.check("{task.name}", {task.entry})') == 1, task.name
+
+
+@each_homework
+def test_page_says_what_the_homework_takes(name):
+    homework, text = hw.homeworks()[name], page(name)
+    assert f"{homework.max_points} points" in text and homework.time in text
+    assert [chapter for chapter in homework.chapters if f"{{doc}}`{chapter}`" not in text] == []
+    for command in (f"new {name} --to ", "check "):
+        assert f"python -m normgrad.homework {command}" in text
+
+
+@each_homework
+def test_page_links_the_equations_of_its_tasks(name):
+    """Each task's equations that its page names are links; one of them at least is there."""
+    linked = set(re.findall(r"\{eq\}`([^`]+)`", page(name)))
+    for task in hw.homeworks()[name].tasks:
+        assert not task.equations or linked & set(task.equations), task.name
+
+
+@each_homework
+def test_page_does_not_hold_the_answer(name):
+    """No line of the solution that is not in the starter as well."""
+    known = {line.strip() for line in folder.starter(name).split("\n")}
+    answer = {line.strip() for line in folder.solution(name).split("\n")} - known
+    answer = {line for line in answer if len(line) > 20 and not line.startswith(("import", "from", '"""', "#", "def"))}
+    assert not answer & {line.strip() for line in page(name).split("\n")}
+
+
+def test_the_teachers_example_exists():
+    """The page for teachers takes a wrong solution by its name."""
+    names = {f"{each.task}: {each.name}" for each in wrong("hw2")}
+    assert set(re.findall(r'found\["([^"]+)"\]', page("teachers"))) <= names
+
+
+def test_the_example_in_homework_3_exists():
+    names = {each.name for each in wrong("hw3") if each.task == "layernorm-function"}
+    assert set(re.findall(r'wrong_solution\("([^"]+)"\)', page("hw3"))) <= names
