@@ -18,8 +18,8 @@ from normgrad.homework.task import find_homework
 
 ROOT = Path(__file__).parents[1]
 TOOLS = ("nbgrader==0.9.6", "otter-grader==7.0.0", "numpy", "ipykernel")
-HOMEWORK = "hw2"
-FULL = find_homework(HOMEWORK).max_points
+# Those that need NumPy alone; test_homework_export.py runs the notebooks of all seven.
+each_homework = pytest.mark.parametrize("name", ["hw2", "hw5"])
 
 pytestmark = pytest.mark.graders
 
@@ -55,32 +55,34 @@ def command(tools, tmp_path):
     return run
 
 
-def test_nbgrader_grades_it(command, tmp_path):
+@each_homework
+def test_nbgrader_grades_it(command, tmp_path, name):
     """generate_assignment, then autograde: the solution has all points, the released stubs none."""
-    (path,) = export.nbgrader(HOMEWORK, tmp_path)
-    command("nbgrader", "generate_assignment", HOMEWORK, "--create")
-    released = tmp_path / f"release/{HOMEWORK}/{HOMEWORK}.ipynb"
+    (path,) = export.nbgrader(name, tmp_path)
+    command("nbgrader", "generate_assignment", name, "--create")
+    released = tmp_path / f"release/{name}/{name}.ipynb"
     for student, source in (("solved", path), ("stubs", released)):
-        place = tmp_path / "submitted" / student / HOMEWORK
+        place = tmp_path / "submitted" / student / name
         place.mkdir(parents=True)
         shutil.copy(source, place / released.name)
-    command("nbgrader", "autograde", HOMEWORK, "--create")
+    command("nbgrader", "autograde", name, "--create")
     command("nbgrader", "export")
     lines = [line.split(",") for line in (tmp_path / "grades.csv").read_text().strip().split("\n")]
     score = {row[lines[0].index("student_id")]: float(row[lines[0].index("score")]) for row in lines[1:]}
-    assert score == {"solved": FULL, "stubs": 0}
+    assert score == {"solved": find_homework(name).max_points, "stubs": 0}
 
 
-def test_otter_grades_it(command, tmp_path):
+@each_homework
+def test_otter_grades_it(command, tmp_path, name):
     """assign, which runs the tests on the solution, then run on both notebooks."""
-    (path,) = export.otter(HOMEWORK, tmp_path)
+    (path,) = export.otter(name, tmp_path)
     command("otter", "assign", path, tmp_path / "out")
     (archive,) = (tmp_path / "out/autograder").glob("*.zip")
     score = {}
     for kind in ("autograder", "student"):
         (tmp_path / kind).mkdir()
-        notebook = tmp_path / "out" / kind / f"{HOMEWORK}.ipynb"
+        notebook = tmp_path / "out" / kind / f"{name}.ipynb"
         command("otter", "run", "-a", archive, notebook, "-o", tmp_path / kind, "--no-logo")
         tests = json.loads((tmp_path / kind / "results.json").read_text())["tests"]
         score[kind] = sum(test.get("score", 0) for test in tests)
-    assert score == {"autograder": FULL, "student": 0}
+    assert score == {"autograder": find_homework(name).max_points, "student": 0}
