@@ -22,9 +22,9 @@ from .words import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
 # Code that ran out of time once will do so again; the other stages are still tried, with less patience.
-IMPATIENT_SECONDS = 0.5
+IMPATIENT_SECONDS = 0.3
 # Another task may still be right; it has time enough for that, and a file of endless loops is graded in 20 seconds.
-LATE_SECONDS = 2.0
+LATE_SECONDS = 1.0
 OPEN_KEYS = ("unknown", "hidden-by-rounding", "not-finite")
 UNEARNED = "Right, and counts as soon as one stage about values passes."
 AGAIN = "Out of time again; this stage had less of it."
@@ -40,7 +40,7 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     report = Report(task, feedback=check_feedback(feedback), seed=draw.seed)
     forbidden = student.forbidden_of(task.entry, task.forbidden)
     for stage in task.stages:
-        student.begin(task.patience * (min(seconds, IMPATIENT_SECONDS) if late else seconds))
+        student.begin(min(seconds, IMPATIENT_SECONDS) if late else task.patience * seconds)
         exam = Exam(task, student, draw, stage.inputs or stage.name, feedback, shared, bool(stage.inputs))
         result, wrong = _run(stage, exam, forbidden)
         if OUT_OF_TIME in result.message:

@@ -47,7 +47,7 @@ def task(name, title, entry, arguments, results, equations, stages):
         stages=stages,
         library="triton",
         forbidden=FORBIDDEN,
-        patience=3,  # the interpreter takes a millisecond for what a GPU does in none
+        patience=2,  # the interpreter takes a millisecond for what a GPU does in none
     )
 
 

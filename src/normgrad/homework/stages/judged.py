@@ -16,7 +16,7 @@ from ..words import OUT_OF_TIME, Wrong
 VISIBLE = unit_roundoff("float64") ** 0.5
 HARDLY = 0.01
 # A test that ran out of time so often is given less of it from then on.
-LATE, IMPATIENT_SECONDS = 2, 0.5
+LATE, IMPATIENT_SECONDS = 2, 0.3
 BLIND = {
     WDY: "blind-constant-wdy", WEIGHT: "blind-equal-weights", ROW: "blind-one-row", SPREAD: "blind-unit-spread",
     FLAT: "blind-no-constant-row",
