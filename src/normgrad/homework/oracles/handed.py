@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from .backwards import RIGHT, ZEROS, subjects
+from .backwards import FLAT, RIGHT, ZEROS, subjects
 
 MOST_NUMBERS, KEPT_NUMBERS = 100_000, 200_000
 # Each right way of writing is handed over twice, with its sums in two orders.
@@ -36,12 +36,14 @@ def turns() -> list[tuple]:
     """(what it is, which time) of all that a test is tried on, a wrong one first and the rest as chance has it.
 
     Chance is the system's: a seed is known to whoever reads it, and a test that remembers or counts must not know.
+    The first one is no backward that gives NaN: a test may wait for finite numbers before it remembers any.
     """
     chance = secrets.SystemRandom()
     wrong = [((WRONG, n), 0) for n in range(1, len(subjects()) + 1)]
+    finite = [turn for turn, subject in zip(wrong, subjects(), strict=True) if FLAT not in subject.hidden_by]
     rest = [(("right", how), time) for how in RIGHT for time in range(REPEATS)] + [((NOTHING,), 0)]
-    first = wrong.pop(chance.randrange(len(wrong)))
-    rest += wrong
+    first = chance.choice(finite)
+    rest += [turn for turn in wrong if turn != first]
     chance.shuffle(rest)
     return [first, *rest]
 
