@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from types import CodeType, FunctionType
+from types import FunctionType
 
 from .grade import check
 from .report.report import Report
 from .report.stage import StageResult
+from .student.static import codes
 
 
 @dataclass
@@ -76,9 +77,5 @@ def _functions(value, module):
 
 def _read(function):
     """The values of the globals that a function names, or that a function inside of it does."""
-    codes, names = [function.__code__], {}
-    while codes:
-        code = codes.pop()
-        names |= dict.fromkeys(code.co_names)
-        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+    names = dict.fromkeys(name for code in codes(function.__code__) for name in code.co_names)
     return [function.__globals__[name] for name in names if name in function.__globals__]

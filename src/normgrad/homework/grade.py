@@ -12,20 +12,19 @@ import numpy as np
 
 from .report.report import FEEDBACK, Report
 from .report.stage import StageResult
-from .stages.exam import Exam
+from .stages.exam import IMPATIENT_SECONDS, Exam
 from .student.local import Local
 from .student.remote import Remote
 from .task import Draw, Task, find, find_homework, homeworks
 from .terms.diagnose import OUTPUTS, diagnose
+from .terms.misconceptions import REFUSED, UNKNOWN
 from .terms.mistakes_of_programs import SPOILS
 from .words import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
-# Code that ran out of time once will do so again; the other stages are still tried, with less patience.
-IMPATIENT_SECONDS = 0.3
 # Another task may still be right; it has time enough for that, and a file of endless loops is graded in 20 seconds.
 LATE_SECONDS = 1.0
-OPEN_KEYS = ("unknown", "hidden-by-rounding", "not-finite")
+OPEN_KEYS = (UNKNOWN, REFUSED, "not-finite")
 UNEARNED = "Right, and counts as soon as one stage about values passes."
 AGAIN = "Out of time again; this stage had less of it."
 
@@ -114,7 +113,7 @@ def diagnoses(evidence) -> list:
 def _settled(named) -> bool:
     """Whether nothing is to be learned from further inputs: what ordinary rows do not explain, fewer or simpler rows
     explain too easily, with another formula for each."""
-    return any(each.misconception != "hidden-by-rounding" for each in named)
+    return any(each.misconception != REFUSED for each in named)
 
 
 def check_feedback(feedback: str) -> str:

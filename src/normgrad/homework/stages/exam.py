@@ -12,6 +12,8 @@ from ..task import Draw, Task
 from ..terms.report import named
 from ..words import INPUTS, Wrong, a, compare, failure, small
 
+# Code that ran out of time once will do so again; what is left is still tried, with less patience.
+IMPATIENT_SECONDS = 0.3
 KINDS = {"numpy": ("ndarray", "a numpy.ndarray"), "torch": ("tensor", "a torch.Tensor")}
 
 

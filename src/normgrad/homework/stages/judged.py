@@ -11,12 +11,13 @@ from ..oracles.seen import NOT_A_NUMBER, summed
 from ..student.interface import Request
 from ..terms.report import Diagnosis
 from ..words import OUT_OF_TIME, Wrong
+from .exam import IMPATIENT_SECONDS
 
 # Half the digits of float64: what is off by more, a test with a computed tolerance sees; rounding is far below.
 VISIBLE = unit_roundoff("float64") ** 0.5
 HARDLY = 0.01
 # A test that ran out of time so often is given less of it from then on.
-LATE, IMPATIENT_SECONDS = 2, 0.3
+LATE = 2
 BLIND = {
     WDY: "blind-constant-wdy", WEIGHT: "blind-equal-weights", ROW: "blind-one-row", SPREAD: "blind-unit-spread",
     FLAT: "blind-no-constant-row",

@@ -65,25 +65,23 @@ def summary(value) -> tuple[dict, np.ndarray]:
 @operation
 def call(target, arguments, options):
     """The results of a plain function."""
-    result = target(*arguments.values())
-    return returned(result), {"several": isinstance(result, (tuple, list)), "type": type(result).__name__}
+    return target(*arguments.values()), {}
 
 
 def _apply(target, arguments, options):
-    """The first output of an autograd Function, and whether it returned several."""
+    """The outputs of an autograd Function."""
     import torch
 
     if not (isinstance(target, type) and issubclass(target, torch.autograd.Function)):
         kind = "class of another kind" if isinstance(target, type) else type(target).__name__
         raise TypeError(f"{options['entry']} is a {kind}, needs a class made from torch.autograd.Function")
-    result = target.apply(*(arguments[name] for name in options["inputs"]))
-    return returned(result), {"several": isinstance(result, (tuple, list)), "type": type(result).__name__}
+    return returned(target.apply(*(arguments[name] for name in options["inputs"])))
 
 
 @operation
 def apply(target, arguments, options):
     """The output of an autograd Function."""
-    return _apply(target, arguments, options)
+    return _apply(target, arguments, options), {}
 
 
 def _grad(*args, **options):
@@ -102,15 +100,15 @@ def gradients(target, arguments, options):
 
     With the cotangents dy of y and u, uw, ub of the gradients: y, dx, dw, db, and what u, uw, ub send to dy, x, weight.
     """
-    (y, *_), facts = _apply(target, arguments, options)
+    y, *_ = _apply(target, arguments, options)
     wanted = [arguments[name] for name in options["differentiable"]]
     twice = options.get("second")
     grads = _grad(y, wanted, arguments["dy"], create_graph=bool(twice), allow_unused=True)
     if not twice:
-        return [y, *grads], facts
+        return [y, *grads], {}
     pairs = [(g, arguments[name]) for g, name in zip(grads, twice["cotangents"], strict=True)]
     pairs = [(g, cotangent) for g, cotangent in pairs if g is not None and g.requires_grad]
-    facts["graph"] = len(pairs)
+    facts = {"graph": len(pairs)}
     if not pairs:
         return [], facts
     ends, cotangents = zip(*pairs, strict=True)
@@ -120,12 +118,12 @@ def gradients(target, arguments, options):
 @operation
 def two_layers(target, arguments, options):
     """The gradients of a first layer, after a second one with another weight went forward and backward."""
-    (y, *_), facts = _apply(target, arguments, options)
+    y, *_ = _apply(target, arguments, options)
     swapped = arguments | {options["weight"]: arguments["other"]}
-    other, _ = _apply(target, swapped, options)
+    other = _apply(target, swapped, options)
     _grad(other[0], swapped["x"], arguments["dy"], allow_unused=True)
     wanted = [arguments[name] for name in options["differentiable"]]
-    return [y, *_grad(y, wanted, arguments["dy"], allow_unused=True)], facts
+    return [y, *_grad(y, wanted, arguments["dy"], allow_unused=True)], {}
 
 
 @operation
@@ -143,14 +141,14 @@ def saved(target, arguments, options):
 
     names |= {(t.data_ptr(), tuple(t.shape)): n for n, t in arguments.items() if isinstance(t, torch.Tensor)}
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: note(tensor, "save_for_backward"), lambda t: t):
-        results, facts = _apply(target, arguments, options)
+        results = _apply(target, arguments, options)
     for name, value in vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ():
         if isinstance(value, torch.Tensor):
             note(value, f"ctx.{name}")
     for each in kept:
         if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (each["storage"], each["shape"]):
             each["name"] = "y"
-    return [], facts | {"saved": kept}
+    return [], {"saved": kept}
 
 
 def perform(target, request: dict, buffer) -> tuple[list, dict]:
@@ -159,5 +157,5 @@ def perform(target, request: dict, buffer) -> tuple[list, dict]:
     Args:  request: "op", a name in OPERATIONS; "arguments", specs for build; "options", what the operation needs
     """
     arguments = {spec["name"]: build(spec, buffer) for spec in request["arguments"]}
-    results, facts = OPERATIONS[request["op"]](target, arguments, {**request["options"], "grad": _grad})
-    return [summary(result) for result in results], facts
+    result, facts = OPERATIONS[request["op"]](target, arguments, {**request["options"], "grad": _grad})
+    return [summary(each) for each in returned(result)], facts

@@ -16,10 +16,6 @@ def _method(target, name):
     return found
 
 
-def _several(value) -> list:
-    return list(value) if isinstance(value, (tuple, list)) else [value]
-
-
 def inputs(target, arguments, options):
     """All arrays that the operator's own `inputs` or `degenerate` draws, one set after the other, and their names."""
     drawn = _method(target, options["method"])(np.random.default_rng(options["seed"]))
@@ -32,14 +28,12 @@ def inputs(target, arguments, options):
 
 def forward(target, arguments, options):
     """The output of the operator."""
-    result = _method(target, "forward")(*arguments.values())
-    return _several(result), {"several": isinstance(result, (tuple, list))}
+    return _method(target, "forward")(*arguments.values()), {}
 
 
 def backward(target, arguments, options):
     """The gradients of the operator; dy is the first argument."""
-    result = _method(target, "backward")(*arguments.values())
-    return _several(result), {"several": isinstance(result, (tuple, list))}
+    return _method(target, "backward")(*arguments.values()), {}
 
 
 def second(target, arguments, options):

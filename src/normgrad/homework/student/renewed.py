@@ -7,6 +7,8 @@ import types
 
 import numpy as np
 
+from .static import codes
+
 CONTAINERS = (list, dict, set, bytearray, np.ndarray)
 
 
@@ -28,8 +30,7 @@ def function(target):
 
 def _names(code) -> set[str]:
     """The names that a code mentions, functions inside of it included."""
-    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return set(code.co_names).union(*map(_names, inner))
+    return {name for each in codes(code) for name in each.co_names}
 
 
 def _reached(target) -> list:

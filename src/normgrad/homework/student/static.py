@@ -126,6 +126,14 @@ def globals_in_source(source: str, entry: str) -> list[str]:
     return sorted(used)
 
 
+def codes(code):
+    """A code object and those of the functions inside of it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from codes(const)
+
+
 def _functions(target):
     """The Python functions of an object: itself, or the methods of a class and of its bases outside torch."""
     members = [target]
@@ -167,12 +175,8 @@ def globals_in_object(target) -> list[str]:
 
 def forbidden_in_object(target, forbidden) -> list[str]:
     """Forbidden names that the code of a live function or class mentions."""
-    found, left = set(), [function.__code__ for function in _live(target)]
-    while left:
-        code = left.pop()
-        found |= set(forbidden) & {*code.co_names, *code.co_freevars}
-        left += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return sorted(found)
+    nested = [code for function in _live(target) for code in codes(function.__code__)]
+    return sorted(set(forbidden).intersection(name for code in nested for name in (*code.co_names, *code.co_freevars)))
 
 
 def raises_in_object(target) -> bool:
@@ -193,7 +197,8 @@ def raises_in_object(target) -> bool:
 
 def _raises(code) -> bool:
     """Whether code, that inside of it included, has an assert, a raise or the name of a function that asserts."""
-    if any(each.opname == "RAISE_VARARGS" for each in dis.get_instructions(code)):
-        return True
-    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return any(name.startswith(ASSERTING) for name in code.co_names) or any(map(_raises, inner))
+    return any(
+        any(each.opname == "RAISE_VARARGS" for each in dis.get_instructions(part))
+        or any(name.startswith(ASSERTING) for name in part.co_names)
+        for part in codes(code)
+    )
