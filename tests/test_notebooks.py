@@ -48,8 +48,9 @@ def fresh_python():
 def package(tmp_path_factory):
     """A copy of what pip needs, because building a wheel leaves files in the folder it is built from."""
     folder = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-text"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "LICENSE-text"):
         shutil.copy2(ROOT / name, folder)
+    shutil.copytree(ROOT / "book/figures", folder / "book/figures", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     return folder
 
