@@ -1,0 +1,1 @@
+"""What the book's cells use and users of the operators do not."""

@@ -1,0 +1,169 @@
+"""The watcher that chapters use: races and strays are found, and bytes are those of a count by hand."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+interpreter = pytest.importorskip("normgrad.triton_kernels.interpreter")
+if not interpreter.INTERPRETED:
+    pytest.skip("Triton compiles in this run", allow_module_level=True)
+
+import normgrad  # noqa: E402
+from normgrad.bench.counted import interpreted  # noqa: E402
+from normgrad.teaching.kernels import watch  # noqa: E402
+from normgrad.triton_kernels.interpreter import tl, triton  # noqa: E402
+
+
+@triton.jit
+def add_rows(x, total, BLOCK: tl.constexpr):
+    """A race: every program adds its row to one total."""
+    cols = tl.arange(0, BLOCK)
+    row = tl.load(x + tl.program_id(0) * BLOCK + cols)
+    tl.store(total + cols, tl.load(total + cols) + row)
+
+
+@triton.jit
+def add_rows_atomically(x, total, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    tl.atomic_add(total + cols, tl.load(x + tl.program_id(0) * BLOCK + cols))
+
+
+@triton.jit
+def copy_rows(x, y, step, N: tl.constexpr, BLOCK: tl.constexpr, MASKED: tl.constexpr):
+    row, cols = tl.program_id(0), tl.arange(0, BLOCK)
+    mask = cols < (N if MASKED else BLOCK)
+    tl.store(y + row * N + cols, tl.load(x + row * step + cols, mask=mask, other=0), mask=mask)
+
+
+@triton.jit
+def next_row(x, y, BLOCK: tl.constexpr):
+    """A race with no address that two programs store to: each loads what the next one stores."""
+    row, cols = tl.program_id(0), tl.arange(0, BLOCK)
+    tl.store(y + row * BLOCK + cols, tl.load(x + row * BLOCK + cols))
+    tl.store(x + (row + 1) * BLOCK + cols, tl.load(y + row * BLOCK + cols))
+
+
+@pytest.fixture
+def x(torch_rng):
+    return torch.randn(3, 8, generator=torch_rng)
+
+
+def test_a_race_is_found_where_the_numbers_are_right(x):
+    total = torch.zeros(8)
+    with watch() as seen:
+        add_rows[(3,)](x, total, BLOCK=8)
+    assert torch.equal(total, x[0] + x[1] + x[2])
+    assert list(seen.races()) == [("add_rows", "total[0:8]", "0 1 2", "0 1 2")]
+    assert "total[0:8]" in str(seen.races()) and not seen.outside()
+
+
+def test_programs_that_start_at_once_lose_each_others_stores(x):
+    total = torch.zeros(8)
+    with watch(at_once=True):
+        add_rows[(3,)](x, total, BLOCK=8)
+    assert torch.equal(total, x[2])
+
+
+def test_atomics_are_no_race_and_lose_nothing(x):
+    for at_once in (False, True):
+        total = torch.zeros(8)
+        with watch(at_once) as seen:
+            add_rows_atomically[(3,)](x, total, BLOCK=8)
+        assert torch.equal(total, x[0] + x[1] + x[2]) and not seen.races()
+        assert seen.requested == 3 * 8 * 4 * 3
+
+
+def test_loading_what_another_program_stores_is_a_race(x):
+    x, y = torch.cat([x, x[:1]]), torch.empty(3, 8)
+    with watch() as seen:
+        next_row[(3,)](x, y, BLOCK=8)
+    assert [row[1:] for row in seen.races()] == [("x[1, 0:8]", "1", "0"), ("x[2, 0:8]", "2", "1")]
+
+
+def test_a_kernel_without_a_race_gives_the_same_at_once(x):
+    for at_once in (False, True):
+        y = torch.empty(3, 8)
+        with watch(at_once) as seen:
+            copy_rows[(3,)](x, y, 8, N=8, BLOCK=8, MASKED=True)
+        assert torch.equal(x, y) and not seen.races() and not seen.outside()
+        assert str(seen.races()) == "no race" and str(seen.outside()) == "no access outside"
+
+
+def test_strays_are_named_and_kept_from_memory(x):
+    wide, y = x.reshape(-1)[:15].clone().view(3, 5), torch.empty(3, 5)
+    with watch() as seen:
+        copy_rows[(3,)](wide, y, 5, N=5, BLOCK=8, MASKED=False)
+    assert [row[1:4] for row in seen.outside()] == [(2, "load", "x"), (2, "store", "y")]
+    assert {row[4:] for row in seen.outside()} == {("15 to 17", "0 to 14")}
+    assert [row[1] for row in seen.races()] == ["y[1, 0:3]", "y[2, 0:3]"]
+    with watch() as seen:
+        copy_rows[(3,)](wide, y, 5, N=5, BLOCK=8, MASKED=True)
+    assert not seen.outside() and not seen.races()
+
+
+def test_a_wrong_stride_is_seen_in_a_view(x):
+    y = torch.empty(3, 5)
+    with watch() as seen:
+        copy_rows[(3,)](x[:, :5], y, 5, N=5, BLOCK=8, MASKED=True)
+    assert [row[1:5] for row in seen.outside()] == [(1, "load", "x", "5 to 7"), (2, "load", "x", "13 to 14")]
+    with watch() as seen:
+        copy_rows[(3,)](x[:, :5], y, 8, N=5, BLOCK=8, MASKED=True)
+    assert not seen.outside() and torch.equal(y, x[:, :5])
+
+
+def test_bytes_are_those_of_a_count_by_hand(x):
+    y = torch.empty(3, 5, dtype=torch.float64)
+    with watch() as seen:
+        copy_rows[(3,)](x, y, 8, N=5, BLOCK=8, MASKED=True)
+        add_rows[(3,)](x, torch.zeros(8), BLOCK=8)
+    assert [launch.requested for launch in seen.launches] == [3 * 5 * (4 + 8), 3 * 8 * 3 * 4]
+    assert seen.requested == 3 * 5 * (4 + 8) + 3 * 8 * 3 * 4
+    assert seen.distinct == 15 * (4 + 8) + (24 - 15) * 4 + 8 * (4 + 4)
+    assert [(launch.kernel, launch.programs) for launch in seen.launches] == [("copy_rows", 3), ("add_rows", 3)]
+
+
+def test_arguments_and_log(x):
+    total = torch.zeros(8)
+    with watch() as seen:
+        add_rows[(2,)](x, total, BLOCK=8)
+    assert list(seen.arguments()) == [("x", 64, 0, 96), ("total", 64, 64, 32)]
+    expected = [("add_rows", program, does, "total[0:8]") for program in (0, 1) for does in ("load", "store")]
+    assert list(seen.log("total")) == expected and len(seen.log()) == 6
+
+
+def test_the_package_is_watched_too(x):
+    with watch() as seen, interpreted() as counted:
+        normgrad.layer_norm(x, (8,), backend="triton")
+    assert seen.requested == counted.requested == 2 * x.nbytes + 2 * 3 * 4  # mean and rstd
+    assert not seen.races() and not seen.outside()
+
+
+def test_nothing_is_watched_afterwards(x):
+    with watch() as seen:
+        pass
+    add_rows[(3,)](x, torch.zeros(8), BLOCK=8)
+    assert seen.requested == 0 and not seen.launches
+
+
+def run(code, **environment):
+    """The output of a process that has imported nothing yet."""
+    names = {**{name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}, **environment}
+    return subprocess.run([sys.executable, "-c", code], env=names, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
+@pytest.mark.parametrize("context", ["normgrad.bench.counted import interpreted as count",
+                                     "normgrad.teaching.kernels import watch as count"])  # fmt: skip
+def test_counting_may_come_first_in_a_process(context):
+    code = f"import normgrad, torch\nfrom {context}\nwith count() as seen:\n"
+    code += "    normgrad.layer_norm(torch.ones(3, 8), (8,), backend='triton')\nprint(seen.requested)"
+    assert int(run(code)) == 2 * 3 * 8 * 4 + 2 * 3 * 4
+
+
+def test_where_triton_compiles_the_watcher_says_so():
+    code = "import triton\nfrom normgrad.teaching.kernels import watch\ntry:\n    with watch(): pass\n"
+    code += "except RuntimeError as error:\n    print(error)"
+    assert run(code, TRITON_INTERPRET="0").startswith("watch: needs Triton's interpreter, but triton was imported to")
