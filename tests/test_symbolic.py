@@ -70,7 +70,7 @@ def test_bound_letters_avoid_every_name_in_use():
     x = tensor("x", n)
     with as_written():
         e = x[r[0]] * s * total(n, lambda a: x[a] * total(n, lambda b: x[a] * x[b]))
-    assert latex(e) == r"x_{r} s \sum_{t=1}^{N} x_{t} \sum_{u=1}^{N} x_{t} x_{u}"
+    assert latex(e) == r"x_{r} s \sum_{t=1}^{N} x_{t} \sum_{l=1}^{N} x_{t} x_{l}"
 
 
 def test_an_unknown_label_names_its_neighbours():
@@ -92,8 +92,10 @@ def test_a_certificate_is_one_polynomial_for_both_sides():
 
 def test_a_proof_displays_its_claim_and_conditions():
     proof = equation("ln-entry-std").prove()[-1]
-    assert str(proof).startswith("proved for every size:") and str(proof).endswith("where sigma > 0")
-    assert proof._repr_latex_().startswith(r"$\displaystyle")
+    assert str(proof).startswith("proved for every N, where sigma > 0: ")
+    shown = proof._repr_mimebundle_()
+    assert r"\text{proved for every }N\text{, where }\sigma > 0" in shown["text/latex"]
+    assert shown["text/markdown"].endswith(r"proved for every $N$, where $\sigma > 0$")
 
 
 def test_definitions_refuse_what_they_cannot_mean():

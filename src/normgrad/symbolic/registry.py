@@ -16,9 +16,9 @@ from sympy import Expr, sympify
 
 from .conditions import side_conditions
 from .definitions import Defs
-from .notation import as_written
+from .notation import as_written, name_of
 from .proof import Proof, prove
-from .render import latex, used_names
+from .render import printer, used_names
 from .witness import check_fixed
 
 MODULES = (
@@ -84,18 +84,19 @@ class Equation:
 
     def latex(self) -> str:
         """The equation as the body of a display, `aligned` when it takes more than one line."""
-        named = [e for chain in self.chains for e in chain] + [head for head, _ in self.defs]
-        used = set().union(*map(used_names, named))
+        shown = [e for chain in self.chains for e in chain]
+        # the letters of a definition that is not shown are free in no line of the display
+        latex = printer(set().union(*map(used_names, shown + [name_of(head) for head, _ in self.defs])))
         if len(self.steps) == 1 and not self.wide:
             lhs, rhs = self.chain
-            return f"{latex(lhs, used)} = {latex(rhs, used)}"
+            return f"{latex(lhs)} = {latex(rhs)}"
         whys, lines = iter(self.whys), []
         for start, *others in self.chains:
-            lines += [f"& {latex(start, used)}"] if self.wide else []
+            lines += [f"& {latex(start)}"] if self.wide else []
             for place, e in enumerate(others):
-                left = r"& \quad" if self.wide else f"{latex(start, used) if place == 0 else ''} &"
+                left = r"& \quad" if self.wide else f"{latex(start) if place == 0 else ''} &"
                 why = next(whys, "")
-                lines.append(f"{left}= {latex(e, used)}" + (rf" \quad {{\small \text{{({why})}}}}" if why else ""))
+                lines.append(f"{left}= {latex(e)}" + (rf" \quad {{\small \text{{({why})}}}}" if why else ""))
         # fractions below one another would touch
         end = " \\\\[3pt]\n" if any(r"\frac" in line for line in lines) else " \\\\\n"
         return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"

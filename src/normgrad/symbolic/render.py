@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
-from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Number, Pow, Rational, S, Sum, Symbol, sympify
+from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Number, Pow, Rational, S, Sum, Symbol, evaluate, sympify
 from sympy.printing.latex import LatexPrinter
 
 from .notation import Local, Partial
 from .opaque import Opaque
 
-LETTERS = "rstuvl"
-GREEK = {"eps": r"\varepsilon", "sigma": r"\sigma", "kappa": r"\kappa", "mu": r"\mu", "rho": r"\rho"}
+# The first letter of a dimension's name says what it counts: rows, columns, or anything else.
+LETTERS = {"M": "ipm", "N": "rstl"}
+OTHER_LETTERS = "gh"
+GREEK = {"eps": r"\varepsilon", "Pi": r"\Pi"}
+GREEK |= {name: rf"\{name}" for name in ("alpha", "kappa", "mu", "rho", "sigma", "theta")}
 _TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
 
 
@@ -22,7 +26,28 @@ def latex(e: Expr, avoid: Iterable[str] = ()) -> str:
     Args:  e: the expression, printed in the order it was written in; avoid: letters that no sum may use
     """
     e = sympify(e)
-    return BookLatex(used_names(e) | set(avoid)).doprint(e)
+    return printer(used_names(e) | set(avoid))(e)
+
+
+def printer(avoid: Iterable[str]) -> Callable[[Expr], str]:
+    """A function that prints the expressions of one display, in which no bound letter runs over two dimensions.
+
+    Args:  avoid: what no sum may use: the letters that are free in the display, and the names of quantities
+    """
+    book = BookLatex(set(avoid))
+
+    def line(e):
+        with evaluate(True):  # the printer puts factors together anew
+            return book.doprint(sympify(e))
+
+    return line
+
+
+def bound_letters(dimension: str) -> Iterator[str]:
+    """The letters that a sum over a dimension may have, the preferred one first: i for M, r for N, g for others."""
+    first = LETTERS.get(dimension[0], OTHER_LETTERS)
+    yield from first
+    yield from (f"{first[0]}{number}" for number in count(1))
 
 
 def used_names(e: Expr) -> set[str]:
@@ -31,13 +56,18 @@ def used_names(e: Expr) -> set[str]:
 
 
 def name_latex(name: str) -> str:
-    """A name as it is typeset: x_hat and x_dot with their accents, c1 with a subscript, several letters upright."""
+    """A name as it is typeset: x_hat and x_dot with their accents, c1 with a subscript, several letters upright.
+
+    A prime stays what it is: z' is the fused stack's z.
+    """
     if name in GREEK or len(name) == 1:
         return GREEK.get(name, name)
+    if name.endswith("'"):
+        return f"{name_latex(name[:-1])}'"
     if name.endswith(("_hat", "_dot")):
         return rf"\{name[-3:]}{{{name_latex(name[:-4])}}}"
-    if re.fullmatch(r"[A-Za-z]\d+", name):
-        return f"{name[0]}_{{{name[1:]}}}"
+    if numbered := re.fullmatch(r"([A-Za-z]+)(\d+)", name):
+        return f"{name_latex(numbered[1])}_{{{numbered[2]}}}"
     return rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}"
 
 
@@ -51,12 +81,13 @@ class BookLatex(LatexPrinter):
         super().__init__()
         self._used = used
         self._bound: dict[Dummy, str] = {}
+        self._dimensions: dict[str, Expr] = {}
 
     def _print_Symbol(self, e, style="plain"):
         return name_latex(e.name)
 
     def _print_Dummy(self, e):
-        return self._bound.get(e) or name_latex(e.name)
+        return name_latex(self._bound.get(e) or e.name)
 
     def _print_Indexed(self, e, exp=None):
         name = name_latex(str(e.base.label))
@@ -73,9 +104,8 @@ class BookLatex(LatexPrinter):
         added = []
         signs = ""
         for letter, first, last in reversed(e.limits):
-            taken = self._used | set(self._bound.values())
             if letter.is_Dummy and letter not in self._bound:
-                self._bound[letter] = next(name for name in LETTERS if name not in taken)
+                self._bound[letter] = self._letter(last)
                 added.append(letter)
             signs += rf"\sum_{{{self._print(letter)}={self._print(first)}}}^{{{self._print(last)}}} "
         body = _without_one(e.function)
@@ -83,6 +113,12 @@ class BookLatex(LatexPrinter):
         for letter in added:
             del self._bound[letter]
         return text
+
+    def _letter(self, dimension):
+        """A letter for a sum over a dimension: not in use, and not running over another one elsewhere."""
+        taken = self._used | set(self._bound.values())
+        free = (name for name in bound_letters(str(dimension)) if name not in taken)
+        return next(name for name in free if self._dimensions.setdefault(name, dimension) == dimension)
 
     def _print_Partial(self, e):
         f, v = e.args[:2]
