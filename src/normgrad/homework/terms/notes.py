@@ -20,7 +20,7 @@ _ANY = {
     "uncentred variance": ("s**2 = mean(p**2)", r"s_{i}^{2} = \frac{1}{N} \sum_{k=1}^{N} p_{ik}^{2}"),
     "padding counted": (
         "s**2 = (sum(q**2) + padding * mean**2) / N",
-        r"s_{i}^{2} = \frac{1}{N} \left( \sum_{k=1}^{N} q_{ik}^{2} + P \, \mathrm{mean}_{i}^{2} \right)",
+        r"s_{i}^{2} = \frac{1}{N} \left( \sum_{k=1}^{N} q_{ik}^{2} + N_{0} \, \mathrm{mean}_{i}^{2} \right)",
     ),
     "mean of the block": ("mean = sum(p) / BLOCK", r"\mathrm{mean}_{i} = \frac{1}{B} \sum_{k=1}^{N} p_{ik}"),
     "variance of the block": ("s**2 = sum(q**2) / BLOCK", r"s_{i}^{2} = \frac{1}{B} \sum_{k=1}^{N} q_{ik}^{2}"),

@@ -54,7 +54,7 @@ def _latex_name(name, column, row="i"):
         return rf"{fraction}\sum_{{l=1}}^{{N}} \mathrm{{wdy}}_{{{row}l}}"
     if name in ("mean dy", "sum dy"):
         fraction = r"\frac{1}{M} " if name == "mean dy" else ""
-        return rf"{fraction}\sum_{{r=1}}^{{M}} \mathrm{{dy}}_{{r{column}}}"
+        return rf"{fraction}\sum_{{m=1}}^{{M}} \mathrm{{dy}}_{{m{column}}}"
     if name == "dy+g":
         return rf"(\mathrm{{dy}}_{{{row}{column}}} + \mathrm{{dresidual\_out}}_{{{row}{column}}})"
     if name in ("1/kappa", "1/weight"):
@@ -83,8 +83,8 @@ def _reduced(term, setting, count):
         return f"{inner if alone else f'({inner})'}[{0 if row == '1' else -1}]", inside[1] or "1"
     operation, text_divisor, latex_divisor = count
     axis = "" if term.axis == -1 else f", axis={term.axis}"
-    column, row = ("j", "r") if term.axis == 0 else ("k", "i") if term.axis == -1 else ("k", "r")
-    sums = r"\sum_{r=1}^{M} " if term.axis != -1 else ""
+    column, row = ("j", "m") if term.axis == 0 else ("k", "i") if term.axis == -1 else ("k", "m")
+    sums = r"\sum_{m=1}^{M} " if term.axis != -1 else ""
     sums += r"\sum_{k=1}^{N} " if term.axis != 0 else ""
     latex = _factors(term.inner, setting, column, row)[1] or "1"
     if operation == "mean" and not latex_divisor:
