@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book test notebooks browser graders numbers triton-matrix lint clean
+.PHONY: book page test notebooks browser graders numbers triton-matrix lint clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -17,6 +17,13 @@ book: _build/built
 _build/built: .venv/installed $(SOURCES)
 	$(BIN)/jupyter-book build . -W --keep-going -n --all
 	touch $@
+
+# One page by itself, as P=rms_norm: its cells are run and its equations checked; what points elsewhere is let be.
+page: .venv/installed
+	mkdir -p _build/page
+	printf 'format: jb-book\nroot: book/$(P)\n' > _build/page/$(P).yml
+	NORMGRAD_PAGE=$(P) $(BIN)/jupyter-book build . --toc _build/page/$(P).yml --path-output _build/page/$(P) --all --quiet
+	@echo "_build/page/$(P)/_build/html/book/$(P).html"
 
 test: .venv/installed
 	$(PYTEST) -n logical --dist worksteal -m "not site and not graders"

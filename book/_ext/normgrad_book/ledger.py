@@ -14,6 +14,7 @@ from docutils import nodes
 from sphinx.domains import Domain
 from sphinx.errors import ExtensionError
 
+from .alone import PAGE
 from .execution import executed_notebook
 
 MIME = "application/vnd.normgrad.ledger+json"
@@ -142,6 +143,7 @@ def problems(domain) -> list[str]:
     found += compare(equations, domain.entries())
     if typed.exists():
         found += compare_typed(equations, json.loads(typed.read_text(encoding="utf8")))
+    found = [one for one in found if not PAGE or one[0] == f"book/{PAGE}"]
     return [f"{docname}.md" + (f":{line}" if line else "") + f": {message}" for docname, line, message in sorted(found)]
 
 

@@ -9,6 +9,8 @@ import json
 import re
 from pathlib import Path
 
+from .alone import PAGE
+from .derived import number_of, numbered
 from .execution import BOOK, executed_notebook
 from .plain_markdown import PlainMarkdown
 from .repository import install_source
@@ -75,7 +77,7 @@ def markdown_cell(source):
     return {"cell_type": "markdown", "metadata": {}, "source": source.strip("\n")}
 
 
-def convert(cell, plain, site=""):
+def convert(cell, plain, site="", number=lambda label: ""):
     """The cells that one cell of the executed chapter becomes."""
     metadata = cell["metadata"]
     if "book-only" in metadata.get("tags", ()):
@@ -83,7 +85,7 @@ def convert(cell, plain, site=""):
     if cell["cell_type"] == "markdown":
         yield markdown_cell(plain.convert(cell["source"]))
     elif cell["cell_type"] == "code":
-        outputs = [relinked(output, site) for output in cell["outputs"]]
+        outputs = [numbered(relinked(output, site), number) for output in cell["outputs"]]
         yield code_cell(cell["source"], cell["execution_count"], outputs, metadata.get("tags", ()))
         if figure := metadata.get("mystnb", {}).get("figure"):
             yield markdown_cell(plain.caption(figure.get("name"), figure.get("caption", "")))
@@ -109,7 +111,7 @@ def folder_on_site(app, docname) -> str:
 
 def write_notebooks(app, error):
     """Beside Sphinx's copies of the sources, where the theme's download menu and Colab look for them."""
-    if error or app.builder.name != "html":
+    if error or app.builder.name != "html" or PAGE:
         return
     source = install_source(app.config.book_repository, app.config.book_commit)
     for docname in sorted(app.env.found_docs):

@@ -76,7 +76,7 @@ BROKEN = (
         {
             "sums": (
                 (
-                    "nf(Mul(*outside) * Mul(*inside).xreplace({r: other}))",
+                    "_nf(Mul(*outside) * Mul(*inside).xreplace({r: other}))",
                     "Mul(*outside) * (_canonical_sum(inside, limit) if inside else 1)",
                 ),
             )

@@ -1,36 +1,66 @@
 """Proofs for every size: index notation, a normal form for finite sums, and the registry of proved equations."""
 
+from .adjoint import reverse
 from .calculus import D, RangeError
+from .codegen import compile, source
 from .definitions import Defs
+from .derive import Derivation, Refutation, define, derive, derive_all, keep_as_typed, refute, work_out
 from .notation import Local, Partial, as_written, delta, dim, index, mean, tensor, total
+from .opaque import opaque
 from .proof import NotProved, Proof, prove
-from .registry import Equation, equation, equations
+from .registry import Equation, equation, equations, proved
 from .render import latex
+from .steps import Step, chain_rule, collect, contract, differentiate, multiply, pull_out, unfold, using
 from .sums import nf
+from .trace import Trace, trace
 from .witness import Counterexample, check_fixed, counterexample
 
 __all__ = [
     "Counterexample",
     "D",
     "Defs",
+    "Derivation",
     "Equation",
     "Local",
     "NotProved",
     "Partial",
     "Proof",
     "RangeError",
+    "Refutation",
+    "Step",
+    "Trace",
     "as_written",
+    "chain_rule",
     "check_fixed",
+    "collect",
+    "compile",
+    "contract",
     "counterexample",
+    "define",
     "delta",
+    "derive",
+    "derive_all",
+    "differentiate",
     "dim",
     "equation",
     "equations",
     "index",
+    "keep_as_typed",
     "latex",
     "mean",
+    "multiply",
     "nf",
+    "opaque",
     "prove",
+    "proved",
+    "pull_out",
+    "refute",
+    "reverse",
+    "source",
     "tensor",
     "total",
+    "trace",
+    "unfold",
+    "using",
+    "work_out",
 ]

@@ -49,6 +49,16 @@ class Defs:
             raise ValueError(f"{e}: not defined here; defined are {', '.join(map(str, self._lines))}")
         return self._lines[name_of(e)]
 
+    def reached(self, *sides: Expr) -> list[tuple[Expr, Expr]]:
+        """The lines that expressions need, directly or through other lines, in order."""
+        found, waiting = set(), list(sides)
+        while waiting:
+            names = {name_of(part) for part in waiting.pop().atoms(Indexed, Symbol)}
+            new = [name for name in names if name in self._lines and name not in found]
+            found |= set(new)
+            waiting += [self._lines[name][1] for name in new]
+        return [line for name, line in self._lines.items() if name in found]
+
     def body(self, e: Expr) -> Expr:
         """The defining expression of e with e's own indices: one level, capture-free."""
         head, expression = self.line(e)

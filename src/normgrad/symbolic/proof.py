@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +20,27 @@ from .witness import Counterexample, counterexample
 def plain(text: str) -> str:
     """SymPy's text with the book's name for the delta."""
     return text.replace("KroneckerDelta", "delta")
+
+
+def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
+    """ "proved for every M and N, where s > 0", in Markdown.
+
+    Args:  sides: what was proved; defs: its definitions; conditions: what must hold, in Markdown
+    """
+    sides = list(sides)
+    everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
+    with evaluate(True):
+        sizes = {str(size) for size in index_ranges(*everything).values()}
+    sizes |= {str(limit[2]) for e in everything for part in e.atoms(Sum) for limit in part.limits}
+    conditions = list(conditions)
+    text = "proved" + (f" for every ${'$ and $'.join(sorted(sizes))}$" if sizes else "")
+    return text + (f", where {', '.join(conditions)}" if conditions else "")
+
+
+def as_latex(words: str) -> str:
+    """Markdown with formulas between $ signs as LaTeX."""
+    parts = words.split("$")
+    return "".join(part if place % 2 else rf"\text{{{part}}}" for place, part in enumerate(parts) if part)
 
 
 class NotProved(Exception):
@@ -81,16 +103,27 @@ class Proof:
             multiplier = Mul(*[factor**exponent for factor, exponent in factors])
         return Certificate(multiplier, polynomial, {letter: value for value, letter in letters.items()})
 
+    def known(self) -> str:
+        """That it is proved, for which sizes, and where, in Markdown."""
+        from .render import latex
+
+        conditions = [f"${latex(condition)}$" for condition in self.side_conditions]
+        return known((self.lhs, self.rhs), self.defs, conditions)
+
     def __str__(self):
+        words = known((self.lhs, self.rhs), self.defs, map(str, self.side_conditions)).replace("$", "")
+        return f"{words}: {plain(f'{self.lhs} = {self.rhs}')}"
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
         from .render import latex
 
-        needs = ", ".join(map(str, self.side_conditions))
-        return f"proved for every size: {latex(self.lhs)} = {latex(self.rhs)}" + (f", where {needs}" if needs else "")
-
-    def _repr_latex_(self):
-        from .render import latex
-
-        return f"$\\displaystyle {latex(self.lhs)} = {latex(self.rhs)}$"
+        claim, words = f"{latex(self.lhs)} = {latex(self.rhs)}", self.known()
+        lines = f"\\begin{{aligned}}\n& {claim} \\\\\n& {as_latex(words)}\n\\end{{aligned}}"
+        return {
+            "text/plain": str(self),
+            "text/markdown": f"$$\n{claim}\n$$\n\n{words}",
+            "text/latex": f"$$\n{lines}\n$$",
+        }
 
 
 def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str = "") -> Proof:

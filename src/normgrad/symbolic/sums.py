@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from itertools import permutations
 
 import sympy
-from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, S, Sum, Symbol
+from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, S, Sum, Symbol, evaluate
 
 from .calculus import resolve
 from .notation import Local, Partial
@@ -34,7 +34,11 @@ def nf(e: Expr) -> Expr:
 
     Raises:  NotImplementedError for roots other than square roots, and for deltas of shifted indices
     """
-    e = sympy.sympify(e)
+    with evaluate(True):
+        return _nf(sympy.sympify(e))
+
+
+def _nf(e):
     if e.is_Atom or isinstance(e, Indexed):
         return e
     if isinstance(e, KroneckerDelta):
@@ -42,10 +46,10 @@ def nf(e: Expr) -> Expr:
     if isinstance(e, Sum | Root | Reciprocal):
         return _generator(e)
     if isinstance(e, Partial | Local):
-        return nf(resolve(e))
+        return _nf(resolve(e))
     if isinstance(e, Pow):
-        return power(nf(e.base), nf(e.exp))
-    parts = [nf(part) for part in e.args]
+        return power(_nf(e.base), _nf(e.exp))
+    parts = [_nf(part) for part in e.args]
     if isinstance(e, Add):
         return multiply_out(Add(*parts))
     return contract(Mul(*parts)) if isinstance(e, Mul) else e.func(*parts)
@@ -55,9 +59,9 @@ def nf(e: Expr) -> Expr:
 def _generator(e):
     """The normal form of a sum, a root or a reciprocal; remembered, since the terms of a product share them."""
     if isinstance(e, Root | Reciprocal):
-        return power(nf(e.args[0]), S.Half if isinstance(e, Root) else S.NegativeOne)
+        return power(_nf(e.args[0]), S.Half if isinstance(e, Root) else S.NegativeOne)
     fresh = {limit[0]: _letter() for limit in e.limits}
-    body = nf(e.function.xreplace(fresh))
+    body = _nf(e.function.xreplace(fresh))
     for r, first, last in e.limits:
         body = _sum_over(body, (fresh[r], first, last))
     return body
@@ -97,7 +101,7 @@ def _contract_term(term):
             kept, dropped = dropped, kept
         rest = Mul(*factors[:position], *factors[position + 1 :])
         if dropped in _symbols(rest):
-            return contract(pair * nf(rest.xreplace({dropped: kept})))
+            return contract(pair * _nf(rest.xreplace({dropped: kept})))
         if exponent != 1:
             return _contract_term(pair * rest)
     return term
@@ -114,7 +118,7 @@ def _sum_over(body, limit):
         if pair is not None:
             inside.remove(pair)
             other = pair.args[0] if pair.args[1] == r else pair.args[1]
-            terms.append(nf(Mul(*outside) * Mul(*inside).xreplace({r: other})))
+            terms.append(_nf(Mul(*outside) * Mul(*inside).xreplace({r: other})))
         else:
             terms.append(Mul(*outside) * (_canonical_sum(inside, limit) if inside else last - first + 1))
     return multiply_out(Add(*terms))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sympy import Add, Basic, Dummy, Expr, Indexed, KroneckerDelta, Mul, Sum, Symbol, evaluate
+from sympy import Basic, Dummy, Expr, Mul, Sum, Symbol, evaluate
 
 from .calculus import resolve
 from .clearing import clear
 from .definitions import Defs, check_defs
 from .notation import check_expression, rename_bound
-from .render import latex
+from .render import latex, printer, used_names
+from .steps import has_bound_delta, has_constant, in_sums, split_terms
 from .sums import Reciprocal, Root, multiply_out, nf
 
 GIVEN, UNFOLD = "the claim", "definitions"
@@ -50,17 +51,18 @@ class Trace:
     def latex(self) -> str:
         """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
         last = (self.multiplier, *self.polynomials)
+        show = printer(set().union(*map(used_names, [*last, *[e for side in self.sides for _, e in side]])))
         found = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
         letters = {value: Symbol(f"S{place}") for place, value in enumerate(found, start=1)}
-        times, *polynomials = (latex(e.xreplace(letters)) for e in last)
+        times, *polynomials = (show(e.xreplace(letters)) for e in last)
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
         lines = []
         for name, side, polynomial in zip(("left", "right"), self.sides, polynomials, strict=True):
             (rule, claim), *steps = side
-            lines.append(rf"{_reason(rule)} & \text{{{name}}} = {latex(claim)}")
-            lines += [f"{_reason(rule)} &= {latex(e)}" for rule, e in steps]
+            lines.append(rf"{_reason(rule)} & \text{{{name}}} = {show(claim)}")
+            lines += [f"{_reason(rule)} &= {show(e)}" for rule, e in steps]
             lines.append(rf"{_reason('R8')} & \text{{{name}}}{times} = {polynomial}")
-        lines += [rf"\text{{where}} \quad & {latex(letter)} = {latex(value)}" for value, letter in letters.items()]
+        lines += [rf"\text{{where}} \quad & {show(letter)} = {show(value)}" for value, letter in letters.items()]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def _repr_latex_(self):
@@ -95,45 +97,13 @@ def _steps(side, unfold):
     for rule, apply in (
         (UNFOLD, unfold),
         ("R2", resolve),
-        ("R3", lambda e: _in_sums(e, _split)),
-        ("R4", lambda e: _in_sums(e, lambda one: nf(one) if _has_bound_delta(one) else one)),
-        ("R5", lambda e: _in_sums(e, lambda one: nf(one) if _has_constant(one) else one)),
-        ("R6", lambda e: _in_sums(e, nf)),
+        ("R3", lambda e: in_sums(e, split_terms)),
+        ("R4", lambda e: in_sums(e, lambda one: nf(one) if has_bound_delta(one) else one)),
+        ("R5", lambda e: in_sums(e, lambda one: nf(one) if has_constant(one) else one)),
+        ("R6", lambda e: in_sums(e, nf)),
         ("R7", nf),
     ):
         after = apply(before)
         if latex(after) != latex(before):
             yield "R3" if rule == "R7" and not after.has(Root, Reciprocal) else rule, after
         before = after
-
-
-def _in_sums(e, rewrite):
-    """The expression with its sums rewritten, innermost first."""
-    if isinstance(e, Indexed | KroneckerDelta) or not e.args:
-        return e
-    if isinstance(e, Sum):
-        return rewrite(Sum(_in_sums(e.function, rewrite), *e.limits))
-    return e.func(*[_in_sums(part, rewrite) for part in e.args])
-
-
-def _split(one):
-    """A sum as one sum per term, the sign in front."""
-    signed = [(-1, -term) if term.could_extract_minus_sign() else (1, term) for term in _terms(one)]
-    return Add(*[sign * Sum(term, *one.limits) for sign, term in signed])
-
-
-def _terms(one):
-    return Add.make_args(multiply_out(one.function))
-
-
-def _letters(one):
-    return {limit[0] for limit in one.limits}
-
-
-def _has_bound_delta(one):
-    return any(_letters(one) & set(pair.args[:2]) for term in _terms(one) for pair in term.atoms(KroneckerDelta))
-
-
-def _has_constant(one):
-    factors = [factor for term in _terms(one) for factor in Mul.make_args(term)]
-    return any(not factor.has_free(*_letters(one)) for factor in factors)

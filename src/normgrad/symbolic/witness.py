@@ -117,6 +117,15 @@ class Counterexample:
     lhs: Expr
     rhs: Expr
 
+    def point(self) -> str:
+        """The point in words: sizes, indices and inputs, the entries of a tensor behind one another."""
+        rows: dict[str, list] = {}
+        for symbol, value in self.values.items():
+            rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
+        given = {**self.sizes, **self.indices}
+        inputs = {name: f"({', '.join(row)})" if len(row) > 1 else row[0] for name, row in rows.items()}
+        return ", ".join(f"{name} = {value}" for name, value in {**given, **inputs}.items())
+
     def __str__(self):
         given = {**self.sizes, **self.indices, **self.values}
         point = ", ".join(f"{name} = {value}" for name, value in given.items())

@@ -1,0 +1,99 @@
+r"""Equations that cells derive: an output that ends in \tag{label} becomes a numbered equation like any other.
+
+The output itself is what Jupyter shows a reader, so that page, notebook and a cell that is run again look alike.
+"""
+
+from __future__ import annotations
+
+import re
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
+from .execution import executed_notebook
+from .ledger_page import equation_id, number
+
+STATEMENT = "application/vnd.normgrad.statement+json"
+TAG = re.compile(r"\s*\\tag\{([\w:.-]+)\}\s*$")
+REFERENCE = re.compile(r"\\ref\{([\w:.-]+)\}")
+
+
+def statements(notebook) -> list[dict]:
+    """What the cells of a notebook derived: {label, differs} each."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    return [output["data"][STATEMENT] for output in outputs if STATEMENT in output.get("data", {})]
+
+
+class Derived(SphinxTransform):
+    """Gives the displays of derivations their labels, before Sphinx collects the labels of the page."""
+
+    default_priority = 500
+
+    def apply(self, **kwargs):
+        if "kernelspec" not in self.env.metadata[self.env.docname]:
+            return
+        for made in statements(executed_notebook(self.env, self.env.docname)):
+            if made["differs"]:
+                message = f"the cell that derives {made['label']} is not the statement of the package: {made['differs']}"
+                self.env.get_domain("ledger").note_problem(self.env.docname, 0, message)
+        for node in list(self.document.findall(nodes.math_block)):
+            if found := TAG.search(node.astext()):
+                self.number(node, found[1])
+
+    def number(self, node, label):
+        from normgrad.symbolic import equations
+
+        text = TAG.sub("", node.astext())
+        node.rawsource, node[:] = text, [nodes.Text(text)]
+        domain = self.env.get_domain("math")
+        domain.note_equation(self.env.docname, label, location=node)
+        node["label"], node["number"], node["nowrap"] = label, domain.get_equation_number_for(label), False
+        if label in (known := equations()):
+            node["claim"], node["kind"] = known[label].claim, known[label].kind
+        node["ids"].append(equation_id(label))
+        self.document.note_explicit_target(node, node)
+
+
+def with_numbers(text, of) -> str:
+    r"""LaTeX in which every \ref{label} and \tag{label} has the number that `of` gives the label, if it gives one."""
+    text = REFERENCE.sub(lambda found: of(found[1]) or found[1], text)
+    return re.sub(r"\\tag\{([\w:.-]+)\}", lambda found: f"\\tag{{{of(found[1]) or found[1]}}}", text)
+
+
+def numbered(output, of):
+    """An output of a notebook with the book's numbers in its formulas."""
+    data = dict(output.get("data", {}))
+    if STATEMENT not in data:
+        return output
+    for kind in ("text/markdown", "text/latex", "text/plain"):
+        text = "".join(data.get(kind, ""))
+        if kind == "text/plain" and (given := of(data[STATEMENT]["label"])):
+            text = f"({given}) {text}"
+        data[kind] = with_numbers(text, of)
+    return output | {"data": data}
+
+
+def number_of(env):
+    """A function from labels to the numbers of the book."""
+    known = env.get_domain("ledger").equations()
+    return lambda label: number(env, known[label]) if label in known else ""
+
+
+def resolve(app, doctree, docname):
+    """The reasons beside the lines of a derivation name equations by their labels; a reader knows them by numbers."""
+    of = number_of(app.env)
+    for node in doctree.findall(nodes.math_block):
+        if REFERENCE.search(node.astext()):
+            text = with_numbers(node.astext(), of)
+            node.rawsource, node[:] = text, [nodes.Text(text)]
+
+
+def prefer_latex(app, config):
+    """A page shows the formula itself; the words below it are the page's own badge."""
+    config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, ("html", "text/latex", 75)]
+
+
+def setup(app):
+    app.connect("config-inited", prefer_latex)
+    app.add_transform(Derived)
+    app.connect("doctree-resolved", resolve)

@@ -1,0 +1,271 @@
+"""Derivations in cells: a numbered equation that is the output of the cell that derives it.
+
+The steps of such an equation stand in its chapter and nowhere else. The registry keeps the statement: label, claim,
+definitions, first and last expression. A cell whose result is not the statement of its label says so, and fails the
+build of the book.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from sympy import Expr, evaluate, sympify
+from sympy.core.parameters import global_parameters
+
+from ..checks.ledger import MIME, WORDS, Entry
+from .calculus import resolve
+from .definitions import Defs, check_defs
+from .notation import check_expression
+from .proof import NotProved, known, plain, prove
+from .registry import DEFINITION, Equation, equations
+from .registry import definition as defined
+from .registry import together as below_one_another
+from .render import latex
+from .steps import Step
+from .sums import nf
+
+STATEMENT = "application/vnd.normgrad.statement+json"
+NUMBERS = "NORMGRAD_NUMBERS"
+
+
+def keep_as_typed() -> None:
+    """From here on SymPy keeps an expression as it is typed: no reordering, no distributing, no cancelling.
+
+    What is displayed is then what was typed. Proofs, derivatives and steps evaluate what they need themselves;
+    `with sympy.evaluate(True):` switches evaluation on again for a few lines.
+    """
+    global_parameters.evaluate = False
+
+
+def book_number(label: str) -> str:
+    """The number that the book gives an equation, as 7.4, where the notebook knows it; otherwise nothing."""
+    pairs = (pair.split() for pair in os.environ.get(NUMBERS, "").split(",") if pair.strip())
+    return {pair[0]: pair[-1] for pair in pairs}.get(label, "")
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A labelled equation that a cell derived: shown with its label, how it is known, and where it holds.
+
+    Args:  equation: what was proved; seconds: how long it took
+           differs: how it differs from the statement that the book has under this label; empty where it does not
+    """
+
+    equation: Equation
+    seconds: float
+    differs: str
+
+    @property
+    def label(self) -> str:
+        """The equation's label."""
+        return self.equation.label
+
+    @property
+    def lhs(self) -> Expr:
+        """What the derivation began with."""
+        return self.equation.chain[0]
+
+    @property
+    def rhs(self) -> Expr:
+        """What it arrived at."""
+        return self.equation.chain[-1]
+
+    def known(self, write=lambda condition: f"${latex(condition)}$") -> str:
+        """How the equation is known and where it holds, as Markdown."""
+        if self.equation.kind == DEFINITION:
+            return WORDS[DEFINITION]
+        conditions = [write(condition) for condition in self.equation.side_conditions]
+        conditions += [self.equation.holds_where] if self.equation.holds_where else []
+        return known([e for chain in self.equation.chains for e in chain], self.equation.defs, conditions)
+
+    def _title(self) -> str:
+        number = "" if self.differs else book_number(self.label)
+        return f"({number}) {self.label}" if number else self.label
+
+    def _live_latex(self) -> str:
+        """The equation with the numbers that the notebook knows."""
+        return with_numbers(self.equation.latex(), book_number)
+
+    def __str__(self):
+        chains = [" = ".join(map(str, chain)) for chain in self.equation.chains]
+        lines = [f"{self._title()}: {self.known(str).replace('$', '')}", self.equation.claim, *map(plain, chains)]
+        return "\n    ".join([*lines, f"not the book's: {self.differs}"] if self.differs else lines)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        tag = "" if self.differs else book_number(self.label)
+        tag = tag or self.label
+        words = [f"**{self.known()}**", f"`{self.label}`", self.equation.claim]
+        words += [f"**not the book's:** {self.differs}"] if self.differs else []
+        kind, claim = self.equation.kind, self.equation.claim
+        entry = Entry(self.label, kind, claim, seconds=None if kind == DEFINITION else self.seconds)
+        return {
+            "text/plain": str(self),
+            "text/markdown": f"$$\n{self._live_latex()}\n\\tag{{{tag}}}\n$$\n\n{' · '.join(words)}",
+            "text/latex": f"$$\n{self.equation.latex()}\n\\tag{{{self.label}}}\n$$",
+            MIME: [asdict(entry)],
+            STATEMENT: {"label": self.label, "differs": self.differs},
+        }
+
+
+class Scratch(Derivation):
+    """A derivation that is no equation of the book."""
+
+    def __str__(self):
+        return f"{self.known(str).replace('$', '')}: " + plain(" = ".join(map(str, self.equation.chain)))
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        display = f"$$\n{self._live_latex()}\n$$"
+        return {
+            "text/plain": str(self),
+            "text/markdown": f"{display}\n\n{self.known()}",
+            "text/latex": f"$$\n{self.equation.latex()}\n$$",
+        }
+
+
+def with_numbers(text: str, number) -> str:
+    r"""LaTeX in which every \ref{label} is the number that `number` gives, or the label where it gives none."""
+    return re.sub(r"\\ref\{([\w:.-]+)\}", lambda found: number(found[1]) or found[1], text)
+
+
+def _meaning(e, defs):
+    """What an expression stands for, in normal form, definitions unfolded and derivatives carried out."""
+    with evaluate(True):
+        return nf(resolve(defs.unfold(e)))
+
+
+def _same(one, other) -> bool:
+    # two opaque functions with one letter are different classes, and read alike
+    return one == other or latex(one) == latex(other)
+
+
+def differs(own: Equation, statement: Equation | None) -> str:
+    """How an equation differs from a statement, in words; nothing where it does not.
+
+    Args:  own: an equation with all its steps; statement: what the registry has under its label, or None
+    """
+    if statement is None:
+        return f"the book has no statement {own.label}"
+    if own.claim != statement.claim:
+        return f"the claim there is: {statement.claim}"
+    if own.kind != statement.kind:
+        return f"there it is of the kind {statement.kind}"
+    if len(own.chains) != len(statement.chains):
+        return f"there are {len(statement.chains)} equations there and {len(own.chains)} here"
+    for mine, theirs in zip(own.chains, statement.chains, strict=True):
+        for side, one, other in (("begins with", mine[0], theirs[0]), ("ends in", mine[-1], theirs[-1])):
+            if latex(one) != latex(other):
+                return f"there it {side} {plain(str(other))}, here it {side} {plain(str(one))}"
+            if own.kind != DEFINITION and not _same(_meaning(one, own.defs), _meaning(other, statement.defs)):
+                return f"what it {side}, {plain(str(one))}, has other definitions there"
+    return ""
+
+
+def _finished(equation: Equation, kind: type[Derivation] = Derivation) -> Derivation:
+    start = time.perf_counter()
+    equation.prove()
+    seconds = time.perf_counter() - start
+    return kind(equation, seconds, differs(equation, equations().get(equation.label)) if equation.label else "")
+
+
+def _check_label(label, claim):
+    for name, value in (("label", label), ("claim", claim)):
+        if not isinstance(value, str) or not value:
+            raise TypeError(f"{name}: got {value!r}, needs a text, as {'ln-dx' if name == 'label' else 'what holds'!r}")
+
+
+def _chain(defs, start, steps):
+    """(expressions, whys) of a chain, the machine's steps taken."""
+    chain, whys = [check_expression("start", start)], []
+    for place, step in enumerate(steps, start=1):
+        done, why = step if isinstance(step, tuple) else (step, None)
+        if isinstance(done, Step):
+            why = done.why if why is None else why
+            done = done(chain[-1], defs)
+        chain.append(check_expression(f"step {place}", done))
+        whys.append(why or "")
+    if not whys:
+        raise ValueError("steps: got none, needs at least one; a definition is shown by define")
+    return tuple(chain), tuple(whys) if any(whys) else ()
+
+
+def derive(label: str, claim: str, defs: Defs | None, start: Expr, *steps, **more) -> Derivation:
+    """Derive a labelled equation step by step; every "=" is proved for every size.
+
+    Args:    label, claim: its name, and what holds in one sentence; defs: the definitions
+             start: the left side
+             steps: what it is equal to, one after the other: expressions, steps such as chain_rule or using(result),
+             which are applied to the expression before them, or pairs of one of these and a reason
+             more: holds_where, wide, as of Equation
+    Returns: Derivation, which displays the equation; its lhs and rhs serve `using`
+    Raises:  NotProved with label, step and counterexample for a step that is false; TypeError for what is no step
+    """
+    _check_label(label, claim)
+    defs = check_defs(defs)
+    chain, whys = _chain(defs, start, steps)
+    return _finished(Equation(label, claim, (chain,), defs, whys=whys, **more))
+
+
+def derive_all(label: str, claim: str, defs: Defs | None, *chains: Iterable, **more) -> Derivation:
+    """Several equations under one label, below one another; each a tuple (start, step, ...) as of `derive`."""
+    _check_label(label, claim)
+    defs = check_defs(defs)
+    found = [_chain(defs, start, steps)[0] for start, *steps in chains]
+    return _finished(below_one_another(label, claim, defs, *found, **more))
+
+
+def define(label: str, claim: str, defs: Defs, *names: Expr) -> Derivation:
+    """Show definitions under a label, taken from the very Defs that the proofs unfold.
+
+    Raises:  ValueError for a name that is not defined, with those that are
+    """
+    _check_label(label, claim)
+    return _finished(defined(label, claim, check_defs(defs), *names))
+
+
+def work_out(defs: Defs | None, start: Expr, *steps) -> Derivation:
+    """A chain like that of `derive`, every "=" proved, without label and number: scratch paper."""
+    defs = check_defs(defs)
+    chain, whys = _chain(defs, start, steps)
+    return _finished(Equation("", "", (chain,), defs, whys=whys), Scratch)
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A claim that is false, with a point where its sides differ; belief: what the claim stands for."""
+
+    refusal: NotProved
+    belief: str
+
+    def __str__(self):
+        found = self.refusal.counterexample
+        claim = plain(f"{self.refusal.lhs} = {self.refusal.rhs}")
+        left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
+        lines = [f"belief:   {self.belief}"] if self.belief else []
+        lines += [f"claim:    {claim}", f"refuted:  at {found.point()}", f"          left {left}, right {right}"]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def refute(lhs: Expr, rhs: Expr, defs: Defs | None = None, belief: str = "") -> Refutation:
+    """Show that lhs = rhs is false, by a point where the two sides differ.
+
+    Args:    lhs, rhs: the two sides of the claim; defs: the definitions; belief: what someone who writes it believes
+    Returns: Refutation, which prints the point
+    Raises:  ValueError where the claim is true for every size; NotProved where it is neither proved nor refuted
+    """
+    try:
+        prove(lhs, rhs, defs)
+    except NotProved as refusal:
+        if refusal.counterexample is None:
+            raise
+        return Refutation(refusal, belief)
+    raise ValueError(f"claim: {plain(f'{sympify(lhs)} = {sympify(rhs)}')} holds for every size; it is not refuted")

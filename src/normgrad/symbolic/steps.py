@@ -1,0 +1,256 @@
+"""The steps of a derivation that a machine can take: chain rule, definitions, earlier results, contraction.
+
+A step rewrites an expression. Whether the result is equal to what stood there before is no business of the step:
+every "=" of a derivation is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import permutations
+
+from sympy import Add, Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta, Mul, S, Sum, Symbol, evaluate, sqrt
+
+from .calculus import D, free_letters, resolve
+from .definitions import Defs, check_defs
+from .notation import Partial, check_expression, name_of, rename_bound, total
+from .sums import Reciprocal, Root, multiply_out, nf
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step by its name.
+
+    Args:  why: what the step is, as it stands beside the line; rewrite: (expression, definitions) -> expression
+    """
+
+    why: str
+    rewrite: Callable[[Expr, Defs], Expr]
+
+    def __call__(self, e: Expr, defs: Defs | None = None) -> Expr:
+        """The expression after the step."""
+        with evaluate(True):
+            return self.rewrite(check_expression("e", e), check_defs(defs))
+
+    def __repr__(self):
+        return self.why
+
+
+def as_powers(e: Expr) -> Expr:
+    """A normal form with its opaque roots and reciprocals as powers again, to be printed and differentiated."""
+    return e.replace(Root, sqrt).replace(Reciprocal, lambda base: 1 / base)
+
+
+def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with every outermost node of a kind changed."""
+    if isinstance(e, kind):
+        return change(e)
+    if not e.args or isinstance(e, Indexed):
+        return e
+    return e.func(*[everywhere(part, kind, change) for part in e.args])
+
+
+def normal(e: Expr) -> Expr:
+    """The normal form, printable, in which derivatives that are not carried out yet stay as they are."""
+    kept: dict[tuple, Expr] = {}
+
+    def put_away(node):
+        f, v = node.args
+        place = (*getattr(f, "indices", ()), *getattr(v, "indices", ()))
+        if not isinstance(f, Indexed | Symbol) or not place:
+            return kept.setdefault(node, Dummy("kept", real=True))
+        key = name_of(f), name_of(v), len(getattr(f, "indices", ()))
+        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[place]
+
+    def put_back(part):
+        base = name_of(part)
+        key = next(key for key, value in kept.items() if value == base)
+        if isinstance(key, Partial):
+            return key
+        f, v, split = key
+        place = part.indices
+        return Partial(f[place[:split]] if split else f, v[place[split:]] if place[split:] else v)
+
+    def is_kept(part):
+        return (isinstance(part, Indexed) or part.is_Dummy) and name_of(part) in kept.values()
+
+    return as_powers(nf(everywhere(e, Partial, put_away))).replace(is_kept, put_back)
+
+
+# -- chain rule
+
+
+def _one_level(node: Partial, defs: Defs) -> Expr:
+    """A total derivative by the derivatives of what the definition is made of, each times its local derivative."""
+    f, v = node.args
+    body = defs.body(f) if f in defs else rename_bound(f)
+    names = {name_of(part): part for part in body.atoms(Indexed, Symbol) if part in defs}
+    through = [name for name in (name_of(head) for head, _ in defs) if name in names and _reaches(name, v, defs)]
+    return Add(_contracted(D(body, v)), *[_passed(body, name, v) for name in through])
+
+
+def _reaches(name, v, defs):
+    return defs.unfold(defs.line(name)[0]).has(name_of(v))
+
+
+def _passed(body, name, v):
+    """What a quantity passes on: the body's derivative with respect to it, times its own with respect to v."""
+    if not isinstance(name, IndexedBase):
+        return _contracted(D(body, name)) * Partial(name, v)
+    slope = IndexedBase(Dummy("slope"), shape=name.shape)
+
+    def summed(sizes, place):
+        if sizes:
+            return total(sizes[0], lambda r: summed(sizes[1:], (*place, r)))
+        return D(body, name[place]) * slope[place]
+
+    local = _contracted(summed(name.shape, ()))
+    return local.replace(lambda part: isinstance(part, Indexed) and part.base == slope,
+                         lambda part: Partial(name[part.indices], v))  # fmt: skip
+
+
+def _contracted(e):
+    """The expression with its deltas contracted and the sums of nothing gone."""
+
+    def simpler(one):
+        if one.function == 0:
+            return S.Zero
+        return normal(one) if has_bound_delta(one) else one
+
+    return in_sums(rename_bound(e), simpler)
+
+
+chain_rule = Step("chain rule", lambda e, defs: everywhere(e, Partial, lambda node: _one_level(node, defs)))
+differentiate = Step("differentiated", lambda e, defs: _contracted(resolve(defs.unfold(e, ()))))
+
+
+# -- definitions and earlier results
+
+
+def unfold(*names: Expr) -> Step:
+    """The step that puts the definitions of names in their places; of all names where none is given.
+
+    Args:  names: defined names, as rstd or x_hat[k]; their letters do not matter
+    """
+    bases = [name_of(name) for name in names]
+
+    def rewrite(e, defs):
+        for name in bases:
+            defs.line(name)
+        wanted = bases or [name_of(head) for head, _ in defs]
+        return rename_bound(e).replace(
+            lambda part: (isinstance(part, Indexed) or part.is_Symbol) and part in defs and name_of(part) in wanted,
+            defs.body,
+        )
+
+    shown = ", ".join(str(getattr(base, "label", base)) for base in bases)
+    return Step(f"definition of {shown}" if shown else "definitions", rewrite)
+
+
+def using(*results) -> Step:
+    """The step that puts in earlier results: whatever has the form of a left side becomes the right side.
+
+    Args:  results: what `derive` or `prove` returned; the letters of their indices stand for any letter
+    """
+    for result in results:
+        if not (hasattr(result, "lhs") and hasattr(result, "rhs")):
+            raise TypeError(f"results: got {type(result).__name__}, needs what derive or prove returned")
+
+    def rewrite(e, defs):
+        for result in results:
+            e = _replaced(rename_bound(e), result.lhs, result.rhs)
+        return e
+
+    labels = [result.label for result in results if getattr(result, "label", "")]
+    return Step("by " + ", ".join(rf"\ref{{{label}}}" for label in labels) if labels else "put in", rewrite)
+
+
+def _replaced(e, lhs, rhs):
+    letters = free_letters(lhs)
+    found: dict[Basic, Basic] = {}
+    if _match(lhs, e, letters, found):
+        # the letters of the result first become others, so that an exchange of two letters is no clash
+        fresh = {letter: Dummy(letter.name, integer=True, positive=True) for letter in found}
+        there = {fresh[letter]: found[letter] for letter in found}
+        return rename_bound(rhs).xreplace(fresh).xreplace(there)
+    if not e.args or isinstance(e, Indexed):
+        return e
+    return e.func(*[_replaced(part, lhs, rhs) for part in e.args])
+
+
+def _match(pattern, e, letters, found) -> bool:
+    """Whether e is the pattern with other letters; which letters stand for which is noted in `found`."""
+    if pattern in letters:
+        if not (e.is_Symbol and e.is_integer):
+            return False
+        return found.setdefault(pattern, e) == e
+    if not pattern.args or not e.args:
+        return pattern == e
+    if isinstance(pattern, Indexed):
+        same = isinstance(e, Indexed) and e.base == pattern.base
+        return same and all(_match(a, b, letters, found) for a, b in zip(pattern.indices, e.indices, strict=True))
+    if pattern.func != e.func or len(pattern.args) != len(e.args):
+        return False
+    if isinstance(pattern, Sum):
+        return _match_sum(pattern, e, letters, found)
+    orders = permutations(e.args) if isinstance(pattern, Add | Mul) and len(e.args) <= 4 else [e.args]
+    for order in orders:
+        tried = dict(found)
+        if all(_match(a, b, letters, tried) for a, b in zip(pattern.args, order, strict=True)):
+            found.update(tried)
+            return True
+    return False
+
+
+def _match_sum(pattern, e, letters, found):
+    if [limit[1:] for limit in pattern.limits] != [limit[1:] for limit in e.limits]:
+        return False
+    bound = {limit[0]: other[0] for limit, other in zip(pattern.limits, e.limits, strict=True)}
+    return _match(pattern.function.xreplace(bound), e.function, letters, found)
+
+
+# -- sums
+
+
+def in_sums(e, rewrite):
+    """The expression with its sums rewritten, innermost first."""
+    if isinstance(e, Indexed | KroneckerDelta | Partial) or not e.args:
+        return e
+    if isinstance(e, Sum):
+        return rewrite(Sum(in_sums(e.function, rewrite), *e.limits))
+    return e.func(*[in_sums(part, rewrite) for part in e.args])
+
+
+def _terms(one):
+    return Add.make_args(multiply_out(one.function))
+
+
+def _letters(one):
+    return {limit[0] for limit in one.limits}
+
+
+def split_terms(one):
+    """A sum as one sum per term, the sign in front."""
+    signed = [(-1, -term) if term.could_extract_minus_sign() else (1, term) for term in _terms(one)]
+    return Add(*[sign * Sum(term, *one.limits) for sign, term in signed])
+
+
+def has_bound_delta(one):
+    return any(_letters(one) & set(pair.args[:2]) for term in _terms(one) for pair in term.atoms(KroneckerDelta))
+
+
+def has_constant(one):
+    factors = [factor for term in _terms(one) for factor in Mul.make_args(term)]
+    return any(not factor.has_free(*_letters(one)) for factor in factors)
+
+
+def _sums(why, applies):
+    """A step that brings into normal form the sums to which it applies."""
+    return Step(why, lambda e, defs: in_sums(rename_bound(e), lambda one: normal(one) if applies(one) else one))
+
+
+multiply = Step("multiplied out", lambda e, defs: in_sums(rename_bound(e), split_terms))
+contract = _sums("the delta contracted", has_bound_delta)
+pull_out = _sums("constants out of the sums", has_constant)
+collect = Step("in normal form", lambda e, defs: normal(e))
