@@ -1,0 +1,30 @@
+"""What a reader's own numbers are, in words."""
+
+from __future__ import annotations
+
+import torch
+
+
+def floor(*arrays: torch.Tensor) -> int:
+    """Bytes of arrays that are each read once or written once: what no kernel can go below."""
+    return sum(array.nbytes for array in arrays)
+
+
+def say(found: torch.Tensor, right: torch.Tensor, mistakes: dict[str, torch.Tensor]) -> bool:
+    """Print whether numbers are right, or else which mistake they are, and return whether they are right.
+
+    Args:  found, right: tensors of the same shape; mistakes: {what went wrong, in words: the numbers that this gives}
+    """
+    if torch.allclose(found, right):
+        print("right")
+        return True
+    for words, wrong in mistakes.items():
+        if torch.allclose(found, wrong):
+            print(f"not yet: {words}")
+            return False
+    missing = ~torch.isfinite(found)
+    if missing.any():
+        print(f"not yet: {int(missing.sum())} of {found.numel()} numbers are not finite")
+    else:
+        print(f"not yet: off by up to {(found - right).abs().max():.2g}")
+    return False
