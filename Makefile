@@ -28,9 +28,9 @@ page: .venv/installed
 test: .venv/installed
 	$(PYTEST) -n logical --dist worksteal -m "not site and not graders"
 
-# Every notebook that the site offers, run in an environment that has what Colab has and no more.
+# Every notebook that the site offers, in three environments: Colab's two lists of libraries, and one without Triton.
 notebooks: book
-	$(PYTEST) tests/test_notebooks.py
+	$(PYTEST) -n logical --dist loadfile tests/test_notebooks*.py
 
 # The built site, read in a browser.
 browser: book

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from notebook_summary import pytest_terminal_summary  # noqa: F401
 
 
 def pytest_configure(config):

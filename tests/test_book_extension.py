@@ -1,20 +1,27 @@
 """The book's Sphinx extension: its rules one by one, and small books that must build or must not."""
 
+import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import normgrad
+from normgrad.teaching.notebook import MARK
+
 pytest.importorskip("myst_nb", reason="the book's packages are not installed")
 
-EXTENSION = Path(__file__).parents[1] / "book/_ext"
+ROOT = Path(__file__).parents[1]
+EXTENSION = ROOT / "book/_ext"
 sys.path.insert(0, str(EXTENSION))
 
-from normgrad_book import docstrings, ledger, notebooks, plain_markdown, repository  # noqa: E402
+from normgrad_book import bootstrap, docstrings, ledger, notebooks, plain_markdown, repository, wheel  # noqa: E402
 
 # -- repository ---------------------------------------------------------------------
 
@@ -55,21 +62,181 @@ def test_repository_of_the_build_service_comes_first(checkout):
 def test_no_repository_at_all(tmp_path):
     assert repository.github_repository(tmp_path, environ={}) == ""
     assert repository.git(tmp_path / "missing", "rev-parse", "HEAD") == ""
-    assert repository.site_address("") == repository.install_source("", "abc") == ""
+    assert repository.site_address("") == ""
 
 
 def test_addresses():
     assert repository.site_address("Some/book") == "https://some.github.io/book/"
     assert repository.site_address("some/some.github.io") == "https://some.github.io/"
-    assert repository.install_source("a/b", "abc") == "git+https://github.com/a/b@abc"
 
 
-@pytest.mark.parametrize("source", ["git+https://github.com/a/b@abc", ""])
-def test_bootstrap_installs_only_where_it_must(source):
-    text = notebooks.bootstrap(source)
-    compile(text.replace("%pip", "pass  #"), "bootstrap", "exec")
-    assert text.count("%pip install --no-deps") == 1 and text.endswith("normgrad.doctor()")
-    assert (source or "set NORMGRAD_SOURCE") in text
+# -- the wheel ----------------------------------------------------------------------
+
+
+def built_things():
+    """What building a package leaves behind, wherever it lies in the checkout."""
+    return {
+        path
+        for folder in ("", "src", "book/figures")
+        for name in ("build", "dist", "*.egg-info", "*.whl")
+        for path in (ROOT / folder).glob(name)
+    }
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """(version, path) of a wheel of this checkout, for a commit that it is not at."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "normgrad-0.0.1-py3-none-any.whl").touch()
+    before = built_things()
+    version = wheel.build(ROOT, "1a2b3c4d5e6f7788", folder)
+    assert built_things() == before, "building the wheel leaves files in the checkout"
+    (path,) = folder.iterdir()  # the older one is gone
+    return version, path
+
+
+def test_wheel_names_the_commit_wherever_the_version_stands(built):
+    version, path = built
+    assert re.fullmatch(re.escape(normgrad.__version__) + r"\+g1a2b3c4d5e6f(\.d[0-9a-f]{8})?", version)
+    assert path.name == f"normgrad-{version}-py3-none-any.whl" == wheel.file_name(version)
+    with zipfile.ZipFile(path) as archive:
+        assert f'__version__ = "{version}"' in archive.read("normgrad/__init__.py").decode()
+        assert f"\nVersion: {version}\n" in archive.read(f"normgrad-{version}.dist-info/METADATA").decode()
+
+
+def test_wheel_holds_the_package_and_the_figures_and_is_small(built):
+    with zipfile.ZipFile(built[1]) as archive:
+        names = set(archive.namelist())
+    assert {"normgrad/py.typed", "normgrad/teaching/notebook.py", "normgrad_figures/style.py"} <= names
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"normgrad", "normgrad_figures"}
+    assert built[1].stat().st_size < 1e6
+
+
+def test_local_version_tells_changed_files_from_those_of_the_commit(checkout, tmp_path):
+    root = checkout()
+    (root / "src").mkdir()
+    assert wheel.local_version(root, root, "") == ""
+    assert wheel.local_version(root, root / "src", "1a2b3c4d5e6f7788") == "+g1a2b3c4d5e6f"
+    found = set()
+    for text in ("x = 1", "x = 2"):
+        (root / "src/a.py").write_text(text)
+        found.add(wheel.local_version(root, root / "src", "1a2b3c4d5e6f7788"))
+    assert len(found) == 2 and all(re.fullmatch(r"\+g1a2b3c4d5e6f\.d[0-9a-f]{8}", each) for each in found)
+
+
+# -- the first cell of a notebook ---------------------------------------------------
+
+WHEEL = "normgrad-0.1.0+gabc-py3-none-any.whl"
+
+
+@pytest.fixture
+def session(monkeypatch, tmp_path):
+    """A function that runs a first cell in a session with some normgrad, and returns what pip was asked to install."""
+
+    def run(installed=None, loaded=None, editable=False, near="", works=True, **options):
+        state, asked = {"version": installed}, []
+
+        def pip(command, **_):
+            asked.append(command[command.index("--no-deps") + 1 :])
+            state["version"] = "0.1.0+gabc" if "NORMGRAD_SOURCE" not in os.environ else "0.2.0"
+            return SimpleNamespace(returncode=0 if works else 1, stdout="", stderr="no such thing")
+
+        def distribution(name):
+            if state["version"] is None:
+                raise importlib.metadata.PackageNotFoundError(name)
+            direct = json.dumps({"dir_info": {"editable": True}}) if editable else None
+            return SimpleNamespace(version=state["version"], read_text=lambda name: direct)
+
+        class Loaded:
+            """What `import normgrad` gives: the one that is loaded, else the one that is installed by then."""
+
+            doctor = staticmethod(lambda: print("the doctor ran"))
+
+            @property
+            def __version__(self):
+                return loaded or state["version"]
+
+        (tmp_path / "a/b").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "a/b")
+        if near:
+            (tmp_path / near).mkdir(parents=True, exist_ok=True)
+            (tmp_path / near / WHEEL).touch()
+        monkeypatch.setattr(subprocess, "run", pip)
+        monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+        monkeypatch.setitem(sys.modules, "normgrad", Loaded())
+        exec(compile(bootstrap.bootstrap("0.1.0+gabc", **options), "first cell", "exec"), {})
+        return asked
+
+    for name in ("NORMGRAD_SOURCE", "NORMGRAD_BOOK", "NORMGRAD_NUMBERS"):
+        monkeypatch.setenv(name, "")  # so that what the cell sets is taken back
+        monkeypatch.delenv(name)
+    return run
+
+
+@pytest.mark.parametrize("near", ["a/b", "a", "", "a/_sources", "_sources", "a/b/site/_sources"])
+def test_first_cell_takes_the_wheel_that_lies_near(session, tmp_path, near):
+    assert session(near=near or ".", site="https://a/_sources/") == [
+        ["--force-reinstall", str(tmp_path / (near or ".") / WHEEL)]
+    ]
+
+
+def test_first_cell_takes_the_wheel_of_the_site(session):
+    expected = "https://a/_sources/normgrad-0.1.0%2Bgabc-py3-none-any.whl"
+    assert session(site="https://a/_sources/") == [["--force-reinstall", expected]]
+
+
+def test_first_cell_says_in_a_sentence_what_it_lacks(session):
+    with pytest.raises(ModuleNotFoundError, match=re.escape(f"Put {WHEEL} beside this notebook") + r"[^.]*\.$"):
+        session()
+
+
+def test_first_cell_says_what_cannot_be_installed(session, capsys):
+    with pytest.raises(ModuleNotFoundError, match="cannot be installed from https://a/.* download this chapter"):
+        session(site="https://a/", works=False)
+    assert "no such thing" in capsys.readouterr().out
+
+
+def test_first_cell_keeps_the_normgrad_of_its_chapter_and_no_other(session, capsys):
+    assert session(installed="0.1.0+gabc") == []
+    assert "the doctor ran" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("older", ["0.1.0", "0.1.0+g123", "0.0.9"])
+def test_first_cell_replaces_another_normgrad(session, older):
+    assert session(installed=older, near="a") != []
+
+
+def test_first_cell_says_when_another_normgrad_is_loaded(session):
+    message = r"normgrad 0\.1\.0\+g123 is loaded: restart the session to use 0\.1\.0\+gabc\."
+    with pytest.raises(RuntimeError, match=message):
+        session(installed="0.1.0+g123", loaded="0.1.0+g123", near="a")
+
+
+def test_first_cell_leaves_a_checkout_alone_and_says_so(session, capsys):
+    assert session(installed="0.1.0", editable=True) == []
+    assert "installed from a checkout" in capsys.readouterr().out
+
+
+def test_first_cell_installs_what_the_reader_names(session, monkeypatch):
+    monkeypatch.setenv("NORMGRAD_SOURCE", "some/folder")
+    assert session(installed="0.1.0+gabc", editable=True) == [["--force-reinstall", "some/folder"]]
+
+
+def test_first_cell_tells_the_session_where_the_book_is_and_its_numbers(session):
+    numbers = ", ".join(f"label-{i} 7.{i}" for i in range(30))
+    session(installed="0.1.0+gabc", pages="https://a/b/", numbers=numbers)
+    assert os.environ["NORMGRAD_BOOK"] == "https://a/b/" and os.environ["NORMGRAD_NUMBERS"] == numbers
+
+
+def test_first_cell_of_a_page_without_numbers_or_address(session):
+    session(installed="0.1.0+gabc")
+    assert "NORMGRAD_BOOK" not in os.environ and "NORMGRAD_NUMBERS" not in os.environ
+
+
+def test_first_cell_installs_triton_only_where_the_chapter_needs_it():
+    assert "triton" not in bootstrap.bootstrap("1").lower()
+    text = bootstrap.bootstrap("1", triton=True)
+    assert text.index("pip_install(wanted)") < text.index("notebook.start()") < text.index("normgrad.doctor()")
 
 
 # -- the ledger's rules -------------------------------------------------------------
@@ -170,9 +337,9 @@ def test_notebook_keeps_what_runs_and_drops_what_is_for_the_page():
     figure = {"figure": {"name": "fig-a", "caption": "A"}}
     cells = [cell("title", "markdown"), cell("glue", tags=["book-only"]), cell("1 / 0", tags=["raises-exception"])]
     cells += [cell("plot", mystnb=figure), cell("setup", tags=["remove-cell"])]
-    made = notebooks.plain_notebook({"cells": cells, "metadata": {"kernelspec": {}}}, plain, "")["cells"]
+    made = notebooks.plain_notebook({"cells": cells, "metadata": {"kernelspec": {}}}, plain, "first")["cells"]
     sources = ["".join(each["source"]) for each in made]
-    assert "normgrad.doctor()" in sources.pop(1)
+    assert sources.pop(1) == "first"
     assert sources == ["TITLE", "1 / 0", "plot", "fig-a: A", "setup"]
     assert made[2]["metadata"] == {"tags": ["raises-exception"]}
     assert made[-1]["metadata"] == {"jupyter": {"source_hidden": True}, "cellView": "form"}
@@ -197,13 +364,24 @@ def test_links_of_a_report_lead_to_the_site_or_nowhere(site, shown):
     assert notebooks.relinked(stream, site) is stream
 
 
-def test_bootstrap_says_where_the_book_is():
-    assert "NORMGRAD_BOOK" not in notebooks.bootstrap("")
-    assert 'setdefault("NORMGRAD_BOOK", "https://a/b/")' in notebooks.bootstrap("", "https://a/b/")
-
-
 def test_what_a_student_writes_stays_marked():
     assert notebooks.code_cell("", tags=["homework", "hide-cell"])["metadata"]["tags"] == ["homework"]
+
+
+def test_a_cell_that_needs_triton_says_so():
+    cell = notebooks.code_cell("x = 1\n", tags=["triton", "hide-input"])
+    assert cell["source"] == f"{MARK}\nx = 1\n" and cell["metadata"]["tags"] == ["triton"]
+    assert notebooks.code_cell("x = 1")["source"] == "x = 1"
+
+
+@pytest.mark.parametrize(
+    "source, tags, expected",
+    [("x = 1", [], False), ("x = 1", ["triton"], True), ("import triton", [], True), ("f(backend='triton')", [], True)],
+)
+def test_a_notebook_with_kernels_sees_to_triton(source, tags, expected):
+    text = {"cell_type": "markdown", "source": "triton", "metadata": {}}
+    code = {"cell_type": "code", "source": source, "metadata": {"tags": tags}}
+    assert notebooks.needs_triton({"cells": [text, code]}) is expected
 
 
 # -- small books --------------------------------------------------------------------
@@ -215,6 +393,7 @@ extensions = ["myst_nb", "sphinx_proof", "sphinx_book_theme", "normgrad_book"]
 numfig, nb_execution_mode, nb_execution_raise_on_error, nb_execution_show_tb = True, "cache", True, True
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 root_doc, html_theme, exclude_patterns = "index", "sphinx_book_theme", ["_build"]
+book_package = {root!r}
 """
 KERNEL = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3, language: python}\n---\n\n"
 INDEX = "# Book\n\n```{toctree}\none\nledger\n```\n"
@@ -253,7 +432,8 @@ CODE = "x = 1\n\n\ndef f():\n    return x\n"
 
 
 def write(folder, one):
-    pages = {"conf.py": CONF.format(extension=str(EXTENSION)), "code.py": CODE, "index.md": INDEX, "ledger.md": LEDGER}
+    conf = CONF.format(extension=str(EXTENSION), root=str(ROOT))
+    pages = {"conf.py": conf, "code.py": CODE, "index.md": INDEX, "ledger.md": LEDGER}
     for name, text in {**pages, "one.md": KERNEL + one}.items():
         (folder / name).write_text(text)
 
@@ -317,7 +497,10 @@ def test_notebook_is_executed_and_plain(book):
     assert "$$\n\nBy [(2)](https://someone.github.io/book/one.html#equation-index-count) and [the ledger](https" in text
     assert "```python\ndef f():\n    return x\n```" in text and "> **Theorem 1 (Small).**" in text
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert "".join(code[0]["source"]).endswith("normgrad.doctor()")
+    first = "".join(code[0]["source"])
+    assert first.endswith("normgrad.doctor()") and 'SITE = "https://someone.github.io/book/_sources/"' in first
+    assert '"NORMGRAD_NUMBERS"] = "mean 1, index-count 2"' in first
+    assert (book / "_sources" / re.search(r'^WHEEL = "(.+)"$', first, re.M)[1]).is_file()
     assert code[-1]["outputs"][0]["data"]["text/plain"]
 
 

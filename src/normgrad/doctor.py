@@ -6,6 +6,8 @@ import importlib.metadata
 import platform
 import warnings
 
+from .teaching import notebook
+
 # The versions that the test suite runs on, lowest and highest; outside them the package may well work.
 TESTED = {"numpy": ("1.26", "2.4"), "torch": ("2.6", "2.13"), "triton": ("3.2", "3.7"), "sympy": ("1.13", "1.14")}
 
@@ -21,8 +23,18 @@ def _numbers(version):
     return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in version.split("+")[0].split(".")[:2])
 
 
+def _no_triton():
+    requirement = notebook.missing_triton()
+    remedy = f" (pip install --no-deps {requirement})" if requirement else ""
+    if platform.system() != "Linux":
+        remedy = f" (it is not made for {platform.system()})"
+    return f"not installed{remedy}; a chapter's notebook skips the cells that need it, and goes on"
+
+
 def _remark(name, version):
     low, high = TESTED[name]
+    if name == "triton" and version is None:
+        return _no_triton()
     if version is None:
         return f"not installed; the parts that need it say so (pip install {name})"
     if not _numbers(low) <= _numbers(version) <= _numbers(high):

@@ -9,50 +9,21 @@ import json
 import re
 from pathlib import Path
 
+from normgrad.teaching.notebook import MARK
+
+from . import wheel
 from .alone import PAGE
+from .bootstrap import bootstrap
 from .derived import number_of, numbered
 from .execution import BOOK, executed_notebook
 from .plain_markdown import PlainMarkdown
-from .repository import install_source
-
-# The one cell that the book's own page does not have. It leaves torch, Triton and NumPy as they are.
-BOOTSTRAP = """\
-# Installs normgrad as it was when this chapter was built, unless it is there already; torch, Triton and NumPy
-# stay as they are. Set NORMGRAD_SOURCE to a checkout or a pip URL to install another normgrad.
-import importlib.util
-import os
-
-if importlib.util.find_spec("normgrad") is None:
-{install}
-{site}
-import normgrad
-
-normgrad.doctor()"""
-
-INSTALL = """\
-    source = os.environ.get("NORMGRAD_SOURCE", "{source}")
-    %pip install --no-deps "{{source}}\""""
-
-ASK = """\
-    source = os.environ.get("NORMGRAD_SOURCE")
-    if not source:
-        raise ModuleNotFoundError("set NORMGRAD_SOURCE to a checkout of this book's repository, or install normgrad")
-    %pip install --no-deps "{source}\""""
-
-# Where the reports of a homework find the pages of the book.
-SITE = 'os.environ.setdefault("NORMGRAD_BOOK", "{site}")\n'
 
 # Tags that Jupyter and its runners know, and the mark of what a student writes; the others concern the page alone.
-KEPT_TAGS = ("raises-exception", "skip-execution", "homework")
+KEPT_TAGS = ("raises-exception", "skip-execution", "homework", "triton")
 
 
 def is_notebook(env, docname) -> bool:
     return "kernelspec" in env.metadata.get(docname, {})
-
-
-def bootstrap(source, site="") -> str:
-    install = INSTALL.format(source=source) if source else ASK
-    return BOOTSTRAP.format(install=install, site=SITE.format(site=site) if site else "")
 
 
 def relinked(output, site):
@@ -70,7 +41,7 @@ def code_cell(source, execution_count=None, outputs=(), tags=()):
     if {"hide-input", "remove-input", "hide-cell", "remove-cell"} & set(tags):
         metadata |= {"jupyter": {"source_hidden": True}, "cellView": "form"}  # Jupyter's way to say so, and Colab's
     cell = {"cell_type": "code", "execution_count": execution_count, "outputs": list(outputs), "metadata": metadata}
-    return cell | {"source": source}
+    return cell | {"source": f"{MARK}\n{source}" if "triton" in tags and source else source}
 
 
 def markdown_cell(source):
@@ -91,16 +62,32 @@ def convert(cell, plain, site="", number=lambda label: ""):
             yield markdown_cell(plain.caption(figure.get("name"), figure.get("caption", "")))
 
 
-def plain_notebook(executed, plain, source, site=""):
-    """A chapter as executed by myst-nb, as the notebook that readers get; cell ids are numbers, for stable files."""
-    cells = [new for cell in executed["cells"] for new in convert(cell, plain, site) if new["source"]]
+def needs_triton(executed) -> bool:
+    """Whether some cell is marked to need Triton, or names it."""
+    cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
+    return any("triton" in cell["source"] or "triton" in cell["metadata"].get("tags", ()) for cell in cells)
+
+
+def plain_notebook(executed, plain, setup, pages="", number=lambda label: ""):
+    """A chapter as executed by myst-nb, as the notebook that readers get; cell ids are numbers, for stable files.
+
+    Arguments:  setup, the source of the cell that goes before all others; pages, the address of the chapter's folder;
+                number, a function from the label of an equation to its number
+    """
+    cells = [new for cell in executed["cells"] for new in convert(cell, plain, pages, number) if new["source"]]
     first = next((i for i, cell in enumerate(cells) if cell["cell_type"] == "code"), len(cells))
-    cells.insert(first, code_cell(bootstrap(source, site)))
+    cells.insert(first, code_cell(setup, tags=["hide-input"]))
     for i, cell in enumerate(cells):
         cell |= {"id": f"cell-{i}", "source": cell["source"].splitlines(keepends=True)}
         cells[i] = cell
     metadata = {"kernelspec": executed["metadata"]["kernelspec"], "language_info": {"name": "python"}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def numbers(env, docname) -> str:
+    """The label and the number of each equation of a page, as `label 7.4, other 7.5`."""
+    number, equations = number_of(env), env.get_domain("ledger").data["equations"].get(docname, ())
+    return ", ".join(f"{each.label} {number(each.label)}" for each in equations if number(each.label))
 
 
 def folder_on_site(app, docname) -> str:
@@ -113,12 +100,15 @@ def write_notebooks(app, error):
     """Beside Sphinx's copies of the sources, where the theme's download menu and Colab look for them."""
     if error or app.builder.name != "html" or PAGE:
         return
-    source = install_source(app.config.book_repository, app.config.book_commit)
+    folder = Path(app.outdir) / "_sources"
+    version = wheel.build(Path(app.config.book_package or app.srcdir), app.config.book_commit, folder)
+    wheels, number = folder_on_site(app, "_sources/"), number_of(app.env)
     for docname in sorted(app.env.found_docs):
         if is_notebook(app.env, docname):
-            executed = executed_notebook(app.env, docname)
-            notebook = plain_notebook(executed, PlainMarkdown(app, docname), source, folder_on_site(app, docname))
-            target = Path(app.outdir) / "_sources" / f"{docname}.ipynb"
+            executed, pages = executed_notebook(app.env, docname), folder_on_site(app, docname)
+            setup = bootstrap(version, wheels, pages, numbers(app.env, docname), needs_triton(executed))
+            notebook = plain_notebook(executed, PlainMarkdown(app, docname), setup, pages, number)
+            target = folder / f"{docname}.ipynb"
             target.parent.mkdir(parents=True, exist_ok=True)
             text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             target.write_text(text, encoding="utf8")

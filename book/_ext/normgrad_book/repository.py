@@ -36,11 +36,6 @@ def site_address(repository) -> str:
     return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
 
 
-def install_source(repository, commit) -> str:
-    """What pip installs to get the package of this very build, or nothing without a repository."""
-    return f"git+https://github.com/{repository}" + (f"@{commit}" if commit else "") if repository else ""
-
-
 def configure(app, config):
     """Links to the repository where it is known, and none at all where it is not.
 
@@ -66,6 +61,7 @@ def configure(app, config):
 def setup(app):
     app.add_config_value("book_repository", "", "html", str)
     app.add_config_value("book_commit", "", "", str)
+    app.add_config_value("book_package", "", "", str)  # where pyproject.toml lies, if not beside the book
     app.add_config_value("book_branch", "main", "html", str)
     app.add_config_value("book_site_branch", "gh-pages", "html", str)
     app.connect("config-inited", configure)

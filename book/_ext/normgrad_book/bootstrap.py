@@ -1,0 +1,106 @@
+"""The first cell of each notebook, which the book's own page does not have.
+
+It runs before anything of normgrad is there, so all that finds and installs the wheel stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from .wheel import file_name
+
+SETUP = '''\
+# @title Run this first: it installs what the chapter needs
+# normgrad comes as it was when this chapter was built; torch and NumPy stay as they are.{triton}
+# NORMGRAD_SOURCE may name another normgrad: a checkout, a wheel, or a URL for pip.
+import importlib
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+{settings}
+
+def pip_install(*what):
+    """Installs it and nothing that it depends on. False, with pip's own words, where that fails."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *what]
+    done = subprocess.run(command, capture_output=True, text=True)
+    importlib.invalidate_caches()
+    if done.returncode:
+        print(done.stdout + done.stderr)
+    return done.returncode == 0
+
+
+def find_normgrad():
+    """The version that is installed, and whether it is a checkout that someone works on."""
+    try:
+        found = importlib.metadata.distribution("normgrad")
+    except importlib.metadata.PackageNotFoundError:
+        return None, False
+    return found.version, '"editable": true' in (found.read_text("direct_url.json") or "")
+
+
+def find_wheel():
+    """The wheel beside this notebook, in a folder above, or in a site unpacked here; otherwise the one on the site."""
+    here = Path.cwd()
+    near = [folder / place / WHEEL for folder in (here, *here.parents) for place in ("", "_sources")]
+    near += here.glob("*/_sources/" + WHEEL)
+    return next((str(path) for path in near if path.is_file()), SITE and SITE + WHEEL.replace("+", "%2B"))
+
+
+source, (version, checkout) = os.environ.get("NORMGRAD_SOURCE"), find_normgrad()
+if not source and checkout:
+    print("normgrad is installed from a checkout, which stays as it is.")
+elif source or version != VERSION:
+    source = source or find_wheel()
+    if not source:
+        raise ModuleNotFoundError(f"Put {{WHEEL}} beside this notebook; it is in _sources of the book's site.")
+    if not pip_install("--force-reinstall", source):
+        raise ModuleNotFoundError(f"normgrad cannot be installed from {{source}}: download this chapter once more.")
+
+import normgrad
+
+version, checkout = find_normgrad()
+if not checkout and normgrad.__version__ != version:
+    raise RuntimeError(f"normgrad {{normgrad.__version__}} is loaded: restart the session to use {{version}}.")
+{start}
+normgrad.doctor()'''
+
+TRITON = """
+from normgrad.teaching import notebook
+
+if wanted := notebook.missing_triton():
+    pip_install(wanted)
+notebook.start()
+"""
+
+
+def quoted(text) -> str:
+    """A Python string that reads as the text, over as many lines as it needs."""
+    joined = re.sub(r"(?<!,) ", "\0", text)  # a line may end after a comma alone
+    wrapped = textwrap.wrap(joined, 90, break_long_words=False, break_on_hyphens=False)
+    lines = [line.replace("\0", " ") for line in wrapped]
+    if len(lines) < 2:
+        return f'"{text}"'
+    return "(\n" + "".join(f'    "{line}{" " * (line != lines[-1])}"\n' for line in lines) + ")"
+
+
+def bootstrap(version, site="", pages="", numbers="", triton=False) -> str:
+    """The cell of one chapter.
+
+    Arguments:  version of the wheel; site, the address of the folder that holds it, and pages, that of the chapter's
+                page, each with its slash or empty; numbers, of the page's equations; triton, whether a cell needs it
+    """
+    settings = {"VERSION": version, "WHEEL": file_name(version), "SITE": site}
+    lines = [f'{name} = "{value}"' for name, value in settings.items()]
+    if pages:
+        lines.append(f'os.environ.setdefault("NORMGRAD_BOOK", "{pages}")')
+    if numbers:
+        lines.append(f'os.environ["NORMGRAD_NUMBERS"] = {quoted(numbers)}')
+    return SETUP.format(
+        settings="\n".join(lines) + "\n",
+        triton="\n# On Linux Triton comes too, where there is none." if triton else "",
+        start=TRITON if triton else "",
+    )

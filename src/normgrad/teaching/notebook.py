@@ -1,0 +1,132 @@
+"""What the first cell of a chapter's notebook calls: which Triton fits, and which cells go without.
+
+Triton is made for Linux. Elsewhere, or where it cannot be had, a cell that needs it is skipped and says so. What such a
+cell would have defined is then missing, so the cells that use it are skipped too.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import importlib.metadata
+import importlib.util
+import re
+import sys
+import types
+import warnings
+
+# The first line of a cell that needs Triton, whether or not it names it.
+MARK = "# needs Triton"
+SKIPPED = "Skipped: this cell needs Triton, which is not installed here. The chapter goes on without it."
+# The Triton that each torch declares as its own on Linux. A torch that is not here gets the newest.
+PAIRS = {
+    "2.6": "3.2.0",
+    "2.7": "3.3.1",
+    "2.8": "3.4.0",
+    "2.9": "3.5.1",
+    "2.10": "3.6.0",
+    "2.11": "3.6.0",
+    "2.12": "3.7.1",
+    "2.13": "3.7.1",
+    "2.14": "3.8.0",
+}
+# Before 3.7 the interpreter takes arrays of one element for numbers, which NumPy refuses since 2.4.
+STRICT_NUMPY, FIRST_FOR_STRICT_NUMPY = (2, 4), "3.7.1"
+# How bytecode asks for a name that no function or comprehension has for itself.
+GLOBAL = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME"}
+
+
+def fitting_triton(torch_version, numpy_version):
+    """What pip installs beside torch and NumPy: the Triton that this torch declares, or the newest.
+
+    Where it has to be installed there is no GPU as a rule, so its interpreter must also get along with NumPy.
+
+    Arguments:  torch_version, numpy_version, as the two give them
+    Returns:    a requirement, as "triton==3.7.1" or "triton"
+    """
+    pair = PAIRS.get(".".join(map(str, release(torch_version))))
+    if pair and release(numpy_version) >= STRICT_NUMPY:
+        pair = max(pair, FIRST_FOR_STRICT_NUMPY, key=release)
+    return f"triton=={pair}" if pair else "triton"
+
+
+def release(version):
+    """The first two numbers of a version."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+
+
+def missing_triton():
+    """What pip must install so that the kernels run, or nothing where they run or cannot.
+
+    Returns:  a requirement as fitting_triton gives it; None where Triton is installed, where torch, which it works
+              for, is not, and on other systems than Linux, for which Triton is not made
+    """
+    if installed("triton") or not installed("torch") or not sys.platform.startswith("linux"):
+        return None
+    return fitting_triton(importlib.metadata.version("torch"), importlib.metadata.version("numpy"))
+
+
+def installed(name):
+    """Whether a module can be found by now, also one that pip brought a moment ago."""
+    importlib.invalidate_caches()
+    return importlib.util.find_spec(name) is not None
+
+
+def start():
+    """From here on, cells that need Triton are skipped where there is none; where there is, nothing changes.
+
+    Returns:  nothing
+    """
+    from IPython import get_ipython
+
+    transformers = get_ipython().input_transformers_post
+    transformers[:] = [each for each in transformers if not isinstance(each, Skipping)]
+    if not installed("triton"):
+        transformers.append(Skipping())
+
+
+class Skipping:
+    """A transformer of IPython's: the lines of a cell in, the lines to run out.
+
+    What the reader sees and edits stays as it is; what runs in its place is one line, which says why nothing else does.
+    """
+
+    def __init__(self):
+        self.missing = set()
+
+    def __call__(self, lines):
+        source = "".join(lines)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                used, bound, imports_triton = names(compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+        except (SyntaxError, ValueError):
+            return lines
+        if source.startswith(MARK) or imports_triton or used & self.missing:
+            self.missing |= bound
+            return [f"print({SKIPPED!r})\n"]
+        self.missing -= bound
+        return lines
+
+
+def names(code):
+    """(names that a cell takes from earlier cells, names that it leaves to later ones, whether it imports Triton).
+
+    Read off the bytecode, which has the names in the order in which they are needed, and knows each one's scope.
+    """
+    used, bound, called_later, imports_triton = set(), set(), set(), False
+    for step in dis.get_instructions(code):
+        if step.opname == "STORE_NAME":
+            bound.add(step.argval)
+        elif step.opname in GLOBAL and step.argval not in bound:
+            used.add(step.argval)
+        elif step.opcode in dis.hasname:
+            parts = str(step.argval).split(".")
+            imports_triton |= "triton_kernels" in parts or (step.opname == "IMPORT_NAME" and parts[0] == "triton")
+    # What the body of a function uses is needed when it is called, which is after the cell has defined all it defines.
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            used_inside, _, imports_inside = names(inner)
+            called_later |= used_inside
+            imports_triton |= imports_inside
+    return used | called_later - bound, bound, imports_triton
