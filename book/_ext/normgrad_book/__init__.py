@@ -1,24 +1,27 @@
 """The Sphinx extension of this book."""
 
-from . import (
-    alone,
-    derived,
-    docstrings,
-    equations,
-    execution,
-    ledger,
-    ledger_page,
-    mathjax,
-    notebooks,
-    report,
-    repository,
-    tested,
-)
+from importlib import import_module
 
-MODULES = (repository, mathjax, execution, equations, derived, ledger, ledger_page, notebooks, docstrings, report, tested)
+# In this order: what is noted first is there for those after it.
+MODULES = (
+    "repository",
+    "mathjax",
+    "execution",
+    "equations",
+    "derived",
+    "ledger",
+    "ledger_page",
+    "notebooks",
+    "docstrings",
+    "report",
+    "reader_work",
+    "reading_time",
+    "tested",
+    "alone",
+)
 
 
 def setup(app):
-    for module in (*MODULES, alone):
-        module.setup(app)
+    for name in MODULES:
+        import_module(f".{name}", __name__).setup(app)
     return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,180 @@
+"""The code cells of a page or of a notebook: what they define, what they use, and which of them others stand on."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import re
+import symtable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import yaml
+
+CELL = re.compile(r"^(?P<fence>`{3,})\{code-cell\}[^\n]*\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S)
+HIDDEN = frozenset({"hide-input", "hide-cell", "remove-input", "remove-cell"})
+MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.M)
+BUILTIN = frozenset(dir(builtins)) | {"display", "get_ipython", "__name__", "__file__"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One code cell. Args: place: its number on the page; source: its code; tags, options: of the cell; line: where"""
+
+    place: int
+    source: str
+    tags: frozenset = frozenset()
+    options: dict = field(default_factory=dict, compare=False)
+    line: int = 0
+
+    @property
+    def visible(self) -> bool:
+        """Whether a reader sees the code without a click."""
+        return not self.tags & HIDDEN
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that are not empty."""
+        return [line for line in self.source.split("\n") if line.strip()]
+
+    @cached_property
+    def python(self) -> str:
+        """The code without IPython's magics."""
+        return MAGIC.sub(r"\1pass", self.source)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The code as a syntax tree."""
+        return ast.parse(self.python)
+
+    @cached_property
+    def defines(self) -> frozenset[str]:
+        """The names that the cell gives a value."""
+        table = symtable.symtable(self.python, "cell", "exec")
+        return frozenset(s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported())
+
+    @cached_property
+    def uses(self) -> frozenset[str]:
+        """The names that the cell takes from cells before it."""
+        found: set[str] = set()
+        table = symtable.symtable(self.python, "cell", "exec")
+        waiting = list(table.get_children())
+        while waiting:
+            inner = waiting.pop()
+            waiting += inner.get_children()
+            found |= {s.get_name() for s in inner.get_symbols() if s.is_global() and s.is_referenced()}
+        found |= self._before_assignment()
+        return frozenset(found - BUILTIN - (self.defines - self._before_assignment()))
+
+    def _before_assignment(self):
+        """Names that a statement of the cell itself reads before the cell has given them a value."""
+        known: set[str] = set()
+        found: set[str] = set()
+        for statement in self.tree.body:
+            table = symtable.symtable(ast.unparse(statement), "cell", "exec")
+            # what a comprehension binds is not read from outside
+            found |= {s.get_name() for s in table.get_symbols() if s.is_referenced()} - known
+            known |= {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+            if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+                found |= {statement.target.id} - known
+        return found - BUILTIN
+
+    @cached_property
+    def changes(self) -> frozenset[str]:
+        """The names whose values the cell changes from within, as layer[y[k]] = ... does."""
+        found = set()
+        for node in ast.walk(self.tree):
+            for target in getattr(node, "targets", [getattr(node, "target", None)]):
+                while isinstance(target, ast.Subscript | ast.Attribute):
+                    target = target.value
+                    if isinstance(target, ast.Name):
+                        found.add(target.id)
+        return frozenset(found)
+
+    def calls(self, *names: str) -> list[ast.Call]:
+        """The calls of functions with these names, whatever they are attributes of."""
+        found = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        return [node for node in found if ast.unparse(node.func).split(".")[-1] in names]
+
+
+def _options(body):
+    """(tags, options, code) of a cell's text in MyST."""
+    lines = body.split("\n")
+    if lines and lines[0] == "---":
+        end = lines.index("---", 1)
+        options = yaml.safe_load("\n".join(lines[1:end])) or {}
+        return frozenset(options.get("tags", ())), options, "\n".join(lines[end + 1 :])
+    options = {}
+    while lines and (found := re.match(r":(\w+): *(.*)", lines[0])):
+        options[found[1]] = yaml.safe_load(found[2])
+        lines.pop(0)
+    return frozenset(options.get("tags", ())), options, "\n".join(lines)
+
+
+def of_page(path) -> list[Cell]:
+    """The code cells of a chapter's source."""
+    text = Path(path).read_text(encoding="utf8")
+    cells = []
+    for place, found in enumerate(CELL.finditer(text)):
+        tags, options, code = _options(found["body"])
+        cells.append(Cell(place, code.rstrip("\n"), tags, options, text.count("\n", 0, found.start()) + 1))
+    return cells
+
+
+def of_notebook(path) -> list[Cell]:
+    """The code cells of a notebook that the site offers, the one that installs the package left out."""
+    notebook = json.loads(Path(path).read_text(encoding="utf8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"][1:]
+    found = []
+    for place, cell in enumerate(code):
+        tags = set(cell["metadata"].get("tags", ()))
+        if cell["metadata"].get("jupyter", {}).get("source_hidden"):
+            tags.add("hide-input")
+        found.append(Cell(place, "".join(cell["source"]), frozenset(tags)))
+    return found
+
+
+def needed(cells: list[Cell], wanted) -> list[Cell]:
+    """The cells that some cells need in order to run, themselves included, in order."""
+    chosen: dict[int, Cell] = {}
+    waiting = [cell for cell in cells if wanted(cell)]
+    while waiting:
+        cell = waiting.pop()
+        if cell.place in chosen:
+            continue
+        chosen[cell.place] = cell
+        for name in cell.uses | cell.changes - cell.defines:
+            waiting += _makers(cells[: cell.place], name)
+    if chosen:  # a switch that all later cells stand on
+        switches = [cell for cell in cells if cell.calls("keep_as_typed") and cell.place < max(chosen)]
+        chosen |= {cell.place: cell for cell in switches if cell.place not in chosen}
+    return [chosen[place] for place in sorted(chosen)]
+
+
+def _makers(before, name):
+    """The last cell that defines a name, and those after it that change what it stands for."""
+    for place in range(len(before) - 1, -1, -1):
+        if name in before[place].changes:
+            yield before[place]
+        if name in before[place].defines:
+            yield before[place]
+            return
+
+
+def from_hidden(cells: list[Cell]) -> list[tuple[Cell, str]]:
+    """(visible cell, name) for each name that a visible cell uses and only a hidden one defines."""
+    found = []
+    for cell in cells:
+        for name in sorted(cell.uses) if cell.visible else ():
+            makers = [other for other in cells[: cell.place] if name in other.defines]
+            if makers and not makers[-1].visible:
+                found.append((cell, name))
+    return found
+
+
+def label_of(call: ast.Call) -> str:
+    """The label that a call of derive or define gives its equation."""
+    first = call.args[0] if call.args else None
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""

@@ -1,0 +1,177 @@
+"""How long a page takes to read: one model for all pages, printed on each and in tables.
+
+    python -m normgrad_book.reading_time book/l2_norm.md ...
+
+Words, displays, lines of code and figures have their time each. What is folded away (hidden cells, solutions, hints)
+is not read on the way, and takes none.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from .cells import CELL, Cell, of_page
+
+WORDS_A_MINUTE = 130
+DISPLAY, DISPLAY_LINE, CODE_LINE, FIGURE = 30, 15, 7, 60  # seconds
+MINUTES = 45  # what a page may take
+
+FOLDED = re.compile(r"^(?P<fence>[`:]{3,})\{(?:solution|dropdown)\}.*?^(?P=fence)\s*$", re.M | re.S)
+DIRECTIVE = re.compile(
+    r"^(?P<fence>[`:]{3,})\{(?P<name>[\w:.-]+)\} *(?P<arg>[^\n]*)\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S
+)
+DISPLAYED = re.compile(r"\$\$(.+?)\$\$( *\([\w:.-]+\))?", re.S)
+# Calls whose result, as a cell's last line, is a formula; derive and define show one line a step or a name.
+FORMULAS = ("derive", "derive_all", "derive_by_induction", "define", "work_out", "prove")
+NO_STEPS = {"derive": 4, "derive_all": 3, "derive_by_induction": 3, "define": 3, "work_out": 2, "prove": 10}
+
+
+@dataclass
+class Amount:
+    """What a page holds: words, displays and their lines, visible lines of code, figures."""
+
+    words: int = 0
+    displays: int = 0
+    display_lines: int = 0
+    code_lines: int = 0
+    figures: int = 0
+
+    @property
+    def minutes(self) -> float:
+        """The time by the model."""
+        seconds = DISPLAY * self.displays + DISPLAY_LINE * self.display_lines
+        seconds += CODE_LINE * self.code_lines + FIGURE * self.figures
+        return self.words / WORDS_A_MINUTE + seconds / 60
+
+    def display(self, lines: int) -> None:
+        """Count one display of so many lines."""
+        self.displays += 1
+        self.display_lines += lines
+
+
+def _lines(latex) -> int:
+    return latex.count(r"\\") + 1
+
+
+def _count_cell(amount, cell: Cell):
+    if "figure" in cell.options.get("mystnb", {}):
+        amount.figures += 1
+    if cell.visible:
+        amount.code_lines += len(cell.lines)
+    for call in cell.calls(*FORMULAS):
+        if not isinstance(call.func, ast.Name) or call.func.id == "prove" and not is_result(cell, call):
+            continue
+        amount.display(max(1, len(call.args) - NO_STEPS[call.func.id]))
+
+
+def is_result(cell, call) -> bool:
+    """Whether a call is the last expression of its cell, so that its result is shown."""
+    last = cell.tree.body[-1]
+    return isinstance(last, ast.Expr) and last.value is call
+
+
+def _count_directive(amount, found, folder):
+    from normgrad.symbolic import equations
+
+    name, arg, body = found["name"], found["arg"].strip(), found["body"]
+    if name == "math":
+        amount.display(_lines(body))
+    elif name == "equation":
+        known = equations().get(arg)
+        amount.display(_lines(known.latex()) if known else 1)
+    elif name in ("figure", "image"):
+        amount.figures += 1
+    elif name == "literalinclude":
+        amount.code_lines += _included(folder / arg, body)
+    else:
+        return body  # its text is read like any other
+    return ""
+
+
+def _included(path, options) -> int:
+    """How many lines of a file are shown."""
+    text = path.read_text(encoding="utf8")
+    if shown := re.search(r"^:pyobject: *(\S+)", options, re.M):
+        node = ast.parse(text)
+        for name in shown[1].split("."):
+            node = next(one for one in node.body if getattr(one, "name", "") == name)
+        text = "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
+    elif shown := re.search(r"^:lines: *(\d+)-(\d+)", options, re.M):
+        text = "\n".join(text.split("\n")[int(shown[1]) - 1 : int(shown[2])])
+    return len([line for line in text.split("\n") if line.strip()])
+
+
+def amount(path) -> Amount:
+    """What a page's source holds."""
+    path, found = Path(path), Amount()
+    text = re.sub(r"\A---\n.*?\n---\n", "", path.read_text(encoding="utf8"), flags=re.S)
+    for cell in of_page(path):
+        _count_cell(found, cell)
+    text = FOLDED.sub("", CELL.sub("", text))
+    for _ in range(3):  # a directive may stand within another
+        text = DIRECTIVE.sub(lambda one: _count_directive(found, one, path.parent), text)
+    for shown in DISPLAYED.findall(text):
+        found.display(_lines(shown[0]))
+    text = re.sub(r"\$[^$\n]+\$", "formula", DISPLAYED.sub("", text))
+    found.words = len(
+        re.findall(r"[^\W_]+(?:['-]\w+)*", re.sub(r"\{[\w:.-]+\}|\(#?[\w./-]+\)|^:[\w-]+:.*$", " ", text, flags=re.M))
+    )
+    return found
+
+
+def minutes(path) -> int:
+    """How many minutes a page takes, rounded."""
+    return round(amount(path).minutes)
+
+
+class ReadingTimes(SphinxDirective):
+    """``{reading-times}``: the pages of the course and how long each takes."""
+
+    def run(self):
+        from .ledger_page import cell, table
+
+        self.env.note_reread()
+        rows = []
+        for path in sorted(Path(self.env.srcdir, "book").glob("*.md")):
+            if is_lesson(path):
+                held = amount(path)
+                title = re.search(r"^# (.+)$", path.read_text(encoding="utf8"), re.M)[1]
+                shown = (title, f"{held.minutes:.0f}", held.words, held.displays, held.code_lines, held.figures)
+                rows.append(nodes.row("", *[cell(nodes.Text(str(each))) for each in shown]))
+        return [table(("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures"), rows)]
+
+
+def is_lesson(path) -> bool:
+    """Whether a page is one that is read from the first line to the last, with cells of its own."""
+    return path.read_text(encoding="utf8").startswith("---\njupytext") and not re.match(
+        r"hw\d|homework|contract", path.stem
+    )
+
+
+def print_time(app, doctree):
+    """The time, below the title of each lesson."""
+    path = Path(app.env.doc2path(app.env.docname))
+    if "kernelspec" in app.env.metadata[app.env.docname] and is_lesson(path):
+        title = next(iter(doctree.findall(nodes.title)), None)
+        if title is not None:
+            text = f"Reading and running this page takes about {minutes(path)} minutes."
+            line = nodes.paragraph("", text, classes=["reading-time"])
+            title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def setup(app):
+    app.add_directive("reading-times", ReadingTimes)
+    app.connect("doctree-read", print_time)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        held = amount(name)
+        print(f"{held.minutes:5.1f} minutes  {Path(name).stem:24} {held}")
