@@ -1,11 +1,11 @@
 """What a chapter's notebook does about Triton: which one it installs, and which cells it skips where there is none."""
 
+import importlib
 import importlib.metadata
 import sys
 
 import pytest
 
-from normgrad import doctor
 from normgrad.teaching import notebook
 from normgrad.teaching.notebook import MARK, SKIPPED, Skipping
 
@@ -48,7 +48,7 @@ def test_triton_is_installed_where_it_is_missing_and_can_be_had(monkeypatch, the
 def test_doctor_says_what_becomes_of_cells_without_triton(monkeypatch, system, said):
     monkeypatch.setattr(notebook, "missing_triton", lambda: "triton")
     monkeypatch.setattr("platform.system", lambda: system)
-    remark = doctor.__globals__["_remark"]("triton", None)
+    remark = importlib.import_module("normgrad.doctor")._remark("triton", None)
     assert said in remark and "skips the cells that need it" in remark
 
 
