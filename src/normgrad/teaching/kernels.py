@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ..bench.counted import Access, Accesses, accesses
 from .places import Argument, Table, merged, numbers
@@ -227,7 +228,9 @@ def watch(at_once: bool = False):
         programs = _Programs(tensors.values()) if at_once else None
         running.append((launch, programs))
         try:
-            return original(self, *args, **kwargs)
+            # The interpreter copies arguments to the CPU and back with torch, which is no part of the kernel.
+            with _disable_current_modes():
+                return original(self, *args, **kwargs)
         finally:
             running.pop()
             if programs is not None:
