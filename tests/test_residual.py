@@ -9,20 +9,20 @@ from normgrad.checks.tolerance import unit_roundoff
 from normgrad.symbolic import NotProved, equation
 from normgrad.symbolic.derivations.residual_stack import (
     dps,
-    dqs,
-    drs,
     dxs,
+    dys_fused,
+    dzs_fused,
     f,
     k,
     norm,
     norm_adjoint,
     ps,
-    qs,
-    rs,
     stack,
     xs,
     ys,
+    ys_fused,
     zs,
+    zs_fused,
 )
 from normgrad.symbolic.induction import induction
 
@@ -165,13 +165,14 @@ def test_the_displayed_reverse_recursions_are_the_gradients(which, torch_rng):
 # -- induction
 
 LINES = stack()
+INVARIANT = xs(k), zs_fused(k) + ps(k)
 FALSE = {
-    "the sign of r": (LINES, (xs(k), ps(k) - rs(k)), {}, "from one k to the next"),
-    "r of the layer before": (LINES, (xs(k), ps(k) + rs(k - 1)), {"low": 1}, "the base"),
-    "a wrong start": (LINES.changed(rs(0), 1), (xs(k), ps(k) + rs(k)), {}, "the base"),
-    "norm of the wrong half": (LINES.changed(qs(k), norm(k, ps(k - 1))), (xs(k), ps(k) + rs(k)), {}, "from one"),
-    "the layer skipped": (LINES.changed(ps(k), qs(k)), (xs(k), ps(k) + rs(k)), {}, "from one"),
-    "the layers swapped": (LINES.changed(ps(k), f(k + 1, qs(k))), (xs(k), ps(k) + rs(k)), {}, "from one"),
+    "the sign of p": (LINES, (xs(k), zs_fused(k) - ps(k)), {}, "from one k to the next"),
+    "p of the layer before": (LINES, (xs(k), zs_fused(k) + ps(k - 1)), {"low": 1}, "the base"),
+    "a wrong start": (LINES.changed(ps(0), 1), INVARIANT, {}, "the base"),
+    "norm of the wrong half": (LINES.changed(ys_fused(k), norm(k, zs_fused(k - 1))), INVARIANT, {}, "from one"),
+    "the layer skipped": (LINES.changed(zs_fused(k), ys_fused(k)), INVARIANT, {}, "from one"),
+    "the layers swapped": (LINES.changed(zs_fused(k), f(k + 1, ys_fused(k))), INVARIANT, {}, "from one"),
     "z before the first layer": (LINES, (ys(k), norm(k, xs(k - 2) + zs(k - 1))), {"low": 1}, "the base"),
 }
 
@@ -186,8 +187,8 @@ def test_a_false_claim_is_refused_and_the_half_is_named(name):
 
 
 def test_the_backward_claims_need_each_other_and_the_invariant():
-    lines, claims = LINES, [(dps(k), dxs(k)), (drs(k), dxs(k))]
-    given = [(xs(k), ps(k) + rs(k), 0)]
+    lines, claims = LINES, [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))]
+    given = [(*INVARIANT, 0)]
     assert [proof.how for proof in induction(lines, claims, down=True, given=given)] == ["base and step"] * 2
     for fewer in (claims[:1], claims[1:]):
         with pytest.raises(NotProved, match="from one k to the next.*undecided"):
@@ -196,17 +197,18 @@ def test_the_backward_claims_need_each_other_and_the_invariant():
         induction(lines, claims, down=True)
 
 
-@pytest.mark.parametrize("head", [dps, drs])
+@pytest.mark.parametrize("head", [dzs_fused, dps])
 def test_a_backward_without_dresidual_out_is_refused(head):
-    lines = LINES.changed(head(k - 1), norm_adjoint(k, rs(k), dqs(k)))
-    with pytest.raises(NotProved, match="from one k to the next.*refuted at n = 1, k = 0"):
-        induction(lines, [(dps(k), dxs(k)), (drs(k), dxs(k))], down=True, given=[(xs(k), ps(k) + rs(k), 0)])
+    lines = LINES.changed(head(k - 1), norm_adjoint(k, ps(k), dys_fused(k)))
+    with pytest.raises(NotProved, match="from one k to the next.*refuted at K = 1, k = 0"):
+        induction(lines, [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))], down=True, given=[(*INVARIANT, 0)])
 
 
 def test_a_claim_is_for_every_depth_not_for_small_ones():
     """A stack whose layers change after the sixth: every depth that is tried agrees, and there is no proof."""
     one = equation("res-invariant")
-    changed = LINES.changed(rs(k), ps(k - 1) + rs(k - 1) + (k - 1) * (k - 2) * (k - 3) * (k - 4) * (k - 5) * (k - 6))
+    later = (k - 1) * (k - 2) * (k - 3) * (k - 4) * (k - 5) * (k - 6)
+    changed = LINES.changed(ps(k), zs_fused(k - 1) + ps(k - 1) + later)
     with pytest.raises(NotProved, match="undecided"):
         induction(changed, one.steps)
 
@@ -214,12 +216,12 @@ def test_a_claim_is_for_every_depth_not_for_small_ones():
 @pytest.mark.parametrize("depth", range(7))
 def test_unfolding_is_running(depth):
     """Numbers through the recursion itself, in place of the uninterpreted functions."""
-    x = p = 3
-    r = 0
+    x = z = 3
+    p = 0
     for step in range(1, depth + 1):
         x = step * (x * x % 101) + x
-        r = p + r
-        p = step * (r * r % 101)
+        p = z + p
+        z = step * (p * p % 101)
     values = {"norm": lambda step, v: v * v % 101, "f": lambda step, v: step * v}
 
     def run(e):
@@ -230,4 +232,4 @@ def test_unfolding_is_running(depth):
         parts = [run(part) for part in e.args]
         return sum(parts) if e.is_Add else values[e.func.__name__](*parts)
 
-    assert run(LINES.unfold(xs(depth), depth)) == run(LINES.unfold(ps(depth) + rs(depth), depth)) == x == p + r
+    assert run(LINES.unfold(xs(depth), depth)) == run(LINES.unfold(zs_fused(depth) + ps(depth), depth)) == x == z + p

@@ -1,15 +1,15 @@
 """Residual stacks, naive and fused: two recursions with the same values and the same gradients.
 
-Pre-norm, output x_n or final_norm(x_n):
+Pre-norm, K layers, output x_K or final_norm(x_K):
 
-    naive:  x_0 = x,           x_k = f_k(norm_k(x_{k-1})) + x_{k-1},                                output x_n
-    fused:  p_0 = x, r_0 = 0,  r_k = p_{k-1} + r_{k-1},  p_k = f_k(norm_k(r_k)),                    output p_n + r_n
+    naive:  x_0 = x,            x_k = f_k(norm_k(x_{k-1})) + x_{k-1},                              output x_K
+    fused:  z'_0 = x, p_0 = 0,  p_k = z'_{k-1} + p_{k-1},  z'_k = f_k(norm_k(p_k)),                output z'_K + p_K
 
 The sum of the fused pair is the naive stream:
 
-    x_k = p_k + r_k                                                           {eq}`res-invariant`
+    x_k = z'_k + p_k                                                          {eq}`res-invariant`
 
-Post-norm, output x_n:
+Post-norm, output x_K:
 
     naive:  x_0 = x,           x_k = norm_k(f_k(x_{k-1}) + x_{k-1})
     fused:  x_0 = x,           x_k from one operator that adds and normalizes
@@ -65,9 +65,9 @@ def _pairs(x, layers, norms, final_norm=None):
 def naive_stack(x, layers, norms, final_norm=None):
     """The pre-norm stack as it is defined: normalize, apply, add.
 
-    Args:     x (..., N); layers f_1 .. f_n, callables that keep the shape; norms norm_1 .. norm_n, one for each layer;
+    Args:     x (..., N); layers f_1 .. f_K, callables that keep the shape; norms norm_1 .. norm_K, one for each layer;
               final_norm: a norm of the output, None for none
-    Returns:  x_n or final_norm(x_n), (..., N); for no layers x_n is x itself
+    Returns:  x_K or final_norm(x_K), (..., N); for no layers x_K is x itself
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     for layer, norm in _pairs(x, layers, norms, final_norm):
@@ -79,30 +79,30 @@ def fused_stack(x, layers, norms, final_norm=None):
     """The pre-norm stack with each addition moved into the next normalization, the last one into the final norm.
 
     Args:     as naive_stack; norms and final_norm are normgrad.nn.LayerNorm or RMSNorm modules
-    Returns:  p_n + r_n or its norm, (..., N), in float32 and float64 equal to naive_stack bit for bit
+    Returns:  z'_K + p_K or its norm, (..., N), in float32 and float64 equal to naive_stack bit for bit
     Raises:   as naive_stack, and TypeError for a norm of another kind
     """
     pairs = [(layer, AddNorm(norm)) for layer, norm in _pairs(x, layers, norms)]
     final = None if final_norm is None else AddNorm(final_norm)
-    p, r = x, None
+    z, p = x, None
     for layer, add_norm in pairs:
-        y, r = _add_norm(add_norm, p, r)
-        p = layer(y)
+        y, p = _add_norm(add_norm, z, p)
+        z = layer(y)
     if final is not None:
-        return _add_norm(final, p, r)[0]
-    return p if r is None else p + r
+        return _add_norm(final, z, p)[0]
+    return z if p is None else z + p
 
 
-def _add_norm(add_norm, p, r):
-    """(norm(p + r), p + r). As r_0 = 0, the first norm has nothing to add: a tensor of zeros would only cost a pass."""
-    return (add_norm.norm(p), p) if r is None else add_norm(p, r)
+def _add_norm(add_norm, z, p):
+    """(norm(z + p), z + p). As p_0 = 0, the first norm has nothing to add: a tensor of zeros would only cost a pass."""
+    return (add_norm.norm(z), z) if p is None else add_norm(z, p)
 
 
 def naive_post_norm(x, layers, norms):
     """The post-norm stack as it is defined: apply, add, normalize.
 
-    Args:     x (..., N); layers f_1 .. f_n, callables that keep the shape; norms norm_1 .. norm_n, one for each layer
-    Returns:  x_n (..., N), x itself for no layers
+    Args:     x (..., N); layers f_1 .. f_K, callables that keep the shape; norms norm_1 .. norm_K, one for each layer
+    Returns:  x_K (..., N), x itself for no layers
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     for layer, norm in _pairs(x, layers, norms):
@@ -114,7 +114,7 @@ def fused_post_norm(x, layers, norms):
     """The post-norm stack with each addition and the normalization after it in one operator.
 
     Args:     as naive_post_norm; norms are normgrad.nn.LayerNorm or RMSNorm modules
-    Returns:  x_n (..., N), in float32 and float64 equal to naive_post_norm bit for bit
+    Returns:  x_K (..., N), in float32 and float64 equal to naive_post_norm bit for bit
     Raises:   as naive_post_norm, and TypeError for a norm of another kind
     """
     for layer, add_norm in [(layer, AddNorm(norm)) for layer, norm in _pairs(x, layers, norms)]:

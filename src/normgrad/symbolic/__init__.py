@@ -4,10 +4,21 @@ from .adjoint import reverse
 from .calculus import D, RangeError
 from .codegen import compile, source
 from .definitions import Defs
-from .derive import Derivation, Refutation, define, derive, derive_all, keep_as_typed, refute, work_out
+from .derive import (
+    Derivation,
+    Refutation,
+    define,
+    derive,
+    derive_all,
+    derive_by_induction,
+    keep_as_typed,
+    refute,
+    work_out,
+)
 from .notation import Local, Partial, as_written, delta, dim, index, mean, tensor, total
 from .opaque import opaque
 from .proof import NotProved, Proof, prove
+from .recurrences import Recurrences, sequences
 from .registry import Equation, equation, equations, proved
 from .render import latex
 from .steps import Step, chain_rule, collect, contract, differentiate, multiply, pull_out, unfold, using
@@ -26,6 +37,7 @@ __all__ = [
     "Partial",
     "Proof",
     "RangeError",
+    "Recurrences",
     "Refutation",
     "Step",
     "Trace",
@@ -40,6 +52,7 @@ __all__ = [
     "delta",
     "derive",
     "derive_all",
+    "derive_by_induction",
     "differentiate",
     "dim",
     "equation",
@@ -56,6 +69,7 @@ __all__ = [
     "pull_out",
     "refute",
     "reverse",
+    "sequences",
     "source",
     "tensor",
     "total",

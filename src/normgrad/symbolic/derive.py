@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from textwrap import fill
 
 from sympy import Expr, evaluate, sympify
 from sympy.core.parameters import global_parameters
@@ -19,8 +20,10 @@ from sympy.core.parameters import global_parameters
 from ..checks.ledger import MIME, WORDS, Entry
 from .calculus import resolve
 from .definitions import Defs, check_defs
+from .induction import InductiveEquation, induction, recurrence
 from .notation import check_expression
 from .proof import NotProved, known, plain, prove
+from .recurrences import Recurrences
 from .registry import DEFINITION, Equation, equations
 from .registry import definition as defined
 from .registry import together as below_one_another
@@ -78,6 +81,8 @@ class Derivation:
         """How the equation is known and where it holds, as Markdown."""
         if self.equation.kind == DEFINITION:
             return WORDS[DEFINITION]
+        if isinstance(self.equation, InductiveEquation):
+            return self.equation.known()
         conditions = [write(condition) for condition in self.equation.side_conditions]
         conditions += [self.equation.holds_where] if self.equation.holds_where else []
         return known([e for chain in self.equation.chains for e in chain], self.equation.defs, conditions)
@@ -159,11 +164,16 @@ def differs(own: Equation, statement: Equation | None) -> str:
         return f"there it is of the kind {statement.kind}"
     if len(own.chains) != len(statement.chains):
         return f"there are {len(statement.chains)} equations there and {len(own.chains)} here"
+    inductive = isinstance(own, InductiveEquation)
+    if inductive and own.kind != DEFINITION and not own.means(statement):
+        return "it is about other steps there, or about sequences with other lines"
     for mine, theirs in zip(own.chains, statement.chains, strict=True):
         for side, one, other in (("begins with", mine[0], theirs[0]), ("ends in", mine[-1], theirs[-1])):
             if latex(one) != latex(other):
                 return f"there it {side} {plain(str(other))}, here it {side} {plain(str(one))}"
-            if own.kind != DEFINITION and not _same(_meaning(one, own.defs), _meaning(other, statement.defs)):
+            if own.kind == DEFINITION or inductive:
+                continue
+            if not _same(_meaning(one, own.defs), _meaning(other, statement.defs)):
                 return f"what it {side}, {plain(str(one))}, has other definitions there"
     return ""
 
@@ -221,12 +231,43 @@ def derive_all(label: str, claim: str, defs: Defs | None, *chains: Iterable, **m
     return _finished(below_one_another(label, claim, defs, *found, **more))
 
 
-def define(label: str, claim: str, defs: Defs, *names: Expr) -> Derivation:
-    """Show definitions under a label, taken from the very Defs that the proofs unfold.
+def derive_by_induction(
+    label: str, claim: str, recurrences: Recurrences, *chains: tuple, given=(), **more
+) -> Derivation:
+    """Derive a labelled equation between sequences; every "=" is proved for every depth, by unfolding or by induction.
+
+    Args:    label, claim: its name, and what holds in one sentence; recurrences: the lines of the sequences
+             chains: tuples (start, step, ...), each step an expression or a pair of one and a reason; the claims of
+             all chains are proved together, and a claim about a sequence at k is the hypothesis at the step before
+             given: derivations of this kind that the proof may use
+             more: low, the first k it holds for; down, the induction goes from the last layer down
+    Returns: Derivation, which displays the equation
+    Raises:  NotProved with the label, the half that fails, and the smallest stack that refutes it
+    """
+    _check_label(label, claim)
+    if not isinstance(recurrences, Recurrences):
+        raise TypeError(f"recurrences: got {type(recurrences).__name__}, needs a Recurrences")
+    if not chains or not all(isinstance(chain, tuple) and len(chain) > 1 for chain in chains):
+        raise ValueError("chains: needs at least one tuple (start, step, ...), as (x(k), z(k) + p(k))")
+    found = [_chain(Defs(), start, steps) for start, *steps in chains]
+    whys = tuple(why for chain, reasons in found for why in reasons or ("",) * (len(chain) - 1))
+    more |= {"whys": whys if any(whys) else (), "given": tuple(one.equation for one in _several(given))}
+    found_chains = tuple(chain for chain, _ in found)
+    return _finished(InductiveEquation(label, claim, found_chains, recurrences=recurrences, **more))
+
+
+def _several(given):
+    return (given,) if isinstance(given, Derivation) else tuple(given)
+
+
+def define(label: str, claim: str, defs: Defs | Recurrences, *names: Expr) -> Derivation:
+    """Show definitions under a label, taken from the very Defs or Recurrences that the proofs unfold.
 
     Raises:  ValueError for a name that is not defined, with those that are
     """
     _check_label(label, claim)
+    if isinstance(defs, Recurrences):
+        return _finished(recurrence(label, claim, defs, *names))
     return _finished(defined(label, claim, check_defs(defs), *names))
 
 
@@ -247,25 +288,36 @@ class Refutation:
     def __str__(self):
         found = self.refusal.counterexample
         claim = plain(f"{self.refusal.lhs} = {self.refusal.rhs}")
-        left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
         lines = [f"belief:   {self.belief}"] if self.belief else []
-        lines += [f"claim:    {claim}", f"refuted:  at {found.point()}", f"          left {left}, right {right}"]
+        lines += [f"claim:    {claim}", f"refuted:  at {found.point()}"]
+        if found.lhs.is_number:
+            left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
+            lines.append(f"          left {left}, right {right}")
+        else:
+            sides = {"left ": found.lhs, "right": found.rhs}
+            lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=16 * " ")
+                      for name, side in sides.items()]  # fmt: skip
         return "\n".join(lines)
 
     __repr__ = __str__
 
 
-def refute(lhs: Expr, rhs: Expr, defs: Defs | None = None, belief: str = "") -> Refutation:
+def refute(lhs: Expr, rhs: Expr, defs: Defs | Recurrences | None = None, belief: str = "", low: int = 0) -> Refutation:
     """Show that lhs = rhs is false, by a point where the two sides differ.
 
     Args:    lhs, rhs: the two sides of the claim; defs: the definitions; belief: what someone who writes it believes
+             low: of a claim about sequences, the first k that it speaks of
     Returns: Refutation, which prints the point
     Raises:  ValueError where the claim is true for every size; NotProved where it is neither proved nor refuted
     """
     try:
-        prove(lhs, rhs, defs)
+        if isinstance(defs, Recurrences):
+            induction(defs, [(lhs, rhs)], low)
+        else:
+            prove(lhs, rhs, defs)
     except NotProved as refusal:
         if refusal.counterexample is None:
             raise
         return Refutation(refusal, belief)
-    raise ValueError(f"claim: {plain(f'{sympify(lhs)} = {sympify(rhs)}')} holds for every size; it is not refuted")
+    every = "depth" if isinstance(defs, Recurrences) else "size"
+    raise ValueError(f"claim: {plain(f'{sympify(lhs)} = {sympify(rhs)}')} holds for every {every}; it is not refuted")

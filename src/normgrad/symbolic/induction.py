@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from sympy import Dummy, Expr, Rational, sympify
+from sympy import Dummy, Expr, Rational, evaluate, sympify
 
 from .proof import NotProved
 from .recurrences import Applied, Recurrences
@@ -64,6 +64,11 @@ def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tup
     Raises:   NotProved that names the claim and which half failed, with the stack that refutes it
     """
     _check(recurrences, claims)
+    with evaluate(True):
+        return _induction(recurrences, claims, low, down, given, where)
+
+
+def _induction(recurrences, claims, low, down, given, where):
     t, u = (Dummy(name, integer=True, nonnegative=True) for name in "tu")
     # (n, k), which stand for all numbers of a half as t and u run through 0, 1, 2, ...
     anywhere = low + t + u, low + t
@@ -111,6 +116,26 @@ class InductiveEquation(Equation):
             raise ValueError(f"{self.label}: what is given was proved of other sequences")
         facts = [(proof.lhs, proof.rhs, one.low) for one in self.given for proof in one.prove()]
         return induction(self.recurrences, self.steps, self.low, self.down, facts, self.label)
+
+    def known(self) -> str:
+        """How the claim is known and what it holds for, in Markdown."""
+        n, k = self.recurrences.n, self.recurrences.k
+        if any(e.has(k) for pair in self.steps for e in pair):
+            places = f" and every ${k}$ from {self.low} to ${n}$"
+        else:
+            places = f" from {self.low} on" if self.low else ""
+        if any(proof.how != "unfolding" for proof in self.prove()):
+            how = "by induction from the last layer down" if self.down else "by induction"
+        else:
+            how = "by unfolding and what was proved before" if self.given else "by unfolding"
+        return f"proved for every depth ${n}${places}, {how}"
+
+    def means(self, other: Equation) -> bool:
+        """Whether another equation is about the same steps of sequences that have the same lines."""
+        if not isinstance(other, InductiveEquation) or (self.low, self.down) != (other.low, other.down):
+            return False
+        own, theirs = (one.recurrences.reached(*[e for pair in one.steps for e in pair]) for one in (self, other))
+        return own == theirs
 
     def check_fixed(self, sizes: Iterable[int] = ()) -> int:
         """Check every "=" for stacks of up to six layers (and of the given depths), all lines worked out."""

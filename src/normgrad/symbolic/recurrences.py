@@ -28,6 +28,10 @@ def sequences(names: str) -> tuple[UndefinedFunction, ...]:
     return tuple(UndefinedFunction(name, bases=(Applied,)) for name in names.split())
 
 
+def _evaluated(e):
+    return e.func(*map(_evaluated, e.args)) if e.args else e
+
+
 class Recurrences:
     """Lines such as x(0) = e and x(k) = e for k from 1 to n; a line for dx(k - 1) counts down from dx(n).
 
@@ -96,6 +100,17 @@ class Recurrences:
             if head.func == e.func and (at - first).is_nonnegative and expand(last - at).is_nonnegative:
                 return body.xreplace({self.k: at, self.n: n})
         return None
+
+    def reached(self, *sides: Expr) -> dict[Expr, Expr]:
+        """The lines that the sides are made of, each head with its body, evaluated."""
+        found, todo = {}, list(sides)
+        with evaluate(True):
+            while todo:
+                funcs = {part.func for part in todo.pop().atoms(Applied)}
+                new = [line for (func, _), line in self._lines.items() if func in funcs and line[0] not in found]
+                found |= {head: _evaluated(body) for head, body in new}
+                todo += [body for _, body in new]
+            return {_evaluated(head): body for head, body in found.items()}
 
     def defines(self, e: Expr) -> bool:
         """Whether a term is one of the sequences, and not an uninterpreted function."""

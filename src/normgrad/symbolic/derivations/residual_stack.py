@@ -1,6 +1,7 @@
 """Residual add and norm in one operator, and the stack made of it: naive and fused, forward and backward.
 
-Source: 000_0e2bb4a165a62f6c.txt, its operator and its last part. k counts layers here, n is how many there are.
+Source: 000_0e2bb4a165a62f6c.txt, its operator and its last part. k counts layers in the stack, K is how many there are;
+a prime marks the fused stack's twin of a quantity.
 """
 
 from __future__ import annotations
@@ -15,19 +16,18 @@ from ..registry import definition, proved
 from ..symbols import M, N, alphabet, eps, i, j, over_all
 
 batch, row = alphabet(M), alphabet()
-residual, residual_out, dresidual_out, start = (
-    tensor(name, M, N) for name in ("residual", "residual_out", "dresidual_out", "a")
-)
+residual, residual_out, dresidual_out = (tensor(name, M, N) for name in ("residual", "residual_out", "dresidual_out"))
+p0, y0 = tensor("p0", M, N), tensor("y0", M, N)
 x, y, dy = batch.x, batch.y, batch.dy
-J, B = tensor("J", M, N, N), tensor("B", M, N, M, N)
+J, J_branch = tensor("J", M, N, N), tensor("J", M, N, M, N)
 out, dout = tensor("out", M, N), tensor("dout", M, N)
 row_residual, p = tensor("residual", N), tensor("p", N)
 
-k, n, (X, do) = index("k"), Symbol("n", integer=True, nonnegative=True), (Symbol("x"), Symbol("do"))
+k, K, start, dend = index("k"), Symbol("K", integer=True, nonnegative=True), Symbol("x"), Symbol("dout")
 f, norm, f_adjoint, norm_adjoint = sequences("f norm f* norm*")
-xs, ys, zs, ps, rs, qs = sequences("x y z p r q")
-dxs, dys, dps, drs, dqs, gs = sequences("dx dy dp dr dq g")
-hs, ts, us, dhs, dts = sequences("h t u dh dt")
+xs, ys, zs, ps, ys_fused, zs_fused = sequences("x y z p y' z'")
+dxs, dys, dps, dys_fused, dzs_fused, branches = sequences("dx dy dp dy' dz' S")
+posts, posts_fused, ps_post, dposts, dps_post = sequences("post post' p' dpost' dp'")
 
 
 def add_norm(center: bool) -> Defs:
@@ -48,10 +48,10 @@ def add_norm(center: bool) -> Defs:
 
 
 def any_norm() -> Defs:
-    """Add and any norm at all, near the sum a: of the norm there is left its Jacobian there."""
+    """Add and any norm at all, near a sum p_0: of the norm there is left its Jacobian there."""
     defs = Defs()
     defs[residual_out[i, j]] = x[i, j] + residual[i, j]
-    defs[y[i, j]] = tensor("y0", M, N)[i, j] + total(N, lambda r: J[i, j, r] * (residual_out[i, r] - start[i, r]))
+    defs[y[i, j]] = y0[i, j] + total(N, lambda r: J[i, j, r] * (residual_out[i, r] - p0[i, r]))
     defs[batch.L] = over_all(lambda r, s: dy[r, s] * y[r, s] + dresidual_out[r, s] * residual_out[r, s])
     return defs
 
@@ -66,7 +66,7 @@ def _operator():
     yield definition("res-loss", "A loss with a cotangent for each of the two outputs, held constant.", defs, b.L)
     yield definition("res-names", "Short names of the backward pass.", defs, b.wdy[i, j], b.c1[i], b.c2[i])
     opaque = any_norm()
-    yield definition("res-any-norm", "Any norm of rows, to first order near the sum a.", opaque, y[i, j])
+    yield definition("res-any-norm", "Any norm of rows, to first order near the sum p_0.", opaque, y[i, j])
     through_norm = total(N, lambda r: J[i, r, j] * dy[i, r]) + dresidual_out[i, j]
     yield proved("res-dx", "Input and residual have one gradient: J^T dy + dresidual_out.", opaque, *both, through_norm)
     projected = b.rstd[i] * (b.wdy[i, j] - b.c2[i] - b.x_hat[i, j] * b.c1[i]) + dresidual_out[i, j]
@@ -97,107 +97,97 @@ def _source_rows():
 
 def _branch():
     defs = Defs()
-    defs[out[i, j]] = x[i, j] + over_all(lambda r, s: B[i, j, r, s] * x[r, s])
+    defs[out[i, j]] = x[i, j] + over_all(lambda r, s: J_branch[i, j, r, s] * x[r, s])
     defs[batch.L] = over_all(lambda r, s: dout[r, s] * out[r, s])
-    yield definition("res-branch", "A stream and a branch with the Jacobian B, to first order.", defs, out[i, j])
+    yield definition("res-branch", "A stream and a branch with the Jacobian J, to first order.", defs, out[i, j])
     yield proved(
         "res-branch-dx", "The stream's cotangent passes unchanged, and the branch adds to it.", defs,
-        Partial(batch.L, x[i, j]), dout[i, j] + over_all(lambda r, s: B[r, s, i, j] * dout[r, s]),
+        Partial(batch.L, x[i, j]), dout[i, j] + over_all(lambda r, s: J_branch[r, s, i, j] * dout[r, s]),
     )
 
 
 def stack() -> Recurrences:
     """The stack with all its sequences: naive, fused and post-norm, forward and backward."""
-    lines = Recurrences(k, n)
-    lines[xs(0)], lines[ps(0)], lines[rs(0)] = X, X, S.Zero
+    lines = Recurrences(k, K)
+    lines[xs(0)] = start
     lines[ys(k)] = norm(k, xs(k - 1))
-    lines[xs(k)] = f(k, ys(k)) + xs(k - 1)
     lines[zs(k)] = f(k, ys(k))
-    lines[rs(k)] = ps(k - 1) + rs(k - 1)
-    lines[qs(k)] = norm(k, rs(k))
-    lines[ps(k)] = f(k, qs(k))
-    lines[dxs(n)], lines[dps(n)], lines[drs(n)], lines[gs(n)] = do, do, do, S.Zero
+    lines[xs(k)] = f(k, ys(k)) + xs(k - 1)
+    lines[zs_fused(0)], lines[ps(0)] = start, S.Zero
+    lines[ps(k)] = zs_fused(k - 1) + ps(k - 1)
+    lines[ys_fused(k)] = norm(k, ps(k))
+    lines[zs_fused(k)] = f(k, ys_fused(k))
+    lines[dxs(K)], lines[dzs_fused(K)], lines[dps(K)], lines[branches(K)] = dend, dend, dend, S.Zero
     lines[dys(k)] = f_adjoint(k, ys(k), dxs(k))
     lines[dxs(k - 1)] = norm_adjoint(k, xs(k - 1), dys(k)) + dxs(k)
-    lines[gs(k - 1)] = norm_adjoint(k, xs(k - 1), dys(k)) + gs(k)
-    lines[dqs(k)] = f_adjoint(k, qs(k), dps(k))
-    lines[dps(k - 1)] = norm_adjoint(k, rs(k), dqs(k)) + drs(k)
-    lines[drs(k - 1)] = norm_adjoint(k, rs(k), dqs(k)) + drs(k)
-    lines[hs(0)], lines[us(0)], lines[dhs(n)] = X, X, do
-    lines[hs(k)] = norm(k, f(k, hs(k - 1)) + hs(k - 1))
-    lines[ts(k)] = f(k, us(k - 1)) + us(k - 1)
-    lines[us(k)] = norm(k, ts(k))
-    lines[dts(k)] = norm_adjoint(k, f(k, hs(k - 1)) + hs(k - 1), dhs(k))
-    lines[dhs(k - 1)] = f_adjoint(k, hs(k - 1), dts(k)) + dts(k)
+    lines[dys_fused(k)] = f_adjoint(k, ys_fused(k), dzs_fused(k))
+    lines[dzs_fused(k - 1)] = norm_adjoint(k, ps(k), dys_fused(k)) + dps(k)
+    lines[dps(k - 1)] = norm_adjoint(k, ps(k), dys_fused(k)) + dps(k)
+    lines[branches(k - 1)] = norm_adjoint(k, xs(k - 1), dys(k)) + branches(k)
+    lines[posts(0)], lines[posts_fused(0)], lines[dposts(K)] = start, start, dend
+    lines[posts(k)] = norm(k, f(k, posts(k - 1)) + posts(k - 1))
+    lines[ps_post(k)] = f(k, posts_fused(k - 1)) + posts_fused(k - 1)
+    lines[posts_fused(k)] = norm(k, ps_post(k))
+    lines[dps_post(k)] = norm_adjoint(k, ps_post(k), dposts(k))
+    lines[dposts(k - 1)] = f_adjoint(k, posts_fused(k - 1), dps_post(k)) + dps_post(k)
     return lines
 
 
 def _naive(lines):
     yield recurrence("res-naive", "The stack as it is defined.", lines, xs(0), ys(k), zs(k), xs(k))
-    yield recurrence(
-        "res-fused", "The stack with each add moved into the next norm.", lines, ps(0), rs(0), rs(k), qs(k), ps(k)
-    )
     yield inductive(
         "res-naive-sum", "The stream gathers what the layers add.", lines, (xs(k), xs(k - 1) + zs(k)), low=1
     )
     yield inductive(
         "res-naive-y", "From the second layer on, the norm follows an add.", lines,
-        (ys(k), norm(k, xs(k - 1)), norm(k, xs(k - 2) + zs(k - 1))), low=2,
+        (ys(k), norm(k, xs(k - 2) + zs(k - 1))), low=2,
+    )
+    yield recurrence(
+        "res-fused", "The stack with each add moved into the next norm.", lines,
+        zs_fused(0), ps(0), ps(k), ys_fused(k), zs_fused(k),
     )
 
 
 def _source_proof(lines, invariant):
-    first, before = f(1, norm(1, X)) + X, ps(n - 1) + rs(n - 1)
-    yield inductive(
-        "res-one-naive", "One layer, naive.", lines,
-        (xs(1), f(1, ys(1)) + xs(0), f(1, norm(1, xs(0))) + xs(0), first), low=1,
-    )
-    yield inductive(
-        "res-one-fused", "One layer, fused.", lines,
-        (ps(1) + rs(1), f(1, qs(1)) + rs(1), f(1, norm(1, ps(0) + rs(0))) + ps(0), first), low=1,
-        whys=("", "r starts at 0", ""),
-    )
-    yield inductive(
-        "res-last-naive", "The last layer, naive.", lines,
-        (xs(n), f(n, ys(n)) + xs(n - 1), f(n, norm(n, xs(n - 1))) + xs(n - 1)), low=1,
-    )
+    first = f(1, norm(1, start)) + start
+    yield inductive("res-one-naive", "One layer, naive.", lines, (xs(1), first), low=1)
+    yield inductive("res-one-fused", "One layer, fused.", lines, (zs_fused(1) + ps(1), first), low=1)
+    last = f(K, norm(K, xs(K - 1))) + xs(K - 1)
+    yield inductive("res-last-naive", "The last layer, naive.", lines, (xs(K), last), low=1)
     yield inductive(
         "res-last-fused", "The last layer, fused, after the hypothesis for the layers before it.", lines,
-        (
-            ps(n) + rs(n), f(n, qs(n)) + before, f(n, norm(n, before)) + before,
-            f(n, norm(n, xs(n - 1))) + xs(n - 1), xs(n),
-        ),
-        low=1, given=(invariant,), whys=("", "", "hypothesis", ""),
+        (zs_fused(K) + ps(K), xs(K)), low=1, given=(invariant,),
     )
 
 
 def _theorem(lines):
-    invariant = inductive("res-invariant", "The naive stream is the fused pair, added.", lines, (xs(k), ps(k) + rs(k)))
+    invariant = inductive(
+        "res-invariant", "The naive stream is the fused pair, added.", lines, (xs(k), zs_fused(k) + ps(k))
+    )
     yield invariant
-    yield inductive("res-base", "The invariant before the first layer.", lines, (ps(0) + rs(0), X + S.Zero, xs(0)))
-    by_hypothesis = f(k, norm(k, xs(k - 1))) + xs(k - 1)
+    yield inductive("res-base", "The invariant before the first layer.", lines, (zs_fused(0) + ps(0), xs(0)))
     yield inductive(
         "res-step", "The invariant, from one layer to the next.", lines,
-        (rs(k), ps(k - 1) + rs(k - 1), xs(k - 1)), (ps(k) + rs(k), f(k, norm(k, rs(k))) + rs(k), by_hypothesis, xs(k)),
-        low=1, given=(invariant,), whys=("", "hypothesis", "", "", ""),
+        (ps(k), xs(k - 1)), (zs_fused(k) + ps(k), xs(k)), low=1, given=(invariant,),
     )
     yield from _source_proof(lines, invariant)
     yield inductive(
         "res-final", "A final norm takes the last add into itself.", lines,
-        (norm(n + 1, xs(n)), norm(n + 1, ps(n) + rs(n))), given=(invariant,),
+        (norm(K + 1, xs(K)), norm(K + 1, zs_fused(K) + ps(K))), given=(invariant,),
     )
-    yield recurrence("res-naive-backward", "The naive stack, backward.", lines, dxs(n), dys(k), dxs(k - 1))
+    yield recurrence("res-naive-backward", "The naive stack, backward.", lines, dxs(K), dys(k), dxs(k - 1))
     yield recurrence(
-        "res-fused-backward", "The fused stack, backward.", lines, dps(n), drs(n), dqs(k), dps(k - 1), drs(k - 1)
+        "res-fused-backward", "The fused stack, backward.", lines,
+        dzs_fused(K), dps(K), dys_fused(k), dzs_fused(k - 1), dps(k - 1),
     )
     yield inductive(
         "res-backward", "Both halves of the fused pair carry the gradient of the naive stream.", lines,
-        (dps(k), dxs(k)), (drs(k), dxs(k)), down=True, given=(invariant,),
+        (dzs_fused(k), dxs(k)), (dps(k), dxs(k)), down=True, given=(invariant,),
     )
-    yield recurrence("res-branches", "What the branches send back, gathered.", lines, gs(n), gs(k - 1))
+    yield recurrence("res-branches", "What the branches send back, gathered.", lines, branches(K), branches(k - 1))
     yield inductive(
         "res-identity-path", "The gradient is the output's, unchanged, and what the branches add.", lines,
-        (dxs(k), do + gs(k)), down=True,
+        (dxs(k), dend + branches(k)), down=True,
     )
 
 
@@ -209,7 +199,12 @@ def equations():
     lines = stack()
     yield from _naive(lines)
     yield from _theorem(lines)
-    yield recurrence("res-post", "The post-norm stack.", lines, hs(0), hs(k))
-    yield recurrence("res-post-fused", "The post-norm stack: add and norm are neighbours.", lines, us(0), ts(k), us(k))
-    yield inductive("res-post-equal", "The post-norm stack, naive and fused.", lines, (hs(k), us(k)))
-    yield recurrence("res-post-backward", "The post-norm stack, backward.", lines, dhs(n), dts(k), dhs(k - 1))
+    yield recurrence("res-post", "The post-norm stack.", lines, posts(0), posts(k))
+    yield recurrence(
+        "res-post-fused", "The post-norm stack: add and norm are neighbours.", lines,
+        posts_fused(0), ps_post(k), posts_fused(k),
+    )
+    yield inductive("res-post-equal", "The post-norm stack, naive and fused.", lines, (posts(k), posts_fused(k)))
+    yield recurrence(
+        "res-post-backward", "The post-norm stack, backward.", lines, dposts(K), dps_post(k), dposts(k - 1)
+    )

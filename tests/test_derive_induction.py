@@ -1,0 +1,95 @@
+"""Claims about a stack of any depth, derived in a cell: what is shown, what is refused, what differs from the book."""
+
+import pytest
+from sympy import S, Symbol, evaluate
+
+from normgrad.checks.ledger import MIME
+from normgrad.symbolic import Defs, NotProved, Recurrences, define, derive_by_induction, index, refute, sequences
+from normgrad.symbolic.derive import STATEMENT
+
+K, START = Symbol("K", integer=True, nonnegative=True), Symbol("x")
+k = index("k")
+x, y, z, p, y_fused, z_fused = sequences("x y z p y' z'")
+f, norm = sequences("f norm")
+INVARIANT = "res-invariant", "The naive stream is the fused pair, added."
+
+
+@pytest.fixture
+def typed():
+    """The pages keep expressions as they are typed."""
+    with evaluate(False):
+        yield
+
+
+@pytest.fixture
+def stack(typed):
+    lines = Recurrences(k, K)
+    lines[x(0)], lines[z_fused(0)], lines[p(0)] = START, START, S.Zero
+    lines[y(k)] = norm(k, x(k - 1))
+    lines[z(k)] = f(k, y(k))
+    lines[x(k)] = f(k, y(k)) + x(k - 1)
+    lines[p(k)] = z_fused(k - 1) + p(k - 1)
+    lines[y_fused(k)] = norm(k, p(k))
+    lines[z_fused(k)] = f(k, y_fused(k))
+    return lines
+
+
+def test_a_claim_for_every_depth_is_an_equation_of_the_book(stack):
+    one = derive_by_induction(*INVARIANT, stack, (x(k), z_fused(k) + p(k)))
+    assert not one.differs
+    assert one.known() == "proved for every depth $K$ and every $k$ from 0 to $K$, by induction"
+    shown = one._repr_mimebundle_()
+    assert "x_{k} = z'_{k} + p_{k}" in shown["text/latex"] and r"\tag{res-invariant}" in shown["text/latex"]
+    assert shown[STATEMENT] == {"label": "res-invariant", "differs": ""}
+    assert [entry["kind"] for entry in shown[MIME]] == ["proved-for-every-n"]
+
+
+def test_the_reasons_of_all_chains_stand_beside_their_lines(stack):
+    invariant = derive_by_induction(*INVARIANT, stack, (x(k), z_fused(k) + p(k)))
+    applied = f(k, norm(k, p(k))) + p(k)
+    halves = (p(k), z_fused(k - 1) + p(k - 1), (x(k - 1), "hypothesis")), (z_fused(k) + p(k), (applied, "z'"), x(k))
+    claim = "The invariant, from one layer to the next."
+    step = derive_by_induction("res-step", claim, stack, *halves, low=1, given=invariant)
+    assert not step.differs
+    assert step.equation.whys == ("", "hypothesis", "z'", "")
+    assert step.known().endswith("from 1 to $K$, by unfolding and what was proved before")
+    with pytest.raises(NotProved, match="res-step, step 2.*undecided"):
+        derive_by_induction("res-step", claim, stack, *halves, low=1)
+
+
+def test_definitions_of_sequences_are_shown(stack):
+    one = define("res-fused", "The stack with each add moved into the next norm.", stack,
+                 z_fused(0), p(0), p(k), y_fused(k), z_fused(k))  # fmt: skip
+    assert not one.differs and one.known() == "definition"
+    assert "p_{k} &= z'_{k-1} + p_{k-1}" in one._repr_mimebundle_()["text/latex"]
+
+
+def test_a_false_claim_is_refused_with_its_label_and_the_smallest_stack(stack):
+    with pytest.raises(NotProved, match=r"res-invariant, step 1, from one k to the next.*refuted at K = 1, k = 1"):
+        derive_by_induction(*INVARIANT, stack.changed(p(k), p(k - 1)), (x(k), z_fused(k) + p(k)))
+
+
+def test_what_is_not_the_books_says_so(stack):
+    other = stack.changed(y_fused(k), norm(k, z_fused(k - 1) + p(k - 1)))
+    one = derive_by_induction(*INVARIANT, other, (x(k), z_fused(k) + p(k)))
+    assert "sequences with other lines" in one.differs and "not the book's" in str(one)
+    claim = "The stream gathers what the layers add."
+    later = derive_by_induction("res-naive-sum", claim, stack, (x(k), x(k - 1) + z(k)), low=2)
+    assert "about other steps" in later.differs
+
+
+def test_a_stack_is_refuted_by_the_smallest_one(stack):
+    wrong = stack.changed(y_fused(k), norm(k, z_fused(k - 1)))
+    found = str(refute(x(k), z_fused(k) + p(k), wrong, belief="the norm needs what the last layer gave"))
+    assert "refuted:  at K = 2, k = 2\n" in found and "belief:   the norm needs" in found
+    assert "left  x + f(1, norm(1, x)) + f(2, norm(2, x + f(1, norm(1, x))))" in found
+    with pytest.raises(ValueError, match="holds for every depth; it is not refuted"):
+        refute(x(k), z_fused(k) + p(k), stack)
+
+
+def test_bad_input_is_named(stack):
+    with pytest.raises(TypeError, match="recurrences: got Defs, needs a Recurrences"):
+        derive_by_induction(*INVARIANT, Defs(), (x(k), p(k)))
+    for chains in ((), (x(k),), ((x(k),),)):
+        with pytest.raises(ValueError, match="chains: needs at least one tuple"):
+            derive_by_induction(*INVARIANT, stack, *chains)
