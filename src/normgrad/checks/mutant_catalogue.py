@@ -63,9 +63,9 @@ K_RSTD = "return 1 / denominator(s2, EPS, PLACEMENT)"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = "c1 = kappa(mean_square(squares, N, MEAN), EPS, PLACEMENT) * c1"
 # sympy: symbolic/derivations/family.py
-S_DQ = "rstd[i] * (dr[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * dr[i, t]))"
-S_DP = "dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dp_out[i, j]"
-S_DR = "defs[dr[i, j]] = c * dy[i, j] * w[j]"
+S_DQ = "rstd[i] * (wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t]))"
+S_DP = "dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dresidual_out[i, j]"
+S_WDY = "defs[wdy[i, j]] = c * dy[i, j] * w[j]"
 S_DW = "c * total(M, lambda t: dy[t, j] * r[t, j])"
 S_DB = "total(M, lambda t: dy[t, j])\n"
 S_S = "sqrt(1 / n * total(N, lambda t: q[i, t] ** 2))"
@@ -84,7 +84,7 @@ MUTANTS = (
         numpy=(N_DX, "    dx = rstd * (wdy - c2)\n"),
         torch=(T_C1, f"{T_C1} * 0"),
         triton=(K_DX, K_DX.replace(" - x_hat * c1[:, None]", "")),
-        sympy=(S_DQ, "rstd[i] * dr[i, j]"),
+        sympy=(S_DQ, "rstd[i] * wdy[i, j]"),
     ),
     _mutant(
         "c2 dropped",
@@ -92,7 +92,7 @@ MUTANTS = (
         numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
         torch=(T_C2, "c2 = torch.zeros_like(rstd)"),
         triton=(K_DX, K_DX.replace(" - c2[:, None]", "")),
-        sympy=(S_DP, "dq[i, j] + dp_out[i, j]"),
+        sympy=(S_DP, "dq[i, j] + dresidual_out[i, j]"),
     ),
     _mutant(
         "projection added",
@@ -132,7 +132,7 @@ MUTANTS = (
         numpy=(N_WEIGHT, "        pass\n"),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)")),
         triton=(K_WEIGHT, K_WEIGHT.replace("SCALE *", "SCALE + 0 *")),
-        sympy=(S_DR, S_DR.replace(" * w[j]", "")),
+        sympy=(S_WDY, S_WDY.replace(" * w[j]", "")),
     ),
     _mutant(
         "weight twice",
@@ -140,7 +140,7 @@ MUTANTS = (
         numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
         torch=(T_ROWS, T_ROWS.replace("weight", "weight * weight")),
         triton=(K_WEIGHT, f"{K_WEIGHT} * load_columns(weight_ptr, cols, N, ACC)"),
-        sympy=(S_DR, f"{S_DR} ** 2"),
+        sympy=(S_WDY, f"{S_WDY} ** 2"),
     ),
     _mutant(
         "weight after the projection",
@@ -154,8 +154,8 @@ MUTANTS = (
             (K_SWEEP_DX, K_SWEEP_DX.replace("weight", "SCALE") + " * weight"),
         ),
         sympy=(
-            (S_DR, S_DR.replace(" * w[j]", "")),
-            (S_DP, "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dp_out[i, j]"),
+            (S_WDY, S_WDY.replace(" * w[j]", "")),
+            (S_DP, "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dresidual_out[i, j]"),
         ),
     ),
     _mutant(
@@ -196,7 +196,7 @@ MUTANTS = (
         numpy=(N_OUT, "        pass\n"),
         torch=(T_OUT, "dx[rows] = dp"),
         triton=(K_OUT, K_OUT.replace("dx +", "dx + 0 *")),
-        sympy=(S_DP, S_DP.replace(" + dp_out[i, j]", "")),
+        sympy=(S_DP, S_DP.replace(" + dresidual_out[i, j]", "")),
     ),
     _mutant(
         "dresidual_out through the norm",
@@ -211,8 +211,8 @@ MUTANTS = (
         ),
         triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
         sympy=(
-            (S_DP, S_DP.replace(" + dp_out[i, j]", "")),
-            (S_DR, S_DR.replace("dy[i, j]", "(dy[i, j] + dp_out[i, j])")),
+            (S_DP, S_DP.replace(" + dresidual_out[i, j]", "")),
+            (S_WDY, S_WDY.replace("dy[i, j]", "(dy[i, j] + dresidual_out[i, j])")),
         ),
     ),
     _mutant(

@@ -19,16 +19,16 @@ D = opaque("D")
 slope = derivative(D)
 
 n = family.n
-size, square, h, c = (Symbol(name, positive=True) for name in ("s", "v", "h", "c"))
-s, kappa, rstd, average, shift = (tensor(name) for name in ("s", "kappa", "rstd", "mean", "a"))
-x, z, q, r, dr, u, rest = (tensor(name, N) for name in ("x", "z", "q", "r", "dr", "u", "e"))
-p, scaled_size, turned_size = tensor("p", N), tensor("t"), tensor("v")
+size, square, h, alpha = (Symbol(name, positive=True) for name in ("s", "v", "h", "alpha"))
+s, kappa, rstd, average, m = (tensor(name) for name in ("s", "kappa", "rstd", "mean", "m"))
+x, z, q, r, wdy, x_dot, q_dot = (tensor(name, N) for name in ("x", "z", "q", "r", "wdy", "x_dot", "q_dot"))
+q1, q2, across, s1, s2 = *(tensor(name, N) for name in ("q1", "q2", "across")), tensor("s1"), tensor("s2")
 
 
 def divided_row() -> Defs:
     """One row q, already centred or not, divided by an opaque denominator of its size s."""
     defs = Defs()
-    defs[s] = sqrt(1 / n * total(N, lambda b: q[b] ** 2))
+    defs[s] = sqrt(1 / n * total(N, lambda t: q[t] ** 2))
     defs[rstd] = 1 / D(s)
     defs[r[k]] = q[k] * rstd
     defs[kappa] = D(s) * slope(s) / s
@@ -46,8 +46,6 @@ def _row_theorem():
         "How the reciprocal denominator reacts to one entry: kappa is the only trace of D.",
         defs,
         Partial(rstd, q[j]),
-        (-slope(s) / D(s) ** 2 * Partial(s, q[j]), "chain rule"),
-        -slope(s) / D(s) ** 2 * (q[j] / (n * s)),
         -kappa / n * rstd**2 * r[j],
     )
     yield proved(
@@ -55,15 +53,14 @@ def _row_theorem():
         "The Jacobian of a row divided by any differentiable denominator.",
         defs,
         Partial(r[k], q[j]),
-        (delta(k, j) * rstd + q[k] * Partial(rstd, q[j]), "product rule"),
         rstd * (delta(k, j) - kappa / n * r[k] * r[j]),
     )
     yield proved(
         "eps-theorem-dq",
         "The cotangent of the row, for any differentiable denominator.",
         defs,
-        total(N, lambda b: dr[b] * Partial(r[b], q[j])),
-        rstd * (dr[j] - kappa / n * r[j] * total(N, lambda b: r[b] * dr[b])),
+        total(N, lambda t: wdy[t] * Partial(r[t], q[j])),
+        rstd * (wdy[j] - kappa / n * r[j] * total(N, lambda t: r[t] * wdy[t])),
     )
 
 
@@ -95,7 +92,7 @@ def _kappa(below):
 def _factors():
     yield proved(
         "eps-kappa-square",
-        "kappa is the derivative of D squared with respect to s squared, here called v.",
+        "kappa is the derivative of D squared with respect to s squared, which is v.",
         None,
         Partial(D(sqrt(square)) ** 2, square),
         D(sqrt(square)) * slope(sqrt(square)) / sqrt(square),
@@ -126,12 +123,12 @@ def _ratio(below):
 
 def _gains():
     defs = divided_row()
-    defs[rest[k]] = u[k] - q[k] / (n * s**2) * total(N, lambda b: q[b] * u[b])
+    defs[across[k]] = q_dot[k] - q[k] / (n * s**2) * total(N, lambda t: q[t] * q_dot[t])
     yield proved(
         "eps-gain-along",
         "Along the row the Jacobian multiplies by the slope of s / D(s).",
         defs,
-        total(N, lambda b: Partial(r[k], q[b]) * q[b]),
+        total(N, lambda t: Partial(r[k], q[t]) * q[t]),
         (rstd - s * slope(s) * rstd**2) * q[k],
     )
     yield proved(
@@ -141,13 +138,13 @@ def _gains():
         Partial(size / D(size), size),
         1 / D(size) - size * slope(size) * (1 / D(size)) ** 2,
     )
-    yield definition("eps-across", "Any direction u without its part along the row.", defs, rest[k])
+    yield definition("eps-across", "Any direction without its part along the row.", defs, across[k])
     yield proved(
         "eps-gain-across",
         "A direction without its part along the row is multiplied by rstd.",
         defs,
-        total(N, lambda b: Partial(r[k], q[b]) * rest[b]),
-        rstd * rest[k],
+        total(N, lambda t: Partial(r[k], q[t]) * across[t]),
+        rstd * across[k],
     )
     yield together(
         "eps-gain-ratio",
@@ -160,74 +157,74 @@ def _gains():
 
 
 def nudged_row() -> Defs:
-    """A row that is constant but for h u: its normalized row z, and the centred u with its size."""
+    """A constant row m and a step h from it: the normalized row z, and the direction, centred, with its size."""
     defs = Defs()
-    defs[x[k]] = shift + h * u[k]
-    defs[average] = mean(N, lambda b: x[b])
-    defs[z[k]] = (x[k] - average) / D(sqrt(mean(N, lambda b: (x[b] - average) ** 2)))
-    defs[q[k]] = u[k] - mean(N, lambda b: u[b])
-    defs[s] = sqrt(mean(N, lambda b: q[b] ** 2))
+    defs[x[k]] = m + h * x_dot[k]
+    defs[average] = mean(N, lambda t: x[t])
+    defs[z[k]] = (x[k] - average) / D(sqrt(mean(N, lambda t: (x[t] - average) ** 2)))
+    defs[q_dot[k]] = x_dot[k] - mean(N, lambda t: x_dot[t])
+    defs[s1] = sqrt(mean(N, lambda t: q_dot[t] ** 2))
     return defs
 
 
 def _flat():
     defs = nudged_row()
     yield definition(
-        "eps-nudge", "A constant row a, moved by h > 0 towards u, and normalized.", defs, x[k], average, z[k], q[k], s
+        "eps-nudge", "A constant row m, moved by h > 0, and normalized.", defs, x[k], average, z[k], q_dot[k], s1
     )
     yield proved(
         "eps-quotient",
         "The difference quotient at a constant row, where the output itself is 0.",
         defs,
         z[k] / h,
-        q[k] / D(h * s),
+        q_dot[k] / D(h * s1),
     )
 
 
 def scaled_rows() -> Defs:
-    """A centred row q of size s, the centred row p of c x with its size t, and the centred row e of -x, of size v."""
+    """A centred row q of size s, that of alpha x with its size, q1 and s1, and that of -x, q2 and s2."""
     defs = Defs()
-    defs[q[k]] = x[k] - mean(N, lambda b: x[b])
-    defs[s] = sqrt(mean(N, lambda b: q[b] ** 2))
-    defs[p[k]] = c * x[k] - mean(N, lambda b: c * x[b])
-    defs[scaled_size] = sqrt(mean(N, lambda b: p[b] ** 2))
-    defs[rest[k]] = -x[k] - mean(N, lambda b: -x[b])
-    defs[turned_size] = sqrt(mean(N, lambda b: rest[b] ** 2))
+    defs[q[k]] = x[k] - mean(N, lambda t: x[t])
+    defs[s] = sqrt(mean(N, lambda t: q[t] ** 2))
+    defs[q1[k]] = alpha * x[k] - mean(N, lambda t: alpha * x[t])
+    defs[s1] = sqrt(mean(N, lambda t: q1[t] ** 2))
+    defs[q2[k]] = -x[k] - mean(N, lambda t: -x[t])
+    defs[s2] = sqrt(mean(N, lambda t: q2[t] ** 2))
     return defs
 
 
 def _scaled():
-    defs, large = scaled_rows(), scaled_size
+    defs = scaled_rows()
     yield definition(
         "eps-scaled-row",
-        "A row, c > 0 times the row, and the row with its sign turned.",
+        "A row, alpha > 0 times the row, and the row with its sign turned.",
         defs,
         q[k],
         s,
-        p[k],
-        large,
-        rest[k],
-        turned_size,
+        q1[k],
+        s1,
+        q2[k],
+        s2,
     )
     yield together(
         "eps-scale",
-        "A positive factor c does nothing without eps, what eps / c^2 does inside the root, and eps / c outside it.",
+        "A factor alpha > 0 does what eps / alpha^2 does inside the root, eps / alpha outside it, nothing without eps.",
         defs,
-        (p[k] / large, q[k] / s),
-        (p[k] / sqrt(large**2 + eps), q[k] / sqrt(s**2 + eps / c**2)),
-        (p[k] / (large + eps), q[k] / (s + eps / c)),
+        (q1[k] / s1, q[k] / s),
+        (q1[k] / sqrt(s1**2 + eps), q[k] / sqrt(s**2 + eps / alpha**2)),
+        (q1[k] / (s1 + eps), q[k] / (s + eps / alpha)),
     )
     yield proved(
         "eps-odd",
         "Turning the sign of the row turns the sign of the output, for any denominator.",
         defs,
-        rest[k] / D(turned_size),
+        q2[k] / D(s2),
         -q[k] / D(s),
     )
 
 
 def _sum_and_mean():
-    squares = total(N, lambda b: q[b] ** 2)
+    squares = total(N, lambda t: q[t] ** 2)
     yield together(
         "eps-sum-mean",
         "An eps on the mean is N times as large on the sum; outside the root, sqrt(N) times.",

@@ -17,7 +17,7 @@ from ..symbols import M, N, eps, i, j, over_all
 
 a, c, n = tensor("a"), tensor("c"), Symbol("n", integer=True, positive=True)
 x, residual, p, q, r, y = (tensor(name, M, N) for name in ("x", "residual", "p", "q", "r", "y"))
-dy, dp, dq, dr, dp_out = (tensor(name, M, N) for name in ("dy", "dp", "dq", "dr", "dresidual"))
+dy, dp, dq, wdy, dresidual_out = (tensor(name, M, N) for name in ("dy", "dp", "dq", "wdy", "dresidual_out"))
 w, b, dw, db = (tensor(name, N) for name in ("w", "b", "dw", "db"))
 average, kappa = tensor("mean", M), tensor("kappa", M)
 s, D, rstd = tensor("s", M), tensor("D", M), tensor("rstd", M)
@@ -60,11 +60,11 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
     defs[rstd[i]] = 1 / D[i]
     defs[r[i, j]] = q[i, j] * rstd[i]
     defs[y[i, j]] = c * r[i, j] * w[j] + b[j]
-    defs[loss] = over_all(lambda t, u: dy[t, u] * y[t, u] + dp_out[t, u] * p[t, u])
+    defs[loss] = over_all(lambda t, l: dy[t, l] * y[t, l] + dresidual_out[t, l] * p[t, l])
     defs[kappa[i]] = factor
-    defs[dr[i, j]] = c * dy[i, j] * w[j]
-    defs[dq[i, j]] = rstd[i] * (dr[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * dr[i, t]))
-    defs[dp[i, j]] = dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dp_out[i, j]
+    defs[wdy[i, j]] = c * dy[i, j] * w[j]
+    defs[dq[i, j]] = rstd[i] * (wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t]))
+    defs[dp[i, j]] = dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dresidual_out[i, j]
     defs[dw[j]] = c * total(M, lambda t: dy[t, j] * r[t, j])
     defs[db[j]] = total(M, lambda t: dy[t, j])
     return defs
@@ -96,9 +96,9 @@ def equations():
                 "norm-forward", "The operator: residual, centring, norm, denominator, scale.", defs,
                 p[i, j], average[i], q[i, j], s[i], rstd[i], r[i, j], y[i, j],
             )
-            yield definition("norm-loss", "A loss with the cotangents dy and dresidual, held constant.", defs, loss)
+            yield definition("norm-loss", "A loss with the cotangents dy and dresidual_out, held constant.", defs, loss)
             yield definition(
-                "norm-backward", "The backward pass of the operator.", defs, dr[i, j], dq[i, j], dp[i, j], dw[j], db[j]
+                "norm-backward", "The backward pass of the operator.", defs, wdy[i, j], dq[i, j], dp[i, j], dw[j], db[j]
             )
             yield from _residual(defs)
         yield definition(

@@ -1,6 +1,6 @@
 """Chapter "Floating point": six ways to a variance that are one in exact arithmetic, and what a rounded mean costs.
 
-Sources: Welford (1962); Chan, Golub and LeVeque (1983). S is the sum of squared deviations, the variance times N.
+Sources: Welford (1962); Chan, Golub and LeVeque (1983). V is the sum of squared deviations, the variance times N.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ..symbols import M, N, alphabet, eps, i, j
 
 row, batch = alphabet(), alphabet(M)
 x, average, v = row.x, row.mean, row.v
-m, z, squares = tensor("m"), tensor("z"), tensor("S")
-mean_next, squares_next = tensor("mean_next"), tensor("S_next")
+m, x_next, V = tensor("m"), tensor("x_next"), tensor("V")
+mean_next, V_next = tensor("mean_next"), tensor("V_next")
 N1, N2 = dim("N1"), dim("N2")
 x1, x2 = tensor("x1", N1), tensor("x2", N2)
-mean1, mean2, squares1, squares2, d = (tensor(name) for name in ("m1", "m2", "S1", "S2", "d"))
-e, t, stored, c1_stored, dx_stored = (
-    tensor("e", M),
-    tensor("t", M),
+mean1, mean2, V1, V2, d = (tensor(name) for name in ("mean1", "mean2", "V1", "V2", "d"))
+err, theta, stored, c1_stored, dx_stored = (
+    tensor("err", M),
+    tensor("theta", M),
     tensor("z", M, N),
     tensor("c1_stored", M),
     tensor("dx_stored", M, N),
@@ -33,47 +33,47 @@ def statistics() -> Defs:
     """Mean, sum of squared deviations and variance of one row."""
     defs = Defs()
     defs[average] = mean(N, lambda r: x[r])
-    defs[squares] = total(N, lambda r: (x[r] - average) ** 2)
-    defs[v] = squares / N
+    defs[V] = total(N, lambda r: (x[r] - average) ** 2)
+    defs[v] = V / N
     return defs
 
 
 def one_more() -> Defs:
-    """The statistics of one row, and those of the same row with one number z more."""
+    """The statistics of one row, and those of the same row with the number x_next more."""
     defs = statistics()
-    defs[mean_next] = (total(N, lambda r: x[r]) + z) / (N + 1)
-    defs[squares_next] = total(N, lambda r: (x[r] - mean_next) ** 2) + (z - mean_next) ** 2
+    defs[mean_next] = (total(N, lambda r: x[r]) + x_next) / (N + 1)
+    defs[V_next] = total(N, lambda r: (x[r] - mean_next) ** 2) + (x_next - mean_next) ** 2
     return defs
 
 
 def alone() -> Defs:
-    """The statistics of a single number z."""
+    """The statistics of a single number x_next."""
     defs = Defs()
-    defs[mean1] = z
-    defs[squares1] = (z - mean1) ** 2
+    defs[mean1] = x_next
+    defs[V1] = (x_next - mean1) ** 2
     return defs
 
 
 def two_blocks() -> Defs:
     """A row in two blocks of any lengths: the statistics of each, and those of the whole."""
     defs = Defs()
-    for block, size, middle, spread in ((x1, N1, mean1, squares1), (x2, N2, mean2, squares2)):
+    for block, size, middle, spread in ((x1, N1, mean1, V1), (x2, N2, mean2, V2)):
         defs[middle] = mean(size, lambda r, block=block: block[r])
         defs[spread] = total(size, lambda r, block=block, middle=middle: (block[r] - middle) ** 2)
     defs[average] = (total(N1, lambda r: x1[r]) + total(N2, lambda r: x2[r])) / (N1 + N2)
-    defs[squares] = total(N1, lambda r: (x1[r] - average) ** 2) + total(N2, lambda r: (x2[r] - average) ** 2)
+    defs[V] = total(N1, lambda r: (x1[r] - average) ** 2) + total(N2, lambda r: (x2[r] - average) ** 2)
     defs[d] = mean2 - mean1
     return defs
 
 
 def rounded_mean() -> Defs:
-    """LayerNorm's backward pass with the exact mean of each row, and with one that is off by e."""
+    """LayerNorm's backward pass with the exact mean of each row, and with one that is off by err."""
     defs, b = Defs(), batch
     defs[b.mean[i]] = mean(N, lambda r: b.x[i, r])
     defs[b.rstd[i]] = 1 / sqrt(mean(N, lambda r: (b.x[i, r] - b.mean[i]) ** 2) + eps)
     defs[b.x_hat[i, j]] = (b.x[i, j] - b.mean[i]) * b.rstd[i]
-    defs[t[i]] = e[i] * b.rstd[i]
-    defs[stored[i, j]] = (b.x[i, j] - (b.mean[i] + e[i])) * b.rstd[i]
+    defs[theta[i]] = err[i] * b.rstd[i]
+    defs[stored[i, j]] = (b.x[i, j] - (b.mean[i] + err[i])) * b.rstd[i]
     defs[b.wdy[i, j]] = b.w[j] * b.dy[i, j]
     defs[b.c1[i]] = mean(N, lambda r: b.x_hat[i, r] * b.wdy[i, r])
     defs[b.c2[i]] = mean(N, lambda r: b.wdy[i, r])
@@ -92,7 +92,7 @@ def _shifted(power: int) -> Expr:
 def _passes():
     defs = statistics()
     yield definition(
-        "fp-statistics", "Mean, sum of squared deviations and variance of a row.", defs, average, squares, v
+        "fp-statistics", "Mean, sum of squared deviations and variance of a row.", defs, average, V, v
     )
     yield proved(
         "fp-one-pass",
@@ -123,28 +123,28 @@ def _passes():
 
 def _welford():
     defs = one_more()
-    yield definition("fp-one-more", "The statistics of a row with one number more.", defs, mean_next, squares_next)
+    yield definition("fp-one-more", "The statistics of a row with one number more.", defs, mean_next, V_next)
     yield proved(
         "fp-welford-base",
-        "A single number z is its own mean, so its S is 0.",
+        "A single number is its own mean, so its V is 0.",
         alone(),
-        squares1,
-        (z - mean1) ** 2,
+        V1,
+        (x_next - mean1) ** 2,
         S.Zero,
     )
     yield together(
         "fp-welford",
-        "Welford's step: mean and S of N + 1 numbers from those of N.",
+        "Welford's step: mean and V of N + 1 numbers from those of N.",
         defs,
-        (mean_next, average + (z - average) / (N + 1)),
-        (squares_next, squares + (z - average) * (z - mean_next)),
+        (mean_next, average + (x_next - average) / (N + 1)),
+        (V_next, V + (x_next - average) * (x_next - mean_next)),
     )
     yield proved(
         "fp-welford-grows",
-        "What a number adds to S is not negative.",
+        "What a number adds to V is not negative.",
         defs,
-        squares_next - squares,
-        N / (N + 1) * (z - average) ** 2,
+        V_next - V,
+        N / (N + 1) * (x_next - average) ** 2,
     )
 
 
@@ -155,19 +155,19 @@ def _merge():
         "Two blocks, the row that they make up, and the distance of their means.",
         defs,
         mean1,
-        squares1,
+        V1,
         mean2,
-        squares2,
+        V2,
         d,
         average,
-        squares,
+        V,
     )
     yield together(
         "fp-merge",
-        "Chan's merge: mean and S of two blocks together, for blocks of any lengths.",
+        "Chan's merge: mean and V of two blocks together, for blocks of any lengths.",
         defs,
         (average, mean1 + N2 / (N1 + N2) * d),
-        (squares, squares1 + squares2 + N1 * N2 / (N1 + N2) * d**2),
+        (V, V1 + V2 + N1 * N2 / (N1 + N2) * d**2),
     )
 
 
@@ -175,9 +175,9 @@ def _stored_statistics():
     defs, b = rounded_mean(), batch
     yield definition(
         "fp-stored",
-        "The backward pass with a mean that is off by e.",
+        "The backward pass with a mean that is off by err.",
         defs,
-        t[i],
+        theta[i],
         stored[i, j],
         c1_stored[i],
         dx_stored[i, j],
@@ -188,14 +188,14 @@ def _stored_statistics():
         "What an error of the mean does to dw.",
         defs,
         dw_stored[j] - b.dw[j],
-        -total(M, lambda r: t[r] * b.dy[r, j]),
+        -total(M, lambda r: theta[r] * b.dy[r, j]),
     )
     yield proved(
         "fp-stored-dx",
         "What an error of the mean does to dx.",
         defs,
         dx_stored[i, j] - b.dx[i, j],
-        b.rstd[i] * t[i] * (b.c1[i] + stored[i, j] * b.c2[i]),
+        b.rstd[i] * theta[i] * (b.c1[i] + stored[i, j] * b.c2[i]),
     )
 
 

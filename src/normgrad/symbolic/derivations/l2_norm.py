@@ -14,11 +14,11 @@ from ..symbols import N, alphabet, eps, j, k
 
 row = alphabet()
 q, dq = row.q, row.dq
-norm, r, dr, z, a = Symbol("s", real=True), tensor("r", N), tensor("dr", N), tensor("z", N), tensor("a", N)
-P, J, A = (tensor(name, N, N) for name in ("P", "J", "A"))
-scale, factor = tensor("c"), Symbol("h", positive=True)
-u, v, a_hat = (tensor(name, N) for name in ("u", "v", "a_hat"))
-length_a, cos = tensor("s2"), tensor("cos")
+norm, r, dr, z = Symbol("s", real=True), tensor("r", N), tensor("dr", N), tensor("z", N)
+Pi, J = tensor("Pi", N, N), tensor("J", N, N)
+c, alpha = tensor("c"), Symbol("alpha", positive=True)
+q1, q2, r2, q_dot = (tensor(name, N) for name in ("q1", "q2", "r2", "q_dot"))
+s2, cos = tensor("s2"), tensor("cos")
 
 
 def inner(f, g):
@@ -32,12 +32,12 @@ def squares(f):
 
 
 def l2_row() -> Defs:
-    """A row divided by its norm, the Jacobian J, the projector P, and the gradient dq of a loss with cotangent dr."""
+    """A row divided by its norm, the Jacobian J, the projector Pi, and the gradient dq of a loss with cotangent dr."""
     defs = Defs()
     defs[norm] = sqrt(squares(q))
     defs[r[k]] = q[k] / norm
     defs[J[k, j]] = Partial(r[k], q[j])
-    defs[P[k, j]] = delta(k, j) - r[k] * r[j]
+    defs[Pi[k, j]] = delta(k, j) - r[k] * r[j]
     defs[row.L] = inner(dr, r)
     defs[dq[j]] = Partial(row.L, q[j])
     return defs
@@ -75,15 +75,15 @@ def _forward():
 
 def _projector():
     defs = l2_row()
-    yield definition("l2-p", "The matrix I - r r^T.", defs, P[k, j])
+    yield definition("l2-p", "The matrix I - r r^T.", defs, Pi[k, j])
     yield together(
         "l2-projector",
         "I - r r^T is a symmetric projector of trace N - 1 that removes the direction of r.",
         defs,
-        (total(N, lambda t: P[k, t] * P[t, j]), P[k, j]),
-        (P[k, j], P[j, k]),
-        (total(N, lambda t: P[k, t] * r[t]), S.Zero),
-        (total(N, lambda t: P[t, t]), N - 1),
+        (total(N, lambda t: Pi[k, t] * Pi[t, j]), Pi[k, j]),
+        (Pi[k, j], Pi[j, k]),
+        (total(N, lambda t: Pi[k, t] * r[t]), S.Zero),
+        (total(N, lambda t: Pi[t, t]), N - 1),
     )
     yield together(
         "l2-null", "The row itself moves nothing, and no movement of the output is along the output.", defs,
@@ -92,9 +92,10 @@ def _projector():
     )
     yield proved(
         "l2-across",
-        "What is left of any row a without its part along r is divided by the norm.",
+        "What is left of any direction without its part along r is divided by the norm.",
         defs,
-        total(N, lambda t: J[k, t] * (a[t] - r[t] * inner(r, a))), 1 / norm * (a[k] - r[k] * inner(r, a)),
+        total(N, lambda t: J[k, t] * (q_dot[t] - r[t] * inner(r, q_dot))),
+        1 / norm * (q_dot[k] - r[k] * inner(r, q_dot)),
     )
     yield proved(
         "l2-hessian",
@@ -134,18 +135,18 @@ def _jacobian_at(f):
 
 def _homogeneity():
     defs = l2_row()
-    defs[u[k]], defs[v[k]] = factor * q[k], -factor * q[k]
-    yield definition("l2-scaled-rows", "A row times a positive and a negative number.", defs, u[k], v[k])
+    defs[q1[k]], defs[q2[k]] = alpha * q[k], -alpha * q[k]
+    yield definition("l2-scaled-rows", "A row times a positive and a negative number.", defs, q1[k], q2[k])
     yield together(
         "l2-scale", "A positive factor changes nothing, a negative one turns the sign.", defs,
-        (_normalized(u), r[k]), (_normalized(v), -r[k]),
+        (_normalized(q1), r[k]), (_normalized(q2), -r[k]),
     )
     yield together(
         "l2-jacobian-scale",
         "At a row that is longer by a factor the Jacobian is smaller by it, whatever the sign.",
         defs,
-        (_jacobian_at(u), 1 / factor * J[k, j]),
-        (_jacobian_at(v), 1 / factor * J[k, j]),
+        (_jacobian_at(q1), 1 / alpha * J[k, j]),
+        (_jacobian_at(q2), 1 / alpha * J[k, j]),
     )
     yield together(
         "l2-euler",
@@ -158,26 +159,26 @@ def _homogeneity():
 
 def _weighted():
     defs, y, w, dy = l2_row(), row.y, row.w, row.dy
-    defs[y[k]] = scale * w[k] * r[k]
-    defs[A[k, j]] = Partial(y[k], q[j])
+    defs[y[k]] = c * w[k] * r[k]
+    slope = Partial(y[k], q[j])
     yield definition("l2-weighted", "A normalized row with a scale and a weight per column.", defs, y[k])
     yield proved(
         "l2-weighted-jacobian", "The weight multiplies the rows of the Jacobian.", defs,
-        A[k, j], Partial(y[k], q[j]), scale * w[k] / norm * (delta(k, j) - r[k] * r[j]),
+        slope, c * w[k] / norm * (delta(k, j) - r[k] * r[j]),
     )
     yield proved(
         "l2-weighted-asymmetry",
         "With a weight the Jacobian is symmetric only where the weights agree or an entry is 0.",
         defs,
-        A[k, j] - A[j, k], scale * (w[j] - w[k]) * r[k] * r[j] / norm,
+        slope - Partial(y[j], q[k]), c * (w[j] - w[k]) * r[k] * r[j] / norm,
     )
     yield proved(
         "l2-weighted-dq",
         "The gradient of the row with a weight: the cotangent is weighted first, then projected.",
         defs,
         Partial(inner(dy, y), q[j]),
-        (total(N, lambda t: A[t, j] * dy[t]), "transposed"),
-        1 / norm * (scale * w[j] * dy[j] - r[j] * total(N, lambda t: r[t] * (scale * w[t] * dy[t]))),
+        (total(N, lambda t: Partial(y[t], q[j]) * dy[t]), "transposed"),
+        1 / norm * (c * w[j] * dy[j] - r[j] * total(N, lambda t: r[t] * (c * w[t] * dy[t]))),
     )
 
 
@@ -224,15 +225,15 @@ def _clamp():
 
 def _cosine():
     defs = l2_row()
-    defs[length_a] = sqrt(squares(a))
-    defs[a_hat[k]] = a[k] / length_a
-    defs[cos] = inner(r, a_hat)
-    yield definition("l2-cos", "The cosine of the angle between the rows q and a.", defs, length_a, a_hat[k], cos)
+    defs[s2] = sqrt(squares(q2))
+    defs[r2[k]] = q2[k] / s2
+    defs[cos] = inner(r, r2)
+    yield definition("l2-cos", "The cosine of the angle between two rows.", defs, s2, r2[k], cos)
     yield proved(
         "l2-cos-gradient",
         "The gradient of the cosine: the other unit row without its part along r, over the norm.",
         defs,
-        Partial(cos, q[j]), 1 / norm * (a_hat[j] - r[j] * cos),
+        Partial(cos, q[j]), 1 / norm * (r2[j] - r[j] * cos),
     )
     yield proved(
         "l2-cos-length",

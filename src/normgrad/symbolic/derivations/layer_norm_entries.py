@@ -14,16 +14,16 @@ from ..symbols import N, alphabet, eps, j, k
 
 row = alphabet()
 sigma, z = tensor("sigma"), tensor("z", N)
-scale, shift, u = tensor("a"), tensor("c"), tensor("u", N)
+scale, shift = tensor("w"), tensor("b")
 
 
 def eps_outside() -> Defs:
-    """One row, z = (x - mean) / (sigma + eps), with a scalar scale and shift in u."""
+    """One row, z = (x - mean) / (sigma + eps), and y with one number as weight and one as bias."""
     defs = Defs()
     defs[row.mean] = mean(N, lambda r: row.x[r])
     defs[sigma] = sqrt(mean(N, lambda r: (row.x[r] - row.mean) ** 2))
     defs[z[k]] = (row.x[k] - row.mean) / (sigma + eps)
-    defs[u[k]] = scale * z[k] + shift
+    defs[row.y[k]] = scale * z[k] + shift
     return defs
 
 
@@ -104,9 +104,9 @@ def _jacobian_outside():
         "ln-entry-scalar-parameters",
         "A scalar scale multiplies the Jacobian; its own derivative and that of a scalar shift.",
         defs,
-        (Partial(u[k], x[j]), scale * Partial(z[k], x[j])),
-        (Partial(u[k], scale), (x[k] - average) / below),
-        (Partial(u[k], shift), S.One),
+        (Partial(row.y[k], x[j]), scale * Partial(z[k], x[j])),
+        (Partial(row.y[k], scale), (x[k] - average) / below),
+        (Partial(row.y[k], shift), S.One),
     )
 
 

@@ -129,7 +129,7 @@ def _normalized(f, offset):
 
 def _invariance():
     x, average, v = row.x, row.mean, row.v
-    shift, scale = tensor("a"), Symbol("c", positive=True)
+    m, alpha = tensor("m"), Symbol("alpha", positive=True)
     defs = Defs()
     defs[average] = mean(N, lambda r: x[r])
     defs[v] = mean(N, lambda r: (x[r] - average) ** 2)
@@ -137,15 +137,15 @@ def _invariance():
         "ln-shift",
         "A shift of the whole row changes nothing.",
         defs,
-        _normalized(lambda r: x[r] + shift, eps),
+        _normalized(lambda r: x[r] + m, eps),
         (x[k] - average) / sqrt(v + eps),
     )
     yield proved(
         "ln-scale",
-        "A positive scale c of the whole row does what dividing eps by c^2 does.",
+        "A factor alpha > 0 on the row does what dividing eps by alpha^2 does.",
         defs,
-        _normalized(lambda r: scale * x[r], eps),
-        (x[k] - average) / sqrt(v + eps / scale**2),
+        _normalized(lambda r: alpha * x[r], eps),
+        (x[k] - average) / sqrt(v + eps / alpha**2),
     )
 
 

@@ -1,7 +1,7 @@
 """The gradients of weight and bias, and the ways to add up M rows, for symbolic rows, columns, programs and stages.
 
 A schedule, that is who adds which rows, is a matrix of shares A whose columns add up to 1. To have all such matrices in
-one formula, A is any matrix a, corrected by one amount per column. k numbers programs here, and l what follows them.
+one formula, A is any matrix E, corrected by one amount per column. g numbers programs, and h what follows them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from sympy import S
 from ..definitions import Defs
 from ..notation import Partial, delta, dim, index, mean, tensor, total
 from ..registry import definition, proved, together
-from ..symbols import M, N, i, j, k, over_all
+from ..symbols import M, N, i, j, k, over_all, p
 
-P, Q, R, T = (dim(name) for name in "PQRT")
-l, p, u = index("l", "p", "u")  # noqa: E741 - the place after the programs, and a column where k is no column
+P, Q, M1, M2 = (dim(name) for name in ("P", "Q", "M1", "M2"))
+g, h = index("g", "h")
 c, loss = tensor("c"), tensor("L")
 w, b, dw, db = (tensor(name, N) for name in ("w", "b", "dw", "db"))
 x_hat, q, y, dy, t = (tensor(name, M, N) for name in ("x_hat", "q", "y", "dy", "t"))
 rstd = tensor("rstd", M)
-a, A, parts = tensor("a", P, M), tensor("A", P, M), tensor("part", P, N)
-e, A2 = tensor("e", Q, P), tensor("B", Q, P)
+E, A, parts = tensor("E", P, M), tensor("A", P, M), tensor("part", P, N)
+E2, A2 = tensor("E2", Q, P), tensor("A2", Q, P)
 
 
 def affine() -> Defs:
@@ -33,9 +33,9 @@ def affine() -> Defs:
 
 
 def shares(defs: Defs) -> Defs:
-    """The same with a schedule: program k has the share A[k, i] of row i, and a partial sum of its own."""
-    defs[A[k, i]] = a[k, i] + (1 / P - mean(P, lambda r: a[r, i]))
-    defs[parts[k, j]] = total(M, lambda r: A[k, r] * t[r, j])
+    """The same with a schedule: program g has the share A[g, i] of row i, and a partial sum of its own."""
+    defs[A[g, i]] = E[g, i] + (1 / P - mean(P, lambda r: E[r, i]))
+    defs[parts[g, j]] = total(M, lambda r: A[g, r] * t[r, j])
     return defs
 
 
@@ -48,27 +48,27 @@ def _gradients():
         "pg-slopes",
         "An output reacts to the weight and the bias of its own column alone.",
         defs,
-        (Partial(y[i, j], w[l]), c * x_hat[i, j] * delta(j, l)),
-        (Partial(y[i, j], b[l]), delta(j, l)),
+        (Partial(y[i, j], w[k]), c * x_hat[i, j] * delta(j, k)),
+        (Partial(y[i, j], b[k]), delta(j, k)),
     )
     yield definition("pg-terms", "What row i adds to the gradient of the weight.", defs, t[i, j])
     yield proved(
         "pg-dw",
         "The weight's gradient, whatever the norm: one term per row, added up.",
         defs,
-        Partial(loss, w[l]),
-        (over_all(lambda r, s: dy[r, s] * Partial(y[r, s], w[l])), "every path"),
-        (over_all(lambda r, s: dy[r, s] * (c * x_hat[r, s] * delta(s, l))), "put in the slope"),
-        (c * total(M, lambda r: dy[r, l] * x_hat[r, l]), "contract the delta"),
-        total(M, lambda r: t[r, l]),
+        Partial(loss, w[k]),
+        (over_all(lambda r, s: dy[r, s] * Partial(y[r, s], w[k])), "every path"),
+        (over_all(lambda r, s: dy[r, s] * (c * x_hat[r, s] * delta(s, k))), "put in the slope"),
+        (c * total(M, lambda r: dy[r, k] * x_hat[r, k]), "contract the delta"),
+        total(M, lambda r: t[r, k]),
     )
     yield proved(
         "pg-db",
         "The bias's gradient, whatever the norm: the cotangents of its column, added up.",
         defs,
-        Partial(loss, b[l]),
-        (over_all(lambda r, s: dy[r, s] * delta(s, l)), "every path"),
-        (total(M, lambda r: dy[r, l]), "contract the delta"),
+        Partial(loss, b[k]),
+        (over_all(lambda r, s: dy[r, s] * delta(s, k)), "every path"),
+        (total(M, lambda r: dy[r, k]), "contract the delta"),
     )
 
 
@@ -80,8 +80,8 @@ def _reads():
         "pg-reads",
         "An entry of dw or db depends on one column of dy, and there on every row.",
         defs,
-        (Partial(dw[j], dy[i, l]), c * x_hat[i, j] * delta(j, l)),
-        (Partial(db[j], dy[i, l]), delta(j, l)),
+        (Partial(dw[j], dy[i, k]), c * x_hat[i, j] * delta(j, k)),
+        (Partial(db[j], dy[i, k]), delta(j, k)),
     )
     product = Defs()
     product[x_hat[i, j]] = q[i, j] * rstd[i]
@@ -96,20 +96,20 @@ def _reads():
 
 
 def _axes():
-    x3, y3, dy3 = (tensor(name, R, T, N) for name in ("x_hat", "y", "dy"))
+    x3, y3, dy3 = (tensor(name, M1, M2, N) for name in ("x_hat", "y", "dy"))
     defs = Defs()
-    defs[y3[p, u, j]] = c * x3[p, u, j] * w[j] + b[j]
-    defs[loss] = total(R, lambda r: total(T, lambda s: total(N, lambda v: dy3[r, s, v] * y3[r, s, v])))
+    defs[y3[i, p, j]] = c * x3[i, p, j] * w[j] + b[j]
+    defs[loss] = total(M1, lambda r: total(M2, lambda s: total(N, lambda v: dy3[r, s, v] * y3[r, s, v])))
     yield together(
         "pg-axes",
         "With several leading axes the sum runs over all of them, in any order.",
         defs,
         (
             Partial(loss, w[j]),
-            c * total(R, lambda r: total(T, lambda s: dy3[r, s, j] * x3[r, s, j])),
-            c * total(T, lambda s: total(R, lambda r: dy3[r, s, j] * x3[r, s, j])),
+            c * total(M1, lambda r: total(M2, lambda s: dy3[r, s, j] * x3[r, s, j])),
+            c * total(M2, lambda s: total(M1, lambda r: dy3[r, s, j] * x3[r, s, j])),
         ),
-        (Partial(loss, b[j]), total(T, lambda s: total(R, lambda r: dy3[r, s, j]))),
+        (Partial(loss, b[j]), total(M2, lambda s: total(M1, lambda r: dy3[r, s, j]))),
     )
 
 
@@ -119,8 +119,8 @@ def _schedules():
         "pg-shares",
         "Shares of the rows, any matrix whose columns add up to 1, and partial sums.",
         defs,
-        A[k, i],
-        parts[k, j],
+        A[g, i],
+        parts[g, j],
     )
     yield proved("pg-share-sum", "The shares of a row add up to 1.", defs, total(P, lambda r: A[r, i]), S.One)
     yield proved(
@@ -141,7 +141,7 @@ def _schedules():
         total(P, lambda s: 1 / M * parts[s, j]),
     )
     defs = shares(affine())
-    defs[A2[l, k]] = e[l, k] + (1 / Q - mean(Q, lambda r: e[r, k]))
+    defs[A2[h, g]] = E2[h, g] + (1 / Q - mean(Q, lambda r: E2[r, g]))
     both = total(Q, lambda s: total(P, lambda r: A2[s, r] * A[r, i]))
     yield proved("pg-stages", "A schedule after a schedule is a schedule.", defs, both, S.One)
 

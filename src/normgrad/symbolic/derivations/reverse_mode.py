@@ -12,7 +12,7 @@ from ..symbols import M, N, alphabet, eps, i, j, k, over_all
 from . import layer_norm_graph
 
 row, batch = alphabet(), alphabet(M)
-d_rstd, d_row, d_turned = tensor("drstd"), tensor("ds", M), tensor("dz", N, M)
+d_rstd, d_sum, d_mean, d_turned = tensor("drstd"), tensor("dS", M), tensor("dmean", M), tensor("dE", N, M)
 
 
 def from_centred() -> Defs:
@@ -63,8 +63,8 @@ def _pairs():
         "The adjoints of a broadcast, a sum, a mean, a centring and a transposition.",
         None,
         (Partial(over_all(lambda r, s: dy[r, s] * b_row[s]), b_row[j]), total(M, lambda r: dy[r, j])),
-        (Partial(total(M, lambda r: d_row[r] * total(N, lambda s: x[r, s])), x[i, j]), d_row[i]),
-        (Partial(total(M, lambda r: d_row[r] * mean(N, lambda s: x[r, s])), x[i, j]), d_row[i] / N),
+        (Partial(total(M, lambda r: d_sum[r] * total(N, lambda s: x[r, s])), x[i, j]), d_sum[i]),
+        (Partial(total(M, lambda r: d_mean[r] * mean(N, lambda s: x[r, s])), x[i, j]), d_mean[i] / N),
         (
             Partial(over_all(lambda r, s: dy[r, s] * (x[r, s] - mean(N, lambda t: x[r, t]))), x[i, j]),
             dy[i, j] - mean(N, lambda s: dy[i, s]),

@@ -13,9 +13,9 @@ from ..registry import definition, proved, together
 from ..symbols import M, N, alphabet, eps, i, j, k, over_all
 
 row, n = alphabet(), alphabet(M)
-scale = tensor("c")
-norm, r, o, z, dr, u, mask = Symbol("s", real=True), *(tensor(name, N) for name in ("r", "o", "z", "dr", "u", "m"))
-batch_s, batch_r, K = tensor("s", M), tensor("r", M, N), Symbol("K", positive=True)
+scale, norm, marked = tensor("c"), Symbol("s", real=True), Symbol("n", positive=True)
+r, z, dr, x_dot, mask = (tensor(name, N) for name in ("r", "z", "dr", "x_dot", "mask"))
+batch_s, batch_r = tensor("s", M), tensor("r", M, N)
 
 
 def rms(f, offset=S.Zero) -> Expr:
@@ -38,7 +38,7 @@ def source_row() -> Defs:
     defs = Defs()
     defs[norm] = sqrt(total(N, lambda t: row.x[t] ** 2))
     defs[r[k]] = row.x[k] / norm
-    defs[o[k]] = scale * r[k] * row.w[k] + row.b[k]
+    defs[row.y[k]] = scale * r[k] * row.w[k] + row.b[k]
     defs[row.rstd] = 1 / rms(lambda t: row.x[t])
     defs[row.x_hat[k]] = row.x[k] * row.rstd
     defs[row.wdy[k]] = row.dy[k] * row.w[k]
@@ -64,7 +64,7 @@ def rms_norm() -> Defs:
 
 def _from_l2():
     defs, x = source_row(), row.x
-    yield definition("rms-source", "Source 000's layer for one row, without centring.", defs, norm, r[k], o[k])
+    yield definition("rms-source", "Source 000's layer for one row, without centring.", defs, norm, r[k], row.y[k])
     yield proved(
         "rms-from-l2", "Without eps, RMSNorm is sqrt(N) times the row over its norm.", defs,
         row.x_hat[k], (x[k] / sqrt(1 / N * norm**2), "mean of squares"), sqrt(N) * r[k],
@@ -114,8 +114,8 @@ def _directions():
         "rms-jvp",
         "A direction loses its part along the row, up to eps; one across the row is only scaled by rstd.",
         defs,
-        total(N, lambda t: Partial(x_hat[k], x[t]) * u[t]),
-        rstd * (u[k] - x_hat[k] * mean(N, lambda t: x_hat[t] * u[t])),
+        total(N, lambda t: Partial(x_hat[k], x[t]) * x_dot[t]),
+        rstd * (x_dot[k] - x_hat[k] * mean(N, lambda t: x_hat[t] * x_dot[t])),
     )  # fmt: skip
     yield proved(
         "rms-shift", "What a shift of the whole row changes, to first order: not nothing, as in LayerNorm.", defs,
@@ -155,19 +155,19 @@ def _gradients():
 
 
 def _invariance():
-    x, t = row.x, Symbol("t", positive=True)
+    x, alpha = row.x, Symbol("alpha", positive=True)
 
     def normalized(factor, offset=S.Zero):
         return factor * x[k] / rms(lambda v: factor * x[v], offset)
 
-    plain, minus = x[k] / rms(lambda v: x[v]), -t
+    plain, minus = x[k] / rms(lambda v: x[v]), -alpha
     yield proved(
-        "rms-scale", "A positive factor t on the row does what dividing eps by t^2 does.", None,
-        normalized(t, eps), x[k] / rms(lambda v: x[v], eps / t**2),
+        "rms-scale", "A factor alpha > 0 on the row does what dividing eps by alpha^2 does.", None,
+        normalized(alpha, eps), x[k] / rms(lambda v: x[v], eps / alpha**2),
     )  # fmt: skip
     yield together(
         "rms-sign", "Without eps, a factor on the row leaves its sign only.", None,
-        (normalized(t), plain), (normalized(minus), -plain),
+        (normalized(alpha), plain), (normalized(minus), -plain),
     )  # fmt: skip
     defs = Defs()
     defs[z[k]] = plain
@@ -220,14 +220,14 @@ def _variants():
         (Partial(row.L, w[j]), dy[j] * x_hat[j]),
     )  # fmt: skip
     defs = Defs()
-    defs[rstd] = 1 / sqrt(1 / K * total(N, lambda t: mask[t] * x[t] ** 2) + eps)
+    defs[rstd] = 1 / sqrt(1 / marked * total(N, lambda t: mask[t] * x[t] ** 2) + eps)
     defs[x_hat[k]] = x[k] * rstd
     defs[row.wdy[k]] = dy[k] * w[k]
     yield definition("rms-partial", "A root mean square over the marked columns.", defs, rstd, x_hat[k])
     yield proved(
         "rms-partial-dx", "Only the marked columns receive the projection; its sum runs over all.", defs,
         Partial(total(N, lambda t: dy[t] * w[t] * x_hat[t]), x[j]),
-        rstd * (row.wdy[j] - mask[j] * x_hat[j] * (1 / K) * total(N, lambda t: x_hat[t] * row.wdy[t])),
+        rstd * (row.wdy[j] - mask[j] * x_hat[j] * (1 / marked) * total(N, lambda t: x_hat[t] * row.wdy[t])),
     )  # fmt: skip
 
 

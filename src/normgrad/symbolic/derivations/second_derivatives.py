@@ -1,7 +1,7 @@
 """One row: tangents, Hessians and Hessian-vector products of L2 normalization, RMSNorm and LayerNorm.
 
 The row of L2 normalization is called r, as in the projections; eps stands inside the root of the other two. A tangent
-has a dot, u is the direction of a Hessian-vector product, a and g are wdy and u without their means.
+has a dot; it is the direction of a Hessian-vector product, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ norm, r, C = Symbol("s", real=True), tensor("r", N), tensor("C", N, N)
 x_dot, w_dot, b_dot, q_dot, r_dot, x_hat_dot, y_dot = (
     tensor(f"{name}_dot", N) for name in ("x", "w", "b", "q", "r", "x_hat", "y")
 )
-rstd_dot, dx_dot, u, a, g = tensor("rstd_dot"), *(tensor(name, N) for name in ("dx_dot", "u", "a", "g"))
+rstd_dot, dx_dot = tensor("rstd_dot"), tensor("dx_dot", N)
 e1, cov = tensor("e1"), tensor("cov")
 
 
@@ -33,8 +33,8 @@ def l2_row() -> Defs:
     defs[row.L] = total(N, lambda t: dy[t] * r[t])
     defs[row.dx[j]] = Partial(row.L, x[j])
     defs[row.c1] = total(N, lambda t: r[t] * dy[t])
-    defs[e1] = total(N, lambda t: r[t] * u[t])
-    defs[dx_dot[j]] = total(N, lambda t: u[t] * Partial(row.dx[j], x[t]))
+    defs[e1] = total(N, lambda t: r[t] * x_dot[t])
+    defs[dx_dot[j]] = total(N, lambda t: x_dot[t] * Partial(row.dx[j], x[t]))
     return defs
 
 
@@ -54,12 +54,12 @@ def scaled_row(centred: bool) -> Defs:
     defs[row.dx[j]] = Partial(row.L, x[j])
     defs[wdy[k]] = dy[k] * w[k]
     defs[row.c1] = mean(N, lambda t: x_hat[t] * wdy[t])
-    defs[e1] = mean(N, lambda t: x_hat[t] * u[t])
+    defs[e1] = mean(N, lambda t: x_hat[t] * x_dot[t])
     if centred:
-        defs[a[k]] = wdy[k] - mean(N, lambda t: wdy[t])
-        defs[g[k]] = u[k] - mean(N, lambda t: u[t])
-        defs[cov] = mean(N, lambda t: a[t] * g[t])
-    defs[dx_dot[j]] = total(N, lambda t: u[t] * Partial(row.dx[j], x[t]))
+        defs[row.c2] = mean(N, lambda t: wdy[t])
+        defs[q_dot[k]] = along(q[k], [(x, x_dot)])
+        defs[cov] = mean(N, lambda t: wdy[t] * q_dot[t])
+    defs[dx_dot[j]] = total(N, lambda t: x_dot[t] * Partial(row.dx[j], x[t]))
     return defs
 
 
@@ -100,10 +100,11 @@ def _l2():
     yield definition("hess-l2-names", "The sums that second derivatives of L2 normalization need.", defs, row.c1, e1)
     yield proved(
         "hess-l2-hvp",
-        "The Hessian of the linear loss of L2 normalization times a direction u.",
+        "The Hessian of the linear loss of L2 normalization times a direction.",
         defs,
         dx_dot[j],
-        -(1 / norm**2) * (row.c1 * u[j] + e1 * dy[j] + r[j] * (total(N, lambda t: dy[t] * u[t]) - 3 * row.c1 * e1)),
+        -(1 / norm**2)
+        * (row.c1 * x_dot[j] + e1 * dy[j] + r[j] * (total(N, lambda t: dy[t] * x_dot[t]) - 3 * row.c1 * e1)),
     )
 
 
@@ -128,16 +129,16 @@ def _rms():
     )
     yield proved(
         "hess-rms-hvp",
-        "The Hessian of the linear loss of RMSNorm times a direction u.",
+        "The Hessian of the linear loss of RMSNorm times a direction.",
         defs,
         dx_dot[j],
-        -(rstd**2) * (row.c1 * u[j] + e1 * wdy[j] + x_hat[j] * (mean(N, lambda t: wdy[t] * u[t]) - 3 * row.c1 * e1)),
+        -(rstd**2)
+        * (row.c1 * x_dot[j] + e1 * wdy[j] + x_hat[j] * (mean(N, lambda t: wdy[t] * x_dot[t]) - 3 * row.c1 * e1)),
     )
 
 
 def _layer_norm():
     defs = scaled_row(centred=True)
-    defs[q_dot[k]] = along(q[k], [(x, x_dot)])
     defs[rstd_dot] = along(rstd, [(x, x_dot)])
     defs[x_hat_dot[k]] = along(x_hat[k], [(x, x_dot)])
     defs[y_dot[k]] = along(row.y[k], [(x, x_dot), (w, w_dot), (row.b, b_dot)])
@@ -203,27 +204,28 @@ def _layer_norm_hessian():
 
 
 def _layer_norm_products():
-    defs, c1 = scaled_row(centred=True), row.c1
+    defs, c1, c2 = scaled_row(centred=True), row.c1, row.c2
     yield definition("hess-loss", "The loss that is linear in y, and its gradient.", defs, row.L, row.dx[j])
-    yield definition("hess-product", "The Hessian times u is the tangent of dx along u.", defs, dx_dot[j])
+    yield definition("hess-product", "The Hessian times a direction is the tangent of dx.", defs, dx_dot[j])
     yield definition(
-        "hess-names", "wdy and u without their means, and three means.", defs, wdy[k], a[k], g[k], c1, e1, cov
+        "hess-names", "wdy, the centred direction, and four means.", defs, wdy[k], q_dot[k], c1, c2, e1, cov
     )
+    outer = 3 * c1 * x_hat[j] * x_hat[l] - x_hat[j] * (wdy[l] - c2) - (wdy[j] - c2) * x_hat[l]
     yield proved(
         "hess-ln-matrix",
         "The Hessian of the loss: a multiple of the centring matrix, and parts of rank one.",
         defs,
         Partial(row.dx[j], x[l]),
         (total(N, lambda t: wdy[t] * Partial(Partial(x_hat[t], x[j]), x[l])), "weigh the slices"),
-        rstd**2 * (1 / N * (3 * c1 * x_hat[j] * x_hat[l] - x_hat[j] * a[l] - a[j] * x_hat[l]) - c1 * C[j, l]),
+        rstd**2 * (1 / N * outer - c1 * C[j, l]),
     )
     yield proved(
         "hess-ln-hvp",
-        "The Hessian of the linear loss of LayerNorm times a direction u: the tangent of dx.",
+        "The Hessian of the linear loss of LayerNorm times a direction: the tangent of dx.",
         defs,
         dx_dot[j],
-        -rstd * e1 * row.dx[j] - rstd**2 * (c1 * (g[j] - x_hat[j] * e1) + x_hat[j] * (cov - c1 * e1)),
-        -(rstd**2) * (c1 * g[j] + e1 * a[j] + x_hat[j] * (cov - 3 * c1 * e1)),
+        -rstd * e1 * row.dx[j] - rstd**2 * (c1 * (q_dot[j] - x_hat[j] * e1) + x_hat[j] * (cov - c1 * e1)),
+        -(rstd**2) * (c1 * q_dot[j] + e1 * (wdy[j] - c2) + x_hat[j] * (cov - 3 * c1 * e1)),
     )
     yield proved(
         "hess-ln-along-x",
