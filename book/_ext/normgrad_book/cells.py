@@ -98,6 +98,10 @@ class Cell:
         found = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
         return [node for node in found if ast.unparse(node.func).split(".")[-1] in names]
 
+    def plain_calls(self, *names: str) -> list[ast.Call]:
+        """The calls of functions by these plain names: prove(...), not ledger.prove(...)."""
+        return [call for call in self.calls(*names) if isinstance(call.func, ast.Name)]
+
 
 def _options(body):
     """(tags, options, code) of a cell's text in MyST."""

@@ -51,12 +51,12 @@ class Page:
     @cached_property
     def deriving(self) -> list[Cell]:
         """Visible cells that differentiate or derive."""
-        return [cell for cell in self.cells if cell.visible and _by_name(cell.calls(*DERIVES))]
+        return [cell for cell in self.cells if cell.visible and cell.plain_calls(*DERIVES)]
 
     @cached_property
     def derived(self) -> set[str]:
         """The labels of the equations that are outputs of visible cells."""
-        return {label_of(call) for cell in self.cells if cell.visible for call in cell.calls(*SHOWS)} - {""}
+        return {label_of(call) for cell in self.cells if cell.visible for call in cell.plain_calls(*SHOWS)} - {""}
 
     @cached_property
     def checks(self) -> dict[str, list[str]]:
@@ -84,11 +84,6 @@ class Page:
                 found += [f"cell {cell.place}: {len(line)} columns: {line}" for line in long_lines(cell)]
                 found += [f"cell {cell.place}: {text}" for text in squeezed(cell)]
         return found
-
-
-def _by_name(calls):
-    """The calls of a plain name: prove(...), not ledger.prove(...)."""
-    return [call for call in calls if isinstance(call.func, ast.Name)]
 
 
 def long_lines(cell: Cell) -> list[str]:

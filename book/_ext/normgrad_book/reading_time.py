@@ -65,8 +65,8 @@ def _count_cell(amount, cell: Cell):
         amount.figures += 1
     if cell.visible:
         amount.code_lines += len(cell.lines)
-    for call in cell.calls(*FORMULAS):
-        if not isinstance(call.func, ast.Name) or call.func.id == "prove" and not is_result(cell, call):
+    for call in cell.plain_calls(*FORMULAS):
+        if call.func.id == "prove" and not is_result(cell, call):
             continue
         amount.display(max(1, len(call.args) - NO_STEPS[call.func.id]))
 

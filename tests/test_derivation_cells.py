@@ -1,0 +1,78 @@
+"""The derivations that stand in the book's cells: each is the statement of the package, and none survives a change."""
+
+import random
+from dataclasses import replace
+
+import page_cells
+import pytest
+from page_cells import derivations, deriving_pages, execute, minus_signs, turned
+from sympy import evaluate
+from test_symbolic_honesty import refuted_steps
+
+from normgrad.symbolic import NotProved, equations
+from normgrad.symbolic.derive import differs
+from normgrad.symbolic.registry import DEFINITION
+
+page_cells_of = page_cells.page_cells.of_page
+deriving = pytest.mark.parametrize("page", deriving_pages(), ids=lambda page: page.stem)
+
+
+@deriving
+def test_cells_derive_the_statements_of_the_package(page):
+    """Claim, both ends and definitions; the steps stand in the cell alone."""
+    for found in derivations(page):
+        assert found.differs == "", f"{page.name}: {found.label}: {found.differs}"
+        if found.equation.kind != DEFINITION:
+            statement = equations()[found.label]
+            longest = max(len(chain) for chain in statement.chains)
+            shown = max(len(chain) for chain in found.equation.chains)
+            assert longest == 2 or shown == longest == 2, f"{found.label}: the package has steps too"
+
+
+@deriving
+def test_a_changed_coefficient_is_refuted_in_every_step_of_a_cell(page):
+    """As for the registered equations: whichever term of a right-hand side is changed, its step is refuted."""
+    for found in derivations(page):
+        if hasattr(found.equation, "recurrences"):
+            continue  # inductions: tests/test_residual.py changes their lines
+        with evaluate(True):
+            refuted_steps(found.equation, random.Random(found.label))
+
+
+@deriving
+def test_a_sign_turned_in_a_derivation_cell_names_the_label(page):
+    """The last minus of each cell that derives; a step that is false, or an end that is not the statement's."""
+    cells = page_cells_of(page)
+    unnoticed = []
+    with page_cells.as_on_a_page() as namespace, page_cells.recorded() as made:
+        for cell in page_cells.page_cells.needed(cells, lambda one: bool(one.plain_calls(*page_cells.SHOWS))):
+            calls = [call for call in cell.plain_calls("derive") if page_cells.label_of(call)]
+            if calls and minus_signs(calls[-1]):
+                unnoticed += _turn_in(cell, calls[-1], dict(namespace), made)
+            execute(cell, namespace)
+    assert not unnoticed
+
+
+def _turn_in(cell, call, namespace, made):
+    """What goes unnoticed when a minus within the call is turned."""
+    inside = {page_cells.position(node) for node in minus_signs(call)}
+    which = max(n for n, node in enumerate(minus_signs(cell.tree)) if page_cells.position(node) in inside)
+    source, was = turned(cell, which)
+    label = page_cells.label_of(call)
+    before = len(made)
+    try:
+        execute(cell, namespace, source)
+    except NotProved as refusal:
+        return [] if label in str(refusal) else [f"{label}: {refusal}"]
+    new = [one for one in made[before:] if one.label == label]
+    return [] if any(one.differs for one in new) else [f"{label}: {was} turned"]
+
+
+@deriving
+def test_a_changed_statement_in_the_package_is_noticed(page):
+    for found in derivations(page):
+        statement = equations()[found.label]
+        assert differs(found.equation, replace(statement, claim=f"{statement.claim} Always.")), found.label
+        first, last = statement.chains[0][0], statement.chains[0][-1]
+        changed = replace(statement, chains=((first, 2 * last), *statement.chains[1:]), whys=())
+        assert differs(found.equation, changed), found.label
