@@ -97,29 +97,29 @@ def with_triton():
 # -- making them ----------------------------------------------------------------------
 
 
-def pins(environment):
-    """The project's pins, with those of the environment in their place."""
+def constraints(environment):
+    """The project's pins, with those of the environment in their place; Triton is not for torch to choose."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf8").splitlines()
-    kept = [line for line in lines if re.split("[=#]", line)[0] not in {*environment.pins, "triton"}]
-    return "\n".join([*kept, *(f"{name}=={version}" for name, version in environment.pins.items())]) + "\n"
+    own = {name: version for name, version in environment.pins.items() if name != "triton"}
+    kept = [line for line in lines if re.split("[=#]", line)[0] not in {*own, "triton"}]
+    return "\n".join([*kept, *(f"{name}=={version}" for name, version in own.items())]) + "\n"
 
 
 def make(environment):
     """The environment as a reader finds it: made, or only freed of what an earlier run installed."""
-    folder, wanted = FOLDER / environment.name, pins(environment)
-    stamp = folder / "pins.txt"
+    folder, triton = FOLDER / environment.name, environment.pins.get("triton")
+    stamp, wanted = folder / "made_from.txt", constraints(environment) + f"triton {triton}\n"
     if not stamp.is_file() or stamp.read_text(encoding="utf8") != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        constraints = folder / "constraints.txt"
-        constraints.write_text(wanted, encoding="utf8")
-        environment.pip("install", "--constraint", constraints, *LIBRARIES)
+        (folder / "constraints.txt").write_text(constraints(environment), encoding="utf8")
+        environment.pip("install", "--constraint", folder / "constraints.txt", *LIBRARIES)
         # Where torch is built for CUDA it brings its own.
         environment.pip("uninstall", "--yes", "triton")
-        if "triton" in environment.pins:
-            environment.pip("install", "--no-deps", f"triton=={environment.pins['triton']}")
-        constraints.rename(stamp)
-    environment.pip("uninstall", "--yes", "normgrad", *(() if "triton" in environment.pins else ("triton",)))
+        if triton:
+            environment.pip("install", "--no-deps", f"triton=={triton}")
+        stamp.write_text(wanted, encoding="utf8")
+    environment.pip("uninstall", "--yes", "normgrad", *(() if triton else ("triton",)))
     return environment
 
 

@@ -109,6 +109,7 @@ SKIPPED_CELL = f"{MARK}\nimport helper as h\nkernel, (a, *b) = make()\ndef launc
         "@launch\ndef f():\n    pass",
         "for i in range(2):\n    kernel[i](a)",
         "del a",
+        "x: Layer = 1",
     ],
 )
 def test_cells_that_use_what_a_skipped_cell_defines_are_skipped(cell):

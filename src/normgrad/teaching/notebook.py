@@ -99,9 +99,10 @@ class Skipping:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                used, bound, imports_triton = names(compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+                code = compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         except (SyntaxError, ValueError):
             return lines
+        used, bound, imports_triton = names(code)
         if source.startswith(MARK) or imports_triton or used & self.missing:
             self.missing |= bound
             return [f"print({SKIPPED!r})\n"]
