@@ -125,7 +125,7 @@ def test_layer_norm_refuses(arguments, options, error, message):
 @pytest.mark.parametrize("name, place", [("dy", 0), ("dx", 1)])
 def test_second_gradients_are_the_proved_ones(draw, name, place):
     (x, w), dy, u = _inputs(draw, True, False, 3, 5), draw(3, 5), draw(3, 5)
-    given = {name: t.detach().numpy() for name, t in {"x": x, "w": w, "dy": dy, "u": u}.items()}
+    given = {name: t.detach().numpy() for name, t in {"x": x, "w": w, "dy": dy, "ddx": u}.items()}
     formula = _compiled(f"twice-{name}", proofs.backward_layer(), tensor("out", M, N)[i, j])
     needed = inspect.signature(formula).parameters
     (expected,) = formula(**{name: array for name, array in {**given, "eps": EPS}.items() if name in needed})

@@ -12,7 +12,7 @@ from normgrad.checks import backends, cases
 from normgrad.checks.tolerance import bounds, unit_roundoff
 from normgrad.symbolic.codegen import compile
 from normgrad.symbolic.derivations import parameter_gradients as schedules
-from normgrad.symbolic.symbols import i, j, k
+from normgrad.symbolic.symbols import i, j
 
 ROWS, COLUMNS = 150, 48
 RUNS = [(name, dtype) for name in ("numpy", "torch", "triton") for dtype in ("float32", "bfloat16")]
@@ -87,12 +87,12 @@ def test_portable_sums_change_no_row_and_keep_the_dtypes(case, backend, dtype):
 @pytest.mark.parametrize(("rows", "programs"), [(12, 4), (11, 4), (3, 5), (7, 1)])
 def test_every_schedule_is_a_corrected_matrix(rows, programs, rng):
     """The definition that is proved, as array code: schedules come out unchanged, any other matrix corrected."""
-    run = compile(schedules.shares(schedules.affine()), [schedules.A[k, i], schedules.parts[k, j]])
+    run = compile(schedules.shares(schedules.affine()), [schedules.A[schedules.g, i], schedules.parts[schedules.g, j]])
     x_hat, dy = rng.standard_normal((2, rows, COLUMNS))
     taken = (np.arange(rows) % programs == np.arange(programs)[:, None]).astype(float)
     sums = (dy * x_hat).sum(0)
     for a in (taken, rng.standard_normal((programs, rows))):
-        A, parts = run(a=a, c=1.0, dy=dy, x_hat=x_hat)
+        A, parts = run(E=a, c=1.0, dy=dy, x_hat=x_hat)
         rounding = 8 * unit_roundoff("float64") * programs * (1 + np.abs(a).sum(0).max())
         assert np.abs(A.sum(0) - 1).max() <= rounding
         assert a is not taken or np.abs(A - a).max() <= rounding
