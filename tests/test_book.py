@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 from importlib import import_module, metadata
 from pathlib import Path
 
@@ -11,10 +12,19 @@ import pytest
 yaml = pytest.importorskip("yaml", reason="the book's packages are not installed")
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book/_ext"))
+
+from normgrad_book import cells, reader_work, reading_time  # noqa: E402
+
 PAGES = sorted((ROOT / "book").glob("*.md"))
 IDS = [page.stem for page in PAGES]
 TEXT = {page: page.read_text(encoding="utf8") for page in PAGES}
 
+# Pages written before these rules, not yet rewritten.
+PENDING = set(
+    "bugs bytes compiled contract differentials eps floating_point higher_derivatives hw3 kernels l2_norm layer_norm "
+    "notation parameter_gradients proving residual teachers testing_gradients".split()
+)
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
 HIDDEN = ("hide-input", "hide-cell", "remove-input", "remove-cell")
 # Words that only the machine of one author knows; written so that this file does not hold them itself.
@@ -81,9 +91,20 @@ def test_no_notebook_is_stored():
     assert listed.stdout == ""
 
 
+def is_long(page):
+    return reading_time.is_lesson(page) and reading_time.amount(page).minutes > reading_time.MINUTES
+
+
+def broken_rules(page):
+    return reader_work.Page(page.stem, tuple(cells.of_page(page))).broken_rules
+
+
 @each_page
 def test_page_is_one_sitting(page):
-    assert len(TEXT[page].splitlines()) < 500
+    if page.stem in PENDING:
+        assert is_long(page) or broken_rules(page), f"{page.stem} is fit by now: it is pending no longer"
+    else:
+        assert not is_long(page)
 
 
 @each_page
@@ -105,11 +126,10 @@ def test_latex_is_plain(page):
 
 
 @each_page
-def test_cells_are_short(page):
-    for cell in CELL.findall(TEXT[page]):
-        options, code = options_and_code(cell)
-        if not set(HIDDEN) & set(options.get("tags", ())):
-            assert len([line for line in code if line.strip()]) <= 15, cell
+def test_visible_cells_can_be_read_and_changed(page):
+    """They use nothing from hidden ones, fit into 80 columns, and hold one statement a line."""
+    if page.stem not in PENDING:
+        assert broken_rules(page) == []
 
 
 @each_page
@@ -178,4 +198,7 @@ def test_docstrings_cite_equations_that_exist():
 
 def test_every_registered_equation_is_shown_once():
     shown = re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(TEXT.values()), re.M)
+    for page in PAGES:
+        calls = [call for cell in cells.of_page(page) for call in cell.plain_calls(*reader_work.SHOWS)]
+        shown += filter(None, map(cells.label_of, calls))
     assert sorted(shown) == sorted(registered())
