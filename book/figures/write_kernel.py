@@ -59,7 +59,7 @@ def stores(panels, argument) -> None:
 
     Args:  panels: {title: Seen}; argument: its name in the kernels
     """
-    figure, axes = plt.subplots(1, len(panels), figsize=(7.8, 3.1), sharey=True)
+    figure, axes = plt.subplots(1, len(panels), figsize=(7.8, 3.1), sharex=True, sharey=True)
     for panel, (title, seen) in zip(axes, panels.items(), strict=True):
         found = {}
         launch = next(one for one in seen.launches if any(each.name == argument for each in one.arguments))
@@ -75,4 +75,5 @@ def stores(panels, argument) -> None:
         panel.set(title=title, xlabel=f"place in {argument.removesuffix('_ptr')}")
         panel.grid(color=GREY, alpha=0.2)
     axes[0].set_ylabel("program")
+    axes[0].yaxis.get_major_locator().set_params(integer=True)
     axes[0].invert_yaxis()
