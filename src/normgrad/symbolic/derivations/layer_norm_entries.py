@@ -1,11 +1,11 @@
-"""LayerNorm, entry by entry: the Jacobian of one row by the product and chain rules, then its contraction.
+"""LayerNorm, entry by entry: what its pages derive, the Jacobian of one row and its contraction.
 
 Source: 001_535f2afd34b1feba.txt puts eps beside the standard deviation (sigma + eps); torch puts it inside the root.
 """
 
 from __future__ import annotations
 
-from sympy import Rational, S, sqrt
+from sympy import S, sqrt
 
 from ..definitions import Defs
 from ..notation import Partial, delta, mean, tensor, total
@@ -41,84 +41,22 @@ def eps_inside() -> Defs:
     return defs
 
 
-def _statistics():
-    defs, x, average = eps_outside(), row.x, row.mean
-    variance = defs.line(sigma)[1].base
-    yield definition("ln-entry-forward", "One normalized row, eps outside the root.", defs, average, sigma, z[k])
-    yield proved(
-        "ln-entry-mean",
-        "Every entry contributes 1/N to the mean.",
-        defs,
-        Partial(average, x[j]),
-        (1 / N * total(N, lambda r: Partial(x[r], x[j])), "definition"),
-        1 / N * total(N, lambda r: delta(r, j)),
-        (1 / N, "one term is left"),
-    )
+def _inside():
+    defs, x, x_hat, rstd, wdy = eps_inside(), row.x, row.x_hat, row.rstd, row.wdy
+    average = row.mean
+    yield proved("ln-entry-mean", "Every entry contributes 1/N to the mean.", defs, Partial(average, x[j]), 1 / N)
     yield proved(
         "ln-entry-deviations",
         "The deviations from the mean add up to 0.",
         defs,
         total(N, lambda r: x[r] - average),
-        total(N, lambda r: x[r]) - average * total(N, lambda r: S.One),
-        N * average - N * average,
         S.Zero,
     )
-    yield proved(
-        "ln-entry-std",
-        "The derivative of the standard deviation; it exists where the row is not constant.",
-        defs,
-        Partial(sigma, x[j]),
-        (Partial(sqrt(variance), x[j]), "definition"),
-        Rational(1, 2) * variance ** Rational(-1, 2) * Partial(variance, x[j]),
-        1 / (2 * sigma) * (1 / N * total(N, lambda r: 2 * (x[r] - average) * (delta(r, j) - Partial(average, x[j])))),
-        1 / (N * sigma) * (x[j] - average - total(N, lambda r: (x[r] - average) * Partial(average, x[j]))),
-        ((x[j] - average) / (N * sigma), "deviations add up to 0"),
-    )
-
-
-def _jacobian_outside():
-    defs, x, average = eps_outside(), row.x, row.mean
-    below = sigma + eps
-    centred = delta(k, j) - Partial(average, x[j])
-    yield proved(
-        "ln-entry-product-rule",
-        "The Jacobian by the product rule, with the derivatives of mean and standard deviation still to be put in.",
-        defs,
-        Partial(z[k], x[j]),
-        (Partial((x[k] - average) * (1 / below), x[j]), "definition"),
-        1 / below * Partial(x[k] - average, x[j]) + (x[k] - average) * Partial(1 / below, x[j]),
-        1 / below * centred - (x[k] - average) * (1 / below**2) * (Partial(sigma, x[j]) + 0),
-        1 / below * centred - (x[k] - average) / below**2 * Partial(sigma, x[j]),
-    )
-    jacobian = 1 / below * (delta(k, j) - 1 / N - (x[k] - average) * (x[j] - average) / (N * sigma * below))
-    yield proved(
-        "ln-entry-jacobian-outside",
-        "The Jacobian with eps outside the root.",
-        defs,
-        Partial(z[k], x[j]),
-        1 / below * (delta(k, j) - 1 / N) - (x[k] - average) / below**2 * ((x[j] - average) / (N * sigma)),
-        jacobian,
-        1 / below * (delta(k, j) - 1 / N - below / sigma * (z[k] * z[j] / N)),
-    )
-    yield together(
-        "ln-entry-scalar-parameters",
-        "A scalar scale multiplies the Jacobian; its own derivative and that of a scalar shift.",
-        defs,
-        (Partial(row.y[k], x[j]), scale * Partial(z[k], x[j])),
-        (Partial(row.y[k], scale), (x[k] - average) / below),
-        (Partial(row.y[k], shift), S.One),
-    )
-
-
-def _jacobian_inside():
-    defs, x, x_hat, rstd = eps_inside(), row.x, row.x_hat, row.rstd
     yield proved(
         "ln-entry-rstd",
         "The derivative of the reciprocal standard deviation.",
         defs,
         Partial(rstd, x[j]),
-        (-Rational(1, 2) * (row.v + eps) ** Rational(-3, 2) * Partial(row.v, x[j]), "chain rule"),
-        -Rational(1, 2) * rstd**3 * (2 / N * (x[j] - row.mean)),
         -(rstd**2 * x_hat[j]) / N,
     )
     yield proved(
@@ -126,8 +64,6 @@ def _jacobian_inside():
         "The Jacobian with eps inside the root.",
         defs,
         Partial(x_hat[k], x[j]),
-        (rstd * (delta(k, j) - 1 / N) + (x[k] - row.mean) * Partial(rstd, x[j]), "product rule"),
-        rstd * (delta(k, j) - 1 / N) - (x[k] - row.mean) * (rstd**2 * x_hat[j] / N),
         rstd * (delta(k, j) - 1 / N - x_hat[k] * x_hat[j] / N),
     )
     yield together(
@@ -138,36 +74,63 @@ def _jacobian_inside():
         (Partial(row.y[k], row.w[j]), x_hat[k] * delta(k, j)),
         (Partial(row.y[k], row.b[j]), delta(k, j)),
     )
-
-
-def _contraction():
-    defs, x, x_hat, rstd, wdy = eps_inside(), row.x, row.x_hat, row.rstd, row.wdy
     yield proved(
         "ln-entry-dx",
         "The Jacobian contracted with the cotangent costs two means and no matrix.",
         defs,
         Partial(total(N, lambda r: row.dy[r] * row.y[r]), x[j]),
-        (total(N, lambda r: row.dy[r] * Partial(row.y[r], x[j])), "cotangent times Jacobian"),
-        total(N, lambda r: wdy[r] * (rstd * (delta(r, j) - 1 / N - x_hat[r] * x_hat[j] / N))),
-        rstd * (wdy[j] - mean(N, lambda r: wdy[r]) - x_hat[j] * (1 / N) * total(N, lambda r: x_hat[r] * wdy[r])),
         rstd * (wdy[j] - row.c2 - x_hat[j] * row.c1),
         wide=True,
     )
-    outside = eps_outside()
+
+
+def _outside():
+    defs, x, average = eps_outside(), row.x, row.mean
     below = sigma + eps
-    outside[row.wdy[k]] = row.dy[k] * row.w[k]
-    outside[row.c1] = mean(N, lambda r: z[r] * row.wdy[r])
-    outside[row.c2] = mean(N, lambda r: row.wdy[r])
+    yield definition("ln-entry-forward", "One normalized row, eps outside the root.", defs, average, sigma, z[k])
+    yield proved(
+        "ln-entry-std",
+        "The derivative of the standard deviation; it exists where the row is not constant.",
+        defs,
+        Partial(sigma, x[j]),
+        (x[j] - average) / (N * sigma),
+    )
+    yield proved(
+        "ln-entry-product-rule",
+        "The Jacobian by the product rule, with the derivatives of mean and standard deviation still to be put in.",
+        defs,
+        Partial(z[k], x[j]),
+        1 / below * (delta(k, j) - Partial(average, x[j])) - (x[k] - average) / below**2 * Partial(sigma, x[j]),
+    )
+    yield proved(
+        "ln-entry-jacobian-outside",
+        "The Jacobian with eps outside the root.",
+        defs,
+        Partial(z[k], x[j]),
+        1 / below * (delta(k, j) - 1 / N - below / sigma * (z[k] * z[j] / N)),
+    )
+    yield together(
+        "ln-entry-scalar-parameters",
+        "A scalar scale multiplies the Jacobian; its own derivative and that of a scalar shift.",
+        defs,
+        (Partial(row.y[k], x[j]), scale * Partial(z[k], x[j])),
+        (Partial(row.y[k], scale), (x[k] - average) / below),
+        (Partial(row.y[k], shift), S.One),
+    )
+    defs = eps_outside()
+    defs[row.wdy[k]] = row.dy[k] * row.w[k]
+    defs[row.c1] = mean(N, lambda r: z[r] * row.wdy[r])
+    defs[row.c2] = mean(N, lambda r: row.wdy[r])
     yield proved(
         "ln-entry-dx-outside",
         "The same contraction with eps outside the root: the last term gains the factor (sigma + eps) / sigma.",
-        outside,
-        total(N, lambda r: wdy[r] * Partial(z[r], x[j])),
-        1 / below * (wdy[j] - row.c2 - below / sigma * z[j] * row.c1),
+        defs,
+        total(N, lambda r: row.wdy[r] * Partial(z[r], x[j])),
+        1 / below * (row.wdy[j] - row.c2 - below / sigma * z[j] * row.c1),
     )
 
 
 def equations():
     """The equations labelled ln-entry-..."""
-    for section in (_statistics, _jacobian_outside, _jacobian_inside, _contraction):
+    for section in (_inside, _outside):
         yield from section()
