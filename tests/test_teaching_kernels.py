@@ -13,6 +13,7 @@ if not interpreter.INTERPRETED:
 
 import normgrad  # noqa: E402
 from normgrad.bench.counted import interpreted  # noqa: E402
+from normgrad.teaching.answers import floor, say  # noqa: E402
 from normgrad.teaching.kernels import watch  # noqa: E402
 from normgrad.triton_kernels.interpreter import tl, triton  # noqa: E402
 
@@ -134,6 +135,12 @@ def test_arguments_and_log(x):
     assert list(seen.log("total")) == expected and len(seen.log()) == 6
 
 
+def test_whole_blocks_read_as_one_place(x):
+    with watch() as seen:
+        normgrad.layer_norm(x, (8,), backend="triton")
+    assert [row[3] for row in seen.log()] == ["x_ptr[0:3, 0:8]", "mean_ptr[0:3]", "rstd_ptr[0:3]", "y_ptr[0:3, 0:8]"]
+
+
 def test_the_package_is_watched_too(x):
     with watch() as seen, interpreted() as counted:
         normgrad.layer_norm(x, (8,), backend="triton")
@@ -146,6 +153,20 @@ def test_nothing_is_watched_afterwards(x):
         pass
     add_rows[(3,)](x, torch.zeros(8), BLOCK=8)
     assert seen.requested == 0 and not seen.launches
+
+
+def test_what_a_reader_got_is_said_in_words(capsys, torch_rng):
+    right = torch.randn(3, generator=torch_rng)
+    assert say(right, right, {}) and not say(2 * right, right, {"it is doubled": 2 * right})
+    assert not say(right / 0, right, {}) and not say(right + 1, right, {"it is doubled": 2 * right})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "right",
+        "not yet: it is doubled",
+        "not yet: 3 of 3 numbers are not finite",
+        "not yet: off by up to 1",
+    ]
+    assert floor(right, right.half()) == 3 * 4 + 3 * 2
 
 
 def run(code, **environment):

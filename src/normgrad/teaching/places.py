@@ -72,22 +72,33 @@ def numbers(found) -> str:
     return " ".join(map(str, found)) or "none"
 
 
+def _joined(boxes, axis):
+    """Boxes with neighbours along an axis made one; a box is [facts, ranges], a range (first, end) for each axis."""
+    found = []
+    for facts, ranges in boxes:
+        others = [one for place, one in enumerate(ranges) if place != axis]
+        follows = axis < len(ranges) and found and found[-1][0] == facts
+        if follows and found[-1][1][axis][1] == ranges[axis][0]:
+            last = found[-1][1]
+            if [one for place, one in enumerate(last) if place != axis] == others:
+                last[axis] = (last[axis][0], ranges[axis][1])
+                continue
+        found.append([facts, list(ranges)])
+    return found
+
+
 def merged(rows):
-    """(facts, place) of each run of neighbours with the same facts; rows: (facts, index), facts with the argument's
-    name as the second or the only one. A place reads as Python does: dw[0:8], dx[2, 0:8]."""
-    runs = []
-    for facts, index in rows:
-        if runs and runs[-1][0] == facts and index[:-1] == runs[-1][1][:-1] and index[-1:] == (runs[-1][2],):
-            runs[-1][2] += 1
-        else:
-            runs.append([facts, index, index[-1] + 1 if index else 1])
-    for facts, index, end in runs:
+    """(facts, place) of each run of neighbours with the same facts; a place reads as Python does: dx[2, 0:8].
+
+    Args:  rows: (facts, index), facts with the argument's name as the second or the only one
+    """
+    boxes = [[facts, [(one, one + 1) for one in index]] for facts, index in rows]
+    for axis in reversed(range(max((len(ranges) for _, ranges in boxes), default=0))):
+        boxes = _joined(boxes, axis)
+    for facts, ranges in boxes:
         name = facts[1] if len(facts) > 1 else facts[0]
-        if not index:
-            yield facts, name
-            continue
-        last = str(index[-1]) if end == index[-1] + 1 else f"{index[-1]}:{end}"
-        yield facts, f"{name}[{', '.join([*map(str, index[:-1]), last])}]"
+        words = [str(first) if end == first + 1 else f"{first}:{end}" for first, end in ranges]
+        yield facts, f"{name}[{', '.join(words)}]" if words else name
 
 
 class Table(list):
