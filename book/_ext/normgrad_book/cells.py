@@ -74,11 +74,13 @@ class Cell:
         found: set[str] = set()
         for statement in self.tree.body:
             table = symtable.symtable(ast.unparse(statement), "cell", "exec")
-            # what a comprehension binds is not read from outside
-            found |= {s.get_name() for s in table.get_symbols() if s.is_referenced()} - known
-            known |= {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+            read = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+            given = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-                found |= {statement.target.id} - known
+                read.add(statement.target.id)
+            # a block gives its names their values before it reads them; x = x + 1 does not
+            found |= read - known - (given if hasattr(statement, "body") else set())
+            known |= given
         return found - BUILTIN
 
     @cached_property
