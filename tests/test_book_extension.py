@@ -409,9 +409,14 @@ By {eq}`index-count` and [the ledger](ledger.md):
 ```{equation} index-count
 ```
 
+$$
+2 m = 2
+$$ (twice)
+
 ```{code-cell} ipython3
 :tags: [remove-cell]
 from normgrad.checks import ledger
+display(ledger.follows("twice", "mean", "index-count", because="both sides of $m = 1$ are doubled"))
 ledger.define("mean")
 ```
 
@@ -458,23 +463,32 @@ def book(tmp_path_factory):
 
 def test_equations_carry_badges(book):
     page = (book / "one.html").read_text()
-    assert page.count('class="ledger-badge"') == 2
+    assert page.count('class="ledger-badge"') == 3
     assert 'href="ledger.html#ledger-index-count"' in page and "proved for every N" in page
     assert 'href="ledger.html#ledger-mean"' in page
 
 
 def test_ledger_page_links_back(book):
     page = (book / "ledger.html").read_text()
-    for label in ("mean", "index-count"):
+    for label in ("mean", "index-count", "twice"):
         assert f'id="ledger-{label}"' in page and f'href="one.html#equation-{label}"' in page
         assert f'id="equation-{label}"' in (book / "one.html").read_text()
 
 
 def test_ledger_is_written_for_programs(book):
-    mean, count = json.loads((book / "ledger.json").read_text())
+    mean, count, twice = json.loads((book / "ledger.json").read_text())
     assert mean["label"] == "mean" and mean["kind"] == "definition" and mean["chapter"] == "one"
     assert count["url"] == "one.html#equation-index-count" and count["seconds"] > 0
-    assert set(count) == {"label", "number", "chapter", "kind", "claim", "error", "tolerance", "seconds", "url"}
+    known = {"label", "number", "chapter", "kind", "claim", "error", "tolerance", "seconds", "url"}
+    assert set(count) == set(twice) == known | {"follows_from", "because"}
+    assert twice["kind"] == "follows-from" and twice["follows_from"] == ["mean", "index-count"]
+    assert count["follows_from"] == [] and count["because"] == ""
+
+
+def test_an_equation_that_follows_from_others_names_their_numbers(book):
+    words = "follows from (1), (2): both sides of"
+    assert words in (book / "one.html").read_text() and words in (book / "ledger.html").read_text()
+    assert "ledger-follows-from" in (book / "one.html").read_text()
 
 
 def test_chapter_offers_notebook_and_colab(book):
@@ -499,7 +513,7 @@ def test_notebook_is_executed_and_plain(book):
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     first = "".join(code[0]["source"])
     assert first.endswith("normgrad.doctor()") and 'SITE = "https://someone.github.io/book/_sources/"' in first
-    assert '"NORMGRAD_NUMBERS"] = "mean 1, index-count 2"' in first
+    assert '"NORMGRAD_NUMBERS"] = "mean 1, index-count 2, twice 3"' in first
     assert (book / "_sources" / re.search(r'^WHEEL = "(.+)"$', first, re.M)[1]).is_file()
     assert code[-1]["outputs"][0]["data"]["text/plain"]
 
@@ -514,12 +528,14 @@ def test_deleted_check_fails_every_build(book, tmp_path):
 def test_everything_wrong_is_named_at_once(tmp_path):
     wrong = ONE.replace("{equation} index-count", "{math}\n:label: index-count\n1 = 1")
     wrong = wrong.replace('ledger.define("mean")', 'ledger.define("mean", "stray")')
+    wrong = wrong.replace('"twice", "mean"', '"twice", "means"')
     write(tmp_path, wrong + "\n```{equation} nonesuch\n```\n\n\\begin{align}\n1 = 1\n\\end{align}\n")
     status, output = build(tmp_path)
     assert status != 0
     for message in (
         "the equation index-count claims a proof but is typed by hand",
         "the ledger entry stray (definition) has no equation",
+        "the equation twice follows from means, which is no equation",
         "'nonesuch', which no registered equation has",
         "a numbered equation has no label",
     ):
@@ -539,6 +555,27 @@ def test_an_equation_needs_an_entry_of_its_kind():
     (found,) = ledger.compare(equations, {"e": [made]})
     assert "the equation e has no entry of its kind, proved-for-every-n" in found[2]
     assert ledger.compare(equations, {"e": [made, {**made, "kind": "proved-for-every-n"}]}) == []
+
+
+def follows(label, *sources):
+    return {"label": label, "kind": "follows-from", "docname": "one", "follows_from": list(sources)}
+
+
+def test_an_equation_follows_from_equations_that_are_there_and_not_from_itself():
+    equations = {label: equation(label) for label in "abc"}
+    entries = {"a": [entry("cited", label="a")], "b": [follows("b", "a")], "c": [follows("c", "a", "b")]}
+    assert ledger.compare(equations, entries) == []
+    (found,) = ledger.compare(equations, entries | {"c": [follows("c", "a", "d")]})
+    assert "the equation c follows from d, which is no equation" in found[2]
+    circle = ledger.compare(equations, entries | {"b": [follows("b", "c")]})
+    assert [f"the equation {label} follows from itself" in each[2] for label, each in zip("bc", circle, strict=True)]
+
+
+def test_the_kinds_of_the_package_are_those_of_the_page():
+    from normgrad.checks.ledger import WORDS
+    from normgrad_book import ledger_page
+
+    assert ledger_page.KINDS == WORDS
 
 
 def test_a_formula_typed_by_hand_must_be_the_one_that_was_written_down():

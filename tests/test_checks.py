@@ -1,11 +1,14 @@
 """The checkers themselves: a wrong number is rejected, NaN never passes, bounds and roundings are what they say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from normgrad import LAYER_NORM, numpy_ref
 from normgrad.checks import cases, contract, finite_difference, ledger, tolerance
 from normgrad.checks.backends import NumpyBackend, get
+from normgrad.symbolic import NotProved
 
 
 class Off:
@@ -85,8 +88,38 @@ def test_ledger_entries():
         ledger.prove("ln-dxx")
     with pytest.raises(ValueError, match="source"):
         ledger.cite("eq", "")
+    (entry,) = ledger.follows("eq", "ln-dx", "ln-dw", because="they are added")
+    assert (entry.kind, entry.follows_from, entry.claim) == ("follows-from", ("ln-dx", "ln-dw"), "they are added")
+    assert str(entry) == "eq: follows from ln-dx, ln-dw\n    they are added"
     bundle = ledger.define("a", "b")._repr_mimebundle_()
     assert [e["label"] for e in bundle[ledger.MIME]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "labels, because, error, message",
+    [
+        ((), "why", ValueError, "labels: got none, needs the equations that eq follows from"),
+        (("eq",), "why", ValueError, "eq cannot follow from itself"),
+        (("a",), " ", ValueError, "because: got ' ', needs the reason in one line"),
+        (("a",), "one\ntwo", ValueError, "needs the reason in one line"),
+        ((3,), "why", TypeError, "labels: got int"),
+    ],
+)
+def test_an_equation_follows_from_named_ones_for_a_reason(labels, because, error, message):
+    with pytest.raises(error, match=message):
+        ledger.follows("eq", *labels, because=because)
+
+
+def test_a_registered_equation_that_follows_is_worked_out(monkeypatch):
+    from normgrad.symbolic import equations, registry
+
+    right = equations()["ln-dw"]
+    wrong = replace(right, chains=((right.chain[0], 2 * right.chain[-1]),))
+    monkeypatch.setattr(registry, "_registry", lambda: {"ln-dw": right, "ln-db": wrong})
+    (entry,) = ledger.follows("ln-dw", "ln-dx", because="it is a matter of columns")
+    assert entry.claim == right.claim and entry.because == "it is a matter of columns" and entry.seconds is not None
+    with pytest.raises(NotProved):
+        ledger.follows("ln-db", "ln-dx", because="it is a matter of columns")
 
 
 def test_each_case_is_named_for_what_it_is(rng):

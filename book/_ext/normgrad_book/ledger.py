@@ -119,7 +119,31 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
             elif entry["docname"] != equations[label].docname:
                 home = equations[label].docname
                 found.append((entry["docname"], 0, f"the ledger entry {label} belongs in {home}, beside its equation"))
+    return found + compare_reasons(equations, entries)
+
+
+def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
+    """(page, line, message) for each equation that follows from one that is not there, or in a circle from itself."""
+    found = []
+    reasons = {label: sources(made) for label, made in entries.items()}
+    for label, made in entries.items():
+        where = (made[0]["docname"], equations[label].line if label in equations else 0)
+        missing = [source for source in reasons[label] if source not in equations]
+        found += [(*where, f"the equation {label} follows from {one}, which is no equation") for one in missing]
+        reached, waiting = set(), list(reasons[label])
+        while waiting:
+            source = waiting.pop()
+            if source not in reached:
+                reached.add(source)
+                waiting += reasons.get(source, ())
+        if label in reached:
+            found.append((*where, f"the equation {label} follows from itself, by way of {', '.join(sorted(reached))}"))
     return found
+
+
+def sources(made) -> list[str]:
+    """The labels that an equation follows from, by all its entries."""
+    return [source for entry in made for source in entry.get("follows_from") or ()]
 
 
 def compare_typed(equations, typed) -> list[tuple[str, int, str]]:

@@ -14,12 +14,13 @@ from sphinx.util.osutil import relative_uri
 KINDS = {
     "proved-for-every-n": "proved for every N",
     "proved-for-small-n": "proved for small N",
+    "follows-from": "follows from",
     "numeric": "checked numerically",
     "cited": "cited",
     "definition": "definition",
 }
 JSON = "ledger.json"
-FIELDS = ("kind", "claim", "error", "tolerance", "seconds")
+FIELDS = ("kind", "claim", "error", "tolerance", "seconds", "follows_from", "because")
 HEADINGS = ("Equation", "Claim", "Evidence")
 
 
@@ -54,6 +55,16 @@ def claim(equation, entry) -> str:
     return equation.claim if equation.claim and entry["claim"] == entry["kind"] else entry["claim"]
 
 
+def known(env, entry) -> str:
+    """How the equation is known, in words: the kind, and for one that follows from others their numbers and why."""
+    named = entry.get("follows_from") or ()
+    if not named:
+        return KINDS[entry["kind"]]
+    equations = env.get_domain("ledger").equations()
+    numbers = ", ".join(f"({number(env, equations[label])})" for label in named if label in equations)
+    return f"{KINDS[entry['kind']]} {numbers}: {entry['because']}"
+
+
 def link(text, uri, **attributes):
     return nodes.reference("", text, internal=True, refuri=uri, **attributes)
 
@@ -83,7 +94,8 @@ def add_badges(app, doctree, docname):
         if made := entries.get(node.get("label")):
             main = made[0]
             uri = f"{page}#{anchor(main['label'])}"
-            badge = link(KINDS[main["kind"]], uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"])
+            badge = link("", uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"])
+            badge += inline(known(app.env, main))
             node.parent.insert(node.parent.index(node) + 1, nodes.paragraph("", "", badge, classes=["ledger-badge"]))
 
 
@@ -106,7 +118,7 @@ def rows(env, equation, made, uri):
     shown = link(f"({number(env, equation)})", f"{uri}#{equation_id(equation.label)}")
     head, ids = cell(shown, nodes.Text(" "), nodes.literal("", equation.label)), [anchor(equation.label)]
     for entry in made:
-        kind = nodes.inline("", KINDS[entry["kind"]], classes=[f"ledger-{entry['kind']}"])
+        kind = nodes.inline("", "", *inline(known(env, entry)), classes=[f"ledger-{entry['kind']}"])
         evidence = cell(kind, nodes.Text(", ".join(["", *measured(entry)])))
         yield nodes.row("", head, cell(*inline(claim(equation, entry))), evidence, ids=ids)
         head, ids = cell(), []
@@ -182,7 +194,7 @@ def write_json(app, error):
         for equation in domain.data["equations"].get(docname, ()):
             url = f"{app.builder.get_target_uri(docname)}#{equation_id(equation.label)}"
             for main in entries.get(equation.label, ())[:1]:
-                fields = {key: main[key] for key in FIELDS} | {"claim": claim(equation, main)}
+                fields = {key: main.get(key) for key in FIELDS} | {"claim": claim(equation, main)}
                 known = {"label": equation.label, "number": number(app.env, equation), "chapter": docname}
                 written.append({**known, **fields, "url": url})
     text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"

@@ -17,6 +17,7 @@ WORDS = {
     "cited": "cited",
     "proved-for-every-n": "proved for every N",
     "proved-for-small-n": "proved for small N",
+    "follows-from": "follows from",
     "numeric": "checked numerically",
 }
 KINDS = tuple(WORDS)
@@ -29,6 +30,7 @@ class Entry:
     Args:  label: the equation's label; kind: one of KINDS; claim: one sentence that says what holds
            error, tolerance: the measured error and the bound it was held to (numeric entries)
            seconds: how long the proof or the check took
+           follows_from, because: the labels of the equations it follows from, and the one-line reason
     """
 
     label: str
@@ -37,14 +39,17 @@ class Entry:
     error: float | None = None
     tolerance: float | None = None
     seconds: float | None = None
+    follows_from: tuple[str, ...] = ()
+    because: str = ""
 
     def __str__(self):
-        parts = [f"{self.label}: {WORDS[self.kind]}"]
+        parts = [" ".join([f"{self.label}: {WORDS[self.kind]}", ", ".join(self.follows_from)]).rstrip()]
         if self.error is not None:
             parts.append(f"error {self.error:.1e}, tolerance {self.tolerance:.1e}")
         if self.seconds is not None:
             parts.append(f"{self.seconds:.2f} s")
-        return ", ".join(parts) + f"\n    {self.claim}"
+        reason = f", because {self.because}" if self.because not in ("", self.claim) else ""
+        return ", ".join(parts) + f"\n    {self.claim}{reason}"
 
 
 class Entries(tuple):
@@ -109,6 +114,37 @@ def prove_small(*labels: str, sizes=(2, 3, 4)) -> Entries:
         claim = f"{claimed}; N = {', '.join(map(str, sizes))}"
         entries.append(Entry(label, "proved-for-small-n", claim, seconds=time.perf_counter() - start))
     return Entries(entries)
+
+
+def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Entries:
+    """The entry of an equation that follows from others by a reason too short for a proof of its own.
+
+    A registered equation of the kind "follows-from" is worked out on the way, as `prove` does it: what it claims is
+    then known to be right, and that it is no theorem of its own.
+
+    Args:    label: of the equation; labels: of the equations that it follows from, somewhere in the book
+             because: the reason, one line; claim: what holds; a registered equation brings its own
+    Raises:  ValueError for no labels, no reason, more than one line of it, or an equation that follows from itself;
+             TypeError for a label that is no text; NotProved when a registered equation does not hold
+    """
+    from normgrad.symbolic import equations
+
+    for one in (label, *labels):
+        if not isinstance(one, str):
+            raise TypeError(f"labels: got {type(one).__name__}, needs the labels of equations, as l2-dq")
+    if not labels:
+        raise ValueError(f"labels: got none, needs the equations that {label} follows from")
+    if label in labels:
+        raise ValueError(f"labels: {label} cannot follow from itself")
+    if not because.strip() or "\n" in because:
+        raise ValueError(f"because: got {because!r}, needs the reason in one line")
+    known = equations().get(label)
+    start = time.perf_counter()
+    if known is not None:
+        known.prove()
+    seconds = None if known is None else time.perf_counter() - start
+    claim = claim or (known.claim if known is not None else because)
+    return Entries([Entry(label, "follows-from", claim, seconds=seconds, follows_from=labels, because=because)])
 
 
 def check(label: str, error: float, tolerance: float, claim: str) -> Entries:

@@ -42,7 +42,7 @@ MODULES = (
     "floating_point",
     "traffic_model",
 )
-DEFINITION, PROVED = "definition", "proved-for-every-n"
+DEFINITION, PROVED, FOLLOWS = "definition", "proved-for-every-n", "follows-from"
 
 Chain = tuple[Expr, ...]
 
@@ -53,7 +53,7 @@ class Equation:
 
     Args:  label: its name in the book; claim: one plain sentence that says what holds
            chains: the chains, every "=" of which is proved; defs: what the names in them stand for
-           kind: "proved-for-every-n" or "definition"
+           kind: "proved-for-every-n", "definition", or "follows-from": worked out, but no theorem of its own
            whys: a short reason per "=" of all the chains in order; may be empty
            holds_where: the condition of a branch, in words; empty when there is none
            wide: each left side stands on a line of its own, since with a right side beside it the line is too long
