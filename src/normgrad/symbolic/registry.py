@@ -17,7 +17,7 @@ from sympy import Expr, sympify
 from .conditions import side_conditions
 from .definitions import Defs
 from .notation import as_written, name_of
-from .proof import Proof, prove
+from .proof import Proof, as_latex, prove
 from .render import printer, used_names
 from .witness import check_fixed
 
@@ -96,7 +96,7 @@ class Equation:
             for place, e in enumerate(others):
                 left = r"& \quad" if self.wide else f"{latex(start) if place == 0 else ''} &"
                 why = next(whys, "")
-                lines.append(f"{left}= {latex(e)}" + (rf" \quad {{\small \text{{({why})}}}}" if why else ""))
+                lines.append(f"{left}= {latex(e)}" + (rf" \quad {{\small {as_latex(f'({why})')}}}" if why else ""))
         # fractions below one another would touch
         end = " \\\\[3pt]\n" if any(r"\frac" in line for line in lines) else " \\\\\n"
         return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"

@@ -15,6 +15,7 @@ from sympy import Add, Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta,
 from .calculus import D, free_letters, resolve
 from .definitions import Defs, check_defs
 from .notation import Partial, check_expression, name_of, rename_bound, total
+from .render import name_latex
 from .sums import Reciprocal, Root, multiply_out, nf
 
 
@@ -144,7 +145,7 @@ def unfold(*names: Expr) -> Step:
             defs.body,
         )
 
-    shown = ", ".join(str(getattr(base, "label", base)) for base in bases)
+    shown = ", ".join(f"${name_latex(str(getattr(base, 'label', base)))}$" for base in bases)
     return Step(f"definition of {shown}" if shown else "definitions", rewrite)
 
 
