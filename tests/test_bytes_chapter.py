@@ -7,7 +7,9 @@ from sympy import Integer
 import normgrad
 from normgrad.bench import traffic
 from normgrad.bench.counted import Counted, interpreted, stored_bytes
+from normgrad.symbolic import equations
 from normgrad.symbolic.derivations import traffic_model as model
+from normgrad.symbolic.registry import DEFINITION, FOLLOWS
 from normgrad.symbolic.symbols import M, N
 
 SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
@@ -126,3 +128,8 @@ def test_kernels_move_the_floor(operator, rows, columns):
     floor = traffic.moved(operator, "backward", partial_rows=programs, **size).total
     weight = 2 * columns * bool(parameters)
     assert (backward.distinct, backward.requested) == (floor, floor + (programs - 1) * weight)
+
+
+def test_rearranged_definitions_are_no_theorems():
+    kinds = {one.label: one.kind for one in equations().values() if one.label.startswith("bytes-")}
+    assert set(kinds.values()) == {DEFINITION, FOLLOWS} and kinds["bytes-floor"] == FOLLOWS

@@ -30,7 +30,7 @@ from normgrad.symbolic import (
 )
 from normgrad.symbolic.codegen import compile, source
 from normgrad.symbolic.derivations import layer_norm_theorem as theorem
-from normgrad.symbolic.registry import DEFINITION, PROVED
+from normgrad.symbolic.registry import DEFINITION, FOLLOWS, PROVED
 from normgrad.symbolic.symbols import N, i, j, k, p
 
 LABELS = list(equations())
@@ -53,7 +53,7 @@ def test_display(label):
     assert text.count("{") == text.count("}") and text.count(r"\left") == text.count(r"\right")
     assert ("aligned" in text) == (len(one.steps) > 1 or one.wide)
     assert not re.search(r"\\newcommand|\$|\\_r|Dummy|Local|Partial|1 \\cdot", text)
-    assert one.kind in (DEFINITION, PROVED) and one.claim.endswith(".")
+    assert one.kind in (DEFINITION, FOLLOWS, PROVED) and one.claim.endswith(".")
     assert len(one.whys) in (0, len(one.steps))
 
 

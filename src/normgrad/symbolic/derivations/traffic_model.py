@@ -1,6 +1,7 @@
 """Bytes moved by LayerNorm and its backward, as sums over named arrays; with them the roofline and Little's law.
 
-The same sums for every operator and dtype, as numbers, are in `normgrad.bench.traffic`.
+The same sums for every operator and dtype, as numbers, are in `normgrad.bench.traffic`. What is no definition here
+rearranges definitions: it follows from them, and is no theorem.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from sympy import Integer, Symbol
 
 from ..definitions import Defs
 from ..notation import dim, tensor, total
-from ..registry import definition, proved, together
+from ..registry import FOLLOWS, definition, proved, together
 from ..symbols import M, N, over_all
 
 ONE = Integer(1)
@@ -80,10 +81,12 @@ def _floor():
         "bytes-floor", "The floor per entry: each input read once, each output written once.", defs,
         (forward / entries, 2 * e + 8 / N + 2 * e / M), (backward / entries, 3 * e + 8 / N + 3 * e / M),
         (add_forward / entries, 4 * e + 8 / N + 2 * e / M), (add_backward / entries, 4 * e + 8 / N + 3 * e / M),
+        kind=FOLLOWS,
     )  # fmt: skip
     yield together(
         "bytes-fusing", "A separate addition moves one array more forward and two more backward.", defs,
         (addition + forward - add_forward, A, e * M * N), (backward + addition - add_backward, 2 * A, 2 * e * M * N),
+        kind=FOLLOWS,
     )  # fmt: skip
 
 
@@ -96,15 +99,18 @@ def _designs():
         "bytes-over-floor", "What each way moves beyond the floor.", defs,
         (two_kernels - backward, 2 * A + 2 * S, 2 * e * M * N + 8 * M),
         (matrix - backward, 2 * F + A, (8 + e) * M * N), (persistent - backward, 4 * Q, 16 * P * N),
+        kind=FOLLOWS,
     )  # fmt: skip
     yield proved(
         "bytes-partials", "The price of the partial rows, as a share of the three arrays of the floor.", defs,
         (persistent - backward) / (3 * A), 16 * P / (3 * e * M),
+        kind=FOLLOWS,
     )  # fmt: skip
     yield definition("bytes-even-rows", "The number of partial rows at which nothing is gained.", defs, P_0)
     yield proved(
         "bytes-break-even", "Partial rows are the lighter way as long as there are fewer than P0 of them.", defs,
         (two_kernels - persistent) / entries, 16 * (P_0 - P) / M,
+        kind=FOLLOWS,
     )  # fmt: skip
 
 
@@ -119,6 +125,7 @@ def _published():
         (rms / entries, 6 * e + 8 + 4 / N + 2 * e / M), (layer / entries, 7 * e + 8 + 8 / N + 3 * e / M),
         (rms_add / entries, 12 * e + 8 + 4 / N + 2 * e / M),
         (layer_add / entries, 13 * e + 8 + 8 / N + 3 * e / M),
+        kind=FOLLOWS,
     )  # fmt: skip
 
 
@@ -129,6 +136,7 @@ def _roofline():
     yield proved(
         "bytes-ridge", "Moving takes longer than computing exactly below the intensity rate / bandwidth.", defs,
         moved / bandwidth - operations / rate, moved / rate * (rate / bandwidth - intensity),
+        kind=FOLLOWS,
     )  # fmt: skip
 
 
@@ -142,6 +150,7 @@ def _little():
     yield proved(
         "bytes-little", "Little's law: bytes under way are bandwidth times latency.", defs,
         in_flight, bandwidth * latency,
+        kind=FOLLOWS,
     )  # fmt: skip
 
 
@@ -159,6 +168,7 @@ def _registers():
     yield proved(
         "bytes-programs", "How many programs fit does not depend on the number of warps.", defs,
         programs, registers / (live * N),
+        kind=FOLLOWS,
     )  # fmt: skip
 
 
