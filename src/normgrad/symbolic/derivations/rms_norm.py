@@ -81,31 +81,56 @@ def _from_l2():
 
 
 def _jacobian():
-    defs, x, x_hat, rstd, w = rms_row(), row.x, row.x_hat, row.rstd, row.w
-    yield definition("rms-row", "One row of RMSNorm.", defs, rstd, x_hat[k], row.y[k])
+    defs, x, x_hat, rstd, w = rms_norm(), n.x, n.x_hat, n.rstd, n.w
+    yield definition("rms-forward", "RMSNorm for M rows.", defs, n.D[i], rstd[i], x_hat[i, j], n.y[i, j])
+    yield proved(
+        "rms-statistics", "The mean square of a normalized row is below 1 by eps rstd^2.", defs,
+        mean(N, lambda t: x_hat[i, t] ** 2), 1 - eps * rstd[i] ** 2,
+    )  # fmt: skip
     yield proved(
         "rms-rstd", "The reciprocal shrinks as an entry moves away from 0.", defs,
-        Partial(rstd, x[j]), -rstd**3 * (x[j] / N), -rstd**2 * (x_hat[j] / N),
+        Partial(rstd[i], x[i, j]), -rstd[i] ** 2 * (x_hat[i, j] / N),
     )  # fmt: skip
     yield proved(
         "rms-x-hat", "The derivative of a normalized row.", defs,
-        Partial(x_hat[k], x[j]),
-        (delta(k, j) * rstd + x[k] * Partial(rstd, x[j]), "product rule"),
-        rstd * (delta(k, j) - x_hat[k] * x_hat[j] / N),
+        Partial(x_hat[i, k], x[i, j]), rstd[i] * (delta(k, j) - x_hat[i, k] * x_hat[i, j] / N),
     )  # fmt: skip
-    jacobian = Partial(row.y[k], x[j])
+    jacobian = Partial(n.y[i, k], x[i, j])
     yield proved(
         "rms-jacobian", "The Jacobian of RMSNorm: the weight scales its rows.", defs,
-        jacobian, w[k] * Partial(x_hat[k], x[j]), rstd * w[k] * (delta(k, j) - x_hat[k] * x_hat[j] / N),
+        jacobian, rstd[i] * w[k] * (delta(k, j) - x_hat[i, k] * x_hat[i, j] / N),
     )  # fmt: skip
     yield proved(
         "rms-asymmetry", "The Jacobian is symmetric only where the weights agree or an entry is 0.", defs,
-        jacobian - Partial(row.y[j], x[k]), rstd * (w[j] - w[k]) * (x_hat[k] * x_hat[j] / N),
+        jacobian - Partial(n.y[i, j], x[i, k]), rstd[i] * (w[j] - w[k]) * (x_hat[i, k] * x_hat[i, j] / N),
+    )  # fmt: skip
+
+
+def _gradients():
+    defs, x_hat, rstd, wdy = rms_norm(), n.x_hat, n.rstd, n.wdy
+    yield definition("rms-loss", "A loss that has dy as its cotangent, dy held constant.", defs, n.L)
+    yield definition("rms-names", "The names of the backward pass.", defs, wdy[i, j], n.c1[i])
+    yield proved(
+        "rms-dx", "The input's gradient of RMSNorm, for every number of rows and columns.", defs,
+        n.dx[i, j], rstd[i] * (wdy[i, j] - x_hat[i, j] * n.c1[i]),
+    )  # fmt: skip
+    yield proved(
+        "rms-dw", "The weight's gradient of RMSNorm sums over the rows.", defs,
+        n.dw[j], total(M, lambda t: n.dy[t, j] * x_hat[t, j]),
+    )  # fmt: skip
+    yield proved(
+        "rms-db", "The bias's gradient sums over the rows.", defs, n.db[j], total(M, lambda t: n.dy[t, j])
+    )
+    yield proved(
+        "rms-dx-row", "Against the row itself the gradient has the factor eps.", defs,
+        total(N, lambda t: n.x[i, t] * n.dx[i, t]),
+        eps * rstd[i] ** 2 * total(N, lambda t: wdy[i, t] * x_hat[i, t]),
     )  # fmt: skip
 
 
 def _directions():
     defs, x, x_hat, rstd = rms_row(), row.x, row.x_hat, row.rstd
+    yield definition("rms-row", "One row of RMSNorm.", defs, rstd, x_hat[k], row.y[k])
     yield proved(
         "rms-along", "Along the row itself the derivative has the factor eps.", defs,
         total(N, lambda t: Partial(x_hat[k], x[t]) * x[t]), eps * rstd**3 * x[k],
@@ -120,37 +145,6 @@ def _directions():
     yield proved(
         "rms-shift", "What a shift of the whole row changes, to first order: not nothing, as in LayerNorm.", defs,
         total(N, lambda t: Partial(x_hat[k], x[t])), rstd * (1 - x_hat[k] * mean(N, lambda t: x_hat[t])),
-    )  # fmt: skip
-
-
-def _gradients():
-    defs, x_hat, rstd, wdy = rms_norm(), n.x_hat, n.rstd, n.wdy
-    yield definition("rms-forward", "RMSNorm for M rows.", defs, n.D[i], rstd[i], x_hat[i, j], n.y[i, j])
-    yield definition("rms-loss", "A loss that has dy as its cotangent, dy held constant.", defs, n.L)
-    yield definition("rms-names", "The names of the backward pass.", defs, wdy[i, j], n.c1[i])
-    yield proved(
-        "rms-dx", "The input's gradient of RMSNorm, for every number of rows and columns.", defs,
-        n.dx[i, j],
-        total(N, lambda t: n.dy[i, t] * n.w[t] * (rstd[i] * (delta(t, j) - x_hat[i, t] * x_hat[i, j] / N))),
-        rstd[i] * (wdy[i, j] - x_hat[i, j] * mean(N, lambda t: x_hat[i, t] * wdy[i, t])),
-        rstd[i] * (wdy[i, j] - x_hat[i, j] * n.c1[i]),
-    )  # fmt: skip
-    yield proved(
-        "rms-dw", "The weight's gradient of RMSNorm sums over the rows.", defs,
-        n.dw[j], Partial(n.L, n.w[j]), total(M, lambda t: n.dy[t, j] * x_hat[t, j]),
-    )  # fmt: skip
-    yield proved(
-        "rms-db", "The bias's gradient sums over the rows.", defs,
-        n.db[j], Partial(n.L, n.b[j]), total(M, lambda t: n.dy[t, j]),
-    )  # fmt: skip
-    yield proved(
-        "rms-statistics", "The mean square of a normalized row is below 1 by eps rstd^2.", defs,
-        mean(N, lambda t: x_hat[i, t] ** 2), 1 - eps * rstd[i] ** 2,
-    )  # fmt: skip
-    yield proved(
-        "rms-dx-row", "Against the row itself the gradient has the factor eps.", defs,
-        total(N, lambda t: n.x[i, t] * n.dx[i, t]),
-        eps * rstd[i] ** 2 * total(N, lambda t: wdy[i, t] * x_hat[i, t]),
     )  # fmt: skip
 
 
@@ -233,5 +227,5 @@ def _variants():
 
 def equations():
     """The equations labelled rms-..."""
-    for section in (_from_l2, _jacobian, _directions, _gradients, _invariance, _layer_norm, _trained_scale, _variants):
+    for section in (_jacobian, _gradients, _from_l2, _directions, _invariance, _layer_norm, _trained_scale, _variants):
         yield from section()
