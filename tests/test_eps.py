@@ -51,6 +51,12 @@ def test_a_wrong_kappa_is_refuted_for_an_opaque_denominator(wrong):
             check_fixed(*claim, (2,), defs)
 
 
+def test_the_denominator_must_not_vanish_and_says_so_by_the_name_of_its_size():
+    row = eps_placement.divided_row()
+    proof = prove(Partial(eps_placement.r[k], eps_placement.q[j]), Partial(eps_placement.r[k], eps_placement.q[j]), row)
+    assert list(map(latex, proof.side_conditions)) == ["s > 0", r"D(s) \neq 0"]
+
+
 def test_two_opaque_functions_are_two():
     t = Symbol("t", positive=True)
     f, g = opaque("f"), opaque("g", lambda t: t**3 + 1)

@@ -70,7 +70,7 @@ def backward(dy, x, weight, bias, residual, dresidual_out, spec: NormSpec):
     spec, arguments = _arguments(x, weight, residual, spec)
     rows = arguments["x"]
     arguments["dy"] = dy.reshape(rows.shape).astype(numpy.float64)
-    arguments["dresidual"] = (
+    arguments["dresidual_out"] = (
         numpy.zeros_like(rows) if dresidual_out is None else dresidual_out.reshape(rows.shape).astype(numpy.float64)
     )
     dx, dw, db = _run(_programs(spec.placement)[1], arguments)

@@ -8,6 +8,7 @@ from sympy import Add, Expr, Ge, Gt, Heaviside, Mul, Ne, Pow, evaluate, sign
 
 from .calculus import free_letters, resolve
 from .definitions import Defs
+from .opaque import Opaque
 from .signs import is_nonnegative, is_positive
 from .sums import Root, nf, split_content
 
@@ -47,7 +48,9 @@ def _needed(base, exponent):
 
 
 def _fold(base, defs):
-    """The defined name that vanishes exactly where base does, if there is one."""
+    """The defined name that vanishes exactly where base does, if there is one; D(s) by the name of its size."""
+    if isinstance(base, Opaque):
+        return base.func(_named(base.args[0], defs))
     wanted = _core(nf(base))
     letters = sorted(free_letters(base), key=str)
     for head, _ in defs:
@@ -57,6 +60,12 @@ def _fold(base, defs):
             if _core(value) == wanted:
                 return head
     return base
+
+
+def _named(e, defs):
+    """The defined scalar that is equal to an expression, if there is one; else the expression."""
+    found = [head for head, _ in defs if head.is_Symbol and nf(defs.unfold(head)) == nf(e)]
+    return found[0] if found else e
 
 
 def _core(e):

@@ -86,7 +86,7 @@ def _operator_theorem():
 
 def _kappa(below):
     """The factor of a denominator, with its derivative still to be taken."""
-    return 1 / size * below * Partial(below, size)
+    return below / size * Partial(below, size)
 
 
 def _factors():
@@ -97,21 +97,20 @@ def _factors():
         Partial(D(sqrt(square)) ** 2, square),
         D(sqrt(square)) * slope(sqrt(square)) / sqrt(square),
     )
-    places = sqrt(size**2 + eps), sqrt(size**2 + eps**2), size + eps
     yield together(
         "eps-kappa",
-        "kappa for the denominators in use that depend on s.",
+        "kappa for no eps, inside, outside, and for a floor that s does not reach.",
         None,
         (_kappa(size), S.One),
-        (_kappa(places[0]), S.One),
-        (_kappa(places[1]), S.One),
-        (_kappa(places[2]), 1 + eps / size),
+        (_kappa(sqrt(size**2 + eps)), S.One),
+        (_kappa(size + eps), 1 + eps / size),
+        (_kappa(eps), S.Zero),
     )
     yield together(
         "eps-kappa-floor",
-        "kappa of a floor that s does not reach is 0, with eps or its root as the floor.",
+        "kappa with eps squared inside the root, and with a floor under the variance that it does not reach.",
         None,
-        (_kappa(eps), S.Zero),
+        (_kappa(sqrt(size**2 + eps**2)), S.One),
         (_kappa(sqrt(eps)), S.Zero),
     )
 

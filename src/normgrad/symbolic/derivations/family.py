@@ -60,7 +60,7 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
     defs[rstd[i]] = 1 / D[i]
     defs[r[i, j]] = q[i, j] * rstd[i]
     defs[y[i, j]] = c * r[i, j] * w[j] + b[j]
-    defs[loss] = over_all(lambda t, l: dy[t, l] * y[t, l] + dresidual_out[t, l] * p[t, l])
+    defs[loss] = over_all(lambda row, t: dy[row, t] * y[row, t] + dresidual_out[row, t] * p[row, t])
     defs[kappa[i]] = factor
     defs[wdy[i, j]] = c * dy[i, j] * w[j]
     defs[dq[i, j]] = rstd[i] * (wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t]))
