@@ -51,7 +51,7 @@ def steps(counts, split=None) -> None:
     if split:
         axes.bar(0, 0, color=BLUE, label="forward")
         axes.bar(0, 0, color=ORANGE, label="backward")
-        axes.legend(frameon=False, loc="lower right")
+        axes.legend(frameon=False, ncol=2, loc="lower right", bbox_to_anchor=(1, 0.98))
 
 
 def stores(panels, argument) -> None:
