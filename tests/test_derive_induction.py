@@ -82,7 +82,8 @@ def test_a_stack_is_refuted_by_the_smallest_one(stack):
     wrong = stack.changed(y_fused(k), norm(k, z_fused(k - 1)))
     found = str(refute(x(k), z_fused(k) + p(k), wrong, belief="the norm needs what the last layer gave"))
     assert "refuted:  at K = 2, k = 2\n" in found and "belief:   the norm needs" in found
-    assert "left  x + f(1, norm(1, x)) + f(2, norm(2, x + f(1, norm(1, x))))" in found
+    assert "left  alone has f(2, norm(2, x + f(1, norm(1, x))))" in found
+    assert "right alone has f(2, norm(2, f(1, norm(1, x))))" in found
     with pytest.raises(ValueError, match="holds for every depth; it is not refuted"):
         refute(x(k), z_fused(k) + p(k), stack)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from textwrap import fill
 
-from sympy import Expr, evaluate, sympify
+from sympy import Add, Expr, evaluate, sympify
 from sympy.core.parameters import global_parameters
 
 from ..checks.ledger import MIME, WORDS, Entry
@@ -278,6 +278,16 @@ def work_out(defs: Defs | None, start: Expr, *steps) -> Derivation:
     return _finished(Equation("", "", (chain,), defs, whys=whys), Scratch)
 
 
+def _apart(left, right):
+    """Two sides that are no numbers, without the terms that both have."""
+    sides = [Add.make_args(side) for side in (left, right)]
+    if not set(sides[0]) & set(sides[1]):
+        return {"left ": left, "right": right}
+    with evaluate(True):
+        alone = [Add(*(set(terms) - set(others))) for terms, others in (sides, sides[::-1])]
+    return {f"{name} alone has": side or "nothing" for name, side in zip(("left ", "right"), alone, strict=True)}
+
+
 @dataclass(frozen=True)
 class Refutation:
     """A claim that is false, with a point where its sides differ; belief: what the claim stands for."""
@@ -294,9 +304,8 @@ class Refutation:
             left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
             lines.append(f"          left {left}, right {right}")
         else:
-            sides = {"left ": found.lhs, "right": found.rhs}
-            lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=16 * " ")
-                      for name, side in sides.items()]  # fmt: skip
+            lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=21 * " ")
+                      for name, side in _apart(found.lhs, found.rhs).items()]  # fmt: skip
         return "\n".join(lines)
 
     __repr__ = __str__
