@@ -44,130 +44,54 @@ def backward() -> Defs:
     return defs
 
 
-def _parameters(defs):
-    y, dy, q, D = g.y, g.dy, g.q, g.D
+def _locals(defs):
+    """What stands on the arrows; the page of the graph lists them."""
+    y, q, D, w, x, local = g.y, g.q, g.D, g.w, g.x, defs.local
     yield proved(
         "ln-graph-y-w", "The output's derivative by the weight.", defs,
-        Partial(y[i, j], g.w[k]), q[i, j] / D[i] * delta(j, k),
+        Partial(y[i, j], w[k]), q[i, j] / D[i] * delta(j, k),
     )
     yield proved(
         "ln-graph-y-b", "The output's derivative by the bias.", defs, Partial(y[i, j], g.b[k]), delta(j, k)
     )
     yield proved(
-        "ln-graph-dw",
-        "The weight's gradient sums over the rows.",
-        defs,
-        g.dw[k],
-        (defs.line(g.dw[k])[1], "chain rule"),
-        total(M, lambda r: dy[r, k] * (q[r, k] / D[r])),
+        "ln-graph-y-D", "The output's local derivative by the denominator.", defs,
+        local(y[i, j], D[p]), -(q[i, j] * w[j] / D[i] ** 2 * delta(i, p)),
     )
     yield proved(
-        "ln-graph-db",
-        "The bias's gradient sums over the rows.",
-        defs,
-        g.db[k],
-        (defs.line(g.db[k])[1], "chain rule"),
-        total(M, lambda r: dy[r, k]),
-    )
-
-
-def _denominator(defs):
-    y, dy, q, D, w = g.y, g.dy, g.q, g.D, g.w
-    yield proved(
-        "ln-graph-y-D",
-        "The output's local derivative by the denominator.",
-        defs,
-        defs.local(y[i, j], D[p]),
-        Local(defs.line(y[i, j])[1], D[p]),
-        -(q[i, j] * w[j] / D[i] ** 2 * delta(i, p)),
-    )
-    yield proved(
-        "ln-graph-dD",
-        "The denominator's cotangent.",
-        defs,
-        g.dD[p],
-        (defs.line(g.dD[p])[1], "chain rule"),
-        -over_all(lambda r, s: dy[r, s] * (q[r, s] * w[s] / D[r] ** 2 * delta(r, p))),
-        -total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / D[p] ** 2)),
-    )
-    yield proved(
-        "ln-graph-D-v",
-        "The denominator's local derivative by the variance.",
-        defs,
-        defs.local(D[i], g.v[p]),
-        Local(sqrt(g.v[i] + eps), g.v[p]),
+        "ln-graph-D-v", "The denominator's local derivative by the variance.", defs,
+        local(D[i], g.v[p]),
         Rational(1, 2) * (g.v[i] + eps) ** Rational(-1, 2) * delta(i, p),
         delta(i, p) / (2 * D[i]),
     )
     yield proved(
-        "ln-graph-dv",
-        "The variance's cotangent.",
-        defs,
-        g.dv[p],
-        (defs.line(g.dv[p])[1], "chain rule"),
-        total(M, lambda r: g.dD[r] * (delta(r, p) / (2 * D[r]))),
-        g.dD[p] / (2 * D[p]),
-        (-(1 / (2 * D[p])) * total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / D[p] ** 2)), "put in dD"),
-        -total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / (2 * D[p] ** 3))),
-    )
-
-
-def _centred_input(defs):
-    y, dy, q, D, w = g.y, g.dy, g.q, g.D, g.w
-    yield proved(
-        "ln-graph-v-q",
-        "The variance's local derivative by the centred input.",
-        defs,
-        defs.local(g.v[i], q[p, k]),
-        Local(defs.line(g.v[i])[1], q[p, k]),
+        "ln-graph-v-q", "The variance's local derivative by the centred input.", defs,
+        local(g.v[i], q[p, k]),
         2 / N * total(N, lambda s: q[i, s] * delta(i, p) * delta(s, k)),
         2 / N * q[i, k] * delta(i, p),
     )
     yield proved(
-        "ln-graph-y-q",
-        "The output's local derivative by the centred input, the denominator held fixed.",
-        defs,
-        defs.local(y[i, j], q[p, k]),
-        w[j] / D[i] * delta(i, p) * delta(j, k),
+        "ln-graph-y-q", "The output's local derivative by the centred input, the denominator held fixed.", defs,
+        local(y[i, j], q[p, k]), w[j] / D[i] * delta(i, p) * delta(j, k),
     )
     yield proved(
-        "ln-graph-dq",
-        "The centred input's cotangent: one contribution through the variance, one through the output.",
-        defs,
-        g.dq[p, k],
-        (defs.line(g.dq[p, k])[1], "two arrows"),
-        total(M, lambda r: 2 / N * g.dv[r] * q[r, k] * delta(r, p))
-        + over_all(lambda r, s: dy[r, s] * (w[s] / D[r] * delta(r, p) * delta(s, k))),
-        2 / N * g.dv[p] * q[p, k] + dy[p, k] * w[k] / D[p],
-    )
-
-
-def _mean(defs):
-    dy, q, D, w, x = g.dy, g.q, g.D, g.w, g.x
-    yield proved(
-        "ln-graph-q-mean",
-        "The centred input's local derivative by the mean, the input held fixed.",
-        defs,
-        defs.local(q[i, j], g.mean[p]),
-        Local(x[i, j] - g.mean[i], g.mean[p]),
-        -delta(i, p),
+        "ln-graph-q-mean", "The centred input's local derivative by the mean, the input held fixed.", defs,
+        local(q[i, j], g.mean[p]), Local(x[i, j] - g.mean[i], g.mean[p]), -delta(i, p),
     )
     yield proved(
-        "ln-graph-dmean",
-        "The mean's cotangent.",
-        defs,
-        g.dmean[p],
-        (defs.line(g.dmean[p])[1], "chain rule"),
-        over_all(lambda r, s: g.dq[r, s] * (-delta(r, p))),
-        -total(N, lambda s: g.dq[p, s]),
-        (-total(N, lambda s: 2 / N * g.dv[p] * q[p, s] + dy[p, s] * w[s] / D[p]), "put in dq"),
-        -(2 / N * g.dv[p] * total(N, lambda s: q[p, s])) - total(N, lambda s: dy[p, s] * w[s] / D[p]),
-        (-total(N, lambda s: dy[p, s] * w[s] / D[p]), "q adds up to 0"),
+        "ln-graph-mean-x", "The mean's derivative by the input.", defs,
+        local(g.mean[i], x[p, k]), 1 / N * total(N, lambda s: delta(i, p) * delta(s, k)), delta(i, p) / N,
     )
     yield proved(
-        "ln-graph-centred-sum",
-        "A centred row adds up to 0.",
-        defs,
+        "ln-graph-q-x", "The centred input's local derivative by the input, the mean held fixed.", defs,
+        local(q[i, j], x[p, k]), Local(x[i, j] - g.mean[i], x[p, k]), delta(i, p) * delta(j, k),
+    )
+    yield proved(
+        "ln-graph-q-x-total", "The total derivative adds the path through the mean: it is not the local one.", defs,
+        Partial(q[i, j], x[p, k]), delta(i, p) * (delta(j, k) - 1 / N),
+    )
+    yield proved(
+        "ln-graph-centred-sum", "A centred row adds up to 0.", defs,
         total(N, lambda s: q[p, s]),
         (total(N, lambda s: x[p, s] - g.mean[p]), "definition"),
         total(N, lambda s: x[p, s]) - g.mean[p] * total(N, lambda s: S.One),
@@ -176,47 +100,42 @@ def _mean(defs):
     )
 
 
-def _input_locals(defs):
-    q, x = g.q, g.x
-    yield proved(
-        "ln-graph-mean-x", "The mean's derivative by the input.", defs,
-        defs.local(g.mean[i], x[p, k]),
-        1 / N * total(N, lambda s: delta(i, p) * delta(s, k)),
-        delta(i, p) / N,
-    )
-    yield proved(
-        "ln-graph-q-x", "The centred input's local derivative by the input, the mean held fixed.", defs,
-        defs.local(q[i, j], x[p, k]),
-        Local(x[i, j] - g.mean[i], x[p, k]),
-        delta(i, p) * delta(j, k),
-    )
-    yield proved(
-        "ln-graph-q-x-total", "The total derivative adds the path through the mean: it is not the local one.", defs,
-        Partial(q[i, j], x[p, k]),
-        delta(i, p) * (delta(j, k) - 1 / N),
-    )
-
-
-def _input(defs):
+def _cotangents(defs):
     dy, q, D, w = g.dy, g.q, g.D, g.w
     through_y = total(N, lambda s: dy[p, s] * w[s] / D[p])
+    yield proved(
+        "ln-graph-dw", "The weight's gradient sums over the rows.", defs,
+        g.dw[k], total(M, lambda r: dy[r, k] * (q[r, k] / D[r])),
+    )
+    yield proved(
+        "ln-graph-db", "The bias's gradient sums over the rows.", defs, g.db[k], total(M, lambda r: dy[r, k])
+    )
+    yield proved(
+        "ln-graph-dD", "The denominator's cotangent.", defs,
+        g.dD[p], -total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / D[p] ** 2)),
+    )
+    yield proved(
+        "ln-graph-dv", "The variance's cotangent.", defs,
+        g.dv[p], -total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / (2 * D[p] ** 3))),
+    )
+    yield proved(
+        "ln-graph-dq",
+        "The centred input's cotangent: one contribution through the variance, one through the output.",
+        defs,
+        g.dq[p, k],
+        2 / N * g.dv[p] * q[p, k] + dy[p, k] * w[k] / D[p],
+    )
+    yield proved("ln-graph-dmean", "The mean's cotangent.", defs, g.dmean[p], -through_y)
     yield proved(
         "ln-graph-dx",
         "The input's cotangent: one contribution through the mean, one through the centred input.",
         defs,
         g.dx[p, k],
-        (defs.line(g.dx[p, k])[1], "two arrows"),
-        total(M, lambda r: g.dmean[r] * (delta(r, p) / N))
-        + over_all(lambda r, s: g.dq[r, s] * (delta(r, p) * delta(s, k))),
-        1 / N * g.dmean[p] + g.dq[p, k],
         -(1 / N * through_y) + 2 / N * g.dv[p] * q[p, k] + dy[p, k] * w[k] / D[p],
     )
     yield proved(
         "ln-graph-dx-closed", "The input's cotangent in terms of the output's.", defs,
         g.dx[p, k],
-        -(1 / N * through_y)
-        - 2 / N * q[p, k] * total(N, lambda s: dy[p, s] * (q[p, s] * w[s] / (2 * D[p] ** 3)))
-        + dy[p, k] * w[k] / D[p],
         dy[p, k] * w[k] / D[p]
         - total(N, lambda s: dy[p, s] * (w[s] / N) * (1 / D[p] + q[p, s] * q[p, k] / D[p] ** 3)),
     )
@@ -235,6 +154,5 @@ def _totals(defs):
 def equations():
     """The equations labelled ln-graph-..."""
     defs = backward()
-    sections = (_parameters, _denominator, _centred_input, _mean, _input_locals, _input, _totals)
-    for section in sections:
+    for section in (_locals, _cotangents, _totals):
         yield from section(defs)
