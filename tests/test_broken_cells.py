@@ -6,17 +6,16 @@ turned into a plus, one at a time.
 
 import page_cells
 import pytest
-import torch
 from page_cells import execute, minus_signs, turned
+from torch.autograd.gradcheck import GradcheckError
 
 from normgrad.symbolic import NotProved
 
 reader_work = pytest.importorskip("normgrad_book.reader_work")
 TAGS = ("derivation", "numpy-backward", "torch-function", "triton-kernel")
 # What a check raises; anything else would be a broken page, not a found mistake.
-NOTICED = (AssertionError, NotProved, torch.autograd.gradcheck.GradcheckError)
+NOTICED = (AssertionError, NotProved, GradcheckError)
 FOLLOWING = 8  # how many of the cells that use the broken one are run
-MAIN = {chapter: page_cells.ROOT / f"book/{pages[0]}.md" for chapter, pages in reader_work.CHAPTERS.items()}
 
 
 def standing_on(cells, target):
@@ -41,19 +40,31 @@ def noticed(target, after, namespace, source) -> str:
     return ""
 
 
-@pytest.mark.parametrize("tag", TAGS)
-@pytest.mark.parametrize("page", MAIN.values(), ids=lambda page: page.stem)
-def test_a_turned_sign_is_noticed(page, tag):
-    cells = page_cells.page_cells.of_page(page)
-    targets = [cell for cell in cells if tag in cell.tags]
-    assert targets, f"{page.name}: no cell has the tag {tag}"
-    if tag == "triton-kernel":
+def tagged():
+    """(page, tag, cell) for the last cell of each page with each of the tags."""
+    for members in reader_work.pages().values():
+        for page in members:
+            for tag in TAGS:
+                if found := [cell for cell in page.cells if tag in cell.tags]:
+                    yield pytest.param(page, tag, found[-1], id=f"{page.name}-{tag}")
+
+
+@pytest.mark.parametrize("chapter", reader_work.CHAPTERS)
+def test_each_chapter_can_be_broken_in_four_ways(chapter):
+    tags = set().union(*[cell.tags for page in reader_work.pages()[chapter] for cell in page.cells])
+    assert set(TAGS) <= tags
+
+
+@pytest.mark.parametrize(("page", "tag", "target"), list(tagged()))
+def test_a_turned_sign_is_noticed(page, tag, target):
+    if "triton" in target.tags:
         pytest.importorskip("triton")
-    target = targets[-1]
-    after = standing_on(cells, target)
-    wanted = {target.place, *[cell.place for cell in after]}
+    cells = list(page.cells)
+    wanted = {target.place, *[cell.place for cell in standing_on(cells, target)]}
+    needed = page_cells.page_cells.needed(cells, lambda one: one.place in wanted)
+    after = [cell for cell in needed if cell.place > target.place]
     with page_cells.as_on_a_page() as namespace:
-        for cell in page_cells.page_cells.needed(cells, lambda one: one.place in wanted):
+        for cell in needed:
             if cell.place < target.place:
                 execute(cell, namespace)
         before = dict(namespace)

@@ -20,20 +20,14 @@ from sphinx.util.docutils import SphinxDirective
 
 from .cells import Cell, from_hidden, label_of, of_notebook, of_page
 
-# The pages of each operator chapter, the main page first.
+# The operator chapters, each with what the names of its pages begin with.
 CHAPTERS = {
-    "L2": ("l2_norm", "l2_norm_further"),
-    "RMSNorm": ("rms_norm", "rms_norm_further"),
-    "LayerNorm": (
-        "layer_norm_code",
-        "layer_norm",
-        "layer_norm_entries",
-        "layer_norm_graph",
-        "layer_norm_projections",
-    ),
-    "Residual add and norm": ("residual", "residual_stack"),
-    "Where eps stands": ("eps", "eps_further"),
-    "Higher derivatives": ("higher_derivatives", "higher_derivatives_further"),
+    "L2": "l2_norm",
+    "RMSNorm": "rms_norm",
+    "LayerNorm": "layer_norm",
+    "Residual add and norm": "residual",
+    "Where eps stands": "eps",
+    "Higher derivatives": "higher_derivatives",
 }
 DERIVES = ("derive", "derive_all", "derive_by_induction", "work_out", "prove", "refute", "D", "reverse")
 SHOWS = ("derive", "derive_all", "derive_by_induction", "define")
@@ -111,12 +105,10 @@ def squeezed(cell: Cell) -> list[str]:
 def pages(folder=None) -> dict[str, list[Page]]:
     """The pages of each chapter, from their sources or from the notebooks in a folder."""
     found = {}
-    for chapter, names in CHAPTERS.items():
-        found[chapter] = []
-        for name in names:
-            path = Path(folder, f"{name}.ipynb") if folder else BOOK / f"{name}.md"
-            if path.is_file():
-                found[chapter].append(Page(name, tuple(of_notebook(path) if folder else of_page(path))))
+    for chapter, first in CHAPTERS.items():
+        paths = sorted(Path(folder).glob(f"{first}*.ipynb") if folder else BOOK.glob(f"{first}*.md"))
+        read = of_notebook if folder else of_page
+        found[chapter] = [Page(path.stem, tuple(read(path))) for path in paths]
     return found
 
 
