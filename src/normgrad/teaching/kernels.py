@@ -13,6 +13,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..bench.counted import Access, Accesses, accesses
+from .at_once import Programs
 from .places import Argument, Table, merged, numbers
 
 COMPILED = (
@@ -69,21 +70,21 @@ class Launch:
 
 
 class Seen:
-    """What kernels did while they were watched."""
+    """What kernels did while they were watched: launches, and counted, the Accesses of all of them."""
 
     def __init__(self):
         self.launches: list[Launch] = []
-        self._counted = Accesses()
+        self.counted = Accesses()
 
     @property
     def requested(self) -> int:
         """Bytes loaded plus bytes stored by all launches, as often as asked for; masked lanes do not count."""
-        return self._counted.requested
+        return self.counted.requested
 
     @property
     def distinct(self) -> int:
         """Bytes at different addresses, loaded plus stored: what is left if every repeated access hits a cache."""
-        return self._counted.distinct
+        return self.counted.distinct
 
     def races(self) -> Table:
         """The places that one program stores to and another one loads from or stores to in the same launch.
@@ -148,45 +149,43 @@ class Seen:
         return Table("argument", ("argument", "loaded", "stored", "it has"), rows)
 
 
-class _Programs:
-    """Lets the programs of a launch start from the same memory, as if none saw what another one stores."""
+class _Watcher:
+    """Notes launches and accesses in a Seen. Args: at_once: as watch"""
 
-    def __init__(self, tensors):
-        self.memory = {}
-        for tensor in tensors:
-            storage = tensor.untyped_storage()
-            if storage.nbytes():
-                alive = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
-                self.memory[storage.data_ptr()] = (alive, alive.copy())
-        self.running, self.stored, self.updated, self.results = None, [], [], []
+    def __init__(self, at_once):
+        self.seen, self.at_once, self.running = Seen(), at_once, []
 
-    def before(self, access, mask) -> None:
-        """Called before each access with the mask that it is made with."""
-        if access.program != self.running:
-            self.end_program()
-            self.running = access.program
-        if access.kind != "load":
-            kept = self.stored if access.kind == "store" else self.updated
-            kept.append((access.addresses[mask][:, None] + np.arange(access.size)).ravel())
+    def look(self, access):
+        """The mask that an access is made with: nothing outside of the arguments' memory."""
+        if not self.running:
+            return access.mask
+        launch, programs = self.running[-1]
+        launch.accesses.append(access)
+        launch.programs = max(launch.programs, access.program + 1)
+        self.seen.counted.add(access)
+        allowed = np.zeros(access.mask.shape, bool)
+        for argument in launch.arguments:
+            allowed |= argument.reachable(access.addresses, access.size)
+        if programs is not None:
+            programs.before(access, access.mask & allowed)
+        return access.mask & allowed
 
-    def end_program(self) -> None:
-        """Remember what the program stored, and put memory back to what it was; atomics stay."""
-        for start, (alive, first) in self.memory.items():
-            for places, keep in ((self.updated, None), (self.stored, self.results)):
-                for addresses in places:
-                    at = addresses[(addresses >= start) & (addresses < start + alive.size)] - start
-                    if keep is None:
-                        first[at] = alive[at]
-                    else:
-                        keep.append((alive, at, alive[at]))
-            alive[:] = first
-        self.stored, self.updated = [], []
-
-    def end(self) -> None:
-        """Store everything, in the order of the programs."""
-        self.end_program()
-        for alive, at, values in self.results:
-            alive[at] = values
+    def launched(self, executor, original, args, kwargs):
+        """What a launch returns, watched."""
+        named = dict(zip(executor.arg_names, args, strict=False)) | kwargs
+        tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
+        launch = Launch(executor.fn.__name__, [Argument(name, tensor) for name, tensor in tensors.items()])
+        self.seen.launches.append(launch)
+        programs = Programs(tensors.values()) if self.at_once else None
+        self.running.append((launch, programs))
+        try:
+            # The interpreter copies arguments to the CPU and back with torch, which is no part of the kernel.
+            with _disable_current_modes():
+                return original(executor, *args, **kwargs)
+        finally:
+            self.running.pop()
+            if programs is not None:
+                programs.end()
 
 
 @contextlib.contextmanager
@@ -204,41 +203,10 @@ def watch(at_once: bool = False):
         raise RuntimeError(COMPILED)
     from triton.runtime.interpreter import GridExecutor
 
-    seen, running, original = Seen(), [], GridExecutor.__call__
-
-    def look(access):
-        if not running:
-            return access.mask
-        launch, programs = running[-1]
-        launch.accesses.append(access)
-        launch.programs = max(launch.programs, access.program + 1)
-        seen._counted.add(access)
-        allowed = np.zeros(access.mask.shape, bool)
-        for argument in launch.arguments:
-            allowed |= argument.reachable(access.addresses, access.size)
-        if programs is not None:
-            programs.before(access, access.mask & allowed)
-        return access.mask & allowed
-
-    def launched(self, *args, **kwargs):
-        named = dict(zip(self.arg_names, args, strict=False)) | kwargs
-        tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
-        launch = Launch(self.fn.__name__, [Argument(name, tensor) for name, tensor in tensors.items()])
-        seen.launches.append(launch)
-        programs = _Programs(tensors.values()) if at_once else None
-        running.append((launch, programs))
-        try:
-            # The interpreter copies arguments to the CPU and back with torch, which is no part of the kernel.
-            with _disable_current_modes():
-                return original(self, *args, **kwargs)
-        finally:
-            running.pop()
-            if programs is not None:
-                programs.end()
-
-    GridExecutor.__call__ = launched
+    watcher, original = _Watcher(at_once), GridExecutor.__call__
+    GridExecutor.__call__ = lambda self, *args, **kwargs: watcher.launched(self, original, args, kwargs)
     try:
-        with accesses(look):
-            yield seen
+        with accesses(watcher.look):
+            yield watcher.seen
     finally:
         GridExecutor.__call__ = original
