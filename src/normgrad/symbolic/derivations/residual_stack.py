@@ -10,7 +10,7 @@ from sympy import S, Symbol, sqrt
 
 from ..definitions import Defs
 from ..induction import inductive, recurrence
-from ..notation import Partial, delta, index, mean, tensor, total
+from ..notation import Partial, index, mean, tensor, total
 from ..recurrences import Recurrences, sequences
 from ..registry import definition, proved
 from ..symbols import M, N, alphabet, eps, i, j, over_all
@@ -84,8 +84,7 @@ def _source_rows():
     yield proved(
         "res-source-dp", "The adjoint of centring is centring.", centring,
         total(N, lambda r: dq[r] * Partial(q[r], p[j])),
-        (total(N, lambda r: dq[r] * (delta(r, j) - 1 / N)), "q differentiated"),
-        (dq[j] - mean(N, lambda r: dq[r]), "the delta contracted"),
+        dq[j] - mean(N, lambda r: dq[r]),
     )
     yield proved(
         "res-source-dx", "Both inputs of the sum get dp.", added,
