@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import io
 import linecache
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -24,7 +26,7 @@ PAGES = sorted((ROOT / "book").glob("*.md"))
 
 def deriving_pages():
     """The pages whose cells derive or define equations of the book."""
-    return [page for page in PAGES if any(cell.plain_calls(*SHOWS) for cell in page_cells.of_page(page))]
+    return [page for page in PAGES if any(map(of_the_book, page_cells.of_page(page)))]
 
 
 def execute(cell, namespace, source=None):
@@ -63,17 +65,33 @@ def recorded():
         derive._finished = finished
 
 
+def of_the_book(cell) -> bool:
+    """Whether a cell derives an equation of the book: what a reader is asked to finish is the reader's own."""
+    return bool(cell.plain_calls(*SHOWS)) and "your-turn" not in cell.tags
+
+
+@cache
 def derivations(page):
-    """Everything that the cells of a page derive or define, in order."""
+    """Everything that the cells of a page derive or define for the book, in order."""
     cells = page_cells.of_page(page)
     with as_on_a_page() as namespace, recorded() as made:
-        for cell in page_cells.needed(cells, lambda one: bool(one.plain_calls(*SHOWS))):
+        for cell in page_cells.needed(cells, of_the_book):
             execute(cell, namespace)
-    return [one for one in made if one.label]
+    return [one for one in made if one.label not in ("", "mine")]  # what solutions derive is called mine
+
+
+def copied(namespace):
+    """A namespace whose definitions can be added to without those of the original."""
+    new = dict(namespace)
+    for name, value in namespace.items():
+        if isinstance(getattr(value, "_lines", None), dict):
+            new[name] = copy.copy(value)
+            new[name]._lines = dict(value._lines)
+    return new
 
 
 class Turned(ast.NodeTransformer):
-    """Turns one minus of a cell into a plus: minus number `which`, counted as ast.walk meets them."""
+    """Turns the sign of one subtraction or addition."""
 
     def __init__(self, node):
         self.node, self.text = node, ast.unparse(node)
@@ -81,15 +99,17 @@ class Turned(ast.NodeTransformer):
     def visit_BinOp(self, node):
         self.generic_visit(node)
         if node is self.node:
-            return ast.copy_location(ast.BinOp(node.left, ast.Add(), node.right), node)
+            sign = ast.Add() if isinstance(node.op, ast.Sub) else ast.Sub()
+            return ast.copy_location(ast.BinOp(node.left, sign, node.right), node)
         return node
 
 
-def minus_signs(tree):
-    """The subtractions of a cell, those in subscripts left out."""
+def signs(tree):
+    """The subtractions of a cell or, where there is none, its additions; those in subscripts left out."""
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)]
-    return [node for node in found if id(node) not in inside]
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and id(node) not in inside]
+    minus, plus = ([node for node in found if isinstance(node.op, sign)] for sign in (ast.Sub, ast.Add))
+    return minus or plus
 
 
 def position(node):
@@ -98,7 +118,7 @@ def position(node):
 
 
 def turned(cell, which):
-    """(source with one minus turned, the expression that it was)."""
+    """(source with one sign turned, the expression that it was)."""
     tree = ast.parse(cell.python)
-    change = Turned(minus_signs(tree)[which])
+    change = Turned(signs(tree)[which])
     return ast.unparse(ast.fix_missing_locations(change.visit(tree))), change.text

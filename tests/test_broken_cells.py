@@ -1,12 +1,12 @@
 """A reader breaks a cell of an operator chapter, and a later cell of the same page says so.
 
 Every minus sign in the cell of the derivation, of the NumPy backward, of the torch function and of the Triton kernel is
-turned into a plus, one at a time.
+turned into a plus, one at a time; in a cell without a minus, every plus into a minus.
 """
 
 import page_cells
 import pytest
-from page_cells import execute, minus_signs, turned
+from page_cells import execute, signs, turned
 from torch.autograd.gradcheck import GradcheckError
 
 from normgrad.symbolic import NotProved
@@ -30,7 +30,7 @@ def standing_on(cells, target):
 
 def noticed(target, after, namespace, source) -> str:
     """What the first check says that fails with the target's changed source; nothing where none does."""
-    namespace = dict(namespace)
+    namespace = page_cells.copied(namespace)
     try:
         execute(target, namespace, source)
         for cell in after:
@@ -67,12 +67,12 @@ def test_a_turned_sign_is_noticed(page, tag, target):
         for cell in needed:
             if cell.place < target.place:
                 execute(cell, namespace)
-        before = dict(namespace)
+        before = page_cells.copied(namespace)
         for cell in (target, *after):
             execute(cell, namespace)
-        count = len(minus_signs(target.tree))
-        assert count, f"{page.name}: the cell {tag} has no minus to turn"
+        count = len(signs(target.tree))
+        assert count, f"{page.name}: the cell {tag} has no sign to turn"
         for which in range(count):
             source, was = turned(target, which)
             said = noticed(target, after, before, source)
-            assert said, f"{page.name}, cell {tag}: {was} with a plus goes unnoticed"
+            assert said, f"{page.name}, cell {tag}: the other sign in {was} goes unnoticed"
