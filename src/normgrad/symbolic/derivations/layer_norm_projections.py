@@ -8,15 +8,14 @@ from __future__ import annotations
 from sympy import S, sqrt
 
 from ..definitions import Defs
-from ..notation import Partial, delta, index, mean, tensor, total
+from ..notation import Partial, delta, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import N, alphabet, eps, j, k
 from .l2_norm import norm, r
 
 row = alphabet()
-l = index("l")  # noqa: E741 - the third column index of matrix products
 C, J = tensor("C", N, N), tensor("J", N, N)
-dr, dq, dp, p, z = (tensor(name, N) for name in ("dr", "dq", "dp", "p", "z"))
+dq, p, z, x_dot = (tensor(name, N) for name in ("dq", "p", "z", "x_dot"))
 
 
 def scaled_row() -> Defs:
@@ -56,7 +55,6 @@ def _centring():
         "Centring is its own adjoint: the cotangent is centred.",
         None,
         total(N, lambda s: dq[s] * Partial(p[s] - mean(N, lambda t: p[t]), p[k])),
-        total(N, lambda s: dq[s] * (delta(s, k) - 1 / N)),
         dq[k] - mean(N, lambda s: dq[s]),
     )
 
@@ -69,7 +67,6 @@ def _scaling():
         "With eps the division keeps its form; the matrix is a projector only for eps = 0.",
         defs,
         Partial(z[k], q[j]),
-        delta(k, j) * rstd - q[k] * (rstd**3 * q[j] / N),
         rstd * (delta(k, j) - z[k] * z[j] / N),
     )
 
@@ -81,8 +78,7 @@ def _jacobian():
         "The Jacobian of LayerNorm: the division's matrix times the centring matrix.",
         defs,
         J[k, j],
-        (rstd * total(N, lambda s: (delta(k, s) - x_hat[k] * x_hat[s] / N) * C[s, j]), "chain rule"),
-        (rstd * (C[k, j] - x_hat[k] * x_hat[j] / N), "the normalized row is centred"),
+        rstd * (C[k, j] - x_hat[k] * x_hat[j] / N),
     )
     yield proved("ln-proj-symmetric", "The Jacobian is symmetric.", defs, J[k, j], J[j, k])
 
@@ -104,6 +100,13 @@ def _properties():
         eps * rstd**2 * x_hat[k],
     )
     yield proved(
+        "ln-proj-across",
+        "J / rstd takes two means from a direction, and leaves alone what is across (1, ..., 1) and x_hat.",
+        defs,
+        total(N, lambda s: J[k, s] / rstd * x_dot[s]),
+        x_dot[k] - mean(N, lambda s: x_dot[s]) - x_hat[k] * mean(N, lambda s: x_hat[s] * x_dot[s]),
+    )
+    yield proved(
         "ln-proj-almost-projector",
         "J / rstd is a projector up to a term with the factor eps.",
         defs,
@@ -115,7 +118,6 @@ def _properties():
         "The trace of J / rstd: the two removed directions are missing, the second one only up to eps.",
         defs,
         total(N, lambda s: J[s, s] / rstd),
-        N - 1 - mean(N, lambda s: x_hat[s] ** 2),
         N - 2 + eps * rstd**2,
     )
 
@@ -128,7 +130,6 @@ def _one_pass():
         "The two steps in one pass: the means of dr and of x_hat dr are all that is needed, with dr = w dy.",
         defs,
         Partial(total(N, lambda s: dy[s] * w[s] * x_hat[s]), x[j]),
-        (total(N, lambda s: dy[s] * w[s] * J[s, j]), "cotangent times Jacobian"),
         rstd
         * (
             dy[j] * w[j]
