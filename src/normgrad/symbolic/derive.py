@@ -146,6 +146,11 @@ def _meaning(e, defs):
         return nf(resolve(defs.unfold(e)))
 
 
+def _lines(e, defs):
+    """The definitions that an expression needs, in print; where two have the same, both mean the same."""
+    return [(latex(head), latex(body)) for head, body in defs.reached(e)]
+
+
 def _same(one, other) -> bool:
     # two opaque functions with one letter are different classes, and read alike
     return one == other or latex(one) == latex(other)
@@ -172,6 +177,8 @@ def differs(own: Equation, statement: Equation | None) -> str:
             if latex(one) != latex(other):
                 return f"there it {side} {plain(str(other))}, here it {side} {plain(str(one))}"
             if own.kind == DEFINITION or inductive:
+                continue
+            if _lines(one, own.defs) == _lines(other, statement.defs):
                 continue
             if not _same(_meaning(one, own.defs), _meaning(other, statement.defs)):
                 return f"what it {side}, {plain(str(one))}, has other definitions there"
@@ -206,6 +213,13 @@ def _chain(defs, start, steps):
     return tuple(chain), tuple(whys) if any(whys) else ()
 
 
+def _chains(defs, chains):
+    """(chains, whys) of several chains, the reasons of all of them one after the other."""
+    found = [_chain(defs, start, steps) for start, *steps in chains]
+    whys = tuple(why for chain, reasons in found for why in reasons or ("",) * (len(chain) - 1))
+    return tuple(chain for chain, _ in found), whys if any(whys) else ()
+
+
 def derive(label: str, claim: str, defs: Defs | None, start: Expr, *steps, **more) -> Derivation:
     """Derive a labelled equation step by step; every "=" is proved for every size.
 
@@ -227,8 +241,8 @@ def derive_all(label: str, claim: str, defs: Defs | None, *chains: Iterable, **m
     """Several equations under one label, below one another; each a tuple (start, step, ...) as of `derive`."""
     _check_label(label, claim)
     defs = check_defs(defs)
-    found = [_chain(defs, start, steps)[0] for start, *steps in chains]
-    return _finished(below_one_another(label, claim, defs, *found, **more))
+    found, whys = _chains(defs, chains)
+    return _finished(below_one_another(label, claim, defs, *found, whys=whys, **more))
 
 
 def derive_by_induction(
@@ -245,19 +259,17 @@ def derive_by_induction(
     Raises:  NotProved with the label, the half that fails, and the smallest stack that refutes it
     """
     _check_label(label, claim)
+    return _finished(_inductive(label, claim, recurrences, chains, given, **more))
+
+
+def _inductive(label, claim, recurrences, chains, given=(), **more):
     if not isinstance(recurrences, Recurrences):
         raise TypeError(f"recurrences: got {type(recurrences).__name__}, needs a Recurrences")
     if not chains or not all(isinstance(chain, tuple) and len(chain) > 1 for chain in chains):
         raise ValueError("chains: needs at least one tuple (start, step, ...), as (x(k), z(k) + p(k))")
-    found = [_chain(Defs(), start, steps) for start, *steps in chains]
-    whys = tuple(why for chain, reasons in found for why in reasons or ("",) * (len(chain) - 1))
-    more |= {"whys": whys if any(whys) else (), "given": tuple(one.equation for one in _several(given))}
-    found_chains = tuple(chain for chain, _ in found)
-    return _finished(InductiveEquation(label, claim, found_chains, recurrences=recurrences, **more))
-
-
-def _several(given):
-    return (given,) if isinstance(given, Derivation) else tuple(given)
+    found, whys = _chains(Defs(), chains)
+    facts = tuple(one.equation for one in ((given,) if isinstance(given, Derivation) else given))
+    return InductiveEquation(label, claim, found, recurrences=recurrences, given=facts, whys=whys, **more)
 
 
 def define(label: str, claim: str, defs: Defs | Recurrences, *names: Expr) -> Derivation:
@@ -271,8 +283,13 @@ def define(label: str, claim: str, defs: Defs | Recurrences, *names: Expr) -> De
     return _finished(defined(label, claim, check_defs(defs), *names))
 
 
-def work_out(defs: Defs | None, start: Expr, *steps) -> Derivation:
-    """A chain like that of `derive`, every "=" proved, without label and number: scratch paper."""
+def work_out(defs: Defs | Recurrences | None, start: Expr, *steps, **more) -> Derivation:
+    """A chain like that of `derive`, every "=" proved, without label and number: scratch paper.
+
+    Args:    more: for Recurrences, low, down and given, as of derive_by_induction
+    """
+    if isinstance(defs, Recurrences):
+        return _finished(_inductive("", "", defs, ((start, *steps),), **more), Scratch)
     defs = check_defs(defs)
     chain, whys = _chain(defs, start, steps)
     return _finished(Equation("", "", (chain,), defs, whys=whys), Scratch)

@@ -12,7 +12,7 @@ from ..definitions import Defs
 from ..induction import inductive, recurrence
 from ..notation import Partial, index, mean, tensor, total
 from ..recurrences import Recurrences, sequences
-from ..registry import definition, proved
+from ..registry import definition, proved, together
 from ..symbols import M, N, alphabet, eps, i, j, over_all
 
 batch, row = alphabet(M), alphabet()
@@ -68,11 +68,13 @@ def _operator():
     opaque = any_norm()
     yield definition("res-any-norm", "Any norm of rows, to first order near the sum p_0.", opaque, y[i, j])
     through_norm = total(N, lambda r: J[i, r, j] * dy[i, r]) + dresidual_out[i, j]
-    yield proved("res-dx", "Input and residual have one gradient: J^T dy + dresidual_out.", opaque, *both, through_norm)
+    claim = "Input and residual have one gradient: J^T dy + dresidual_out."
+    yield together("res-dx", claim, opaque, (both[0], through_norm), both[::-1])
     projected = b.rstd[i] * (b.wdy[i, j] - b.c2[i] - b.x_hat[i, j] * b.c1[i]) + dresidual_out[i, j]
-    yield proved("res-dx-layer-norm", "The gradient of add and LayerNorm.", defs, *both, projected)
+    yield together("res-dx-layer-norm", "The gradient of add and LayerNorm.", defs, (both[0], projected), both[::-1])
     plain = b.rstd[i] * (b.wdy[i, j] - b.x_hat[i, j] * b.c1[i]) + dresidual_out[i, j]
-    yield proved("res-dx-rms-norm", "The gradient of add and RMSNorm.", add_norm(center=False), *both, plain)
+    rms = add_norm(center=False)
+    yield together("res-dx-rms-norm", "The gradient of add and RMSNorm.", rms, (both[0], plain), both[::-1])
 
 
 def _source_rows():
@@ -86,11 +88,12 @@ def _source_rows():
         total(N, lambda r: dq[r] * Partial(q[r], p[j])),
         dq[j] - mean(N, lambda r: dq[r]),
     )
-    yield proved(
+    of_x, of_residual = (
+        total(N, lambda r, one=one: dq[r] * Partial(q[r], one[j])) for one in (row.x, row_residual)
+    )
+    yield together(
         "res-source-dx", "Both inputs of the sum get dp.", added,
-        total(N, lambda r: dq[r] * Partial(q[r], row.x[j])),
-        total(N, lambda r: dq[r] * Partial(q[r], row_residual[j])),
-        dq[j] - mean(N, lambda r: dq[r]),
+        (of_x, dq[j] - mean(N, lambda r: dq[r])), (of_residual, of_x),
     )
 
 
