@@ -2,13 +2,20 @@
 
 import ast
 import re
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+pytest.importorskip("yaml", reason="the book's packages are not installed")
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book/_ext"))
+
+from normgrad_book import reader_work  # noqa: E402
+from normgrad_book.cells import of_page  # noqa: E402
+
 PAGE = (ROOT / "book/sources.md").read_text(encoding="utf8")
 ROWS = dict(re.findall(r"^\| ([ABCP]\d+) \| (.*) \|$", PAGE, re.M))
 ITEMS = [
@@ -16,11 +23,10 @@ ITEMS = [
     for source, last in (("A", 44), ("B", 20), ("C", 40), ("P", 16))
     for number in range(1, last + 1)
 ]
-SHOWN = set(
-    re.findall(
-        r"^```\{equation\} *(\S+)\n```", "\n".join(p.read_text("utf8") for p in (ROOT / "book").glob("*.md")), re.M
-    )
-)
+PAGES = list((ROOT / "book").glob("*.md"))
+# By a directive, or by the cell that derives it.
+SHOWN = set(re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(page.read_text("utf8") for page in PAGES), re.M))
+SHOWN |= set().union(*[reader_work.Page(page.stem, tuple(of_page(page))).derived for page in PAGES])
 # Named in the text of the page as well as in its rows.
 MISTAKES = (
     "test_an_absent_bias_is_0_and_not_1",

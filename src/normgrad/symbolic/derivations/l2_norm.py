@@ -1,11 +1,12 @@
 """Chapter "L2 normalization": a row divided by its norm, whose derivative is a projection divided by the norm.
 
-Source: 000_0e2bb4a165a62f6c.txt, whose lines `l2-jacobian` and `l2-dq` follow in their order; the source has no eps.
+The steps stand in the chapter's cells; here are both ends. Source: 000_0e2bb4a165a62f6c.txt, whose lines the cells of
+`l2-jacobian` and `l2-dq` follow in their order; the source has no eps.
 """
 
 from __future__ import annotations
 
-from sympy import Max, Rational, S, Symbol, sqrt
+from sympy import Max, S, Symbol, sqrt
 
 from ..definitions import Defs
 from ..notation import Partial, delta, mean, tensor, total
@@ -44,7 +45,7 @@ def l2_row() -> Defs:
 
 
 def _forward():
-    defs, square = l2_row(), squares(q)
+    defs = l2_row()
     yield definition("l2-forward", "A row divided by its norm.", defs, norm, r[k])
     yield proved("l2-unit", "A normalized row has length 1.", defs, squares(r), S.One)
     yield proved(
@@ -55,21 +56,13 @@ def _forward():
     )
     yield proved(
         "l2-partial-norm", "The norm grows along the row: its gradient is the normalized row.", defs,
-        Partial(norm, q[j]),
-        Rational(1, 2) * square ** Rational(-1, 2) * (2 * q[j]),
-        q[j] / norm,
-        r[j],
+        Partial(norm, q[j]), r[j],
     )
     yield proved(
         "l2-jacobian",
         "The Jacobian of a row divided by its norm removes the direction of the row and divides by the norm.",
         defs,
-        J[k, j],
-        Partial(r[k], q[j]),
-        (delta(k, j) / norm - q[k] / norm**2 * Partial(norm, q[j]), "quotient rule"),
-        delta(k, j) / norm - q[k] / norm**2 * (Rational(1, 2) * square ** Rational(-1, 2) * (2 * q[j])),
-        delta(k, j) / norm - q[k] * q[j] / norm**3,
-        1 / norm * (delta(k, j) - r[k] * r[j]),
+        J[k, j], 1 / norm * (delta(k, j) - r[k] * r[j]),
     )
 
 
@@ -101,7 +94,7 @@ def _projector():
         "l2-hessian",
         "The Jacobian is a matrix of second derivatives of the norm, hence symmetric.",
         defs,
-        J[k, j], Partial(Partial(norm, q[k]), q[j]), J[j, k],
+        J[k, j], J[j, k],
     )
 
 
@@ -110,11 +103,7 @@ def _gradient():
     yield definition("l2-loss", "A loss that has dr as its cotangent, dr held constant.", defs, row.L)
     yield proved(
         "l2-dq", "The gradient of the row: the cotangent without its part along r, over the norm.", defs,
-        dq[j],
-        (total(N, lambda t: J[t, j] * dr[t]), "chain rule"),
-        (total(N, lambda t: J[j, t] * dr[t]), "J is symmetric"),
-        1 / norm * total(N, lambda t: (delta(j, t) - r[j] * r[t]) * dr[t]),
-        1 / norm * (dr[j] - r[j] * inner(r, dr)),
+        dq[j], 1 / norm * (dr[j] - r[j] * inner(r, dr)),
     )
     yield proved("l2-orthogonal", "The gradient is orthogonal to the row.", defs, inner(r, dq), S.Zero)
     yield proved(
@@ -177,7 +166,6 @@ def _weighted():
         "The gradient of the row with a weight: the cotangent is weighted first, then projected.",
         defs,
         Partial(inner(dy, y), q[j]),
-        (total(N, lambda t: Partial(y[t], q[j]) * dy[t]), "transposed"),
         1 / norm * (c * w[j] * dy[j] - r[j] * total(N, lambda t: r[t] * (c * w[t] * dy[t]))),
     )
 
@@ -189,9 +177,7 @@ def _inside():
     yield definition("l2-inside", "A row divided by its norm with eps inside the root.", defs, D, z[k])
     yield proved(
         "l2-inside-jacobian", "With eps inside the root the Jacobian keeps its form.", defs,
-        Partial(z[k], q[j]),
-        delta(k, j) / D - q[k] * q[j] / D**3,
-        1 / D * (delta(k, j) - z[k] * z[j]),
+        Partial(z[k], q[j]), 1 / D * (delta(k, j) - z[k] * z[j]),
     )
     yield together(
         "l2-inside-projector",
