@@ -110,6 +110,19 @@ def test_definitions_refuse_what_they_cannot_mean():
         prove(Partial(y[j] ** 2, y[k]), 0, defs)
 
 
+def test_a_cell_of_definitions_may_be_run_again():
+    x, y, z = tensor("x", N), tensor("y", N), tensor("z", N)
+    defs = Defs()
+    for _ in range(2):
+        defs[y[j]] = x[j] * total(N, lambda r: x[r] * total(N, lambda s: x[r] * x[s] ** 2))
+        defs[z[j]] = 1 / N * y[j]
+    assert len(list(defs)) == 2
+    with pytest.raises(ValueError, match="defined already"):
+        defs[y[j]] = x[j] * total(N, lambda r: x[r] * total(N, lambda s: x[s] * x[s] ** 2))
+    with pytest.raises(ValueError, match="defined already"):
+        defs[z[k]] = 1 / N * y[k]
+
+
 def test_local_and_total_derivatives_differ():
     x, q, average = tensor("x", N), tensor("q", N), tensor("mean")
     defs = Defs()

@@ -11,11 +11,24 @@ from .notation import Local, Partial, name_of, rename_bound
 from .signs import is_positive
 
 
+def _numbered(e: Expr, depth: int = 0) -> Expr:
+    """The expression with its bound letters numbered from outside in, so that equal lines are equal objects."""
+    if isinstance(e, Sum):
+        letters = {limit[0]: Symbol(f"{depth + place}", integer=True) for place, limit in enumerate(e.limits)}
+        limits = [(letters[letter], first, last) for letter, first, last in e.limits]
+        return Sum(_numbered(e.function.xreplace(letters), depth + len(limits)), *limits)
+    if not e.args or isinstance(e, Indexed):
+        return e
+    return e.func(*[_numbered(part, depth) for part in e.args])
+
+
 class Defs:
     """Ordered definitions, name[indices] := expression; an expression may use inputs and earlier names.
 
-    Raises:  ValueError when a name is defined twice or used before, when a definition has a free index that its head
-             lacks, or breaks its name's promise to be positive; RangeError when a letter has two ranges
+    The same line once more changes nothing, so that a cell of definitions may be run again.
+
+    Raises:  ValueError when a name is defined differently or used before, when a definition has a free index that its
+             head lacks, or breaks its name's promise to be positive; RangeError when a letter has two ranges
     """
 
     def __init__(self):
@@ -24,6 +37,8 @@ class Defs:
     def __setitem__(self, head: Expr, e: Expr):
         name, e = name_of(head), sympify(e)
         if name in self._lines:
+            if self._lines[name][0] == head and _numbered(self._lines[name][1]) == _numbered(e):
+                return  # a cell that is run again
             raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
         if any(name in map(name_of, one.atoms(Indexed, Symbol)) for one in (e, *[line[1] for line in self])):
             raise ValueError(f"{head}: used before it is defined")
