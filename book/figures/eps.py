@@ -85,3 +85,26 @@ def outcomes(found) -> None:
         axes.text(place + 0.5, 0.15, kind, ha="center", fontsize=11)
     axes.set(xlim=(-1.5, len(kinds) + 0.05), ylim=(-len(lines) - 0.1, 0.6))
     axes.axis("off")
+
+
+def tell() -> None:
+    """D / D(0) against the size of the row, with the values at s = D(0) that tell the places apart."""
+    _, axes = plt.subplots(figsize=(5.6, 3.4))
+    line = np.linspace(0, 3, 301)
+    for place, colour in COLOURS.items():
+        axes.plot(line, denominator(line, 1, place), color=colour, lw=2, ls=DASHES[place], label=place)
+        axes.plot(1, denominator(1.0, 1, place), "o", color=colour, zorder=5)
+    axes.set(xlabel="$s / D(0)$", ylabel="$D(s) / D(0)$", xlim=(0, 3), ylim=(0, 4.1))
+    axes.legend(frameon=False)
+
+
+def operations(lengths, counts) -> None:
+    """Operations against the length of the row, both on logarithmic axes.
+
+    Args:  lengths: of the rows; counts: {name: the operations at each length}
+    """
+    _, axes = plt.subplots(figsize=(5.6, 3.4))
+    for (name, line), colour in zip(counts.items(), (BLUE, GREEN, ORANGE), strict=True):
+        axes.loglog(lengths, line, "o-", color=colour, lw=2, label=name)
+    axes.set(xlabel="length $N$ of the row", ylabel="operations")
+    axes.legend(frameon=False)

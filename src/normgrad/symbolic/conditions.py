@@ -49,8 +49,6 @@ def _needed(base, exponent):
 
 def _fold(base, defs):
     """The defined name that vanishes exactly where base does, if there is one; D(s) by the name of its size."""
-    if isinstance(base, Opaque):
-        return base.func(_named(base.args[0], defs))
     wanted = _core(nf(base))
     letters = sorted(free_letters(base), key=str)
     for head, _ in defs:
@@ -59,7 +57,7 @@ def _fold(base, defs):
             value = nf(defs.unfold(head)).xreplace(dict(zip(own, letters, strict=True)))
             if _core(value) == wanted:
                 return head
-    return base
+    return base.func(_named(base.args[0], defs)) if isinstance(base, Opaque) else base
 
 
 def _named(e, defs):
