@@ -128,7 +128,7 @@ def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
     reasons = {label: sources(made) for label, made in entries.items()}
     for label, made in entries.items():
         where = (made[0]["docname"], equations[label].line if label in equations else 0)
-        missing = [source for source in reasons[label] if source not in equations]
+        missing = [source for source in reasons[label] if source not in equations and not PAGE]
         found += [(*where, f"the equation {label} follows from {one}, which is no equation") for one in missing]
         reached, waiting = set(), list(reasons[label])
         while waiting:
