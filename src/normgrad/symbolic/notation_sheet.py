@@ -166,7 +166,6 @@ LOCAL = (
         "Of a whole stack there is one input and one output; nothing is said of their entries.",
         {"x": (("MN", ""), "input of a stack"), "out": (("MN", ""), "output of a stack")},
     ),
-    Local(("kern-tree",), "The bound of a tree is about any numbers.", {"n": ("", "how many numbers are added")}),
     Local(("kern-offset",), "Words for places in memory.", {}, ("offset", "stride")),
     Local(("gradcheck-rule",), "torch's own names.", {}, ("atol", "rtol")),
 )
