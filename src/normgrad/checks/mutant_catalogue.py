@@ -212,7 +212,7 @@ MUTANTS = (
         triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
         sympy=(
             (S_DP, S_DP.replace(" + dresidual_out[i, j]", "")),
-            (S_WDY, S_WDY.replace("dy[i, j]", "(dy[i, j] + dresidual_out[i, j])")),
+            (S_WDY, S_WDY.replace("* dy[i, j]", "* (dy[i, j] + dresidual_out[i, j])")),
         ),
     ),
     _mutant(
