@@ -58,7 +58,6 @@ def _input():
         "What the backward passes to dy when dx has the cotangent ddx: the tangent of y along ddx.",
         defs,
         Partial(L1, n.dy[i, j]),
-        (total(N, lambda s: Partial(n.y[i, j], n.x[i, s]) * ddx[i, s]), "the derivative of y along ddx"),
         n.w[j] * pushed(i, j),
     )
     yield proved(

@@ -1,0 +1,118 @@
+"""Figures of the chapter on higher derivatives: a gradient that moves, slices, curvature, and what autograd sees."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from .style import BLUE, GREEN, GREY, ORANGE, arrow
+
+
+def moves(gradient, x, x_dot, dx_dot) -> None:
+    """The entries of dx as the row goes along x_dot, with the slopes dx_dot at 0.
+
+    Args:  gradient: row -> dx; x, x_dot, dx_dot: (4,)
+    """
+    steps = np.linspace(-0.5, 0.5, 81)
+    curves = np.array([gradient(x + h * x_dot) for h in steps])
+    figure, axes = plt.subplots(1, len(x), figsize=(9.2, 2.7), sharey=True)
+    for place, axis in enumerate(axes):
+        axis.plot(steps, curves[:, place], color=BLUE, lw=2.5)
+        short = np.array([-0.28, 0.28])
+        axis.plot(short, gradient(x)[place] + short * dx_dot[place], "--", color=ORANGE, lw=2)
+        axis.plot(0, gradient(x)[place], "o", color=ORANGE)
+        axis.set(title=rf"$\mathrm{{dx}}_{place + 1}$", xlabel="$h$", xticks=[-0.5, 0, 0.5])
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("gradient")
+
+
+def slices(second, weights, first, other) -> None:
+    """Two slices of the second derivatives of a row, and their weighted sum over all outputs.
+
+    Args:  second: (N, N, N), entry k, j, l; weights: (N,); first, other: which outputs, counted from 1
+    """
+    N = len(weights)
+    panels = {
+        f"output $k = {first}$": second[first - 1],
+        f"output $k = {other}$": second[other - 1],
+        "a loss": np.einsum("k,kjl", weights, second),
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(8.4, 3.1))
+    ticks = {"xticks": range(0, N, 2), "yticks": range(0, N, 2)}
+    letters = {"xticklabels": range(1, N + 1, 2), "yticklabels": range(1, N + 1, 2)}
+    for axis, (title, matrix) in zip(axes, panels.items(), strict=True):
+        top = np.abs(matrix).max()
+        axis.imshow(matrix, cmap="PuOr", vmin=-top, vmax=top)
+        axis.set(title=title, xlabel="input $l$", ylabel="input $j$", **ticks)
+        axis.set(**letters)
+
+
+def curvature(loss, gradient, hessian, flat) -> None:
+    """The eigenvalues of a Hessian, and how the loss bends along three directions.
+
+    Args:  loss: step of the row (N,) -> number; gradient: (N,); hessian: (N, N); flat: the value of N - 3 eigenvalues
+    """
+    N = len(gradient)
+    eigenvalues, vectors = np.linalg.eigh(hessian)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
+    left.axhline(0, ls="--", color=GREY)
+    left.axhline(flat, ls="--", color=ORANGE)
+    left.plot(range(1, N + 1), eigenvalues, "o", color=BLUE)
+    left.set(xlabel="number", title="eigenvalues", xticks=range(2, N + 1, 2))
+    steps = np.linspace(-1.5, 1.5, 61)
+    lines = {"largest": (GREEN, vectors[:, -1]), "$(1, ..., 1)$": (GREY, np.ones(N)), "smallest": (BLUE, vectors[:, 0])}
+    for name, (color, x_dot) in lines.items():
+        bent = [loss(h * x_dot) - loss(0 * x_dot) - h * (gradient @ x_dot) for h in steps]
+        right.plot(steps, bent, color=color, lw=2, label=name)
+        right.plot(steps, steps**2 / 2 * (x_dot @ hessian @ x_dot), "--", color=color)
+    right.set(xlabel="step", title="loss minus tangent line")
+    right.legend(fontsize=10, frameon=False)
+
+
+def passes() -> None:
+    """What goes into the three passes and what comes out of each: forward, backward, and the backward's backward."""
+    boxes = {
+        "forward": ((r"$x, w, b$", r"$y$"), BLUE),
+        "backward": ((r"$\mathrm{dy}, x, w$", r"$\mathrm{dx}, \mathrm{dw}, \mathrm{db}$"), ORANGE),
+        "the backward's\nbackward": (
+            (r"$\mathrm{ddx}, \mathrm{ddw}, \mathrm{ddb}$", r"to $\mathrm{dy}$, to $x$, to $w$"),
+            GREEN,
+        ),
+    }
+    figure, axes = plt.subplots(figsize=(8.4, 2.9))
+    for place, (name, ((given, made), color)) in enumerate(boxes.items()):
+        height = -1.1 * place
+        box = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": color, "lw": 2}
+        axes.text(3, height, name, ha="center", va="center", bbox=box)
+        axes.text(0.9, height, given, ha="center", va="center", fontsize=14)
+        axes.text(5.2, height, made, ha="center", va="center", fontsize=14)
+        arrow(axes, (2.2, height), (1.6, height), color, lw=2)
+        arrow(axes, (4.3, height), (3.8, height), color, lw=2)
+    for height in (0, -1.1):
+        arrow(axes, (0.9, height - 0.85), (5.0, height - 0.25), GREY, linestyle="--")
+    axes.set(xlim=(-0.2, 6.4), ylim=(-2.8, 0.6))
+    axes.axis("off")
+
+
+PLACES = {"x": (0, 1), "rstd": (1.5, 1.9), "x_hat": (1.5, 0.6), "dx": (3.1, 1), "dy": (1.5, -0.7)}
+NAMES = {"x": "x", "rstd": r"\mathrm{rstd}", "x_hat": r"\hat{x}", "dx": r"\mathrm{dx}", "dy": r"\mathrm{dy}"}
+PATHS = ("x rstd", "x x_hat", "rstd dx", "x_hat dx", "dy dx", "rstd x_hat")
+CUT = ("x rstd", "x x_hat", "rstd x_hat")
+
+
+def graph() -> None:
+    """What autograd sees of a backward: with the statistics computed in it, and with saved numbers."""
+    figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.4))
+    for axis, cut in zip(panels, ((), CUT), strict=True):
+        for path in PATHS:
+            start, end = (np.array(PLACES[name]) for name in path.split())
+            gone = path in cut
+            color = ORANGE if gone else BLUE
+            arrow(axis, end, start, color, lw=2, ls="--" if gone else "-", shrinkA=18, shrinkB=19)
+            sign = r"$\times$" if gone else ""
+            axis.text(*(start + end) / 2, sign, color=ORANGE, fontsize=22, ha="center", va="center")
+        for name, at in PLACES.items():
+            axis.plot(*at, "o", ms=36, mfc="white", mec=GREY)
+            axis.text(*at, f"${NAMES[name]}$", ha="center", va="center", fontsize=13)
+        axis.set(xlim=(-0.5, 3.6), ylim=(-1.2, 2.4), title="saved as numbers" if cut else "part of the graph")
+        axis.axis("off")
