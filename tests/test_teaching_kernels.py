@@ -184,6 +184,14 @@ def test_counting_may_come_first_in_a_process(context):
     assert int(run(code)) == 2 * 3 * 8 * 4 + 2 * 3 * 4
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
+def test_kernels_are_interpreted_after_a_count_of_torch():
+    """torch imports Triton for itself once a mode sees an operation."""
+    code = "import normgrad, torch\nfrom normgrad.bench.counted import Counted\nwith Counted():\n"
+    code += "    x = torch.ones(3, 8).half()\nnormgrad.layer_norm(x, (8,), backend='triton')\nprint(1)"
+    assert int(run(code)) == 1
+
+
 def test_where_triton_compiles_the_watcher_says_so():
     code = "import triton\nfrom normgrad.teaching.kernels import watch\ntry:\n    with watch(): pass\n"
     code += "except RuntimeError as error:\n    print(error)"

@@ -43,6 +43,12 @@ class Counted(TorchDispatchMode):
         super().__init__()
         self.calls: list[Call] = []
 
+    def __enter__(self):
+        # A mode of torch imports Triton; the package's own import comes first, and chooses the interpreter without a GPU.
+        with contextlib.suppress(ImportError):
+            from ..triton_kernels import interpreter  # noqa: F401
+        return super().__enter__()
+
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         options = options or {}
         results = function(*arguments, **options)
