@@ -213,3 +213,8 @@ def test_a_changed_statement_is_another_one(layer):
         proved("mine", CLAIM + " ", layer, START, END),
     ):
         assert differs(own, changed)
+
+
+def test_a_false_step_on_scratch_paper_is_named_by_its_place(layer):
+    with pytest.raises(NotProved, match=r"^step 2: "):
+        work_out(layer, Partial(rstd, x[j]), chain_rule, rstd**2 * (x_hat[j] / N))

@@ -106,8 +106,9 @@ class Equation:
 
         Raises:  NotProved naming the label and the step
         """
+        name = f"{self.label}, " if self.label else ""
         steps = enumerate(self.steps, start=1)
-        return tuple(prove(lhs, rhs, self.defs, where=f"{self.label}, step {n}") for n, (lhs, rhs) in steps)
+        return tuple(prove(lhs, rhs, self.defs, where=f"{name}step {n}") for n, (lhs, rhs) in steps)
 
     def check_fixed(self, sizes: Iterable[int] = (2, 3, 4)) -> int:
         """Check every "=" entry by entry for rows of the given lengths; AssertionError when one fails."""
