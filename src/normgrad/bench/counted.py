@@ -44,7 +44,7 @@ class Counted(TorchDispatchMode):
         self.calls: list[Call] = []
 
     def __enter__(self):
-        # A mode of torch imports Triton; the package's own import comes first: without a GPU it chooses the interpreter.
+        # A mode of torch imports Triton; the package's import comes first: without a GPU it chooses the interpreter.
         with contextlib.suppress(ImportError):
             from ..triton_kernels import interpreter  # noqa: F401
         return super().__enter__()
