@@ -159,13 +159,13 @@ def test_another_coefficient_is_refuted(wrong):
 MUTANTS = {
     "coefficient 4": ("3 * c1 * e1", "4 * c1 * e1"),
     "cov dropped": ("(cov - 3 * c1 * e1)", "(-3 * c1 * e1)"),
-    "wdy not centred": ("centred(times(dy, weight))", "times(dy, weight)"),
-    "u not centred": ("centred(u)", "u"),
+    "wdy not centred": ("centred(wdy)", "wdy"),
+    "ddx not centred": ("centred(ddx)", "ddx"),
     "sign": ("- rstd.square() * bent", "+ rstd.square() * bent"),
     "rstd once": ("rstd.square() * bent", "rstd * bent"),
-    "c1 dropped": ("c1 * g + ", ""),
-    "e1 dropped": ("e1 * a + ", ""),
-    "uw dropped": ("projected(uw * dy, x_hat, rstd) - ", "-"),
+    "c1 dropped": ("c1 * ddq + ", ""),
+    "e1 dropped": ("e1 * centred(wdy) + ", ""),
+    "ddw dropped": ("projected(ddw * dy, x_hat, rstd) - ", "-"),
     "weight missing": ("times(x_hat_dot, weight)", "x_hat_dot"),
 }
 

@@ -144,30 +144,30 @@ class ExplicitBackward(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
 
     @staticmethod
-    def backward(ctx, u, uw, ub):
+    def backward(ctx, ddx, ddw, ddb):
         dy, x, weight, mean, rstd = ctx.saved_tensors
         if torch.is_grad_enabled():
             _, rstd, x_hat = normalized(x, ctx.eps)
         else:
             x_hat = (x - mean) * rstd
-        grads = second_gradients(u, uw, ub, dy, x_hat, rstd, weight)
+        grads = second_gradients(ddx, ddw, ddb, dy, x_hat, rstd, weight)
         return asked_for(ctx, (*grads, None, None, None))
 
 
-def second_gradients(u, uw, ub, dy, x_hat, rstd, weight):
-    """What the cotangents u, uw, ub of (dx, dw, db) pass to (dy, x, weight).
+def second_gradients(ddx, ddw, ddb, dy, x_hat, rstd, weight):
+    """What the cotangents ddx, ddw, ddb of (dx, dw, db) pass to (dy, x, weight).
 
-    Args:     u, dy, x_hat (..., N); uw, ub, weight (N,); rstd (..., 1);
+    Args:     ddx, dy, x_hat (..., N); ddw, ddb, weight (N,); rstd (..., 1);
               weight may be None
     Returns:  {eq}`twice-dy`, {eq}`twice-dx`, {eq}`twice-dw`, each with
               its part of {eq}`twice-parameters-grad`
     """
-    a, g = centred(times(dy, weight)), centred(u)
-    x_hat_dot = projected(u, x_hat, rstd)
-    c1, e1, cov = row_mean(x_hat * a), row_mean(x_hat * g), row_mean(a * g)
-    bent = c1 * g + e1 * a + x_hat * (cov - 3 * c1 * e1)
-    to_x = projected(uw * dy, x_hat, rstd) - rstd.square() * bent
-    to_dy = times(x_hat_dot, weight) + uw * x_hat + ub
+    wdy, ddq = times(dy, weight), centred(ddx)
+    x_hat_dot = projected(ddx, x_hat, rstd)
+    c1, e1, cov = row_mean(x_hat * wdy), row_mean(x_hat * ddx), row_mean(wdy * ddq)
+    bent = c1 * ddq + e1 * centred(wdy) + x_hat * (cov - 3 * c1 * e1)
+    to_x = projected(ddw * dy, x_hat, rstd) - rstd.square() * bent
+    to_dy = times(x_hat_dot, weight) + ddw * x_hat + ddb
     return to_dy, to_x, over_rows(dy * x_hat_dot)
 
 

@@ -82,7 +82,7 @@ def _parameters():
             * (
                 ddw[j] * n.dy[i, j]
                 - mean(N, lambda r: ddw[r] * n.dy[i, r])
-                - n.x_hat[i, j] * (1 / N) * total(N, lambda r: n.x_hat[i, r] * (ddw[r] * n.dy[i, r]))
+                - n.x_hat[i, j] * mean(N, lambda r: n.x_hat[i, r] * (ddw[r] * n.dy[i, r]))
             ),
         ),
         (Partial(L2, n.dy[i, j]), ddw[j] * n.x_hat[i, j] + ddb[j]),
