@@ -424,6 +424,17 @@ ledger.define("mean")
 ledger.prove("index-count")
 ```
 
+```{code-cell} ipython3
+:tags: [derivation]
+from normgrad.symbolic import contract, delta, derive, dim, index, keep_as_typed, tensor, total
+keep_as_typed()
+N, k = dim("N"), index("k")
+x = tensor("x", N)
+derive("index-delta", "A sum against a delta renames the index.", None,
+       total(N, lambda r: delta(k, r) * x[r]), contract, x[k])
+```
+By {eq}`index-delta`.
+
 :::{prf:theorem} Small
 :label: small
 See {prf:ref}`small`.
@@ -463,9 +474,38 @@ def book(tmp_path_factory):
 
 def test_equations_carry_badges(book):
     page = (book / "one.html").read_text()
-    assert page.count('class="ledger-badge"') == 3
+    assert page.count('class="ledger-badge"') == 4
     assert 'href="ledger.html#ledger-index-count"' in page and "proved for every N" in page
     assert 'href="ledger.html#ledger-mean"' in page
+
+
+def test_a_cell_is_an_equation(book):
+    """Numbered, referred to, with its badge and label; the notebook's output has the number and the label too."""
+    page = (book / "one.html").read_text()
+    assert 'id="equation-index-delta"' in page and 'href="#equation-index-delta">(4)</a>' in page
+    badge = page[page.index('href="ledger.html#ledger-index-delta"') :]
+    assert re.search(r"proved for every .*?N.*? · .*?index-delta", badge[:600], re.S)
+    assert r"\tag" not in page and "the delta contracted" in page
+    notebook = json.loads((book / "_sources/one.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if "derivation" in cell["metadata"].get("tags", ())]
+    (made,) = [cell["outputs"][0]["data"] for cell in cells]
+    assert r"\tag{4}" in "".join(made["text/markdown"]) and "`index-delta`" in "".join(made["text/markdown"])
+    assert "".join(made["text/plain"]).startswith("(4) index-delta: proved for every N")
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("contract, x[k])", "contract, 2 * x[k], x[k])", "index-delta, step 2"),
+        ("contract, x[k])", "contract, x[k], total(N, lambda r: delta(r, k) * x[r]))", "derives index-delta is not"),
+        ("A sum against a delta renames", "A delta renames", "derives index-delta is not the statement"),
+    ],
+)
+def test_a_changed_derivation_fails_every_build(tmp_path, old, new, message):
+    write(tmp_path, ONE.replace(old, new))
+    for _ in range(2):
+        status, output = build(tmp_path)
+        assert status != 0 and message in output
 
 
 def test_ledger_page_links_back(book):
@@ -476,8 +516,9 @@ def test_ledger_page_links_back(book):
 
 
 def test_ledger_is_written_for_programs(book):
-    mean, count, twice = json.loads((book / "ledger.json").read_text())
+    mean, count, twice, delta = json.loads((book / "ledger.json").read_text())
     assert mean["label"] == "mean" and mean["kind"] == "definition" and mean["chapter"] == "one"
+    assert delta["label"] == "index-delta" and delta["number"] == "4"
     assert count["url"] == "one.html#equation-index-count" and count["seconds"] > 0
     known = {"label", "number", "chapter", "kind", "claim", "error", "tolerance", "seconds", "url"}
     assert set(count) == set(twice) == known | {"follows_from", "because"}
@@ -513,7 +554,7 @@ def test_notebook_is_executed_and_plain(book):
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     first = "".join(code[0]["source"])
     assert first.endswith("normgrad.doctor()") and 'SITE = "https://someone.github.io/book/_sources/"' in first
-    assert '"NORMGRAD_NUMBERS"] = "mean 1, index-count 2, twice 3"' in first
+    assert '"NORMGRAD_NUMBERS"] = "mean 1, index-count 2, twice 3, index-delta 4"' in first
     assert (book / "_sources" / re.search(r'^WHEEL = "(.+)"$', first, re.M)[1]).is_file()
     assert code[-1]["outputs"][0]["data"]["text/plain"]
 

@@ -32,7 +32,8 @@ class Derived(SphinxTransform):
     def apply(self, **kwargs):
         if "kernelspec" not in self.env.metadata[self.env.docname]:
             return
-        for made in statements(executed_notebook(self.env, self.env.docname)):
+        made_here = {made["label"]: made for made in statements(executed_notebook(self.env, self.env.docname))}
+        for made in made_here.values():
             if made["differs"]:
                 message = (
                     f"the cell that derives {made['label']} is not the statement of the package: {made['differs']}"
@@ -41,6 +42,7 @@ class Derived(SphinxTransform):
         for node in list(self.document.findall(nodes.math_block)):
             if found := TAG.search(node.astext()):
                 self.number(node, found[1])
+                node["known"] = made_here.get(found[1], {}).get("known", "")
 
     def number(self, node, label):
         from normgrad.symbolic import equations

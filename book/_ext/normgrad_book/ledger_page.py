@@ -95,8 +95,11 @@ def add_badges(app, doctree, docname):
             main = made[0]
             uri = f"{page}#{anchor(main['label'])}"
             badge = link("", uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"])
-            badge += inline(known(app.env, main))
-            node.parent.insert(node.parent.index(node) + 1, nodes.paragraph("", "", badge, classes=["ledger-badge"]))
+            # the same words as in the notebook: for which sizes, where, and the label
+            badge += inline(node.get("known") or known(app.env, main))
+            label = nodes.literal("", main["label"])
+            line = nodes.paragraph("", "", badge, nodes.Text(" · "), label, classes=["ledger-badge"])
+            node.parent.insert(node.parent.index(node) + 1, line)
 
 
 # -- the page -----------------------------------------------------------------------

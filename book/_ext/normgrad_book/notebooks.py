@@ -19,7 +19,8 @@ from .execution import BOOK, executed_notebook
 from .plain_markdown import PlainMarkdown
 
 # Tags that Jupyter and its runners know, and the mark of what a student writes; the others concern the page alone.
-KEPT_TAGS = ("raises-exception", "skip-execution", "homework", "triton")
+KEPT_TAGS = ("raises-exception", "skip-execution", "homework", "triton", "your-turn")
+KEPT_TAGS += ("derivation", "numpy-backward", "torch-function", "triton-kernel")
 
 
 def is_notebook(env, docname) -> bool:

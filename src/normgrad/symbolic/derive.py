@@ -114,7 +114,7 @@ class Derivation:
             "text/markdown": f"$$\n{self._live_latex()}\n\\tag{{{tag}}}\n$$\n\n{' · '.join(words)}",
             "text/latex": f"$$\n{self.equation.latex()}\n\\tag{{{self.label}}}\n$$",
             MIME: [asdict(entry)],
-            STATEMENT: {"label": self.label, "differs": self.differs},
+            STATEMENT: {"label": self.label, "differs": self.differs, "known": self.known()},
         }
 
 
