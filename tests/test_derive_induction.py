@@ -40,7 +40,7 @@ def test_a_claim_for_every_depth_is_an_equation_of_the_book(stack):
     assert one.known() == "proved for every depth $K$ and every $k$ from 0 to $K$, by induction"
     shown = one._repr_mimebundle_()
     assert "x_{k} = z'_{k} + p_{k}" in shown["text/latex"] and r"\tag{res-invariant}" in shown["text/latex"]
-    assert shown[STATEMENT] == {"label": "res-invariant", "differs": ""}
+    assert shown[STATEMENT]["label"] == "res-invariant" and shown[STATEMENT]["differs"] == ""
     assert [entry["kind"] for entry in shown[MIME]] == ["proved-for-every-n"]
 
 
