@@ -23,11 +23,6 @@ FORM = ROOT / ".github/ISSUE_TEMPLATE/erratum.yml"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 
-MODULE_LINES, FUNCTION_LINES, KERNEL_LINES = 250, 40, 60
-# Modules that may be longer, and why.
-LONG_MODULES = {
-    "checks/mutant_catalogue.py": "a table: one entry a mistake, one line a backend",
-}
 # Written in pieces, so that this file does not hold what it looks for.
 FOLDERS = ("ro" + "ot", "ho" + "me", "wo" + "rk", "tm" + "p", "op" + "t")
 MACHINE = re.compile(r"(?<![\w.~-])/(?:" + "|".join(FOLDERS) + ")/")
@@ -237,36 +232,6 @@ def test_tests_need_no_network(path):
 
 
 # House rules of the code
-
-
-def functions(tree):
-    return [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-
-
-def is_kernel(function):
-    return any(ast.unparse(decorator).startswith("triton.jit") for decorator in function.decorator_list)
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_module_is_short(path):
-    if path.relative_to(ROOT / "src/normgrad").as_posix() not in LONG_MODULES:
-        assert len(path.read_text(encoding="utf8").splitlines()) <= MODULE_LINES
-
-
-def test_long_modules_need_their_exception():
-    for name in LONG_MODULES:
-        assert len(read(f"src/normgrad/{name}").splitlines()) > MODULE_LINES, f"{name} is short enough by now"
-
-
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=relative)
-def test_functions_are_short(path):
-    """The lines of the body, docstring included; the list of arguments is not counted."""
-    long = []
-    for function in functions(ast.parse(path.read_text(encoding="utf8"))):
-        lines = function.body[-1].end_lineno - function.body[0].lineno + 1
-        if lines > (KERNEL_LINES if is_kernel(function) else FUNCTION_LINES):
-            long.append(f"{function.name}: {lines} lines")
-    assert long == []
 
 
 def public(tree):

@@ -214,7 +214,7 @@ def _match_sum(pattern, e, letters, found):
 # -- sums
 
 
-def in_sums(e, rewrite):
+def in_sums(e: Expr, rewrite: Callable[[Sum], Expr]) -> Expr:
     """The expression with its sums rewritten, innermost first."""
     if isinstance(e, Indexed | KroneckerDelta | Partial) or not e.args:
         return e
@@ -231,17 +231,19 @@ def _letters(one):
     return {limit[0] for limit in one.limits}
 
 
-def split_terms(one):
+def split_terms(one: Sum) -> Expr:
     """A sum as one sum per term, the sign in front."""
     signed = [(-1, -term) if term.could_extract_minus_sign() else (1, term) for term in _terms(one)]
     return Add(*[sign * Sum(term, *one.limits) for sign, term in signed])
 
 
-def has_bound_delta(one):
+def has_bound_delta(one: Sum) -> bool:
+    """Whether a delta in the sum has a summed letter, so that it can be contracted."""
     return any(_letters(one) & set(pair.args[:2]) for term in _terms(one) for pair in term.atoms(KroneckerDelta))
 
 
-def has_constant(one):
+def has_constant(one: Sum) -> bool:
+    """Whether a term of the sum has a factor without a summed letter, which can be pulled out."""
     factors = [factor for term in _terms(one) for factor in Mul.make_args(term)]
     return any(not factor.has_free(*_letters(one)) for factor in factors)
 
