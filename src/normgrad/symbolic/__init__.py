@@ -6,19 +6,18 @@ from .codegen import compile, source
 from .definitions import Defs
 from .derive import (
     Derivation,
-    Refutation,
     define,
     derive,
     derive_all,
     derive_by_induction,
     keep_as_typed,
-    refute,
     work_out,
 )
 from .notation import Local, Partial, as_written, delta, dim, index, mean, tensor, total
 from .opaque import opaque
 from .proof import NotProved, Proof, prove
 from .recurrences import Recurrences, sequences
+from .refute import Refutation, refute
 from .registry import Equation, equation, equations, proved
 from .render import latex
 from .steps import Step, chain_rule, collect, contract, differentiate, multiply, pull_out, unfold, using

@@ -12,24 +12,22 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from textwrap import fill
 
-from sympy import Add, Expr, evaluate, sympify
+from sympy import Expr
 from sympy.core.parameters import global_parameters
 
 from ..checks.ledger import MIME, WORDS, Entry
-from .calculus import resolve
 from .definitions import Defs, check_defs
-from .induction import InductiveEquation, induction, recurrence
+from .induction import InductiveEquation, recurrence
 from .notation import check_expression
-from .proof import NotProved, known, plain, prove
+from .proof import known, plain
 from .recurrences import Recurrences
 from .registry import DEFINITION, Equation, equations
 from .registry import definition as defined
 from .registry import together as below_one_another
 from .render import latex
+from .statements import differs
 from .steps import Step
-from .sums import nf
 
 STATEMENT = "application/vnd.normgrad.statement+json"
 NUMBERS = "NORMGRAD_NUMBERS"
@@ -140,51 +138,6 @@ def with_numbers(text: str, number) -> str:
     return re.sub(r"\\ref\{([\w:.-]+)\}", lambda found: number(found[1]) or found[1], text)
 
 
-def _meaning(e, defs):
-    """What an expression stands for, in normal form, definitions unfolded and derivatives carried out."""
-    with evaluate(True):
-        return nf(resolve(defs.unfold(e)))
-
-
-def _lines(e, defs):
-    """The definitions that an expression needs, in print; where two have the same, both mean the same."""
-    return [(latex(head), latex(body)) for head, body in defs.reached(e)]
-
-
-def _same(one, other) -> bool:
-    # two opaque functions with one letter are different classes, and read alike
-    return one == other or latex(one) == latex(other)
-
-
-def differs(own: Equation, statement: Equation | None) -> str:
-    """How an equation differs from a statement, in words; nothing where it does not.
-
-    Args:  own: an equation with all its steps; statement: what the registry has under its label, or None
-    """
-    if statement is None:
-        return f"the book has no statement {own.label}"
-    if own.claim != statement.claim:
-        return f"the claim there is: {statement.claim}"
-    if own.kind != statement.kind:
-        return f"there it is of the kind {statement.kind}"
-    if len(own.chains) != len(statement.chains):
-        return f"there are {len(statement.chains)} equations there and {len(own.chains)} here"
-    inductive = isinstance(own, InductiveEquation)
-    if inductive and own.kind != DEFINITION and not own.means(statement):
-        return "it is about other steps there, or about sequences with other lines"
-    for mine, theirs in zip(own.chains, statement.chains, strict=True):
-        for side, one, other in (("begins with", mine[0], theirs[0]), ("ends in", mine[-1], theirs[-1])):
-            if latex(one) != latex(other):
-                return f"there it {side} {plain(str(other))}, here it {side} {plain(str(one))}"
-            if own.kind == DEFINITION or inductive:
-                continue
-            if _lines(one, own.defs) == _lines(other, statement.defs):
-                continue
-            if not _same(_meaning(one, own.defs), _meaning(other, statement.defs)):
-                return f"what it {side}, {plain(str(one))}, has other definitions there"
-    return ""
-
-
 def _finished(equation: Equation, kind: type[Derivation] = Derivation) -> Derivation:
     start = time.perf_counter()
     equation.prove()
@@ -293,57 +246,3 @@ def work_out(defs: Defs | Recurrences | None, start: Expr, *steps, **more) -> De
     defs = check_defs(defs)
     chain, whys = _chain(defs, start, steps)
     return _finished(Equation("", "", (chain,), defs, whys=whys), Scratch)
-
-
-def _apart(left, right):
-    """Two sides that are no numbers, without the terms that both have."""
-    sides = [Add.make_args(side) for side in (left, right)]
-    if not set(sides[0]) & set(sides[1]):
-        return {"left ": left, "right": right}
-    with evaluate(True):
-        alone = [Add(*(set(terms) - set(others))) for terms, others in (sides, sides[::-1])]
-    return {f"{name} alone has": side or "nothing" for name, side in zip(("left ", "right"), alone, strict=True)}
-
-
-@dataclass(frozen=True)
-class Refutation:
-    """A claim that is false, with a point where its sides differ; belief: what the claim stands for."""
-
-    refusal: NotProved
-    belief: str
-
-    def __str__(self):
-        found = self.refusal.counterexample
-        claim = plain(f"{self.refusal.lhs} = {self.refusal.rhs}")
-        lines = [f"belief:   {self.belief}"] if self.belief else []
-        lines += [f"claim:    {claim}", f"refuted:  at {found.point()}"]
-        if found.lhs.is_number:
-            left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
-            lines.append(f"          left {left}, right {right}")
-        else:
-            lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=21 * " ")
-                      for name, side in _apart(found.lhs, found.rhs).items()]  # fmt: skip
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-def refute(lhs: Expr, rhs: Expr, defs: Defs | Recurrences | None = None, belief: str = "", low: int = 0) -> Refutation:
-    """Show that lhs = rhs is false, by a point where the two sides differ.
-
-    Args:    lhs, rhs: the two sides of the claim; defs: the definitions; belief: what someone who writes it believes
-             low: of a claim about sequences, the first k that it speaks of
-    Returns: Refutation, which prints the point
-    Raises:  ValueError where the claim is true for every size; NotProved where it is neither proved nor refuted
-    """
-    try:
-        if isinstance(defs, Recurrences):
-            induction(defs, [(lhs, rhs)], low)
-        else:
-            prove(lhs, rhs, defs)
-    except NotProved as refusal:
-        if refusal.counterexample is None:
-            raise
-        return Refutation(refusal, belief)
-    every = "depth" if isinstance(defs, Recurrences) else "size"
-    raise ValueError(f"claim: {plain(f'{sympify(lhs)} = {sympify(rhs)}')} holds for every {every}; it is not refuted")

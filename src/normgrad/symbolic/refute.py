@@ -1,0 +1,67 @@
+"""Refutations in cells: a claim that is false, the belief behind it, and a point where its sides differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import fill
+
+from sympy import Add, Expr, evaluate, sympify
+
+from .definitions import Defs
+from .induction import induction
+from .proof import NotProved, plain, prove
+from .recurrences import Recurrences
+
+
+def _apart(left, right):
+    """Two sides that are no numbers, without the terms that both have."""
+    sides = [Add.make_args(side) for side in (left, right)]
+    if not set(sides[0]) & set(sides[1]):
+        return {"left ": left, "right": right}
+    with evaluate(True):
+        alone = [Add(*(set(terms) - set(others))) for terms, others in (sides, sides[::-1])]
+    return {f"{name} alone has": side or "nothing" for name, side in zip(("left ", "right"), alone, strict=True)}
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A claim that is false, with a point where its sides differ; belief: what the claim stands for."""
+
+    refusal: NotProved
+    belief: str
+
+    def __str__(self):
+        found = self.refusal.counterexample
+        claim = plain(f"{self.refusal.lhs} = {self.refusal.rhs}")
+        lines = [f"belief:   {self.belief}"] if self.belief else []
+        lines += [f"claim:    {claim}", f"refuted:  at {found.point()}"]
+        if found.lhs.is_number:
+            left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
+            lines.append(f"          left {left}, right {right}")
+        else:
+            lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=21 * " ")
+                      for name, side in _apart(found.lhs, found.rhs).items()]  # fmt: skip
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def refute(lhs: Expr, rhs: Expr, defs: Defs | Recurrences | None = None, belief: str = "", low: int = 0) -> Refutation:
+    """Show that lhs = rhs is false, by a point where the two sides differ.
+
+    Args:    lhs, rhs: the two sides of the claim; defs: the definitions; belief: what someone who writes it believes
+             low: of a claim about sequences, the first k that it speaks of
+    Returns: Refutation, which prints the point
+    Raises:  ValueError where the claim is true for every size; NotProved where it is neither proved nor refuted
+    """
+    try:
+        if isinstance(defs, Recurrences):
+            induction(defs, [(lhs, rhs)], low)
+        else:
+            prove(lhs, rhs, defs)
+    except NotProved as refusal:
+        if refusal.counterexample is None:
+            raise
+        return Refutation(refusal, belief)
+    every = "depth" if isinstance(defs, Recurrences) else "size"
+    raise ValueError(f"claim: {plain(f'{sympify(lhs)} = {sympify(rhs)}')} holds for every {every}; it is not refuted")
