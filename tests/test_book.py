@@ -61,7 +61,9 @@ def options_and_code(cell):
 
 def test_every_page_is_in_the_table_of_contents():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
-    listed = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    sections = [section for chapter in chapters for section in chapter.get("sections", ())]
+    listed = [toc["root"], *(each["file"] for each in chapters + sections)]
     assert sorted(listed) == [f"book/{page.stem}" for page in PAGES]
 
 
