@@ -33,7 +33,7 @@ def source_key(root) -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
-    for path in sorted((root / "src").rglob("*")):
+    for path in sorted([*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]):
         if path.suffix in (".py", ".json") and path.is_file():
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
