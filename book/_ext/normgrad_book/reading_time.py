@@ -139,7 +139,9 @@ class ReadingTimes(SphinxDirective):
 
         self.env.note_reread()
         rows = []
-        for path in sorted(Path(self.env.srcdir, "book").glob("*.md")):
+        contents = Path(self.env.srcdir, "_toc.yml").read_text(encoding="utf8")
+        for name in re.findall(r"file: (\S+)", contents):
+            path = Path(self.env.srcdir, f"{name}.md")
             if is_lesson(path):
                 held = amount(path)
                 title = re.search(r"^# (.+)$", path.read_text(encoding="utf8"), re.M)[1]
