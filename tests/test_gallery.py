@@ -12,12 +12,12 @@ import pytest
 from normgrad import LAYER_NORM
 from normgrad.checks import cases, contract
 from normgrad.checks.backends import NAMES, get
-from normgrad.checks.gallery import BUGS, REJECTED, looks
+from normgrad.checks.gallery import BUGS, REJECTED, look, looks
 
 torch = pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "book/bugs.md").read_text(encoding="utf8")
+PAGES = "".join((ROOT / f"book/{name}.md").read_text(encoding="utf8") for name in ("bugs", "bugs_memory"))
 TORCH = ("torch", "triton")
 
 
@@ -57,6 +57,26 @@ def test_eps_stands_where_it_is_said_to():
     _caught("eps on the sum")
 
 
+def test_the_variance_is_centred_first():
+    _caught("one pass")
+
+
+def test_statistics_are_saved_in_float32():
+    _caught("16-bit statistics")
+
+
+def test_the_gradient_is_taken_from_x_and_not_from_a_rounded_y():
+    _caught("gradient from y")
+
+
+def test_partial_sums_are_kept_in_float32():
+    _caught("16-bit partial sums")
+
+
+def test_the_order_of_arrival_changes_no_bit():
+    _caught("order of arrival")
+
+
 def test_dy_is_left_as_it_was():
     _caught("written over dy")
 
@@ -83,26 +103,6 @@ def test_no_row_past_the_last_one():
 
 def test_no_rows_give_a_zero_dw():
     _caught("no rows")
-
-
-def test_the_variance_is_centred_first():
-    _caught("one pass")
-
-
-def test_statistics_are_saved_in_float32():
-    _caught("16-bit statistics")
-
-
-def test_the_gradient_is_taken_from_x_and_not_from_a_rounded_y():
-    _caught("gradient from y")
-
-
-def test_partial_sums_are_kept_in_float32():
-    _caught("16-bit partial sums")
-
-
-def test_the_order_of_arrival_changes_no_bit():
-    _caught("order of arrival")
 
 
 def test_the_second_derivative_is_not_cut():
@@ -239,19 +239,33 @@ def test_the_same_bits_at_every_run(backend, dtype, rng):
         assert np.array_equal(getattr(first, name), getattr(second, name)), name
 
 
-# The page and the gallery say the same
+# The pages and the gallery say the same
 
 
-def test_every_bug_has_its_test_on_the_page():
+def test_every_bug_has_its_test_on_a_page():
     tree = ast.parse(Path(__file__).read_text(encoding="utf8"))
     named = {}
     for function in tree.body:
         if isinstance(function, ast.FunctionDef) and (call := re.search(r"_caught\('(.+)'\)$", ast.unparse(function))):
             named[call[1]] = function.name
     assert list(named) == list(BUGS)
-    linked = re.findall(r"\{test\}`test_gallery\.py::(\w+)`", PAGE)
+    linked = re.findall(r"\{test\}`test_gallery\.py::(\w+)`", PAGES)
     assert [name for name in named.values() if name not in linked] == []
 
 
-def test_every_bug_is_shown_and_run_on_the_page():
-    assert re.findall(r'^look\("(.+)"\)', PAGE, re.M) == list(BUGS)
+def test_every_bug_is_shown_and_run_on_a_page():
+    assert re.findall(r'^look\("(.+)"\)', PAGES, re.M) == list(BUGS)
+
+
+def test_the_experiment_says_what_a_bug_does(capsys):
+    look("no dw")
+    assert capsys.readouterr().out.splitlines() == [
+        "belief: norm weights are frozen",
+        "damage: 100 %, dw",
+        "check: dw is absent, the oracle's is not",
+    ]
+
+
+def test_the_experiment_refuses_a_name_that_it_does_not_know():
+    with pytest.raises(ValueError, match="name: got 'dw', needs one of 'weight twice', 'no dw'"):
+        look("dw")
