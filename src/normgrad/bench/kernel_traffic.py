@@ -11,7 +11,8 @@ def normgrad(operator: str, direction: str, *, multiprocessors: int, portable_su
 
     Rows too long for one program take one kernel more, which reads dy, the input, the statistics and the weight for c1
     and c2 of each row; the next kernel reads these, and all of that again. What one kernel reads again is taken to be
-    in the cache by then, and counted once: a long row in the later sweeps of its forward, and vectors.
+    in the cache by then, and counted once: a long row in the later sweeps of its forward, and vectors. At 65536 columns
+    the rows under way are larger than the cache of an H100, and the count is a lower bound.
 
     Args:     multiprocessors: of the GPU; portable_sums: as normgrad.normalize; operator, direction and the rest as
               traffic.moved

@@ -1,8 +1,8 @@
 """Rows too long for one program: swept in blocks of columns, so that N has no limit.
 
-The forward sweeps each row three times; what the first sweep reads from memory the others find in the cache. The
-backward is two kernels: one finds c1 and c2 of each row, the other, with a block of columns to each program, dx, dw
-and db.
+The forward sweeps each row three times; the later sweeps find in the cache what is still there of the rows under way,
+which at 65536 columns are more than it holds. The backward is two kernels: one finds c1 and c2 of each row, the other,
+with a block of columns to each program, dx, dw and db.
 """
 
 from __future__ import annotations
