@@ -102,10 +102,10 @@ def test_registered_equation(page):
 
     latex = equation("index-count").latex()
     assert page.convert("```{equation} index-count\n:unnumbered:\n```") == f"$$\n{latex}\n$$"
-    chain = equation("index-total").chain
-    assert equation("index-total").ends().chain == (chain[0], chain[-1]) != chain
-    ends = equation("index-total").ends().latex()
-    assert page.convert("```{equation} index-total\n:ends:\n```") == f"$$\n{ends}\n$$"
+    chain = equation("rule-chain").chain
+    assert equation("rule-chain").ends().chain == (chain[0], chain[-1]) != chain
+    ends = equation("rule-chain").ends().latex()
+    assert page.convert("```{equation} rule-chain\n:ends:\n```") == f"$$\n{ends}\n$$"
 
 
 def test_pictures_travel_with_the_notebook(page, tmp_path):

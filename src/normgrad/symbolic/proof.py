@@ -18,8 +18,8 @@ from .witness import Counterexample, counterexample
 
 
 def plain(text: str) -> str:
-    """SymPy's text with the book's name for the delta."""
-    return text.replace("KroneckerDelta", "delta")
+    """SymPy's text with the book's name for the delta, and without the 1 that a sum gets when it is kept as typed."""
+    return text.replace("KroneckerDelta", "delta").replace("Sum(1*", "Sum(")
 
 
 def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
