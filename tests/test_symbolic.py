@@ -18,6 +18,7 @@ from normgrad.symbolic import (
     as_written,
     backend,
     delta,
+    differentiate,
     dim,
     equation,
     equations,
@@ -29,6 +30,7 @@ from normgrad.symbolic import (
     total,
 )
 from normgrad.symbolic.codegen import compile, source
+from normgrad.symbolic.conditions import side_conditions
 from normgrad.symbolic.derivations import layer_norm_theorem as theorem
 from normgrad.symbolic.registry import DEFINITION, FOLLOWS, PROVED
 from normgrad.symbolic.symbols import N, i, j, k, p
@@ -82,6 +84,14 @@ def test_side_conditions_use_the_names_of_the_definitions():
     assert list(map(str, equation("ln-entry-std").side_conditions)) == ["sigma > 0"]
     assert list(map(str, equation("norm-dx-outside").side_conditions)) == ["s[i] > 0"]
     assert equation("ln-dx").side_conditions == ()
+
+
+def test_a_name_that_is_positive_makes_no_condition():
+    n = theorem.n
+    with as_written():
+        defs = theorem.with_gradients()
+        carried_out = differentiate(Partial(n.L, n.w[j]), defs)  # over the root of N^2 eps + ..., which D_i stands for
+        assert side_conditions([carried_out], defs) == ()
 
 
 def test_a_certificate_is_one_polynomial_for_both_sides():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sympy import Add, Expr, Ge, Gt, Heaviside, Mul, Ne, Pow, evaluate, sign
+from sympy import Add, Expr, Ge, Gt, Heaviside, Mul, Ne, Pow, S, evaluate, sign
 
 from .calculus import free_letters, resolve
 from .definitions import Defs
@@ -34,7 +34,9 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
                 if relation is not None:
                     conditions.setdefault((_core(nf(base)), relation), relation(_fold(base, defs), 0))
     implied = {(base, weaker) for base, relation in conditions if relation == Gt for weaker in (Ge, Ne)}
-    return tuple(dict.fromkeys(condition for key, condition in conditions.items() if key not in implied))
+    # a name that is positive by its definition makes a condition that holds anyhow
+    needed = (condition for key, condition in conditions.items() if key not in implied and condition is not S.true)
+    return tuple(dict.fromkeys(needed))
 
 
 def _needed(base, exponent):
