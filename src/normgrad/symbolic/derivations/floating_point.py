@@ -99,7 +99,6 @@ def _passes():
         "The variance is the mean of the squares less the square of the mean.",
         defs,
         v,
-        mean(N, lambda r: x[r] ** 2 - 2 * average * x[r] + average**2),
         mean(N, lambda r: x[r] ** 2) - average**2,
     )
     yield together(
