@@ -35,4 +35,4 @@ def look(name: str) -> None:
         raise RuntimeError(f"our check accepts the bug {name!r}")
     damage = bug.damage(np.random.default_rng(7))
     for line in (f"belief: {bug.belief}", f"damage: {damage}, {bug.output}", f"check: {found}"):
-        print(textwrap.fill(line, 78, subsequent_indent="  ", break_long_words=False))
+        print(textwrap.fill(line, 70, subsequent_indent="  ", break_long_words=False))
