@@ -52,7 +52,7 @@ def forward(x, residual, weight, bias, spec, *, out_dtype=None, residual_dtype=N
     p, residual_out = total(x, residual, residual_dtype, round_residual)
     acc = accumulator(promoted(x, residual))
     q, rstd, _ = statistics(p.to(acc), spec)
-    y = spec.scale * (q * rstd)
+    y = _scaled(q * rstd, spec)
     if weight is not None:
         y = y * weight.to(acc)
     if bias is not None:
@@ -69,13 +69,16 @@ def vjp(dy, p, weight, spec):
     dy = dy.to(acc)
     q, rstd, kappa = statistics(p.to(acc), spec)
     x_hat = q * rstd
-    wdy = spec.scale * dy if weight is None else spec.scale * dy * weight.to(acc)
+    wdy = _scaled(dy, spec) if weight is None else _scaled(dy, spec) * weight.to(acc)
     c1 = kappa * (x_hat * wdy).sum(-1, keepdim=True) / spec.count(p.shape[-1])
-    dp = rstd * (wdy - x_hat * c1)
-    if spec.center:
-        dp = rstd * (wdy - wdy.mean(-1, keepdim=True) - x_hat * c1)
+    centred = wdy - wdy.mean(-1, keepdim=True) if spec.center else wdy
     rows = tuple(range(p.dim() - 1))
-    return dp, _over(dy * (spec.scale * x_hat), rows), _over(dy, rows)
+    return rstd * (centred - x_hat * c1), _over(dy * _scaled(x_hat, spec), rows), _over(dy, rows)
+
+
+def _scaled(t, spec):
+    # a product with 1 would read and write the whole matrix for nothing
+    return t if spec.scale == 1 else spec.scale * t
 
 
 def _over(t, rows):
@@ -100,5 +103,5 @@ def jvp(p, p_dot, weight, weight_dot, bias_dot, spec):
         y_dot = x_hat_dot if weight is None else x_hat_dot * weight.to(acc)
     if weight_dot is not None:
         y_dot = y_dot + x_hat * weight_dot.to(acc)
-    y_dot = spec.scale * y_dot
+    y_dot = _scaled(y_dot, spec)
     return y_dot if bias_dot is None else y_dot + bias_dot.to(acc)
