@@ -127,7 +127,7 @@ def _one_pass():
     dy, w = row.dy, row.w
     yield proved(
         "ln-proj-dx",
-        "The two steps in one pass: the means of dr and of x_hat dr are all that is needed, with dr = w dy.",
+        "The two steps in one pass: the means of wdy and of x_hat wdy are all that is needed, with wdy = w dy.",
         defs,
         Partial(total(N, lambda s: dy[s] * w[s] * x_hat[s]), x[j]),
         rstd
