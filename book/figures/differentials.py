@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
+import torch
 
 from .style import BLUE, GREEN, GREY, ORANGE
 
@@ -13,6 +14,19 @@ PLACES = {"x": (0, 0), "mean": (1.5, 1), "q": (3, 0), "v": (4.0, 1), "rstd": (6.
 LOCAL = {("x", "mean"): "1/N", ("x", "q"): r"\delta_{kj}", ("mean", "q"): "-1", ("q", "v"): "2q/N",
          ("v", "rstd"): r"-\mathrm{rstd}^3\!/2", ("rstd", "x_hat"): "q", ("q", "x_hat"): r"\mathrm{rstd}"}  # fmt: skip
 TWO_CONSUMERS = "xq"
+
+
+def gaps() -> tuple[np.ndarray, np.ndarray]:
+    """(steps h, largest entry of y(x + h x_dot) - y - h y_dot for each) for LayerNorm on a random row of 8."""
+    rng = np.random.default_rng(12)
+    x, x_dot = torch.from_numpy(rng.standard_normal(8)), torch.from_numpy(rng.standard_normal(8))
+
+    def layer(x):
+        return torch.nn.functional.layer_norm(x, (8,))
+
+    y, y_dot = torch.func.jvp(layer, (x,), (x_dot,))
+    sizes = np.geomspace(1e-6, 1, 25)
+    return sizes, np.array([float((layer(x + h * x_dot) - y - h * y_dot).abs().max()) for h in sizes])
 
 
 def tangent(sizes, gaps) -> None:

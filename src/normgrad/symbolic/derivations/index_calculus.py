@@ -185,7 +185,6 @@ def _derivatives():
     yield proved(
         "rule-fresh", "The letter of the derivative is a new one.", None,
         Partial(total(N, lambda r: B[i, r] * w[r]), w[k]),
-        total(N, lambda r: B[i, r] * delta(r, k)),
         B[i, k],
     )
     yield proved(

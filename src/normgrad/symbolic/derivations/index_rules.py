@@ -117,7 +117,7 @@ def _weighted_row():
 
 def _layout():
     defs, jacobian = _weighted_row()
-    x, w, y = row.x, row.w, row.y
+    w, y = row.w, row.y
     yield definition("index-weighted", "A centred row with a weight per column.", defs, y[k])
     yield proved(
         "index-jacobian",

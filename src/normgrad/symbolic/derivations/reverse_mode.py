@@ -6,7 +6,7 @@ from sympy import sqrt
 
 from ..adjoint import reverse
 from ..definitions import Defs
-from ..notation import Local, Partial, delta, mean, tensor, total
+from ..notation import Partial, delta, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import M, N, alphabet, eps, i, j, k, over_all
 from . import layer_norm_graph
@@ -43,7 +43,6 @@ def _fan_out():
         "With rstd following q the same derivative has a second term.",
         defs,
         Partial(y[j], q[k]),
-        (defs.local(y[j], q[k]) + Local(y[j], rstd) * Local(rstd, row.v) * Local(row.v, q[k]), "sum over paths"),
         w[j] * rstd * (delta(j, k) - q[j] * rstd * (q[k] * rstd) / N),
     )
     yield proved(
@@ -51,7 +50,6 @@ def _fan_out():
         "The cotangent of a quantity adds up what its consumers pass back.",
         defs,
         Partial(row.L, q[k]),
-        (row.dv * defs.local(row.v, q[k]) + total(N, lambda r: dy[r] * defs.local(y[r], q[k])), "two consumers"),
         2 / N * row.dv * q[k] + dy[k] * w[k] * rstd,
     )
 
