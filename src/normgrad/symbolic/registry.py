@@ -26,6 +26,7 @@ MODULES = (
     "index_calculus",
     "differentials",
     "proof_steps",
+    "gradient_tests",
     "kernels",
     "l2_norm",
     "rms_norm",
