@@ -46,20 +46,29 @@ def paths() -> None:
 
 
 def kernels() -> None:
-    """Two layers of a pre-norm stack, naive above and fused below, the kernels as grey boxes."""
+    """Two layers of a pre-norm stack, naive above and fused below, the kernels as grey areas."""
     figure, axes = plt.subplots(2, 1, figsize=(6.6, 4.9))
-    naive = [(0.1, 0.85, 1.6, 0.95), (4.3, 0.85, 1.6, 0.95), (3.3, -0.5, 1, 1), (7.5, -0.5, 1, 1)]
+    naive = [_area(left, left + 1.7, 0.85, 1.8) for left in (0.05, 4.25)]
+    naive += [_area(left, left + 1, -0.5, 0.5) for left in (3.3, 7.5)]
     stream = [(-0.1, -0.4, "$x_{k-1}$", BLUE), (4.75, -0.4, "$x_k$", BLUE), (9.0, -0.4, "$x_{k+1}$", BLUE)]
     _chain(axes[0], "naive: norm, add, norm, add", naive, [*stream, (2.4, 1.55, "$y_k$", ORANGE)])
-    fused = [(-0.7, -0.6, 2.35, 2.45), (3.3, -0.6, 2.6, 2.45), (7.5, -0.6, 2.0, 2.45)]
+    # The layer between an add and the norm after it belongs to no kernel of ours, so the areas go round it.
+    low, top, shoulder = -0.6, 1.85, 0.8
+    fused = [_area(-0.7, 1.7, low, top)]
+    for left, rise, right in ((3.3, 4.18, 5.95), (7.5, 8.62, 9.5)):
+        fused.append([(left, low), (right, low), (right, top), (rise, top), (rise, shoulder), (left, shoulder)])
     sums = [(2.35, -0.4, "$p_k$", BLUE), (6.6, -0.4, "$p_{k+1}$", BLUE)]
     branch = [(2.35, 1.62, "$y'_k$", ORANGE), (4.2, 0.62, "$z'_k$", ORANGE)]
     _chain(axes[1], "fused: add and norm in one", fused, sums + branch)
 
 
-def _chain(axes, title, boxes, names):
-    for left, bottom, width, height in boxes:
-        axes.add_patch(plt.Rectangle((left, bottom), width, height, fc="#DDDDDD", ec="none", zorder=0))
+def _area(left, right, low, top):
+    return [(left, low), (right, low), (right, top), (left, top)]
+
+
+def _chain(axes, title, areas, names):
+    for corners in areas:
+        axes.add_patch(plt.Polygon(corners, fc="#DDDDDD", ec="none", zorder=0))
     _arrow(axes, (-0.6, 0), (9.4, 0), BLUE)
     for at, step in ((0.9, "k"), (5.1, "k+1")):
         corners = [(at, 0), (at, 1.3), (at + 2.9, 1.3), (at + 2.9, 0.3)]
