@@ -12,7 +12,7 @@ def contract_delta(x, w, k, N):
 
     Args:     x, w: arrays, x[r] is the entry r; k: a letter; N: the length
     Returns:  a SymPy expression; a sum is Sum(x[r], (r, 1, N)) with a letter of your own
-    Equations: index-delta, index-count (chapter Notation and layout)
+    Equations: index-delta, index-count (chapter Notation)
     """
     raise NotImplementedError
 
@@ -22,7 +22,7 @@ def local_and_total(x, j, k, N):
 
     Args:     x: an array; j, k: letters; N: the length
     Returns:  (local, total): with the mean held fixed, and with the mean following x_k
-    Equations: index-local, index-local-mean, index-total (chapter Notation and layout)
+    Equations: index-local, index-local-mean, index-total (chapter Notation)
     """
     raise NotImplementedError
 
@@ -32,7 +32,7 @@ def jacobian_layouts(w, a, b, N):
 
     Args:     w: an array; a, b: letters; N: the length
     Returns:  (numerator, denominator): rows are outputs in the first, inputs in the second
-    Equations: index-jacobian, index-jacobian-transposed (chapter Notation and layout)
+    Equations: index-jacobian, index-jacobian-transposed (chapter Notation)
     """
     raise NotImplementedError
 
@@ -42,7 +42,7 @@ def cotangent(w, dy, j, N):
 
     Args:     w, dy: arrays; j: a letter; N: the length
     Returns:  dx_j, an expression
-    Equations: index-loss, index-vjp (chapter Notation and layout)
+    Equations: index-loss, index-vjp (chapter Notation)
     """
     raise NotImplementedError
 
@@ -52,6 +52,6 @@ def parameter_sums(x, dy, j, M, N):
 
     Args:     x, dy: arrays, x[i, j] is row i, column j; j: a letter; M: the number of rows; N: the length of a row
     Returns:  (dw_j, db_j), expressions
-    Equations: index-broadcast (chapter Notation and layout), pg-dw, pg-db (chapter Parameter gradients)
+    Equations: index-broadcast (chapter Notation), pg-dw, pg-db (chapter Parameter gradients)
     """
     raise NotImplementedError

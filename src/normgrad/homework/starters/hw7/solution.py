@@ -45,6 +45,6 @@ class Operator:
 
         Args:     dy: of y's shape; the arrays that inputs returns
         Returns:  a tuple with one gradient for each array, of its shape and dtype
-        Equations: index-loss, index-gradient (chapter Notation and layout), diff-fan-out (chapter Differentials)
+        Equations: index-loss, index-gradient (chapter Notation), diff-fan-out (chapter Differentials)
         """
         raise NotImplementedError
