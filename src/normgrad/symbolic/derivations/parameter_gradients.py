@@ -57,9 +57,6 @@ def _gradients():
         "The weight's gradient, whatever the norm: one term per row, added up.",
         defs,
         Partial(loss, w[k]),
-        (over_all(lambda r, s: dy[r, s] * Partial(y[r, s], w[k])), "every path"),
-        (over_all(lambda r, s: dy[r, s] * (c * x_hat[r, s] * delta(s, k))), "put in the slope"),
-        (c * total(M, lambda r: dy[r, k] * x_hat[r, k]), "contract the delta"),
         total(M, lambda r: t[r, k]),
     )
     yield proved(
@@ -67,8 +64,7 @@ def _gradients():
         "The bias's gradient, whatever the norm: the cotangents of its column, added up.",
         defs,
         Partial(loss, b[k]),
-        (over_all(lambda r, s: dy[r, s] * delta(s, k)), "every path"),
-        (total(M, lambda r: dy[r, k]), "contract the delta"),
+        total(M, lambda r: dy[r, k]),
     )
 
 
@@ -106,7 +102,6 @@ def _axes():
         defs,
         (
             Partial(loss, w[j]),
-            c * total(M1, lambda r: total(M2, lambda s: dy3[r, s, j] * x3[r, s, j])),
             c * total(M2, lambda s: total(M1, lambda r: dy3[r, s, j] * x3[r, s, j])),
         ),
         (Partial(loss, b[j]), total(M2, lambda s: total(M1, lambda r: dy3[r, s, j]))),
@@ -128,10 +123,7 @@ def _schedules():
         "However the rows are shared among programs, the partial sums add up to the gradient.",
         defs,
         total(P, lambda s: parts[s, j]),
-        (total(P, lambda s: total(M, lambda r: A[s, r] * t[r, j])), "put in"),
-        (total(M, lambda r: t[r, j] * total(P, lambda s: A[s, r])), "exchange the sums"),
-        (total(M, lambda r: t[r, j]), "the shares add up to 1"),
-        (Partial(loss, w[j]), "the gradient"),
+        Partial(loss, w[j]),
     )
     yield proved(
         "pg-mean-loss",
