@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sympy import Symbol
 
-from normgrad.symbolic import Defs, Equation, as_written, dim, equations, index, latex, tensor, total, trace
+from normgrad.symbolic import Defs, Equation, as_written, dim, equations, index, latex, prove, tensor, total, trace
 from normgrad.symbolic.calculus import free_letters
 from normgrad.symbolic.render import name_latex, used_names
 
@@ -111,3 +111,10 @@ def test_free_letters_stay_as_they_are():
 )
 def test_names(name, text):
     assert name_latex(name) == text
+
+
+def test_the_two_sides_of_a_proof_share_their_names():
+    row, s, r = tensor("q", N), tensor("s", positive=True), tensor("r", N)
+    inner = total(N, lambda a: row[a] * r[a])
+    text = prove(inner, (1 + s) * inner - s * inner)._repr_mimebundle_()["text/latex"]
+    assert ranges(text) == {"t": {"N"}}

@@ -115,9 +115,10 @@ class Proof:
         return f"{words}: {plain(f'{self.lhs} = {self.rhs}')}"
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        from .render import latex
+        from .render import latex, used_names
 
-        claim, words = f"{latex(self.lhs)} = {latex(self.rhs)}", self.known()
+        names = set().union(*map(used_names, (self.lhs, self.rhs, *self.side_conditions)))
+        claim, words = f"{latex(self.lhs, names)} = {latex(self.rhs, names)}", self.known()
         lines = f"\\begin{{aligned}}\n& {claim} \\\\\n& {as_latex(words)}\n\\end{{aligned}}"
         return {
             "text/plain": str(self),
