@@ -20,8 +20,6 @@ PAGES = sorted((ROOT / "book").glob("*.md"))
 IDS = [page.stem for page in PAGES]
 TEXT = {page: page.read_text(encoding="utf8") for page in PAGES}
 
-# Pages written before these rules, not yet rewritten.
-PENDING = set()
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
 HIDDEN = ("hide-input", "hide-cell", "remove-input", "remove-cell")
 # Words that only the machine of one author knows; written so that this file does not hold them itself.
@@ -90,20 +88,9 @@ def test_no_notebook_is_stored():
     assert listed.stdout == ""
 
 
-def is_long(page):
-    return reading_time.is_lesson(page) and reading_time.amount(page).minutes > reading_time.MINUTES
-
-
-def broken_rules(page):
-    return reader_work.Page(page.stem, tuple(cells.of_page(page))).broken_rules
-
-
 @each_page
 def test_page_is_one_sitting(page):
-    if page.stem in PENDING:
-        assert is_long(page) or broken_rules(page), f"{page.stem} is fit by now: it is pending no longer"
-    else:
-        assert not is_long(page)
+    assert not reading_time.is_lesson(page) or reading_time.amount(page).minutes <= reading_time.MINUTES
 
 
 @each_page
@@ -127,8 +114,7 @@ def test_latex_is_plain(page):
 @each_page
 def test_visible_cells_can_be_read_and_changed(page):
     """They use nothing from hidden ones, fit into 80 columns, and hold one statement a line."""
-    if page.stem not in PENDING:
-        assert broken_rules(page) == []
+    assert reader_work.Page(page.stem, tuple(cells.of_page(page))).broken_rules == []
 
 
 @each_page

@@ -10,7 +10,7 @@ from sympy import S
 
 from ..definitions import Defs
 from ..notation import Partial, delta, dim, index, mean, tensor, total
-from ..registry import definition, proved, together
+from ..registry import FOLLOWS, definition, proved, together
 from ..symbols import M, N, i, j, k, over_all, p
 
 P, Q, M1, M2 = (dim(name) for name in ("P", "Q", "M1", "M2"))
@@ -146,6 +146,7 @@ def _cost():
         None,
         2 * (4 * P * N) / floor,
         4 * P / (3 * M),
+        kind=FOLLOWS,
     )
 
 
