@@ -49,7 +49,7 @@ class Entry:
         if self.seconds is not None:
             parts.append(f"{self.seconds:.2f} s")
         reason = f", because {self.because}" if self.because not in ("", self.claim) else ""
-        return ", ".join(parts) + f"\n    {self.claim}{reason}"
+        return ", ".join(parts) + f"\n    {self.claim.removesuffix('.') if reason else self.claim}{reason}"
 
 
 class Entries(tuple):
