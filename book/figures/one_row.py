@@ -31,4 +31,4 @@ def there_and_back(x, x_hat, dy, dx) -> None:
         axes = panels[line, 0]
         axes.annotate("", (end, 0.5), (start, 0.5), xycoords="axes fraction", arrowprops=forward)
         axes.text(1.12, 0.58, words, transform=axes.transAxes, ha="center", size=10)
-    plt.gcf().get_layout_engine().set(wspace=0.25)
+    plt.gcf().get_layout_engine().set(wspace=0.25, hspace=0.15)
