@@ -19,6 +19,7 @@ from normgrad.symbolic import (
     differentiate,
     dim,
     index,
+    judge,
     keep_as_typed,
     latex,
     mean,
@@ -168,6 +169,11 @@ def test_a_wrong_claim_is_refuted_and_a_right_one_is_not(layer):
     assert "refuted:  at N = 2, j = 1, k = 1, " in str(found) and "x = (" in str(found)
     with pytest.raises(ValueError, match="claim: .* holds for every size"):
         refute(Partial(y[k], w[j]), delta(k, j) * x_hat[k], layer)
+
+
+def test_a_claim_under_work_is_judged_without_an_error(layer):
+    assert str(judge(Partial(y[k], w[j]), delta(k, j) * x_hat[k], layer)).startswith("proved for every N")
+    assert str(judge(Partial(y[k], w[j]), x_hat[k], layer)).startswith("claim:    Partial(y[k], w[j]) = x_hat[k]")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ CHAPTERS = {
     "Where eps stands": "eps",
     "Higher derivatives": "higher_derivatives",
 }
-DERIVES = ("derive", "derive_all", "derive_by_induction", "work_out", "prove", "refute", "D", "reverse")
+DERIVES = ("derive", "derive_all", "derive_by_induction", "work_out", "prove", "refute", "judge", "D", "reverse")
 SHOWS = ("derive", "derive_all", "derive_by_induction", "define")
 COLUMNS = 80
 BOOK = Path(__file__).parents[2]

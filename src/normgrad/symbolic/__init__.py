@@ -17,7 +17,7 @@ from .notation import Local, Partial, as_written, delta, dim, index, mean, tenso
 from .opaque import opaque
 from .proof import NotProved, Proof, prove
 from .recurrences import Recurrences, sequences
-from .refute import Refutation, refute
+from .refute import Refutation, judge, refute
 from .registry import Equation, equation, equations, proved
 from .render import latex
 from .steps import Step, chain_rule, collect, contract, differentiate, multiply, pull_out, unfold, using
@@ -57,6 +57,7 @@ __all__ = [
     "equation",
     "equations",
     "index",
+    "judge",
     "keep_as_typed",
     "latex",
     "mean",

@@ -9,7 +9,7 @@ from sympy import Add, Expr, evaluate, sympify
 
 from .definitions import Defs
 from .induction import induction
-from .proof import NotProved, plain, prove
+from .proof import NotProved, Proof, plain, prove
 from .recurrences import Recurrences
 
 
@@ -65,3 +65,18 @@ def refute(lhs: Expr, rhs: Expr, defs: Defs | Recurrences | None = None, belief:
         return Refutation(refusal, belief)
     every = "depth" if isinstance(defs, Recurrences) else "size"
     raise ValueError(f"claim: {plain(f'{sympify(lhs)} = {sympify(rhs)}')} holds for every {every}; it is not refuted")
+
+
+def judge(lhs: Expr, rhs: Expr, defs: Defs | None = None) -> Proof | Refutation:
+    """Whether lhs = rhs, whatever the answer: for a claim that someone is still working on.
+
+    Args:    lhs, rhs: the two sides of the claim; defs: the definitions
+    Returns: Proof, which says for which sizes the claim is proved, or Refutation, with a point where its sides differ
+    Raises:  NotProved where it is neither proved nor refuted
+    """
+    try:
+        return prove(lhs, rhs, defs)
+    except NotProved as refusal:
+        if refusal.counterexample is None:
+            raise
+        return Refutation(refusal, "")
