@@ -13,9 +13,13 @@ from pathlib import Path
 
 import yaml
 
+from normgrad.teaching.notebook import MARK
+
 CELL = re.compile(r"^(?P<fence>`{3,})\{code-cell\}[^\n]*\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S)
 HIDDEN = frozenset({"hide-input", "hide-cell", "remove-input", "remove-cell"})
 MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.M)
+# What the notebook puts above a cell with the tag triton.
+NEEDS_TRITON = f"{MARK}\n"
 BUILTIN = frozenset(dir(builtins)) | {"display", "get_ipython", "__name__", "__file__"}
 
 
@@ -138,7 +142,8 @@ def of_notebook(path) -> list[Cell]:
         tags = set(cell["metadata"].get("tags", ()))
         if cell["metadata"].get("jupyter", {}).get("source_hidden"):
             tags.add("hide-input")
-        found.append(Cell(place, "".join(cell["source"]), frozenset(tags)))
+        source = "".join(cell["source"]).removeprefix(NEEDS_TRITON)
+        found.append(Cell(place, source, frozenset(tags)))
     return found
 
 
