@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -26,14 +27,15 @@ class Equation(MathDirective):
     """``{equation} label``: what ``{math}`` with that ``:label:`` would show, taken from normgrad.symbolic.
 
     ``:unnumbered:`` shows the equation again, elsewhere, without number and label; ``:ends:`` does so too, and leaves
-    out what stands between the first and the last expression of a chain.
+    out what stands between the first and the last expression of a chain. ``:wide:`` gives the left side its own line.
     """
 
     has_content = False
     required_arguments = 1
     optional_arguments = 0
     final_argument_whitespace = False
-    option_spec = {"unnumbered": directives.flag, "ends": directives.flag, "class": directives.class_option}
+    option_spec = {name: directives.flag for name in ("unnumbered", "ends", "wide")}
+    option_spec |= {"class": directives.class_option}
 
     def run(self):
         label = self.arguments.pop()
@@ -44,6 +46,7 @@ class Equation(MathDirective):
             self.env.get_domain("ledger").note_problem(self.env.docname, self.lineno, str(error))
             return []
         shown = equation.ends() if "ends" in self.options else equation
+        shown = replace(shown, wide=shown.wide or "wide" in self.options)
         self.content = StringList(shown.latex().splitlines(), source=self.get_source_info()[0])
         if not {"unnumbered", "ends"} & set(self.options):
             self.options["label"] = label
