@@ -132,7 +132,8 @@ class Task:
         lines += [f"  {name:{width}}  {words}" for name, words in self.shapes]
         for name, labels in pages.items():
             words = f"page {name}: {', '.join(labels)}"
-            lines += ["", *textwrap.wrap(words, 78, initial_indent="  ", subsequent_indent="    ")]
+            layout = {"initial_indent": "  ", "subsequent_indent": "    "}
+            lines += ["", *textwrap.wrap(words, 78, break_on_hyphens=False, **layout)]  # a label stays whole
         lines += [f"  forbidden {', '.join(self.forbidden)}"] if self.forbidden else []
         lines += ["", f"  {self.max_points} points:"]
         return "\n".join([*lines, *(f"  {stage.points:4}  {stage.name}" for stage in self.stages)])
