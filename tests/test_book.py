@@ -20,8 +20,6 @@ PAGES = sorted((ROOT / "book").glob("*.md"))
 IDS = [page.stem for page in PAGES]
 TEXT = {page: page.read_text(encoding="utf8") for page in PAGES}
 
-CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
-HIDDEN = ("hide-input", "hide-cell", "remove-input", "remove-cell")
 # Words that only the machine of one author knows; written so that this file does not hold them itself.
 PRIVATE = re.compile(
     "|".join(("/" + "root/", "/" + "home/", "/" + "work/", "/" + "tmp/", "local" + "host", r"\b127\.0"))
@@ -39,19 +37,6 @@ def typed_labels(text):
     return re.findall(r"\$\$ *\(([\w:.-]+)\) *$", text, re.M) + re.findall(
         r"^```\{math\}\n(?::[^\n]*\n)*?:label: *(\S+)", text, re.M
     )
-
-
-def options_and_code(cell):
-    """(tags and figure options, code) of a code cell's text."""
-    lines = cell.split("\n")
-    if lines[0] == "---":
-        end = lines.index("---", 1)
-        return yaml.safe_load("\n".join(lines[1:end])), lines[end + 1 :]
-    options = {}
-    while lines and (found := re.match(r":(\w+): *(.*)", lines[0])):
-        options[found[1]] = yaml.safe_load(found[2])
-        lines.pop(0)
-    return options, lines
 
 
 def test_every_page_is_in_the_table_of_contents():
@@ -120,9 +105,9 @@ def test_visible_cells_can_be_read_and_changed(page):
 @each_page
 def test_figures_have_alternative_text(page):
     """The browser tests look at every picture there is; this names the cell."""
-    for cell in CELL.findall(TEXT[page]):
-        shown = options_and_code(cell)[0].get("mystnb", {})
-        assert not {"image", "figure"} & set(shown) or shown.get("image", {}).get("alt"), cell
+    for cell in cells.of_page(page):
+        shown = cell.options.get("mystnb", {})
+        assert not {"image", "figure"} & set(shown) or shown.get("image", {}).get("alt"), cell.source
     for body in re.findall(r"^[`:]{3,}\{(?:figure|image)\}.*?\n(.*?)^[`:]{3,}$", TEXT[page], re.M | re.S):
         assert re.search(r"^:alt: *\S", body, re.M), body
     assert not re.findall(r"!\[\]\(", TEXT[page])

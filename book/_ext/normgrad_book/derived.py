@@ -10,12 +10,13 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+from normgrad.symbolic.derive import STATEMENT
+from normgrad.symbolic.derive import with_numbers as references_numbered
+
 from .execution import executed_notebook
 from .ledger_page import equation_id, number
 
-STATEMENT = "application/vnd.normgrad.statement+json"
 TAG = re.compile(r"\s*\\tag\{([\w:.-]+)\}\s*$")
-REFERENCE = re.compile(r"\\ref\{([\w:.-]+)\}")
 
 
 def statements(notebook) -> list[dict]:
@@ -60,8 +61,8 @@ class Derived(SphinxTransform):
 
 def with_numbers(text, of) -> str:
     r"""LaTeX in which every \ref{label} and \tag{label} has the number that `of` gives the label, if it gives one."""
-    text = REFERENCE.sub(lambda found: of(found[1]) or found[1], text)
-    return re.sub(r"\\tag\{([\w:.-]+)\}", lambda found: f"\\tag{{{of(found[1]) or found[1]}}}", text)
+    tag = re.compile(r"\\tag\{([\w:.-]+)\}")
+    return tag.sub(lambda found: f"\\tag{{{of(found[1]) or found[1]}}}", references_numbered(text, of))
 
 
 def numbered(output, of):
@@ -87,8 +88,8 @@ def resolve(app, doctree, docname):
     """The reasons beside the lines of a derivation name equations by their labels; a reader knows them by numbers."""
     of = number_of(app.env)
     for node in doctree.findall(nodes.math_block):
-        if REFERENCE.search(node.astext()):
-            text = with_numbers(node.astext(), of)
+        text = references_numbered(node.astext(), of)
+        if text != node.astext():
             node.rawsource, node[:] = text, [nodes.Text(text)]
 
 

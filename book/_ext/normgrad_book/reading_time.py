@@ -28,9 +28,9 @@ DIRECTIVE = re.compile(
     r"^(?P<fence>[`:]{3,})\{(?P<name>[\w:.-]+)\} *(?P<arg>[^\n]*)\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S
 )
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$( *\([\w:.-]+\))?", re.S)
-# Calls whose result, as a cell's last line, is a formula; derive and define show one line a step or a name.
-FORMULAS = ("derive", "derive_all", "derive_by_induction", "define", "work_out", "prove")
-NO_STEPS = {"derive": 4, "derive_all": 3, "derive_by_induction": 3, "define": 3, "work_out": 2, "prove": 10}
+# Calls whose result is a formula, with how many of their arguments are no line of it: derive and define show one line a
+# step or a name; prove only as the last line of its cell.
+FORMULAS = {"derive": 4, "derive_all": 3, "derive_by_induction": 3, "define": 3, "work_out": 2, "prove": 10}
 
 
 @dataclass
@@ -68,7 +68,7 @@ def _count_cell(amount, cell: Cell):
     for call in cell.plain_calls(*FORMULAS):
         if call.func.id == "prove" and not is_result(cell, call):
             continue
-        amount.display(max(1, len(call.args) - NO_STEPS[call.func.id]))
+        amount.display(max(1, len(call.args) - FORMULAS[call.func.id]))
 
 
 def is_result(cell, call) -> bool:
