@@ -1,4 +1,4 @@
-"""Execution of the chapters: a cache that src/ invalidates, two chapters at a time, and the report of it."""
+"""Execution of the chapters: a cache that src/ invalidates, several chapters at a time, and the report of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from jupyter_cache import get_cache
@@ -16,7 +17,8 @@ from myst_nb.core.read import create_nb_reader
 
 # What a chapter computes may depend on these, so their versions are part of the cache's key and of the report.
 LIBRARIES = ("numpy", "sympy", "matplotlib", "torch", "triton")
-WORKERS = 2
+# One more than processors: a kernel spends a third of its start waiting.
+WORKERS = (os.cpu_count() or 1) + 1
 # Where a homework report looks for the pages that it links: beside its own. notebooks.py says where else.
 BOOK = "./"
 
@@ -56,8 +58,9 @@ def read_notebook(env, docname):
     return reader and reader.read(text)
 
 
+@cache
 def executed_notebook(env, docname):
-    """The chapter's cells with all outputs, those that the page hides included.
+    """The chapter's cells with all outputs, those that the page hides included; to be read, not changed.
 
     Taken from the cache, because the notebook that myst-nb writes has no outputs when they come from there.
     """
@@ -98,6 +101,8 @@ def execute_ahead(app, env, docnames):
             notebook, cwd=str(path.parent), allow_errors=False, timeout=config.execution_timeout, meta_override=True
         )
 
+    # those with much code first, so that no long chapter runs alone at the end
+    waiting.sort(key=lambda item: -sum(len(cell.source) for cell in item[1].cells if cell.cell_type == "code"))
     with ThreadPoolExecutor(WORKERS) as pool:
         for path, notebook, result in pool.map(execute, waiting):
             if result.err is None:

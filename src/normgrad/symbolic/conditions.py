@@ -25,10 +25,11 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
         with evaluate(False):
             written = defs.unfold(side)
         with evaluate(True):
-            powers = set().union(*[resolve(part).atoms(Pow) for part in written.atoms(Pow)])
+            carried_out = resolve(written)
+            powers = carried_out.atoms(Pow).union(*[resolve(part).atoms(Pow) for part in written.atoms(Pow)])
             # a jump, which is what the derivative of |x| or of a maximum has, needs the same as a reciprocal
-            powers |= {1 / jump.args[0] for jump in resolve(written).atoms(sign, Heaviside)}
-            for part in sorted(powers | resolve(written).atoms(Pow), key=lambda part: (len(str(part)), str(part))):
+            powers |= {1 / jump.args[0] for jump in carried_out.atoms(sign, Heaviside)}
+            for part in sorted(powers, key=lambda part: (len(str(part)), str(part))):
                 base, exponent = part.as_base_exp()
                 relation = _needed(base, exponent)
                 if relation is not None:

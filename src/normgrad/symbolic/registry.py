@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 
 from sympy import Expr, sympify
@@ -116,7 +116,7 @@ class Equation:
         sizes = tuple(sizes)
         return sum(check_fixed(lhs, rhs, sizes, self.defs) for lhs, rhs in self.steps)
 
-    @property
+    @cached_property
     def side_conditions(self) -> tuple[Expr, ...]:
         """What must hold for the equation's sides to be defined."""
         return side_conditions([e for chain in self.chains for e in chain], self.defs)
