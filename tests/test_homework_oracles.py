@@ -44,8 +44,8 @@ def test_one_missing_bound_of_second_gradients(torch, rng):
     known = second.expected(trial, cotangents)
     case = {name: torch.tensor(getattr(trial.case, name)) for name in ("x", "dy", "weight")}
     _, rstd, x_hat = normalized(case["x"], trial.spec.eps)
-    u, uw, ub = map(torch.tensor, cotangents.values())
-    found = second_gradients(u, uw, ub, case["dy"], x_hat, rstd, case["weight"])
+    ddx, ddw, ddb = map(torch.tensor, cotangents.values())
+    found = second_gradients(ddx, ddw, ddb, case["dy"], x_hat, rstd, case["weight"])
     for (value, bound), other in zip(known.values(), found, strict=True):
         assert (np.abs(value - other.numpy()) <= bound).all()
         assert bound.max() < 1e-9 * np.abs(value).max()

@@ -202,6 +202,6 @@ class FunctionOracle(NormOracle):
 
 
 def directional_cotangents(rng, trial: Trial) -> dict:
-    """Random cotangents u, uw, ub of dx, dw, db."""
-    names = {"u": trial.case.x, "uw": trial.case.weight, "ub": trial.case.bias}
+    """Random cotangents ddx, ddw, ddb of dx, dw, db."""
+    names = {"ddx": trial.case.x, "ddw": trial.case.weight, "ddb": trial.case.bias}
     return {name: rng.standard_normal(like.shape) for name, like in names.items()}

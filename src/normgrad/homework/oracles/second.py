@@ -15,20 +15,20 @@ RESULTS = {"dy": "what dx, dw, db pass to dy", "x": "to x", "weight": "to weight
 
 
 def _pairing(trial, cotangents):
-    """<u, dx> + <uw, dw> + <ub, db> as a function of one of INPUTS, complex numbers allowed."""
+    """<ddx, dx> + <ddw, dw> + <ddb, db> as a function of one of INPUTS, complex numbers allowed."""
 
     def with_(name, array):
         parts = {each: getattr(trial.case, each).astype(complex) for each in (*INPUTS, "bias")} | {name: array}
         saved = numpy_ref.forward(parts["x"], parts["weight"], parts["bias"], spec=trial.spec)
         grads = numpy_ref.backward(parts["dy"], saved)
         pairs = zip(cotangents.values(), (grads.dx, grads.dweight, grads.dbias), strict=True)
-        return sum((u * grad).sum() for u, grad in pairs)
+        return sum((cotangent * grad).sum() for cotangent, grad in pairs)
 
     return with_
 
 
 def expected(trial, cotangents) -> dict:
-    """{input: (value, bound)}: the gradients of <u, dx> + <uw, dw> + <ub, db>, entry by entry by the complex step."""
+    """{input: (value, bound)}: the gradients of <ddx, dx> + <ddw, dw> + <ddb, db>, entry by entry by the complex step."""
     pairing, found = _pairing(trial, cotangents), {}
     for name, bound in second_bounds(trial, **cotangents).items():
         at = getattr(trial.case, name)
@@ -45,7 +45,7 @@ def _mean(t):
     return t.mean(-1, keepdims=True)
 
 
-def second_bounds(trial, u, uw, ub) -> dict:
+def second_bounds(trial, ddx, ddw, ddb) -> dict:
     """Bounds of the second gradients in float64: their closed formula with every minus a plus, times the rounding.
 
     {eq}`twice-dx`, {eq}`twice-dy`, {eq}`twice-dw` and {eq}`twice-parameters-grad`, each term by its absolute value;
@@ -54,18 +54,18 @@ def second_bounds(trial, u, uw, ub) -> dict:
     case, saved = trial.case, trial.forward()
     rstd = saved.rstd[:, None]
     x_hat = (np.abs(case.x).max(-1, keepdims=True, initial=0) + np.abs(case.x - saved.mean[:, None])) * rstd
-    u, uw, ub, dy, weight = (np.abs(a) for a in (u, uw, ub, case.dy, case.weight))
-    a, g = dy * weight + _mean(dy * weight), u + _mean(u)
+    ddx, ddw, ddb, dy, weight = (np.abs(t) for t in (ddx, ddw, ddb, case.dy, case.weight))
+    wdy, direction = dy * weight + _mean(dy * weight), ddx + _mean(ddx)
 
     def projected(v):
         return rstd * (v + _mean(v) + x_hat * _mean(x_hat * v))
 
-    c1, e1 = _mean(x_hat * a), _mean(x_hat * g)
-    bent = c1 * g + e1 * a + x_hat * (_mean(a * g) + 3 * c1 * e1)
+    c1, e1 = _mean(x_hat * wdy), _mean(x_hat * direction)
+    bent = c1 * direction + e1 * wdy + x_hat * (_mean(wdy * direction) + 3 * c1 * e1)
     sizes = {
-        "dy": weight * projected(u) + uw * x_hat + ub,
-        "x": projected(uw * dy) + rstd**2 * bent,
-        "weight": (dy * projected(u)).sum(0),
+        "dy": weight * projected(ddx) + ddw * x_hat + ddb,
+        "x": projected(ddw * dy) + rstd**2 * bent,
+        "weight": (dy * projected(ddx)).sum(0),
     }
     terms = unit_roundoff("float64") * (sum(case.x.shape) + ELEMENTWISE)
     return {name: SAFETY * ELEMENTWISE * terms * size for name, size in sizes.items()}

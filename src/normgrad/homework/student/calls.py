@@ -98,7 +98,7 @@ _AUTOGRAD = {}
 def gradients(target, arguments, options):
     """The output of an autograd Function, then the gradients of its differentiable inputs, then second ones.
 
-    With the cotangents dy of y and u, uw, ub of the gradients: y, dx, dw, db, and what u, uw, ub send to dy, x, weight.
+    With the cotangents dy of y and ddx, ddw, ddb of the gradients: y, dx, dw, db, and what these send to dy, x, weight.
     """
     y, *_ = _apply(target, arguments, options)
     wanted = [arguments[name] for name in options["differentiable"]]
