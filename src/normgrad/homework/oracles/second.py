@@ -28,7 +28,7 @@ def _pairing(trial, cotangents):
 
 
 def expected(trial, cotangents) -> dict:
-    """{input: (value, bound)}: its gradients, entry by entry by the complex step."""
+    """{input: (value, bound)}: the gradients of that sum, entry by entry by the complex step."""
     pairing, found = _pairing(trial, cotangents), {}
     for name, bound in second_bounds(trial, **cotangents).items():
         at = getattr(trial.case, name)
