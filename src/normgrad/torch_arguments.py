@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 from . import torch_rows
 from .spec import check_axes, check_shapes
@@ -13,6 +15,8 @@ from .torch_formula import promoted
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 BACKENDS = ("auto", "torch", "triton")
+# What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
+TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,27 @@ def kernels_of(backend, device):
     return triton_kernels
 
 
+def check_memory(name, t):
+    """A dense tensor of torch's own type, or an error that names the argument.
+
+    A kernel reads the memory at data_ptr. Where a subclass keeps its numbers elsewhere (DTensor, jagged tensors), that
+    memory is nobody's, and what a subclass does to torch's operations a kernel does not know.
+    """
+    if type(t) not in TENSORS:
+        kind = f"{type(t).__module__}.{type(t).__qualname__}"
+        only = " itself: kernels know no subclass of it" if isinstance(t, torch.Tensor) else ""
+        raise TypeError(f"{name}: got {kind}, needs a torch.Tensor{only}")
+    if t.is_nested or t.layout != torch.strided:
+        raise TypeError(f"{name}: got {'a nested' if t.is_nested else f'a {t.layout}'} tensor, needs a dense one")
+
+
 def check_tensors(input, *, name="input", **others):
     """Floating-point tensors on one device, or an error that names the argument, what it got and what it needs."""
     first = name
     for name, t in ((first, input), *others.items()):
         if t is None and name != first:
             continue
-        if not isinstance(t, torch.Tensor):
-            raise TypeError(f"{name}: got {type(t).__module__}.{type(t).__name__}, needs a torch.Tensor")
+        check_memory(name, t)
         if t.dtype not in DTYPES:
             raise TypeError(f"{name}: got dtype {t.dtype}, needs float64, float32, float16 or bfloat16")
         if t.device != input.device:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 
 from . import torch_formula
-from .torch_arguments import rows, shaped
+from .torch_arguments import check_memory, rows, shaped
 from .torch_formula import accumulator, promoted
 
 
@@ -40,6 +40,10 @@ class Normalize(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy, dresidual_out, _dmean, _drstd):
+        # A cotangent can be a subclass where no input was one: what a collective returns asynchronously is.
+        for name, cotangent in (("dy", dy), ("dresidual_out", dresidual_out)):
+            if cotangent is not None:
+                check_memory(name, cotangent)
         p, weight, mean, rstd = ctx.saved_tensors
         wanted = [dtype if need else None for dtype, need in zip(ctx.dtypes, ctx.needs_input_grad, strict=False)]
         if dy is None:

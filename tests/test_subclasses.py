@@ -1,0 +1,216 @@
+"""Tensors that hold no memory of their own are refused by name: a kernel would read what nobody wrote."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from functorch.compile import make_boxed_func
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
+
+import normgrad
+from normgrad import double_backward, nn, residual
+from normgrad.torch_arguments import TENSORS
+
+BACKENDS = ("torch", "triton")
+SUBCLASS = "needs a torch.Tensor itself: kernels know no subclass of it"
+
+
+class Named(torch.Tensor):
+    """A subclass that changes nothing."""
+
+
+class NamedParameter(torch.nn.Parameter):
+    """A parameter of another type."""
+
+
+def _named(t):
+    return t.as_subclass(Named)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    """One process on gloo."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield init_device_mesh("cpu", (1,))
+    dist.destroy_process_group()
+
+
+def _jagged(t):
+    return torch.nested.nested_tensor(list(t.unbind()), layout=torch.jagged)
+
+
+# Every public function of tensors: {name: what to call with x and residual (2, 3, 4), weight and bias (4,)}
+X, V = ("x", "residual"), ("weight", "bias")
+FUNCTIONS = {
+    "normalize": (
+        lambda t, backend: normgrad.normalize(t["x"], t["weight"], t["bias"], t["residual"], backend=backend),
+        {"x": "input", "residual": "residual", "weight": "weight", "bias": "bias"},
+    ),
+    "layer_norm": (
+        lambda t, backend: normgrad.layer_norm(t["x"], 4, t["weight"], t["bias"], backend=backend),
+        {"x": "input", "weight": "weight", "bias": "bias"},
+    ),
+    "rms_norm": (
+        lambda t, backend: normgrad.rms_norm(t["x"], 4, t["weight"], backend=backend),
+        {"x": "input", "weight": "weight"},
+    ),
+    "l2_norm": (lambda t, backend: normgrad.l2_norm(t["x"], backend=backend), {"x": "input"}),
+    "add_layer_norm": (
+        lambda t, backend: normgrad.add_layer_norm(t["x"], t["residual"], 4, t["weight"], t["bias"], backend=backend),
+        {"x": "input", "residual": "residual", "weight": "weight", "bias": "bias"},
+    ),
+    "add_rms_norm": (
+        lambda t, backend: normgrad.add_rms_norm(t["x"], t["residual"], 4, t["weight"], backend=backend),
+        {"x": "input", "residual": "residual", "weight": "weight"},
+    ),
+    "LayerNorm": (lambda t, backend: nn.LayerNorm(4, backend=backend)(t["x"]), {"x": "input"}),
+    "RMSNorm": (lambda t, backend: nn.RMSNorm(4, backend=backend)(t["x"]), {"x": "input"}),
+    "AddNorm": (
+        lambda t, backend: nn.AddNorm(nn.RMSNorm(4, backend=backend))(t["x"], t["residual"]),
+        {"x": "input", "residual": "residual"},
+    ),
+    "stacks": (lambda t, backend: residual.fused_stack(t["x"], [torch.relu], [nn.RMSNorm(4)]), {"x": "x"}),
+    "double_backward": (
+        lambda t, backend: double_backward.layer_norm("explicit", t["x"], t["weight"], t["bias"]),
+        {"x": "x", "weight": "weight", "bias": "bias"},
+    ),
+}
+PLACES = [(function, argument) for function, (_, names) in FUNCTIONS.items() for argument in names]
+
+
+def _tensors(rng):
+    shapes = {"x": (2, 3, 4), "residual": (2, 3, 4), "weight": (4,), "bias": (4,)}
+    return {name: torch.randn(shape, generator=rng) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("function", "argument"), PLACES)
+def test_a_subclass_is_refused_wherever_it_is_given(function, argument, backend, torch_rng):
+    call, names = FUNCTIONS[function]
+    given = _tensors(torch_rng)
+    call(given, backend)
+    given[argument] = _named(given[argument])
+    with pytest.raises(TypeError, match=f"^{names[argument]}: got .*test_subclasses.Named, {SUBCLASS}"):
+        call(given, backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("function", "argument"), PLACES)
+def test_dtensor_is_refused_wherever_it_is_given(function, argument, backend, torch_rng, mesh):
+    """Rows shared among processes: the forward is exact, and the gradients would be what memory happens to hold."""
+    call, names = FUNCTIONS[function]
+    given = _tensors(torch_rng)
+    placement = Shard(1) if argument in X else Replicate()
+    given[argument] = distribute_tensor(given[argument], mesh, [placement])
+    with pytest.raises(TypeError, match=rf"^{names[argument]}: got torch\.distributed.*\.DTensor, {SUBCLASS}"):
+        call(given, backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_sharded_module_is_refused_and_its_local_tensors_are_not(backend, torch_rng, mesh):
+    norm = nn.RMSNorm(4, backend=backend)
+    x = torch.randn(3, 4, generator=torch_rng)
+    expected = norm(x)
+    norm.weight = torch.nn.Parameter(distribute_tensor(norm.weight.detach(), mesh, [Replicate()]))
+    with pytest.raises(TypeError, match=r"^weight: got .*DTensor"):
+        norm(x)
+    assert torch.equal(normgrad.rms_norm(x, 4, norm.weight.to_local(), backend=backend), expected)
+
+
+KINDS = {
+    "a parameter of another type": (lambda t: NamedParameter(t), f"NamedParameter, {SUBCLASS}"),
+    "jagged": (_jagged, f"NestedTensor, {SUBCLASS}"),
+    "nested": (lambda t: torch.nested.nested_tensor(list(t.unbind())), "got a nested tensor, needs a dense one"),
+    "sparse": (torch.Tensor.to_sparse, "got a torch.sparse_coo tensor, needs a dense one"),
+    "rows compressed": (torch.Tensor.to_sparse_csr, "got a torch.sparse_csr tensor, needs a dense one"),
+    "of another library": (torch.Tensor.to_mkldnn, "got a torch._mkldnn tensor, needs a dense one"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning", "ignore:Sparse CSR tensor support")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_other_kind_is_refused_by_name(kind, backend, torch_rng):
+    make, message = KINDS[kind]
+    with pytest.raises(TypeError, match=f"^input: .*{message}"):
+        normgrad.l2_norm(make(torch.randn(3, 4, generator=torch_rng)), backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_cotangent_of_a_subclass_is_refused(place, backend, torch_rng):
+    given = _tensors(torch_rng)
+    x = given["x"].requires_grad_()
+    outputs = normgrad.add_rms_norm(x, given["residual"], 4, backend=backend)
+    cotangents = [given["x"].detach(), given["residual"]]
+    cotangents[place] = _named(cotangents[place])
+    with pytest.raises(TypeError, match=f"^{('dy', 'dresidual_out')[place]}: got .*Named, {SUBCLASS}"):
+        torch.autograd.grad(outputs, x, cotangents)
+
+
+def test_a_compiled_function_refuses_a_subclass(torch_rng):
+    torch._dynamo.reset()
+    x = _named(torch.randn(3, 4, generator=torch_rng))
+    with pytest.raises(TypeError, match=f"^input: got .*Named, {SUBCLASS}"):
+        torch.compile(lambda x: normgrad.rms_norm(x, 4), backend="aot_eager")(x)
+
+
+# What torch itself puts in a tensor's place
+
+
+class _Norm(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.AddNorm(nn.LayerNorm(4))
+
+    def forward(self, x, residual):
+        return self.norm(x, residual)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exported_program_holds_the_operator(strict, torch_rng):
+    given = _tensors(torch_rng)
+    program = torch.export.export(_Norm(), (given["x"], given["residual"]), strict=strict)
+    expected = _Norm()(given["x"], given["residual"])
+    for got, want in zip(program.module()(given["x"], given["residual"]), expected, strict=True):
+        assert torch.equal(got, want)
+    assert "normgrad.forward.default" in [str(node.target) for node in program.graph.nodes]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_torch_wraps_a_tensor_in_is_known(backend, torch_rng):
+    given = _tensors(torch_rng)
+    seen = set()
+
+    def function(x):
+        seen.add(type(x))
+        return normgrad.rms_norm(x, 4, torch.nn.Parameter(given["weight"]), backend=backend)
+
+    x, dot = given["x"], given["residual"]
+    expected = function(x)
+    torch.testing.assert_close(torch.vmap(function)(x), expected)
+    assert torch.func.jvp(function, (x,), (dot,))[0].equal(expected)
+    assert torch.func.vjp(function, x)[0].equal(expected)
+    assert seen <= set(TENSORS)
+
+
+def test_the_types_that_a_compiler_traces_with_are_the_known_ones(torch_rng):
+    """The cotangents of a compiled backward are FakeTensors and FunctionalTensors while it is traced."""
+    seen = set()
+    original = normgrad.torch_autograd.check_memory
+
+    def watched(name, t):
+        seen.add(type(t))
+        return original(name, t)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normgrad.torch_autograd, "check_memory", watched)
+        torch._dynamo.reset()
+        both = torch._dynamo.backends.common.aot_autograd(
+            fw_compiler=lambda graph, _: make_boxed_func(graph.forward),
+            bw_compiler=lambda graph, _: make_boxed_func(graph.forward),
+        )
+        x = torch.randn(3, 4, generator=torch_rng, requires_grad=True)
+        dy = torch.randn(3, 4, generator=torch_rng)
+        torch.compile(lambda x: normgrad.rms_norm(x, 4), backend=both, fullgraph=True)(x).backward(dy)
+    assert seen and seen <= set(TENSORS)
+    assert seen & set(TENSORS[2:])
