@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, sympify
+from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, evaluate, sympify
 
+from .admission import check_branches, check_expression
 from .calculus import D, free_letters, index_ranges
 from .notation import Local, Partial, name_of, rename_bound
 from .signs import is_positive
@@ -27,7 +28,7 @@ class Defs:
 
     The same line once more changes nothing, so that a cell of definitions may be run again.
 
-    Raises:  ValueError when a name is defined differently or used before, when a definition has a free index that its
+    Raises:  ValueError when a name is defined differently or used before, for a letter or a dimension, when a definition has a free index that its
              head lacks, or breaks its name's promise to be positive; RangeError when a letter has two ranges
     """
 
@@ -35,7 +36,12 @@ class Defs:
         self._lines: dict[Basic, tuple[Expr, Expr]] = {}
 
     def __setitem__(self, head: Expr, e: Expr):
-        name, e = name_of(head), sympify(e)
+        e = check_expression(str(head), e)
+        if not isinstance(head, Indexed | Symbol):
+            raise TypeError(f"head: got {head!r}, needs a name to define: a scalar, or a tensor with letters, as y[i]")
+        if head.is_integer:
+            raise ValueError(f"{head}: is a letter or a dimension, and only a scalar or a tensor can be defined")
+        name = name_of(head)
         if name in self._lines:
             if self._lines[name][0] == head and _numbered(self._lines[name][1]) == _numbered(e):
                 return  # a cell that is run again
@@ -82,8 +88,28 @@ class Defs:
 
     def local(self, f: Expr, v: Expr) -> Local:
         """`Local(f, v)` for a defined name f, with the intermediates that it holds fixed, read off f's definition."""
-        names = {name_of(part) for part in self.line(f)[1].atoms(Indexed, Symbol)} - {name_of(v)}
-        return Local(f, v, [getattr(name, "label", name) for name in self._lines if name in names])
+        return Local(f, v, self._held(self.line(f)[1], v))
+
+    def _held(self, formula, v):
+        """The intermediates in a formula besides v, in the order of their lines."""
+        names = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {name_of(v)}
+        return [getattr(name, "label", name) for name in self._lines if name in names]
+
+    def shown(self, e: Expr) -> Expr:
+        """The expression for display: each `Local` says which intermediates it holds fixed.
+
+        One that holds none is a plain derivative: by an input it is the total one, and by an intermediate, by which
+        there is no total one, it can be nothing else.
+        """
+
+        def one(local):
+            f, v, given = local.args
+            held = self._held(self.line(f)[1] if f in self else f, v) or given
+            return Local(f, v, held) if held else Partial(f, v)
+
+        e = sympify(e)
+        with evaluate(False):
+            return e.xreplace({local: one(local) for local in e.atoms(Local)}) if self._lines else e
 
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
@@ -121,7 +147,10 @@ class Defs:
         if isinstance(e, Indexed) or e.is_Symbol:
             chosen = e in self and (only is None or name_of(e) in only)
             return self.unfold(self.body(e), only) if chosen else e
-        return e.func(*[self.unfold(part, only) for part in e.args]) if e.args else e
+        parts = [self.unfold(part, only) for part in e.args]
+        if isinstance(e, Sum):
+            check_branches(parts[0], frozenset(limit[0] for limit in e.limits))
+        return e.func(*parts) if e.args else e
 
 
 def check_defs(defs) -> Defs:

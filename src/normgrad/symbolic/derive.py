@@ -17,9 +17,9 @@ from sympy import Expr
 from sympy.core.parameters import global_parameters
 
 from ..checks.ledger import MIME, WORDS, Entry
+from .admission import check_expression
 from .definitions import Defs, check_defs
 from .induction import InductiveEquation, recurrence
-from .notation import check_expression
 from .proof import known, plain
 from .recurrences import Recurrences
 from .registry import DEFINITION, Equation, equations

@@ -87,14 +87,6 @@ def rename_bound(e: Expr) -> Expr:
     return e.func(*[rename_bound(part) for part in e.args])
 
 
-def check_expression(name: str, e) -> Expr:
-    """e as an expression; TypeError by name for what is none."""
-    found = sympify(e)
-    if not isinstance(found, Expr):
-        raise TypeError(f"{name}: got {type(e).__name__}, needs a SymPy expression")
-    return found
-
-
 def name_of(e: Expr) -> Basic:
     """What a definition is filed under: the base of an indexed name, or the symbol itself."""
     return e.base if isinstance(e, Indexed) else e

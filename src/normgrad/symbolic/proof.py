@@ -8,11 +8,11 @@ from functools import cached_property
 
 from sympy import Dummy, Expr, Mul, Poly, Sum, Symbol, evaluate
 
+from .admission import check_branches, check_expression
 from .calculus import index_ranges, resolve
 from .clearing import clear
 from .conditions import side_conditions
 from .definitions import Defs, check_defs
-from .notation import check_expression
 from .sums import multiply_out, nf
 from .witness import Counterexample, counterexample
 
@@ -118,7 +118,8 @@ class Proof:
         from .render import latex, used_names
 
         names = set().union(*map(used_names, (self.lhs, self.rhs, *self.side_conditions)))
-        claim, words = f"{latex(self.lhs, names)} = {latex(self.rhs, names)}", self.known()
+        left, right = (latex(self.defs.shown(side), names) for side in (self.lhs, self.rhs))
+        claim, words = f"{left} = {right}", self.known()
         lines = f"\\begin{{aligned}}\n& {claim} \\\\\n& {as_latex(words)}\n\\end{{aligned}}"
         return {
             "text/plain": str(self),
@@ -137,13 +138,17 @@ def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str 
              only: unfold these names alone and treat the others as inputs; where: a label for the error
     Returns: the Proof, with its side conditions and certificate
     Raises:  NotProved with a counterexample when the claim is false, without one when it is undecided;
-             RangeError when a letter has two ranges; TypeError for what is no expression or no Defs
+             RangeError when a letter has two ranges; TypeError for what is no expression or no Defs;
+             ValueError for decimals and for what is no real number; NotImplementedError for what has no normal form
     """
     lhs, rhs, defs = check_expression("lhs", lhs), check_expression("rhs", rhs), check_defs(defs)
     with evaluate(True):
+        for side in (lhs, rhs):
+            check_branches(side)
         index_ranges(lhs, rhs)
         for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
-            sides = tuple(resolve(defs.unfold(side, names)) for side in (lhs, rhs))
+            unfolded = [check_branches(defs.unfold(side, names)) for side in (lhs, rhs)]
+            sides = tuple(map(resolve, unfolded))
             index_ranges(*sides)
             polynomial, _ = clear(multiply_out(nf(sides[0]) - nf(sides[1])))
             if polynomial == 0:

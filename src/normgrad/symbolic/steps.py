@@ -12,9 +12,10 @@ from itertools import permutations
 
 from sympy import Add, Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta, Mul, S, Sum, Symbol, evaluate, sqrt
 
+from .admission import check_expression
 from .calculus import D, free_letters, resolve
 from .definitions import Defs, check_defs
-from .notation import Partial, check_expression, name_of, rename_bound, total
+from .notation import Partial, name_of, rename_bound, total
 from .render import name_latex
 from .sums import Reciprocal, Root, multiply_out, nf
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from sympy import Basic, Dummy, Expr, Mul, Sum, Symbol, evaluate
 
+from .admission import check_expression
 from .calculus import resolve
 from .clearing import clear
 from .definitions import Defs, check_defs
-from .notation import check_expression, rename_bound
+from .notation import rename_bound
 from .render import latex, printer, used_names
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
 from .sums import Reciprocal, Root, multiply_out, nf

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import sympy
-from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Pow, Rational, S, Sum, Symbol, evaluate, sympify
+from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Pow, Rational, S, Sum, Symbol, evaluate
 
+from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
-from .definitions import Defs
+from .definitions import Defs, check_defs
 from .notation import Local, Partial, dim
 from .opaque import Opaque, concrete
 
@@ -195,7 +196,8 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
     Returns:  the number of entries checked
     Raises:   AssertionError naming the sizes and indices of an entry that differs
     """
-    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    lhs, rhs = (check_branches(check_expression(name, side)) for name, side in (("lhs", lhs), ("rhs", rhs)))
+    defs = check_defs(defs)
     count = 0
     with evaluate(True):
         for columns in sizes:
@@ -211,7 +213,8 @@ def counterexample(
     lhs: Expr, rhs: Expr, defs: Defs | None = None, sizes: Iterable[int] = (2, 3, 1, 4), seed: int = 0
 ) -> Counterexample | None:
     """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
-    lhs, rhs, defs = sympify(lhs), sympify(rhs), defs or Defs()
+    lhs, rhs = (check_branches(check_expression(name, side)) for name, side in (("lhs", lhs), ("rhs", rhs)))
+    defs = check_defs(defs)
     draw = random.Random(seed)
     with evaluate(True):
         for columns in sizes:

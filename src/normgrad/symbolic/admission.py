@@ -1,0 +1,92 @@
+"""What a claim may be made of: real, exact expressions. Everything else is refused here, in words.
+
+SymPy rounds decimals while an expression is typed: 1.0*x + 1e-20*x is 1.0*x before anything can look at it. A claim
+with a rounded number is a claim about another number, so a decimal stands only where it is no coefficient.
+"""
+
+from __future__ import annotations
+
+from sympy import Expr, Float, Integer, Piecewise, Pow, Rational, S, Sum, evaluate, sympify
+from sympy.core.sympify import SympifyError
+
+UNBOUNDED = {S.Infinity, S.NegativeInfinity, S.ComplexInfinity, S.NaN}
+
+
+def check_expression(name: str, e) -> Expr:
+    """e as an exact real expression.
+
+    A decimal exponent that binary numbers hold exactly is the fraction that it stands for: x**0.5 is a square root.
+
+    Args:    name: the argument's name, for the errors; e: a SymPy expression, or an exact number
+    Returns: the expression
+    Raises:  TypeError for text and whatever is no expression; ValueError for decimals, for infinite and for imaginary
+             numbers
+    """
+    if isinstance(e, str):
+        raise TypeError(f"{name}: got the text {e!r}, needs a SymPy expression; letters come from tensor and index")
+    try:
+        found = sympify(exact(name, Float(e)) if isinstance(e, float) else e)
+    except (SympifyError, AttributeError, TypeError):
+        found = None
+    if not isinstance(found, Expr):
+        raise TypeError(f"{name}: got {type(e).__name__}, needs a SymPy expression")
+    if found.is_commutative is False:
+        raise TypeError(f"{name}: {found} holds a factor whose order matters (a matrix?); write its entries, as A[i, j]")
+    if found.has(Float):
+        with evaluate(False):
+            found = _without_decimals(name, found)
+    for number in UNBOUNDED:
+        if found.has(number):
+            raise ValueError(f"{name}: {found} holds {number}, which is no number (a division by zero?)")
+    if found.has(S.ImaginaryUnit):
+        raise ValueError(f"{name}: {found} holds the imaginary unit, and a claim is about real numbers")
+    return found
+
+
+def exact(name: str, number: Float) -> Rational:
+    """The fraction that a decimal is, where the binary number behind it is that very fraction.
+
+    Raises:  ValueError where the binary number is another one, as for 0.1
+    """
+    if not number.is_finite:
+        raise ValueError(f"{name}: got {number}, which is no number")
+    typed = Rational(str(float(number)))
+    if Rational(*float(number).as_integer_ratio()) != typed or Float(number, 30) != Float(float(number), 30):
+        raise ValueError(f"{name}: {float(number)} is a rounded number; write Rational({typed.p}, {typed.q})")
+    return typed
+
+
+def _without_decimals(name, e):
+    if isinstance(e, Float):
+        typed = Rational(str(float(e))) if e.is_finite else e
+        instead = f"Rational({typed.p}, {typed.q})" if not isinstance(typed, Integer) else str(typed)
+        raise ValueError(
+            f"{name}: {float(e)} is a decimal, and SymPy rounds decimals before a proof sees them "
+            f"(1.0*x + 1e-20*x is 1.0*x); write {instead}"
+        )
+    if isinstance(e, Pow) and isinstance(e.exp, Float):
+        return Pow(_without_decimals(name, e.base), exact(f"{name}, exponent", e.exp))
+    if not e.has(Float):
+        return e
+    return e.func(*[_without_decimals(name, part) for part in e.args])
+
+
+def check_branches(e: Expr, letters: frozenset = frozenset()) -> Expr:
+    """e, in which no Piecewise depends on the letter of a sum around it.
+
+    SymPy brings such a Piecewise out of its sum whenever it builds a sum, out of the scope of other letters as well.
+
+    Args:    e: an expression; letters: what the sums around it run over
+    Returns: e
+    Raises:  NotImplementedError where a Piecewise depends on such a letter
+    """
+    if e.has(Piecewise):
+        if isinstance(e, Piecewise) and letters and e.has_free(*letters):
+            raise NotImplementedError(
+                "a Piecewise inside a sum has no normal form, since SymPy moves it out of the sum; "
+                "write Max, Min, Abs or sign, or prove each branch by itself"
+            )
+        inner = letters | {limit[0] for limit in e.limits} if isinstance(e, Sum) else letters
+        for part in e.args[:1] if isinstance(e, Sum) else e.args:
+            check_branches(part, inner)
+    return e
