@@ -14,6 +14,14 @@ from .torch_autograd import Normalize
 from .torch_formula import accumulator, promoted
 
 
+@torch.compiler.assume_constant_result
+def _open_transforms():
+    """How many transforms of torch.func are open; a compiler opens its own where the function that it traces does."""
+    # A compiler keeps one program for each stack of transforms, so it may take this for a constant; torch 2.11 cannot
+    # trace it.
+    return torch._C._functorch.get_dynamic_layer_stack_depth()
+
+
 def _needs_formula():
     """Whether torch would lose derivatives without a word, so that the plain formula has to take over.
 
@@ -22,7 +30,7 @@ def _needs_formula():
     A compiler calls operators, and an operator gets no tangents at all (seen with 2.13: jvp gives 0).
     """
     if torch.compiler.is_compiling():
-        return torch._C._functorch.get_dynamic_layer_stack_depth() > 0 or forward_ad._current_level >= 0
+        return _open_transforms() > 0 or forward_ad._current_level >= 0
     stack = torch._C._functorch.get_interpreter_stack() or ()
     return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 

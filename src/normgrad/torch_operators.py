@@ -6,13 +6,14 @@ travel as their fields, and a tensor that is not there is empty where it is an o
 
 An operator has a first derivative and no tangent. So normgrad.normalize takes the plain formula instead where a
 transform of torch.func or forward mode is open inside the compiled function, and torch itself refuses to differentiate
-a compiled backward. In eager mode normalize uses the autograd.Function, whose derivatives are of any order.
+a compiled backward (torch 2.11 takes what it returns for a constant, of its own layer_norm as well). In eager mode
+normalize uses the autograd.Function, whose derivatives are of any order.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, fields
+from dataclasses import fields
 
 import torch
 
@@ -31,6 +32,11 @@ BACKWARD = (
 )
 FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 SPEC_FIELDS = len(fields(NormSpec))
+
+
+def scalars_of(one) -> tuple:
+    """The fields of a spec or of options, in the order of the schema; dataclasses.astuple not every compiler traces."""
+    return tuple(getattr(one, field.name) for field in fields(one))
 
 
 def _given(scalars):
@@ -83,7 +89,7 @@ class _Operator:
 
     def backward(self, dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums):
         tensors = (dy, dresidual_out, p, weight, mean, rstd)
-        grads = backward(*tensors, *astuple(spec), *dtypes, portable_sums, self.backend)
+        grads = backward(*tensors, *scalars_of(spec), *dtypes, portable_sums, self.backend)
         dx, dresidual, dw, db = (None if dtype is None else grad for grad, dtype in zip(grads, dtypes, strict=True))
         return dx, dx if dtypes[0] == dtypes[1] else dresidual, dw, db
 
@@ -119,5 +125,5 @@ def _distinct(wanted, grads):
 
 def normalize(x, residual, weight, bias, spec, backend, options):
     """(y, residual_out) by normgrad::forward; residual_out is None without a residual."""
-    y, residual_out, _, _ = forward(x, residual, weight, bias, *astuple(spec), *astuple(options), backend)
+    y, residual_out, _, _ = forward(x, residual, weight, bias, *scalars_of(spec), *scalars_of(options), backend)
     return y, None if residual is None else residual_out
