@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sympy import Abs, Eq, KroneckerDelta, Max, Ne, Piecewise, S, Sum, Symbol, sign, sqrt
+from sympy import Abs, Eq, KroneckerDelta, Max, Ne, Piecewise, S, Sum, Symbol, exp, log, sign, sqrt
 
 from normgrad.symbolic import (
     Defs,
@@ -115,6 +115,18 @@ def test_a_head_has_a_letter_for_every_index(head):
         Defs()[head] = s
 
 
+@pytest.mark.parametrize("head", [j, N])
+def test_a_letter_or_a_dimension_is_not_defined(head):
+    with pytest.raises(ValueError, match="is a letter or a dimension"):
+        Defs()[head] = S(3)
+
+
+@pytest.mark.parametrize("head", ["y", x, s + 1, x[j] ** 2], ids=str)
+def test_only_a_name_is_defined(head):
+    with pytest.raises(TypeError, match="head: got .*needs a name"):
+        Defs()[head] = S(3)
+
+
 def test_a_name_is_defined_before_it_is_used():
     defs = Defs()
     defs[f] = 2 * g
@@ -138,6 +150,14 @@ with as_written():
         (sqrt(s) * sqrt(s), s, s >= 0),
         (Partial(sqrt(s**2), s), sign(s), Ne(s, 0)),
         (Partial(x[j] / x[j], x[k]), S.Zero, Ne(x[j], 0)),
+        (exp(log(x[j])), x[j], x[j] > 0),
+        (log(s) - log(s), S.Zero, s > 0),
+        (Partial(log(x[j]), x[j]), 1 / x[j], x[j] > 0),
+        (
+            total(N, lambda r: log(x[r] ** 2 + 1)) * log(row_sum),
+            log(row_sum) * total(N, lambda r: log(x[r] ** 2 + 1)),
+            row_sum > 0,
+        ),
     ]
 
 
@@ -190,6 +210,54 @@ def test_two_forms_of_one_number_do_not_refute_a_claim_by_induction():
     lines = _lines((xs(0), (X**2 - 1) / (X - 1)), (xs(k), xs(k - 1)))
     with pytest.raises(NotProved, match="undecided"):
         induction(lines, [(xs(k), X + 1)])
+
+
+def _two_streams():
+    return _lines((xs(0), X), (xs(k), layer(k, xs(k - 1))), (ys(0), X), (ys(k), layer(k, ys(k - 1))))
+
+
+def test_both_directions_of_one_equation_end():
+    lines = _two_streams()
+    proofs = induction(lines, [(xs(k), ys(k)), (ys(k), xs(k))])
+    assert [proof.how for proof in proofs] == ["base and step"] * 2
+    both = [(xs(k), ys(k), 0), (ys(k), xs(k), 0)]
+    assert induction(lines, [(layer(1, xs(n)), layer(1, ys(n)))], given=both)[0].how == "unfolding"
+
+
+def test_a_claim_about_itself_ends():
+    lines = _lines((xs(0), X), (xs(k), layer(k, xs(k))))
+    with pytest.raises(NotProved):
+        induction(lines, [(xs(k), X)])
+
+
+def test_what_is_given_is_proved():
+    lines = _two_streams()
+    goal = [(layer(1, xs(n)), layer(1, ys(n)))]
+    with pytest.raises(NotProved, match="undecided"):
+        induction(lines, goal)
+    assert induction(lines, goal, given=[(xs(k), ys(k), 0)])
+    with pytest.raises(NotProved, match="given 1, .*refuted"):
+        induction(lines, goal, given=[(xs(k), ys(k) + 1, 0)])
+    # true from 1 on, and false at the place from which it is said to hold
+    starts_apart = _lines((xs(0), X), (xs(k), S(7)), (ys(0), X + 1), (ys(k), S(7)))
+    with pytest.raises(NotProved, match="given 1, .*refuted"):
+        induction(starts_apart, [(xs(n), ys(n))], given=[(xs(k), ys(k), 0)])
+
+
+def test_a_given_claim_may_count_down():
+    lines = _lines((xs(n), X), (xs(k - 1), layer(k, xs(k))), (ys(n), X), (ys(k - 1), layer(k, ys(k))))
+    assert induction(lines, [(layer(1, xs(0)), layer(1, ys(0)))], given=[(xs(k), ys(k), 0)])
+
+
+def test_claims_and_what_is_given_are_pairs_and_triples_of_expressions():
+    lines = _two_streams()
+    for claims in ([xs(k)], xs(k), [(xs(k), ys(k), 0)]):
+        with pytest.raises(ValueError, match="claims: got"):
+            induction(lines, claims)
+    with pytest.raises(ValueError, match="given: got"):
+        induction(lines, [(xs(k), ys(k))], given=[(xs(k), ys(k))])
+    with pytest.raises(TypeError, match="got the text"):
+        induction(lines, [(xs(k), "y(k)")])
 
 
 # -- array code

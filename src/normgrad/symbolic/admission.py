@@ -31,7 +31,9 @@ def check_expression(name: str, e) -> Expr:
     if not isinstance(found, Expr):
         raise TypeError(f"{name}: got {type(e).__name__}, needs a SymPy expression")
     if found.is_commutative is False:
-        raise TypeError(f"{name}: {found} holds a factor whose order matters (a matrix?); write its entries, as A[i, j]")
+        raise TypeError(
+            f"{name}: {found} holds a factor whose order matters (a matrix?); write its entries, as A[i, j]"
+        )
     if found.has(Float):
         with evaluate(False):
             found = _without_decimals(name, found)

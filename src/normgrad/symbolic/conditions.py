@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sympy import Add, Expr, Ge, Gt, Heaviside, Mul, Ne, Pow, S, evaluate, sign
+from sympy import Add, Expr, Ge, Gt, Heaviside, Mul, Ne, Pow, S, evaluate, log, sign
 
 from .calculus import free_letters, resolve
 from .definitions import Defs
@@ -29,6 +29,8 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
             powers = carried_out.atoms(Pow).union(*[resolve(part).atoms(Pow) for part in written.atoms(Pow)])
             # a jump, which is what the derivative of |x| or of a maximum has, needs the same as a reciprocal
             powers |= {1 / jump.args[0] for jump in carried_out.atoms(sign, Heaviside)}
+            # what a reciprocal square root needs, a logarithm needs too
+            powers |= {Pow(one.args[0], -S.Half) for one in carried_out.atoms(log) | written.atoms(log)}
             for part in sorted(powers, key=lambda part: (len(str(part)), str(part))):
                 base, exponent = part.as_base_exp()
                 relation = _needed(base, exponent)

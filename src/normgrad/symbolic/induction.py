@@ -8,6 +8,7 @@ from random import Random
 
 from sympy import Dummy, Expr, Rational, evaluate, sympify
 
+from .admission import check_expression
 from .proof import NotProved
 from .recurrences import Applied, Recurrences
 from .registry import DEFINITION, Equation
@@ -43,8 +44,12 @@ def _refutation(recurrences, lhs, rhs, low):
 def _check(recurrences, claims):
     if not isinstance(recurrences, Recurrences):
         raise TypeError(f"recurrences: got {type(recurrences).__name__}, needs a Recurrences")
-    if not isinstance(claims, (tuple, list)) or not claims:
+    pairs = isinstance(claims, (tuple, list)) and all(isinstance(c, (tuple, list)) and len(c) == 2 for c in claims)
+    if not pairs or not claims:
         raise ValueError(f"claims: got {claims!r}, needs at least one pair (lhs, rhs); without one nothing is proved")
+    for lhs, rhs in claims:
+        check_expression("lhs", lhs)
+        check_expression("rhs", rhs)
 
 
 def _number(e, values, draw):
@@ -59,13 +64,44 @@ def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tup
     """Prove claims for every n and every step k from low to n, all of them together.
 
     Args:     claims: pairs (lhs, rhs); one whose left side is a sequence at k is also a hypothesis at the step before
-              down: begin at k = n and go down; given: claims proved before, (lhs, rhs, the first k they hold for)
+              down: begin at k = n and go down
+              given: claims that the proof may use, (lhs, rhs, the first k they hold for); they are proved first, each
+              with those before it
     Returns:  an InductionProof for each claim
-    Raises:   NotProved that names the claim and which half failed, with the stack that refutes it
+    Raises:   NotProved that names the claim, or the given one, and which half failed, with the stack that refutes it
     """
     _check(recurrences, claims)
     with evaluate(True):
+        given = [_given(fact) for fact in given]
+        for place, (lhs, rhs, first) in enumerate(given):
+            name = f"{where + ', ' if where else ''}given {place + 1}"
+            _either_way(recurrences, [(lhs, rhs)], first, given[:place], name)
         return _induction(recurrences, claims, low, down, given, where)
+
+
+def _given(fact):
+    if not isinstance(fact, (tuple, list)) or len(fact) != 3:
+        raise ValueError(f"given: got {fact!r}, needs triples (lhs, rhs, the first k they hold for)")
+    return check_expression("given", fact[0]), check_expression("given", fact[1]), fact[2]
+
+
+def _either_way(recurrences, claims, low, given, where):
+    """Prove claims from the first layer up or from the last one down."""
+    try:
+        return _induction(recurrences, claims, low, False, given, where)
+    except NotProved as refusal:
+        if refusal.counterexample:
+            raise
+    return _induction(recurrences, claims, low, True, given, where)
+
+
+def _one_way(facts):
+    """The facts without those that only turn an earlier one around."""
+    kept = []
+    for fact in facts:
+        if not any((fact[1], fact[0]) == (other[0], other[1]) for other in kept):
+            kept.append(fact)
+    return kept
 
 
 def _induction(recurrences, claims, low, down, given, where):
@@ -79,7 +115,7 @@ def _induction(recurrences, claims, low, down, given, where):
 
     def same(claim, at, more=()):
         facts = [(lhs, rhs, first, at[0]) for lhs, rhs, first in given if recurrences.states(lhs)] + list(more)
-        left, right = (recurrences.unfold(side, *at, facts) for side in claim)
+        left, right = (recurrences.unfold(side, *at, _one_way(facts)) for side in claim)
         return left == right
 
     def how(claim, number):
@@ -115,7 +151,9 @@ class InductiveEquation(Equation):
         if any(one.recurrences is not self.recurrences for one in self.given):
             raise ValueError(f"{self.label}: what is given was proved of other sequences")
         facts = [(proof.lhs, proof.rhs, one.low) for one in self.given for proof in one.prove()]
-        return induction(self.recurrences, self.steps, self.low, self.down, facts, self.label)
+        _check(self.recurrences, self.steps)
+        with evaluate(True):
+            return _induction(self.recurrences, self.steps, self.low, self.down, facts, self.label)
 
     def known(self) -> str:
         """How the claim is known and what it holds for, in Markdown."""

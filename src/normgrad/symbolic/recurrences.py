@@ -10,6 +10,7 @@ from __future__ import annotations
 from sympy import Expr, Symbol, evaluate, expand, sympify
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
+from .admission import check_expression
 from .render import name_latex
 
 
@@ -56,7 +57,7 @@ class Recurrences:
                 apart = below.is_nonnegative or above.is_nonnegative
             if not apart:
                 raise ValueError(f"{base}: a place that the step for {step} has too")
-        self._lines[head.func, at_step] = (head, sympify(e))
+        self._lines[head.func, at_step] = (head, check_expression(str(head), e))
 
     def _offset(self, head):
         with evaluate(True):
@@ -85,6 +86,7 @@ class Recurrences:
 
     def _unfold(self, e, n, known, done):
         if e not in done:
+            done[e] = e  # a fact and its reverse would lead from one to the other without end
             new = e.func(*[self._unfold(part, n, known, done) for part in e.args]) if e.args else e
             body = self._line_at(new, n, known) if isinstance(new, Applied) else None
             done[e] = expand(new, deep=False) if body is None else self._unfold(body, n, known, done)
