@@ -7,6 +7,7 @@ import page_cells
 import pytest
 from page_cells import derivations, deriving_pages, execute, signs, turned
 from sympy import evaluate
+from test_parse_back import wrong
 from test_symbolic_honesty import refuted_steps
 
 from normgrad.symbolic import NotProved, equations
@@ -25,6 +26,13 @@ def test_cells_derive_the_statements_of_the_package(page):
         if found.equation.kind != DEFINITION:
             statement = equations()[found.label]
             assert not statement.whys, f"{found.label}: the package has the steps too"
+
+
+@deriving
+def test_what_a_cell_prints_is_read_back(page):
+    """Every expression of its chains, by the reader that the registered equations are read with."""
+    for found in derivations(page):
+        assert wrong(found.equation.latex(), found.equation.chains, found.equation.defs) == [], found.label
 
 
 @deriving

@@ -87,7 +87,11 @@ class Equation:
         """The equation as the body of a display, `aligned` when it takes more than one line."""
         shown = [e for chain in self.chains for e in chain]
         # the letters of a definition that is not shown are free in no line of the display
-        latex = printer(set().union(*map(used_names, shown + [name_of(head) for head, _ in self.defs])))
+        write = printer(set().union(*map(used_names, shown + [name_of(head) for head, _ in self.defs])))
+
+        def latex(e):
+            return write(self.defs.shown(e))
+
         if len(self.steps) == 1 and not self.wide:
             lhs, rhs = self.chain
             return f"{latex(lhs)} = {latex(rhs)}"

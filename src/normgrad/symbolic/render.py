@@ -6,7 +6,23 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
-from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Number, Pow, Rational, S, Sum, Symbol, evaluate, sympify
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Indexed,
+    IndexedBase,
+    Integer,
+    Mul,
+    Number,
+    Pow,
+    Rational,
+    S,
+    Sum,
+    Symbol,
+    evaluate,
+    sympify,
+)
 from sympy.printing.latex import LatexPrinter
 
 from .notation import Local, Partial
@@ -17,6 +33,8 @@ LETTERS = {"M": "ipm", "N": "rstl"}
 OTHER_LETTERS = "gh"
 GREEK = {"eps": r"\varepsilon", "Pi": r"\Pi"}
 GREEK |= {name: rf"\{name}" for name in ("alpha", "kappa", "mu", "rho", "sigma", "theta")}
+# What a local derivative holds fixed, where the definitions that would name it are not at hand.
+OTHERS = r"\text{others}"
 _TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
 
 
@@ -32,13 +50,21 @@ def latex(e: Expr, avoid: Iterable[str] = ()) -> str:
 def printer(avoid: Iterable[str]) -> Callable[[Expr], str]:
     """A function that prints the expressions of one display, in which no bound letter runs over two dimensions.
 
-    Args:  avoid: what no sum may use: the letters that are free in the display, and the names of quantities
+    Args:    avoid: what no sum may use: the letters that are free in the display, and the names of quantities
+    Raises:  ValueError, from the function, when a scalar and a tensor of the display would read alike
     """
     book = BookLatex(set(avoid))
+    scalars: set[str] = set()
+    tensors: set[str] = set()
 
     def line(e):
+        e = sympify(e)
+        tensors.update(str(base.label) for base in e.atoms(IndexedBase))
+        scalars.update(_scalars(e))
+        for name in sorted(scalars & tensors):
+            raise ValueError(f"{name}: names a scalar and a tensor, which would read alike: rename one of them")
         with evaluate(True):  # the printer puts factors together anew
-            return book.doprint(sympify(e))
+            return book.doprint(e)
 
     return line
 
@@ -53,6 +79,17 @@ def bound_letters(dimension: str) -> Iterator[str]:
 def used_names(e: Expr) -> set[str]:
     """The names of the letters, scalars and tensors in e, bound letters excepted."""
     return {symbol.name for symbol in e.atoms(Symbol) if not symbol.is_Dummy}
+
+
+def _scalars(e):
+    """The names of the scalars in e: the symbols that are no index, no dimension and no name of a tensor."""
+    if isinstance(e, Indexed):
+        return set()
+    if isinstance(e, Local):
+        return _scalars(e.args[0]) | _scalars(e.args[1])
+    if e.is_Symbol:
+        return set() if e.is_Dummy or e.is_integer else {e.name}
+    return set().union(*map(_scalars, e.args))
 
 
 def name_latex(name: str) -> str:
@@ -109,7 +146,8 @@ class BookLatex(LatexPrinter):
                 added.append(letter)
             signs += rf"\sum_{{{self._print(letter)}={self._print(first)}}}^{{{self._print(last)}}} "
         body = _without_one(e.function)
-        text = signs + (self._bracket(body) if isinstance(body, Add) else self._print(body))
+        loose = isinstance(body, Add) or _strip_sign(body)[0]
+        text = signs + (self._bracket(body) if loose else self._print(body))
         for letter in added:
             del self._bound[letter]
         return text
@@ -128,8 +166,9 @@ class BookLatex(LatexPrinter):
         return rf"\frac{{\partial}}{{\partial {self._print(v)}}} {body}"
 
     def _print_Local(self, e):
-        quotient, held = self._print_Partial(e), e.args[2]
-        return rf"\left( {quotient} \right)_{{{', '.join(map(self._print, held))}}}" if held else quotient
+        held = ", ".join(map(self._print, e.args[2]))
+        # without definitions it is not known what is held fixed, and a derivative without a bracket is a total one
+        return rf"\left( {self._print_Partial(e)} \right)_{{{held or OTHERS}}}"
 
     def _bracket(self, e):
         text = self._print(e)
@@ -143,7 +182,8 @@ class BookLatex(LatexPrinter):
         for place, (negative, term) in enumerate(terms):
             if place:
                 text += " - " if negative else " + "
-            text += self._bracket(term) if isinstance(term, Add) and negative else self._print(term)
+            loose = isinstance(term, Add) and negative or (negative or place) and _strip_sign(term)[0]
+            text += self._bracket(term) if loose else self._print(term)
         return text
 
     def _print_Mul(self, e):
@@ -172,7 +212,8 @@ class BookLatex(LatexPrinter):
             return rf"\sqrt{{{self._print(base)}}}"
         if exponent == -1:
             return rf"\frac{{1}}{{{self._print(base)}}}"
-        text = self._print(base) if isinstance(base, Indexed | Symbol | Integer | Opaque) else self._bracket(base)
+        bare = isinstance(base, Indexed | Symbol | Integer | Opaque) and not _strip_sign(base)[0]
+        text = self._print(base) if bare else self._bracket(base)
         power = f"{exponent.p}/{exponent.q}" if isinstance(exponent, Rational) else self._print(exponent)
         return f"{text}^{{{power.removesuffix('/1')}}}"
 
