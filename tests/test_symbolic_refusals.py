@@ -58,6 +58,28 @@ def test_no_two_dimensions_have_one_size():
         check_fixed(total(K, lambda r: S.One), N)
 
 
+def test_the_number_of_rows_varies_as_their_length_does():
+    B = tensor("B", M, N)
+    everything = total(M, lambda r: total(N, lambda c: B[r, c]))
+    for wrong in (everything * (1 + (M - 2) * (M - 1)), 2 / M * everything, everything * (1 + (M - 1) * (M - 3))):
+        with pytest.raises(AssertionError, match="fails for rows of length .*, M = "):
+            check_fixed(everything, wrong)
+        with pytest.raises(NotProved, match="refuted"):
+            prove(everything, wrong)
+    every = dim("K")
+    for columns in range(1, 8):
+        sizes = counterexample(M * N * every, S(-1), sizes=(columns,)).sizes
+        assert len(set(sizes.values())) == 3 and sizes[N] == columns
+    assert {counterexample(M * N, S(-1), sizes=(columns,)).sizes[M] for columns in range(1, 8)} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("sizes", [(0,), (2, 0), (-1,), (2.0,), (True,), ()], ids=str)
+def test_sizes_that_show_nothing_are_refused(sizes):
+    for judge in (check_fixed, counterexample):
+        with pytest.raises(ValueError, match="sizes: got"):
+            judge(row_sum, 2 * row_sum, sizes=sizes)
+
+
 def test_an_entry_and_a_scalar_of_a_similar_name_differ():
     with pytest.raises(AssertionError, match="fails"):
         check_fixed(total(N, lambda r: x[r] * delta(r, j)), Symbol("x_1", real=True))

@@ -28,9 +28,9 @@ class Defs:
 
     The same line once more changes nothing, so that a cell of definitions may be run again.
 
-    Raises:  ValueError for a letter or a dimension, when a name is defined differently or used before, when a definition
-             has a free index that its head lacks, or breaks its name's promise to be positive; TypeError for a head
-             that is no name; RangeError when a letter has two ranges
+    Raises:  ValueError for a letter or a dimension, when a name is defined differently or used before, when a
+             definition has a free index that its head lacks, or breaks its name's promise to be positive; TypeError
+             for a head that is no name; RangeError when a letter has two ranges
     """
 
     def __init__(self):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 
 import sympy
 from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Pow, Rational, S, Sum, Symbol, evaluate
@@ -20,7 +20,6 @@ from .definitions import Defs, check_defs
 from .notation import Local, Partial, dim
 from .opaque import Opaque, concrete
 
-ROWS = 2
 _ANY = dim("any")
 
 
@@ -151,6 +150,23 @@ def patterns(letters: dict[Symbol, Expr], sizes: dict[Expr, int]) -> Iterator[di
             yield choice
 
 
+def _rows(columns):
+    """The number of rows beside rows of a length: another number, which is now smaller and now greater."""
+    return columns % 3 + 1
+
+
+def _check_sizes(sizes):
+    sizes = tuple(sizes)
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(
+                f"sizes: got {size!r}, needs whole numbers from 1 on; a row of no entries shows nothing"
+            )
+    if not sizes:
+        raise ValueError("sizes: got none, needs at least one; without one nothing is checked")
+    return sizes
+
+
 def _situations(lhs, rhs, defs, columns):
     """Every (explicit writer, choice of free indices) for rows of the given length."""
     ranges = index_ranges(lhs, rhs, *[side for line in defs for side in line])
@@ -158,9 +174,10 @@ def _situations(lhs, rhs, defs, columns):
     letters = {letter: ranges.get(letter, _ANY) for letter in sorted(free, key=str)}
     found = {symbol for side in (lhs, rhs, *[side for line in defs for side in line]) for symbol in _dims(side)}
     # no two dimensions have one size, or a claim that takes one for the other would pass
+    rows = _rows(columns)
     others = sorted(found - {size for size in found if str(size) in "MN"}, key=str)
-    sizes = {size: ROWS if str(size) == "M" else columns for size in sorted(found | {_ANY}, key=str)}
-    sizes |= {size: columns + place for place, size in enumerate(others, start=1)}
+    sizes = {size: rows if str(size) == "M" else columns for size in sorted(found | {_ANY}, key=str)}
+    sizes |= dict(zip(others, (size for size in count(columns + 1) if size != rows), strict=False))
     writer = Explicit(defs, sizes)
     return [(writer, choice) for choice in patterns(letters, sizes)]
 
@@ -191,22 +208,26 @@ def _settled(e):
 
 
 def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: Defs | None = None) -> int:
-    """Check lhs = rhs for rows of the given lengths (two rows), entry by entry, as identities in every input.
+    """Check lhs = rhs for rows of the given lengths, entry by entry, as identities in every input.
 
+    The number of rows M is another one at each length: 3 for rows of 2, 1 for rows of 3, 2 for rows of 4.
+
+    Args:     lhs, rhs: the two sides; sizes: lengths of a row, at least 1; defs: the definitions
     Returns:  the number of entries checked
-    Raises:   AssertionError naming the sizes and indices of an entry that differs
+    Raises:   AssertionError naming the sizes and indices of an entry that differs; ValueError for sizes below 1
     """
     lhs, rhs = (check_branches(check_expression(name, side)) for name, side in (("lhs", lhs), ("rhs", rhs)))
     defs = check_defs(defs)
-    count = 0
+    sizes, checked = _check_sizes(sizes), 0
     with evaluate(True):
         for columns in sizes:
             for writer, choice in _situations(lhs, rhs, defs, columns):
                 difference = writer.entry(lhs, choice) - writer.entry(rhs, choice)
                 if not _is_zero(difference):
-                    raise AssertionError(f"{lhs} = {rhs} fails for rows of length {columns} at {choice}")
-                count += 1
-    return count
+                    rows = f", M = {_rows(columns)}" if any(str(size) == "M" for size in writer.sizes) else ""
+                    raise AssertionError(f"{lhs} = {rhs} fails for rows of length {columns}{rows} at {choice}")
+                checked += 1
+    return checked
 
 
 def counterexample(
@@ -216,6 +237,7 @@ def counterexample(
     lhs, rhs = (check_branches(check_expression(name, side)) for name, side in (("lhs", lhs), ("rhs", rhs)))
     defs = check_defs(defs)
     draw = random.Random(seed)
+    sizes = _check_sizes(sizes)
     with evaluate(True):
         for columns in sizes:
             for writer, choice in _situations(lhs, rhs, defs, columns):
