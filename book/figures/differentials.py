@@ -37,7 +37,7 @@ def tangent(sizes, gaps) -> None:
     _, (left, right) = plt.subplots(1, 2, figsize=(7, 3.3), width_ratios=(1.25, 1))
     _on_the_circle(left)
     right.loglog(sizes, gaps, "o-", color=ORANGE, ms=4)
-    right.loglog(sizes, np.square(sizes), ":", color=GREY, label="$h^2$")
+    right.loglog(sizes, np.square(sizes), ":", color="black", lw=2, zorder=3, label="$h^2$")
     right.set(xlabel="$h$", ylabel="largest gap")
     right.legend(frameon=False)
 
