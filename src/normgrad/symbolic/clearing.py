@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, Sum, cancel
 
+from .patience import look
 from .sums import Reciprocal, Root, contract, multiply_out, nf
 
 
@@ -15,6 +16,7 @@ def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
     """
     factors = []
     while True:
+        look()
         generators = _generators(e)
         reciprocals = [g for g in generators if isinstance(g, Reciprocal)]
         if reciprocals:

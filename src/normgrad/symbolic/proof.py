@@ -13,6 +13,7 @@ from .calculus import index_ranges, resolve
 from .clearing import clear
 from .conditions import side_conditions
 from .definitions import Defs, check_defs
+from .patience import SECONDS, OutOfPatience, limited
 from .sums import multiply_out, nf
 from .witness import Counterexample, counterexample
 
@@ -47,11 +48,19 @@ class NotProved(Exception):
     """A claim that was not proved: refuted by a counterexample, or undecided.
 
     Args:  lhs, rhs: the two sides; counterexample: a point where they differ, or None; where: the label and step
+           why: what kept it undecided
     """
 
-    def __init__(self, lhs: Expr, rhs: Expr, counterexample: Counterexample | None, where: str = ""):
-        self.lhs, self.rhs, self.counterexample, self.where = lhs, rhs, counterexample, where
-        verdict = f"refuted {counterexample}" if counterexample else "undecided: no normal form, no counterexample"
+    def __init__(
+        self,
+        lhs: Expr,
+        rhs: Expr,
+        counterexample: Counterexample | None,
+        where: str = "",
+        why: str = "no normal form, no counterexample",
+    ):
+        self.lhs, self.rhs, self.counterexample, self.where, self.why = lhs, rhs, counterexample, where, why
+        verdict = f"refuted {counterexample}" if counterexample else f"undecided: {why}"
         super().__init__(plain(f"{where + ': ' if where else ''}{lhs} = {rhs} is {verdict}"))
 
 
@@ -128,7 +137,9 @@ class Proof:
         }
 
 
-def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str = "") -> Proof:
+def prove(
+    lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str = "", seconds: float = SECONDS
+) -> Proof:
     """Prove lhs = rhs for every value of the dimensions.
 
     Names that both sides use stay opaque at first, which proves more than is asked and is quicker; where that does
@@ -136,21 +147,41 @@ def prove(lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str 
 
     Args:    lhs, rhs: the two sides; defs: the definitions that names stand for
              only: unfold these names alone and treat the others as inputs; where: a label for the error
+             seconds: how long to try at most; half as long is spent on a counterexample
     Returns: the Proof, with its side conditions and certificate
     Raises:  NotProved with a counterexample when the claim is false, without one when it is undecided;
              RangeError when a letter has two ranges; TypeError for what is no expression or no Defs;
              ValueError for decimals and for what is no real number; NotImplementedError for what has no normal form
     """
     lhs, rhs, defs = check_expression("lhs", lhs), check_expression("rhs", rhs), check_defs(defs)
+    if not (isinstance(seconds, int | float) and seconds > 0):
+        raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):
         for side in (lhs, rhs):
             check_branches(side)
         index_ranges(lhs, rhs)
-        for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
-            unfolded = [check_branches(defs.unfold(side, names)) for side in (lhs, rhs)]
-            sides = tuple(map(resolve, unfolded))
-            index_ranges(*sides)
-            polynomial, _ = clear(multiply_out(nf(sides[0]) - nf(sides[1])))
-            if polynomial == 0:
-                return Proof(lhs, rhs, sides, defs)
-        raise NotProved(lhs, rhs, counterexample(*sides) if only else counterexample(lhs, rhs, defs), where)
+        late, sides = None, (lhs, rhs)
+        try:
+            with limited(seconds):
+                for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
+                    sides = _compared(lhs, rhs, defs, names)
+                    polynomial, _ = clear(multiply_out(nf(sides[0]) - nf(sides[1])))
+                    if polynomial == 0:
+                        return Proof(lhs, rhs, sides, defs)
+        except OutOfPatience as reason:
+            late = reason
+        try:
+            with limited(seconds / 2):
+                found = counterexample(*sides) if only else counterexample(lhs, rhs, defs)
+        except OutOfPatience as reason:
+            found, late = None, late or reason
+        why = {"why": f"{late} ({seconds:g} s)"} if late else {}
+        raise NotProved(lhs, rhs, found, where, **why)
+
+
+def _compared(lhs, rhs, defs, names):
+    """Both sides with the names unfolded and the derivatives carried out."""
+    unfolded = [check_branches(defs.unfold(side, names)) for side in (lhs, rhs)]
+    sides = tuple(map(resolve, unfolded))
+    index_ranges(*sides)
+    return sides

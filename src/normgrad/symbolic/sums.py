@@ -14,7 +14,12 @@ import sympy
 from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, S, Sum, Symbol, evaluate
 
 from .calculus import resolve
+from .labelling import orders
 from .notation import Local, Partial
+from .patience import check_size, look
+
+# up to so many letters of a sum, all their orders are tried
+FEW = 4
 
 
 class Root(Function):
@@ -32,13 +37,15 @@ class Reciprocal(Function):
 def nf(e: Expr) -> Expr:
     """The normal form of an expression.
 
-    Raises:  NotImplementedError for roots other than square roots, and for deltas of shifted indices
+    Raises:  NotImplementedError for roots other than square roots, and for deltas of shifted indices; OutOfPatience
+             where a limit of time is set and passed, or where it has too many terms
     """
     with evaluate(True):
         return _nf(sympy.sympify(e))
 
 
 def _nf(e):
+    look()
     if e.is_Atom or isinstance(e, Indexed):
         return e
     if isinstance(e, KroneckerDelta):
@@ -69,7 +76,7 @@ def _generator(e):
 
 def multiply_out(e: Expr) -> Expr:
     """The expanded expression; powers are left whole, since expanding half powers breaks the normal form."""
-    return sympy.expand(e, power_base=False, power_exp=False, log=False, basic=False)
+    return sympy.expand(check_size(e), power_base=False, power_exp=False, log=False, basic=False)
 
 
 @lru_cache(maxsize=4096)
@@ -149,12 +156,18 @@ def _canonical_sum(factors, limit):
     product = Mul(*body)
     ranges = sorted(str(last) for _, _, last in limits)
     start = _depth(product) + 1
-    candidates = []
-    for order in permutations(limits):
-        if [str(last) for _, _, last in order] == ranges:
-            names = {r: _bound(start + place) for place, (r, _, _) in enumerate(order)}
-            candidates.append(Sum(product.xreplace(names), *[(names[r], first, last) for r, first, last in order]))
-    return min(candidates, key=str)
+    if len(limits) > FEW:
+        found = {limit[0]: limit for limit in limits}
+        named = orders(product, {r: str(last) for r, _, last in limits})
+        candidates = ([found[r] for r in order] for order in named)
+    else:
+        candidates = (order for order in permutations(limits) if [str(last) for _, _, last in order] == ranges)
+    return min((_named(product, order, start) for order in candidates), key=str)
+
+
+def _named(product, order, start):
+    names = {r: _bound(start + place) for place, (r, _, _) in enumerate(order)}
+    return Sum(product.xreplace(names), *[(names[r], first, last) for r, first, last in order])
 
 
 def power(base: Expr, exponent: Expr) -> Expr:

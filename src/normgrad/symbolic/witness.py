@@ -19,6 +19,7 @@ from .calculus import free_letters, index_ranges
 from .definitions import Defs, check_defs
 from .notation import Local, Partial, dim
 from .opaque import Opaque, concrete
+from .patience import look
 
 _ANY = dim("any")
 
@@ -34,6 +35,7 @@ class Explicit:
 
     def entry(self, e: Expr, indices: dict[Symbol, int], opaque: bool = False) -> Expr:
         """The value of e at the given indices; `opaque` keeps defined names as scalar symbols."""
+        look()
         if e in self.sizes:
             return Integer(self.sizes[e])
         if e in indices:
@@ -252,6 +254,7 @@ def counterexample(
 def _differ(sides, draw, tries=4):
     symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
     for _ in range(tries):
+        look()
         values = {symbol: _rational(symbol, draw) for symbol in symbols}
         if not all(_is_real(side, values) for side in sides):
             continue

@@ -1,0 +1,104 @@
+"""A proof ends: sums of many letters have one form without trying all orders, and what takes too long is undecided."""
+
+import random
+import time
+
+import pytest
+from sympy import Add, Mul
+
+from normgrad.symbolic import NotProved, dim, index, prove, tensor, total
+from normgrad.symbolic.patience import OutOfPatience, check_size, limited, look
+from normgrad.symbolic.sums import nf
+
+M, N = dim("M"), dim("N")
+i, j, k = index("i", "j", "k")
+x, s = tensor("x", N), tensor("s")
+MATRICES = [tensor(name, N, N) for name in "ABCDEFGH"]
+
+
+def summed(count, body, *letters):
+    """The sum of body(r1, ..., rn) over all letters."""
+    if not count:
+        return body(*letters)
+    return total(N, lambda r: summed(count - 1, body, *letters, r))
+
+
+def trace(matrices):
+    """tr(A B C ...)"""
+
+    def product(*letters):
+        ends = zip(matrices, letters, (*letters[1:], letters[0]), strict=True)
+        return Mul(*[matrix[row, column] for matrix, row, column in ends])
+
+    return summed(len(matrices), product)
+
+
+@pytest.mark.parametrize("count", range(2, 9))
+def test_a_trace_is_the_same_from_every_matrix_on(count):
+    matrices = MATRICES[:count]
+    start = time.perf_counter()
+    prove(trace(matrices), trace([*matrices[1:], matrices[0]]))
+    prove(trace([MATRICES[0]] * count), trace([MATRICES[0]] * count))
+    assert time.perf_counter() - start < 30
+
+
+def test_a_product_in_another_order_is_another_trace():
+    a, b = MATRICES[:2]
+    prove(trace([a, a, b, b, a, b]), trace([b, a, a, b, b, a]))
+    with pytest.raises(NotProved, match="refuted"):
+        prove(trace([a, a, b, b, a]), trace([a, b, a, b, a]))
+
+
+def test_the_form_of_a_sum_depends_on_no_names():
+    draw = random.Random(4)
+    a, b = MATRICES[:2]
+    for _ in range(40):
+        count = draw.randint(5, 6)
+        edges = [(draw.choice([a, b]), draw.randrange(count), draw.randrange(count)) for _ in range(count)]
+        edges += [(a, place, (place + 1) % count) for place in range(count)]
+
+        def product(*letters, edges=edges):
+            return Mul(*[matrix[letters[row], letters[column]] for matrix, row, column in edges])
+
+        order = draw.sample(range(count), count)
+        renamed = summed(count, lambda *letters, order=order: product(*[letters[place] for place in order]))
+        assert nf(summed(count, product)) == nf(renamed)
+
+
+def test_letters_that_can_be_exchanged_are_tried_once():
+    matrix = MATRICES[0]
+    everything = total(N, lambda r: total(N, lambda c: matrix[r, c]) ** 9)
+    start = time.perf_counter()
+    prove(everything, total(N, lambda r: total(N, lambda c: matrix[r, c]) ** 4 * total(N, lambda c: matrix[r, c]) ** 5))
+    assert time.perf_counter() - start < 30
+
+
+def test_what_takes_too_long_is_undecided_in_words():
+    a, b = MATRICES[:2]
+    start = time.perf_counter()
+    with pytest.raises(NotProved, match=r"undecided: no answer in the time that it had \(0.05 s\)") as refusal:
+        prove(trace([a, b] * 6), trace([b, a] * 6), seconds=0.05)
+    assert refusal.value.counterexample is None and time.perf_counter() - start < 10
+    many = [Add(*[tensor(f"{name}{place}", N)[i] for place in range(8)]) for name in "abcdef"]
+    with pytest.raises(NotProved, match="undecided: multiplied out it has more than 200000 terms"):
+        prove(Mul(*many), Mul(*many) * (1 + s) - s * Mul(*many), seconds=2)
+
+
+def test_a_claim_that_is_too_long_to_prove_can_be_refuted():
+    many = [Add(*[tensor(f"{name}{place}") for place in range(8)]) for name in "abcdef"]
+    with pytest.raises(NotProved, match="refuted"):
+        prove(Mul(*many), 2 * Mul(*many) * (1 + s) - s)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "5", None])
+def test_a_time_is_a_number(seconds):
+    with pytest.raises(ValueError, match="seconds: got"):
+        prove(s, s, seconds=seconds)
+
+
+def test_an_inner_limit_ends_no_later_than_the_outer_one():
+    with limited(1e-6), limited(100), pytest.raises(OutOfPatience):
+        time.sleep(0.001)
+        look()
+    look()
+    assert check_size((x[i] + s) ** 3) == (x[i] + s) ** 3
