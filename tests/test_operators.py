@@ -1,7 +1,10 @@
 """torch.compile: the two custom operators, what a compiler sees of them, and that it changes no bit."""
 
 import copy
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -118,6 +121,19 @@ def test_an_older_compiler_traces_it_too(torch_rng, monkeypatch):
     expected = tangent(x, dot)
     room = 64 * torch.finfo(torch.float64).eps * expected.abs().max()
     assert (_compiled(tangent)(x, dot) - expected).abs().max() <= room
+
+
+def test_a_call_in_eager_mode_imports_no_compiler():
+    """It would import Triton to compile, and without a GPU Triton could then not interpret."""
+    code = (
+        "import sys, torch, normgrad\n"
+        "before = set(sys.modules)\n"
+        "normgrad.layer_norm(torch.ones(2, 3, requires_grad=True), 3).sum().backward()\n"
+        "assert not {'triton', 'torch._dynamo'} & (set(sys.modules) - before)"
+    )
+    clean = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    run = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("portable", [False, True])

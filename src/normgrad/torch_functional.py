@@ -14,12 +14,15 @@ from .torch_autograd import Normalize
 from .torch_formula import accumulator, promoted
 
 
-@torch.compiler.assume_constant_result
 def _open_transforms():
     """How many transforms of torch.func are open; a compiler opens its own where the function that it traces does."""
-    # A compiler keeps one program for each stack of transforms, so it may take this for a constant; torch 2.11 cannot
-    # trace it.
     return torch._C._functorch.get_dynamic_layer_stack_depth()
+
+
+# A compiler keeps one program for each stack of transforms, so it may take this for a constant; torch 2.11 cannot trace
+# it. This is all that torch.compiler.assume_constant_result does, but that imports the compiler, and Triton with it:
+# without a GPU Triton could then no longer interpret.
+_open_transforms._dynamo_marked_constant = True
 
 
 def _needs_formula():
