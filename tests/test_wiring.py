@@ -1,0 +1,122 @@
+"""Every argument of every public function and module reaches what it is for, and the table that says so can fail."""
+
+import pytest
+import wiring
+
+import normgrad
+
+# The lines that are edited, each written once.
+RMS_CALL = "return _as(normalize(x, weight, spec=_rms_spec(eps), out_dtype=out_dtype, backend=backend), input)"
+NORM_CALL = "return _as(normalize(x, weight, bias, spec=spec, out_dtype=out_dtype, backend=backend), input)"
+ADD_LAYER = "    spec = LAYER_NORM.replace(eps=check_eps(eps))\n    return _add_norm(input, x,"
+L2_SPEC = "spec = L2_NORM.replace(eps=check_eps(eps))"
+RMS_SPEC = "return RMS_NORM.replace(eps=None if eps is None else check_eps(eps))"
+NORM_KEYWORDS = 'return {"out_dtype": self.out_dtype, "backend": self.backend}'
+ADD_KEYWORDS = 'keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}'
+OPTIONS = "return Options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)"
+OF_FORWARD = 'for name in ("out_dtype", "residual_dtype", "round_residual")}'
+EAGER = "Normalize.apply(*arguments, spec, kernels_of(backend, input.device), options)"
+TOTAL = "torch_formula.total(x, residual, residual_dtype, ctx.options.round_residual)"
+SUMMED = "portable_sums=ctx.options.portable_sums"
+OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
+BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, self.backend)"
+PARAMETER = "self.weight = torch.nn.Parameter(torch.ones(shape, **factory)) if affine else None"
+FINAL = "return x if final_norm is None else final_norm(x)"
+# {what is wrong: (file, old, new, the subject whose rows find it)}
+WRONG = {
+    "add_layer_norm ignores eps": (
+        "torch_functional.py", ADD_LAYER, ADD_LAYER.replace("check_eps(eps)", "1e-5"), "add_layer_norm",
+    ),
+    "layer_norm ignores out_dtype": (
+        "torch_functional.py", NORM_CALL, NORM_CALL.replace("out_dtype=out_dtype, ", ""), "layer_norm",
+    ),
+    "layer_norm ignores bias": ("torch_functional.py", NORM_CALL, NORM_CALL.replace("bias,", "None,"), "layer_norm"),
+    "layer_norm ignores backend": (
+        "torch_functional.py", NORM_CALL, NORM_CALL.replace("backend=backend", 'backend="auto"'), "layer_norm",
+    ),
+    "rms_norm ignores out_dtype": (
+        "torch_functional.py", RMS_CALL, RMS_CALL.replace("out_dtype=out_dtype, ", ""), "rms_norm",
+    ),
+    "rms_norm ignores eps": ("torch_functional.py", RMS_SPEC, "return RMS_NORM", "rms_norm"),
+    "l2_norm takes the last axis": ("torch_functional.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm"),
+    "l2_norm ignores eps": ("torch_functional.py", L2_SPEC, "spec = L2_NORM", "l2_norm"),
+    "the sum is always rounded": (
+        "torch_arguments.py", OPTIONS, OPTIONS.replace("round_residual,", "True,"), "add_rms_norm",
+    ),
+    "the sum has no dtype of its own": (
+        "torch_arguments.py", OPTIONS, OPTIONS.replace("residual_dtype or ", ""), "add_layer_norm",
+    ),
+    "sums are never portable": (
+        "torch_arguments.py", OPTIONS, OPTIONS.replace("portable_sums)", "False)"), "normalize",
+    ),
+    "autograd forgets portable sums": ("torch_autograd.py", SUMMED, "portable_sums=False", "normalize"),
+    "the kernel forgets how the sum is rounded": (
+        "torch_arguments.py", OF_FORWARD, OF_FORWARD.replace(', "round_residual"', ""), "normalize",
+    ),
+    "tangents forget how the sum is rounded": (
+        "torch_autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ""), "normalize",
+    ),
+    "every backend is the same": (
+        "torch_functional.py", EAGER, EAGER.replace("kernels_of(backend,", 'kernels_of("torch",'), "normalize",
+    ),
+    "the sum is always returned": (
+        "torch_functional.py", "    if not return_residual:\n        return y\n", "", "normalize",
+    ),
+    "the operator has one backend": (
+        "torch_operators.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "normalize",
+    ),
+    "the operator's backward has one backend": (
+        "torch_operators.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "normalize",
+    ),
+    "the operator's sums are never portable": (
+        "torch_operators.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"), "normalize",
+    ),
+    "AddNorm ignores its LayerNorm's eps": ("nn.py", "norm.bias, norm.eps, **", "norm.bias, **", "nn.AddNorm"),
+    "AddNorm ignores its RMSNorm's eps": (
+        "nn.py", "add_rms_norm(*arguments, norm.eps, **", "add_rms_norm(*arguments, **", "nn.AddNorm of RMSNorm",
+    ),
+    "AddNorm always rounds": ("nn.py", ADD_KEYWORDS, ADD_KEYWORDS.replace("self.round_residual", "True"), "nn.AddNorm"),
+    "AddNorm's sum has no dtype of its own": (
+        "nn.py", ADD_KEYWORDS, ADD_KEYWORDS.replace("self.residual_dtype", "None"), "nn.AddNorm",
+    ),
+    "AddNorm ignores the bias": ("nn.py", "norm.bias, norm.eps, **", "None, norm.eps, **", "nn.AddNorm of LayerNorm"),
+    "modules ignore out_dtype": (
+        "nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.out_dtype", "None"), "nn.AddNorm of LayerNorm",
+    ),
+    "modules ignore backend": ("nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.backend", '"auto"'), "nn.RMSNorm"),
+    "modules ignore dtype": ("nn.py", '"dtype": dtype}', '"dtype": None}', "nn.LayerNorm"),
+    "modules ignore device": ("nn.py", '{"device": device, ', '{"device": None, ', "nn.LayerNorm"),
+    "a norm is always affine": ("nn.py", PARAMETER, PARAMETER.removesuffix(" if affine else None"), "nn.RMSNorm"),
+    "the final norm is forgotten": ("residual.py", FINAL, "return x", "residual.naive_stack"),
+    "the reference ignores the bias": ("numpy_ref.py", "        y = y + bias\n", "        pass\n", "numpy_ref.forward"),
+    "the reference ignores scale": (
+        "numpy_ref.py", "y = spec.scale * (q * rstd)", "y = q * rstd", "NormSpec, numpy_ref.forward",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", wiring.rows(normgrad), ids=", ".join)
+def test_an_argument_changes_what_comes_out(row):
+    assert wiring.matters(normgrad, row)
+
+
+def test_every_public_name_is_in_the_table():
+    """A new function or module has rows, or a word why not; a new argument needs a variation by itself."""
+    subjects = {name.partition(",")[0].partition(" of ")[0].removesuffix(".forward") for name in wiring.SUBJECTS}
+    subjects |= {name for name in wiring.SUBJECTS if name.startswith("numpy_ref")}
+    public = wiring.public_names(normgrad)
+    assert public == (subjects & public) | set(wiring.EXCLUDED)
+    assert not subjects & set(wiring.EXCLUDED)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_the_table_finds_a_wrong_program(wrong):
+    file, old, new, subject = WRONG[wrong]
+    package = wiring.edited({file: ((old, new),)}, "wrong_" + "".join(c if c.isalnum() else "_" for c in wrong))
+    # What is wrong with the operators of a compiler, only a compiler meets.
+    assert wiring.finding(package, subject, compiled=file == "torch_operators.py")
+
+
+def test_the_table_finds_nothing_in_a_copy():
+    package = wiring.edited({}, "wrong_nowhere")
+    assert [wiring.finding(package, subject, compiled=False) for subject in ("normalize", "nn.AddNorm")] == [None] * 2

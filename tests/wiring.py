@@ -1,0 +1,619 @@
+"""Every argument of every public function and module, and a call in which it must change what comes out.
+
+A row is (subject, context, argument). The arguments are read from signatures, so that a new one is in the table, and
+without a variation in it. A package is given to every function here, since the tests run the rows on wrong ones, too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import inspect
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+
+import normgrad
+from normgrad.checks import mutants
+
+PACKAGE = Path(normgrad.__file__).parent
+SEED, SHAPE = 20240504, (2, 3, 4)
+MODULES = ("", "nn", "residual", "numpy_ref", "double_backward")
+# Public names without a row, and why.
+EXCLUDED = {
+    "doctor": "has no argument",
+    "numpy_ref.Forward": "what a function returns",
+    "numpy_ref.Grads": "what a function returns",
+    **{
+        f"double_backward.{name}": "a part of double_backward.layer_norm, which has rows"
+        for name in (
+            "ExplicitBackward", "ExplicitNorm", "RecomputeNorm", "StatisticsNorm", "affine", "asked_for", "centred",
+            "gradients", "normalized", "over_rows", "projected", "row_mean", "second_gradients", "times",
+        )
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Change:
+    """A variation of one argument: its other value, and what is given besides, before the change and after it."""
+
+    value: object
+    given: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What has arguments, how it is called, and a Change of each of them.
+
+    Args:  target: package -> what has the signature; call: (package, arguments) -> (outputs, parameters)
+           given: package -> {argument: value}; changes: package -> {argument: Change}
+           contexts: where the rows are run; reasons: {(argument, context): why it changes nothing there}
+    """
+
+    target: Callable
+    call: Callable
+    given: Callable
+    changes: Callable
+    contexts: tuple[str, ...]
+    reasons: dict = field(default_factory=dict)
+
+    def arguments(self, package):
+        """The names in the signature."""
+        return list(inspect.signature(self.target(package)).parameters)
+
+
+def draw(number, *shape, dtype=torch.bfloat16):
+    """The numbered tensor of the table: 16 bits, so that every rounding is seen."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(SEED + number)).to(dtype)
+
+
+def _vector(number):
+    return draw(number, SHAPE[-1], dtype=torch.float32)
+
+
+TENSORS = {"input": draw(0, *SHAPE), "residual": draw(1, *SHAPE), "weight": _vector(2), "bias": _vector(3)}
+OTHER = {"input": draw(4, *SHAPE), "residual": draw(5, *SHAPE), "weight": _vector(6), "bias": _vector(7)}
+
+
+def submodule(package, name):
+    """A module of the package, normgrad's own or a wrong one's."""
+    return import_module(f"{package.__name__}.{name}" if name else package.__name__)
+
+
+# What is common to the functions, and the arguments that several of them have
+
+
+def _tensors(*names):
+    return {name: TENSORS[name] for name in names}
+
+
+def _other(*names):
+    return {name: Change(OTHER[name]) for name in names}
+
+
+def _outputs(found):
+    return [t for t in (found if isinstance(found, tuple) else (found,)) if t is not None]
+
+
+OPTIONS = {"out_dtype": Change(torch.float32), "backend": Change("triton")}
+SUM_OPTIONS = {"residual_dtype": Change(torch.float32), "round_residual": Change(False)}
+PLAIN = ("outputs", "gradients")
+BOTH = (*PLAIN, "triton outputs", "triton gradients")
+ALL = (*BOTH, "second", "tangents", "nested tangents", "mapped rows", "mapped", "compiled")
+
+NO_BIAS = "no derivative by another argument depends on the bias"
+BIAS_REASONS = {("bias", context): NO_BIAS for context in ("gradients", "triton gradients", "second", "tangents")}
+NO_KERNEL = {("backend", "nested tangents"): "the plain formula is the same on every backend"}
+SUMS = "it is about the sums of gradients that kernels take"
+SUMS_REASONS = {
+    ("portable_sums", context): SUMS for context in ALL if "gradients" not in context and context != "compiled"
+}
+AGAIN = {
+    ("round_residual", "second"): "what is differentiated again takes its statistics from residual_out",
+    ("return_residual", "second"): "the sum has no second derivative",
+}
+RIGHT_ALREADY = "the argument is the context"
+CONTEXT_REASONS = {("backend", context): RIGHT_ALREADY for context in BOTH if "triton" in context}
+NORM_REASONS = {**BIAS_REASONS, **CONTEXT_REASONS}
+
+
+def _function(name, given, changes, contexts=BOTH, reasons=None, module=""):
+    """A function of torch tensors that returns a tensor or several."""
+
+    def target(package):
+        return getattr(submodule(package, module), name)
+
+    def call(package, arguments):
+        return _outputs(target(package)(**arguments)), []
+
+    return Subject(target, call, lambda _: given, lambda _: changes, contexts, NORM_REASONS | (reasons or {}))
+
+
+def _module(name, wrapped):
+    """A module's constructor, called on the tensors; wrapped in AddNorm the norm's arguments must matter as well."""
+
+    def target(package):
+        return getattr(submodule(package, "nn"), name)
+
+    inputs = ("input", "residual")[: 1 + wrapped]
+
+    def call(package, arguments):
+        norm = target(package)(**{name: value for name, value in arguments.items() if name not in inputs})
+        _fill(norm)
+        module = submodule(package, "nn").AddNorm(norm) if wrapped else norm
+        device = next((parameter.device for parameter in norm.parameters()), None)
+        tensors = [arguments[name].to(device) for name in inputs]
+        return _outputs(module(*tensors)), list(norm.parameters())
+
+    given = {"normalized_shape": 4, "backend": "torch", **_tensors(*inputs)}
+    return Subject(target, call, lambda _: given, lambda _: CONSTRUCTOR, BOTH, NORM_REASONS | DEVICE_REASONS)
+
+
+def _fill(module):
+    generator = torch.Generator().manual_seed(SEED)
+    for parameter in module.parameters():
+        parameter.data.copy_(torch.randn(parameter.shape, generator=generator))
+
+
+NO_NUMBERS = "a meta tensor has no numbers"
+DEVICE_REASONS = {("device", context): NO_NUMBERS for context in BOTH if context != "outputs"}
+CONSTRUCTOR = {
+    "normalized_shape": Change((3, 4)),
+    "eps": Change(0.5),
+    "elementwise_affine": Change(False),
+    "bias": Change(False),
+    "device": Change("meta"),
+    "dtype": Change(torch.bfloat16),
+    **OPTIONS,
+}
+
+
+def _add_norm(package, arguments):
+    nn, inputs = submodule(package, "nn"), ("input", "residual")
+    options = {name: value for name, value in arguments.items() if name not in (*inputs, "norm")}
+    norm = arguments["norm"]
+    module = nn.AddNorm(norm, **options)
+    tensors = {name: arguments.get(name, TENSORS[name]) for name in inputs}
+    return _outputs(module(**tensors)), list(norm.parameters())
+
+
+def _norm(package, eps=1e-5, kind="LayerNorm"):
+    norm = getattr(submodule(package, "nn"), kind)(4, eps=eps, backend="torch")
+    _fill(norm)
+    return norm
+
+
+def _forward(name, *inputs):
+    """The arguments of a module's forward."""
+
+    def target(package):
+        return partial(getattr(submodule(package, "nn"), name).forward, None)
+
+    def call(package, arguments):
+        norm = _norm(package, kind="RMSNorm" if name == "RMSNorm" else "LayerNorm")
+        module = submodule(package, "nn").AddNorm(norm) if name == "AddNorm" else norm
+        return _outputs(module(**arguments)), list(norm.parameters())
+
+    return Subject(target, call, lambda _: _tensors(*inputs), lambda _: _other(*inputs), PLAIN)
+
+
+def _stack(name, final):
+    """A residual stack of two layers."""
+
+    def target(package):
+        return getattr(submodule(package, "residual"), name)
+
+    def call(package, arguments):
+        norms = [*arguments["norms"], *[n for n in [arguments.get("final_norm")] if n]]
+        return _outputs(target(package)(**arguments)), [p for n in norms for p in n.parameters()]
+
+    def given(package):
+        norms = [_norm(package, kind="RMSNorm"), _norm(package)]
+        last = {"final_norm": _norm(package, 1e-3)} if final else {}
+        return {"x": TENSORS["input"], "layers": [torch.tanh, torch.sin], "norms": norms, **last}
+
+    def changes(package):
+        first, second = given(package)["norms"]
+        changed = {
+            "x": Change(OTHER["input"]),
+            "layers": Change([torch.tanh, torch.cos]),
+            "norms": Change([first, _norm(package, 0.5)]),
+        }
+        return changed | ({"final_norm": Change(_norm(package, 0.5))} if final else {})
+
+    return Subject(target, call, given, changes, PLAIN)
+
+
+def _spec_changes(package):
+    return {
+        "center": Change(False),
+        "reduce": Change("sum"),
+        "scale": Change(1.5),
+        "eps": Change(0.5),
+        "placement": Change("outside", {"eps": 0.5}),
+    }
+
+
+def _normalize_spec(package, arguments):
+    named = {name: arguments[name] for name in TENSORS}
+    spec = package.NormSpec(**{name: value for name, value in arguments.items() if name not in (*TENSORS, "backend")})
+    backend = arguments.get("backend", "torch")
+    return _outputs(package.normalize(**named, spec=spec, backend=backend, return_residual=True)), []
+
+
+def _spec_given(package):
+    return {one.name: one.default for one in fields(package.NormSpec)}
+
+
+ARRAYS = {name: t.double().numpy() for name, t in TENSORS.items()}
+OTHER_ARRAYS = {name: t.double().numpy() for name, t in OTHER.items()}
+
+
+def _as_numpy(tensors):
+    return {("x" if name == "input" else name): array for name, array in tensors.items()}
+
+
+def _numpy_outputs(*arrays):
+    return [torch.from_numpy(np.asarray(array)) for array in arrays if array is not None], []
+
+
+def _numpy_forward(package, arguments):
+    saved = package.numpy_ref.forward(**arguments)
+    return _numpy_outputs(saved.y, saved.residual_out, saved.mean, saved.rstd)
+
+
+def _numpy_backward(package, arguments):
+    grads = package.numpy_ref.backward(**arguments)
+    return _numpy_outputs(grads.dx, grads.dweight, grads.dbias)
+
+
+def _numpy_spec_forward(package, arguments):
+    return _numpy_forward(package, {**_as_numpy(ARRAYS), "spec": package.NormSpec(**arguments)})
+
+
+def _numpy_spec_backward(package, arguments):
+    saved = package.numpy_ref.forward(**_as_numpy(ARRAYS), spec=package.NormSpec(**arguments))
+    return _numpy_backward(package, {"dy": OTHER_ARRAYS["input"], "saved": saved})
+
+
+def _saved(package, arrays, eps=0.5):
+    return package.numpy_ref.forward(**_as_numpy(arrays), spec=package.LAYER_NORM.replace(eps=eps))
+
+
+def _all_of(*changes):
+    return {name: change for each in changes for name, change in each.items()}
+
+
+EPS = {"eps": Change(0.5)}
+SHAPED = {"normalized_shape": 4}
+RESHAPED = {"normalized_shape": Change((3, 4), {"weight": None, "bias": None})}
+RESHAPED_RMS = {"normalized_shape": Change((3, 4), {"weight": None})}
+ONE, TWO = ("input", "weight"), ("input", "weight", "bias")
+BACKEND = {"backend": "torch"}
+
+SUBJECTS = {
+    "normalize": Subject(
+        lambda package: package.normalize,
+        lambda package, arguments: (_outputs(package.normalize(**arguments)), []),
+        lambda _: {**TENSORS, **BACKEND, "return_residual": True},
+        lambda package: _all_of(
+            _other(*TENSORS),
+            {"spec": Change(package.RMS_NORM), "return_residual": Change(False), "portable_sums": Change(True)},
+            OPTIONS,
+            SUM_OPTIONS,
+        ),
+        ALL,
+        {**NORM_REASONS, **NO_KERNEL, **SUMS_REASONS, **AGAIN},
+    ),
+    "NormSpec": Subject(
+        lambda package: package.NormSpec,
+        _normalize_spec,
+        lambda package: {**TENSORS, **_spec_given(package)},
+        _spec_changes,
+        ALL,
+    ),
+    "NormSpec, numpy_ref.forward": Subject(
+        lambda package: package.NormSpec, _numpy_spec_forward, _spec_given, _spec_changes, ("outputs",)
+    ),
+    "NormSpec, numpy_ref.backward": Subject(
+        lambda package: package.NormSpec, _numpy_spec_backward, _spec_given, _spec_changes, ("outputs",)
+    ),
+    "layer_norm": _function(
+        "layer_norm", {**_tensors(*TWO), **SHAPED, **BACKEND}, _all_of(_other(*TWO), RESHAPED, EPS, OPTIONS)
+    ),
+    "rms_norm": _function(
+        "rms_norm", {**_tensors(*ONE), **SHAPED, **BACKEND}, _all_of(_other(*ONE), RESHAPED_RMS, EPS, OPTIONS)
+    ),
+    "l2_norm": _function(
+        "l2_norm",
+        {**_tensors("input"), **BACKEND},
+        _all_of(_other("input"), {"dim": Change(-2), "eps": Change(3.0)}, OPTIONS),
+    ),
+    "add_layer_norm": _function(
+        "add_layer_norm",
+        {**TENSORS, **SHAPED, **BACKEND},
+        _all_of(_other(*TENSORS), RESHAPED, EPS, OPTIONS, SUM_OPTIONS),
+    ),
+    "add_rms_norm": _function(
+        "add_rms_norm",
+        {**_tensors("input", "residual", "weight"), **SHAPED, **BACKEND},
+        _all_of(_other("input", "residual", "weight"), RESHAPED_RMS, EPS, OPTIONS, SUM_OPTIONS),
+    ),
+    "nn.LayerNorm": _module("LayerNorm", False),
+    "nn.RMSNorm": _module("RMSNorm", False),
+    "nn.AddNorm of LayerNorm": _module("LayerNorm", True),
+    "nn.AddNorm of RMSNorm": _module("RMSNorm", True),
+    "nn.AddNorm": Subject(
+        lambda package: package.nn.AddNorm,
+        _add_norm,
+        lambda package: {"norm": _norm(package)},
+        lambda package: {"norm": Change(_norm(package, 0.5)), **SUM_OPTIONS},
+        PLAIN,
+    ),
+    "nn.LayerNorm.forward": _forward("LayerNorm", "input"),
+    "nn.RMSNorm.forward": _forward("RMSNorm", "input"),
+    "nn.AddNorm.forward": _forward("AddNorm", "input", "residual"),
+    "residual.naive_stack": _stack("naive_stack", True),
+    "residual.fused_stack": _stack("fused_stack", True),
+    "residual.naive_post_norm": _stack("naive_post_norm", False),
+    "residual.fused_post_norm": _stack("fused_post_norm", False),
+    "numpy_ref.forward": Subject(
+        lambda package: package.numpy_ref.forward,
+        _numpy_forward,
+        lambda _: _as_numpy(ARRAYS),
+        lambda package: {
+            **{name: Change(array) for name, array in _as_numpy(OTHER_ARRAYS).items()},
+            "spec": Change(package.RMS_NORM),
+        },
+        ("outputs",),
+    ),
+    "numpy_ref.backward": Subject(
+        lambda package: package.numpy_ref.backward,
+        _numpy_backward,
+        lambda package: {"dy": ARRAYS["residual"], "saved": _saved(package, ARRAYS)},
+        lambda package: {
+            "dy": Change(OTHER_ARRAYS["input"]),
+            "saved": Change(_saved(package, ARRAYS, 0.1)),
+            "dresidual_out": Change(OTHER_ARRAYS["residual"]),
+        },
+        ("outputs",),
+    ),
+    **{
+        f"double_backward.layer_norm, {way}": _function(
+            "layer_norm",
+            {"way": way, "x": TENSORS["input"], **_tensors("weight", "bias")},
+            {"x": Change(OTHER["input"]), **_other("weight", "bias"), **EPS},
+            (*PLAIN, "second"),
+            {("way", context): "each way computes the same" for context in (*PLAIN, "second")},
+            "double_backward",
+        )
+        for way in ("recompute", "statistics", "explicit")
+    },
+}
+
+
+# Contexts: the derivatives that are taken, and of what
+
+
+def _leaves(arguments):
+    """The arguments with tensors of their own that require gradients, and those tensors by name."""
+    fresh = {
+        name: value.detach().clone().requires_grad_()
+        for name, value in arguments.items()
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+    }
+    return arguments | fresh, fresh
+
+
+def _cotangents(tensors, number):
+    return [draw(number + place, *t.shape, dtype=torch.float32).to(t.dtype) for place, t in enumerate(tensors)]
+
+
+def _found_gradients(outputs, leaves, **options):
+    ends = [t for t in outputs if t.requires_grad]
+    return torch.autograd.grad(ends, leaves, _cotangents(ends, 100), **options)
+
+
+def _outcome_outputs(call, arguments):
+    return call(arguments)[0]
+
+
+def _outcome_gradients(call, arguments):
+    arguments, leaves = _leaves(arguments)
+    outputs, parameters = call(arguments)
+    return list(_found_gradients(outputs, [*leaves.values(), *parameters]))
+
+
+def _outcome_second(call, arguments):
+    arguments, leaves = _leaves(arguments)
+    outputs, _ = call(arguments)
+    first = _found_gradients(outputs, list(leaves.values()), create_graph=True)
+    first = [t for t in first if t.requires_grad]
+    return list(torch.autograd.grad(first, list(leaves.values()), _cotangents(first, 200), allow_unused=True))
+
+
+def _tensor_function(call, arguments):
+    """A function of the tensors alone, and the tensors."""
+    tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+
+    def function(*values):
+        return tuple(call(arguments | dict(zip(tensors, values, strict=True)))[0])
+
+    return function, tuple(tensors.values())
+
+
+def _outcome_tangents(call, arguments):
+    function, tensors = _tensor_function(call, arguments)
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(t, dot) for t, dot in zip(tensors, _cotangents(tensors, 300), strict=True)]
+        return [forward_ad.unpack_dual(t).tangent for t in function(*duals)]
+
+
+def _outcome_nested(call, arguments):
+    """The outputs inside two forward-mode transforms, and their second derivatives."""
+    function, tensors = _tensor_function(call, arguments)
+    one, two = (tuple(_cotangents(tensors, number)) for number in (300, 400))
+    outputs, tangents = torch.func.jvp(lambda *given: torch.func.jvp(function, given, one), tensors, two)
+    return [*outputs[0], *tangents[1]]
+
+
+def _outcome_mapped_rows(call, arguments):
+    """The first tensor mapped over its first axis, the residual with it."""
+    function, tensors = _tensor_function(call, arguments)
+    return list(torch.vmap(function, tuple(0 if t.dim() > 1 else None for t in tensors))(*tensors))
+
+
+def _outcome_mapped(call, arguments):
+    function, tensors = _tensor_function(call, arguments)
+    return list(torch.vmap(function)(*(torch.stack([t, t.flip(-1)]) for t in tensors)))
+
+
+def _outcome_compiled(call, arguments):
+    torch._dynamo.reset()
+    arguments, leaves = _leaves(arguments)
+    compiled = torch.compile(lambda given: call(given)[0], backend="aot_eager", fullgraph=True)
+    outputs = compiled(arguments)
+    return [*outputs, *_found_gradients(outputs, list(leaves.values()))]
+
+
+OUTCOMES = {
+    "outputs": _outcome_outputs,
+    "gradients": _outcome_gradients,
+    "triton outputs": _outcome_outputs,
+    "triton gradients": _outcome_gradients,
+    "second": _outcome_second,
+    "tangents": _outcome_tangents,
+    "nested tangents": _outcome_nested,
+    "mapped rows": _outcome_mapped_rows,
+    "mapped": _outcome_mapped,
+    "compiled": _outcome_compiled,
+}
+
+
+class _Watched:
+    """The kernels of a package, with a note of each call: which module, which function, and portable_sums."""
+
+    def __init__(self, package):
+        self.notes, self.modules = [], [submodule(package, name) for name in ("torch_rows", "triton_kernels")]
+
+    def __enter__(self):
+        self.originals = [(module, name, getattr(module, name)) for module in self.modules for name in KERNELS]
+        for module, name, original in self.originals:
+            setattr(module, name, partial(self._noted, module.__name__.rpartition(".")[2], name, original))
+        return self.notes
+
+    def _noted(self, module, name, original, *arguments, **options):
+        self.notes.append((module, name, options.get("portable_sums")))
+        return original(*arguments, **options)
+
+    def __exit__(self, *_):
+        for module, name, original in self.originals:
+            setattr(module, name, original)
+
+
+KERNELS = ("forward", "backward")
+
+
+def _run(package, subject, context, arguments):
+    if "triton" in context:
+        arguments = arguments | {"backend": "triton"}
+    with _Watched(package) as notes:
+        found = OUTCOMES[context](partial(subject.call, package), arguments)
+    return found, notes
+
+
+@cache
+def _base(package, name, context):
+    """What comes out where nothing is changed."""
+    return _run(package, SUBJECTS[name], context, SUBJECTS[name].given(package))
+
+
+def _same(one, other):
+    if one is None or other is None:
+        return one is other
+    kinds = [(t.dtype, t.shape, t.device) for t in (one, other)]
+    return kinds[0] == kinds[1] and (one.is_meta or torch.equal(one, other))
+
+
+def rows(package):
+    """Every (subject, context, argument)."""
+    return [
+        (name, context, argument)
+        for name, subject in SUBJECTS.items()
+        for context in subject.contexts
+        for argument in subject.arguments(package)
+    ]
+
+
+def matters(package, row):
+    """Whether the row's argument changes what comes out; True where the table says why it does not.
+
+    Raises:  KeyError for an argument without a variation and without a reason
+    """
+    name, context, argument = row
+    subject = SUBJECTS[name]
+    if (argument, context) in subject.reasons:
+        return True
+    change = subject.changes(package)[argument]
+    given = subject.given(package) | change.given
+    before, notes = _run(package, subject, context, given) if change.given else _base(package, name, context)
+    after, other_notes = _run(package, subject, context, given | {argument: change.value})
+    if argument == "backend":
+        # Other kernels may give the same bits: each of the calls, forward and backward, is made elsewhere.
+        return bool(notes) and all(one != other for one, other in zip(notes, other_notes, strict=True))
+    same = len(before) == len(after) and all(map(_same, before, after))
+    return not same or notes != other_notes
+
+
+def finding(package, subject, compiled):
+    """The first row of a subject whose argument changes nothing, None where each does; compiled: only what is."""
+    for row in rows(package):
+        if row[0] == subject and compiled == (row[1] == "compiled") and not matters(package, row):
+            return row
+    return None
+
+
+def edited(edits, name):
+    """The package under another name, with edits of its source: {file: ((old, new), ...)}, each old there once.
+
+    Only the files of the folders that a gradient passes through are copied; the rest are the package's own files.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="normgrad-wiring-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for file in [*PACKAGE.glob("*.py"), *PACKAGE.glob("triton_kernels/*.py")]:
+        path = file.relative_to(PACKAGE)
+        text = mutants.edited(file.read_text(encoding="utf8"), edits.get(str(path), ()), name)
+        (folder / path).parent.mkdir(exist_ok=True)
+        # torch knows an operator by its name, and has the right ones already.
+        (folder / path).write_text(text.replace("normgrad::", f"{name}::"), encoding="utf8")
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder), str(PACKAGE)]
+    )
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    spec.loader.exec_module(package)
+    return package
+
+
+def public_names(package):
+    """The public functions and classes of the package's public modules, named as in SUBJECTS."""
+    found = set()
+    for module in MODULES:
+        of = submodule(package, module)
+        listed = of.__all__ if module == "" else vars(of)
+        for name in listed:
+            value = getattr(of, name)
+            home = getattr(value, "__module__", "") if callable(value) else ""
+            if not name.startswith("_") and home.startswith(package.__name__) and (not module or home == of.__name__):
+                found.add(f"{module}.{name}".lstrip("."))
+    return found
