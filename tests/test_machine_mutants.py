@@ -1,0 +1,55 @@
+"""The mutants made by machine: each rule makes the change that it names, and only there."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from normgrad.checks.machine_mutants import machine_mutants
+
+PACKAGE = Path(__file__).parents[1] / "src/normgrad"
+
+
+def changed(source):
+    return {mutant.applied(source) for mutant in machine_mutants(source)}
+
+
+@pytest.mark.parametrize(
+    ("source", "mutants"),
+    [
+        ("y = a + b", {"y = a - b"}),
+        ("y = (a) * (b)", {"y = (a) / (b)"}),
+        ("y = a // b", {"y = a * b"}),
+        ("y += a", {"y -= a", "pass"}),
+        ("y = a < b <= c", {"y = a <= b <= c", "y = a < b < c"}),
+        ("y = a is not None", {"y = a is None"}),
+        ("y = a and b or c", {"y = a or b or c", "y = a and b and c"}),
+        ("y = -a", {"y = a"}),
+        ("y = not a", {"y = a"}),
+        ("y = 3", {"y = 4"}),
+        ("y = 0.5", {"y = 1.0"}),
+        ("y = True", {"y = False"}),
+        ("y = 'text'", set()),
+        ("y = f'{a + b}'", set()),
+        ("y = a if b else c", {"y = a if True else c", "y = a if False else c"}),
+        ("y = a[b:c]", {"y = a[:c]", "y = a[b:]"}),
+        ("y = f(a, b)", {"y = f(b, a)", "y = f(a)"}),
+        ("y = f(a, k=b)", {"y = f(a)"}),
+        ("y = f(k=b)", {"y = f()"}),
+        ("y = max(a, b)", {"y = max(a)"}),
+        ("def f(a, b=None): return a", {"def f(a, b): return a"}),
+        ("f(a)", {"pass"}),
+        ("raise a", {"pass"}),
+        ("def f(a: int | None) -> str | None: 'text'", set()),
+        ("é = 'ü'; y = a - b", {"é = 'ü'; y = a + b"}),
+    ],
+)
+def test_each_rule_makes_its_mutants(source, mutants):
+    assert changed(source) == mutants
+
+
+@pytest.mark.parametrize("file", ["torch_rows.py", "triton_kernels/sweeps.py"])
+def test_mutants_of_the_package_are_programs_that_differ(file):
+    source = (PACKAGE / file).read_text()
+    texts = [mutant.applied(source) for mutant in machine_mutants(source)]
+    assert len(texts) == len({ast.dump(ast.parse(text)) for text in {*texts, source}}) - 1
