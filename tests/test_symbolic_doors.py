@@ -3,7 +3,21 @@
 import pytest
 from sympy import I, Integer, MatrixSymbol, Piecewise, Rational, S, exp, oo, sqrt, zoo
 
-from normgrad.symbolic import Defs, as_written, check_fixed, counterexample, dim, index, prove, refute, tensor, total
+from normgrad.symbolic import (
+    Defs,
+    NotProved,
+    Partial,
+    as_written,
+    check_fixed,
+    counterexample,
+    dim,
+    index,
+    opaque,
+    prove,
+    refute,
+    tensor,
+    total,
+)
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")
@@ -114,3 +128,28 @@ def test_a_branch_comes_into_no_sum_by_a_definition():
 def test_a_branch_outside_of_all_letters_stays_possible():
     factor = Piecewise((s, sum_of_squares > 1), (0, True))
     prove(total(N, lambda r: factor * x[r]), factor * total(N, lambda r: x[r]))
+
+
+# -- what is said of a claim
+
+
+def test_two_bound_letters_print_differently():
+    nested = total(N, lambda a: x[a] * total(N, lambda b: x[a] * y[b]))
+    r = index("r")
+    said = [str(prove(nested, nested)), str(refute(nested, 2 * nested))]
+    for text in said:
+        assert "Sum(x[r]*Sum(x[r]*y[s], (s, 1, N)), (r, 1, N))" in text and "_r" not in text
+    assert "(s, 1, N)" in str(prove(x[r] * sum_of_squares, sum_of_squares * x[r]))
+    with as_written():
+        typed = total(N, lambda a: x[a] + x[a]) + x[r]
+    assert str(prove(typed, typed)).endswith("x[r] + Sum((x[s] + x[s]), (s, 1, N))")
+
+
+def test_a_refutation_says_which_function_it_took():
+    f = opaque("f")
+    refutation = refute(Partial(f(s), s), f(s))
+    assert "f(t) = t**2 + 3*t + 1, one function among many" in str(refutation)
+    own = opaque("g", lambda t: t**3)
+    with pytest.raises(NotProved, match=r"with g\(t\) = t\*\*3"):
+        prove(own(s), Integer(0))
+    assert "(t)" not in str(refute(s, 2 * s))

@@ -64,7 +64,10 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     # a proof takes every letter for a place that all claims treat alike
     letters = set(ranges).union(*[pair.args[:2] for pair in deltas])
     for letter in sorted(letters & (numbers | set(ranges.values())), key=str):
-        raise RangeError(f"{letter}: is an index, and cannot be a number or a dimension too")
+        raise RangeError(
+            f"{letter.name}: is an index, and cannot be a number or a dimension too; what depends on the order of the "
+            f"places, such as {letter.name} < i or a sum of the first i terms, has no form here"
+        )
     return {letter: size for letter, size in ranges.items() if not letter.is_Dummy}
 
 

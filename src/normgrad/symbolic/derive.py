@@ -20,7 +20,7 @@ from ..checks.ledger import MIME, WORDS, Entry
 from .admission import check_expression
 from .definitions import Defs, check_defs
 from .induction import InductiveEquation, recurrence
-from .proof import known, plain
+from .proof import known, lettered, plain
 from .recurrences import Recurrences
 from .registry import DEFINITION, Equation, equations
 from .registry import definition as defined
@@ -120,7 +120,7 @@ class Scratch(Derivation):
     """A derivation that is no equation of the book."""
 
     def __str__(self):
-        return f"{self.known(str).replace('$', '')}: " + plain(" = ".join(map(str, self.equation.chain)))
+        return f"{self.known(str).replace('$', '')}: " + " = ".join(lettered(*self.equation.chain))
 
     __repr__ = __str__
 

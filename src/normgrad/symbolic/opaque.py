@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from sympy import Dummy, Expr, Function, Indexed, diff
+from sympy import Dummy, Expr, Function, Indexed, Symbol, diff
 
 
 def _example(t: Expr) -> Expr:
@@ -32,6 +32,11 @@ class Opaque(Function):
     def fdiff(self, argindex=1):
         """The derivative with respect to the only argument; SymPy's chain rule asks for it."""
         return _derivative(type(self))(self.args[0])
+
+    @classmethod
+    def stands_for(cls) -> str:
+        """The stand-in in words, as f(t) = t**2 + 3*t + 1."""
+        return f"{cls.letter}(t) = {cls.stand_in(Symbol('t', real=True))}"
 
     @classmethod
     def concrete(cls, value: Expr) -> Expr:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, count
 
 from sympy import Dummy, Expr, Mul, Poly, Sum, Symbol, evaluate
+from sympy.printing.str import StrPrinter
 
 from .admission import check_branches, check_expression
 from .calculus import index_ranges, resolve
 from .clearing import clear
 from .conditions import side_conditions
 from .definitions import Defs, check_defs
+from .elementary import has_rules, in_basic_terms
 from .patience import SECONDS, OutOfPatience, limited
 from .sums import multiply_out, nf
 from .witness import Counterexample, counterexample
@@ -21,6 +24,33 @@ from .witness import Counterexample, counterexample
 def plain(text: str) -> str:
     """SymPy's text with the book's name for the delta, and without the 1 that a sum gets when it is kept as typed."""
     return text.replace("KroneckerDelta", "delta").replace("Sum(1*", "Sum(")
+
+
+class _Text(StrPrinter):
+    """SymPy's text, in which every bound letter has a name that is free: r, s, t and so on."""
+
+    def __init__(self, taken):
+        super().__init__()
+        self._taken, self._names = taken, {}
+
+    def _print_Dummy(self, e):
+        return self._names.get(e) or super()._print_Dummy(e)
+
+    def _print_Sum(self, e):
+        bound = [r for r, *_ in e.limits if r.is_Dummy and r not in self._names]
+        names = (name for name in chain("rstuv", map("r{}".format, count(1))) if name not in self._taken)
+        for r in bound:
+            self._names[r] = next(name for name in names if name not in self._names.values())
+        text = super()._print_Sum(e)
+        for r in bound:
+            del self._names[r]
+        return text
+
+
+def lettered(*sides: Expr) -> list[str]:
+    """The sides as text in which every bound letter has a name that nothing else in the claim has."""
+    taken = {part.name for side in sides for part in side.atoms(Symbol) if not part.is_Dummy}
+    return [plain(_Text(taken).doprint(side)) for side in sides]
 
 
 def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
@@ -61,7 +91,7 @@ class NotProved(Exception):
     ):
         self.lhs, self.rhs, self.counterexample, self.where, self.why = lhs, rhs, counterexample, where, why
         verdict = f"refuted {counterexample}" if counterexample else f"undecided: {why}"
-        super().__init__(plain(f"{where + ': ' if where else ''}{lhs} = {rhs} is {verdict}"))
+        super().__init__(f"{where + ': ' if where else ''}{' = '.join(lettered(lhs, rhs))} is {verdict}")
 
 
 @dataclass(frozen=True)
@@ -120,8 +150,9 @@ class Proof:
         return known((self.lhs, self.rhs), self.defs, conditions)
 
     def __str__(self):
-        words = known((self.lhs, self.rhs), self.defs, map(str, self.side_conditions)).replace("$", "")
-        return f"{words}: {plain(f'{self.lhs} = {self.rhs}')}"
+        conditions = [text for one in self.side_conditions for text in lettered(one)]
+        words = known((self.lhs, self.rhs), self.defs, conditions).replace("$", "")
+        return f"{words}: {' = '.join(lettered(self.lhs, self.rhs))}"
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         from .render import latex, used_names
@@ -165,8 +196,7 @@ def prove(
             with limited(seconds):
                 for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
                     sides = _compared(lhs, rhs, defs, names)
-                    polynomial, _ = clear(multiply_out(nf(sides[0]) - nf(sides[1])))
-                    if polynomial == 0:
+                    if _is_zero(sides) or any(map(has_rules, sides)) and _is_zero(map(in_basic_terms, sides)):
                         return Proof(lhs, rhs, sides, defs)
         except OutOfPatience as reason:
             late = reason
@@ -177,6 +207,11 @@ def prove(
             found, late = None, late or reason
         why = {"why": f"{late} ({seconds:g} s)"} if late else {}
         raise NotProved(lhs, rhs, found, where, **why)
+
+
+def _is_zero(sides):
+    left, right = map(nf, sides)
+    return clear(multiply_out(left - right))[0] == 0
 
 
 def _compared(lhs, rhs, defs, names):

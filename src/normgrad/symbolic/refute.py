@@ -9,7 +9,7 @@ from sympy import Add, Expr, evaluate, sympify
 
 from .definitions import Defs
 from .induction import induction
-from .proof import NotProved, Proof, plain, prove
+from .proof import NotProved, Proof, lettered, prove
 from .recurrences import Recurrences
 
 
@@ -32,7 +32,7 @@ class Refutation:
 
     def __str__(self):
         found = self.refusal.counterexample
-        claim = plain(f"{self.refusal.lhs} = {self.refusal.rhs}")
+        claim = " = ".join(lettered(self.refusal.lhs, self.refusal.rhs))
         lines = [f"belief:   {self.belief}"] if self.belief else []
         lines += [f"claim:    {claim}", f"refuted:  at {found.point()}"]
         if found.lhs.is_number:
@@ -64,7 +64,8 @@ def refute(lhs: Expr, rhs: Expr, defs: Defs | Recurrences | None = None, belief:
             raise
         return Refutation(refusal, belief)
     every = "depth" if isinstance(defs, Recurrences) else "size"
-    raise ValueError(f"claim: {plain(f'{sympify(lhs)} = {sympify(rhs)}')} holds for every {every}; it is not refuted")
+    claim = " = ".join(lettered(sympify(lhs), sympify(rhs)))
+    raise ValueError(f"claim: {claim} holds for every {every}; it is not refuted")
 
 
 def judge(lhs: Expr, rhs: Expr, defs: Defs | None = None) -> Proof | Refutation:

@@ -11,7 +11,7 @@ def is_nonnegative(e: Expr) -> bool:
         return True
     if isinstance(e, Sum):
         return is_nonnegative(e.function)
-    if isinstance(e, Pow) and (e.exp.is_even or e.exp.is_Rational and e.exp.q == 2):
+    if isinstance(e, Pow) and (e.exp.is_even or e.exp.is_Rational and e.exp.q % 2 == 0):
         return True
     if isinstance(e, Add | Mul | Pow):
         return all(is_nonnegative(part) for part in (e.args if not isinstance(e, Pow) else e.args[:1]))

@@ -17,6 +17,7 @@ from .calculus import resolve
 from .labelling import orders
 from .notation import Local, Partial
 from .patience import check_size, look
+from .signs import is_nonnegative
 
 # up to so many letters of a sum, all their orders are tried
 FEW = 4
@@ -183,7 +184,8 @@ def power(base: Expr, exponent: Expr) -> Expr:
     if isinstance(base, Reciprocal):
         return power(base.args[0], -exponent)
     if isinstance(base, Root):
-        return base**exponent if exponent.is_Integer else power(base.args[0], exponent / 2)
+        whole = exponent.is_Integer or _is_square(base.args[0])
+        return _radical(base, exponent) if whole else power(base.args[0], exponent / 2)
     if base.is_Mul or base.is_Pow:
         split, rest = _split_factors(base, exponent)
         if split != 1:
@@ -192,15 +194,39 @@ def power(base: Expr, exponent: Expr) -> Expr:
         content, primitive = split_content(base)
         if content != 1:
             return Pow(content, exponent).expand(force=True) * power(primitive, exponent)
+        squares = S.One if exponent.is_Integer else _common_squares(base)
+        if squares != 1:
+            return _split_factors(squares, exponent)[0] * power(multiply_out(base / squares), exponent)
+    return _radical(base, exponent)
+
+
+def _radical(base, exponent):
+    """base**exponent as a power of opaque generators: a fourth root is a root of a root."""
     if exponent.is_Integer:
-        return Reciprocal(base) ** (-exponent)
-    if exponent.is_Rational and exponent.q == 2:
-        return Root(base) ** (2 * exponent)
-    raise NotImplementedError(f"({base})**({exponent}): only square roots have a normal form")
+        return base**exponent if isinstance(base, Root) else Reciprocal(base) ** (-exponent)
+    if exponent.is_Rational and exponent.q & (exponent.q - 1) == 0:
+        for _ in range(int(exponent.q).bit_length() - 1):
+            base = Root(base)
+        return base**exponent.p
+    raise NotImplementedError(
+        f"({base})**({exponent}): only square roots, and roots of roots such as the fourth, have a normal form"
+    )
+
+
+def _is_square(e):
+    """Whether e is the square of one thing, so that its root is that thing's absolute value."""
+    return e.is_Pow and e.exp == 2
+
+
+def _common_squares(e):
+    """The even powers that all terms of a sum share."""
+    terms = [term.as_powers_dict() for term in Add.make_args(e)]
+    shared = {base: min(term.get(base, S.Zero) for term in terms) for base in terms[0] if not base.is_number}
+    return Mul(*[base ** (power - power % 2) for base, power in shared.items() if power.is_Integer and power > 1])
 
 
 def _split_factors(base, exponent):
-    """The factors of a product that are known to be positive, raised to the exponent, and what is left."""
+    """The factors of a product with a known sign of their powers, raised to the exponent, and what is left."""
     split = rest = S.One
     for factor in Mul.make_args(base):
         inner, inner_exponent = factor.as_base_exp()
@@ -208,6 +234,12 @@ def _split_factors(base, exponent):
             split *= power(inner, inner_exponent * exponent)
         elif factor.is_number and factor.is_positive:
             split *= Pow(factor, exponent)
+        elif exponent.is_Integer or inner.is_number:
+            rest *= factor
+        elif isinstance(inner, Sum) and is_nonnegative(inner):
+            split *= power(inner, inner_exponent * exponent)
+        elif inner_exponent.is_Integer and inner_exponent % 2 == 0 and not isinstance(inner, Reciprocal):
+            split *= _radical(Root(inner**2), inner_exponent * exponent)
         else:
             rest *= factor
     return split, rest

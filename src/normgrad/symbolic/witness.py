@@ -110,7 +110,7 @@ class Counterexample:
     """A point where two sides differ.
 
     Args:  sizes, indices, values: the dimensions, the free indices and the inputs at that point
-           lhs, rhs: what the two sides are there
+           lhs, rhs: what the two sides are there; stand_ins: what was put in for the opaque functions, as f(t) = t**2
     """
 
     sizes: dict
@@ -118,6 +118,7 @@ class Counterexample:
     values: dict
     lhs: Expr
     rhs: Expr
+    stand_ins: tuple[str, ...] = ()
 
     def point(self) -> str:
         """The point in words: sizes, indices and inputs, the entries of a tensor behind one another."""
@@ -126,11 +127,14 @@ class Counterexample:
             rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
         given = {**self.sizes, **self.indices}
         inputs = {name: f"({', '.join(row)})" if len(row) > 1 else row[0] for name, row in rows.items()}
-        return ", ".join(f"{name} = {value}" for name, value in {**given, **inputs}.items())
+        return ", ".join([f"{name} = {value}" for name, value in {**given, **inputs}.items()] + self._functions())
+
+    def _functions(self):
+        return [f"with {one}, one function among many" for one in self.stand_ins]
 
     def __str__(self):
         given = {**self.sizes, **self.indices, **self.values}
-        point = ", ".join(f"{name} = {value}" for name, value in given.items())
+        point = ", ".join([f"{name} = {value}" for name, value in given.items()] + self._functions())
         return f"at {point}: left = {self.lhs.evalf(8)}, right = {self.rhs.evalf(8)}"
 
 
@@ -161,9 +165,7 @@ def _check_sizes(sizes):
     sizes = tuple(sizes)
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(
-                f"sizes: got {size!r}, needs whole numbers from 1 on; a row of no entries shows nothing"
-            )
+            raise ValueError(f"sizes: got {size!r}, needs whole numbers from 1 on; a row of no entries shows nothing")
     if not sizes:
         raise ValueError("sizes: got none, needs at least one; without one nothing is checked")
     return sizes
@@ -247,7 +249,8 @@ def counterexample(
                 found = _differ(sides, draw)
                 if found:
                     named = {size: n for size, n in writer.sizes.items() if size != _ANY}
-                    return Counterexample(named, choice, *found)
+                    functions = {part for side in sides for part in side.atoms(Opaque)}
+                    return Counterexample(named, choice, *found, tuple(sorted({one.stands_for() for one in functions})))
     return None
 
 
