@@ -55,7 +55,7 @@ def _on_the_circle(axes):
     for start, end, color in ((START, START + STEP, BLUE), (y, y + first, ORANGE)):
         style = {"arrowstyle": "-|>", "color": color, "lw": 2, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", end, start, arrowprops=style)
-    names = ((START, "$x$", (0.08, -0.1)), (START + STEP, r"$x + h\dot{x}$", (0.08, 0.02)), (y, "$y(x)$", (0.14, -0.14)),
+    names = ((START, "$x$", (0.08, -0.1)), (START + STEP, r"$x + h\dot{x}$", (0.08, 0.02)), (y, "$y(x)$", (0.1, -0.1)),
              (moved, r"$y(x + h\dot{x})$", (-1.2, -0.06)), (y + first, r"$y + h\dot{y}$", (0.08, 0.02)))  # fmt: skip
     for point, name, shift in names:
         axes.plot(*point, "o", color="black", ms=5)
