@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import normgrad
-from normgrad import nn, numpy_ref, symbolic
+from normgrad import nn, numpy_ref, residual, symbolic
 from normgrad.checks import backends, cases, contract, ledger, mutants, tolerance
 from normgrad.spec import NormSpec
 from normgrad.symbolic.adjoint import reverse
@@ -26,6 +26,7 @@ SPEC_ERRORS = [
     ({"scale": float("inf")}, ValueError, "scale: got inf, needs a finite number"),
     ({"center": "False"}, TypeError, "center: got str 'False', needs True or False"),
     ({"center": None}, TypeError, "center: got NoneType None"),
+    ({"reduce": np.array(["mean", "sum"])}, ValueError, r"reduce: got array\(.*, needs one of 'mean', 'sum'"),
     ({"scale": True}, TypeError, "scale: got bool True, needs a real number"),
 ]
 
@@ -76,6 +77,16 @@ CALL_ERRORS = [
     (lambda: nn.AddNorm(nn.RMSNorm(4), residual_dtype=2), TypeError, "residual_dtype: got 2, needs torch.float64"),
     (lambda: nn.AddNorm(nn.RMSNorm(4), round_residual="no"), TypeError, "round_residual: got str 'no', needs True"),
     (lambda: normgrad.normalize(torch.tensor(1.0)), ValueError, r"input: got shape \(\), needs at least one axis"),
+    (lambda: normgrad.normalize(X, return_residual="y"), TypeError, "return_residual: got str .y., needs"),
+    (lambda: normgrad.rms_norm(X, 4, backend=np.ones(4)), ValueError, "backend: got array.*, needs one of 'auto'"),
+    (lambda: nn.LayerNorm(4, bias="x"), TypeError, "bias: got str 'x', needs True or False"),
+    (lambda: nn.RMSNorm(4, elementwise_affine=1), TypeError, "elementwise_affine: got int 1, needs True or False"),
+    (lambda: nn.LayerNorm(4, eps=None), TypeError, "eps: got NoneType None, needs a real number"),
+    (lambda: nn.LayerNorm(4, device="gpu"), TypeError, "device: got str .gpu., needs a torch.device or"),
+    (lambda: nn.RMSNorm(4, dtype=torch.int32), TypeError, "dtype: got torch.int32, needs torch.float64"),
+    (lambda: nn.RMSNorm(10**400), ValueError, r"normalized_shape: got \(10+,\), needs axes of a length below 2\*\*63"),
+    (lambda: residual.naive_stack(X, X.sum(), []), TypeError, "layers: got Tensor, needs a sequence of callables"),
+    (lambda: normgrad.RMS_NORM.replace(epsilon=1), TypeError, "changes: got 'epsilon', needs fields among 'center', "),
 ]
 
 NUMPY_ERRORS = [
@@ -90,6 +101,8 @@ NUMPY_ERRORS = [
         ValueError,
         r"dy: got shape \(2, 2\), needs \(2, 3\)",
     ),
+    (lambda: numpy_ref.forward(np.eye(3).view(np.matrix)), TypeError, "x: got matrix, needs a numpy.ndarray itself"),
+    (lambda: numpy_ref.forward(np.ma.masked_array(np.ones(3))), TypeError, "x: got MaskedArray, needs a numpy.ndarray"),
     (lambda: numpy_ref.backward(np.ones(3), None), TypeError, "saved: got NoneType, needs what forward returned"),
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .spec import check_axes, check_eps
-from .torch_arguments import check_backend, check_dtype, check_flag
+from .torch_arguments import check_backend, check_device, check_dtype, check_flag
 from .torch_functional import add_layer_norm, add_rms_norm, layer_norm, rms_norm
 
 
@@ -18,7 +18,11 @@ class _Norm(torch.nn.Module):
         if eps is not None:
             check_eps(eps)
         check_backend(backend)
-        check_dtype("out_dtype", out_dtype)
+        for name, flag in (("elementwise_affine", affine), ("bias", bias)):
+            check_flag(name, flag)
+        for name, one in (("dtype", dtype), ("out_dtype", out_dtype)):
+            check_dtype(name, one)
+        check_device("device", device)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, affine
         self.out_dtype, self.backend = out_dtype, backend
         factory = {"device": device, "dtype": dtype}
@@ -62,6 +66,7 @@ class LayerNorm(_Norm):
         out_dtype=None,
         backend="auto",
     ):
+        check_eps(eps)
         options = {"out_dtype": out_dtype, "backend": backend}
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype, **options)
 

@@ -1,7 +1,8 @@
 """The operator in NumPy, forward and backward as the equations read: the oracle of every other backend.
 
-Rows are the last axis; any leading axes are kept. float64 and complex128 are computed as they are (complex numbers
-let the complex step differentiate the forward), everything else in float32 and rounded once at the end.
+Rows are the last axis; any leading axes are kept. Everything is computed in the dtype of x + residual, in float32 where
+that is narrower, and rounded once at the end. Complex numbers let the complex step differentiate: where one array is
+complex, so is what is computed from it.
 """
 
 from __future__ import annotations
@@ -41,14 +42,21 @@ class Grads:
 
 
 def _check_array(name, array):
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"{name}: got {type(array).__name__}, needs a numpy.ndarray")
+    # A matrix multiplies otherwise, a masked array has other means.
+    if type(array) not in (np.ndarray, np.memmap):
+        itself = " itself, no subclass of it" if isinstance(array, np.ndarray) else ""
+        raise TypeError(f"{name}: got {type(array).__name__}, needs a numpy.ndarray{itself}")
     if array.dtype.kind not in "fc":
         raise TypeError(f"{name}: got dtype {array.dtype}, needs a floating-point dtype")
 
 
 def _accumulator(dtype):
-    return np.dtype(dtype) if np.dtype(dtype) in (np.float64, np.complex128) else np.dtype(np.float32)
+    return np.result_type(dtype, np.float32)
+
+
+def _complex(dtype, *arrays):
+    """The dtype, complex where one of the arrays is."""
+    return np.result_type(dtype, np.complex64) if any(map(np.iscomplexobj, arrays)) else np.dtype(dtype)
 
 
 def _rows(p, spec, mean=None):
@@ -87,7 +95,7 @@ def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forwar
 
     Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec
     Returns:  Forward(y, residual_out, mean, rstd, ...)
-    Numerics: sums in float32, in float64 for float64; the variance is centred first (two passes)
+    Numerics: sums in the dtype of p, at least float32; the variance is centred first (two passes)
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     check_spec(spec)
@@ -105,9 +113,8 @@ def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forwar
         y = y * weight
     if bias is not None:
         y = y + bias
-    out = np.result_type(x.dtype, acc) if acc.kind == "c" else x.dtype
     mean = None if mean is None else mean[..., 0]
-    return Forward(y.astype(out, copy=False), residual_out, mean, rstd[..., 0], weight, bias, spec)
+    return Forward(y.astype(_complex(x.dtype, y), copy=False), residual_out, mean, rstd[..., 0], weight, bias, spec)
 
 
 def backward(dy, saved, dresidual_out=None) -> Grads:
@@ -129,7 +136,7 @@ def backward(dy, saved, dresidual_out=None) -> Grads:
             _check_array(name, array)
             if array.shape != p.shape:
                 raise ValueError(f"{name}: got shape {array.shape}, needs {p.shape}, the shape of the output")
-    acc = _accumulator(p.dtype)
+    acc = _complex(_accumulator(p.dtype), dy, dresidual_out, weight)
     dy = dy.astype(acc, copy=False)
     mean = None if saved.mean is None else saved.mean[..., None]
     rstd = saved.rstd[..., None]
@@ -144,6 +151,6 @@ def backward(dy, saved, dresidual_out=None) -> Grads:
     if dresidual_out is not None:
         dx = dx + dresidual_out
     rows = tuple(range(p.ndim - 1))
-    dw = None if weight is None else (dy * (spec.scale * x_hat)).sum(rows).astype(weight.dtype, copy=False)
-    db = None if saved.bias is None else dy.sum(rows).astype(saved.bias.dtype, copy=False)
-    return Grads(dx.astype(p.dtype, copy=False), dw, db)
+    dw = None if weight is None else (dy * (spec.scale * x_hat)).sum(rows).astype(_complex(weight.dtype, dy))
+    db = None if saved.bias is None else dy.sum(rows).astype(_complex(saved.bias.dtype, dy))
+    return Grads(dx.astype(_complex(p.dtype, dx), copy=False), dw, db)

@@ -21,15 +21,15 @@ twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from .nn import AddNorm
 from .torch_arguments import check_tensors
 
 
 def _callables(name, given):
-    if not isinstance(given, Iterable):
-        raise TypeError(f"{name}: got {type(given).__name__}, needs a sequence of callables")
+    try:
+        given = iter(given)
+    except TypeError as error:
+        raise TypeError(f"{name}: got {type(given).__name__}, needs a sequence of callables") from error
     given = list(given)
     for place, one in enumerate(given):
         if not callable(one):

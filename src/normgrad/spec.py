@@ -42,10 +42,10 @@ class NormSpec:
     placement: Literal["inside", "outside", "clamp"] = "inside"
 
     def __post_init__(self):
-        if self.reduce not in REDUCTIONS:
-            raise ValueError(f"reduce: got {self.reduce!r}, needs one of {', '.join(map(repr, REDUCTIONS))}")
-        if self.placement not in PLACEMENTS:
-            raise ValueError(f"placement: got {self.placement!r}, needs one of {', '.join(map(repr, PLACEMENTS))}")
+        for name, known in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(map(repr, known))}")
         if not isinstance(self.center, (bool, Integral)) or self.center not in (0, 1):
             raise TypeError(f"center: got {type(self.center).__name__} {self.center!r}, needs True or False")
         object.__setattr__(self, "center", bool(self.center))
@@ -55,6 +55,10 @@ class NormSpec:
 
     def replace(self, **changes) -> NormSpec:
         """The same spec with some fields changed: ``RMS_NORM.replace(eps=1e-6)``."""
+        known = [one.name for one in dataclasses.fields(self)]
+        for name in changes:
+            if name not in known:
+                raise TypeError(f"changes: got {name!r}, needs fields among {', '.join(map(repr, known))}")
         return dataclasses.replace(self, **changes)
 
     def resolve(self, machine_epsilon: float) -> NormSpec:
@@ -104,6 +108,8 @@ def check_axes(normalized_shape) -> tuple[int, ...]:
         raise TypeError(f"normalized_shape: got {kind} {normalized_shape!r}, needs an int or a tuple of ints")
     if not axes or min(axes) < 1:
         raise ValueError(f"normalized_shape: got {tuple(axes)}, needs at least one axis, each of length at least 1")
+    if max(axes) >= 2**63:
+        raise ValueError(f"normalized_shape: got {tuple(axes)}, needs axes of a length below 2**63")
     return tuple(int(axis) for axis in axes)
 
 

@@ -45,6 +45,15 @@ def check_dtype(name, dtype):
         raise TypeError(f"{name}: got {dtype!r}, needs torch.float64, float32, float16, bfloat16 or None")
 
 
+def check_device(name, device):
+    """What torch takes for a device, or None, or an error that names the argument; whether it is there torch says."""
+    try:
+        device is None or torch.device(device)
+    except (RuntimeError, TypeError, ValueError) as error:
+        kinds = "a torch.device or the name of one, such as 'cpu' or 'cuda:0', or None"
+        raise TypeError(f"{name}: got {type(device).__name__} {device!r}, needs {kinds}") from error
+
+
 def check_flag(name, flag):
     """True or False, or an error that names the argument."""
     if not isinstance(flag, bool):
@@ -69,7 +78,7 @@ def check_options(input, residual, out_dtype=None, residual_dtype=None, round_re
 
 def check_backend(backend):
     """One of the backends' names, or an error that lists them."""
-    if backend not in BACKENDS:
+    if not isinstance(backend, str) or backend not in BACKENDS:
         raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
 
 

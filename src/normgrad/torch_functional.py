@@ -9,7 +9,7 @@ from torch.autograd import forward_ad
 
 from . import torch_formula, torch_operators
 from .spec import L2_NORM, LAYER_NORM, RMS_NORM, check_eps, check_shapes, check_spec
-from .torch_arguments import check_backend, check_options, check_tensors, flatten, kernels_of
+from .torch_arguments import check_backend, check_flag, check_options, check_tensors, flatten, kernels_of
 from .torch_autograd import Normalize
 from .torch_formula import accumulator, promoted
 
@@ -70,6 +70,7 @@ def normalize(
     """
     check_tensors(input, weight=weight, bias=bias, residual=residual)
     check_shapes(input, weight, bias, residual, name="input")
+    check_flag("return_residual", return_residual)
     options = check_options(input, residual, out_dtype, residual_dtype, round_residual, portable_sums)
     spec = check_spec(spec).resolve(torch.finfo(accumulator(promoted(input, residual))).eps)
     arguments = (input, residual, weight, bias)
