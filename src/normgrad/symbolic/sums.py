@@ -173,7 +173,7 @@ def _named(product, order, start):
 
 def power(base: Expr, exponent: Expr) -> Expr:
     """The normal form of base**exponent, for a base in normal form."""
-    from .clearing import reduce_fraction  # clearing works on normal forms, and this one step of them needs it
+    from .clearing import clear, reduce_fraction  # clearing works on normal forms, and this one step of them needs it
 
     if exponent.is_Integer and exponent > 0:
         return contract(base**exponent)
@@ -197,6 +197,10 @@ def power(base: Expr, exponent: Expr) -> Expr:
         squares = S.One if exponent.is_Integer else _common_squares(base)
         if squares != 1:
             return _split_factors(squares, exponent)[0] * power(multiply_out(base / squares), exponent)
+    if base.is_Add and base.has(Reciprocal) and not exponent.is_Integer:
+        numerator, factors = clear(base)
+        if factors and all(isinstance(factor, Root) or is_nonnegative(factor) for factor, _ in factors):
+            return contract(power(numerator, exponent) * Mul(*[power(g, -k * exponent) for g, k in factors]))
     return _radical(base, exponent)
 
 
