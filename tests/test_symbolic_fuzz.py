@@ -1,4 +1,4 @@
-"""A short seeded run of the fuzzer: random claims that NumPy sees fail are not proved, and true ones are not refuted."""
+"""A short seeded run of the fuzzer: claims that NumPy sees fail are not proved, and true ones are not refuted."""
 
 import random
 
