@@ -105,6 +105,11 @@ def _included(path, options) -> int:
         text = "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
     elif shown := re.search(r"^:lines: *(\d+)-(\d+)", options, re.M):
         text = "\n".join(text.split("\n")[int(shown[1]) - 1 : int(shown[2])])
+    if shown := re.search(r"^:start-(at|after): *(.+)", options, re.M):
+        text = text[text.index(shown[2]) :]
+        text = text.split("\n", 1)[1] if shown[1] == "after" else text
+    if shown := re.search(r"^:end-before: *(.+)", options, re.M):
+        text = text[: text.index(shown[1], text.index("\n"))]
     return len([line for line in text.split("\n") if line.strip()])
 
 
