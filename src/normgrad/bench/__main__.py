@@ -5,6 +5,8 @@ import argparse
 import os
 import sys
 
+from .. import writable
+
 
 def main():
     """Parse the command line and run the benchmark that it names."""
@@ -106,6 +108,10 @@ def _results(parser, arguments):
 def _plot(parser, arguments):
     found = _results(parser, arguments)
     try:
+        writable.check_folder("--out", arguments.out)
+    except ValueError as error:
+        parser.error(str(error))
+    try:
         from . import plot
     except ImportError as error:
         parser.error(f"plot: needs matplotlib, which the extra normgrad[bench] installs ({error})")
@@ -113,8 +119,6 @@ def _plot(parser, arguments):
         written = plot.write(found, arguments.out)
     except ValueError as error:
         parser.error(f"plot: {error}")
-    except OSError as error:
-        parser.error(f"--out: {error}")
     for file in written:
         print(file)
 
@@ -142,6 +146,12 @@ def _compile(parser, arguments):
     chosen["dtypes"] = arguments.dtypes or launches.DTYPES
     chosen["columns"] = arguments.columns or launches.COLUMNS
     _at_least_one(parser, arguments, "columns", "processes")
+    try:
+        writable.check_file("--json", arguments.json)
+        if arguments.assembly is not None:
+            writable.check_folder("--assembly", arguments.assembly)
+    except ValueError as error:
+        parser.error(str(error))
     failed = run(arguments.json, folder=arguments.assembly, processes=arguments.processes, **chosen)
     raise SystemExit(failed > 0)
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from .. import writable
 from . import folder, grade
 from .report.files import to_json, to_junit
 from .report.report import FEEDBACK
@@ -38,20 +39,14 @@ def _check(options):
     name = options.homework or grade.homework_of(path)
     draw = Draw.of_file(options.seed_file) if options.seed_file else Draw()
     for option in ("json", "junit"):
-        _check_target(option, getattr(options, option))
+        if getattr(options, option):
+            writable.check_file(f"--{option}", getattr(options, option))
     reports = grade.grade_file(path, name, draw, options.feedback, options.seconds)
     print(as_text(reports), flush=True)
     for file, write in ((options.json, to_json), (options.junit, to_junit)):
         if file:
             Path(file).write_text(write(reports), encoding="utf8")
     return 0 if all(each.passed for each in reports) else 1
-
-
-def _check_target(option, file):
-    """Says that a file cannot be written before a grade is made for it."""
-    if file and (Path(file).is_dir() or not Path(file).parent.is_dir()):
-        why = "which is a folder" if Path(file).is_dir() else "whose folder does not exist"
-        raise ValueError(f"--{option}: got {file!r}, {why}; needs the name of a file")
 
 
 def _list(options):
