@@ -29,7 +29,8 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=IDS)
 
 
 def registered():
-    return import_module("normgrad.symbolic").equations()
+    formulas = import_module("normgrad.checks.formulas").formulas()
+    return import_module("normgrad.symbolic").equations() | formulas
 
 
 def typed_labels(text):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sympy import Dummy, IndexedBase, Symbol
 
+from normgrad.checks.formulas import formulas
 from normgrad.symbolic import Local as Held
 from normgrad.symbolic import delta, dim, equations, index, tensor, total
 from normgrad.symbolic import notation_sheet as sheet
@@ -19,6 +20,8 @@ from normgrad.symbolic.recurrences import Applied
 
 BOOK = Path(__file__).parents[1] / "book"
 TYPED = json.loads((BOOK / "typed_formulas.json").read_text(encoding="utf8"))
+# Those about computed numbers are objects, and are read as they are printed.
+TYPED |= {label: one.latex() for label, one in formulas().items()}
 ROWS, COLUMNS, OTHER = sheet.INDICES["M"], sheet.INDICES["N"], sheet.INDICES[""]
 BOUND = re.compile(r"\\sum_\{(\w+)=1\}\^\{((?:[^{}]|\{[^{}]*\})*)\}")
 

@@ -17,10 +17,11 @@ NAMED = re.compile(r"\{eq\}`([^`]+)`")
 
 
 def registered(label):
-    """The registered equation with this label; ValueError when there is none."""
+    """The registered equation or formula with this label; ValueError when there is none."""
+    from normgrad.checks.formulas import formulas
     from normgrad.symbolic import equation
 
-    return equation(label)
+    return formulas()[label] if label in formulas() else equation(label)
 
 
 class Equation(MathDirective):
@@ -46,7 +47,7 @@ class Equation(MathDirective):
             self.env.get_domain("ledger").note_problem(self.env.docname, self.lineno, str(error))
             return []
         shown = equation.ends() if "ends" in self.options else equation
-        shown = replace(shown, wide=shown.wide or "wide" in self.options)
+        shown = replace(shown, wide=True) if "wide" in self.options else shown
         self.content = StringList(shown.latex().splitlines(), source=self.get_source_info()[0])
         if not {"unnumbered", "ends"} & set(self.options):
             self.options["label"] = label

@@ -11,6 +11,8 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.osutil import relative_uri
 
+from normgrad.checks.ledger import slack_in_words
+
 KINDS = {
     "proved-for-every-n": "proved for every N",
     "proved-for-small-n": "proved for small N",
@@ -113,6 +115,7 @@ def measured(entry) -> list[str]:
     """The error beside its tolerance, and how long the proof or the check took, where the entry has them."""
     error, tolerance, seconds = (entry[key] for key in ("error", "tolerance", "seconds"))
     found = [] if error is None else [f"error {error:.1e}", f"tolerance {tolerance:.1e}"]
+    found += [] if entry.get("slack") is None else [slack_in_words(entry["slack"])]
     return found + ([] if seconds is None else [f"{seconds:.2g} s"])
 
 

@@ -78,13 +78,14 @@ def is_result(cell, call) -> bool:
 
 
 def _count_directive(amount, found, folder):
+    from normgrad.checks.formulas import formulas
     from normgrad.symbolic import equations
 
     name, arg, body = found["name"], found["arg"].strip(), found["body"]
     if name == "math":
         amount.display(_lines(body))
     elif name == "equation":
-        known = equations().get(arg)
+        known = (equations() | formulas()).get(arg)
         amount.display(_lines(known.latex()) if known else 1)
     elif name in ("figure", "image"):
         amount.figures += 1

@@ -7,6 +7,8 @@ on a label without an entry and on an entry without a label.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
 from dataclasses import asdict, dataclass
@@ -21,6 +23,8 @@ WORDS = {
     "numeric": "checked numerically",
 }
 KINDS = tuple(WORDS)
+# A bound that is further above every error that was found says no more than an order of magnitude.
+NEAR = 100
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,9 @@ class Entry:
 
     Args:  label: the equation's label; kind: one of KINDS; claim: one sentence that says what holds
            error, tolerance: the measured error and the bound it was held to (numeric entries)
+           formula: the LaTeX of the object that was checked (numeric entries), which the page has to show
+           defines: the symbol that a definition gives a meaning where it does not stand alone on the left
+           slack: how many times the bound is above what came nearest to it, for bounds
            seconds: how long the proof or the check took
            follows_from, because: the labels of the equations it follows from, and the one-line reason
     """
@@ -41,15 +48,27 @@ class Entry:
     seconds: float | None = None
     follows_from: tuple[str, ...] = ()
     because: str = ""
+    formula: str = ""
+    slack: float | None = None
+    defines: str = ""
 
     def __str__(self):
         parts = [" ".join([f"{self.label}: {WORDS[self.kind]}", ", ".join(self.follows_from)]).rstrip()]
         if self.error is not None:
             parts.append(f"error {self.error:.1e}, tolerance {self.tolerance:.1e}")
+        if self.slack is not None:
+            parts.append(slack_in_words(self.slack))
         if self.seconds is not None:
             parts.append(f"{self.seconds:.2f} s")
         reason = f", because {self.because}" if self.because not in ("", self.claim) else ""
         return ", ".join(parts) + f"\n    {self.claim.removesuffix('.') if reason else self.claim}{reason}"
+
+
+def slack_in_words(slack: float) -> str:
+    """How near a bound comes to what it bounds; far above it, it is an order of magnitude and no more."""
+    if slack > NEAR:
+        return f"an order of magnitude: {slack:.0f} times the error"
+    return f"{slack:.2g} times the error"
 
 
 class Entries(tuple):
@@ -59,7 +78,22 @@ class Entries(tuple):
         return "\n".join(map(str, self))
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/plain": repr(self), MIME: [asdict(entry) for entry in self]}
+        return {"text/plain": repr(self), MIME: [with_seal(asdict(entry)) for entry in self]}
+
+
+def _seal(fields) -> str:
+    text = json.dumps({name: value for name, value in fields.items() if name != "seal"}, sort_keys=True)
+    return hashlib.sha256(f"normgrad ledger {text}".encode()).hexdigest()[:16]
+
+
+def with_seal(fields: dict) -> dict:
+    """The fields of an output with a checksum of them, so that one that is changed afterwards is noticed."""
+    return fields | {"seal": _seal(fields)}
+
+
+def sealed(fields: dict) -> bool:
+    """Whether the checksum is that of the fields."""
+    return fields.get("seal") == _seal(fields)
 
 
 def _registered(label):
@@ -68,16 +102,24 @@ def _registered(label):
     return equation(label)
 
 
-def define(*labels: str, claim: str = "") -> Entries:
+def define(*labels: str, claim: str = "", defines: str = "") -> Entries:
     """Entries for definitions: equations that say what a symbol means and claim nothing.
 
-    Args:  labels: of the equations; claim: what they define; a registered equation brings its own
+    Args:    labels: of the equations; claim: what they define; a registered equation brings its own
+             defines: the symbol, as LaTeX, of a display that has another left side than the symbol alone
+    Raises:  ValueError for an equation that claims something: one that is proved, or checked with numbers
     """
     from normgrad.symbolic import equations
 
-    known = {} if claim else equations()
+    from .formulas import formulas
+
+    known = equations()
+    for label in labels:
+        if label in formulas() or label in known and known[label].kind != "definition":
+            raise ValueError(f"labels: {label} claims something, and is no definition: prove it, or check it")
     claims = (claim or (known[label].claim if label in known else "What the symbols mean.") for label in labels)
-    return Entries(Entry(label, "definition", text) for label, text in zip(labels, claims, strict=True))
+    pairs = zip(labels, claims, strict=True)
+    return Entries(Entry(label, "definition", text, defines=defines) for label, text in pairs)
 
 
 def cite(label: str, source: str) -> Entries:
@@ -147,9 +189,28 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
     return Entries([Entry(label, "follows-from", claim, seconds=seconds, follows_from=labels, because=because)])
 
 
-def check(label: str, error: float, tolerance: float, claim: str) -> Entries:
-    """The entry of an equation checked numerically; AssertionError when the error exceeds the tolerance or is NaN."""
-    error, tolerance = float(error), float(tolerance)
+def check(formula, values: dict | list[dict], claim: str, within=None) -> Entries:
+    """The entry of a formula about computed numbers: the numbers are put into the formula itself.
+
+    Args:    formula: a Formula, or the label of one of the book's; values: numbers, arrays or functions by the names in
+             the formula, or a list of such cases, of which the nearest to the bound is shown; claim: of what they are
+             within: how far apart the sides of an "=" may be
+    Raises:  AssertionError when the formula does not hold, or a side is NaN; ValueError for names without a value,
+             values without a name, and a label that no formula has; TypeError for what is no formula
+    """
+    from .formulas import Formula, formulas, nearest
+
+    if isinstance(formula, str):
+        if formula not in formulas():
+            raise ValueError(f"formula: got {formula!r}, which is no formula of the book's: {', '.join(formulas())}")
+        formula = formulas()[formula]
+    if not isinstance(formula, Formula):
+        raise TypeError(f"formula: got {type(formula).__name__}, needs a Formula or the label of one")
+    cases = [values] if isinstance(values, dict) else values
+    if not isinstance(cases, (list, tuple)) or not cases or not all(isinstance(case, dict) for case in cases):
+        raise TypeError(f"values: got {type(values).__name__}, needs a dict of the formula's numbers, or a list")
+    error, tolerance = nearest(formula.measure(case, within) for case in cases)
     if not (error <= tolerance and math.isfinite(tolerance)):
-        raise AssertionError(f"{label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})")
-    return Entries([Entry(label, "numeric", claim, error, tolerance)])
+        raise AssertionError(f"{formula.label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})")
+    slack = tolerance / error if formula.is_bound and error else None
+    return Entries([Entry(formula.label, "numeric", claim, error, tolerance, formula=formula.latex(), slack=slack)])

@@ -32,7 +32,8 @@ from .opaque import Opaque
 LETTERS = {"M": "ipm", "N": "rstl"}
 OTHER_LETTERS = "gh"
 GREEK = {"eps": r"\varepsilon", "Pi": r"\Pi"}
-GREEK |= {name: rf"\{name}" for name in ("alpha", "kappa", "mu", "rho", "sigma", "theta")}
+GREEK |= {name: rf"\{name}" for name in ("alpha", "eta", "kappa", "mu", "rho", "sigma", "theta", "xi", "Delta")}
+GREEK |= {"phi": r"\varphi"}
 # What a local derivative holds fixed, where the definitions that would name it are not at hand.
 OTHERS = r"\text{others}"
 _TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
@@ -93,7 +94,7 @@ def _scalars(e):
 
 
 def name_latex(name: str) -> str:
-    """A name as it is typeset: x_hat and x_dot with their accents, c1 with a subscript, several letters upright.
+    """A name as it is typeset: x_hat, x_dot, x_tilde with accents, c1 with a subscript, several letters upright.
 
     A prime stays what it is: z' is the fused stack's z.
     """
@@ -101,8 +102,9 @@ def name_latex(name: str) -> str:
         return GREEK.get(name, name)
     if name.endswith("'"):
         return f"{name_latex(name[:-1])}'"
-    if name.endswith(("_hat", "_dot")):
-        return rf"\{name[-3:]}{{{name_latex(name[:-4])}}}"
+    for accent in ("hat", "dot", "tilde"):
+        if name.endswith(f"_{accent}"):
+            return rf"\{accent}{{{name_latex(name.removesuffix(f'_{accent}'))}}}"
     if numbered := re.fullmatch(r"([A-Za-z]+)(\d+)", name):
         return f"{name_latex(numbered[1])}_{{{numbered[2]}}}"
     return rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}"
@@ -115,7 +117,7 @@ class BookLatex(LatexPrinter):
     """
 
     def __init__(self, used: set[str]):
-        super().__init__()
+        super().__init__({"imaginary_unit": "ri"})
         self._used = used
         self._bound: dict[Dummy, str] = {}
         self._dimensions: dict[str, Expr] = {}
@@ -150,6 +152,13 @@ class BookLatex(LatexPrinter):
         text = signs + (self._bracket(body) if loose else self._print(body))
         for letter in added:
             del self._bound[letter]
+        return text
+
+    def bound(self, letter, dimension, sign, body):
+        """A sign such as a maximum, over a letter that runs over a dimension, and what it is taken of."""
+        self._bound[letter] = self._letter(dimension)
+        text = sign % self._print(letter) + (self._bracket(body) if isinstance(body, Add) else self._print(body))
+        del self._bound[letter]
         return text
 
     def _letter(self, dimension):
@@ -222,8 +231,17 @@ class BookLatex(LatexPrinter):
             return super()._print_Function(e, exp)
         inside = self._print(e.args[0])
         inside = rf"\left( {inside} \right)" if _TALL.search(inside) else f"({inside})"
-        text = name_latex(e.letter) + "'" * e.order + inside
+        name = name_latex(e.letter)
+        name = name.replace(r"\mathrm", r"\operatorname") if name.startswith(r"\mathrm") else name
+        text = name + "'" * e.order + inside
         return text if exp is None else f"{text}^{{{exp}}}"
+
+    def _print_Abs(self, e, exp=None):
+        text = rf"\left| {self._print(e.args[0])} \right|"
+        return text if exp is None else f"{text}^{{{exp}}}"
+
+    def _print_im(self, e, exp=None):
+        return rf"\operatorname{{Im}} {self._print(e.args[0])}"
 
     def _print_Root(self, e, exp=None):
         text = rf"\sqrt{{{self._print(e.args[0])}}}"

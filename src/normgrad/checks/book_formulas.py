@@ -1,0 +1,126 @@
+"""The book's formulas about computed numbers, one object each; the page prints it, and a cell's numbers are put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sympy import I, Integer, Rational, Symbol, ceiling, im
+from sympy.core.relational import Eq, Le
+
+from ..symbolic.measured import Divides, Log2, Stretch, largest
+from ..symbolic.notation import delta, dim, index, tensor, total
+from ..symbolic.opaque import derivative, opaque
+from .formulas import Formula, Line, Near, absolute, formula
+
+M, N, P = dim("M"), dim("N"), dim("P")
+g, i, j, k = index("g", "i", "j", "k")
+u, h, rho = (Symbol(name, positive=True) for name in ("u", "h", "rho"))
+# What a program computes for its argument.
+fl, tree = opaque("fl"), opaque("tree")
+t = tensor("t", N)
+
+
+def _relation(kind, lhs, rhs):
+    """A relation that SymPy leaves undecided."""
+    return kind(lhs, rhs, evaluate=False)
+
+
+def _differences() -> Iterator[Formula]:
+    phi, quotient, computed = opaque("phi"), opaque("Delta"), opaque("Delta_tilde")
+    slope, third = derivative(phi), derivative(derivative(derivative(phi)))
+    xi, best = tensor("xi"), tensor("h1", positive=True)
+    bend = absolute(third(Integer(0)))
+    yield formula("fd-truncation", _relation(Eq, quotient(h) - slope(Integer(0)), h**2 / 6 * third(xi)))
+    yield formula("fd-roundoff", _relation(Le, absolute(computed(h) - quotient(h)), rho / h))
+    yield formula(
+        "fd-best-step",
+        _relation(Eq, best, (3 * rho / bend) ** Rational(1, 3)),
+        _relation(Near, best, u ** Rational(1, 3)),
+        _relation(
+            Le,
+            absolute(computed(best) - slope(Integer(0))),
+            Rational(1, 2) * (3 * rho) ** Rational(2, 3) * bend ** Rational(1, 3),
+        ),
+    )
+    zero = Integer(0)
+    expansion = im(phi(I * h), evaluate=False) / h + h**2 / 6 * third(zero)
+    yield formula("fd-complex-step", Line(_relation(Eq, slope(zero), expansion), dots=True))
+    dy, y_dot, dx, x_dot = (tensor(name, M, N) for name in ("dy", "y_dot", "dx", "x_dot"))
+    yield formula(
+        "adjoint-test",
+        _relation(
+            Eq,
+            total(M, lambda a: total(N, lambda b: dy[a, b] * y_dot[a, b])),
+            total(M, lambda a: total(N, lambda b: dx[a, b] * x_dot[a, b])),
+        ),
+    )
+
+
+def _sums() -> Iterator[Formula]:
+    row, size = total(N, lambda r: t[r]), total(N, lambda r: absolute(t[r]))
+    yield formula("tolerance-sum", _relation(Le, absolute(fl(row) - row), (N - 1) * u * size))
+    yield formula("kern-tree", _relation(Le, absolute(tree(row) - row), ceiling(Log2(N), evaluate=False) * u * size))
+    x, x_hat, rstd = tensor("x", M, N), tensor("x_hat", M, N), tensor("rstd", M)
+    entry = rstd[i] * largest(N, lambda r: absolute(x[i, r])) + absolute(x_hat[i, j])
+    yield formula("tolerance-x-hat", _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), u * (N + 8) * entry))
+    terms, height = tensor("t", M, N), Symbol("H", positive=True)
+    column = total(M, lambda r: terms[r, j])
+    columns = total(M, lambda r: absolute(terms[r, j]))
+    bound = height * u / (1 - height * u) * columns
+    yield formula("pg-height", _relation(Le, absolute(fl(column) - column), bound))
+
+
+def _formats() -> Iterator[Formula]:
+    eta, y, once, twice = (tensor(name, N) for name in ("eta", "y", "y1", "y2"))
+    yield formula(
+        "fp-model",
+        _relation(Eq, fl(t[k]), t[k] * (1 + eta[k])),
+        _relation(Le, absolute(eta[k]), u),
+    )
+    yield formula(
+        "fp-casts",
+        Line(_relation(Le, absolute(once[k] - y[k]), u * absolute(y[k])), "one cast:"),
+        Line(_relation(Le, absolute(twice[k] - y[k]), (2 * u + u**2) * absolute(y[k])), "two casts:"),
+    )
+
+
+def _variances() -> Iterator[Formula]:
+    far, near, H = tensor("R", M)[i], tensor("R1", M)[i], Symbol("H", positive=True)
+    theta = tensor("theta", M)[i]
+    ways = {
+        "one pass": (3 * (N + 6) * u * far**2, None),
+        "shifted": (3 * (N + 6) * u * near**2, None),
+        "two passes": ((N + 6) * u + theta**2, N * u * far),
+        "corrected": ((N + 6) * u * (1 + 2 * theta) ** 2, N * u * far),
+        "Welford": ((N + 6) * u + Rational(5, 2) * theta + theta**2, Rational(1, 2) * (N + 9) * u * far),
+        "Chan": (2 * (H + 3) * u + 2 * H ** Rational(1, 2) * theta + H * theta**2, 5 * H * u * far),
+    }
+    lines = []
+    for place, (name, (bound, value)) in enumerate(ways.items(), start=1):
+        where = () if value is None else ((theta, value),)
+        lines.append(Line(_relation(Le, tensor(f"e{place}", M)[i], bound), f"{name}:", where))
+    yield formula("fp-bounds", *lines)
+
+
+def _placements() -> Iterator[Formula]:
+    size, rstd = Stretch(Symbol("J")), tensor("rstd", positive=True)
+    denominator = opaque("D")
+    one = denominator(Integer(0))
+    yield formula("eps-bound", _relation(Le, size, rstd), _relation(Le, rstd, 1 / one))
+    slope = tensor("J", N, N)
+    yield formula("eps-limit", _relation(Eq, slope[k, j], 1 / one * (delta(k, j) - 1 / N)))
+
+
+def _shares() -> Iterator[Formula]:
+    share = tensor("A", P, M)
+    yield formula(
+        "pg-strided",
+        _relation(Eq, share[g, i], Divides(P, i - g)),
+        _relation(Eq, total(P, lambda one: share[one, i]), Integer(1)),
+    )
+
+
+def book_formulas() -> Iterator[Formula]:
+    """The formulas, in the order of the book."""
+    for section in (_differences, _sums, _formats, _variances, _placements, _shares):
+        yield from section()

@@ -1,0 +1,59 @@
+"""What formulas about computed numbers need besides the notation of the proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Basic, Dummy, Expr, Function, Symbol
+
+
+class Largest(Expr):
+    """The largest value of an expression as a letter runs over a dimension; `largest` makes one."""
+
+    is_commutative = True
+    is_real = True
+
+    def __new__(cls, e, letter, dim):
+        return Basic.__new__(cls, e, letter, dim)
+
+    def _latex(self, printer, exp=None):
+        text = printer.bound(self.args[1], self.args[2], r"\max_{%s} ", self.args[0])
+        return text if exp is None else rf"\left( {text} \right)^{{{exp}}}"
+
+
+def largest(dim: Symbol, f: Callable[[Symbol], Expr]) -> Largest:
+    """The largest of f(r) for r from 1 to dim."""
+    r = Dummy("r", integer=True, positive=True)
+    return Largest(f(r), r, dim)
+
+
+class Log2(Function):
+    """The logarithm to base 2."""
+
+    nargs = 1
+    is_real = True
+
+    def _latex(self, printer, exp=None):
+        return rf"\log_2 {printer._print(self.args[0])}"
+
+
+class Stretch(Function):
+    """The largest factor by which a matrix stretches a vector, its operator norm."""
+
+    nargs = 1
+    is_real = True
+
+    def _latex(self, printer, exp=None):
+        return rf"\| {printer._print(self.args[0])} \|_2"
+
+
+class Divides(Function):
+    """1 where the first number divides the second one, 0 elsewhere."""
+
+    nargs = 2
+    is_real = True
+
+    def _latex(self, printer, exp=None):
+        first, second = map(printer._print, self.args)
+        yes = rf"1 & \text{{if }} {first} \text{{ divides }} {second}"
+        return rf"\begin{{cases}} {yes} \\ 0 & \text{{if not}} \end{{cases}}"
