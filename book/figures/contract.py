@@ -9,12 +9,16 @@ from . import style
 
 
 def fractions(table, backends, specs):
-    """The largest error of each backend (rows) on each spec (columns), as a fraction of its bound."""
+    """The largest error of each backend (across) on each spec (down), as a fraction of its bound.
+
+    Args:  table: a row a backend, a column a spec
+    """
     style.use()
-    figure, axes = plt.subplots(figsize=(8.4, 2.6))
-    axes.imshow(table, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.set_xticks(range(len(specs)), [name.replace("_", "\n", 1).replace("_", " ") for name in specs], fontsize=7)
-    axes.set_yticks(range(len(backends)), backends)
-    for (row, column), value in np.ndenumerate(table):
-        axes.text(column, row, f"{value:.3f}" if value else "0", ha="center", va="center", fontsize=8)
+    figure, axes = plt.subplots(figsize=(5, 4.6))
+    axes.imshow(table.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    axes.set_xticks(range(len(backends)), backends, fontsize=11)
+    axes.set_yticks(range(len(specs)), [name.replace("_", " ") for name in specs], fontsize=11)
+    axes.tick_params(length=0, top=True, labeltop=True, labelbottom=False)
+    for (across, down), value in np.ndenumerate(table):
+        axes.text(across, down, f"{value:.3f}" if value else "0", ha="center", va="center", fontsize=11)
     return figure
