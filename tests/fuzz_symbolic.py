@@ -123,8 +123,10 @@ RULES = {
 def world(draw):
     rng = np.random.default_rng(draw.randrange(2**32))
     sizes = {"M": draw.randint(1, 4), "N": draw.randint(1, 5)}
-    arrays = {name: rng.normal(size=[sizes[size] for size in shape]) for name, shape in TENSORS.items()}
-    scalars = {"s": rng.normal(), "eps": rng.uniform(0.2, 2)}
+    # small and large entries, so that both sides of a maximum are met
+    scale = draw.choice([0.3, 1, 1, 5])
+    arrays = {name: scale * rng.normal(size=[sizes[size] for size in shape]) for name, shape in TENSORS.items()}
+    scalars = {"s": scale * rng.normal(), "eps": rng.uniform(0.2, 2)}
     places = {letter: draw.randrange(sizes[size]) for letter, size in FREE.items()}
     return {**sizes, **arrays, **scalars}, places
 

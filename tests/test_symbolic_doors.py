@@ -4,7 +4,9 @@ import pytest
 from sympy import I, Integer, MatrixSymbol, Piecewise, Rational, S, exp, oo, sqrt, zoo
 
 from normgrad.symbolic import (
+    D,
     Defs,
+    Local,
     NotProved,
     Partial,
     as_written,
@@ -98,6 +100,18 @@ def test_a_matrix_is_refused():
     matrix = MatrixSymbol("A", N, N)
     with pytest.raises(TypeError, match="lhs: "):
         prove(matrix, matrix)
+
+
+def test_a_whole_tensor_is_refused():
+    for e in (x, 2 * x, x[i] + x):
+        with pytest.raises(TypeError, match="x is a whole tensor"):
+            prove(e, e)
+
+
+def test_a_derivative_reads_no_text():
+    for wrong in (lambda: Partial("x[i]", s), lambda: Local(s, "x"), lambda: D(s, "x"), lambda: D("s", s)):
+        with pytest.raises(TypeError, match="got the text"):
+            wrong()
 
 
 # -- branches

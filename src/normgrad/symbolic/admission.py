@@ -6,7 +6,7 @@ with a rounded number is a claim about another number, so a decimal stands only 
 
 from __future__ import annotations
 
-from sympy import Expr, Float, Integer, Piecewise, Pow, Rational, S, Sum, evaluate, sympify
+from sympy import Expr, Float, Indexed, IndexedBase, Integer, Piecewise, Pow, Rational, S, Sum, evaluate, sympify
 from sympy.core.sympify import SympifyError
 
 UNBOUNDED = {S.Infinity, S.NegativeInfinity, S.ComplexInfinity, S.NaN}
@@ -34,6 +34,8 @@ def check_expression(name: str, e) -> Expr:
         raise TypeError(
             f"{name}: {found} holds a factor whose order matters (a matrix?); write its entries, as A[i, j]"
         )
+    if found.has(IndexedBase) and (whole := _whole_tensors(found)):
+        raise TypeError(f"{name}: {whole.pop()} is a whole tensor; a claim is about its entries, as x[i]")
     if found.has(Float):
         with evaluate(False):
             found = _without_decimals(name, found)
@@ -43,6 +45,12 @@ def check_expression(name: str, e) -> Expr:
     if found.has(S.ImaginaryUnit):
         raise ValueError(f"{name}: {found} holds the imaginary unit, and a claim is about real numbers")
     return found
+
+
+def _whole_tensors(e):
+    if isinstance(e, IndexedBase):
+        return {e}
+    return set() if isinstance(e, Indexed) else set().union(*map(_whole_tensors, e.args))
 
 
 def exact(name: str, number: Float) -> Rational:

@@ -18,7 +18,9 @@ def D(e: Expr, v: Expr) -> Expr:
 
     Raises:  ValueError when v is no entry and no real scalar: letters and dimensions do not vary
     """
-    if not (isinstance(v, Indexed) or v.is_Symbol and not v.is_integer):
+    if isinstance(e, str) or isinstance(v, str):
+        raise TypeError(f"got the text {v if isinstance(v, str) else e!r}, needs SymPy expressions")
+    if not (isinstance(v, Indexed) or isinstance(v, Symbol) and not v.is_integer):
         raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
         return rename_bound(resolve(sympify(e))).diff(v)

@@ -55,13 +55,20 @@ def delta(i: Symbol, k: Symbol) -> Expr:
     return KroneckerDelta(i, k)
 
 
+def _no_text(*parts):
+    for part in parts:
+        if isinstance(part, str):
+            raise TypeError(f"a derivative: got the text {part!r}, needs SymPy expressions; letters come from tensor")
+    return map(sympify, parts)
+
+
 class Partial(Expr):
     """The derivative of f with respect to the input v, through every definition that f depends on."""
 
     is_commutative = True
 
     def __new__(cls, f, v):
-        return Basic.__new__(cls, sympify(f), sympify(v))
+        return Basic.__new__(cls, *_no_text(f, v))
 
 
 class Local(Expr):
@@ -74,7 +81,7 @@ class Local(Expr):
     is_commutative = True
 
     def __new__(cls, f, v, held=()):
-        return Basic.__new__(cls, sympify(f), sympify(v), Tuple(*held))
+        return Basic.__new__(cls, *_no_text(f, v), Tuple(*held))
 
 
 def rename_bound(e: Expr) -> Expr:
