@@ -77,6 +77,13 @@ def _denominator(s2, spec):
     return s + spec.eps if spec.placement == "outside" else np.where(s.real > spec.eps, s, spec.eps)
 
 
+def _reciprocal(s2, spec):
+    """1 / D; NaN where the squares of a row leave the dtype's range, as a number would be wrong there."""
+    d = _denominator(s2, spec)
+    lost = ~np.isfinite(s2) | (np.abs(d) < np.sqrt(np.finfo(d.dtype).tiny))
+    return np.where(lost, np.nan, 1 / np.where(lost, 1, d)).astype(d.dtype, copy=False)
+
+
 def _kappa(s2, spec):
     """D * D'(s) / s, the whole effect of where eps stands; outside it has no value at s = 0, where 0 is right."""
     if spec.placement == "inside" or spec.eps == 0:
@@ -84,7 +91,7 @@ def _kappa(s2, spec):
     s = np.sqrt(s2)
     if spec.placement == "clamp":
         return np.where(s.real > spec.eps, np.ones_like(s), 0)
-    return np.where(s == 0, 0, (s + spec.eps) / np.where(s == 0, 1, s))
+    return np.where(s == 0, 0, 1 + spec.eps / np.where(s == 0, 1, s))
 
 
 def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forward:
@@ -95,7 +102,8 @@ def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forwar
 
     Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec
     Returns:  Forward(y, residual_out, mean, rstd, ...)
-    Numerics: sums in the dtype of p, at least float32; the variance is centred first (two passes)
+    Numerics: sums in the dtype of p, at least float32; the variance is centred first (two passes); a row whose squares
+              leave the range of that dtype gives NaN
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     check_spec(spec)
@@ -107,7 +115,7 @@ def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forwar
     acc = _accumulator(residual_out.dtype)
     spec = spec.resolve(np.finfo(acc).eps)
     q, s2, mean = _rows(residual_out.astype(acc, copy=False), spec)
-    rstd = 1 / _denominator(s2, spec)
+    rstd = _reciprocal(s2, spec)
     y = spec.scale * (q * rstd)
     if weight is not None:
         y = y * weight

@@ -19,6 +19,15 @@ def promoted(x, residual):
     return x.dtype if residual is None else torch.promote_types(x.dtype, residual.dtype)
 
 
+def lost(rstd):
+    """Where the squares of a row left the dtype's range: a number for rstd would be wrong there."""
+    return (rstd == 0) | (rstd > torch.finfo(rstd.dtype).tiny ** -0.5)
+
+
+def _loud(rstd):
+    return torch.where(lost(rstd), torch.nan, rstd)
+
+
 def statistics(p, spec):
     """(q, rstd, kappa) of rows p (..., N): centred rows, 1 / D and D * D'(s) / s, each differentiable.
 
@@ -27,14 +36,14 @@ def statistics(p, spec):
     q = p - p.mean(-1, keepdim=True) if spec.center else p
     s2 = (q * q).sum(-1, keepdim=True) / spec.count(p.shape[-1])
     if spec.placement == "inside" or spec.eps == 0:
-        return q, (s2 + spec.eps).rsqrt(), torch.ones_like(s2)
+        return q, _loud((s2 + spec.eps).rsqrt()), torch.ones_like(s2)
     zero = s2 == 0
     s = torch.where(zero, 1, s2).sqrt()
     if spec.placement == "outside":
         s_or_0 = torch.where(zero, 0, s)
-        return q, 1 / (s_or_0 + spec.eps), torch.where(zero, 0, (s + spec.eps) / s)
+        return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s)
     above = ~zero & (s > spec.eps)
-    return q, 1 / torch.where(above, s, spec.eps), above.to(p.dtype)
+    return q, _loud(1 / torch.where(above, s, spec.eps)), above.to(p.dtype)
 
 
 def total(x, residual, residual_dtype=None, round_residual=True):

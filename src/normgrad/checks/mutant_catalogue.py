@@ -32,7 +32,7 @@ N_DY = "    dy = dy.astype(acc, copy=False)\n"
 N_DW = "(dy * (spec.scale * x_hat)).sum(rows)"
 N_DB = "dy.sum(rows).astype"
 N_S2 = "s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
-N_RSTD = "    rstd = 1 / _denominator(s2, spec)\n"
+N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
 # torch: torch_rows.py
 T_C1 = "c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)"
 T_C2 = "c2 = torch.mv(dy, weight) / n"
@@ -59,7 +59,7 @@ K_START = "    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _
 K_SUMS = "add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)"
 K_REDUCE = "        _reduce(partial, sums, programs, n)\n"
 K_SQUARES = "reciprocal(q * q, rows"
-K_RSTD = "return 1 / denominator(s2, EPS, PLACEMENT)"
+K_RSTD = "rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = "c1 = kappa(mean_square(squares, N, MEAN), EPS, PLACEMENT) * c1"
 # sympy: symbolic/derivations/family.py
@@ -250,7 +250,7 @@ MUTANTS = (
         "the statistics may be kept in the input's dtype",
         numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
         torch=(T_RSTD, f"{T_RSTD}\n        r.copy_(r.bfloat16())"),
-        triton=(K_RSTD, "d = denominator(s2, EPS, PLACEMENT)\n    return (1 / d).to(tl.bfloat16).to(d.dtype)"),
+        triton=(K_RSTD, "d = denominator(s2, EPS, PLACEMENT)\n    rstd = (1 / d).to(tl.bfloat16).to(d.dtype)\n"),
         sympy=(S_RSTD, "defs[rstd[i]] = (1 + S.One / 256) / D[i]"),
         backward=False,
     ),

@@ -112,10 +112,12 @@ def mean_square(squares, N: tl.constexpr, MEAN: tl.constexpr):
 
 @triton.jit
 def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.constexpr, PLACEMENT: tl.constexpr):
-    """rstd = 1 / D of each row."""
+    """rstd = 1 / D of each row; NaN where squares left the dtype's range, as a number would be wrong there."""
     # Rows past M are zeros; 1 stands for their size, so that nothing is divided by zero.
     s2 = tl.where(rows < M, mean_square(squares, N, MEAN), 1)
-    return 1 / denominator(s2, EPS, PLACEMENT)
+    rstd = 1 / denominator(s2, EPS, PLACEMENT)
+    most = 2.0**511 if rstd.dtype == tl.float64 else 2.0**63
+    return tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))
 
 
 @triton.jit
