@@ -1,5 +1,7 @@
 """The contract: every backend, spec, case and dtype gives the oracle's values and its own forward's derivatives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,12 +45,17 @@ def test_central_differences(backend, spec, case, rng):
     contract.check_differences(backend, CASES[case], SPECS[spec], rng)
 
 
+# What the covering set has no such case of: its points meet the rest by random directions, in every pattern of inputs.
+FURTHER = ("random", "mean a thousand deviations away", "a constant row and a zero row", "one column")
+
+
 @pytest.mark.parametrize(
-    ("spec", "case"),
-    [p.values[1:] for p in SLOPES if p.values[0] == "torch" and CASES[p.values[2]].x.size],
+    ("spec", "case"), [p.values[1:] for p in SLOPES if p.values[0] == "torch" and p.values[2] in FURTHER]
 )
 def test_gradcheck_and_gradgradcheck_torch(spec, case):
-    contract.check_gradcheck("torch", CASES[case], SPECS[spec], second=True, forward_mode=True)
+    given = CASES[case]
+    small = replace(given, **{name: getattr(given, name)[:3] for name in ("x", "residual", "dy", "dresidual_out")})
+    contract.check_gradcheck("torch", small, SPECS[spec], second=True, forward_mode=True)
 
 
 @pytest.mark.parametrize("spec", SPECS)

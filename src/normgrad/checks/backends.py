@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -28,7 +29,18 @@ class Outcome:
 
 
 def _arrays(case: Case, convert) -> dict:
-    return {name: None if getattr(case, name) is None else convert(name, getattr(case, name)) for name in ARRAYS}
+    def given(array):
+        return array if case.lead is None or array.ndim == 1 else array.reshape(*case.lead, array.shape[-1])
+
+    return {name: None if getattr(case, name) is None else convert(name, given(getattr(case, name))) for name in ARRAYS}
+
+
+def _in_rows(case: Case, *outputs) -> Outcome:
+    """The outputs of a backend in float64, with the leading axes as one."""
+    found = [None if t is None else t.astype(np.float64) for t in outputs]
+    if case.lead is not None:
+        found[:4] = [None if t is None else t.reshape(case.x.shape) for t in found[:4]]
+    return Outcome(*found)
 
 
 def _repeats(case, array):
@@ -48,6 +60,12 @@ def _laid_out(array, layout, empty):
 def _same_dtype(name, got, expected):
     if got is not None and got.dtype != expected:
         raise AssertionError(f"{name} has dtype {got.dtype}, needs {expected}")
+
+
+def _spec_of(module, spec):
+    """The spec as the module's own class: a copy of the package has a NormSpec of its own."""
+    preset = getattr(module, "LAYER_NORM", None)
+    return spec if preset is None else preset.replace(**asdict(spec))
 
 
 class NumpyBackend:
@@ -75,13 +93,13 @@ class NumpyBackend:
             return _laid_out(array, case.layout, partial(np.empty, dtype=dtype))
 
         a = _arrays(case, convert)
-        saved = self.module.forward(a["x"], a["weight"], a["bias"], a["residual"], spec)
+        saved = self.module.forward(a["x"], a["weight"], a["bias"], a["residual"], _spec_of(self.module, spec))
         grads = self.module.backward(a["dy"], saved, a["dresidual_out"])
         dresidual = None if case.residual is None else grads.dx
         for name, array in (("y", saved.y), ("dx", grads.dx), ("dw", grads.dweight), ("db", grads.dbias)):
             _same_dtype(name, array, np.dtype(dtype))
         outputs = (saved.y, saved.residual_out, grads.dx, dresidual, grads.dweight, grads.dbias)
-        return Outcome(*(None if t is None else t.astype(np.float64) for t in outputs))
+        return _in_rows(case, *outputs)
 
 
 class SympyBackend:
@@ -102,11 +120,12 @@ class SympyBackend:
 
     def run(self, case: Case, spec, dtype: str) -> Outcome:
         """Forward and backward of a case."""
-        inputs = (case.x, case.weight, case.bias, case.residual)
+        a = _arrays(case, lambda _name, array: array)
+        inputs = (a["x"], a["weight"], a["bias"], a["residual"])
         y, residual_out, *_ = self.module.forward(*inputs, spec)
-        dx, dw, db = self.module.backward(case.dy, *inputs, case.dresidual_out, spec)
+        dx, dw, db = self.module.backward(a["dy"], *inputs, a["dresidual_out"], spec)
         dresidual = None if case.residual is None else dx
-        return Outcome(y, residual_out, dx, dresidual, dw, db)
+        return _in_rows(case, y, residual_out, dx, dresidual, dw, db)
 
 
 def _home(name):
@@ -135,31 +154,48 @@ class TorchBackend:
     Args:  name: "torch" or "triton"; kernels: a module with their forward and backward, None for the public API;
            device: where the tensors live, by default where the backend can run: the CPU, or for Triton's compiled
            kernels the GPU; create_graph: take the gradients so that they can be differentiated, which
-           is another path through the code
+           is another path through the code; package: the name under which a copy of normgrad was imported
     """
 
     dtypes = ("float64", "float32", "float16", "bfloat16")
 
     def __init__(
-        self, name: str, kernels: ModuleType | None = None, device: str | None = None, create_graph: bool = False
+        self,
+        name: str,
+        kernels: ModuleType | None = None,
+        device: str | None = None,
+        create_graph: bool = False,
+        package: str = "normgrad",
     ):
         self.name, self.kernels, self.device, self.create_graph = name, kernels, device or _home(name), create_graph
+        self.package = package
 
     def differentiable(self):
         """The same backend, its gradients taken with create_graph."""
-        return TorchBackend(self.name, self.kernels, self.device, create_graph=True)
+        return TorchBackend(self.name, self.kernels, self.device, True, self.package)
+
+    def rows_module(self) -> ModuleType:
+        """The module with the forward and backward that run."""
+        name = "torch_rows" if self.name == "torch" else "triton_kernels"
+        return self.kernels or import_module(f"{self.package}.{name}")
 
     def normalize(self, x, residual, weight, bias, spec, **options):
         """(y, residual_out) of tensors; options as normgrad.normalize."""
-        from .. import torch_autograd, torch_functional
+        from .. import torch_autograd
         from ..torch_arguments import check_options
 
         if self.kernels is None:
+            torch_functional = import_module(f"{self.package}.torch_functional")
+            spec = _spec_of(torch_functional, spec)
             named = {"spec": spec, "return_residual": True, "backend": self.name, **options}
             return torch_functional.normalize(x, weight, bias, residual, **named)
         options = check_options(x, residual, **options)
         y, residual_out, *_ = torch_autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels, options)
         return y, x.to(options.residual_dtype) if residual is None else residual_out
+
+    def tensors(self, case: Case, dtypes: Dtypes) -> dict:
+        """{name: tensor or None} of the case's arrays, laid out as the case says."""
+        return _arrays(case, partial(self._tensor, case, dtypes))
 
     def _tensor(self, case, dtypes, name, array):
         import torch
@@ -181,19 +217,20 @@ class TorchBackend:
         import torch
 
         dtypes = Dtypes.of(dtype)
-        a = _arrays(case, partial(self._tensor, case, dtypes))
-        inputs = {name: a[name] for name in INPUTS if a[name] is not None}
+        a = self.tensors(case, dtypes)
+        wanted = INPUTS if case.wanted is None else case.wanted
+        inputs = {name: a[name] for name in wanted if a[name] is not None}
         for t in inputs.values():
             t.requires_grad_()
         y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **_options(dtypes))
         outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
         for name, t in (("y", y), ("residual_out", residual_out)):
             _same_dtype(name, t, getattr(torch, dtypes[name]))
-        ends, cotangents = zip(*outputs, strict=True)
+        ends, cotangents = zip(*(pair for pair in outputs if pair[0].requires_grad), strict=True)
         found = torch.autograd.grad(ends, list(inputs.values()), cotangents, create_graph=self.create_graph)
         grads = dict(zip(inputs, found, strict=True))
         found = (y, residual_out, *(grads.get(name) for name in INPUTS))
-        return Outcome(*(None if t is None else t.detach().double().cpu().numpy() for t in found))
+        return _in_rows(case, *(None if t is None else t.detach().double().cpu().numpy() for t in found))
 
     def function(self, case: Case, spec):
         """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck.

@@ -38,6 +38,8 @@ class Case:
     """One set of inputs and cotangents, float64: x, residual, dy, dresidual_out (M, N); weight, bias (N,).
 
     Args:  layout: "contiguous", "strided" (every second column of a wider array) or "expanded" (one row, repeated)
+           lead: the axes before the last one of the arrays that a backend is given, None means (M,)
+           wanted: the inputs whose gradients are asked for, None means all
     """
 
     name: str
@@ -48,6 +50,8 @@ class Case:
     dy: np.ndarray
     dresidual_out: np.ndarray | None
     layout: str = "contiguous"
+    lead: tuple[int, ...] | None = None
+    wanted: tuple[str, ...] | None = None
 
     def rounded(self, dtype: str | Dtypes) -> Case:
         """The case with every number rounded to the nearest of its dtype, still held in float64."""

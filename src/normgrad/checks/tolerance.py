@@ -16,6 +16,7 @@ from .. import numpy_ref
 # Bits of the significand, the hidden one counted; the unit roundoff is 2**-bits.
 SIGNIFICAND = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 SMALLEST = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
+SMALLEST_NORMAL = {"float64": 2.0**-1022, "float32": 2.0**-126}
 LARGEST = {"float64": 1.797e308, "float32": 3.402e38, "float16": 65504.0, "bfloat16": 3.389e38}
 # Roundings that an element meets besides its sums: subtract, scale, weight, bias, multiply by rstd, divide, root.
 ELEMENTWISE = 8
@@ -136,7 +137,9 @@ def bounds(dy, dresidual_out, saved, dtype: str | Dtypes) -> Bounds:
     x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
     e_x = terms * (np.abs(p).max(-1, keepdims=True, initial=0) * rstd + np.abs(x_hat))
     e_y = np.abs(weight) * e_x + u * ELEMENTWISE * (0 if saved.bias is None else np.abs(saved.bias))
-    e_dx = rstd * _input_gradient_error(np.abs(dy * weight), q, x_hat, e_x, terms, spec)
+    e_dx = rstd * _input_gradient_error(np.abs(dy * weight), q, x_hat, e_x, terms, spec, dtypes.accumulator)
+    # What underflows before the multiplication by rstd.
+    e_dx = e_dx + rstd * ELEMENTWISE * SMALLEST[dtypes.accumulator]
     e_dx = e_dx + (0 if dresidual_out is None else ELEMENTWISE * u * np.abs(dresidual_out))
     rows = u * (len(p) + ELEMENTWISE)
     e_dw = np.abs(spec.scale) * (np.abs(dy) * (e_x + rows * np.abs(x_hat))).sum(0)
@@ -154,18 +157,39 @@ def bounds(dy, dresidual_out, saved, dtype: str | Dtypes) -> Bounds:
     return Bounds(*(stored(*pair, value) for pair, value in zip(errors.items(), values, strict=True)))
 
 
-def _input_gradient_error(wdy, q, x_hat, e_x, terms, spec):
+def tangent_bound(saved, p_dot, weight_dot, bias_dot, value, dtype: str | Dtypes) -> np.ndarray:
+    """The largest allowed error of y's tangent, elementwise.
+
+    The projection of p_dot is off as that of wdy is in dx; the weight comes after it.
+
+    Args:  saved: as bounds; p_dot (M, N), weight_dot, bias_dot (N,), 0 where they do not move; value: the exact tangent
+    """
+    p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
+    u = unit_roundoff(dtypes.accumulator)
+    weight = np.abs(spec.scale * (np.ones(p.shape[-1]) if saved.weight is None else saved.weight))
+    rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
+    x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
+    e_x = terms * (np.abs(p).max(-1, keepdims=True, initial=0) * rstd + np.abs(x_hat))
+    moved = np.abs(p_dot) + (np.abs(p_dot).mean(-1, keepdims=True) if spec.center else 0)
+    error = weight * rstd * _input_gradient_error(moved, q, x_hat, e_x, terms, spec, dtypes.accumulator)
+    error = error + np.abs(spec.scale * weight_dot) * (e_x + u * ELEMENTWISE * np.abs(x_hat))
+    error = error + u * ELEMENTWISE * np.abs(bias_dot)
+    out = unit_roundoff(dtypes["y"])
+    return SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + SMALLEST[dtypes["y"]]
+
+
+def _input_gradient_error(wdy, q, x_hat, e_x, terms, spec, acc):
     """The error of wdy - c2 - x_hat * c1, for wdy given by its absolute values.
 
     With eps outside, kappa * x_hat is the direction q / s, and s is as uncertain as the rounding of the row over s; the
-    direction itself is never longer than sqrt(n).
+    direction itself is never longer than sqrt(n). Nothing is known of it where the squares underflow.
     """
     n, x_hat = spec.count(q.shape[-1]), np.abs(x_hat)
     if spec.placement == "outside" and spec.eps:
         s = np.sqrt((q * q).sum(-1, keepdims=True) / n)
         with np.errstate(divide="ignore", invalid="ignore"):
             along = np.where(s > 0, np.abs(q) / s, 0)
-            e_along = np.where(s > 0, e_x * (1 + spec.eps / s), np.inf)
+            e_along = np.where(s > SMALLEST_NORMAL[acc] ** 0.5, e_x * (1 + spec.eps / s), np.inf)
         e_along = np.minimum(e_along, 2 * np.sqrt(n))
     else:
         along, e_along = x_hat, e_x

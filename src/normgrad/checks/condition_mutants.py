@@ -1,0 +1,363 @@
+"""Implementations that are wrong under a condition only: each an edit of a copy of the package.
+
+The formulas in them are right. What is wrong is where they hold: for odd N above 8, in the second block, for the sum
+and not for the mean, where one gradient alone is asked for. The points of `covering` must meet every such condition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .covering import check_point, points_of
+
+
+@dataclass(frozen=True)
+class ConditionMutant:
+    """One mistake in one file.
+
+    Args:  name: where it shows; backend: whose points must meet it; path: the file below the package
+           edits: ((old, new), ...), each old text exactly once in the file
+    """
+
+    name: str
+    backend: str
+    path: str
+    edits: tuple[tuple[str, str], ...]
+
+    def __str__(self):
+        return f"{self.path.removesuffix('.py')}: {self.name}"
+
+
+def first_failure(backend, name: str) -> tuple[int, Exception] | None:
+    """(place, error) of the first point of the backend's name at which a backend breaks the contract; None for none."""
+    for place, point in enumerate(points_of(name)):
+        try:
+            check_point(backend, point)
+        except Exception as error:  # a wrong implementation may raise whatever it likes
+            return place, error
+    return None
+
+
+def _of(backend, path, **_):
+    def mutant(name, *pairs):
+        edits = pairs if isinstance(pairs[0], tuple) else ((pairs[0], pairs[1]),)
+        return ConditionMutant(name, backend, path, edits)
+
+    return mutant
+
+
+ROWS = _of("torch", "torch_rows.py")
+FORMULA = _of("torch", "torch_formula.py")
+AUTOGRAD = _of("torch", "torch_autograd.py")
+FUNCTIONAL = _of("torch", "torch_functional.py")
+NUMPY = _of("numpy", "numpy_ref.py")
+SPEC = _of("torch", "spec.py")
+ARITHMETIC = _of("triton", "triton_kernels/arithmetic.py")
+LAUNCH = _of("triton", "triton_kernels/launch.py")
+TILES = _of("triton", "triton_kernels/rows.py")
+SWEEPS = _of("triton", "triton_kernels/sweeps.py")
+REDUCTION = _of("triton", "triton_kernels/reduction.py")
+
+# The lines that are edited.
+T_RSTD = "r = _rstd(_size(q, spec, out=rstd[rows]), spec)\n"
+T_DW = "        if dw is not None:\n            dw.addmv_"
+T_DB = "            db += dy_rows.sum(0)\n"
+T_WEIGHT = "    weight = spec.scale * weight\n    blocks"
+T_WEIGHTS = "if weight is None else weight.to(acc)\n    weight"
+T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
+T_ROWS = "        q = p = p.to(acc)\n"
+T_INSIDE = "s.square_().add_(spec.eps).rsqrt_()"
+T_STORED = "    _affine(x_hat, weight, bias, y[rows])\n"
+T_OUT = "torch.add(dp, dresidual_out[rows], out=dx[rows])"
+T_LOUD = "return s.masked_fill_(lost(s), torch.nan)"
+T_SIZE = "mul_(spec.count(q.shape[-1]) ** -0.5)"
+F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
+F_WDY = "wdy = _scaled(dy, spec) if weight is None"
+F_C1 = "c1 = kappa * (x_hat * wdy)"
+F_ALONG = "along = kappa * (x_hat * q_dot)"
+F_STATISTICS = "def statistics(p, spec):"
+F_ROWS = "rows = tuple(range(p.dim() - 1))"
+N_WDY = "    wdy = spec.scale * dy\n"
+N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
+N_C1 = "c1 = _kappa(s2, spec) * "
+N_INSIDE = "return np.sqrt(s2 + spec.eps)"
+K_RSTD = "    rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
+K_EPS = '"EPS": spec.eps,'
+K_KAPPA = 'if PLACEMENT != "inside" and EPS != 0:'
+K_WEIGHT = "weight = SCALE * load_columns(weight_ptr, cols, N, ACC)\n"
+K_OPTIONS = "**_stages(tile, device, *streams)}\n"
+K_TILES = "tl.range(tl.program_id(0), (M - 1) // ROWS + 1,"
+K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
+CENTRED_SUM = 'spec.center and spec.reduce == "sum"'
+
+KINDS = (
+    # N
+    ROWS("rstd off for odd N above 8", T_RSTD, f"{T_RSTD}        r.mul_(1 + 1e-3 * (n % 2 and n > 8))\n"),
+    ARITHMETIC(
+        "rstd off for odd N above 8", K_RSTD, f"{K_RSTD}    if N % 2 == 1 and N > 8:\n        rstd = rstd * 1.001\n"
+    ),
+    FORMULA(
+        "c1 off for odd N above 8",
+        F_C1,
+        F_C1.replace("kappa", "(1 + 1e-3 * (p.shape[-1] % 2 and p.shape[-1] > 8)) * kappa"),
+    ),
+    NUMPY("c1 off for odd N above 8", N_C1, f"{N_C1}(1 + 1e-3 * (p.shape[-1] % 2 and p.shape[-1] > 8)) * "),
+    # eps
+    ROWS("eps below 1e-8 dropped", T_INSIDE, T_INSIDE.replace("spec.eps", "spec.eps * (spec.eps >= 1e-8)")),
+    LAUNCH("eps below 1e-8 dropped", K_EPS, '"EPS": spec.eps * (spec.eps >= 1e-8),'),
+    FORMULA("eps below 1e-8 dropped", F_INSIDE, F_INSIDE.replace("spec.eps", "spec.eps * (spec.eps >= 1e-8)")),
+    NUMPY("eps below 1e-8 dropped", N_INSIDE, N_INSIDE.replace("spec.eps", "spec.eps * (spec.eps >= 1e-8)")),
+    SPEC("eps below 1e-8 dropped", "check_eps(self.eps))", "check_eps(self.eps) * (self.eps >= 1e-8))"),
+    ROWS(
+        "eps doubled for the sum",
+        T_RSTD,
+        T_RSTD.replace("]), spec", "]), spec.replace(eps=spec.eps * (2 if spec.reduce == 'sum' else 1))"),
+    ),
+    LAUNCH("eps doubled for the sum", K_EPS, '"EPS": spec.eps * (2 if spec.reduce == "sum" else 1),'),
+    NUMPY(
+        "eps doubled for the sum",
+        N_RSTD,
+        N_RSTD.replace("spec)", "spec.replace(eps=spec.eps * (2 if spec.reduce == 'sum' else 1)))"),
+    ),
+    FORMULA(
+        "eps doubled for the sum",
+        F_INSIDE,
+        F_INSIDE.replace("spec.eps", "spec.eps * (2 if spec.reduce == 'sum' else 1)"),
+    ),
+    # scale
+    ROWS(
+        "scale ignored backward for the mean",
+        T_WEIGHT,
+        T_WEIGHT.replace("spec.scale", '(spec.scale if spec.reduce == "sum" else 1)'),
+    ),
+    LAUNCH(
+        "scale ignored backward for the mean",
+        K_OPTIONS,
+        f'{K_OPTIONS}        options["SCALE"] = spec.scale if spec.reduce == "sum" else 1.0\n',
+    ),
+    FORMULA(
+        "scale ignored backward for the mean",
+        "wdy = _scaled(dy, spec) if weight is None else _scaled(dy, spec) * weight.to(acc)",
+        'wdy = dy * (spec.scale if spec.reduce == "sum" else 1) * (1 if weight is None else weight.to(acc))',
+    ),
+    NUMPY(
+        "scale ignored backward for the mean",
+        N_WDY,
+        N_WDY.replace("spec.scale", '(spec.scale if spec.reduce == "sum" else 1)'),
+    ),
+    # kappa
+    ROWS("kappa ignored for centred sums", T_KAPPA, T_KAPPA.replace(":", f" and not ({CENTRED_SUM}):")),
+    ARITHMETIC("kappa ignored for centred sums", K_KAPPA, K_KAPPA.replace(":", " and (MEAN or not CENTER):")),
+    FORMULA("kappa ignored for centred sums", F_C1, F_C1.replace("kappa", f"(1 if {CENTRED_SUM} else kappa)")),
+    FORMULA(
+        "kappa ignored for centred sums, forward mode",
+        F_ALONG,
+        F_ALONG.replace("kappa", f"(1 if {CENTRED_SUM} else kappa)"),
+    ),
+    NUMPY("kappa ignored for centred sums", N_C1, f"c1 = (1 if {CENTRED_SUM} else _kappa(s2, spec)) * "),
+    # blocks
+    ROWS("dw from the first block alone", T_DW, T_DW.replace("not None", "not None and rows.start == 0")),
+    ROWS("db from the last block alone", T_DB, "            db.copy_(dy_rows.sum(0))\n"),
+    ROWS("rstd off after the first block", T_RSTD, f"{T_RSTD}        r.mul_(1.01 if rows.start else 1)\n"),
+    ROWS("dresidual_out of the first block", T_OUT, T_OUT.replace("dresidual_out[rows]", "dresidual_out[: len(dp)]")),
+    # rows
+    ROWS("rstd off beyond 256 rows", T_STORED, f"{T_STORED}    rstd[256:].mul_(1.001)\n"),
+    TILES(
+        "rows beyond 256 left out of the backward",
+        K_TILES,
+        K_TILES.replace("(M - 1) // ROWS + 1", "tl.minimum((M - 1) // ROWS + 1, 256 // ROWS)"),
+    ),
+    SWEEPS(
+        "rows beyond 256 left out of the backward",
+        K_TILES,
+        K_TILES.replace("(M - 1) // ROWS + 1", "tl.minimum((M - 1) // ROWS + 1, 256 // ROWS)"),
+    ),
+    NUMPY("rows beyond 256 left out of db", "dy.sum(rows).astype", "dy.reshape(-1, dy.shape[-1])[:256].sum(0).astype"),
+    # weights
+    ROWS(
+        "a weight of 0 taken for 1", T_WEIGHTS, T_WEIGHTS.replace("weight.to", "torch.where(weight == 0, 1, weight).to")
+    ),
+    ARITHMETIC(
+        "a weight of 0 taken for 1",
+        K_WEIGHT,
+        f"{K_WEIGHT}        weight = tl.where((weight == 0) & (cols < N)[None, :], SCALE, weight).to(ACC)\n",
+    ),
+    NUMPY("a weight of 0 taken for 1", "y = y * weight\n", "y = y * np.where(weight == 0, 1, weight)\n"),
+    FORMULA(
+        "a weight of 0 taken for 1",
+        "_scaled(dy, spec) * weight.to(acc)",
+        "_scaled(dy, spec) * torch.where(weight == 0, 1, weight).to(acc)",
+    ),
+    # leading axes
+    NUMPY("dw sums two axes at most", "rows = tuple(range(p.ndim - 1))", "rows = tuple(range(min(p.ndim - 1, 2)))"),
+    FORMULA("dw sums two axes at most", F_ROWS, "rows = tuple(range(min(p.dim() - 1, 2)))"),
+    AUTOGRAD("a mapped weight meets two axes at most", "(1,) * (x.dim() - 2)", "(1,) * min(x.dim() - 2, 2)"),
+    # dtypes and magnitudes
+    ROWS("rows above 3e4 cut off", T_ROWS, "        q = p = p.to(acc).clamp(-3e4, 3e4)\n"),
+    ROWS(
+        "float16 rows squared in float16",
+        T_ROWS,
+        f"{T_ROWS}        if x.dtype == torch.float16:\n"
+        "            q = p = torch.where((p * p).half().isinf(), 0.99 * p, p)\n",
+    ),
+    NUMPY(
+        "float16 rows cut off at 3e4",
+        "_rows(residual_out.astype(acc, copy=False), spec)",
+        "_rows(residual_out.astype(acc).clip(*((-3e4, 3e4) if x.dtype == np.float16 else (None, np.inf))), spec)",
+    ),
+    ROWS("a row is never below 1e-14", T_SIZE, f"{T_SIZE}.clamp_(min=1e-14)"),
+    ROWS("a row is never above 1e12", T_SIZE, f"{T_SIZE}.clamp_(max=1e12)"),
+    ARITHMETIC("a row is never below 1e-14", K_RSTD, K_RSTD.replace("s2", "tl.where(s2 < 1e-28, 1e-28, s2)")),
+    ROWS("zeros without a word", T_LOUD, "return s"),
+    FORMULA("zeros without a word", "return torch.where(lost(rstd), torch.nan, rstd)", "return rstd"),
+    NUMPY("zeros without a word", "return np.where(lost, np.nan, 1 / np.where(lost, 1, d))", "return (1 / d)"),
+    ARITHMETIC("zeros without a word", K_LOUD, "rstd"),
+    # what is asked for
+    ROWS(
+        "the bias alone gets nothing",
+        "        if db is not None:\n",
+        "        if db is not None and (outs or dw is not None):\n",
+    ),
+    AUTOGRAD(
+        "the residual alone gets half",
+        "        needed = zip",
+        "        if dresidual is not None and not any(ctx.needs_input_grad[i] for i in (0, 2, 3)):\n"
+        "            dresidual = dresidual / 2\n"
+        "        needed = zip",
+    ),
+    LAUNCH(
+        "the weight alone gets nothing",
+        "        _reduce(partial",
+        "        if dx_dtype is None and dresidual_dtype is None and sum_dtypes[1] is None:\n"
+        "            partial[0].zero_()\n"
+        "        _reduce(partial",
+    ),
+    AUTOGRAD(
+        "the residual loses dresidual_out where x needs nothing",
+        "rows(dresidual_out), rows(p)",
+        "rows(dresidual_out) if ctx.needs_input_grad[0] else None, rows(p)",
+    ),
+    # vmap
+    AUTOGRAD("vmap: a residual mapped as x is", "front(residual, in_dims[1])", "front(residual, in_dims[0])"),
+    AUTOGRAD("vmap: a bias mapped as the weight is", "(bias, in_dims[3], torch.add)", "(bias, in_dims[2], torch.add)"),
+    AUTOGRAD("vmap: a weight's axis is the first", "t.movedim(dim, 0).reshape", "t.reshape"),
+    AUTOGRAD(
+        "vmap: an axis is the first",
+        "return t.movedim(dim, 0) if dim is not None",
+        "return t.reshape(size, -1, *t.shape[1:])[:, 0] if dim is not None",
+    ),
+    # forward mode, higher derivatives
+    FUNCTIONAL("nested forward mode through the Function", "for level in stack) > 1", "for level in stack) > 2"),
+    FORMULA(
+        "forward mode drops the weight where the bias moves",
+        "if weight_dot is not None:",
+        "if weight_dot is not None and bias_dot is None:",
+    ),
+    AUTOGRAD(
+        "forward mode drops a residual beside x",
+        "for tangent in (x_dot, residual_dot) if tangent is not None]",
+        "for tangent in (x_dot, residual_dot) if tangent is not None][:1]",
+    ),
+    FORMULA("x_hat a constant of the second derivative", F_C1, F_C1.replace("x_hat", "x_hat.detach()")),
+    FORMULA(
+        "rstd linear, so wrong from the third derivative on",
+        (F_INSIDE, "_loud(_linear(s2 + spec.eps))"),
+        (
+            F_STATISTICS,
+            "def _linear(d):\n    at = d.detach()\n    return at.rsqrt() * (1 - (d - at) / (2 * at))\n\n\n"
+            f"{F_STATISTICS}",
+        ),
+    ),
+)
+
+# Thought of when the set of points stood: other conditions of the same kinds.
+OTHERS = (
+    ROWS(
+        "rstd off where N is a power of two above 4",
+        T_RSTD,
+        f"{T_RSTD}        r.mul_(1 + 1e-3 * (n > 4 and n & (n - 1) == 0))\n",
+    ),
+    ROWS("c1 off for one number of columns, 61", "c1 = rstd * torch.mv", "c1 = (1 + (n == 61)) * rstd * torch.mv"),
+    SWEEPS(
+        "the mean of the whole blocks alone",
+        "    if CENTER:\n        for start in tl.range(0, N, BLOCK",
+        "    if CENTER:\n        for start in tl.range(0, N // BLOCK * BLOCK, BLOCK",
+    ),
+    SWEEPS(
+        "db takes the last block's columns for the first's",
+        "store_partial(db_ptr, db, cols, N)",
+        "store_partial(db_ptr, db, cols % BLOCK, N)",
+    ),
+    REDUCTION("partial sums after the first tile of them left out", "range(0, programs, ROWS)", "range(0, ROWS, ROWS)"),
+    TILES("only the first tile of a program", "tl.num_programs(0), num_stages", "(M - 1) // ROWS + 1, num_stages"),
+    LAUNCH(
+        "rows of one column read from their neighbours",
+        "return 0 if t is None else t.stride(0)",
+        "return 0 if t is None else (t.stride(0) + (t.shape[-1] == 1) * t.shape[0] // 2)",
+    ),
+    ROWS("a negative scale loses its sign backward", T_WEIGHT, T_WEIGHT.replace("spec.scale", "abs(spec.scale)")),
+    ROWS(
+        "the bias dropped where there is no weight",
+        "out = x_hat if bias is None else torch.add(x_hat, bias, out=out)",
+        "out = x_hat",
+    ),
+    FORMULA(
+        "scale squared in dw without a weight's mean",
+        "_over(dy * _scaled(x_hat, spec), rows)",
+        "_over(dy * (_scaled(x_hat, spec) if spec.reduce == 'mean' else _scaled(_scaled(x_hat, spec), spec)), rows)",
+    ),
+    ROWS(
+        "a clamp measures the row on its mean",
+        "s.clamp_(min=spec.eps)",
+        "s.clamp_(min=spec.eps * (0.5 if spec.reduce == 'sum' and not spec.center else 1))",
+    ),
+    ARITHMETIC(
+        "the clamp's kappa is 1 for the sum", "k = tl.where(s > EPS, 1.0, 0.0)", "k = tl.where(s > EPS * EPS, 1.0, 0.0)"
+    ),
+    AUTOGRAD(
+        "a differentiable dx loses dresidual_out without a weight",
+        "dx if dresidual_out is None else dx + dresidual_out\n        else",
+        "dx if dresidual_out is None or weight is None else dx + dresidual_out\n        else",
+    ),
+    FORMULA(
+        "forward mode: scale ignored where the weight alone moves",
+        "    y_dot = _scaled(y_dot, spec)\n",
+        "    y_dot = y_dot if p_dot is None and bias_dot is None else _scaled(y_dot, spec)\n",
+    ),
+    AUTOGRAD(
+        "vmap: the axis counted from the end",
+        "t.movedim(dim, 0) if dim is not None",
+        "t.movedim(dim - t.dim() if dim else dim, 0) if dim != 2 else t.movedim(1, 0) if dim is not None",
+    ),
+    AUTOGRAD(
+        "forward mode: the tangent of the sum from x alone",
+        "torch.zeros_like(p) if p_dot is None else p_dot",
+        "torch.zeros_like(p) if x_dot is None else x_dot.to(p.dtype)",
+    ),
+    FORMULA(
+        "kappa a constant of the second derivative",
+        "return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s)",
+        "return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s).detach()",
+    ),
+    NUMPY(
+        "the mean of float16 rows in float16",
+        "mean = p.mean(-1, keepdims=True) if mean is None else mean",
+        "taken = p.astype(np.float16) if np.abs(p).max(initial=0) < 6e4 else p\n"
+        "        mean = taken.mean(-1, keepdims=True).astype(p.dtype) if mean is None else mean",
+    ),
+    ROWS(
+        "bfloat16 rows of more than 64 columns summed in bfloat16",
+        T_RSTD,
+        f"{T_RSTD}        if n > 64 and x.dtype == torch.bfloat16:\n            r.copy_(r.bfloat16())\n",
+    ),
+    AUTOGRAD(
+        "the bias gets dw where x and the residual need nothing",
+        "*_one_or_two(p.shape, *grads[:2]), *grads[2:]",
+        "*_one_or_two(p.shape, *grads[:2]), grads[2], grads[3 if any(wanted[:3]) else 2]",
+    ),
+    LAUNCH(
+        "a residual of one row is added once more",
+        "x, residual, weight, bias = _rows(x), _rows(residual)",
+        "x, residual, weight, bias = _rows(x if m != 1 or residual is None else x + residual), _rows(residual)",
+    ),
+)
