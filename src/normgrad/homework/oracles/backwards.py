@@ -14,7 +14,7 @@ from pathlib import Path
 from ...checks.mutant_catalogue import N_C2, N_DX, Mutant
 from ...checks.mutants import edited, find
 
-PARTS = ("_check_array", "_accumulator", "_rows", "_kappa")
+PARTS = ("_check_array", "_accumulator", "_complex", "_rows", "_kappa")
 HEAD = """
 import numpy as np
 
