@@ -584,10 +584,11 @@ def test_everything_wrong_is_named_at_once(tmp_path):
 
 
 def test_false_proof_fails_every_build(tmp_path):
-    write(tmp_path, ONE.replace('ledger.prove("index-count")', 'ledger.check("index-count", 2, 1, "two is one")'))
+    wrong = 'ledger.check("tolerance-sum", {"t": [1.0, 1.0], "fl": 3.0, "u": 2.0**-24}, "two ones are three")'
+    write(tmp_path, ONE.replace('ledger.prove("index-count")', f"from normgrad.checks import ledger\n{wrong}"))
     for _ in range(2):
         status, output = build(tmp_path)
-        assert status != 0 and "index-count: error 2.000e+00 exceeds the tolerance" in output
+        assert status != 0 and "tolerance-sum: error 1.000e+00 exceeds the tolerance" in output
 
 
 def test_an_equation_needs_an_entry_of_its_kind():
@@ -627,3 +628,139 @@ def test_a_formula_typed_by_hand_must_be_the_one_that_was_written_down():
     assert "f is not an equation typed by hand" in ledger.compare_typed({}, {"f": "a"})[0][2]
     proved = ledger.Numbered("e", "one", 7, claim="it holds", latex="a = b")
     assert ledger.compare_typed({"e": proved}, {}) == []
+
+
+# -- attacks: ways to show a wrong formula under a badge, a number or a label ------------
+
+IMPORTS = """from IPython.display import HTML, Latex, Markdown, Math
+from normgrad.checks import ledger
+"""
+CELL = "```{code-cell} ipython3\n%s\n```\n"
+TYPED_PROOF = "$$\n\\sum_{r=1}^{N} \\delta_{rr} = N + 1\n$$ (index-trace)\n\n"
+# name: (a page, what the build says of it)
+ATTACKS = {
+    "a label typed into Math": (
+        CELL % (IMPORTS + "Math(r'\\sum_{r=1}^{N} 1 = N + 1 \\tag{index-count}')"),
+        "an output has the label index-count, which no derivation gave it",
+    ),
+    "a label put together in Latex": (
+        CELL % (IMPORTS + "Latex('$$ N = N + 1 ' + chr(92) + 'tag' + '{index-delta} $$')"),
+        "an output has the label index-delta, which no derivation gave it",
+    ),
+    "a typed label in Markdown": (
+        CELL % (IMPORTS + "Markdown('$$ N = N + 1 ' + chr(92) + 'tag' + '{mean} $$')"),
+        "an output has the label mean, which no derivation gave it",
+    ),
+    "an equation in HTML": (
+        CELL % (IMPORTS + "HTML('<p>$$ N = N + 1 $$</p>')"),
+        "an output has HTML that looks like an equation",
+    ),
+    "a badge in HTML": (
+        CELL % (IMPORTS + "HTML('N = N + 1 <p class=\"ledger-badge\">proved for every N</p>')"),
+        "an output has HTML that looks like an equation or a badge",
+    ),
+    "raw HTML in the text": (
+        '<p id="equation-mine">N = N + 1</p><p class="ledger-badge">proved for every N</p>\n',
+        "raw HTML that looks like an equation or a badge",
+    ),
+    "a bundle by hand": (
+        CELL
+        % "kind = 'application/vnd.normgrad.ledger+json'\n"
+        "display({kind: [{'label': 'mean', 'kind': 'definition', 'claim': 'c'}], 'text/plain': 'x'}, raw=True)",
+        "a cell makes an output by hand: application/vnd.normgrad",
+    ),
+    "an entry by hand": (
+        CELL % "from normgrad.checks.ledger import Entries, Entry\nEntries([Entry('mean', 'definition', 'c')])",
+        "a cell makes an output by hand: Entries(",
+    ),
+    "a method named in pieces": (
+        CELL
+        % "from normgrad.checks import ledger as book\nmade = getattr(book, 'Ent' + 'ry')\n"
+        "getattr(book, 'Ent' + 'ries')([made('me' + 'an', 'definition', 'c')])",
+        "the entry mean is made by a cell that does not name it",
+    ),
+    "a statement by hand": (
+        CELL
+        % "kind = 'application/vnd.normgrad.statement+json'\n"
+        "data = {kind: {'label': 'index-delta', 'differs': '', 'known': 'proved'}}\n"
+        "data['text/latex'] = '$$ N = N + 1 ' + chr(92) + 'tag{index-delta} $$'\ndisplay(data, raw=True)",
+        "the derivation index-delta was made by hand or changed",
+    ),
+    "the printer replaced": (
+        CELL
+        % "from normgrad.symbolic import contract, delta, derive, dim, index, tensor, total\n"
+        "from normgrad.symbolic.registry import Equation\n"
+        "N, k = dim('N'), index('k')\nx = tensor('x', N)\n"
+        "setattr(Equation, 'la' + 'tex', lambda self: 'N = N + 1')\n"
+        "derive('index-delta', 'A sum against a delta renames the index.', None,\n"
+        "       total(N, lambda r: delta(k, r) * x[r]), x[k])",
+        "what is shown as index-delta is not its statement",
+    ),
+    "a printer assigned": (
+        CELL % "import normgrad.symbolic.registry as registry\nregistry.Equation.latex = lambda self: 'N = N + 1'",
+        "a cell changes how formulas are shown: registry.Equation.latex =",
+    ),
+    "a proof beside a typed formula": (
+        TYPED_PROOF + CELL % (IMPORTS + "ledger.prove('index-trace')"),
+        "the equation index-trace claims a proof but is typed by hand",
+    ),
+    "a reason beside a typed formula": (
+        "$$\nJ_{kj} = -J_{jk}\n$$ (l2-hessian)\n\n"
+        + CELL % (IMPORTS + "ledger.follows('l2-hessian', 'l2-hessian-x', because='it is symmetric')"),
+        "the equation l2-hessian is one of the package but is typed by hand",
+    ),
+    "a claim as a definition": (
+        "$$\n2 m = 3\n$$ (claimed)\n\n" + CELL % (IMPORTS + "ledger.define('claimed')"),
+        "the equation claimed claims something and is no definition: its left side is no symbol",
+    ),
+    "a definition of what it uses": (
+        "$$\nm_{k} = m_{k} + 1\n$$ (circular)\n\n" + CELL % (IMPORTS + "ledger.define('circular')"),
+        "the equation circular claims something and is no definition: m stands on both sides",
+    ),
+    "numbers of another formula": (
+        "$$\n\\left| t - s \\right| \\le u\n$$ (tolerance-sum)\n\n"
+        + CELL % (IMPORTS + "ledger.check('tolerance-sum', {'t': [1.0, 1.0], 'fl': 2.0, 'u': 2.0**-24}, 'c')"),
+        "the equation tolerance-sum is not the formula that the numbers were put into",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory):
+    """What the build says of a book in which every page tries another way."""
+    folder = tmp_path_factory.mktemp("attacked")
+    write(folder, ONE)
+    pages = {f"attack{place}": text for place, (text, _) in enumerate(ATTACKS.values())}
+    for name, text in pages.items():
+        (folder / f"{name}.md").write_text(f"{KERNEL}# A page\n\n{text}")
+    (folder / "index.md").write_text(INDEX.replace("one\n", "one\n" + "".join(f"{name}\n" for name in pages)))
+    status, output = build(folder)
+    assert status != 0
+    return output
+
+
+@pytest.mark.parametrize("place, attack", list(enumerate(ATTACKS)), ids=list(ATTACKS))
+def test_an_attack_is_refused_on_its_page(attacked, place, attack):
+    message = ATTACKS[attack][1]
+    lines = [line for line in attacked.splitlines() if message in line]
+    assert any(f"attack{place}.md" in line for line in lines), attacked
+
+
+def test_a_label_that_is_used_twice_fails(tmp_path):
+    write(tmp_path, ONE + "\n```{equation} index-count\n```\n")
+    status, output = build(tmp_path)
+    assert status != 0 and "duplicate label of equation index-count" in output
+
+
+def test_an_edited_cached_output_fails(tmp_path):
+    write(tmp_path, ONE)
+    assert build(tmp_path)[0] == 0
+    edited = 0
+    for path in (tmp_path / "_build/.jupyter_cache").rglob("*.ipynb"):
+        text = path.read_text()
+        changed = text.replace("= x_{k}", "= 2 x_{k}")
+        edited += changed != text
+        path.write_text(changed)
+    assert edited
+    status, output = build(tmp_path)
+    assert status != 0 and "the derivation index-delta was made by hand or changed" in output

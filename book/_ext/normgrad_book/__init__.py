@@ -8,6 +8,7 @@ MODULES = (
     "mathjax",
     "execution",
     "equations",
+    "guard",
     "derived",
     "ledger",
     "ledger_page",

@@ -7,19 +7,29 @@ is read, compared with the equations of all pages before any is written, and wha
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.domains import Domain
 from sphinx.errors import ExtensionError
 
+from normgrad.checks.formulas import formulas
+from normgrad.checks.ledger import MIME, sealed
+from normgrad.symbolic import equations
+
 from .alone import PAGE
 from .execution import executed_notebook
 
-MIME = "application/vnd.normgrad.ledger+json"
 # Formulas typed by hand cannot be proved, so a slip of the keyboard would go unseen. Each is written here once more.
 TYPED = "book/typed_formulas.json"
+# The left side of a definition: one symbol, with indices or with what it is a function of.
+SYMBOL = re.compile(
+    r"(?P<name>\\(?:mathrm|hat|dot|tilde|operatorname)\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z])'*"
+    r"(?:_\{[^{}]*\}|_\w)?(?:\^\{\*\})?(?:\([^()]*\))?\s*="
+)
 
 
 @dataclass(frozen=True)
@@ -92,9 +102,12 @@ class LedgerDomain(Domain):
 
 
 def entries_of(notebook) -> list[dict]:
-    """The entries in a notebook's outputs, those of hidden and removed outputs included."""
+    """The entries in a notebook's outputs, those of hidden and removed outputs included.
+
+    One that no function of the package made is none; guard.py says so.
+    """
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
-    return [entry for output in outputs for entry in output.get("data", {}).get(MIME, ())]
+    return [entry for output in outputs for entry in output.get("data", {}).get(MIME, ()) if sealed(entry)]
 
 
 def compare(equations, entries) -> list[tuple[str, int, str]]:
@@ -112,6 +125,9 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
             found.append((*where, f"the equation {label} has no entry of its kind, {equation.kind}"))
         if not equation.claim and any(kind.startswith("proved") for kind in kinds):
             found.append((*where, f"the equation {label} claims a proof but is typed by hand: use {{equation}}"))
+        elif not equation.claim and label in registered():
+            found.append((*where, f"the equation {label} is one of the package but is typed by hand: use {{equation}}"))
+        found += [(*where, message) for message in compare_shown(equation, entries[label])]
     for label, made in entries.items():
         for entry in made:
             if label not in equations:
@@ -120,6 +136,37 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
                 home = equations[label].docname
                 found.append((entry["docname"], 0, f"the ledger entry {label} belongs in {home}, beside its equation"))
     return found + compare_reasons(equations, entries)
+
+
+@cache
+def registered() -> frozenset[str]:
+    """The labels of all equations and formulas of the package."""
+    return frozenset(equations()) | frozenset(formulas())
+
+
+def compare_shown(equation, made) -> list[str]:
+    """What is wrong where an entry speaks of the formula itself: a number of another one, a definition that claims."""
+    found = []
+    for entry in made:
+        if entry["kind"] == "numeric" and equation.kind in ("", "numeric"):
+            if " ".join(entry.get("formula", "").split()) != equation.latex:
+                found.append(f"the equation {equation.label} is not the formula that the numbers were put into")
+        typed = entry["kind"] == "definition" and equation.latex and not equation.claim
+        if typed and (why := not_a_definition(equation.latex, entry)):
+            found.append(f"the equation {equation.label} claims something and is no definition: {why}")
+    return found
+
+
+def not_a_definition(latex, entry) -> str:
+    """Why a display that was typed is no definition; nothing when it is one."""
+    if symbol := entry.get("defines"):
+        return "" if symbol in latex else f"{symbol} is not in it"
+    found = SYMBOL.match(re.sub(r"\\begin\{aligned\}|&", "", latex).strip())
+    if not found:
+        return "its left side is no symbol that would get its meaning there"
+    right = latex.split("=", 1)[1] if "=" in latex else ""
+    again = re.search(rf"(?<![A-Za-z\\]){re.escape(found['name'])}(?![A-Za-z])", right)
+    return f"{found['name']} stands on both sides" if again else ""
 
 
 def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
