@@ -26,7 +26,7 @@ class Values:
 
     def __call__(self, e) -> np.ndarray:
         """The value of e, one axis for every free letter of it, in alphabetical order."""
-        for part in e.atoms(Indexed):
+        for part in sorted(e.atoms(Indexed), key=str):
             self._measure(part)
         free = free_letters(e) | e.free_symbols & self.lengths.keys()
         free = sorted(free - {part.args[1] for part in e.atoms(Largest)}, key=str)
