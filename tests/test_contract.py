@@ -14,7 +14,9 @@ CASES = {case.name: case for case in cases.cases(np.random.default_rng(SEED))}
 # Triton's interpreter takes about 4 ms for each row and launch. What does not concern its own code is checked there in
 # float64 alone; loads, stores and conversions are what changes with the dtype, so one case meets every dtype.
 NARROW = ("random", "a constant row and a zero row", "strided")
-
+# The points of test_covering have rows without weight, bias, residual or dresidual_out, one row and one column, with
+# every spec and dtype.
+COVERED = {name for name in CASES if name.startswith("random, no ")} | {"one row", "one column"}
 
 VALUES = [
     pytest.param(backend, spec, case, dtype, id=f"{backend}-{spec}-{case}-{dtype}")
@@ -22,7 +24,8 @@ VALUES = [
     for spec in SPECS
     for case in CASES
     for dtype in get(backend).dtypes
-    if contract.defined(CASES[case], SPECS[spec], dtype)
+    if case not in COVERED
+    and contract.defined(CASES[case], SPECS[spec], dtype)
     and (backend != "triton" or dtype == "float64" or case in NARROW)
 ]
 SLOPES = [
@@ -30,7 +33,7 @@ SLOPES = [
     for backend in NAMES
     for spec in SPECS
     for case in CASES
-    if contract.differentiable(CASES[case], SPECS[spec]) and CASES[case].layout == "contiguous"
+    if case not in COVERED and contract.differentiable(CASES[case], SPECS[spec]) and CASES[case].layout == "contiguous"
     and (backend != "triton" or case == "rows of different scale and offset")
 ]
 
@@ -46,7 +49,7 @@ def test_central_differences(backend, spec, case, rng):
 
 
 # What the covering set has no such case of: its points meet the rest by random directions, in every pattern of inputs.
-FURTHER = ("random", "mean a thousand deviations away", "a constant row and a zero row", "one column")
+FURTHER = ("random", "mean a thousand deviations away", "a constant row and a zero row")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,9 @@ def test_gradcheck_and_gradgradcheck_torch(spec, case):
 @pytest.mark.parametrize("spec", SPECS)
 def test_gradcheck_and_gradgradcheck_triton(spec):
     case = cases.draw(np.random.default_rng(SEED), 2, 3)
-    contract.check_gradcheck("triton", case, SPECS[spec], second=True, forward_mode=True)
+    # The second derivative and the tangent are torch's operations for every backend: one spec shows the wiring.
+    further = spec == "layer_norm_std"
+    contract.check_gradcheck("triton", case, SPECS[spec], second=further, forward_mode=further)
 
 
 @pytest.mark.parametrize("without", [("residual", "dresidual_out"), ("weight",), ("bias",)])
@@ -70,7 +75,7 @@ def test_gradcheck_triton_without(without):
     contract.check_gradcheck("triton", case, SPECS["layer_norm"])
 
 
-@pytest.mark.parametrize("columns", [2, 64, 1000])
+@pytest.mark.parametrize("columns", [1000])
 @pytest.mark.parametrize("backend", NAMES)
 def test_values_at_other_sizes(backend, columns):
     for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
