@@ -24,7 +24,7 @@ def _answer(lhs, rhs, defs):
     return PROVED, ""
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{str(claim[0])[:30]} = {str(claim[1])[:30]}")
+@pytest.mark.parametrize("claim", CLAIMS, ids=map(str, range(1, len(CLAIMS) + 1)))
 def test_a_claim_gets_the_answer_that_is_due(claim):
     lhs, rhs, due, *more = claim
     start = time.perf_counter()

@@ -84,7 +84,7 @@ def test_text_is_not_read_as_a_formula(e):
         Defs()[s] = e
 
 
-@pytest.mark.parametrize("e", [None, (x[i],), object(), x[i] > 0, True], ids=str)
+@pytest.mark.parametrize("e", [None, (x[i],), object(), x[i] > 0, True], ids=lambda e: type(e).__name__)
 def test_what_is_no_expression_is_refused(e):
     with pytest.raises(TypeError, match="lhs: got .*needs a SymPy expression"):
         prove(e, x[i])
