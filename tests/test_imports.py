@@ -37,6 +37,12 @@ def test_importing_needs_numpy_alone():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_doctor_can_be_called_whoever_imported_its_module():
+    done = _run("import normgrad.doctor; normgrad.doctor()")
+    assert done.returncode == 0, done.stderr
+    assert "normgrad" in done.stdout
+
+
 def test_importing_loads_nothing_heavy():
     done = _run(
         "import sys, normgrad; print(*sorted({'torch', 'triton', 'sympy', 'matplotlib', 'importlib.metadata'} "

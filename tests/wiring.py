@@ -614,6 +614,6 @@ def public_names(package):
         for name in listed:
             value = getattr(of, name)
             home = getattr(value, "__module__", "") if callable(value) else ""
-            if not name.startswith("_") and home.startswith(package.__name__) and (not module or home == of.__name__):
+            if callable(value) and not name.startswith("_") and (not module or home == of.__name__):
                 found.add(f"{module}.{name}".lstrip("."))
     return found

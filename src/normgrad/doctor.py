@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import sys
+import types
 import warnings
 
 from .teaching import notebook
@@ -72,3 +74,12 @@ def doctor():
         lines += _torch_lines()
     for name, finding in lines:
         print(f"{name:12} {finding}")
+
+
+class _Callable(types.ModuleType):
+    def __call__(self) -> None:
+        self.doctor()
+
+
+# Importing this module puts it where the package has the function of the same name; either can be called.
+sys.modules[__name__].__class__ = _Callable
