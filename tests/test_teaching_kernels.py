@@ -158,11 +158,16 @@ def test_nothing_is_watched_afterwards(x):
 def test_what_a_reader_got_is_said_in_words(capsys, torch_rng):
     right = torch.randn(3, generator=torch_rng)
     assert say(right, right, {}) and not say(2 * right, right, {"it is doubled": 2 * right})
+    assert not say(1.0, right, {}) and not say(right[:1], right, {}) and not say(right.double(), right.float(), {})
     assert not say(right / 0, right, {}) and not say(right + 1, right, {"it is doubled": 2 * right})
     lines = capsys.readouterr().out.splitlines()
+    needs = "needs a tensor of shape (3,) and dtype torch.float32"
     assert lines == [
         "right",
         "not yet: it is doubled",
+        f"not yet: got float, {needs}",
+        f"not yet: got a tensor of shape (1,) and dtype torch.float32, {needs}",
+        f"not yet: got a tensor of shape (3,) and dtype torch.float64, {needs}",
         "not yet: 3 of 3 numbers are not finite",
         "not yet: off by up to 1",
     ]

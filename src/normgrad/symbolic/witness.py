@@ -229,7 +229,9 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
                 difference = writer.entry(lhs, choice) - writer.entry(rhs, choice)
                 if not _is_zero(difference):
                     rows = f", M = {_rows(columns)}" if any(str(size) == "M" for size in writer.sizes) else ""
-                    raise AssertionError(f"{lhs} = {rhs} fails for rows of length {columns}{rows} at {choice}")
+                    at = ", ".join(f"{letter} = {place}" for letter, place in choice.items())
+                    where = f"rows of length {columns}{rows}{f' at {at}' if at else ''}"
+                    raise AssertionError(f"{lhs} = {rhs} fails for {where}")
                 checked += 1
     return checked
 

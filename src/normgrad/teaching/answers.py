@@ -10,11 +10,22 @@ def floor(*arrays: torch.Tensor) -> int:
     return sum(array.nbytes for array in arrays)
 
 
+def _kind(t):
+    return f"a tensor of shape {tuple(t.shape)} and dtype {t.dtype}"
+
+
 def say(found: torch.Tensor, right: torch.Tensor, mistakes: dict[str, torch.Tensor]) -> bool:
     """Print whether numbers are right, or else which mistake they are, and return whether they are right.
 
-    Args:  found, right: tensors of the same shape; mistakes: {what went wrong, in words: the numbers that this gives}
+    Args:  found: the answer, of any kind; right: the tensor that it should be
+           mistakes: {what went wrong, in words: the numbers that this gives}
     """
+    if not isinstance(found, torch.Tensor):
+        print(f"not yet: got {type(found).__name__}, needs {_kind(right)}")
+        return False
+    if (found.shape, found.dtype) != (right.shape, right.dtype):
+        print(f"not yet: got {_kind(found)}, needs {_kind(right)}")
+        return False
     if torch.allclose(found, right):
         print("right")
         return True
