@@ -105,7 +105,9 @@ def value(tree, world, places):
         body, (name, letters) = parts
         moved = world[name].astype(complex)
         moved[tuple(places[r] for r in letters)] += 1j * STEP
-        return float(np.imag(value(body, {**world, name: moved}, places)) / STEP)
+        found = value(body, {**world, name: moved}, places)
+        # a root of what is negative has no slope; not a number has no imaginary part either
+        return float(np.imag(found) / STEP) if np.isfinite(np.real(found)) else np.nan
     numbers = [value(part, world, places) for part in parts if isinstance(part, tuple)]
     return RULES[kind](*numbers, *[part for part in parts if not isinstance(part, tuple)])
 
