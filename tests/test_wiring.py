@@ -1,9 +1,12 @@
 """Every argument of every public function and module reaches what it is for, and the table that says so can fail."""
 
+from importlib import import_module
+
 import pytest
 import wiring
 
 import normgrad
+from normgrad.checks.copies import copied
 
 # The lines that are edited, each written once.
 RMS_CALL = "return _as(normalize(x, weight, spec=_rms_spec(eps), out_dtype=out_dtype, backend=backend), input)"
@@ -112,11 +115,11 @@ def test_every_public_name_is_in_the_table():
 @pytest.mark.parametrize("wrong", WRONG)
 def test_the_table_finds_a_wrong_program(wrong):
     file, old, new, subject = WRONG[wrong]
-    package = wiring.edited({file: ((old, new),)}, "wrong_" + "".join(c if c.isalnum() else "_" for c in wrong))
+    package = import_module(copied({file: ((old, new),)}, wrong))
     # What is wrong with the operators of a compiler, only a compiler meets.
     assert wiring.finding(package, subject, compiled=file == "torch_operators.py")
 
 
 def test_the_table_finds_nothing_in_a_copy():
-    package = wiring.edited({}, "wrong_nowhere")
+    package = import_module(copied({}, "unedited"))
     assert [wiring.finding(package, subject, compiled=False) for subject in ("normalize", "nn.AddNorm")] == [None] * 2

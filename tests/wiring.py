@@ -6,26 +6,16 @@ without a variation in it. A package is given to every function here, since the 
 
 from __future__ import annotations
 
-import atexit
-import importlib.util
 import inspect
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-import normgrad
-from normgrad.checks import mutants
-
-PACKAGE = Path(normgrad.__file__).parent
 SEED, SHAPE = 20240504, (2, 3, 4)
 MODULES = ("", "nn", "residual", "numpy_ref", "double_backward")
 # Public names without a row, and why.
@@ -581,28 +571,6 @@ def finding(package, subject, compiled):
         if row[0] == subject and compiled == (row[1] == "compiled") and not matters(package, row):
             return row
     return None
-
-
-def edited(edits, name):
-    """The package under another name, with edits of its source: {file: ((old, new), ...)}, each old there once.
-
-    Only the files of the folders that a gradient passes through are copied; the rest are the package's own files.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="normgrad-wiring-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for file in [*PACKAGE.glob("*.py"), *PACKAGE.glob("triton_kernels/*.py")]:
-        path = file.relative_to(PACKAGE)
-        text = mutants.edited(file.read_text(encoding="utf8"), edits.get(str(path), ()), name)
-        (folder / path).parent.mkdir(exist_ok=True)
-        # torch knows an operator by its name, and has the right ones already.
-        (folder / path).write_text(text.replace("normgrad::", f"{name}::"), encoding="utf8")
-    spec = importlib.util.spec_from_file_location(
-        name, folder / "__init__.py", submodule_search_locations=[str(folder), str(PACKAGE)]
-    )
-    package = importlib.util.module_from_spec(spec)
-    sys.modules[name] = package
-    spec.loader.exec_module(package)
-    return package
 
 
 def public_names(package):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 from jupyter_cache import get_cache
@@ -58,7 +58,7 @@ def read_notebook(env, docname):
     return reader and reader.read(text)
 
 
-@cache
+@functools.cache
 def executed_notebook(env, docname):
     """The chapter's cells with all outputs, those that the page hides included; to be read, not changed.
 

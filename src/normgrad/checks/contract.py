@@ -44,6 +44,17 @@ class Measured:
         return max(self.errors.values(), key=lambda pair: pair[0] / pair[1] if pair[1] else 0)
 
 
+def check_within(title, got, expected, error, bound):
+    """Nothing, or an AssertionError with the first place where the error exceeds its bound; NaN never passes."""
+    bad = ~(error <= bound)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise AssertionError(
+            f"{title}{list(at)} is {got[at]:.6e}, needs {expected[at]:.6e}; "
+            f"error {error[at]:.1e} exceeds the bound {bound[at]:.1e}"
+        )
+
+
 def _compare(title, name, got, expected, bound, largest, lost=False):
     """The error and bound where the error is the largest part of its bound.
 
@@ -61,13 +72,7 @@ def _compare(title, name, got, expected, bound, largest, lost=False):
     too_large = (np.abs(expected) > largest) & (np.sign(got) == np.sign(expected)) & np.isinf(got)
     passed = too_large | (lost & ~np.isfinite(got))
     error = np.where(passed, 0, np.abs(np.where(passed, 0, got) - np.where(passed, 0, expected)))
-    bad = ~(error <= bound)
-    if bad.any():
-        at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise AssertionError(
-            f"{title}: {name}{list(at)} is {got[at]:.6e}, needs {expected[at]:.6e}; "
-            f"error {error[at]:.1e} exceeds the bound {bound[at]:.1e}"
-        )
+    check_within(f"{title}: {name}", got, expected, error, bound)
     at = np.unravel_index(np.argmax(error / bound), error.shape)
     return float(error[at]), float(bound[at])
 

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 from .. import numpy_ref
 from .backends import INPUTS, Outcome
 from .cases import Case
-from .contract import compared, lost_rows
+from .contract import check_within, compared, lost_rows
 from .finite_difference import directional
 from .tolerance import Dtypes, bounds, round_to, tangent_bound, unit_roundoff
 
@@ -84,13 +84,7 @@ def check_tangents(backend, case: Case, spec, dtype: str, rng: np.random.Generat
 def _within(title, got, expected, bound, lost=False):
     got = np.zeros_like(expected) if got is None else got.double().numpy().reshape(expected.shape)
     error = np.where(lost & ~np.isfinite(got), 0, np.abs(got - expected))
-    bad = ~(error <= bound)
-    if bad.any():
-        at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise AssertionError(
-            f"{title}{list(at)} is {got[at]:.6e}, needs {expected[at]:.6e}; "
-            f"error {error[at]:.1e} exceeds the bound {bound[at]:.1e}"
-        )
+    check_within(title, got, expected, error, bound)
 
 
 def check_mapped(backend, case: Case, other: Case, spec, dtype: str, rng: np.random.Generator) -> None:
