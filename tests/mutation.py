@@ -1,7 +1,7 @@
 """The score of the tests: how many machine-made mutants of the files that a gradient passes through they notice.
 
     python tests/mutation.py --sample 40 --seed 7      some of all files
-    python tests/mutation.py --files torch_rows.py     all of one file
+    python tests/mutation.py --files torch_ops/rows.py     all of one file
     python tests/mutation.py --record                  all, and writes what the book's page shows; its reasons are kept
 
 The tests are collected once, and run once under a tracer that notes which of them run which line. For each mutant a
@@ -27,7 +27,7 @@ import time
 import types
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
-from itertools import chain, count, zip_longest
+from itertools import accumulate, chain, count, zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,15 +37,15 @@ RECORD = PACKAGE / "checks/machine_mutants.json"
 FILES = (
     "numpy_ref.py",
     "spec.py",
-    "torch_arguments.py",
-    "torch_autograd.py",
-    "torch_formula.py",
-    "torch_functional.py",
-    "torch_operators.py",
-    "torch_rows.py",
+    "torch_ops/arguments.py",
+    "torch_ops/autograd.py",
+    "torch_ops/formula.py",
+    "torch_ops/api.py",
+    "torch_ops/compiled.py",
+    "torch_ops/rows.py",
     "nn.py",
     "residual.py",
-    "double_backward.py",
+    "teaching/double_backward.py",
     "triton_kernels/arithmetic.py",
     "triton_kernels/configuration.py",
     "triton_kernels/launch.py",
@@ -195,8 +195,8 @@ def traced(items, results):
 class Coverage:
     """Which tests run which lines, and how long each takes."""
 
-    def __init__(self, results):
-        self.seconds, self.tests = {}, defaultdict(set)
+    def __init__(self, results, most):
+        self.seconds, self.tests, self.most = {}, defaultdict(set), most
         for name, seconds, files in chain.from_iterable(json.loads(each.read_text()) for each in results):
             self.seconds[name] = seconds
             for file, lines in files.items():
@@ -204,13 +204,18 @@ class Coverage:
                     self.tests[file, line].add(name)
 
     def ordered(self, file, lines) -> list[str]:
-        """The tests that run one of these lines: the quickest of each function first, then the second of each, ..."""
+        """The tests that run one of these lines: the quickest of each function first, then the second of each, ...
+
+        They take `most` seconds at most, so that what is left out are more cases of the same functions.
+        """
         functions = defaultdict(list)
         for name in set().union(*(self.tests[file, line] for line in lines)):
             functions[name.partition("[")[0]].append(name)
         by_time = [sorted(names, key=lambda name: (self.seconds[name], name)) for names in functions.values()]
         by_time.sort(key=lambda names: (self.seconds[names[0]], names[0]))
-        return [name for name in chain.from_iterable(zip_longest(*by_time)) if name]
+        names = [name for name in chain.from_iterable(zip_longest(*by_time)) if name]
+        spent = accumulate(self.seconds[name] for name in names)
+        return [name for name, seconds in zip(names, spent, strict=True) if seconds <= self.most]
 
 
 # --- putting a mutant into a process ---
@@ -309,7 +314,7 @@ def sources():
 
 def chosen(files, sample, seed):
     """[(file, mutant)]: all of them, or a sample without replacement."""
-    from normgrad.checks.machine_mutants import machine_mutants
+    from normgrad.mistakes.machine_mutants import machine_mutants
 
     everything = [(file, each) for file in files for each in machine_mutants(sources()[file])]
     for name in [name for name in sys.modules if name.partition(".")[0] == "normgrad"]:
@@ -360,7 +365,7 @@ def try_all(mutants, options, limit, folder, report):
             if child.wait()[0] != 0:
                 sys.exit(f"the tests fail without a mutant:\n{child.log.read_text()}")
         print(f"{len(items)} tests, {time.monotonic() - started:.0f} s without a mutant, under the tracer", flush=True)
-        coverage, by_name = Coverage(results), {item.nodeid: item for item in items}
+        coverage, by_name = Coverage(results, options.seconds), {item.nodeid: item for item in items}
 
         def begin(file, mutant):
             names = coverage.ordered(file, lines_of(texts[file], mutant))
@@ -387,7 +392,7 @@ def try_all(mutants, options, limit, folder, report):
     os.waitpid(pid, 0)
     if not outcomes.exists():
         sys.exit(1)
-    found, coverage = [Outcome(**each) for each in json.loads(outcomes.read_text())], Coverage(results)
+    found, coverage = [Outcome(**each) for each in json.loads(outcomes.read_text())], Coverage(results, options.seconds)
 
     def begin(file, mutant):
         names = coverage.ordered(file, lines_of(texts[file], mutant))
@@ -449,6 +454,7 @@ def main(arguments=None):
     parser.add_argument("--sample", type=int, help="how many mutants, drawn at random; all without this")
     parser.add_argument("--seed", default="0", help="of the sample; any text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="of tests for one mutant, at most")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this many")
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")
     options = parser.parse_args(arguments)

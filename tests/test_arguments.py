@@ -5,8 +5,9 @@ import pytest
 import torch
 
 import normgrad
-from normgrad import nn, numpy_ref, residual, symbolic
-from normgrad.checks import backends, cases, contract, ledger, mutants, tolerance
+from normgrad import ledger, nn, numpy_ref, residual, symbolic
+from normgrad.checks import backends, cases, contract, tolerance
+from normgrad.mistakes import mutants
 from normgrad.spec import NormSpec
 from normgrad.symbolic.adjoint import reverse
 from normgrad.symbolic.induction import induction

@@ -415,7 +415,7 @@ $$ (twice)
 
 ```{code-cell} ipython3
 :tags: [remove-cell]
-from normgrad.checks import ledger
+from normgrad import ledger
 display(ledger.follows("twice", "mean", "index-count", because="both sides of $m = 1$ are doubled"))
 ledger.define("mean")
 ```
@@ -585,7 +585,7 @@ def test_everything_wrong_is_named_at_once(tmp_path):
 
 def test_false_proof_fails_every_build(tmp_path):
     wrong = 'ledger.check("tolerance-sum", {"t": [1.0, 1.0], "fl": 3.0, "u": 2.0**-24}, "two ones are three")'
-    write(tmp_path, ONE.replace('ledger.prove("index-count")', f"from normgrad.checks import ledger\n{wrong}"))
+    write(tmp_path, ONE.replace('ledger.prove("index-count")', f"from normgrad import ledger\n{wrong}"))
     for _ in range(2):
         status, output = build(tmp_path)
         assert status != 0 and "tolerance-sum: error 1.000e+00 exceeds the tolerance" in output
@@ -614,7 +614,7 @@ def test_an_equation_follows_from_equations_that_are_there_and_not_from_itself()
 
 
 def test_the_kinds_of_the_package_are_those_of_the_page():
-    from normgrad.checks.ledger import WORDS
+    from normgrad.ledger import WORDS
     from normgrad_book import ledger_page
 
     assert ledger_page.KINDS == WORDS
@@ -633,7 +633,7 @@ def test_a_formula_typed_by_hand_must_be_the_one_that_was_written_down():
 # -- attacks: ways to show a wrong formula under a badge, a number or a label ------------
 
 IMPORTS = """from IPython.display import HTML, Latex, Markdown, Math
-from normgrad.checks import ledger
+from normgrad import ledger
 """
 CELL = "```{code-cell} ipython3\n%s\n```\n"
 TYPED_PROOF = "$$\n\\sum_{r=1}^{N} \\delta_{rr} = N + 1\n$$ (index-trace)\n\n"
@@ -664,31 +664,27 @@ ATTACKS = {
         "raw HTML that looks like an equation or a badge",
     ),
     "a bundle by hand": (
-        CELL
-        % "kind = 'application/vnd.normgrad.ledger+json'\n"
+        CELL % "kind = 'application/vnd.normgrad.ledger+json'\n"
         "display({kind: [{'label': 'mean', 'kind': 'definition', 'claim': 'c'}], 'text/plain': 'x'}, raw=True)",
         "a cell makes an output by hand: application/vnd.normgrad",
     ),
     "an entry by hand": (
-        CELL % "from normgrad.checks.ledger import Entries, Entry\nEntries([Entry('mean', 'definition', 'c')])",
+        CELL % "from normgrad.ledger import Entries, Entry\nEntries([Entry('mean', 'definition', 'c')])",
         "a cell makes an output by hand: Entries(",
     ),
     "a method named in pieces": (
-        CELL
-        % "from normgrad.checks import ledger as book\nmade = getattr(book, 'Ent' + 'ry')\n"
+        CELL % "from normgrad import ledger as book\nmade = getattr(book, 'Ent' + 'ry')\n"
         "getattr(book, 'Ent' + 'ries')([made('me' + 'an', 'definition', 'c')])",
         "the entry mean is made by a cell that does not name it",
     ),
     "a statement by hand": (
-        CELL
-        % "kind = 'application/vnd.normgrad.statement+json'\n"
+        CELL % "kind = 'application/vnd.normgrad.statement+json'\n"
         "data = {kind: {'label': 'index-delta', 'differs': '', 'known': 'proved'}}\n"
         "data['text/latex'] = '$$ N = N + 1 ' + chr(92) + 'tag{index-delta} $$'\ndisplay(data, raw=True)",
         "the derivation index-delta was made by hand or changed",
     ),
     "the printer replaced": (
-        CELL
-        % "from normgrad.symbolic import contract, delta, derive, dim, index, tensor, total\n"
+        CELL % "from normgrad.symbolic import contract, delta, derive, dim, index, tensor, total\n"
         "from normgrad.symbolic.registry import Equation\n"
         "N, k = dim('N'), index('k')\nx = tensor('x', N)\n"
         "setattr(Equation, 'la' + 'tex', lambda self: 'N = N + 1')\n"

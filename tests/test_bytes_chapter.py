@@ -6,13 +6,14 @@ from sympy import Integer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import normgrad
-from normgrad import LAYER_NORM, torch_formula
+from normgrad import LAYER_NORM
 from normgrad.bench import traffic
 from normgrad.bench.counted import Counted, interpreted, stored_bytes
 from normgrad.symbolic import equations
 from normgrad.symbolic.derivations import traffic_model as model
 from normgrad.symbolic.registry import DEFINITION, FOLLOWS
 from normgrad.symbolic.symbols import M, N
+from normgrad.torch_ops import formula as torch_formula
 
 SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
 PROGRAMS = 5

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from normgrad import LAYER_NORM, numpy_ref
-from normgrad.checks import cases, contract, finite_difference, ledger, tolerance
+from normgrad import LAYER_NORM, ledger, numpy_ref
+from normgrad.checks import cases, contract, finite_difference, tolerance
 from normgrad.checks.backends import NumpyBackend, get
 from normgrad.symbolic import NotProved
 

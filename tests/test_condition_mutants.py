@@ -2,8 +2,9 @@
 
 import pytest
 
-from normgrad.checks import condition_mutants, copies, covering, derivatives
-from normgrad.checks.condition_mutants import KINDS, OTHERS, first_failure
+from normgrad.checks import covering, derivatives
+from normgrad.mistakes import condition_mutants, copies
+from normgrad.mistakes.condition_mutants import KINDS, OTHERS, first_failure
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_the_third_derivative_is_seen_by_backward_alone(backend, monkeypatch):
 
 
 def test_a_copy_without_a_change_keeps_the_contract():
-    name = copies.copied({"torch_rows.py": (), "triton_kernels/launch.py": ()}, "no change")
+    name = copies.copied({"torch_ops/rows.py": (), "triton_kernels/launch.py": ()}, "no change")
     for backend in ("numpy", "torch", "triton"):
         copy = copies.backend_of(backend, name)
         module = copy.module if backend == "numpy" else copy.rows_module()

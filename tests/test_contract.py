@@ -33,7 +33,9 @@ SLOPES = [
     for backend in NAMES
     for spec in SPECS
     for case in CASES
-    if case not in COVERED and contract.differentiable(CASES[case], SPECS[spec]) and CASES[case].layout == "contiguous"
+    if case not in COVERED
+    and contract.differentiable(CASES[case], SPECS[spec])
+    and CASES[case].layout == "contiguous"
     and (backend != "triton" or case == "rows of different scale and offset")
 ]
 

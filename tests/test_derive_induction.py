@@ -3,7 +3,7 @@
 import pytest
 from sympy import S, Symbol, evaluate
 
-from normgrad.checks.ledger import MIME
+from normgrad.ledger import MIME
 from normgrad.symbolic import Defs, NotProved, Recurrences, define, derive_by_induction, index, refute, sequences
 from normgrad.symbolic.derive import STATEMENT
 

@@ -9,14 +9,15 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
 import normgrad
-from normgrad import LAYER_NORM, double_backward
-from normgrad.checks import mistakes
+from normgrad import LAYER_NORM
 from normgrad.checks.tolerance import unit_roundoff
+from normgrad.mistakes import wrong_layer
 from normgrad.symbolic import NotProved, equation, index, latex, prove, tensor
 from normgrad.symbolic.codegen import compile
 from normgrad.symbolic.derivations import double_backward as proofs
 from normgrad.symbolic.derivations import second_derivatives as rows
 from normgrad.symbolic.symbols import M, N, i, j, k
+from normgrad.teaching import double_backward
 
 PARAMETERS = [(True, True), (True, False), (False, True), (False, False)]
 EPS = 0.1
@@ -198,15 +199,15 @@ def test_cotangents_of_the_statistics_are_needed(draw):
 
 def test_torch_objects_only_where_nothing_else_leads_from_dx_back_to_x(draw, monkeypatch):
     inputs = _inputs(draw, True, True, 3, 4)
-    monkeypatch.setattr(mistakes, "gamma", inputs[1])
-    (dx,) = torch.autograd.grad(mistakes.SavesIntermediates.apply(*inputs), inputs[0], draw(3, 4), create_graph=True)
+    monkeypatch.setattr(wrong_layer, "gamma", inputs[1])
+    (dx,) = torch.autograd.grad(wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], draw(3, 4), create_graph=True)
     with pytest.raises(RuntimeError, match="not have been used in the graph"):
         torch.autograd.grad(dx, inputs[0], draw(3, 4))
 
 
 def test_a_gradient_penalty_through_saved_intermediates_is_wrong_in_silence(draw, monkeypatch):
     x, first, w, b, last = draw(6, 2), draw(2, 4), draw(4), draw(4), draw(4)
-    monkeypatch.setattr(mistakes, "gamma", w)
+    monkeypatch.setattr(wrong_layer, "gamma", w)
 
     def penalty(layer):
         score = torch.tanh(layer(x @ first, w, b)) @ last
@@ -219,6 +220,6 @@ def test_a_gradient_penalty_through_saved_intermediates_is_wrong_in_silence(draw
     for other in others:
         for got, want in zip(other, right, strict=True):
             _close(got, want)
-    wrong = penalty(mistakes.SavesIntermediates.apply)
+    wrong = penalty(wrong_layer.SavesIntermediates.apply)
     _close(wrong[1], right[1])
     assert (wrong[0] - right[0]).norm() > right[0].norm() / 20

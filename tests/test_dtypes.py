@@ -7,11 +7,14 @@ import pytest
 import torch
 
 import normgrad
-from normgrad import nn, numpy_ref, torch_formula, torch_rows
-from normgrad.checks import cases, contract, mutants
+from normgrad import nn, numpy_ref
+from normgrad.checks import cases, contract
 from normgrad.checks.backends import INPUTS, TorchBackend
 from normgrad.checks.cases import SPECS
 from normgrad.checks.tolerance import Dtypes, bounds, unit_roundoff
+from normgrad.mistakes import mutants
+from normgrad.torch_ops import formula as torch_formula
+from normgrad.torch_ops import rows as torch_rows
 
 SEED = 1
 CASES = {case.name: case for case in cases.cases(np.random.default_rng(SEED))}

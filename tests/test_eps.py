@@ -7,12 +7,13 @@ from sympy import Symbol, sqrt
 
 import normgrad
 from normgrad import LAYER_NORM, LAYER_NORM_STD, NormSpec, numpy_ref
-from normgrad.checks import cases, piecewise_rules
+from normgrad.checks import cases
 from normgrad.checks.tolerance import bounds, unit_roundoff
 from normgrad.symbolic import NotProved, Partial, check_fixed, counterexample, delta, latex, prove
 from normgrad.symbolic.derivations import eps_placement
 from normgrad.symbolic.opaque import concrete, derivative, opaque
 from normgrad.symbolic.symbols import j, k
+from normgrad.teaching import piecewise_rules
 
 u = unit_roundoff("float64")
 EPS = 0.3

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from normgrad import LAYER_NORM
-from normgrad.checks import backends, cases, contract, mutants, variance
+from normgrad.checks import backends, cases, contract, variance
 from normgrad.checks.tolerance import unit_roundoff
+from normgrad.mistakes import mutants
 
 FORMATS = ("float64", "float32", "float16", "bfloat16")
 WAYS = list(variance.METHODS)

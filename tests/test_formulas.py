@@ -7,7 +7,7 @@ import pytest
 from sympy import Symbol, sqrt
 from sympy.core.relational import Eq, Le
 
-from normgrad.checks import ledger
+from normgrad import ledger
 from normgrad.checks.formulas import Line, Near, formula, formulas
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.checks.values import Values

@@ -12,7 +12,7 @@ import pytest
 from normgrad import LAYER_NORM
 from normgrad.checks import cases, contract
 from normgrad.checks.backends import NAMES, get
-from normgrad.checks.gallery import BUGS, REJECTED, look, looks
+from normgrad.mistakes.gallery import BUGS, REJECTED, look, looks
 
 torch = pytest.importorskip("torch")
 

@@ -5,9 +5,10 @@ import pytest
 
 import normgrad
 from normgrad import LAYER_NORM, triton_kernels
-from normgrad.checks import cases, contract, mutants
+from normgrad.checks import cases, contract
 from normgrad.checks.backends import TorchBackend
 from normgrad.checks.cases import SPECS
+from normgrad.mistakes import mutants
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():

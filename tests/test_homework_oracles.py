@@ -36,7 +36,7 @@ def test_a_result_that_is_an_input_keeps_its_numbers(torch):
 
 def test_one_missing_bound_of_second_gradients(torch, rng):
     """The complex step and the closed formula of the book agree within the bound, and the bound is no barn door."""
-    from normgrad.double_backward import ExplicitNorm, normalized, second_gradients
+    from normgrad.teaching.double_backward import ExplicitNorm, normalized, second_gradients
 
     assert ExplicitNorm is not None
     trial = FUNCTION.oracle.trials(rng, Draw())[0]

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from normgrad import numpy_ref
-from normgrad.checks import cases, mutants
+from normgrad.checks import cases
 from normgrad.checks.cases import SPECS
 from normgrad.checks.tolerance import round_to
 from normgrad.homework import terms
 from normgrad.homework.terms import REFUSED, UNKNOWN, diagnose
 from normgrad.homework.terms.regress import SAME
+from normgrad.mistakes import mutants
 from normgrad.spec import LAYER_NORM, NormSpec
 from normgrad.symbolic import equations
 

@@ -43,7 +43,7 @@ def test_the_function_of_source_003_is_caught(torch, tmp_path, variant):
     derivative still are not."""
     import inspect
 
-    from normgrad.checks import mistakes
+    from normgrad.mistakes import wrong_layer
 
     edits = {
         "from ..spec import LAYER_NORM\n": "",
@@ -54,7 +54,7 @@ def test_the_function_of_source_003_is_caught(torch, tmp_path, variant):
     }
     if variant == "set by forward":
         edits |= {"        mean = x": "        global gamma\n        gamma = weight\n        mean = x"}
-    source = inspect.getsource(mistakes)
+    source = inspect.getsource(wrong_layer)
     for old, new in edits.items():
         assert source.count(old) == 1, old
         source = source.replace(old, new)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from normgrad import RMS_NORM
-from normgrad.checks import cases, contract, mutants
+from normgrad.checks import cases, contract
 from normgrad.checks.cases import SPECS
+from normgrad.mistakes import mutants
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from normgrad.checks.machine_mutants import machine_mutants
+from normgrad.mistakes.machine_mutants import machine_mutants
 
 PACKAGE = Path(__file__).parents[1] / "src/normgrad"
 
@@ -48,7 +48,7 @@ def test_each_rule_makes_its_mutants(source, mutants):
     assert changed(source) == mutants
 
 
-@pytest.mark.parametrize("file", ["torch_rows.py", "triton_kernels/sweeps.py"])
+@pytest.mark.parametrize("file", ["torch_ops/rows.py", "triton_kernels/sweeps.py"])
 def test_mutants_of_the_package_are_programs_that_differ(file):
     source = (PACKAGE / file).read_text()
     texts = [mutant.applied(source) for mutant in machine_mutants(source)]

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from normgrad.checks import cases, contract, mutants
+from normgrad.checks import cases, contract
 from normgrad.checks.backends import NAMES
 from normgrad.checks.cases import SPECS
+from normgrad.mistakes import mutants
 
 MUTANTS = {mutant.name: mutant for mutant in mutants.MUTANTS}
 

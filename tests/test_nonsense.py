@@ -91,7 +91,7 @@ def _arrays():
 
 NUMBERS = {"0", "4", "1.5", "np.float32(2)", "np.int64(4)"}
 # What makes sense: {argument, or subject and argument: names of values}.
-WAYS = tuple(f"double_backward.layer_norm, {way}" for way in ("recompute", "statistics", "explicit"))
+WAYS = tuple(f"teaching.double_backward.layer_norm, {way}" for way in ("recompute", "statistics", "explicit"))
 STACKS = tuple(name for name in wiring.SUBJECTS if name.startswith("residual."))
 ROWS_ALONE = (
     *(("layer_norm", "input"), ("rms_norm", "input")),

@@ -13,9 +13,11 @@ from torch.autograd import forward_ad
 from torch.library import opcheck
 
 import normgrad
-from normgrad import nn, torch_operators, torch_rows
+from normgrad import nn
 from normgrad.checks.cases import SPECS
-from normgrad.torch_arguments import check_options
+from normgrad.torch_ops import compiled as torch_operators
+from normgrad.torch_ops import rows as torch_rows
+from normgrad.torch_ops.arguments import check_options
 
 BF16, F32 = torch.bfloat16, torch.float32
 # name: (spec, whether there are a residual, a weight and a bias, the dtypes of x, residual and parameters, options)

@@ -9,18 +9,24 @@ import numpy as np
 import pytest
 
 import normgrad
-from normgrad import torch_autograd
-from normgrad.checks import cases, contract, mutants
+from normgrad.checks import cases, contract
 from normgrad.checks.backends import NumpyBackend, SympyBackend, TorchBackend
 from normgrad.checks.cases import SPECS
+from normgrad.mistakes import mutants
+from normgrad.torch_ops import autograd as torch_autograd
 
 SOURCE = Path(normgrad.__file__).parent
 FUNCTIONS = {
     "numpy_ref.py": ("_rows", "_denominator", "_kappa", "backward"),
-    "torch_rows.py": ("_rstd", "_kappa", "backward", "_input_gradient"),
-    "torch_formula.py": ("statistics", "vjp", "jvp"),
+    "torch_ops/rows.py": ("_rstd", "_kappa", "backward", "_input_gradient"),
+    "torch_ops/formula.py": ("statistics", "vjp", "jvp"),
     "triton_kernels/arithmetic.py": (
-        "denominator", "kappa", "centred", "row_means", "input_gradient", "store_input_gradient",
+        "denominator",
+        "kappa",
+        "centred",
+        "row_means",
+        "input_gradient",
+        "store_input_gradient",
         "add_parameter_gradients",
     ),
     "symbolic/derivations/family.py": ("operator", "branches"),
@@ -72,7 +78,7 @@ def backends(name, module, monkeypatch):
         return [NumpyBackend(module)]
     if name == "symbolic/derivations/family.py":
         return [SympyBackend(mutants.sympy_backend(module))]
-    if name == "torch_formula.py":
+    if name == "torch_ops/formula.py":
         monkeypatch.setattr(torch_autograd, "torch_formula", module)
         return [TorchBackend("torch", create_graph=True)]
     return [TorchBackend("triton" if name.startswith("triton") else "torch", module)]
@@ -85,7 +91,7 @@ def check(name, module, monkeypatch):
     for backend in backends(name, module, monkeypatch):
         for spec in CHECKED:
             contract.check_values(backend, aligned, spec)
-            if name == "torch_formula.py":
+            if name == "torch_ops/formula.py":
                 contract.check_gradcheck(backend, aligned, spec, forward_mode=True)
         if name == "symbolic/derivations/family.py":
             next(e for e in backend.module.family.equations() if e.label == "norm-dx-inside").prove()

@@ -9,10 +9,11 @@ from torch.autograd.gradcheck import GradcheckError
 
 import normgrad
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
-from normgrad.checks import contract, mistakes, mutants
+from normgrad.checks import contract
 from normgrad.checks.backends import NAMES, TorchBackend, get
 from normgrad.checks.cases import cases, draw
 from normgrad.checks.tolerance import unit_roundoff
+from normgrad.mistakes import mutants, wrong_layer
 
 ROUNDINGS = 64 * unit_roundoff("float64")
 
@@ -110,24 +111,24 @@ def test_a_weight_from_the_module_scope_gives_another_layers_gradient(rng, monke
     exact = contract.reference(case, LAYER_NORM, "float64")[1].dx
     own, other, short = inputs[1].detach(), torch.ones(5, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
     for weight, right in ((own, True), (other, False)):
-        monkeypatch.setattr(mistakes, "gamma", weight)
-        dx = torch.autograd.grad(mistakes.SavesIntermediates.apply(*inputs), inputs[0], dy)[0]
+        monkeypatch.setattr(wrong_layer, "gamma", weight)
+        dx = torch.autograd.grad(wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy)[0]
         assert close(dx.numpy(), exact) == right
     for weight, error in ((None, TypeError), (short, RuntimeError)):
-        monkeypatch.setattr(mistakes, "gamma", weight)
+        monkeypatch.setattr(wrong_layer, "gamma", weight)
         with pytest.raises(error):
-            torch.autograd.grad(mistakes.SavesIntermediates.apply(*inputs), inputs[0], dy)
-    monkeypatch.setattr(mistakes, "gamma", other)
+            torch.autograd.grad(wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy)
+    monkeypatch.setattr(wrong_layer, "gamma", other)
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
-        torch.autograd.gradcheck(mistakes.SavesIntermediates.apply, inputs)
+        torch.autograd.gradcheck(wrong_layer.SavesIntermediates.apply, inputs)
 
 
 def test_saved_intermediates_are_wrong_in_the_second_derivative_only(rng, monkeypatch):
     inputs = tensors(plain(draw(rng, 2, 4)))
-    monkeypatch.setattr(mistakes, "gamma", inputs[1].detach())
-    assert torch.autograd.gradcheck(mistakes.SavesIntermediates.apply, inputs)
+    monkeypatch.setattr(wrong_layer, "gamma", inputs[1].detach())
+    assert torch.autograd.gradcheck(wrong_layer.SavesIntermediates.apply, inputs)
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
-        torch.autograd.gradgradcheck(mistakes.SavesIntermediates.apply, inputs)
+        torch.autograd.gradgradcheck(wrong_layer.SavesIntermediates.apply, inputs)
     assert torch.autograd.gradgradcheck(lambda x, w, b: normgrad.layer_norm(x, 4, w, b), inputs)
 
 
@@ -158,9 +159,9 @@ def test_the_sources_formulas_pass_its_own_comparison_in_float32(rng, monkeypatc
     """128 rows of 256 numbers from [0, 1), as in the source, against torch's function at torch's default tolerances."""
     x, weight, bias, dy = (torch.tensor(rng.random(shape), dtype=torch.float32) for shape in
                            ((128, 256), 256, 256, (128, 256)))  # fmt: skip
-    monkeypatch.setattr(mistakes, "gamma", weight.clone())
+    monkeypatch.setattr(wrong_layer, "gamma", weight.clone())
     leaves = [t.requires_grad_() for t in (x, weight, bias)]
     expected = torch.autograd.grad(torch.nn.functional.layer_norm(x, (256,), weight, bias), leaves, dy)
-    for layer in (mistakes.SavesIntermediates.apply, lambda x, w, b: normgrad.layer_norm(x, 256, w, b)):
+    for layer in (wrong_layer.SavesIntermediates.apply, lambda x, w, b: normgrad.layer_norm(x, 256, w, b)):
         for got, theirs in zip(torch.autograd.grad(layer(*leaves), leaves, dy), expected, strict=True):
             torch.testing.assert_close(got, theirs)

@@ -7,8 +7,9 @@ from functorch.compile import make_boxed_func
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
 
 import normgrad
-from normgrad import double_backward, nn, residual
-from normgrad.torch_arguments import TENSORS
+from normgrad import nn, residual
+from normgrad.teaching import double_backward
+from normgrad.torch_ops.arguments import TENSORS
 
 BACKENDS = ("torch", "triton")
 SUBCLASS = "needs a torch.Tensor itself: kernels know no subclass of it"
@@ -196,14 +197,14 @@ def test_what_torch_wraps_a_tensor_in_is_known(backend, torch_rng):
 def test_the_types_that_a_compiler_traces_with_are_the_known_ones(torch_rng):
     """The cotangents of a compiled backward are FakeTensors and FunctionalTensors while it is traced."""
     seen = set()
-    original = normgrad.torch_autograd.check_memory
+    original = normgrad.torch_ops.autograd.check_memory
 
     def watched(name, t):
         seen.add(type(t))
         return original(name, t)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(normgrad.torch_autograd, "check_memory", watched)
+        patch.setattr(normgrad.torch_ops.autograd, "check_memory", watched)
         torch._dynamo.reset()
         both = torch._dynamo.backends.common.aot_autograd(
             fw_compiler=lambda graph, _: make_boxed_func(graph.forward),

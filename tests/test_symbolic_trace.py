@@ -5,7 +5,7 @@ import re
 import pytest
 from sympy import Add, S, evaluate, expand, sqrt
 
-from normgrad.checks.broken_rules import BROKEN, prover
+from normgrad.mistakes.broken_rules import BROKEN, prover
 from normgrad.symbolic import (
     NotProved,
     Partial,

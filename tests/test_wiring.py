@@ -6,7 +6,7 @@ import pytest
 import wiring
 
 import normgrad
-from normgrad.checks.copies import copied
+from normgrad.mistakes.copies import copied
 
 # The lines that are edited, each written once.
 RMS_CALL = "return _as(normalize(x, weight, spec=_rms_spec(eps), out_dtype=out_dtype, backend=backend), input)"
@@ -28,51 +28,51 @@ FINAL = "return x if final_norm is None else final_norm(x)"
 # {what is wrong: (file, old, new, the subject whose rows find it)}
 WRONG = {
     "add_layer_norm ignores eps": (
-        "torch_functional.py", ADD_LAYER, ADD_LAYER.replace("check_eps(eps)", "1e-5"), "add_layer_norm",
+        "torch_ops/api.py", ADD_LAYER, ADD_LAYER.replace("check_eps(eps)", "1e-5"), "add_layer_norm",
     ),
     "layer_norm ignores out_dtype": (
-        "torch_functional.py", NORM_CALL, NORM_CALL.replace("out_dtype=out_dtype, ", ""), "layer_norm",
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("out_dtype=out_dtype, ", ""), "layer_norm",
     ),
-    "layer_norm ignores bias": ("torch_functional.py", NORM_CALL, NORM_CALL.replace("bias,", "None,"), "layer_norm"),
+    "layer_norm ignores bias": ("torch_ops/api.py", NORM_CALL, NORM_CALL.replace("bias,", "None,"), "layer_norm"),
     "layer_norm ignores backend": (
-        "torch_functional.py", NORM_CALL, NORM_CALL.replace("backend=backend", 'backend="auto"'), "layer_norm",
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("backend=backend", 'backend="auto"'), "layer_norm",
     ),
     "rms_norm ignores out_dtype": (
-        "torch_functional.py", RMS_CALL, RMS_CALL.replace("out_dtype=out_dtype, ", ""), "rms_norm",
+        "torch_ops/api.py", RMS_CALL, RMS_CALL.replace("out_dtype=out_dtype, ", ""), "rms_norm",
     ),
-    "rms_norm ignores eps": ("torch_functional.py", RMS_SPEC, "return RMS_NORM", "rms_norm"),
-    "l2_norm takes the last axis": ("torch_functional.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm"),
-    "l2_norm ignores eps": ("torch_functional.py", L2_SPEC, "spec = L2_NORM", "l2_norm"),
+    "rms_norm ignores eps": ("torch_ops/api.py", RMS_SPEC, "return RMS_NORM", "rms_norm"),
+    "l2_norm takes the last axis": ("torch_ops/api.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm"),
+    "l2_norm ignores eps": ("torch_ops/api.py", L2_SPEC, "spec = L2_NORM", "l2_norm"),
     "the sum is always rounded": (
-        "torch_arguments.py", OPTIONS, OPTIONS.replace("round_residual,", "True,"), "add_rms_norm",
+        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("round_residual,", "True,"), "add_rms_norm",
     ),
     "the sum has no dtype of its own": (
-        "torch_arguments.py", OPTIONS, OPTIONS.replace("residual_dtype or ", ""), "add_layer_norm",
+        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("residual_dtype or ", ""), "add_layer_norm",
     ),
     "sums are never portable": (
-        "torch_arguments.py", OPTIONS, OPTIONS.replace("portable_sums)", "False)"), "normalize",
+        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("portable_sums)", "False)"), "normalize",
     ),
-    "autograd forgets portable sums": ("torch_autograd.py", SUMMED, "portable_sums=False", "normalize"),
+    "autograd forgets portable sums": ("torch_ops/autograd.py", SUMMED, "portable_sums=False", "normalize"),
     "the kernel forgets how the sum is rounded": (
-        "torch_arguments.py", OF_FORWARD, OF_FORWARD.replace(', "round_residual"', ""), "normalize",
+        "torch_ops/arguments.py", OF_FORWARD, OF_FORWARD.replace(', "round_residual"', ""), "normalize",
     ),
     "tangents forget how the sum is rounded": (
-        "torch_autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ""), "normalize",
+        "torch_ops/autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ""), "normalize",
     ),
     "every backend is the same": (
-        "torch_functional.py", EAGER, EAGER.replace("kernels_of(backend,", 'kernels_of("torch",'), "normalize",
+        "torch_ops/api.py", EAGER, EAGER.replace("kernels_of(backend,", 'kernels_of("torch",'), "normalize",
     ),
     "the sum is always returned": (
-        "torch_functional.py", "    if not return_residual:\n        return y\n", "", "normalize",
+        "torch_ops/api.py", "    if not return_residual:\n        return y\n", "", "normalize",
     ),
     "the operator has one backend": (
-        "torch_operators.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "normalize",
+        "torch_ops/compiled.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "normalize",
     ),
     "the operator's backward has one backend": (
-        "torch_operators.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "normalize",
+        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "normalize",
     ),
     "the operator's sums are never portable": (
-        "torch_operators.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"), "normalize",
+        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"), "normalize",
     ),
     "AddNorm ignores its LayerNorm's eps": ("nn.py", "norm.bias, norm.eps, **", "norm.bias, **", "nn.AddNorm"),
     "AddNorm ignores its RMSNorm's eps": (
@@ -117,7 +117,7 @@ def test_the_table_finds_a_wrong_program(wrong):
     file, old, new, subject = WRONG[wrong]
     package = import_module(copied({file: ((old, new),)}, wrong))
     # What is wrong with the operators of a compiler, only a compiler meets.
-    assert wiring.finding(package, subject, compiled=file == "torch_operators.py")
+    assert wiring.finding(package, subject, compiled=file == "torch_ops/compiled.py")
 
 
 def test_the_table_finds_nothing_in_a_copy():

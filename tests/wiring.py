@@ -17,14 +17,14 @@ import torch
 from torch.autograd import forward_ad
 
 SEED, SHAPE = 20240504, (2, 3, 4)
-MODULES = ("", "nn", "residual", "numpy_ref", "double_backward")
+MODULES = ("", "nn", "residual", "numpy_ref", "teaching.double_backward")
 # Public names without a row, and why.
 EXCLUDED = {
     "doctor": "has no argument",
     "numpy_ref.Forward": "what a function returns",
     "numpy_ref.Grads": "what a function returns",
     **{
-        f"double_backward.{name}": "a part of double_backward.layer_norm, which has rows"
+        f"teaching.double_backward.{name}": "a part of double_backward.layer_norm, which has rows"
         for name in (
             "ExplicitBackward", "ExplicitNorm", "RecomputeNorm", "StatisticsNorm", "affine", "asked_for", "centred",
             "gradients", "normalized", "over_rows", "projected", "row_mean", "second_gradients", "times",
@@ -379,13 +379,13 @@ SUBJECTS = {
         ("outputs",),
     ),
     **{
-        f"double_backward.layer_norm, {way}": _function(
+        f"teaching.double_backward.layer_norm, {way}": _function(
             "layer_norm",
             {"way": way, "x": TENSORS["input"], **_tensors("weight", "bias")},
             {"x": Change(OTHER["input"]), **_other("weight", "bias"), **EPS},
             (*PLAIN, "second"),
             {("way", context): "each way computes the same" for context in (*PLAIN, "second")},
-            "double_backward",
+            "teaching.double_backward",
         )
         for way in ("recompute", "statistics", "explicit")
     },
@@ -494,7 +494,7 @@ class _Watched:
     """The kernels of a package, with a note of each call: which module, which function, and portable_sums."""
 
     def __init__(self, package):
-        self.notes, self.modules = [], [submodule(package, name) for name in ("torch_rows", "triton_kernels")]
+        self.notes, self.modules = [], [submodule(package, name) for name in ("torch_ops.rows", "triton_kernels")]
 
     def __enter__(self):
         self.originals = [(module, name, getattr(module, name)) for module in self.modules for name in KERNELS]

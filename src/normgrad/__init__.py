@@ -10,15 +10,28 @@ from .spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
 __version__ = "0.1.0"
 
 _LAZY = {
-    "layer_norm": "torch_functional",
-    "rms_norm": "torch_functional",
-    "l2_norm": "torch_functional",
-    "add_layer_norm": "torch_functional",
-    "add_rms_norm": "torch_functional",
-    "normalize": "torch_functional",
+    "layer_norm": "torch_ops.api",
+    "rms_norm": "torch_ops.api",
+    "l2_norm": "torch_ops.api",
+    "add_layer_norm": "torch_ops.api",
+    "add_rms_norm": "torch_ops.api",
+    "normalize": "torch_ops.api",
     "doctor": "doctor",
 }
-_MODULES = ("numpy_ref", "torch_autograd", "triton_kernels", "nn", "residual", "symbolic", "checks", "bench")
+_MODULES = (
+    "bench",
+    "checks",
+    "homework",
+    "ledger",
+    "mistakes",
+    "nn",
+    "numpy_ref",
+    "residual",
+    "symbolic",
+    "teaching",
+    "torch_ops",
+    "triton_kernels",
+)
 
 __all__ = ["L2_NORM", "LAYER_NORM", "LAYER_NORM_STD", "RMS_NORM", "NormSpec", *_LAZY]
 

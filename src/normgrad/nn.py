@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from .spec import check_axes, check_eps
-from .torch_arguments import check_backend, check_device, check_dtype, check_flag
-from .torch_functional import add_layer_norm, add_rms_norm, layer_norm, rms_norm
+from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
+from .torch_ops.arguments import check_backend, check_device, check_dtype, check_flag
 
 
 class _Norm(torch.nn.Module):

@@ -22,7 +22,7 @@ twice.
 from __future__ import annotations
 
 from .nn import AddNorm
-from .torch_arguments import check_tensors
+from .torch_ops.arguments import check_tensors
 
 
 def _callables(name, given):

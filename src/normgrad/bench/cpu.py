@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 
 import normgrad
-from normgrad import LAYER_NORM, torch_formula
+from normgrad import LAYER_NORM
+from normgrad.torch_ops import formula as torch_formula
 
 SHAPES = ((128, 256), (4096, 1024), (2048, 8192))
 # A small shape is run often enough that one timing is not a clock tick: about 4 Mi elements a timing.

@@ -1,1 +1,1 @@
-"""Checks that can fail: cases, tolerances, finite differences, the contract, mutants and the ledger."""
+"""Checks that can fail: cases, tolerances, finite differences and the contract."""

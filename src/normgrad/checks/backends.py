@@ -176,21 +176,21 @@ class TorchBackend:
 
     def rows_module(self) -> ModuleType:
         """The module with the forward and backward that run."""
-        name = "torch_rows" if self.name == "torch" else "triton_kernels"
+        name = "torch_ops.rows" if self.name == "torch" else "triton_kernels"
         return self.kernels or import_module(f"{self.package}.{name}")
 
     def normalize(self, x, residual, weight, bias, spec, **options):
         """(y, residual_out) of tensors; options as normgrad.normalize."""
-        from .. import torch_autograd
-        from ..torch_arguments import check_options
+        from ..torch_ops import autograd
+        from ..torch_ops.arguments import check_options
 
         if self.kernels is None:
-            torch_functional = import_module(f"{self.package}.torch_functional")
-            spec = _spec_of(torch_functional, spec)
+            api = import_module(f"{self.package}.torch_ops.api")
+            spec = _spec_of(api, spec)
             named = {"spec": spec, "return_residual": True, "backend": self.name, **options}
-            return torch_functional.normalize(x, weight, bias, residual, **named)
+            return api.normalize(x, weight, bias, residual, **named)
         options = check_options(x, residual, **options)
-        y, residual_out, *_ = torch_autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels, options)
+        y, residual_out, *_ = autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels, options)
         return y, x.to(options.residual_dtype) if residual is None else residual_out
 
     def tensors(self, case: Case, dtypes: Dtypes) -> dict:

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..torch_formula import accumulator, promoted
+from ..torch_ops.formula import accumulator, promoted
 from . import configuration
 from .interpreter import ONE_AT_A_TIME, tl
 from .reduction import reduce_partials

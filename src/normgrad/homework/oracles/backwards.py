@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ...checks.mutant_catalogue import N_C2, N_DX, Mutant
-from ...checks.mutants import edited, find
+from ...mistakes.catalogue import N_C2, N_DX, Mutant
+from ...mistakes.mutants import edited, find
 
 PARTS = ("_check_array", "_accumulator", "_complex", "_rows", "_kappa")
 HEAD = """

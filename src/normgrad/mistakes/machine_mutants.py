@@ -34,6 +34,9 @@ SWAPS = {
     ast.Or: ("or", "and"),
 }
 
+# What takes its arguments in any order.
+COMMUTATIVE = ("min", "max", "maximum", "minimum", "result_type", "promote_types", "promoted")
+
 
 @dataclass(frozen=True)
 class MachineMutant:
@@ -182,7 +185,7 @@ def _slice(node, places):
 
 def _call(node, places):
     text, positional = places.source, [places.span(each) for each in node.args]
-    ordered = not (isinstance(node.func, ast.Name) and node.func.id in ("min", "max"))
+    ordered = getattr(node.func, "id", getattr(node.func, "attr", "")) not in COMMUTATIVE
     for (start, middle), (after, end) in zip(positional, positional[1:], strict=False) if ordered else ():
         swapped = text[after:end] + text[middle:after] + text[start:middle]
         yield places.change(node, "order", (start, end), swapped)

@@ -33,7 +33,7 @@ N_DW = "(dy * (spec.scale * x_hat)).sum(rows)"
 N_DB = "dy.sum(rows).astype"
 N_S2 = "s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
 N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
-# torch: torch_rows.py
+# torch: torch_ops/rows.py
 T_C1 = "c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)"
 T_C2 = "c2 = torch.mv(dy, weight) / n"
 T_ALONG = "dx = torch.addcmul(wdy_c2, q, (rstd * c1)[:, None], value=-1, out=wdy_c2)"

@@ -17,10 +17,10 @@ from dataclasses import fields
 
 import torch
 
-from .spec import NormSpec
-from .torch_arguments import Options, kernels_of, rows, shaped
-from .torch_autograd import Normalize
-from .torch_formula import accumulator, promoted
+from ..spec import NormSpec
+from .arguments import Options, kernels_of, rows, shaped
+from .autograd import Normalize
+from .formula import accumulator, promoted
 
 SPEC = "bool center, str reduce, float scale, float eps, str placement"
 OPTIONS = "ScalarType out_dtype, ScalarType residual_dtype, bool round_residual, bool portable_sums"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..backends import get
-from ..cases import Case, cases, draw
-from ..contract import check_values, reference
-from ..tolerance import bounds, round_to
+from ...checks.backends import get
+from ...checks.cases import Case, cases, draw
+from ...checks.contract import check_values, reference
+from ...checks.tolerance import bounds, round_to
 
 
 def _names(outcome, saved, grads):

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ... import numpy_ref
+from ...checks.cases import draw
+from ...checks.contract import GRADCHECK_STEP, check_gradcheck
+from ...checks.finite_difference import directional, inner
+from ...checks.tolerance import bounds, round_to
 from ...spec import LAYER_NORM, RMS_NORM
-from ..cases import draw
-from ..contract import GRADCHECK_STEP, check_gradcheck
-from ..finite_difference import directional, inner
-from ..tolerance import bounds, round_to
 from .formulas import gated_forward
 
 PLAIN = ("residual", "dresidual_out")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy_ref
+from ...checks.backends import get
+from ...checks.cases import draw
+from ...checks.contract import check_gradcheck
+from ...checks.tolerance import round_to
 from ...spec import LAYER_NORM
-from ..backends import get
-from ..cases import draw
-from ..contract import check_gradcheck
-from ..tolerance import round_to
 from .checks import PLAIN
 
 # Absolute tolerances as published test suites have them, by dtype.

@@ -111,7 +111,7 @@ def define(*labels: str, claim: str = "", defines: str = "") -> Entries:
     """
     from normgrad.symbolic import equations
 
-    from .formulas import formulas
+    from .checks.formulas import formulas
 
     known = equations()
     for label in labels:
@@ -198,7 +198,7 @@ def check(formula, values: dict | list[dict], claim: str, within=None) -> Entrie
     Raises:  AssertionError when the formula does not hold, or a side is NaN; ValueError for names without a value,
              values without a name, and a label that no formula has; TypeError for what is no formula
     """
-    from .formulas import Formula, formulas, nearest
+    from .checks.formulas import Formula, formulas, nearest
 
     if isinstance(formula, str):
         if formula not in formulas():

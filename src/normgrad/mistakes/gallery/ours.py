@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...checks.backends import get
 from ...spec import LAYER_NORM
-from ..backends import get
 
 AUTOGRAD = ("torch", "triton")
 

@@ -1,7 +1,7 @@
 """The operator for torch: one autograd.Function over two sets of kernels.
 
 The forward and the first backward run the backend's kernels. Wherever a derivative may be differentiated again, it is
-computed by normgrad.torch_formula from the inputs, so that second and higher derivatives and torch.func are right.
+computed by normgrad.torch_ops.formula from the inputs, so that second and higher derivatives and torch.func are right.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import torch
 
-from . import torch_formula
-from .torch_arguments import check_memory, rows, shaped
-from .torch_formula import accumulator, promoted
+from . import formula as torch_formula
+from .arguments import check_memory, rows, shaped
+from .formula import accumulator, promoted
 
 
 class Normalize(torch.autograd.Function):

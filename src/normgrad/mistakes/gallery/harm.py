@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...checks.cases import draw
+from ...checks.tolerance import round_to
 from ...spec import LAYER_NORM, RMS_NORM
-from ..cases import draw
-from ..tolerance import round_to
 from .checks import PLAIN, layouts
 from .formulas import gate_order_right
 from .looks import Look, rows

@@ -10,12 +10,12 @@ import sys
 from importlib import import_module
 from itertools import count
 
-from .backends import NumpyBackend, TorchBackend
-from .mutants import PACKAGE, _folder, _imported, edited
+from ..checks.backends import NumpyBackend, TorchBackend
+from .mutants import PACKAGE, edited, folder, imported
 
 _number = count()
 # Operators are registered by name, and a name can be registered only once in a process.
-OPERATORS = "torch_operators.py"
+OPERATORS = "torch_ops/compiled.py"
 
 
 def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
@@ -25,21 +25,21 @@ def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
     Raises:  ValueError for a text that is not there exactly once
     """
     name = f"normgrad_copy_{next(_number)}"
-    folder = _folder() / name
-    folder.mkdir()
+    place = folder() / name
+    place.mkdir()
     texts = {path: edited((PACKAGE / path).read_text(), changes, f"{where}, {path}") for path, changes in edits.items()}
     operators = texts.get(OPERATORS, (PACKAGE / OPERATORS).read_text())
     texts[OPERATORS] = operators.replace('"normgrad::', f'"{name}::')
     for path, text in texts.items():
-        file = folder / path
-        if file.parent != folder and not file.parent.exists():
+        file = place / path
+        if file.parent != place and not file.parent.exists():
             # A folder hides the package's folder of that name: it has to be whole.
             file.parent.mkdir()
             for other in (PACKAGE / path).parent.glob("*.py"):
                 (file.parent / other.name).write_text(other.read_text())
         file.write_text(text)
     start = PACKAGE / "__init__.py"
-    _imported(name, folder / "__init__.py" if (folder / "__init__.py").exists() else start, [str(folder), str(PACKAGE)])
+    imported(name, place / "__init__.py" if (place / "__init__.py").exists() else start, [str(place), str(PACKAGE)])
     return name
 
 

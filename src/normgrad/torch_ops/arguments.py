@@ -9,9 +9,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
-from . import torch_rows
-from .spec import check_axes, check_shapes
-from .torch_formula import promoted
+from ..spec import check_axes, check_shapes
+from . import rows as torch_rows
+from .formula import promoted
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 BACKENDS = ("auto", "torch", "triton")
@@ -87,7 +87,7 @@ def kernels_of(backend, device):
     check_backend(backend)
     if backend == "torch" or (backend == "auto" and device.type != "cuda"):
         return torch_rows
-    from . import triton_kernels
+    from .. import triton_kernels
 
     triton_kernels.check_device(device)
     return triton_kernels

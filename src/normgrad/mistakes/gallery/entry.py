@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...checks.backends import BACKENDS, NAMES
 from ...spec import LAYER_NORM
-from ..backends import BACKENDS, NAMES
 from . import checks, looks, ours, usual
 from .looks import Look
 from .operators import Written

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from ... import numpy_ref
+from ...checks.backends import Outcome
+from ...checks.cases import Case
+from ...checks.tolerance import accumulator, round_to
 from ...numpy_ref import Forward, Grads
-from ..backends import Outcome
-from ..cases import Case
-from ..tolerance import accumulator, round_to
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .covering import check_point, points_of
+from ..checks.covering import check_point, points_of
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ def _of(backend, path, **_):
     return mutant
 
 
-ROWS = _of("torch", "torch_rows.py")
-FORMULA = _of("torch", "torch_formula.py")
-AUTOGRAD = _of("torch", "torch_autograd.py")
-FUNCTIONAL = _of("torch", "torch_functional.py")
+ROWS = _of("torch", "torch_ops/rows.py")
+FORMULA = _of("torch", "torch_ops/formula.py")
+AUTOGRAD = _of("torch", "torch_ops/autograd.py")
+FUNCTIONAL = _of("torch", "torch_ops/api.py")
 NUMPY = _of("numpy", "numpy_ref.py")
 SPEC = _of("torch", "spec.py")
 ARITHMETIC = _of("triton", "triton_kernels/arithmetic.py")

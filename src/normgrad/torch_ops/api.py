@@ -7,11 +7,12 @@ from numbers import Integral
 import torch
 from torch.autograd import forward_ad
 
-from . import torch_formula, torch_operators
-from .spec import L2_NORM, LAYER_NORM, RMS_NORM, check_eps, check_shapes, check_spec
-from .torch_arguments import check_backend, check_flag, check_options, check_tensors, flatten, kernels_of
-from .torch_autograd import Normalize
-from .torch_formula import accumulator, promoted
+from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, check_eps, check_shapes, check_spec
+from . import compiled as torch_operators
+from . import formula as torch_formula
+from .arguments import check_backend, check_flag, check_options, check_tensors, flatten, kernels_of
+from .autograd import Normalize
+from .formula import accumulator, promoted
 
 
 def _open_transforms():

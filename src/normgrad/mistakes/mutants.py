@@ -15,14 +15,14 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from .backends import NumpyBackend, SympyBackend, TorchBackend
-from .mutant_catalogue import MUTANTS, Mutant
+from ..checks.backends import NumpyBackend, SympyBackend, TorchBackend
+from .catalogue import MUTANTS, Mutant
 
 PACKAGE = Path(__file__).parent.parent
 SOURCES = {
     "numpy": "numpy_ref.py",
     "sympy": "symbolic/derivations/family.py",
-    "torch": "torch_rows.py",
+    "torch": "torch_ops/rows.py",
     "triton": "triton_kernels",
 }
 
@@ -41,10 +41,11 @@ def find(name: str) -> Mutant:
 
 
 @cache
-def _folder() -> Path:
-    folder = tempfile.TemporaryDirectory(prefix="normgrad-mutants-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
+def folder() -> Path:
+    """Where the texts of edited modules stand until the process ends."""
+    made = tempfile.TemporaryDirectory(prefix="normgrad-mutants-")
+    atexit.register(made.cleanup)
+    return Path(made.name)
 
 
 def edited(source: str, edits, where: str) -> str:
@@ -62,17 +63,18 @@ def module(source: str, text: str, name: str) -> ModuleType:
     Args:  source: the module's path below the package; text: what to import in its place; name: any short name
     """
     path = Path(source)
-    file = _folder() / f"_mutant_{path.stem}_{_slug(name)}.py"
+    file = folder() / f"_mutant_{path.stem}_{_slug(name)}.py"
     # Triton reads the source of its kernels from a file.
     file.write_text(text)
-    return _imported(".".join(["normgrad", *path.parts[:-1], file.stem]), file)
+    return imported(".".join(["normgrad", *path.parts[:-1], file.stem]), file)
 
 
 def _slug(name):
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
-def _imported(qualified, file, places=None):
+def imported(qualified, file, places=None) -> ModuleType:
+    """The module of a file under a name; places: where its submodules are looked for."""
     spec = importlib.util.spec_from_file_location(qualified, file, submodule_search_locations=places)
     found = importlib.util.module_from_spec(spec)
     sys.modules[qualified] = found
@@ -85,11 +87,11 @@ def package(source: str, texts: dict[str, str], name: str) -> ModuleType:
 
     Args:  source: the folder's path below the package; texts: {module: what to import in its place}; name: as module
     """
-    folder = _folder() / f"_mutant_{source}_{_slug(name)}"
-    folder.mkdir(exist_ok=True)
+    place = folder() / f"_mutant_{source}_{_slug(name)}"
+    place.mkdir(exist_ok=True)
     for file in (PACKAGE / source).glob("*.py"):
-        (folder / file.name).write_text(texts.get(file.name, file.read_text()))
-    return _imported(f"normgrad.{folder.name}", folder / "__init__.py", [str(folder)])
+        (place / file.name).write_text(texts.get(file.name, file.read_text()))
+    return imported(f"normgrad.{place.name}", place / "__init__.py", [str(place)])
 
 
 def edited_package(source: str, edits, where: str) -> dict[str, str]:

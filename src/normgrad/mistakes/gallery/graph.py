@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ... import torch_formula
+from ...checks.backends import TorchBackend
 from ...spec import LAYER_NORM
-from ..backends import TorchBackend
+from ...torch_ops import formula as torch_formula
 
 
 class CutGraph(torch.autograd.Function):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import torch
 
-from .spec import check_eps, check_shapes
-from .torch_arguments import check_tensors
+from ..spec import check_eps, check_shapes
+from ..torch_ops.arguments import check_tensors
 
 
 def row_mean(t):
