@@ -8,7 +8,7 @@ from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, count_ops, exp, lo
 
 from normgrad.symbolic import NotProved, Partial, dim, index, prove, tensor, total
 from normgrad.symbolic.elementary import in_basic_terms
-from normgrad.symbolic.sums import Reciprocal, Root, nf
+from normgrad.symbolic.normal_form import Reciprocal, Root, nf
 
 N = dim("N")
 i, j = index("i", "j")

@@ -22,8 +22,8 @@ from normgrad.symbolic import (
 )
 from normgrad.symbolic.codegen import compile, source
 from normgrad.symbolic.induction import induction, inductive
+from normgrad.symbolic.normal_form import nf
 from normgrad.symbolic.recurrences import Recurrences, sequences
-from normgrad.symbolic.sums import nf
 
 M, N, K = dim("M"), dim("N"), dim("K")
 i, j, k = index("i", "j", "k")

@@ -7,8 +7,8 @@ import pytest
 from sympy import Add, Mul
 
 from normgrad.symbolic import NotProved, dim, index, prove, tensor, total
+from normgrad.symbolic.normal_form import nf
 from normgrad.symbolic.patience import OutOfPatience, check_size, limited, look
-from normgrad.symbolic.sums import nf
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")

@@ -19,7 +19,7 @@ from normgrad.symbolic import (
 )
 from normgrad.symbolic.derivations import proof_steps as steps
 from normgrad.symbolic.derivations.index_rules import centred_row, row
-from normgrad.symbolic.sums import Reciprocal, Root
+from normgrad.symbolic.normal_form import Reciprocal, Root
 from normgrad.symbolic.symbols import N, j, k
 from normgrad.symbolic.trace import GIVEN, RULES, UNFOLD, trace
 

@@ -15,7 +15,7 @@ from ..symbolic import Partial, delta, tensor, total
 from ..symbolic.symbols import N, j, k
 from .mutants import PACKAGE, edited, module
 
-KERNEL = ("calculus", "sums", "clearing", "proof")
+KERNEL = ("calculus", "normal_form", "proof")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ BROKEN = (
         "R1",
         "one letter may serve two sums",
         {
-            "sums": (
+            "normal_form": (
                 ("for _ in range(int(exponent)):", "for _ in range(1):"),
                 ("body.append(base.function.xreplace(", "body.append((base.function**exponent).xreplace("),
             )
@@ -68,13 +68,13 @@ BROKEN = (
     BrokenRule(
         "R3",
         "a product of brackets may stay as it is",
-        {"sums": (("    e = multiply_out(e)\n", ""),)},
+        {"normal_form": (("    e = multiply_out(e)\n", ""),)},
     ),
     BrokenRule(
         "R4",
         "a delta drops out of its sum, and nothing is renamed",
         {
-            "sums": (
+            "normal_form": (
                 (
                     "_nf(Mul(*outside) * Mul(*inside).xreplace({r: other}))",
                     "Mul(*outside) * (_canonical_sum(inside, limit) if inside else 1)",
@@ -86,23 +86,29 @@ BROKEN = (
     BrokenRule(
         "R5",
         "a sum of ones is 1",
-        {"sums": (("if inside else last - first + 1", "if inside else 1"),)},
+        {"normal_form": (("if inside else last - first + 1", "if inside else 1"),)},
         (_all(lambda r: S.One), S.One),
     ),
     BrokenRule(
         "R6",
         "the sum of a product is the product of the sums",
-        {"sums": (("_canonical_sum(inside, limit) if", "Mul(*[_canonical_sum([f], limit) for f in inside]) if"),)},
+        {
+            "normal_form": (
+                ("_canonical_sum(inside, limit) if", "Mul(*[_canonical_sum([f], limit) for f in inside]) if"),
+            )
+        },
         (_all(lambda r: w[r] * x[r]), _all(lambda r: w[r]) * _all(lambda r: x[r])),
     ),
     BrokenRule(
         "R7",
         "the root of a square is the number, whatever its sign",
-        {"sums": (("(inner.is_Symbol and inner.is_positive)", "inner.is_Symbol"),)},
+        {"normal_form": (("(inner.is_Symbol and inner.is_positive)", "inner.is_Symbol"),)},
         (sqrt(_all(lambda r: (a * x[r]) ** 2)), a * _NORM),
     ),
     BrokenRule(
-        "R8", "the square of a root is left as it is", {"clearing": (("        if not squared:", "        if True:"),)}
+        "R8",
+        "the square of a root is left as it is",
+        {"normal_form": (("        if not squared:", "        if True:"),)},
     ),
 )
 

@@ -13,6 +13,7 @@ from .derive import (
     keep_as_typed,
     work_out,
 )
+from .normal_form import nf
 from .notation import Local, Partial, as_written, delta, dim, index, mean, tensor, total
 from .opaque import opaque
 from .proof import NotProved, Proof, prove
@@ -21,7 +22,6 @@ from .refute import Refutation, judge, refute
 from .registry import Equation, equation, equations, proved
 from .render import latex
 from .steps import Step, chain_rule, collect, contract, differentiate, multiply, pull_out, unfold, using
-from .sums import nf
 from .trace import Trace, trace
 from .witness import Counterexample, check_fixed, counterexample
 

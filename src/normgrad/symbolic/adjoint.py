@@ -6,8 +6,8 @@ from sympy import Basic, Expr, Indexed, IndexedBase, Symbol, evaluate, sqrt
 
 from .calculus import D, index_ranges
 from .definitions import Defs, check_defs
+from .normal_form import Reciprocal, Root, nf
 from .notation import Local, Partial, index, name_of, rename_bound, tensor, total
-from .sums import Reciprocal, Root, nf
 
 
 def reverse(defs: Defs, output: Expr, seed: IndexedBase | Symbol) -> Defs:

@@ -8,9 +8,9 @@ from sympy import Add, Expr, Ge, Gt, Heaviside, Mul, Ne, Pow, S, evaluate, log, 
 
 from .calculus import free_letters, resolve
 from .definitions import Defs
+from .normal_form import Root, nf, split_content
 from .opaque import Opaque
 from .signs import is_nonnegative, is_positive
-from .sums import Root, nf, split_content
 
 
 def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from sympy import Abs, Add, Expr, Heaviside, Indexed, Max, Min, Mul, S, cosh, exp, log, sign, sinh, tanh
 
+from .normal_form import Reciprocal, Root, nf
 from .signs import is_nonnegative, is_positive
-from .sums import Reciprocal, Root, nf
 
 
 def _absolute(a):

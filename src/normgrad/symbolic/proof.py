@@ -12,12 +12,11 @@ from sympy.printing.str import StrPrinter
 
 from .admission import check_branches, check_expression
 from .calculus import index_ranges, resolve
-from .clearing import clear
 from .conditions import side_conditions
 from .definitions import Defs, check_defs
 from .elementary import has_rules, in_basic_terms
+from .normal_form import clear, multiply_out, nf
 from .patience import SECONDS, OutOfPatience, limited
-from .sums import multiply_out, nf
 from .witness import Counterexample, counterexample
 
 

@@ -6,10 +6,10 @@ from sympy import evaluate
 
 from .calculus import resolve
 from .induction import InductiveEquation
+from .normal_form import nf
 from .proof import plain
 from .registry import DEFINITION, Equation
 from .render import latex
-from .sums import nf
 
 
 def _meaning(e, defs):

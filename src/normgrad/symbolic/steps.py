@@ -15,9 +15,9 @@ from sympy import Add, Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta,
 from .admission import check_expression
 from .calculus import D, free_letters, resolve
 from .definitions import Defs, check_defs
+from .normal_form import Reciprocal, Root, multiply_out, nf
 from .notation import Partial, name_of, rename_bound, total
 from .render import name_latex
-from .sums import Reciprocal, Root, multiply_out, nf
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from sympy import Basic, Dummy, Expr, Mul, Sum, Symbol, evaluate
 
 from .admission import check_expression
 from .calculus import resolve
-from .clearing import clear
 from .definitions import Defs, check_defs
+from .normal_form import Reciprocal, Root, clear, multiply_out, nf
 from .notation import rename_bound
 from .render import latex, printer, used_names
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
-from .sums import Reciprocal, Root, multiply_out, nf
 
 GIVEN, UNFOLD = "the claim", "definitions"
 RULES = {
