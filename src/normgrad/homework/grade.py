@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -16,7 +15,7 @@ from .stages.exam import IMPATIENT_SECONDS, Exam
 from .student.local import Local
 from .student.remote import Remote
 from .task import Draw, Task, find, find_homework, homeworks
-from .terms.diagnose import OUTPUTS, diagnose
+from .terms.diagnose import attributed
 from .terms.misconceptions import REFUSED, UNKNOWN
 from .terms.mistakes_of_programs import SPOILS
 from .words import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
@@ -52,8 +51,9 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     report.stages = _earned(task, results)
     # Numbers that a program spoils have no formula: what it does says all.
     spoiled = OPEN_KEYS if set(named) & set(SPOILS) else ()
-    report.diagnoses = [each for each in diagnoses(evidence) if each.misconception not in spoiled]
-    report.diagnoses += named.values()
+    report.diagnoses = [each for each in attributed(evidence) if each.misconception not in spoiled]
+    known = {each.misconception for each in report.diagnoses}
+    report.diagnoses += [each for key, each in named.items() if key not in known]
     return report
 
 
@@ -91,29 +91,6 @@ def _earned(task, results) -> list[StageResult]:
 def _numbers(result) -> bool:
     """Whether a stage failed because of wrong numbers, which are reported with their inputs."""
     return not result.passed and result.message.startswith((INPUTS, WRONG_BEFORE))
-
-
-def diagnoses(evidence) -> list:
-    """What the term attribution says about wrong results, output by output."""
-    found = {}
-    for output, numbers, trial in evidence:
-        own = getattr(trial, "diagnose", None) or getattr(trial, f"diagnose_{output}", None)
-        if own is None and output not in OUTPUTS or not len(trial.case.x) or _settled(found.get(output, ())):
-            continue
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                named = own(output, numbers) if own else diagnose(output, numbers, trial.case, trial.spec)
-                found[output] = named or found.get(output, [])
-        except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
-            continue
-    return [each for named in found.values() for each in named]
-
-
-def _settled(named) -> bool:
-    """Whether nothing is to be learned from further inputs: what ordinary rows do not explain, fewer or simpler rows
-    explain too easily, with another formula for each."""
-    return any(each.misconception != REFUSED for each in named)
 
 
 def check_feedback(feedback: str) -> str:

@@ -143,6 +143,24 @@ def compare(name, got, expected, bound) -> tuple[float, float, str]:
     return float(error[at]), float(bound[at]), words + _how_many(name, bad)
 
 
+def swapped(name, got, known) -> str:
+    """A sentence where a wrong result holds what another one must be, that one a third, and so back to the first.
+
+    Args:  got: {result: numbers}; known: {result: (value, bound)}
+    """
+
+    def holder(value):
+        return next((other for other, (right, bound) in known.items() if right.shape == value.shape
+                     and value.size and (np.abs(value - right) <= bound).all()), "")  # fmt: skip
+
+    order = [name]
+    while (other := holder(got[order[-1]]) if order[-1] in got else "") and other not in order:
+        order.append(other)
+    if len(order) < 2 or other != name:
+        return ""
+    return f"That is what {order[1]} must be: the results are {', '.join(known)}, in this order."
+
+
 def _place(at):
     return f"[{', '.join(map(str, at))}]" if at else ""
 

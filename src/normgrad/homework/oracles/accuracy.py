@@ -79,6 +79,8 @@ class RowsOracle:
     kind: str = "numpy"
     base: str = "float32"
     dtypes: tuple[str, ...] = ("float16",)
+    # A wrong variance is looked at with the mean that came back, a wrong rstd with the variance.
+    beside = {"var": "mean", "rstd": "var"}  # noqa: RUF012
 
     def trials(self, rng, draw, kinds=USUAL) -> list[RowsTrial]:
         """Ordinary rows, or the degenerate ones."""

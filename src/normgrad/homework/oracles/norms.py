@@ -22,19 +22,23 @@ DEGENERATE = ("a constant row and a zero row", "no rows", "one row", "one column
 OFFSET = ("mean a thousand deviations away",)
 # Beside it the usual 1e-5 is nothing: an eps in the wrong place cannot hide.
 LARGE_EPS = 0.25
+# By how many rows and columns the second shape is larger: no multiple and no power of two for the usual draw.
+MORE = 2, 3
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A case without residual, and the operator that it is meant for."""
+    """A case without residual, and the operator that it is meant for; other: whether its shape is the second one."""
 
     case: Case
     spec: NormSpec
+    other: bool = False
 
     @property
     def name(self) -> str:
         """The kind of inputs, in words."""
         kind = "ordinary rows" if self.case.name == "random" else self.case.name
+        kind = f"x of shape {self.case.x.shape}" if self.other else kind
         return f"{kind}, eps {self.spec.eps}" if self.spec.eps == LARGE_EPS else kind
 
     def forward(self) -> numpy_ref.Forward:
@@ -109,17 +113,22 @@ class NormOracle:
     trial: type = Trial
 
     def trials(self, rng, draw, kinds=USUAL) -> list[Trial]:
-        """One trial of each kind, and of the last usual kind another with a large eps."""
-        found = []
-        for case in cases(rng, draw.rows, draw.columns):
-            if case.name not in kinds or case.layout != "contiguous":
-                continue
-            case = self.scaled(case, draw.scale)
-            case = case.without(*(name for name in ("weight", "bias") if name not in self.affine))
-            found.append(self.trial(replace(case, name=case.name.partition(", no")[0]), self.spec))
+        """One trial of each kind; of the usual kinds also one with a large eps, then one of another shape."""
+        found = [
+            self._trial(case, draw)
+            for case in cases(rng, draw.rows, draw.columns)
+            if case.name in kinds and case.layout == "contiguous"
+        ]
         if kinds == USUAL:
             found.append(replace(found[0], spec=self.spec.replace(eps=LARGE_EPS)))
+            other = cases(rng, draw.rows + MORE[0], draw.columns + MORE[1])[0]
+            found.append(replace(self._trial(other, draw), other=True))
         return found
+
+    def _trial(self, case, draw):
+        case = self.scaled(case, draw.scale)
+        case = case.without(*(name for name in ("weight", "bias") if name not in self.affine))
+        return self.trial(replace(case, name=case.name.partition(", no")[0]), self.spec)
 
     def scaled(self, case: Case, scale: float) -> Case:
         """A case as this operator takes it, its rows multiplied by a number."""

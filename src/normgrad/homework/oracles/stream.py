@@ -52,8 +52,12 @@ class StreamOracle(NormOracle):
         return Request(self.op, tuple(self.given(trial.rounded(dtype), dtype, layout)), {"apart": apart})
 
     def admit(self, request, outcome) -> None:
-        """Raises Wrong where torch does all of the work, and no result is a kernel's: nothing is to be earned then."""
+        """Raises Wrong where nothing is to be earned: no result is a kernel's, or one leaves its tensors."""
         facts, rows = outcome.facts, all(np.size(given.value) for given in request.arguments)
+        for launch in facts["launches"]:
+            for place, count in launch["outside"].items():
+                words = f"{launch['kernel']} {place} ({count} numbers): mask its loads and stores."
+                raise Wrong(words, diagnoses=[named("out-of-bounds")])
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
             raise Wrong(NO_KERNEL, diagnoses=[named("work-outside")])
 

@@ -10,7 +10,7 @@ from ..oracles.norms import RESULTS, USUAL, Result
 from ..student.interface import Outcome, Student
 from ..task import Draw, Task
 from ..terms.report import named
-from ..words import INPUTS, Wrong, a, compare, failure, small
+from ..words import INPUTS, Wrong, a, compare, failure, small, swapped
 
 # Code that ran out of time once will do so again; what is left is still tried, with less patience.
 IMPATIENT_SECONDS = 0.3
@@ -124,7 +124,7 @@ class Exam:
         Returns: a sentence with the largest error
         Raises:  Wrong with the worst place of the first trial that fails, and all wrong numbers as evidence
         """
-        dtype, worst, sentence, evidence = dtype or self.base, (0.0, 0.0), "", []
+        dtype, worst, sentence, evidence, order = dtype or self.base, (0.0, 0.0), "", [], ""
         for trial in trials:
             got = self.answers(trial, dtype, layout, names, **options)
             known = self.task.oracle.expected(trial, dtype)
@@ -132,9 +132,13 @@ class Exam:
                 error, bound, words = compare(name, got[name], *known[name])
                 if words:
                     sentence = sentence or f"{INPUTS}{trial.name}{_kind(dtype, layout, self.base)}. {words}"
-                    evidence.append((name, got[name], trial))
+                    order = order or swapped(name, got, known)
+                    beside = getattr(self.task.oracle, "beside", {}).get(name)
+                    evidence.append((name, (got[name], got[beside]) if beside else got[name], trial))
                 elif bound and error / bound >= (worst[0] / worst[1] if worst[1] else 0):
                     worst = error, bound
+        if order:
+            raise Wrong(f"{sentence} {order}", diagnoses=[named("results-swapped")])
         if sentence:
             raise Wrong(sentence, evidence)
         return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."
@@ -156,6 +160,8 @@ def _exchanged(shapes, values, names) -> str:
     if got != shapes and sorted(got) == sorted(shapes):
         return f" The results come in the order {', '.join(names)}."
     return ""
+
+
 def _other_axis(result, got, shape) -> bool:
     """Whether one number a row, or a column, came as one a column, a row, or of the whole matrix."""
     m, n = shape

@@ -8,9 +8,11 @@ import numpy as np
 
 from ...checks.tolerance import LARGEST
 from ..oracles.norms import RESULTS
+from ..terms.diagnose import attributed
+from ..terms.mistakes_of_programs import BLOCKS
 from ..terms.report import named
 from ..words import Wrong
-from .values import low_precision, value
+from .values import low_precision, two_shapes
 
 # (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less.
 SIZES = ((9, 5), (37, 3), (2, 13), (3, 33))
@@ -20,15 +22,27 @@ SPREAD = 4096
 
 def rows(*names):
     """A stage that compares some results, as value, and says so where programs leave rows out."""
-    compared = value(*names)
 
     def stage(exam) -> str:
+        *usual, other = exam.trials()
         try:
-            return compared(exam)
+            return two_shapes(exam, usual, [other], names, lambda wrong: _of_shape(exam, wrong))
         except Wrong as wrong:
             raise _without_rows(exam, wrong) from None
 
     return stage
+
+
+def _of_shape(exam, wrong, **options) -> list:
+    """Why kernels that are right for one shape are wrong for another."""
+    if found := list(_without_rows(exam, wrong, **options).diagnoses):
+        return found
+    trials = list({id(trial): trial for _, _, trial in wrong.evidence}.values())
+    try:
+        exam.compare(trials, exam.task.oracle.results, **options)
+    except Wrong as whole:  # statistics have no formula, and what is made of them has
+        found = [each for each in attributed(whole.evidence) if each.misconception in BLOCKS]
+    return found or [named("one-shape")]
 
 
 def _without_rows(exam, wrong, **options) -> Wrong:
@@ -36,10 +50,11 @@ def _without_rows(exam, wrong, **options) -> Wrong:
     for trial in {id(trial): trial for _, _, trial in wrong.evidence}.values():
         got, known = exam.answers(trial, **options), exam.task.oracle.expected(trial)
         by_rows = [name for name in known if RESULTS[name].axes[0] == "M"]
-        empty = np.all([_missing(got[name], known[name][0]) for name in by_rows], axis=0)
-        right = np.all([_right(got[name], *known[name]) for name in by_rows], axis=0)
-        if empty.any() and right.any() and (empty | right).all():
-            words = f"{wrong} No program computes row {', '.join(map(str, np.flatnonzero(empty)[:8]))} of {len(empty)}."
+        empty = np.array([_missing(got[name], known[name][0]) for name in by_rows])
+        right = np.array([_right(got[name], *known[name]) for name in by_rows])
+        if (empty & ~right).any() and right.any() and (empty | right).all():
+            lost = np.flatnonzero((empty & ~right).any(0))
+            words = f"{wrong} No program computes row {', '.join(map(str, lost[:8]))} of {empty.shape[1]}."
             return Wrong(words, diagnoses=[named("rows-left-out")])
     return wrong
 
@@ -61,7 +76,10 @@ def sizes(exam) -> str:
     try:
         exam.compare(trials, names, apart=True)
     except Wrong as wrong:
-        raise _without_rows(exam, wrong, apart=True) from None
+        found = wrong.diagnoses
+        if not found and not wrong.stub and _usually_right(exam):
+            found = _of_shape(exam, wrong, apart=True)
+        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
     try:
         exam.compare(trials[:1], names, layout="wide")
     except Wrong as wrong:  # the same numbers were right one line above, so it is where they lie
@@ -69,6 +87,16 @@ def sizes(exam) -> str:
         raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
     shapes = ", ".join(f"({m}, {n})" for m, n in SIZES)
     return f"Right for the shapes {shapes}, and for rows of a wider matrix."
+
+
+def _usually_right(exam) -> bool:
+    """Whether the results are right for the shapes of the other stages, which name what is wrong there."""
+    usual = exam.trials()
+    try:
+        exam.compare([usual[0], usual[-1]], exam.task.oracle.results)
+    except Wrong:
+        return False
+    return True
 
 
 def _of_size(exam, rows, columns):
@@ -111,8 +139,6 @@ def _problems(facts, most) -> list[tuple[str, str]]:
 
 
 def _of_launch(launch, kernel):
-    for place, count in launch["outside"].items():
-        yield f"{kernel} {place} ({count} numbers): mask its loads and stores.", "out-of-bounds"
     if launch["shared"]:
         words = (
             f"{kernel} is a race: of its {launch['programs']} programs, one writes to {launch['shared']} places that "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from ..oracles.norms import DEGENERATE, OFFSET, USUAL
-from ..words import Wrong
+from ..terms.report import named
+from ..words import INPUTS, OUT_OF_TIME, Wrong
 from .rounding import rounding
 
 
@@ -15,7 +16,25 @@ def value(*names):
 
 
 def _value(exam, names) -> str:
-    return exam.compare(exam.trials(), names)
+    *usual, other = exam.trials()
+    return two_shapes(exam, usual, [other], names)
+
+
+def two_shapes(exam, trials, others, names, explain=lambda wrong: [named("one-shape")]) -> str:
+    """As Exam.compare, for trials of one shape and then for others: what is wrong for these alone has a name.
+
+    Args:  explain: takes the Wrong of the others, returns the diagnoses
+    """
+    sentence = exam.compare(trials, names)
+    try:
+        exam.compare(others, names)
+    except Wrong as wrong:
+        if wrong.stub or OUT_OF_TIME in str(wrong):
+            raise
+        words = str(wrong) if str(wrong).startswith(INPUTS) else f"{INPUTS}{others[0].name}. {wrong}"
+        found = wrong.diagnoses or explain(wrong)
+        raise Wrong(f"{words} For x of shape {trials[0].case.x.shape} it is right.", diagnoses=found) from None
+    return sentence
 
 
 def degenerate(exam) -> str:

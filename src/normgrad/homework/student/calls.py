@@ -23,12 +23,16 @@ def build(spec: dict, buffer):
     """The argument that a spec describes, as a view of the buffer where its dtype allows one."""
     if spec["kind"] == "scalar":
         return spec["value"]
-    shape, layout = tuple(spec["shape"]), spec["layout"]
-    wide = shape[::-1] if layout == "transposed" else shape
-    wide = (*shape[:-1], 2 * shape[-1]) if layout in ("strided", "wide") else wide
-    array = np.frombuffer(buffer, spec["stored"], int(np.prod(wide)), spec["offset"]).reshape(wide)
-    array = array[..., : shape[-1]] if layout == "wide" else array
-    array = array[..., ::2] if layout == "strided" else array.T if layout == "transposed" else array
+    shape, layout, more = tuple(spec["shape"]), spec["layout"], spec["more"]
+    memory = shape
+    if layout != "contiguous":
+        rows, columns = shape[::-1] if layout == "transposed" else shape
+        step = 1 + more if layout == "strided" else 1
+        memory = rows, columns * step + (more if step == 1 else 0)
+    array = np.frombuffer(buffer, spec["stored"], int(np.prod(memory)), spec["offset"]).reshape(memory)
+    if layout != "contiguous":
+        array = array[:, : columns * step : step]
+    array = array.T if layout == "transposed" else array
     if spec["kind"] == "numpy":
         return array
     import torch

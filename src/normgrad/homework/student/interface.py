@@ -26,7 +26,7 @@ class Given:
 
     Args:  value: an array, held in float64 with numbers that the dtype holds, or a number; kind: "numpy", "torch" or
            "scalar"; grad: whether a tensor requires a gradient; layout: "contiguous", "strided",
-           "transposed" or "wide" (rows of a wider matrix)
+           "transposed" or "wide" (rows of a wider matrix); strides differ from one argument to the next
     """
 
     name: str
@@ -90,21 +90,23 @@ class Arena:
 
         The memory between strided columns holds NaN, so that code that does not look at strides is seen.
         """
-        self.placed, specs, at = {}, [], 0
+        self.placed, specs, at, more = {}, [], 0, 0
         for given in arguments:
             if given.kind == "scalar":
                 specs.append({"name": given.name, "kind": "scalar", "value": given.value})
                 continue
             array = np.asarray(given.value, STORED.get(given.dtype, given.dtype))
             layout = given.layout if array.ndim == 2 else "contiguous"
-            stored = _laid_out(array, layout)
+            more += layout != "contiguous"
+            stored = _laid_out(array, layout, more)
             end = at + stored.nbytes
             if end > self.bytes.size:
                 raise ValueError(f"the inputs need more than {self.bytes.size} bytes: use fewer rows or columns")
             self.bytes[at:end] = np.frombuffer(stored.tobytes(), np.uint8)
             self.placed[given.name] = (at, end, self.bytes[at:end].copy())
             specs.append({"name": given.name, "kind": given.kind, "dtype": given.dtype, "stored": str(array.dtype),
-                          "shape": list(array.shape), "layout": layout, "offset": at, "grad": given.grad})  # fmt: skip
+                          "shape": list(array.shape), "layout": layout, "more": more, "offset": at,
+                          "grad": given.grad})  # fmt: skip
             at = -(-end // ALIGNMENT) * ALIGNMENT
         return specs
 
@@ -113,14 +115,15 @@ class Arena:
         return tuple(name for name, (at, end, was) in self.placed.items() if (self.bytes[at:end] != was).any())
 
 
-def _laid_out(array, layout):
-    if layout == "strided":
-        wide = np.full((*array.shape[:-1], 2 * array.shape[-1]), np.nan, array.dtype)
-        wide[..., ::2] = array
-        return wide
-    if layout == "wide":
-        return np.concatenate([array, np.full_like(array, np.nan)], -1)
-    return np.ascontiguousarray(array.T if layout == "transposed" else array)
+def _laid_out(array, layout, more):
+    """The memory that an array is a part of; more: 1 for the first such argument, 2 for the second, and so on."""
+    if layout == "contiguous":
+        return np.ascontiguousarray(array)
+    array = array.T if layout == "transposed" else array
+    step = 1 + more if layout == "strided" else 1
+    wide = np.full((len(array), array.shape[1] * step + (more if step == 1 else 0)), np.nan, array.dtype)
+    wide[:, : array.shape[1] * step : step] = array
+    return wide
 
 
 class Student:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -150,3 +151,28 @@ def _written(attempt: Attempt) -> list[Diagnosis]:
         )
         for key in found.keys
     ]
+
+
+def attributed(evidence) -> list[Diagnosis]:
+    """What the term attribution says about wrong results, output by output."""
+    found = {}
+    for output, numbers, trial in evidence:
+        own = getattr(trial, "diagnose", None) or getattr(trial, f"diagnose_{output}", None)
+        if own is None and output not in OUTPUTS or not trial.case.x.size or _settled(found.get(output, ())):
+            continue
+        if own is None and min(trial.case.x.shape) == 1:  # any formula explains one row, or one column
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                named = own(output, numbers) if own else diagnose(output, numbers, trial.case, trial.spec)
+                found[output] = named or found.get(output, [])
+        except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
+            continue
+    return [each for named in found.values() for each in named]
+
+
+def _settled(named) -> bool:
+    """Whether nothing is to be learned from further inputs: what ordinary rows do not explain, fewer or simpler rows
+    explain too easily, with another formula for each."""
+    return any(each.misconception != REFUSED for each in named)

@@ -16,6 +16,7 @@ from .regress import SAME, Target, over_rows, sparse
 from .setting import Setting
 from .statistics import EPS_IS
 
+LOST = "some rows are left out of the sum", r"\text{some rows are left out of the sum}"
 # How many of the nearest candidates are held to the noise; the others are farther away still.
 NEAREST = 16
 
@@ -134,6 +135,8 @@ def _by_rows(target, got, setting):
         off = decimals(found.off)
         text, latex = "rstd is off by up to {} of itself", r"\mathrm{{rstd}}_{{i}} \text{{ is off by up to }} {}"
         return Explained((found.key,), parts, 0.9, (text.format(off.text), latex.format(off.latex)))
+    if rows.left_out(target, got):
+        return Explained(("rows-left-out",), parts, 1.0, LOST)
     if target.output == "dw" and rows.one_pass_in_sum(target, got):
         return Explained(("one-pass-variance",), parts, 0.5)
     return None

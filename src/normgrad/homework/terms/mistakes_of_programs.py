@@ -9,6 +9,8 @@ from .entry import STREAM, Misconception
 
 # What makes numbers wrong although no formula is.
 SPOILS = ("out-of-bounds", "race", "rows-left-out", "stride-ignored")
+# What a block that is wider than a row does to a formula.
+BLOCKS = ("block-for-columns", "padding-counted")
 PROGRAMS = (
     Misconception(
         "block-for-columns",
@@ -35,6 +37,18 @@ PROGRAMS = (
         "The strides of an input are ignored",
         "the rows of a matrix lie one behind the other",
         "Look at how far apart two rows are, and two entries of a row.",
+    ),
+    Misconception(
+        "one-shape",
+        "It is right for one shape of x, and not for another",
+        "x has the shape that it has in the example",
+        "Look for a number of rows or columns, or a power of two, that the code takes for granted.",
+    ),
+    Misconception(
+        "results-swapped",
+        "Right results are returned in the wrong order",
+        "the caller knows which result is which",
+        "Compare what the last line returns with the signature.",
     ),
     Misconception(
         "rows-left-out",

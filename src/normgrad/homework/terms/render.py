@@ -99,11 +99,13 @@ def _counted(term, size, setting, uncertainty):
     if term.reduce not in ("mean", "sum"):
         return plain, size
     length = {0: setting.rows, -1: setting.columns, None: setting.rows * setting.columns}[term.axis]
+    if length == 1:
+        return plain, size
     divisor = size if term.reduce == "mean" else size * length
     known = (
         (length, ("sum", "", "")),
         (1, ("mean", "", "")),
-        (length / (length - 1) if length > 1 else -1, ("sum", " / (%s - 1)", "%s - 1")),
+        (length / (length - 1), ("sum", " / (%s - 1)", "%s - 1")),
         (1 / length, ("sum", " / %s**2", "%s^{2}")),
     )
     letter = {0: "M", -1: "N"}.get(term.axis, "(M * N)")

@@ -51,7 +51,7 @@ FUNCTION = (
     function("the mean is a constant", (T_DX, T_DX.replace(" - c2", "")), misconception="c2-dropped"),
     function("no weight in dx", (T_WDY, "wdy = dy"), misconception="weight-missing"),
     function("dw and db exchanged", (T_PARAMETERS, "db, dw = (dy * x_hat).sum(0), dy.sum(0)"), stage=BOTH,
-             misconception="dw-is-db"),
+             misconception="results-swapped"),
     function("torch's own variance divides by N - 1", (T_VAR, "(x.var(-1, keepdim=True) + eps).rsqrt()"), stage=Y,
              misconception="bessel"),
     function("eps outside the root", (T_VAR, "1 / (q.square().mean(-1, keepdim=True).sqrt() + eps)"), stage=Y,
