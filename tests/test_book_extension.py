@@ -713,6 +713,23 @@ ATTACKS = {
         "$$\nm_{k} = m_{k} + 1\n$$ (circular)\n\n" + CELL % (IMPORTS + "ledger.define('circular')"),
         "the equation circular claims something and is no definition: m stands on both sides",
     ),
+    "a formula that nothing checks": (
+        "By the chain rule $y = x w + m$, as one sees.\n",
+        "y = x w + m: nothing checks it",
+    ),
+    "a display without a label": (
+        "One sees that\n\n$$\n\\begin{aligned}\nq_{j} &= x_{j} - \\mathrm{mean} \\\\\n"
+        "m &= x w + m\n\\end{aligned}\n$$\n",
+        "m = x w + m: nothing checks it",
+    ),
+    "a mark that names no check": (
+        "By {checked}`y = x w + m <index-none>`.\n",
+        "y = x w + m: {checked} needs <label of an equation>",
+    ),
+    "numbers that no cell prints": (
+        "By hand $r = (0.6, 0.8)$.\n\n" + CELL % "import numpy as np\nnp.array([4.0, 3.0]) / 5",
+        "r = (0.6, 0.8): nothing checks it",
+    ),
     "numbers of another formula": (
         "$$\n\\left| t - s \\right| \\le u\n$$ (tolerance-sum)\n\n"
         + CELL % (IMPORTS + "ledger.check('tolerance-sum', {'t': [1.0, 1.0], 'fl': 2.0, 'u': 2.0**-24}, 'c')"),

@@ -10,6 +10,7 @@ MODULES = (
     "equations",
     "guard",
     "derived",
+    "unchecked",
     "ledger",
     "ledger_page",
     "notebooks",
