@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page times test notebooks browser graders numbers triton-matrix lint clean
+.PHONY: book page times quick test notebooks browser graders numbers triton-matrix lint clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -28,6 +28,10 @@ page: .venv/installed
 # How long each page takes to read, by the model of the book.
 times: .venv/installed
 	PYTHONPATH=book/_ext $(BIN)/python -m normgrad_book.reading_time book/*.md
+
+# Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, changed derivations.
+quick: .venv/installed
+	$(PYTEST) -n logical --dist worksteal --quick
 
 test: .venv/installed
 	$(PYTEST) -n logical --dist worksteal -m "not site and not graders"
