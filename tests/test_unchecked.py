@@ -37,6 +37,10 @@ $$ \sum_{r=1}^{N} x_{r} $$
 
 With $N = 4$ and $c = 1 / N$, $x = q \, s + 1$ and $\sum_{r=1}^{N} x_r$, `$x = y + z$`.
 ```{code-cell} ipython3
+---
+mystnb:
+  figure: {caption: "In \"it\" $\\hat{x} = 2 \\, y + z$, $N = 4$.", name: fig-one}
+---
 text = "$x = y + z$"
 ```
 > A quotation, $x = y + z$. {quoted}`x = y + z`
@@ -44,7 +48,11 @@ text = "$x = y + z$"
 
 
 def test_what_nothing_checks_is_listed():
-    assert unchecked(PAGE) == [(3, "display", "a_{k} = b_{k} + c"), (17, "inline", r"x = q \, s + 1")]
+    assert unchecked(PAGE) == [
+        (3, "display", "a_{k} = b_{k} + c"),
+        (17, "inline", r"x = q \, s + 1"),
+        (21, "inline", r"\hat{x} = 2 \, y + z"),
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(BOOK.glob("*.md")), ids=lambda path: path.stem)

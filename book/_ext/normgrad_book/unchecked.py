@@ -1,4 +1,4 @@
-r"""No equality on a page stands unchecked and unmarked: displays without a label, and formulas within a line.
+r"""No equality on a page stands unchecked and unmarked: within a line, in a caption, or in a display without a label.
 
 An equality is let be where it is
 
@@ -39,13 +39,14 @@ DISPLAY = re.compile(r"\$\$(?P<body>.*?)\$\$[ \t]*(?P<label>\([\w:.-]+\))?", re.
 INLINE = re.compile(r"(?<![$\\`])\$(?P<body>[^$\n]+)\$(?!\$)")
 RELATION = re.compile(r"(?<![<>!:])=|\\(?:le|ge|approx|ne|propto)\b")
 BLOCK = re.compile(r"^```(?:bash|python|text)?\n.*?^```", re.M | re.S)
+CAPTION = re.compile(r'\bcaption: *"((?:[^"\\]|\\.)*)"')
 LIMIT = re.compile(r"_\{[^{}]*=[^{}]*\}")  # where a sum begins
 QUOTED = re.compile(r"\{cite(?::\w+)?\}|\b[Ss]ource 00\d\b|^>|^% quoted$", re.M)
 CHECKED = re.compile(r"\{checked\}`(?P<formula>[^`]*?)(?: <(?P<by>[^<>`]+)>)?`")
 CHECKS = re.compile(r"\b(?:assert|prove|work_out|judge|refute|check\w*)\b|\bassert_\w+")
 
 ROOT_OF = rf"\\sqrt ?(?:{NAME}|\{{{NAME}\}})"
-ONE = rf"(?:[\d.]+|\\t?frac(?:\d|\{{\d+\}}){{2}}|\\frac\{{{NAME}\}}\{{{NAME}\}}|{ROOT_OF}|{NAME})"
+ONE = rf"(?:[\d.]+|\\t?frac(?:\d|\{{\d+\}}){{2}}|\\frac\{{{NAME}\}}\{{{NAME}\}}|{ROOT_OF}|{NAME}(?:\(\d\))?)"
 # A name and one thing that it is: as M = 3, or c = 1 / N. More than that is a claim.
 SHORT = re.compile(rf"{NAME}(?:\([^()=]*\))?{POWER} (?:=|\\(?:approx|propto)) [-+]?{ONE}{POWER}(?: ?/ ?{ONE}{POWER})?")
 INPUT = r"(?:\\mathrm\{(?:residual|dresidual\\_out|dy|dr|dout)\}|\\(?:varepsilon|alpha|beta)|[abcijklnpwxKMN])(?:_\w)?"
@@ -73,7 +74,7 @@ def unchecked(text: str, numbers=None) -> list[tuple[int, str, str]]:
 
     Args: numbers: those that stand in the page's cells, by numbers_of; without them, any numbers do
     """
-    prose = BLOCK.sub(_blank, CELL.sub(_blank, text))
+    prose = BLOCK.sub(_blank, CELL.sub(_caption, text))
     found = [(one.start(), "mark", one["formula"]) for one in CHECKED.finditer(prose) if not _checks(one, text)]
     prose = re.sub(r"`[^`\n]*`", _blank, prose)
     for display in DISPLAY.finditer(prose):
@@ -92,6 +93,16 @@ def unchecked(text: str, numbers=None) -> list[tuple[int, str, str]]:
 def _blank(found):
     """As many spaces as the text has signs, so that what stands behind it stays in its place."""
     return re.sub(r"[^\n]", " ", found[0])
+
+
+def _caption(cell):
+    """A cell's caption in its place, as Markdown, and else spaces."""
+    found = CAPTION.search(cell[0])
+    if not found:
+        return _blank(cell)
+    before, behind = cell[0][: found.start(1)], cell[0][found.end(1) :]
+    inside = found[1].replace("\\\\", " \\")
+    return re.sub(r"[^\n]", " ", before) + inside + re.sub(r"[^\n]", " ", behind)
 
 
 def _checks(mark, text):
