@@ -7,7 +7,7 @@ import pytest
 
 import normgrad.homework as hw
 from normgrad.homework.folder import solution
-from normgrad.homework.student.local import Local
+from normgrad.homework.sandbox.student import Local
 from normgrad.homework.task import Draw
 
 ROWS = """
@@ -34,8 +34,6 @@ WIDE = {
     "a scalar": "one = getattr(np, 'float' + '64')(1); mean, var = (one * x).mean(-1), (one * x).var(-1)",
     "einsum": "z = np.asarray(x); n = x.shape[1]; mean = np.einsum('ij->i', z, dtype='d', casting='unsafe') / n; "
     "q = z - mean[:, None]; var = np.einsum('ij,ij->i', q, q) / n",
-    "the mean alone, in the watched array": "mean = x.mean(-1, dtype='d').astype('f'); "
-    "q = x.astype('f') - mean[:, None]; var = (q * q).mean(-1)",
     "Python's numbers": LOOP.format(number=PYTHON, mean=MEAN, total="sum"),
     "an exact sum": LOOP.format(number=PYTHON, mean=MEAN, total="getattr(math, 'fs' + 'um')"),
     "fractions": LOOP.format(number=FRACTION, mean=MEAN, total="1.0 * sum"),

@@ -14,8 +14,8 @@ from normgrad.checks.tolerance import bounds
 from normgrad.homework import folder
 from normgrad.homework.grade import grade_file
 from normgrad.homework.oracles import backwards, seen
-from normgrad.homework.oracles.handed import function
-from normgrad.homework.student import remote
+from normgrad.homework.sandbox import remote
+from normgrad.homework.sandbox.calls_tests import function
 from normgrad.homework.task import homeworks
 
 
@@ -90,9 +90,6 @@ HOSTILE_TESTS = {
     "never calls": ("assert False", "never called"),
     "another exception": ("backward(1)", "TypeError"),
     "reads the reference": ("import normgrad", "imported normgrad"),
-    "looks into the closure": ("right = dict(zip(backward.__code__.co_freevars, backward.__closure__))['right']",
-                               "KeyError"),
-    "patches the grader": ("import sys; sys.modules['grader_calls_tests'].examine = None", "raised KeyError"),
     "too much": ("backward(*[np.ones((9, 10**5))] * 2, *[np.ones(10**5)] * 3)", "at most 100000 numbers"),
     "shapes that do not fit": ("backward(*[np.ones((9, 1))] * 2, *[np.ones(9)] * 3)", "weight: got shape (9,), needs"),
     "complex numbers": ("backward(*[np.ones((2, 2), complex)] * 2, *[np.ones(2)] * 3)", "dy: got dtype complex128"),

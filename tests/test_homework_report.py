@@ -107,7 +107,8 @@ class Block:
         if name.partition(".")[0] in ("torch", "sympy", "triton", "IPython"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Block())
-import normgrad.homework as hw
+import normgrad
+hw = normgrad.homework
 assert hw.tasks() and str(hw.describe("layernorm-function"))
 assert hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (dy, weight)).points == 0
 """

@@ -8,7 +8,7 @@ from homework_solutions import of_source, tasks_of
 import normgrad.homework as hw
 from normgrad.homework import folder
 from normgrad.homework.grade import grade_task
-from normgrad.homework.student.local import Local
+from normgrad.homework.sandbox.student import Local
 from normgrad.homework.task import Draw, find, homeworks
 
 SEEDS = range(20)

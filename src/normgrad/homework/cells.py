@@ -9,7 +9,7 @@ from types import FunctionType
 from .grade import check
 from .report.report import Report
 from .report.stage import StageResult
-from .student.static import codes
+from .sandbox.looks import codes
 
 
 @dataclass

@@ -12,7 +12,6 @@ import textwrap
 from pathlib import Path
 
 from .folder import solution, starter
-from .student.static import called
 from .task import Homework, find_homework
 
 NBGRADER = ("### BEGIN SOLUTION\n", "### END SOLUTION\n")
@@ -46,6 +45,12 @@ def _head(text, node) -> str:
     return textwrap.dedent("\n".join(text.split("\n")[first - 1 : last])) + "\n"
 
 
+def _called(node) -> set[str]:
+    """Names and attributes that code mentions."""
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return names | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+
+
 def _defined(node) -> set[str]:
     """Names that a statement of a module defines, imports left out."""
     if isinstance(node, ast.Assign):
@@ -56,10 +61,10 @@ def _defined(node) -> set[str]:
 def _helpers(text, node, entries) -> str:
     """The solution's functions and constants that a function uses, directly or not: each answer brings its own."""
     others = [each for each in ast.parse(text).body if _defined(each) and not _defined(each) & set(entries)]
-    needed, before = called(node), None
+    needed, before = _called(node), None
     while needed != before:
         before = needed
-        needed = needed.union(*(called(each) for each in others if _defined(each) & needed))
+        needed = needed.union(*(_called(each) for each in others if _defined(each) & needed))
     used = [_source(text, each) + "\n" for each in others if _defined(each) & needed]
     return "".join(used)
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from .report.report import FEEDBACK, Report
 from .report.stage import StageResult
+from .sandbox import by_hand
+from .sandbox.remote import Remote
+from .sandbox.student import Local
 from .stages.exam import IMPATIENT_SECONDS, Exam
-from .student.local import Local
-from .student.remote import Remote
 from .task import Draw, Task, find, find_homework, homeworks
 from .terms.diagnose import attributed
 from .terms.misconceptions import REFUSED, UNKNOWN
@@ -36,7 +37,7 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     """
     draw, results, evidence, named, late, shared = draw or Draw(), [], [], {}, False, {}
     report = Report(task, feedback=check_feedback(feedback), seed=draw.seed)
-    forbidden = student.forbidden_of(task.entry, task.forbidden)
+    forbidden = sorted({*task.forbidden, *by_hand.NAMES} & set(student.look(task.entry)["names"]))
     for stage in task.stages:
         student.begin(min(seconds, IMPATIENT_SECONDS) if late else task.patience * seconds)
         exam = Exam(task, student, draw, stage.inputs or stage.name, feedback, shared, bool(stage.inputs))
@@ -47,7 +48,7 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
         evidence += getattr(wrong, "evidence", ())
         for each in getattr(wrong, "diagnoses", ()):
             named.setdefault(each.misconception, each)
-        report.note(exam.printed, exam.attempts)
+        report.note(exam.printed)
     report.stages = _earned(task, results)
     # Numbers that a program spoils have no formula: what it does says all.
     spoiled = OPEN_KEYS if set(named) & set(SPOILS) else ()

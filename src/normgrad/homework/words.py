@@ -6,7 +6,7 @@ import signal
 
 import numpy as np
 
-from .student.remote import EXTRA_MEMORY
+from .sandbox.refusals import EXTRA_MEMORY
 
 INPUTS = "Inputs: "
 WRONG_BEFORE = "The gradients are wrong, so what they pass on is, too. Put dx, dw and db right first."
@@ -39,10 +39,9 @@ def failure(outcome, task) -> Wrong:
         return Wrong(words + _line(facts))
     if kind == "died":
         return Wrong(f"{your} code ended its process{_died(facts.get('code'))}")
-    if kind == "replaced":
-        names = ", ".join(sorted(facts["names"])[:3])
-        return Wrong(f"{your} code replaced {names}. What it returned after that is not looked at. Leave libraries as "
-                     "they are.")  # fmt: skip
+    if kind == "hides":
+        return Wrong(f"{', '.join(facts['names'])} beside solution.py has the name of a module of Python's or of a "
+                     "library's, and hides it. Give it another name.")  # fmt: skip
     if kind == "long":
         return Wrong(f"solution.py has {facts['bytes']} bytes; at most {facts['most']} are read.")
     if kind == "garbled":

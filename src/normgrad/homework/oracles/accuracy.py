@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, round_to, unit_roundoff
-from ..student.interface import Given, Request
+from ..sandbox.student import Given, Request
 from ..terms import variance as terms
 from .norms import DEGENERATE, USUAL
 

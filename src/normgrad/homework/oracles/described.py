@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...checks.tolerance import round_to
-from ..student.interface import Given, Request
+from ..sandbox.student import Given, Request
 from ..words import Wrong
 
 # Every entry is moved once or twice, so that more would take minutes.

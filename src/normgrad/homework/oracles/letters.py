@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, unit_roundoff
-from ..student.interface import Given, Request
+from ..sandbox.student import Given, Request
 from ..terms.report import Diagnosis
 
 # Rows and columns of the small cases; the last one comes from the draw, as far as writing out sums stays quick.

@@ -14,7 +14,7 @@ from ... import numpy_ref
 from ...checks.cases import ARRAYS, Case, cases
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, accumulator, bounds, round_to, unit_roundoff
 from ...spec import NormSpec
-from ..student.interface import Given, Request
+from ..sandbox.student import Given, Request
 from ..terms.variance import diagnose_reciprocal
 
 USUAL = ("random", "rows of different scale and offset", "cotangent along x_hat and 1")

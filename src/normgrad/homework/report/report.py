@@ -21,7 +21,7 @@ class Report:
     """What `check` returns.
 
     Args:  stages: StageResults; diagnoses: of the term attribution, each with misconception, equation, coefficients
-           notes: remarks about what the code printed or tried; feedback: how much of a diagnosis is shown
+           notes: remarks about what the code printed; feedback: how much of a diagnosis is shown
     """
 
     of: Task
@@ -74,10 +74,8 @@ class Report:
             yield stage, FOLLOWS if stage.explained else AS_ABOVE if known else stage.message
             said.add(stage.message)
 
-    def note(self, printed, attempts) -> None:
+    def note(self, printed) -> None:
         """Remarks on what one stage saw."""
-        for words in attempts:
-            self._remark(f"Your code {words}; that was refused.")
         if printed[0] > SEVERAL:
             self._remark("Your code prints a lot; only the beginning was read.")
         text = printed[1].strip("\n")

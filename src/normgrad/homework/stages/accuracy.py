@@ -69,7 +69,6 @@ def flat(exam) -> str:
 
 def in_float32(exam) -> str:
     """The arithmetic goes through float32 alone, as a kernel's does."""
-    _watched(exam, (*exam.trials(("random",)), *_trials(exam, 1e4, (64,))))
     if _wider(exam):
         raise Wrong("Its variances have digits that float32 arithmetic loses, and are right where the square of one "
                     f"deviation is more than a float32 can hold: it computes in a wider format. {KEEP}",
@@ -77,22 +76,10 @@ def in_float32(exam) -> str:
     return "All of the arithmetic is in float32."
 
 
-def _watched(exam, trials):
-    """Raises Wrong where an array on the way from the arguments to the results has more than 32 bits."""
-    found = set()
-    for trial in trials:
-        outcome = exam.ask(exam.task.oracle.request(trial, op="formats"))
-        exam.named(outcome, trial, "float32")
-        found |= {*outcome.facts["computed"], *outcome.facts["converted"]}
-    if wide := sorted(found & set(WIDE)):
-        raise Wrong(f"It computes in {', '.join(wide)}. {KEEP}", diagnoses=[named("wide-arithmetic")])
-
-
 def merged_in_float32(exam) -> str:
     """The merge goes through float32 alone; one sum of rounded products is not rounded right in all of many pairs."""
     oracle, draw = exam.task.oracle, replace(exam.draw, rows=MOST_ROWS)
     trials = [trial for offset in OFFSETS for trial in oracle.trials(exam.rng(), draw, offset=offset)]
-    _watched(exam, trials)
     pairs = [(exam.answers(trial)["squares"], trial.merged()[2]) for trial in trials]
     if all((np.abs(got - known) <= NEAREST * spacing(known)).all() for got, known in pairs):
         raise Wrong(f"All of its squares have every digit of a float32, in {len(pairs) * MOST_ROWS} pairs of blocks. "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..oracles.norms import RESULTS, USUAL, Result
-from ..student.interface import Outcome, Student
+from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task
 from ..terms.report import named
 from ..words import INPUTS, Wrong, a, compare, failure, small, swapped
@@ -24,7 +24,7 @@ class Exam:
     Args:  inputs: the name of its inputs, part of the seed: the stage's own, or one that several stages share
            feedback: how much may be given away; shared: what one stage leaves for the later ones of the same report
            remembers: whether an answer to the same question is taken from there
-           printed, attempts: what the student's code printed and tried, collected
+           printed: what the student's code printed, collected
     """
 
     task: Task
@@ -35,7 +35,6 @@ class Exam:
     shared: dict = field(default_factory=dict)
     remembers: bool = False
     printed: tuple[int, str] = (0, "")
-    attempts: list[str] = field(default_factory=list)
 
     @property
     def base(self) -> str:
@@ -58,7 +57,6 @@ class Exam:
         outcome = self._called(request)
         if outcome.printed[0]:
             self.printed = (self.printed[0] + outcome.printed[0], self.printed[1] or outcome.printed[1])
-        self.attempts += [words for words in outcome.attempts if words not in self.attempts]
         if outcome.values is None:
             raise failure(outcome, self.task)
         if hasattr(self.task.oracle, "admit"):

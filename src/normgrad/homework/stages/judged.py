@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from ...checks.tolerance import unit_roundoff
-from ..oracles.backwards import FLAT, RIGHT, ROW, SPREAD, WDY, WEIGHT, subjects
-from ..oracles.handed import NOTHING, REPEATS, RUINED, WRONG, Handed, turns
+from ..oracles.backwards import FLAT, RIGHT, ROW, SPREAD, WDY, WEIGHT, ZEROS, subjects
 from ..oracles.seen import NOT_A_NUMBER, summed
-from ..student.interface import Request
+from ..sandbox.student import Request
 from ..terms.report import Diagnosis
 from ..words import OUT_OF_TIME, Wrong
 from .exam import IMPATIENT_SECONDS
@@ -18,6 +17,7 @@ VISIBLE = unit_roundoff("float64") ** 0.5
 HARDLY = 0.01
 # A test that ran out of time so often is given less of it from then on.
 LATE = 2
+NOTHING = "zeros"
 BLIND = {
     WDY: "blind-constant-wdy", WEIGHT: "blind-equal-weights", ROW: "blind-one-row", SPREAD: "blind-unit-spread",
     FLAT: "blind-no-constant-row",
@@ -86,15 +86,13 @@ class Returned(Wrong):
 
 
 def _tried(exam) -> dict:
-    """{(what was handed over, which time): facts, or the Wrong that it ended in} of all backwards.
-
-    Each one meets a test that has not met any other, in an order that nobody knows.
-    """
+    """{what was handed over: facts, or the Wrong that it ended in} of all backwards, each in a call of its own."""
     if "tried" not in exam.shared:
         found, late, seconds = {}, 0, exam.student.seconds
-        for which, time in turns():
-            limit = min(seconds, IMPATIENT_SECONDS) if late >= LATE else seconds
-            found[which, time] = facts = _try(exam, which, time, limit)
+        texts = {how: make() for how, make in RIGHT.items()} | {NOTHING: ZEROS}
+        texts |= {number: subject.source() for number, subject in enumerate(subjects(), start=1)}
+        for which, text in texts.items():
+            found[which] = facts = _try(exam, text, min(seconds, IMPATIENT_SECONDS) if late >= LATE else seconds)
             late += isinstance(facts, Wrong) and OUT_OF_TIME in str(facts)
             if isinstance(facts, Wrong) and facts.stub:
                 raise facts
@@ -102,29 +100,34 @@ def _tried(exam) -> dict:
     return exam.shared["tried"]
 
 
-def _try(exam, which, time, seconds):
-    """The facts of one run of the student's test on a backward, or the Wrong that it ended in."""
-    exam.student.fresh()
+def _try(exam, text, seconds):
+    """The facts of one run of the student's test on the backward of a text, or the Wrong that it ended in."""
     exam.student.begin(seconds)
-    handed = Handed(which, exam.draw.rng(exam.task.name, *map(str, which), str(time)))
     try:
-        facts = exam.ask(Request("examine", (), answer=handed)).facts
+        outcome = exam.ask(Request("examine", (), {"source": text}))
+        facts = outcome.facts
         if not facts["rejected"] and facts["answer"] == "bool":
             raise Returned("It returned True or False. Raise AssertionError where the backward is wrong, and return "
                            "nothing.")  # fmt: skip
-        if not handed.calls:
+        if not facts["calls"]:
             raise Wrong("It never called the backward that it was given.", diagnoses=(_named("never-called"),))
     except Wrong as error:
         return error
-    return facts | summed(handed.kept)
+    return facts | summed(_calls(outcome.values))
 
 
-def _facts(exam, which, time=0):
+def _calls(values):
+    """(inputs, results) of each call that was kept, in the formats that they had."""
+    arrays = [value.numbers.astype(value.facts["dtype"]) for value in values]
+    return [(arrays[at : at + 5], arrays[at + 5 : at + 8]) for at in range(0, len(arrays), 8)]
+
+
+def _facts(exam, which):
     """What is known of one run.
 
     Raises:  Wrong where it ended in something else than a verdict
     """
-    facts = _tried(exam)[which, time]
+    facts = _tried(exam)[which]
     if isinstance(facts, Returned):
         raise Wrong(str(facts), diagnoses=_silent(exam))
     if isinstance(facts, Wrong):
@@ -141,17 +144,15 @@ def _silent(exam) -> tuple:
     if any(isinstance(facts, dict) and facts["rejected"] for facts in found):
         return ()
     answered = any(isinstance(facts, Returned) for facts in found)
-    return (_named(SILENT),) if answered or not exam.student.raises_of(exam.task.entry) else ()
+    return (_named(SILENT),) if answered or not exam.student.look(exam.task.entry)["raises"] else ()
 
 
 def accepts_right(exam) -> str:
     """Right backwards pass, however they are written; and a backward of zeros does not."""
     for how in RIGHT:
-        for time in range(REPEATS):
-            facts = _facts(exam, ("right", how), time)
-            if facts["rejected"]:
-                raise Wrong(_alarm(how, facts), diagnoses=(_named("false-alarm"),))
-    facts = _facts(exam, (NOTHING,))
+        if (facts := _facts(exam, how))["rejected"]:
+            raise Wrong(_alarm(how, facts), diagnoses=(_named("false-alarm"),))
+    facts = _facts(exam, NOTHING)
     if not facts["rejected"]:
         blind = (_named(BLIND[WDY]),) if WDY in facts["shared"] else ()
         why = f"{FOUND[BLIND[WDY]][0]}: there dx is 0 anyway. " if blind and exam.feedback != "hint" else ""
@@ -176,7 +177,7 @@ def rejects(number):
 
 
 def _rejects(exam, number) -> str:
-    subject, facts = subjects()[number - 1], _facts(exam, (WRONG, number))
+    subject, facts = subjects()[number - 1], _facts(exam, number)
     if facts["rejected"]:
         return f'Rejected. Its author believed: "{subject.mutant.mistake}".'
     reason, side, key = _why(exam, subject, facts)
@@ -199,20 +200,19 @@ def _why(exam, subject, facts):
         return words, INPUTS, "blind-inputs"
     share = "not a number" if off >= NOT_A_NUMBER else f"off by {off:.2g} of the size of its terms"
     words = f"On your inputs its {output} is {share}, and your comparison lets that pass."
-    return words, COMPARED, _let_pass(exam, output, off)
+    return words, COMPARED, _let_pass(exam, subject, off)
 
 
-def _let_pass(exam, output, off) -> str:
+def _let_pass(exam, subject, off) -> str:
     """The blind spot of a comparison that saw the mistake and said nothing."""
     if _silent(exam):
         return SILENT
     if off >= NOT_A_NUMBER:
         return "nan-passes"
-    if (RUINED, output) not in exam.shared:
-        exam.shared[RUINED, output] = _try(exam, (RUINED, output), 0, exam.student.seconds)
-    facts = exam.shared[RUINED, output]
+    if (facts := exam.shared.get(subject.output)) is None:
+        facts = exam.shared[subject.output] = _try(exam, subject.ruined(), exam.student.seconds)
     seen = isinstance(facts, Wrong) or facts["rejected"]
-    return "loose-tolerance" if seen else f"{output}-not-compared"
+    return "loose-tolerance" if seen else f"{subject.output}-not-compared"
 
 
 def _named(key, equation="ln-forward"):

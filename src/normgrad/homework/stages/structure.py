@@ -19,7 +19,7 @@ def structure(exam) -> str:
 
 
 def _globals(exam):
-    names = exam.student.globals_of(exam.task.entry)
+    names = exam.student.look(exam.task.entry)["globals"]
     if names:
         yield (
             "global-read",

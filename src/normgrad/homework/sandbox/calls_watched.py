@@ -1,7 +1,6 @@
 """Calls that watch how a student's kernels work: what they touch, and what torch does beside them.
 
-The student's process loads this file by its path, so it imports nothing of normgrad; torch and triton are imported
-where they are used.
+Nothing of normgrad is imported here; torch and triton are imported where they are used.
 """
 
 from __future__ import annotations

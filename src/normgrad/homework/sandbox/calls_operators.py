@@ -1,12 +1,13 @@
 """Calls of an operator that the student describes: its inputs, its forward, its backward.
 
-The student's process loads this file by its path, so it imports nothing of normgrad; torch is imported where it is
-used.
+Nothing of normgrad is imported here; torch is imported where it is used.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+from .by_hand import grad
 
 
 def _method(target, name):
@@ -40,8 +41,6 @@ def second(target, arguments, options):
     """What the gradients pass on when torch differentiates the student's backward: to dy, then to each input."""
     import torch
 
-    apart = options["grad"]  # torch's own, wherever it is kept
-
     class Wrapped(torch.autograd.Function):
         @staticmethod
         def forward(ctx, *tensors):
@@ -54,13 +53,13 @@ def second(target, arguments, options):
 
     cotangents = [arguments[f"u_{name}"] for name in options["names"]]
     tensors = [arguments[name] for name in options["names"]]
-    grads = apart(Wrapped.apply(*tensors), tensors, arguments["dy"], create_graph=True)
+    grads = grad(Wrapped.apply(*tensors), tensors, arguments["dy"], create_graph=True)
     pairs = [(g, u) for g, u in zip(grads, cotangents, strict=True) if g.requires_grad]
     if not pairs:
         return [], {"graph": 0}
     ends, cotangents = zip(*pairs, strict=True)
     ways = [arguments["dy"], *tensors]
-    found = apart(ends, ways, cotangents, allow_unused=True)
+    found = grad(ends, ways, cotangents, allow_unused=True)
     return [torch.zeros_like(t) if g is None else g for g, t in zip(found, ways, strict=True)], {"graph": len(pairs)}
 
 

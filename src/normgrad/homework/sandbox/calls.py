@@ -1,16 +1,24 @@
 """One call of a student's code on given arrays, in this process or in the student's own.
 
-The arguments lie in one buffer that the grader owns, so that it sees for itself whether an input was changed. The
-student's process loads this file by its path, so it imports nothing of normgrad; torch is imported where it is used.
+Nothing of normgrad is imported here; torch is imported where it is used.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 
+from .by_hand import grad
+
 OPERATIONS, KEPT_NAME = {}, 60
-# Modules beside this one with an OPERATIONS of their own; whoever loads this file adds them.
 MORE = ("calls_symbols", "calls_tests", "calls_operators", "calls_watched", "calls_formats")
+
+
+def add_all() -> None:
+    """Adds the operations of the modules beside this one."""
+    for name in MORE:
+        OPERATIONS.update(import_module(f".{name}", __package__).OPERATIONS)
 
 
 def operation(function):
@@ -19,28 +27,37 @@ def operation(function):
     return function
 
 
-def build(spec: dict, buffer):
-    """The argument that a spec describes, as a view of the buffer where its dtype allows one."""
-    if spec["kind"] == "scalar":
-        return spec["value"]
-    shape, layout, more = tuple(spec["shape"]), spec["layout"], spec["more"]
-    memory = shape
-    if layout != "contiguous":
-        rows, columns = shape[::-1] if layout == "transposed" else shape
-        step = 1 + more if layout == "strided" else 1
-        memory = rows, columns * step + (more if step == 1 else 0)
-    array = np.frombuffer(buffer, spec["stored"], int(np.prod(memory)), spec["offset"]).reshape(memory)
-    if layout != "contiguous":
-        array = array[:, : columns * step : step]
+def _laid_out(array, layout, more):
+    """(view, memory) of an array; more: 1 for the first argument with a layout, 2 for the second, and so on.
+
+    The memory between strided columns holds NaN, so that code that does not look at strides is seen.
+    """
+    if layout == "contiguous":
+        return array, array
     array = array.T if layout == "transposed" else array
+    step = 1 + more if layout == "strided" else 1
+    memory = np.full((len(array), array.shape[1] * step + (more if step == 1 else 0)), np.nan, array.dtype)
+    view = memory[:, : array.shape[1] * step : step]
+    view[...] = array
+    return (view.T if layout == "transposed" else view), memory
+
+
+def build(spec: dict, arrays):
+    """(argument, memory) that a spec describes: the argument is a view of the memory where its dtype allows one.
+
+    Args:  arrays: an iterator of the request's arrays
+    """
+    if spec["kind"] == "scalar":
+        return spec["value"], np.zeros(0)
+    array, memory = _laid_out(next(arrays), spec["layout"], spec["more"])
     if spec["kind"] == "numpy":
-        return array
+        return array, memory
     import torch
 
     dtype = getattr(torch, spec["dtype"])
     # Triton's interpreter refuses an empty tensor whose memory is not torch's own.
-    tensor = torch.from_numpy(array).to(dtype) if array.size else torch.zeros(shape, dtype=dtype)
-    return tensor.requires_grad_() if spec["grad"] else tensor
+    tensor = torch.from_numpy(array).to(dtype) if array.size else torch.zeros(array.shape, dtype=dtype)
+    return (tensor.requires_grad_() if spec["grad"] else tensor), memory
 
 
 def returned(value) -> list:
@@ -55,8 +72,7 @@ def summary(value) -> tuple[dict, np.ndarray]:
         facts |= {"kind": "tensor", "dtype": str(value.dtype).removeprefix("torch.")}
         facts |= {"graph": bool(value.requires_grad)}
         floating = value.dtype.is_floating_point
-        # A copy: an input that is returned lies in the buffer, which the next call overwrites.
-        value = value.detach().double().cpu().numpy().copy() if floating else np.zeros(value.shape)
+        value = value.detach().double().cpu().numpy() if floating else np.zeros(value.shape)
     elif isinstance(value, np.ndarray):
         value = np.ndarray.view(value, np.ndarray)  # a class made from it may say anything about itself
         facts |= {"kind": "ndarray", "dtype": str(value.dtype)}
@@ -88,16 +104,6 @@ def apply(target, arguments, options):
     return _apply(target, arguments, options), {}
 
 
-def _grad(*args, **options):
-    import torch
-
-    return _AUTOGRAD.get("grad", torch.autograd.grad)(*args, **options)
-
-
-# Where a student's process hides torch.autograd.grad from the student's code, the real one is kept here.
-_AUTOGRAD = {}
-
-
 @operation
 def gradients(target, arguments, options):
     """The output of an autograd Function, then the gradients of its differentiable inputs, then second ones.
@@ -107,7 +113,7 @@ def gradients(target, arguments, options):
     y, *_ = _apply(target, arguments, options)
     wanted = [arguments[name] for name in options["differentiable"]]
     twice = options.get("second")
-    grads = _grad(y, wanted, arguments["dy"], create_graph=bool(twice), allow_unused=True)
+    grads = grad(y, wanted, arguments["dy"], create_graph=bool(twice), allow_unused=True)
     if not twice:
         return [y, *grads], {}
     pairs = [(g, arguments[name]) for g, name in zip(grads, twice["cotangents"], strict=True)]
@@ -116,7 +122,7 @@ def gradients(target, arguments, options):
     if not pairs:
         return [], facts
     ends, cotangents = zip(*pairs, strict=True)
-    return list(_grad(ends, [arguments[name] for name in twice["inputs"]], cotangents, allow_unused=True)), facts
+    return list(grad(ends, [arguments[name] for name in twice["inputs"]], cotangents, allow_unused=True)), facts
 
 
 @operation
@@ -125,9 +131,9 @@ def two_layers(target, arguments, options):
     y, *_ = _apply(target, arguments, options)
     swapped = arguments | {options["weight"]: arguments["other"]}
     other = _apply(target, swapped, options)
-    _grad(other[0], swapped["x"], arguments["dy"], allow_unused=True)
+    grad(other[0], swapped["x"], arguments["dy"], allow_unused=True)
     wanted = [arguments[name] for name in options["differentiable"]]
-    return [y, *_grad(y, wanted, arguments["dy"], allow_unused=True)], {}
+    return [y, *grad(y, wanted, arguments["dy"], allow_unused=True)], {}
 
 
 @operation
@@ -155,11 +161,35 @@ def saved(target, arguments, options):
     return [], {"saved": kept}
 
 
-def perform(target, request: dict, buffer) -> tuple[list, dict]:
-    """(results as (facts, numbers), facts of the call) of one request.
+def warm_up() -> None:
+    """Uses an autograd Function once: torch imports the rest of itself then."""
+    import torch
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, dy):
+            return 2 * ctx.saved_tensors[0] * dy
+
+    x = torch.ones(2, requires_grad=True)
+    (dx,) = grad(Square.apply(x), x, torch.ones(2), create_graph=True)
+    grad(dx, x, torch.ones(2))
+
+
+def perform(target, request: dict, arrays) -> tuple[list, dict, list[str]]:
+    """(results as (facts, numbers), facts of the call, names of the inputs that changed) of one request.
 
     Args:  request: "op", a name in OPERATIONS; "arguments", specs for build; "options", what the operation needs
+           arrays: those of the arguments, in their order
     """
-    arguments = {spec["name"]: build(spec, buffer) for spec in request["arguments"]}
-    result, facts = OPERATIONS[request["op"]](target, arguments, {**request["options"], "grad": _grad})
-    return [summary(each) for each in returned(result)], facts
+    left = iter(arrays)
+    built = {spec["name"]: build(spec, left) for spec in request["arguments"]}
+    before = {name: memory.tobytes() for name, (_, memory) in built.items()}
+    arguments = {name: argument for name, (argument, _) in built.items()}
+    result, facts = OPERATIONS[request["op"]](target, arguments, request["options"])
+    changed = [name for name, (_, memory) in built.items() if memory.tobytes() != before[name]]
+    return [summary(each) for each in returned(result)], facts, changed

@@ -1,7 +1,6 @@
 """A call whose answers are SymPy expressions: every one of them as numbers, for every value of its letters.
 
-The student's process loads this file by its path, so it imports nothing of normgrad; SymPy is imported where it is
-used.
+Nothing of normgrad is imported here; SymPy is imported where it is used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Calls that note which floating-point formats a student's arithmetic goes through.
 
-The student's process loads this file by its path, so it imports nothing of normgrad; torch is imported where it is
-used.
+Nothing of normgrad is imported here; torch is imported where it is used.
 """
 
 from __future__ import annotations

@@ -1,0 +1,145 @@
+"""The student's process: warm, it holds the libraries, and forks for each call a process that loads solution.py.
+
+Started by file name, it never imports normgrad and holds no right answer: every comparison is made by the grader. Where
+a system cannot fork, it serves one call and ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[0] = os.path.dirname(HERE)
+
+from sandbox import by_hand, calls, calls_symbols, calls_watched, looks, refusals, running, wire  # noqa: E402
+
+del sys.path[0]
+
+import contextlib  # noqa: E402
+import gc  # noqa: E402
+import importlib.util  # noqa: E402
+import json  # noqa: E402
+import signal  # noqa: E402
+
+GRACE_SECONDS = 2
+
+
+def warm(libraries) -> None:
+    """Imports what the homework needs, so that no call pays for it."""
+    if "sympy" in libraries:
+        calls_symbols.warm_up()
+    if "torch" in libraries:
+        import torch
+
+        torch.set_num_threads(1)
+        calls.warm_up()
+        by_hand.switch_off()
+    if "triton" in libraries:
+        calls_watched.warm_up()
+    gc.freeze()  # what is never looked at again is never copied for a fork
+
+
+def load(path):
+    """The module of solution.py; modules beside it are found last, so that none hides another."""
+    sys.path.append(os.path.dirname(path))
+    spec = importlib.util.spec_from_file_location("solution", path)
+    module = sys.modules["solution"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def respond(setting, request, arrays) -> bytes:
+    """The reply to one request, in a process that ends afterwards."""
+    refusals.limits(setting["load_seconds"] + request["seconds"] + GRACE_SECONDS)
+    refusals.refuse(setting["libraries"], setting["protected"])
+    before, printed = list(sys.modules), running.Printed()
+    with running.quiet(printed):
+        module, error = running.limited(lambda: load(setting["solution"]), setting["load_seconds"], last=True)
+    if error:
+        return wire.pack({"error": {**error, "loading": True}, "printed": [printed.count, printed.kept]})
+    if request["action"] == "look":
+        found = {entry: looks.look(getattr(module, entry)) for entry in request["entries"] if hasattr(module, entry)}
+        return wire.pack({"error": None, "looks": found, "imported": running.new_modules(before)})
+    target = getattr(module, request["entry"])
+    return wire.pack(*running.answer(target, request, arrays, last=True))
+
+
+def forked(setting, request, arrays) -> bytes:
+    """The reply of a process of its own, or why there is none."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        with contextlib.suppress(BaseException):
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            os.close(reading)
+            with os.fdopen(writing, "wb") as stream:
+                try:
+                    stream.write(respond(setting, request, arrays))
+                except wire.Garbled:  # it returned more than is read
+                    stream.write(wire.pack({"failure": {"what": "garbled"}}))
+        os._exit(0)
+    os.close(writing)
+    late = []
+
+    def end(*_):
+        late.append(1)
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, setting["load_seconds"] + request["seconds"] + GRACE_SECONDS, 1)
+    failure = {}
+    try:
+        with os.fdopen(reading, "rb") as stream:
+            message = wire.receive(stream)
+        end()
+    except EOFError:
+        failure = {"what": "died"}
+    except wire.Garbled:
+        failure = {"what": "garbled"}
+        end()
+    _, status = os.waitpid(process, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if not failure:
+        return wire.LENGTH.pack(len(message)) + message
+    code = os.waitstatus_to_exitcode(status)
+    if late and failure["what"] == "died" or code in (running.LATE, -signal.SIGXCPU):
+        failure = {"what": "time"}
+    return wire.pack({"failure": {**failure, "code": code}})
+
+
+def serve(setting, incoming, outgoing) -> None:
+    """Answers requests until the grader hangs up."""
+    calls.add_all()
+    warm(setting["libraries"])
+    os.dup2(0, 2)  # until here, a failure has words
+    outgoing.write(wire.pack({"ready": True}))
+    outgoing.flush()
+    with contextlib.suppress(EOFError):
+        while True:
+            request, arrays = wire.unpack(wire.receive(incoming))
+            for name in request.get("imported", ()):  # what solution.py imports, for the calls to come
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(name)
+            if not setting["fork"]:
+                outgoing.write(respond(setting, request, arrays))
+                return
+            outgoing.write(forked(setting, request, arrays))
+            outgoing.flush()
+
+
+def main():
+    """Keeps the two pipes for the grader and gives the student's code an empty input and a closed mouth."""
+    setting = json.loads(sys.argv[1])
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    sys.dont_write_bytecode = True
+    os.register_at_fork(after_in_child=lambda: (os.close(incoming.fileno()), os.close(outgoing.fileno())))
+    serve(setting, incoming, outgoing)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""What a student's code says before it runs: the names that it uses, the globals that it reads, whether it raises."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import types
+
+import numpy as np
+
+# Types of torch's that a call can change.
+MUTABLE = ("Tensor", "Parameter")
+# Names of functions that assert begin like this: NumPy's assert_allclose, unittest's assertTrue, pytest's fail.
+ASSERTING = ("assert", "fail")
+GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
+
+
+def look(target) -> dict:
+    """What there is to see in a function or a class, and in what it reads in its module, directly or not.
+
+    Returns:  {"names": that its code mentions, and those of the library's functions that it has under other names;
+              "globals": that hold arrays, containers or nothing, or that it assigns; "raises": whether it can say no}
+    """
+    names, changing, raises = set(), set(), False
+    for function in reached(target):
+        for code in codes(function.__code__):
+            names.update(code.co_names, code.co_freevars)
+            steps = list(dis.get_instructions(code))
+            changing.update(each.argval for each in steps if each.opname == "STORE_GLOBAL")
+            raises |= any(each.opname == "RAISE_VARARGS" for each in steps)
+        for name, value in _read(function).items():
+            container = isinstance(value, (np.ndarray, list, dict, set)) or type(value).__name__ in MUTABLE
+            if value is None or container:
+                changing.add(name)
+            elif callable(value) and not isinstance(value, types.FunctionType):
+                names.add(str(getattr(value, "__name__", "")))
+            elif isinstance(value, types.FunctionType) and value.__globals__ is not function.__globals__:
+                names.add(value.__name__)
+    raises |= any(name.startswith(ASSERTING) for name in names)
+    return {"names": sorted(names), "globals": sorted(changing), "raises": raises}
+
+
+def codes(code):
+    """A code object and those of the functions inside of it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from codes(const)
+
+
+def reached(target) -> list:
+    """The Python functions of an object and those of the same module that they read, directly or not."""
+    found, left = {}, _functions(target)
+    while left:
+        function = left.pop()
+        if id(function) not in found:
+            found[id(function)] = function
+            read = [each for value in _read(function).values() for each in _functions(value)]
+            left += [each for each in read if each.__globals__ is function.__globals__]
+    return list(found.values())
+
+
+def _functions(value):
+    """The functions of a value: itself, what a decorator wrapped, or the methods of a class and of its bases."""
+    members = [value, getattr(value, "fn", None), getattr(value, "__wrapped__", None)]
+    if isinstance(value, type):
+        classes = [base for base in value.__mro__[:-1] if base.__module__.partition(".")[0] != "torch"]
+        members = [member for base in classes for member in vars(base).values()]
+    found = [getattr(member, "__func__", member) for member in members]
+    return [function for function in found if isinstance(function, types.FunctionType)]
+
+
+def _read(function) -> dict:
+    """{name: value} of the globals that a function names; the value is None where the name is not defined."""
+    steps = [each for code in codes(function.__code__) for each in dis.get_instructions(code)]
+    names = {each.argval for each in steps if each.opname in GLOBAL}
+    return {name: function.__globals__.get(name) for name in names if not hasattr(builtins, name)}

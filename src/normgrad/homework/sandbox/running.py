@@ -1,0 +1,159 @@
+"""Code of a student's that runs: with a time limit, everything caught, and what it prints or raises as facts."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+import linecache
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+
+from . import calls
+
+KEPT_OUTPUT, KEPT_MESSAGE, KEPT_NAME = 1000, 400, 60
+# Whoever catches the end of the time gets it again, so often.
+AGAIN_SECONDS, MOST_RINGS = 0.2, 5
+LATE = 124
+
+
+class TimeUp(BaseException):
+    """The student's code ran longer than the stage allows; no `except Exception` catches it."""
+
+
+class Printed(io.TextIOBase):
+    """Counts what is printed and keeps the beginning."""
+
+    def __init__(self):
+        self.count, self.kept = 0, ""
+
+    def writable(self):
+        """Always, as print asks."""
+        return True
+
+    def write(self, text):
+        """Counts a text and keeps it while there is room."""
+        text = str(text)
+        self.count += len(text)
+        self.kept += text[: max(0, KEPT_OUTPUT - len(self.kept))]
+        return len(text)
+
+
+def _libraries():
+    """Folders whose frames are not the student's: this one, the standard library, and where NumPy is installed."""
+    folders = os.path.dirname(__file__), os.path.dirname(os.__file__), os.path.dirname(calls.np.__path__[0])
+    return *folders, "<frozen"
+
+
+def told(error) -> dict:
+    """An exception as facts: type, message, and the last line of the student's own code that was running."""
+    while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:
+        error = error.__cause__  # Triton's interpreter wraps what a kernel raised
+    frames = [
+        (frame.f_code.co_filename, line, frame.f_code.co_name)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(_libraries())
+    ]
+    facts = {"type": type(error).__name__[:KEPT_NAME], "bases": [base.__name__ for base in type(error).__mro__]}
+    try:
+        facts["message"] = str(error)[:KEPT_MESSAGE]
+    except Exception:
+        facts["message"] = ""
+    if isinstance(error, SyntaxError):
+        return facts | {"line": error.lineno, "code": (error.text or "").strip()[:120], "message": error.msg}
+    if not frames:
+        return facts
+    name, line, function = frames[-1]
+    return facts | {"line": line, "code": linecache.getline(name, line or 0).strip()[:120], "function": function}
+
+
+def _guarded(action):
+    """(result, None) of an action, or (None, facts) of whatever it raised."""
+    try:
+        return action(), None
+    except BaseException as error:
+        return None, told(error)
+
+
+@contextlib.contextmanager
+def _alarm(seconds, last):
+    """Raises TimeUp in the main thread after so many seconds, and again should the student's code swallow it."""
+    rings = []
+
+    def ring(*_):
+        rings.append(1)
+        if last and len(rings) > MOST_RINGS:
+            os._exit(LATE)
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _in_thread(action, seconds):
+    """The result of an action in a thread of its own, which gets TimeUp when the time is over and is then left alone.
+
+    Where there are no signals, code that stays inside one C call cannot be stopped.
+    """
+    done = []
+    thread = threading.Thread(target=lambda: done.append(_guarded(action)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(TimeUp))
+        thread.join(0.5)
+    return done[0] if done else (None, {"type": "TimeUp", "bases": ["TimeUp"]})
+
+
+def limited(action, seconds, last=False):
+    """(result, None) of an action, or (None, facts of what it raised), within so many seconds.
+
+    Args:  last: whether the process may end where the student's code catches every TimeUp
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        return _in_thread(action, seconds)
+    try:
+        with _alarm(seconds, last):
+            return _guarded(action)
+    except TimeUp as late:
+        return None, told(late)
+
+
+@contextlib.contextmanager
+def quiet(printed):
+    """Takes what is printed meanwhile; nothing warns."""
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def answer(target, request: dict, arrays, last=False) -> tuple[dict, list]:
+    """(header, arrays) of one call; whatever happens is in the header.
+
+    Args:  request, arrays: as calls.perform; the request has its "seconds"
+    """
+    printed, start = Printed(), time.monotonic()
+    with quiet(printed):
+        done, error = limited(lambda: calls.perform(target, request, arrays), request["seconds"], last)
+    header, numbers = {"error": error, "results": [], "facts": {}, "changed": []}, []
+    if done is not None:
+        results, header["facts"], header["changed"] = done
+        header["results"], numbers = [facts for facts, _ in results], [array for _, array in results]
+    return header | {"printed": [printed.count, printed.kept], "seconds": time.monotonic() - start}, numbers
+
+
+def new_modules(before) -> list[str]:
+    """Top-level modules that were imported since and are installed for everybody."""
+    names = {name.partition(".")[0] for name in set(sys.modules) - set(before)}
+    files = {name: str(getattr(sys.modules.get(name), "__file__", "")) for name in names}
+    return sorted(name for name, file in files.items() if file.startswith(_libraries()))
