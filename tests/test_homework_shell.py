@@ -71,7 +71,7 @@ def test_a_seed_file_changes_the_inputs(tmp_path, capsys):
     """A solution made for the public shapes fails with the instructor's."""
     folder.new("hw2", tmp_path)
     old = "    wdy = weight * dy\n"
-    text = folder.solution("hw2").replace(old, "    assert x.shape[1] in (1, 8)\n" + old)
+    text = folder.solution("hw2").replace(old, "    assert x.shape[1] in (1, 8, 11)\n" + old)
     (tmp_path / "solution.py").write_text(text, encoding="utf8")
     assert shell.main(["check", str(tmp_path)]) == 0
     (tmp_path / "seed").write_text('{"seed": 99, "columns": 5, "rows": 3, "scale": 10}')
