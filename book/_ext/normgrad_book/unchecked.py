@@ -161,7 +161,7 @@ def labels() -> dict[str, str]:
 def ledger() -> frozenset[frozenset[str]]:
     """The chains of those equations, each as the set of its sides, in every way in which a page may write it."""
     found = {frozenset(_sides(line)) for text in labels().values() for line in lines(text)}
-    found |= {frozenset(map(swap, chain)) for swap in (_swap("jk"), _swap("ip")) for chain in found}
+    found |= {frozenset(_renamed(side, str.maketrans("jk", "kj")) for side in chain) for chain in found}
     return frozenset(found | {_without(chain, letters) for letters in ("ipm", "ipmjkl") for chain in found})
 
 
@@ -184,11 +184,6 @@ def _sides(formula):
     text = plain(LIMIT.sub(lambda one: one[0].replace("=", ":"), formula))
     parts = [text] if re.search(r"\\(?:le|ge|approx|ne|propto)(?![A-Za-z])", text) else text.split("=")
     return {SLASH.sub(r"\\frac{\1}{\2}", _bound(part)) for part in parts if part}
-
-
-def _swap(letters):
-    """A function that gives a side other letters as its free indices."""
-    return lambda side: _renamed(side, str.maketrans(letters, letters[::-1]))
 
 
 def _bound(side):
@@ -222,7 +217,7 @@ def plain(formula: str) -> str:
 
 def _without(chain, letters):
     """The chain as it is written for one row, or for whole rows: without these indices, where each has one place."""
-    kept = [side for side in chain if not re.search(r"\\delta|\\partial|[_^]\{?[A-Z]|ρ", side)]
+    kept = [side for side in chain if "ρ" not in side]  # a sum over rows keeps its rows
     below = "".join(one[1] or one[2] for side in kept for one in SUBSCRIPT.finditer(side))
     if len(set(below) & set("ipm")) > 1 or len(set(below) & set("jkl") & set(letters)) > 1:
         return frozenset()
