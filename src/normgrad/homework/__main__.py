@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
+import os
 import sys
-from pathlib import Path
 
-from .. import writable
-from . import folder, grade
-from .report.files import to_json, to_junit
-from .report.report import FEEDBACK
-from .report.text import text as as_text
-from .task import Draw, describe
+if __name__ == "__main__" and sys.path[0] == os.getcwd():
+    del sys.path[0]  # a submission's folder may be the one that this is started in, with a random.py in it
+
+import argparse  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from .. import writable  # noqa: E402
+from . import classroom, folder, grade  # noqa: E402
+from .report.files import to_json, to_junit  # noqa: E402
+from .report.report import FEEDBACK  # noqa: E402
+from .report.text import text as as_text  # noqa: E402
+from .task import Draw, describe  # noqa: E402
 
 EXAMPLE = """a homework from start to end:
   python -m normgrad.homework list
@@ -39,14 +44,26 @@ def _check(options):
     name = options.homework or grade.homework_of(path)
     draw = Draw.of_file(options.seed_file) if options.seed_file else Draw()
     for option in ("json", "junit"):
-        if getattr(options, option):
+        if getattr(options, option) not in (None, "-"):
             writable.check_file(f"--{option}", getattr(options, option))
     reports = grade.grade_file(path, name, draw, options.feedback, options.seconds)
-    print(as_text(reports), flush=True)
-    for file, write in ((options.json, to_json), (options.junit, to_junit)):
-        if file:
-            Path(file).write_text(write(reports), encoding="utf8")
+    written = {options.json: to_json, options.junit: to_junit}
+    print(written["-"](reports) if "-" in written else as_text(reports), flush=True)
+    for file in written.keys() - {None, "-"}:
+        Path(file).write_text(written[file](reports), encoding="utf8")
     return 0 if all(each.passed for each in reports) else 1
+
+
+def _grade(options):
+    further = ["--feedback", options.feedback, "--seconds", str(grade.check_seconds(options.seconds))]
+    if options.seed_file:
+        Draw.of_file(options.seed_file)
+        further += ["--seed-file", str(Path(options.seed_file).resolve())]
+    grades = classroom.grade_class(options.folder, options.out, options.homework, options.jobs, further)
+    print(classroom.summary(grades, options.homework))
+    if options.csv:
+        print(f"wrote {classroom.write_table(grades, options.out, options.homework)}")
+    return 0
 
 
 def _list(options):
@@ -82,6 +99,14 @@ def _export(options):
     return 0
 
 
+def _how(command, levels, level):
+    """The options that every kind of grading has."""
+    command.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
+    command.add_argument("--feedback", choices=FEEDBACK, default=level, help=f"{levels} (default %(default)s)")
+    command.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
+                         help="time limit of a stage (default %(default)g)")  # fmt: skip
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     raw = argparse.RawDescriptionHelpFormatter
@@ -100,14 +125,18 @@ def parser() -> argparse.ArgumentParser:
     check.epilog = "The exit status is 0 for full marks, 1 for less, 2 where the command itself was wrong."
     check.add_argument("folder", metavar="DIR", help="a folder with a solution.py, or such a file")
     check.add_argument("--homework", metavar="hwN", help="where the folder does not tell")
-    check.add_argument("--json", metavar="FILE", help="write the report for a program, too")
+    check.add_argument("--json", metavar="FILE", help="write the report for a program, too; - prints it instead")
     check.add_argument("--junit", metavar="FILE", help="write it as JUnit, one test a stage")
-    check.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
-    check.add_argument("--feedback", choices=FEEDBACK, default="coefficients",
-                       help="hint: where to look; equation: also what is wrong; coefficients: also your formula "
-                       "beside the right one (default)")  # fmt: skip
-    check.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
-                       help="time limit of a stage (default %(default)g)")  # fmt: skip
+    levels = "hint: where to look; equation: also what is wrong; coefficients: also your formula beside the right one"
+    _how(check, levels, "coefficients")
+    whole_class = command("grade", _grade, "grade a class, for instructors")
+    whole_class.epilog = "Writes NAME.json and NAME.txt for each student's folder NAME, and prints the points of all."
+    whole_class.add_argument("folder", metavar="DIR", help="with one folder a student, each with a solution.py")
+    whole_class.add_argument("--homework", metavar="hwN", required=True)
+    whole_class.add_argument("--out", metavar="REPORTS", required=True, help="a folder outside of DIR")
+    whole_class.add_argument("--jobs", type=int, default=1, help="how many at once (default %(default)s)")
+    whole_class.add_argument("--csv", action="store_true", help=f"write REPORTS/{classroom.TABLE}, too")
+    _how(whole_class, levels, "equation")
     command("list", _list, "all homeworks and tasks")
     command("describe", _describe, "what a task asks for").add_argument("task", help="its name in the list")
     solve = command("solve", _solve, "the reference solution, for instructors")

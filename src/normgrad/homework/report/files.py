@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from xml.sax.saxutils import escape, quoteattr
 
+from .text import text
+
 
 def to_json(reports) -> str:
-    """Several reports as one JSON object with their sum."""
+    """Several reports as one JSON object with their sum, and as the text that a student reads."""
     whole = {
         "points": sum(report.points for report in reports),
         "max_points": sum(report.max_points for report in reports),
         "tasks": [report.to_dict() for report in reports],
+        "text": text(reports),
     }
     return json.dumps(whole, indent=2, allow_nan=True)
 

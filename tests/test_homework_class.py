@@ -1,0 +1,125 @@
+"""A class graded by one command: nothing is written into a submission, no link is followed, nobody is left out."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from test_homework_attacks import HOSTILE
+
+from normgrad.homework import __main__ as shell
+from normgrad.homework import folder
+
+RIGHT = folder.solution("hw2")
+HALF = RIGHT.replace("x_hat * c1", "c1")
+ATTACKS = ("endless loop", "os._exit", "kills the grader", "imports the reference", "writes to the grader's pipe")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """(folder of the class, folder of the reports, what was printed, what lay in the submissions before)."""
+    place = tmp_path_factory.mktemp("class")
+    submissions, reports, kept = place / "submissions", place / "reports", place / "kept"
+    texts = {"ada": RIGHT, "bob": HALF, "=cyd": folder.starter("hw2"), **{name: HOSTILE[name][0] for name in ATTACKS}}
+    texts |= {"eve": "import json, helpers\n" + RIGHT, "fay": RIGHT, "gus": "import random\n" + RIGHT}
+    for name, text in texts.items():
+        (submissions / name).mkdir(parents=True)
+        (submissions / name / "solution.py").write_text(text, encoding="utf8")
+    (submissions / "eve/helpers.py").write_text("ONE = 1", encoding="utf8")
+    (submissions / "gus/random.py").write_text("ONE = 1", encoding="utf8")
+    for name in ("late", "linked"):
+        (submissions / name).mkdir()
+    (submissions / "linked/solution.py").symlink_to("../ada/solution.py")
+    (submissions / "twin").symlink_to("ada")
+    os.mkfifo(submissions / "late/solution.py")
+    kept.write_text("the teacher's")
+    (submissions / "fay/report.json").symlink_to(kept)
+    reports.mkdir()
+    (reports / "bob.json").symlink_to(kept)
+    (reports / "grades.csv").symlink_to(kept)
+    before = sorted(submissions.rglob("*"))
+    command = ["grade", submissions, "--homework", "hw2", "--out", reports, "--jobs", "2", "--csv", "--seconds", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "normgrad.homework", *map(str, command)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert kept.read_text() == "the teacher's" and sorted(submissions.rglob("*")) == before
+    return reports, done.stdout
+
+
+def test_everybody_has_a_report_and_a_line(graded):
+    """A folder that cannot be graded counts 0 and says why."""
+    reports, printed = graded
+    with open(reports / "grades.csv", encoding="utf8", newline="") as file:
+        lines = {line["student"]: line for line in csv.DictReader(file)}
+    points = {name: int(line["points"]) for name, line in lines.items() if int(line["points"])}
+    assert points == {"ada": 20, "bob": 12, "eve": 20}
+    assert set(lines) == {"ada", "bob", "'=cyd", *ATTACKS, "eve", "fay", "gus", "late", "linked", "twin"}
+    for name, line in lines.items():
+        name = name.removeprefix("'")
+        report = json.loads((reports / f"{name}.json").read_text(encoding="utf8"))
+        assert (report["points"], report["max_points"]) == (int(line["points"]), 20) and f"{name} " in printed
+        assert sum(task["points"] for task in report["tasks"]) == report["points"]
+        assert (reports / f"{name}.txt").read_text(encoding="utf8")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("linked", "solution.py is a link"),
+        ("fay", "report.json is a link"),
+        ("twin", "a link in place of the folder"),
+        ("late", "solution.py is no file"),
+        ("=cyd", "Not implemented yet"),
+        ("gus", "random.py beside solution.py has the name of a module"),
+        ("bob", "x_hat is missing beside c1"),
+        *((name, HOSTILE[name][1]) for name in ATTACKS),
+    ],
+)
+def test_a_report_says_why(graded, name, words):
+    assert words in " ".join((graded[0] / f"{name}.txt").read_text(encoding="utf8").split())
+
+
+def test_what_the_class_should_hear_about(graded):
+    assert "1 times: x_hat is missing beside c1" in graded[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["nowhere", "--out", "reports"], "DIR: got"),
+        (["empty", "--out", "reports"], "which has no folders"),
+        (["class", "--out", "class/reports"], "--out: got"),
+        (["class", "--out", "class"], "--out: got"),
+        (["class", "--out", "reports", "--jobs", "0"], "--jobs: got 0"),
+        (["class", "--out", "reports", "--seconds", "0"], "seconds: got 0"),
+        (["class", "--out", "reports", "--seed-file", "none"], "seed file: got"),
+    ],
+)
+def test_a_wrong_command_is_refused_by_name(tmp_path, monkeypatch, capsys, options, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "class/ada").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    assert shell.main(["grade", *options, "--homework", "hw2"]) == 2
+    assert words in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "class").iterdir()] == ["ada"]
+
+
+def test_a_report_for_a_program_alone(tmp_path, capsys):
+    """As the container prints it."""
+    (tmp_path / "solution.py").write_text(RIGHT, encoding="utf8")
+    assert shell.main(["check", str(tmp_path), "--homework", "hw2", "--json", "-"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["points"] == 20 and "20 of 20 points" in report["text"]
+
+
+def test_a_submission_may_be_the_folder_that_one_stands_in(tmp_path):
+    """A module there has no part in the grading, and is refused in words."""
+    (tmp_path / "solution.py").write_text(RIGHT, encoding="utf8")
+    (tmp_path / "random.py").write_text("raise SystemExit(3)", encoding="utf8")
+    command = [sys.executable, "-m", "normgrad.homework", "check", ".", "--homework", "hw2"]
+    environment = {**os.environ, "PYTHONPATH": os.path.abspath(os.environ.get("PYTHONPATH", "."))}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "random.py beside solution.py" in done.stdout, done.stderr
