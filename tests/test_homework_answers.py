@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from homework_solutions import of_source
 
 import normgrad.homework as hw
 from normgrad.homework import folder, grade_file
@@ -67,6 +68,45 @@ def test_what_a_class_says_about_its_array_does_not_count():
         return dy.astype(np.float32).view(Lies), weight
 
     assert "dx has dtype float32" in hw.check("rmsnorm-backward", narrow)["signature and shapes"].message
+
+
+# One slip in the form
+
+
+def slip(entry, old, new, homework):
+    """The reference's entry with one text replaced."""
+    source = folder.solution(homework)
+    assert source.count(old) == 1
+    return of_source(source.replace(old, new))[entry]
+
+
+SLIPS = {
+    "rstd is a column": ("rmsnorm-forward", "weight, rstd\n", "weight, rstd[:, None]\n", "axis-of-one"),
+    "dw is a row": ("rmsnorm-backward", "(dy * x_hat).sum(0)", "(dy * x_hat).sum(0, keepdims=True)", "axis-of-one"),
+    "no None for eps": ("layernorm-function", "db.to(weight.dtype), None", "db.to(weight.dtype)", "nones-left-out"),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_in_the_form_costs_the_stage_of_the_form(name):
+    """It is named, and what the numbers are worth is counted."""
+    task, old, new, key = SLIPS[name]
+    found = hw.describe(task)
+    if found.library == "torch":
+        pytest.importorskip("torch")
+    report = hw.check(task, slip(found.entry, old, new, found.homework))
+    first = report["signature and shapes"]
+    assert report.points == report.max_points - first.max_points, report
+    assert not first.passed and [each.misconception for each in report.diagnoses] == [key]
+
+
+def test_another_shape_is_no_slip():
+    """Numbers of other rows or columns, or fewer of them, have no place to be compared at."""
+
+    def flat(dy, x, weight, rstd):
+        return dy.ravel(), weight
+
+    assert hw.check("rmsnorm-backward", flat).points == 0
 
 
 # Right, and written in another way

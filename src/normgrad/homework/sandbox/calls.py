@@ -88,20 +88,37 @@ def call(target, arguments, options):
     return target(*arguments.values()), {}
 
 
-def _apply(target, arguments, options):
+def _apply(target, arguments, options, facts):
     """The outputs of an autograd Function."""
     import torch
 
     if not (isinstance(target, type) and issubclass(target, torch.autograd.Function)):
         kind = "class of another kind" if isinstance(target, type) else type(target).__name__
         raise TypeError(f"{options['entry']} is a {kind}, needs a class made from torch.autograd.Function")
-    return returned(target.apply(*(arguments[name] for name in options["inputs"])))
+    return returned(_padded(target, facts).apply(*(arguments[name] for name in options["inputs"])))
+
+
+def _padded(target, facts):
+    """The same Function, whose backward may leave out the last None; facts: where it is said that it did."""
+
+    class Padded(target):
+        @staticmethod
+        def backward(ctx, *cotangents):
+            found = target.backward(ctx, *cotangents)
+            grads = found if isinstance(found, tuple) else (found,)
+            left = ctx.needs_input_grad[len(grads) :]
+            if not left or any(left):
+                return found
+            facts["left out"] = len(left)
+            return *grads, *(None for _ in left)
+
+    return Padded
 
 
 @operation
 def apply(target, arguments, options):
     """The output of an autograd Function."""
-    return _apply(target, arguments, options), {}
+    return _apply(target, arguments, options, {}), {}
 
 
 @operation
@@ -110,15 +127,16 @@ def gradients(target, arguments, options):
 
     With the cotangents dy of y and ddx, ddw, ddb of the gradients: y, dx, dw, db, and what these send to dy, x, weight.
     """
-    y, *_ = _apply(target, arguments, options)
+    facts = {}
+    y, *_ = _apply(target, arguments, options, facts)
     wanted = [arguments[name] for name in options["differentiable"]]
     twice = options.get("second")
     grads = grad(y, wanted, arguments["dy"], create_graph=bool(twice), allow_unused=True)
     if not twice:
-        return [y, *grads], {}
+        return [y, *grads], facts
     pairs = [(g, arguments[name]) for g, name in zip(grads, twice["cotangents"], strict=True)]
     pairs = [(g, cotangent) for g, cotangent in pairs if g is not None and g.requires_grad]
-    facts = {"graph": len(pairs)}
+    facts["graph"] = len(pairs)
     if not pairs:
         return [], facts
     ends, cotangents = zip(*pairs, strict=True)
@@ -128,9 +146,9 @@ def gradients(target, arguments, options):
 @operation
 def two_layers(target, arguments, options):
     """The gradients of a first layer, after a second one with another weight went forward and backward."""
-    y, *_ = _apply(target, arguments, options)
+    y, *_ = _apply(target, arguments, options, {})
     swapped = arguments | {options["weight"]: arguments["other"]}
-    other = _apply(target, swapped, options)
+    other = _apply(target, swapped, options, {})
     grad(other[0], swapped["x"], arguments["dy"], allow_unused=True)
     wanted = [arguments[name] for name in options["differentiable"]]
     return [y, *grad(y, wanted, arguments["dy"], allow_unused=True)], {}
@@ -151,7 +169,7 @@ def saved(target, arguments, options):
 
     names |= {(t.data_ptr(), tuple(t.shape)): n for n, t in arguments.items() if isinstance(t, torch.Tensor)}
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: note(tensor, "save_for_backward"), lambda t: t):
-        results = _apply(target, arguments, options)
+        results = _apply(target, arguments, options, {})
     for name, value in vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ():
         if isinstance(value, torch.Tensor):
             note(value, f"ctx.{name}")

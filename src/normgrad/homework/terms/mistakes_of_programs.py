@@ -51,6 +51,18 @@ PROGRAMS = (
         "Compare what the last line returns with the signature.",
     ),
     Misconception(
+        "axis-of-one",
+        "A result has an axis of length 1 too many, or too few",
+        "keepdims changes nothing",
+        "Which axes does the signature name for this result?",
+    ),
+    Misconception(
+        "nones-left-out",
+        "backward returns less than one gradient for each input",
+        "an input without a gradient needs no place",
+        "Count the inputs of forward, eps among them. What stands in the place of each?",
+    ),
+    Misconception(
         "rows-left-out",
         "Some rows are never computed",
         "the rows are a multiple of what the programs take",
