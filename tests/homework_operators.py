@@ -157,5 +157,7 @@ TRIVIAL = {
     "centring": ("x - x.mean(-1, keepdims=True)", "dy - dy.mean(-1, keepdims=True)", "forward is affine"),
     "a fixed matrix": ("x @ np.arange(16.0).reshape(4, 4).astype(x.dtype)",
                        "dy @ np.arange(16.0).reshape(4, 4).T.astype(dy.dtype)", "forward is affine"),
+    "squares": ("x * x", "2 * x * dy", "from one entry of the inputs"),
+    "an activation": ("np.tanh(x)", "dy / np.cosh(x) ** 2", "from one entry of the inputs"),
     "a sum": ("x.sum(-1)", "dy[:, None] + 0 * x", "forward is affine"),
 }  # fmt: skip

@@ -144,7 +144,8 @@ class Operator:
     @staticmethod
     def backward(dy, x): return {backward}
 """
-PLAIN = {"inputs": '{"x": rng.standard_normal((3, 4))}', "forward": "x * x", "backward": "2 * x * dy"}
+PLAIN = {"inputs": '{"x": rng.standard_normal((3, 4))}', "forward": "(x * x).sum(-1)",
+         "backward": "2 * x * dy[:, None]"}  # fmt: skip
 HOSTILE_OPERATORS = {
     "loops": ({"forward": "[x for _ in iter(int, 1)]"}, "had not finished"),
     "the input": ({"forward": "x", "backward": "dy"}, "returns one of its inputs"),

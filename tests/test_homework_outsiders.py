@@ -1,5 +1,6 @@
 """What people wrote who knew nothing of the grader: each solution is told what it is, and nothing that it is not."""
 
+import numpy as np
 import pytest
 from homework_solutions import of_source
 
@@ -118,3 +119,175 @@ def test_results_in_another_order_are_named(name):
     task, old, new = SWAPPED[name]
     report = report_of(task, (old, new))
     assert keys(report) == {"results-swapped"}, report
+
+
+# No name from the size of an error
+
+
+DX, BEFORE = "dx = rstd * (wdy - x_hat * c1)", "    dw = (dy * x_hat).sum(0)\n    return dx, dw\n"
+SLOPES = """    h, dx, w = 1e-6, np.empty_like(x), weight
+    for i in np.ndindex(x.shape):
+        up, down = x.copy(), x.copy()
+        up[i] += h
+        down[i] -= h
+        ys = [w * a / np.sqrt((a * a).mean(-1, keepdims=True) + 1e-5) for a in (up, down)]
+        dx[i] = (dy * (ys[0] - ys[1])).sum() / (2 * h)
+"""
+SIZES = {
+    "a projection over its own length": (
+        "rmsnorm-backward",
+        [(C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x_hat**2).sum(-1, keepdims=True)")],
+        {"projection-exact"},
+    ),
+    "central differences": ("rmsnorm-backward", [(BEFORE, SLOPES + BEFORE)], {"unknown"}),
+    "rounded to six digits": ("rmsnorm-backward", [(DX, "dx = np.round(rstd * (wdy - x_hat * c1), 6)")], {"unknown"}),
+    "rstd to four digits": (
+        "rmsnorm-forward",
+        [("x * rstd[:, None]", "x * np.round(rstd, 4)[:, None]")],
+        {"rstd-value"},
+    ),
+    "computed in float32": (
+        "rmsnorm-backward",
+        [("x_hat = x * rstd\n", "x_hat = (x * rstd).astype(np.float32)\n")],
+        {"narrow-arithmetic"},
+    ),
+    "computed in float32 by torch": (
+        "layernorm-function",
+        [("return t.float() if t.dtype in (torch.float16, torch.bfloat16) else t", "return t.float()")],
+        {"narrow-arithmetic"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_small_error_is_not_taken_for_a_format(name):
+    task, edits, expected = SIZES[name]
+    assert keys(report_of(task, *edits)) == expected
+
+
+# Homework 4 is Triton
+
+
+MEAN, EPS = "mean = tl.sum(p, axis=1) / N", "tl.sum(q * q, axis=1) / N + EPS)"
+HEAD, JIT = "import torch\n", "@triton.jit\ndef forward_kernel"
+PYTHON = {
+    "torch": [(MEAN, MEAN + " + torch.zeros(1).sin().item()")],
+    "NumPy": [(MEAN, MEAN + "\n    p.handle.data[:] = np.sqrt(np.square(p.handle.data)) * np.sign(p.handle.data)"),
+              (HEAD, HEAD + "import numpy as np\n")],
+    "a function of Python": [(EPS, EPS + " * one()"), (JIT, "def one():\n    return 1.0\n\n\n" + JIT)],
+    "an import": [(MEAN, "import math\n    mean = tl.sum(p, axis=1) / N + math.sin(0.0)")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_mathematics_of_python_in_a_kernel_is_worth_nothing(name):
+    report = report_of("addnorm-forward", *PYTHON[name])
+    assert report.points == 0 and keys(report) == {"python-in-kernel"}, report
+
+
+GPU = {
+    "a loop over a list": ([(MEAN, MEAN + "\n    for _ in [0]:\n        mean = mean + 0")], "Look at"),
+    "a global number": ([(EPS, "tl.sum(q * q, axis=1) / N + EPS + ZERO)"), (HEAD, HEAD + "ZERO = 0.0\n")], "ZERO"),
+    "a constant": ([(EPS, "tl.sum(q * q, axis=1) / N + EPS + ZERO)"),
+                    (JIT, "ZERO = tl.constexpr(0.0)\n\n\n" + JIT)], ""),
+    "an annotated constant": ([(EPS, "tl.sum(q * q, axis=1) / N + EPS + ZERO)"),
+                               (JIT, "ZERO: tl.constexpr = 0.0\n\n\n" + JIT)], ""),
+    "a helper under jit": ([("1 / tl.sqrt(" + EPS, "inverse(" + EPS), (JIT, "@triton.jit\ndef inverse(v):\n"
+                            "    return 1 / tl.sqrt(v)\n\n\n" + JIT)], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GPU)
+def test_what_would_not_compile_for_a_gpu_is_said(name):
+    edits, words = GPU[name]
+    report = report_of("addnorm-forward", *edits)
+    assert report["y"].passed, report
+    said = report["kernels"].message
+    assert (not words and report.passed) or "a GPU would not: forward_kernel does not compile" in said and words in said
+
+
+def test_the_shell_says_what_would_not_compile(tmp_path):
+    pytest.importorskip("triton")
+    source = folder.solution("hw4")
+    for old, new in GPU["a global number"][0]:
+        source = source.replace(old, new)
+    (tmp_path / "solution.py").write_text(source, encoding="utf8")
+    report, _ = hw.grade_file(tmp_path / "solution.py", "hw4")
+    assert "a GPU would not: forward_kernel does not compile" in report["kernels"].message, report
+
+
+def test_block_pointers_are_right():
+    import homework_kernels
+
+    for seed in range(3):
+        report = hw.check("addnorm-forward", homework_kernels.by_block_pointers, seed=seed)
+        assert report.passed, report
+
+
+def test_the_limits_of_autotune_are_said():
+    kernel = "@triton.jit\ndef forward_kernel"
+    tuned = "@triton.autotune([triton.Config({}, num_warps=n) for n in (2, 4)], ['N'])\n" + kernel
+    report = report_of("addnorm-forward", (kernel, tuned))
+    assert "triton.autotune tries its configurations on a GPU, and none is here" in str(report)
+
+
+# Where nothing is wrong, and where nothing is done
+
+
+def divided_where(x, weight, eps):
+    """A row of zeros is left alone by np.divide."""
+    size = np.sqrt((x * x).mean(-1) + eps)
+    rstd = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+    return x * rstd[:, None] * weight, rstd
+
+
+def normalized_where(x, eps):
+    """The reference of homework 5 with np.divide in its last step."""
+    wide = x.astype(np.float32)
+    first = wide.mean(-1, keepdims=True)
+    q = wide - first
+    left = q.mean(-1, keepdims=True)
+    q = q - left
+    var = (q * q).mean(-1)
+    size = np.sqrt(var + np.float32(eps))
+    rstd = np.divide(np.float32(1), size, out=np.zeros_like(size), where=size > 0)
+    return (q * rstd[:, None]).astype(x.dtype), (first + left)[:, 0], var, rstd
+
+
+@pytest.mark.parametrize(
+    ("task", "function"), [("rmsnorm-forward", divided_where), ("stable-normalize", normalized_where)]
+)
+def test_a_division_where_it_makes_sense_is_right(task, function):
+    for seed in range(5):
+        report = hw.check(task, function, seed=seed)
+        assert report.passed, report
+
+
+def test_a_warning_on_a_row_of_zeros_costs_the_point_that_the_page_promises():
+    def warns(x, weight, eps):
+        size = np.sqrt((x * x).mean(-1))
+        scale = np.where(size > 0, size / size, 1)
+        rstd = 1 / np.sqrt(size**2 + eps)
+        return x * (scale * rstd)[:, None] * weight, rstd
+
+    report = hw.check("rmsnorm-forward", warns)
+    assert report.points == report.max_points - 1 and keys(report) == {"warns"}, report
+
+
+def test_the_formula_and_allclose_are_no_test():
+    def by_formula(backward):
+        rng = np.random.default_rng(3)
+        x = rng.standard_normal((5, 8)) * 3 + 1
+        x[0] = 0.5
+        weight, dy = rng.standard_normal(8), rng.standard_normal((5, 8))
+        mean, q = x.mean(-1), x - x.mean(-1, keepdims=True)
+        rstd = 1 / np.sqrt((q * q).mean(-1) + 1e-5)
+        x_hat, wdy = q * rstd[:, None], weight * dy
+        c1, c2 = (x_hat * wdy).mean(-1, keepdims=True), wdy.mean(-1, keepdims=True)
+        dx, dw, db = backward(dy, x, weight, mean, rstd)
+        assert np.allclose(dx, rstd[:, None] * (wdy - c2 - x_hat * c1))
+        assert np.allclose(dw, (dy * x_hat).sum(0)) and np.allclose(db, dy.sum(0))
+
+    report = hw.check("gradient-test", by_formula)
+    assert report["right backwards pass"].passed and not report.passed
+    assert keys(report) == {"loose-tolerance"}, report

@@ -82,8 +82,8 @@ def test_a_trivial_operator_is_told_what_is_missing(name):
 
 
 def test_what_forward_does_not_use_is_named():
-    source = PLAIN.format(more=', "bias": rng.standard_normal(4)', names=", bias", forward="x * x",
-                          backward="(2 * x * dy, 0 * bias)")  # fmt: skip
+    source = PLAIN.format(more=', "bias": rng.standard_normal(4)', names=", bias", forward="(x * x).sum(-1)",
+                          backward="(2 * x * dy[:, None], 0 * bias)")  # fmt: skip
     report = hw.check("norm-project", operator(source))
     assert "y does not depend on bias" in report["description"].message
 
@@ -97,6 +97,6 @@ def test_a_product_of_two_inputs_is_not_trivial():
 
 
 def test_a_factor_that_is_nearly_one_is_shown_with_its_digits():
-    source = PLAIN.format(more="", names="", forward="x * x", backward="2.0001 * x * dy")
+    source = PLAIN.format(more="", names="", forward="(x * x).sum(-1)", backward="2.0001 * x * dy[:, None]")
     report = hw.check("norm-project", operator(source))
     assert "1.00005 times" in str(report), report

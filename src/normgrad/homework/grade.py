@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 
@@ -52,10 +53,24 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     report.stages = _earned(task, results)
     # Numbers that a program spoils have no formula: what it does says all.
     spoiled = OPEN_KEYS if set(named) & set(SPOILS) else ()
-    report.diagnoses = [each for each in attributed(evidence) if each.misconception not in spoiled]
+    found = attributed(evidence, partial(_computes_narrow, Exam(task, student, draw, "formats")))
+    report.diagnoses = [each for each in found if each.misconception not in spoiled]
     known = {each.misconception for each in report.diagnoses}
     report.diagnoses += [each for key, each in named.items() if key not in known]
     return report
+
+
+def _computes_narrow(exam) -> bool:
+    """Whether float64 arrays meet a narrower format on the way to the results; kernels cannot be watched for it."""
+    request = exam.task.oracle.request(exam.trials()[0])
+    if request.op == "kernels":
+        return False
+    exam.student.begin(STAGE_SECONDS)
+    try:
+        facts = exam.ask(replace(request, op="formats", options={**request.options, "run": request.op})).facts
+    except Wrong:
+        return False
+    return bool({*facts["computed"], *facts["converted"]} & {"float32", "float16", "bfloat16"})
 
 
 def _run(stage, exam, forbidden):

@@ -78,6 +78,8 @@ def _raised(facts, your, task) -> str:
         return f"{your} code called itself without end (RecursionError).{line}"
     if "MemoryError" in facts.get("bases", ()) or any(words in message for words in OUT_OF_MEMORY):
         return f"{your} code asked for more memory than the {MEMORY} that it may use.{line}"
+    if "active drivers" in message:
+        return f"triton.autotune tries its configurations on a GPU, and none is here. Take it off the kernel.{line}"
     if not line and name == "TypeError" and "argument" in message:
         return f"It could not be called with {arguments(task)}. {text}"
     return f"{your} code raised {text}.{line}" if line else text

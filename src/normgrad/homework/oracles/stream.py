@@ -58,6 +58,10 @@ class StreamOracle(NormOracle):
             for place, count in launch["outside"].items():
                 words = f"{launch['kernel']} {place} ({count} numbers): mask its loads and stores."
                 raise Wrong(words, diagnoses=[named("out-of-bounds")])
+            if launch["foreign"]:
+                words = f"{launch['kernel']} uses {', '.join(launch['foreign'][:3])} in its body. No GPU runs Python."
+                raise Wrong(f"{words} Write it with triton.language, and helpers under @triton.jit.",
+                            diagnoses=[named("python-in-kernel")])  # fmt: skip
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
             raise Wrong(NO_KERNEL, diagnoses=[named("work-outside")])
 

@@ -5,6 +5,7 @@ Nothing of normgrad is imported here; torch is imported where it is used.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 
 import numpy as np
@@ -86,6 +87,16 @@ def summary(value) -> tuple[dict, np.ndarray]:
 def call(target, arguments, options):
     """The results of a plain function."""
     return target(*arguments.values()), {}
+
+
+@operation
+def warned(target, arguments, options):
+    """The results of a plain function, and the first warning that NumPy gave on the way."""
+    with warnings.catch_warnings(record=True) as found, np.errstate(divide="warn", invalid="warn", over="warn"):
+        warnings.simplefilter("always")
+        result = target(*arguments.values())
+    said = [str(each.message)[:KEPT_NAME] for each in found if issubclass(each.category, RuntimeWarning)]
+    return result, {"warning": said[0] if said else ""}
 
 
 def _apply(target, arguments, options, facts):

@@ -10,6 +10,8 @@ import sys
 
 import numpy as np
 
+from . import calls
+
 # What gives a tensor another format, and computes nothing.
 CONVERSIONS = frozenset("to type half double float bfloat16 type_as".split())
 
@@ -26,9 +28,10 @@ class Float32(np.ndarray):
             cls.formats[how].append(str(kind))
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        plain = [each.view(np.ndarray) if isinstance(each, Float32) else each for each in inputs]
+        plain = [_plain(each) for each in inputs]
+        options = {name: _plain(each) for name, each in options.items()}
         if out is not None:
-            options["out"] = tuple(each.view(np.ndarray) if isinstance(each, Float32) else each for each in out)
+            options["out"] = tuple(map(_plain, out))
         result = getattr(ufunc, method)(*plain, **options)
         for each in result if isinstance(result, tuple) else (result,):
             if hasattr(each, "dtype"):
@@ -41,6 +44,10 @@ class Float32(np.ndarray):
         """A copy in another format, which is noted, too."""
         self.note("converted", np.dtype(dtype))
         return super().astype(dtype, *args, **options)
+
+
+def _plain(value):
+    return value.view(np.ndarray) if isinstance(value, Float32) else value
 
 
 def _torch_noted(found):
@@ -62,19 +69,32 @@ def _torch_noted(found):
     return Noted()
 
 
+def _watched(target, found):
+    """A class of autograd's whose backward is noted, too: autograd's engine does not know of modes."""
+    if not hasattr(target, "backward") or not hasattr(target, "apply"):
+        return target
+
+    def backward(ctx, *cotangents):
+        with _torch_noted(found):
+            return target.backward(ctx, *cotangents)
+
+    return type(target.__name__, (target,), {"backward": staticmethod(backward)})
+
+
 def formats(target, arguments, options):
     """The results of a function, and the floating-point formats that its arithmetic went through.
 
-    With a "method" in the options, the function is that one of an operator.
+    With a "method" in the options, the function is that one of an operator; with a "run", it is called by that
+    operation.
     """
     Float32.formats = found = {"computed": [], "converted": []}
     target = getattr(target, options["method"]) if "method" in options else target
-    given = [v.view(Float32) if isinstance(v, np.ndarray) else v for v in arguments.values()]
+    given = {name: v.view(Float32) if isinstance(v, np.ndarray) else v for name, v in arguments.items()}
     with _torch_noted(found):
-        result = target(*given)
+        run = calls.OPERATIONS[options.get("run", "call")]
+        result, _ = run(_watched(target, found), given, options)
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    results = [each.view(np.ndarray) if isinstance(each, Float32) else each for each in results]
-    return results, {name: sorted(set(each)) for name, each in found.items()}
+    return list(map(_plain, results)), {name: sorted(set(each)) for name, each in found.items()}
 
 
 OPERATIONS = {"formats": formats}

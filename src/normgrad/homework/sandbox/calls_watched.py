@@ -6,7 +6,10 @@ Nothing of normgrad is imported here; torch and triton are imported where they a
 from __future__ import annotations
 
 import contextlib
+import dis
+import inspect
 import sys
+import types
 
 import numpy as np
 
@@ -30,12 +33,84 @@ def operation(function):
     return function
 
 
+# What Python's own functions do in a kernel is done while it is compiled.
+COMPILE_TIME = frozenset("range min max len int float bool abs print isinstance tuple".split())
+TYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
+         "int8": "i8", "bool": "i1"}  # fmt: skip
+MOST_SOURCES = 40
+
+
+def _read(function):
+    """(name, value) of all that a function reads from its module, its closure and Python, functions in it included."""
+    space = {**vars(__import__("builtins")), **function.__globals__}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    with contextlib.suppress(ValueError):  # a cell that is not filled yet
+        space |= {name: cell.cell_contents for name, cell in cells}
+    left = [function.__code__]
+    while left:
+        code = left.pop()
+        left += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+        for each in dis.get_instructions(code):
+            if each.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and each.argval in space:
+                yield each.argval, space[each.argval]
+            elif each.opname == "IMPORT_NAME" or each.argval == "handle":
+                yield str(each.argval), np
+
+
+def described(function, arguments) -> dict:
+    """A kernel as plain data: its source, those of what it calls, its arguments, and "foreign", names of what is not
+    Triton's in it.
+
+    Args:  function: the Python function under @triton.jit; arguments: {name: what it was launched with}
+    """
+    found = {"kernel": function.__name__, "sources": [], "modules": {}, "names": {}, "globals": {}, "foreign": [],
+             "types": {}, "constants": {}, "whole": True}  # fmt: skip
+    left, seen = [function], set()
+    while left and len(seen) < MOST_SOURCES:
+        each = left.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        with contextlib.suppress(OSError, TypeError):
+            found["sources"].insert(0, inspect.getsource(each).splitlines())  # no text that is sent is long
+        for name, value in _read(each):
+            home = str(getattr(value, "__module__", "") or "")
+            if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == "triton":
+                found["modules"][name] = value.__name__
+            elif isinstance(held := getattr(value, "value", value), (int, float, str)):
+                annotated = "constexpr" in str(each.__globals__.get("__annotations__", {}).get(name))
+                found["globals"][name] = [held, annotated or held is not value]
+            elif type(value).__name__ == "constexpr":
+                found["whole"] = False
+            elif isinstance(getattr(value, "fn", None), types.FunctionType) and not home.startswith("triton.language"):
+                left.append(value.fn)
+            elif name == "interpreter_semantic":  # what the interpreter itself puts there
+                continue
+            elif home.partition(".")[0] == "triton":
+                found["names"][name] = (home, getattr(value, "__name__", name))
+            elif isinstance(value, types.ModuleType) or hasattr(value, "shape"):
+                found["foreign"].append(name)
+            elif callable(value) and not (home == "builtins" and name in COMPILE_TIME):
+                found["foreign"].append(name)
+    for name, value in arguments.items():
+        if hasattr(value, "untyped_storage"):
+            found["types"][name] = "*" + TYPES.get(str(value.dtype).removeprefix("torch."), "fp32")
+        elif type(value).__name__ == "dtype":
+            found["constants"][name] = ["dtype", str(getattr(value, "name", value))]
+        elif value is None or "constexpr" in str(function.__annotations__.get(name)):
+            found["constants"][name] = value if isinstance(value, (int, float, str)) else None
+        else:
+            found["types"][name] = "fp32" if isinstance(value, float) else "i32"
+    return found
+
+
 class Launch:
-    """What the programs of one launch read and write. Args: tensors: {argument: tensor} of the kernel;
+    """What the programs of one launch read and write. Args: kernel: as described gives it; tensors: {argument: tensor};
     places: whether to remember which program touched what"""
 
     def __init__(self, kernel, tensors, places):
-        self.kernel, self.places, self.programs, self.atomics = kernel, places, 0, 0
+        self.kernel, self.places, self.programs, self.atomics = kernel["kernel"], places, 0, 0
+        self.described, self.torch = kernel, []
         self.ranges, self.outside, self.written = {}, {}, set()
         for name, tensor in tensors.items():
             storage = tensor.untyped_storage()
@@ -76,12 +151,15 @@ class Launch:
     def facts(self) -> dict:
         """Plain data for the grader."""
         read, written = (sum(len(each) for each in self.seen[kind]) for kind in ("reads", "writes"))
-        return {"kernel": self.kernel, "programs": self.programs, "outside": self.outside, "shared": self.shared(),
-                "atomics": self.atomics, "read": read, "written": written}  # fmt: skip
+        foreign = sorted({*self.described["foreign"], *self.torch})
+        return {"kernel": self.kernel, "described": self.described, "foreign": foreign, "programs": self.programs,
+                "outside": self.outside, "shared": self.shared(), "atomics": self.atomics, "read": read,
+                "written": written}  # fmt: skip
 
 
 def _watch_builder(builder, running):
     """Replaces the interpreter's accesses to memory by ones that look first; returns the names replaced."""
+    import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 
     kind = type(builder)
@@ -91,7 +169,9 @@ def _watch_builder(builder, running):
         launch = running[-1]
         launch.programs = nx * ny * nz
         size = ptrs.get_element_ty().primitive_bitwidth // 8
-        return TensorHandle(launch.note(what, ptrs.data, mask.data, size, (x * ny + y) * nz + z), mask.dtype)
+        seen = mask if isinstance(mask, np.ndarray) else mask.data  # of a block pointer it comes as it is
+        noted = launch.note(what, ptrs.data, seen, size, (x * ny + y) * nz + z)
+        return TensorHandle(noted, getattr(mask, "dtype", None) if seen is not mask else tl.int1)
 
     def load(ptrs, mask, *rest):
         return kind.create_masked_load(builder, ptrs, look("reads", ptrs, mask), *rest)
@@ -121,7 +201,7 @@ def launches_watched(running, places, written):
     def launched(self, *args, **kwargs):
         named = dict(zip(self.arg_names, args, strict=False)) | kwargs
         tensors = {name: value for name, value in named.items() if hasattr(value, "untyped_storage")}
-        found.append(Launch(getattr(self.fn, "__name__", "a kernel"), tensors, places))
+        found.append(Launch(described(inspect.unwrap(self.fn), named), tensors, places))
         running.append(found[-1])
         try:
             return original(self, *args, **kwargs)
@@ -150,6 +230,8 @@ def _torch_watched(pointers, running, names, written):
             flat = [each for arg in given for each in (arg if isinstance(arg, (list, tuple)) else [arg])]
             tensors = [each for each in flat if isinstance(each, torch.Tensor)]
             name = getattr(func, "__name__", "").strip("_")
+            if running and name not in QUIET and name not in running[-1].torch:
+                running[-1].torch.append(name)
             if not running and name not in QUIET and name not in names:
                 if any(tensor.untyped_storage().data_ptr() in pointers for tensor in tensors):
                     names.append(name)

@@ -2,6 +2,6 @@
 
 from .exam import Exam
 from .interface import inputs_untouched, signature
-from .values import degenerate, low_precision, value
+from .values import degenerate, low_precision, quietly_degenerate, value
 
-__all__ = ["Exam", "degenerate", "inputs_untouched", "low_precision", "signature", "value"]
+__all__ = ["Exam", "degenerate", "inputs_untouched", "low_precision", "quietly_degenerate", "signature", "value"]

@@ -12,6 +12,7 @@ from ..terms.diagnose import attributed
 from ..terms.mistakes_of_programs import BLOCKS
 from ..terms.report import named
 from ..words import Wrong
+from . import gpu
 from .values import low_precision, two_shapes
 
 # (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less.
@@ -116,6 +117,9 @@ def launches(most):
                 words, key = found[0]
                 diagnoses = [named(key)] if key else ()
                 raise Wrong(f"For x of shape ({rows}, {columns}): {words}", diagnoses=diagnoses)
+        # It takes some seconds, which are well spent on kernels that are right otherwise.
+        if _usually_right(exam) and (refused := gpu.refusal([each["described"] for each in outcome.facts["launches"]])):
+            raise Wrong(f"The interpreter runs it, a GPU would not: {refused}")
         last = outcome.facts["launches"]
         read, written = (sum(launch[kind] for launch in last) / (rows * columns) for kind in ("read", "written"))
         counted = f"{len(last)} launch" + "es" * (len(last) > 1)

@@ -21,6 +21,7 @@ NOTED = {
     "returns-an-input": ("Forward returns one of its inputs", STEP),
     "constant-output": ("Forward gives the same y for all inputs", STEP),
     "affine-forward": ("Forward is affine in its inputs", STEP),
+    "entry-by-entry": ("Each entry of y depends on one entry of the inputs alone", STEP),
     "gradient-missing": ("An input gets no gradient", "Which inputs move y? How many gradients does backward return?"),
     "wrong-axis": ("A gradient is summed over the wrong axes", "Which entries of y does one entry of the input reach?"),
     "not-linear": ("Backward is not linear in dy", "What must happen to a gradient when dy is twice as large?"),

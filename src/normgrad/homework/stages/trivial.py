@@ -1,4 +1,5 @@
-"""Operators on which the checks have nothing to say: an input handed back, a constant, an affine map."""
+"""Operators on which the checks have nothing to say: an input handed back, a constant, an affine map, a function of
+each entry alone."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ MISSING = (
 def worth_it(operator, first, other) -> np.ndarray:
     """y of the first inputs.
 
-    Raises:  Wrong where y is one of the inputs, the same for other inputs, or affine in all inputs together
+    Raises:  Wrong where y is one of the inputs, the same for other inputs, affine in all inputs together, or where
+             each entry of y reads one entry of the inputs at most
     """
     y, other = operator.forward(first), _same_shapes(first, other)
     changed = operator.forward(other)
@@ -33,7 +35,23 @@ def worth_it(operator, first, other) -> np.ndarray:
             f"stand, so that right and wrong ways to derive it hardly differ. {MISSING}",
             diagnoses=noted("affine-forward"),
         )
+    if _entry_by_entry(operator, first, other, y):
+        raise Wrong(f"forward computes each entry of y from one entry of the inputs: there are no two paths. {MISSING}",
+                    diagnoses=noted("entry-by-entry"))  # fmt: skip
     return y
+
+
+def _entry_by_entry(operator, first, other, y) -> bool:
+    """Whether no entry of y moves with two entries of the inputs."""
+    moved = np.zeros(y.shape, int)
+    for name, a in first.arrays.items():
+        for index in np.ndindex(a.shape):
+            arrays = a.copy()
+            arrays[index] = other.arrays[name][index]
+            moved = moved + (operator.forward(first.moved(**{name: arrays})) != y)
+            if (moved > 1).any():
+                return False
+    return True
 
 
 def unused(operator, first, other, y) -> list[str]:

@@ -25,14 +25,18 @@ OUTPUTS = ("dx", "dresidual", "dw", "db", "y")
 NEAR = unit_roundoff("float32") ** 0.5
 NOTHING_NEAR = "The result is wrong in a way that this catalogue does not know; no formula of its terms is near it."
 
+LOST_DIGITS = "The formula is right as far as its terms go; look for digits that are lost on the way."
+
 
 def diagnose(
-    output: str, got: np.ndarray, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64"
+    output: str, got: np.ndarray, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64", narrow=lambda: False
 ) -> list[Diagnosis]:
     """What is wrong with a result, in terms of the formula that gives it.
 
     Args:     output: "dx", "dresidual", "dw", "db" or "y"; got: what the student's code returned for it, as float64
               case, spec: what it was called with; dtype: the dtype of the case's arrays and of the arithmetic
+              narrow: asked where no formula fits: whether the code is known to compute in float32; an error of that
+              size does not say so
     Returns:  [] where the result is right within the bounds of checks.tolerance; otherwise one Diagnosis for each
               misconception found, or one whose key is "unknown" or "hidden-by-rounding"
     Raises:   ValueError for an unknown output, for one the case has no argument for, and for a wrong shape;
@@ -44,10 +48,10 @@ def diagnose(
         return []
     with np.errstate(all="ignore"):
         attempt = _attempt(output, got, case, spec, dtype)
-        if attempt.nothing:
+        if attempt.nothing and narrow():
             attempt = _narrower(attempt, got, case, spec)
         written = [] if attempt.found is None else _written(attempt)
-        return [_without_guess(each) for each in written] if attempt.nothing else written
+        return [_without_guess(each) for each in written]
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,11 @@ def _narrower(attempt, got, case, spec) -> Attempt:
 
 
 def _without_guess(diagnosis: Diagnosis) -> Diagnosis:
-    """The nearest formula is left out where it is not near: it would pass for the student's."""
-    if diagnosis.residual <= NEAR:
+    """A formula is left out where it is not near, or is the right one: it would pass for the student's."""
+    if diagnosis.implemented == diagnosis.right:
+        hint = LOST_DIGITS if diagnosis.misconception == UNKNOWN else diagnosis.hint
+        return replace(diagnosis, hint=hint, coefficients={}, implemented="", implemented_latex="")
+    if diagnosis.confidence or diagnosis.residual <= NEAR:
         return diagnosis
     return replace(diagnosis, hint=NOTHING_NEAR, coefficients={}, implemented="", implemented_latex="")
 
@@ -153,8 +160,11 @@ def _written(attempt: Attempt) -> list[Diagnosis]:
     ]
 
 
-def attributed(evidence) -> list[Diagnosis]:
-    """What the term attribution says about wrong results, output by output."""
+def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
+    """What the term attribution says about wrong results, output by output.
+
+    Args:  evidence: (output, numbers, trial) of wrong results; narrow: as diagnose
+    """
     found = {}
     for output, numbers, trial in evidence:
         own = getattr(trial, "diagnose", None) or getattr(trial, f"diagnose_{output}", None)
@@ -165,7 +175,9 @@ def attributed(evidence) -> list[Diagnosis]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                named = own(output, numbers) if own else diagnose(output, numbers, trial.case, trial.spec)
+                named = own(output, numbers) if own else diagnose(
+                    output, numbers, trial.case, trial.spec, narrow=narrow
+                )  # fmt: skip
                 found[output] = named or found.get(output, [])
         except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
             continue

@@ -99,6 +99,7 @@ class Table:
             y = plain["scale"] * x_hat * plain["weight"] + plain["bias"]
             named = {"q": own.q, "rstd": own.rstd, "x_hat": x_hat, "kappa": own.kappa, "y": y, "lead": lead.rstd}
             named |= {"D": 1 / own.rstd, "1/kappa": 1 / own.kappa, "1/weight": 1 / plain["weight"]}
+            named |= {"1+weight": 1 + plain["weight"], "q / s": own.q / (own.q**2).mean(-1, keepdims=True) ** 0.5}
             self._variants[stats] = plain | named
         return self._variants[stats]
 

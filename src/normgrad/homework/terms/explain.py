@@ -73,10 +73,12 @@ def _fitting(target, compiled, got, setting, nearest):
         return None
     nearest += [near[0].parts]
     distances = [target.distance(candidate.parts) for candidate in near]
-    fits = [candidate for candidate, far in zip(near, distances, strict=True) if far <= 1]
+    best = right(target.output, setting)
+    # What is the right formula in other words explains nothing.
+    fits = [each for each, far in zip(near, distances, strict=True) if far <= 1 and not _same(target, each, best)]
     if not fits:
         return None
-    others = [far for far in distances if far > 1] + [target.distance(right(target.output, setting).parts)]
+    others = [far for far in distances if far > 1] + [target.distance(best.parts)]
     return _chosen(target, fits, min(others))
 
 

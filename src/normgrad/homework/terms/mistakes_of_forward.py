@@ -36,7 +36,6 @@ SHAPES = (
         "Follow the weight from y back to x.",
         looks={"dx": ({"w0": 0}, {"w1": 0}, {"w2": 0}, {"w1": 0, "w2": 0}, {"w0": 0, "w2": 0}, {"w0": 0, "w1": 0})},
         when=WEIGHT,
-        alone=True,
     ),
     Misconception(
         "weight-divided",
@@ -45,7 +44,6 @@ SHAPES = (
         "Follow the weight from y back to x.",
         looks={"dx": ({"w": -1},), "dw": ({"w": -1},), "y": ({"w": -1},)},
         when=WEIGHT,
-        alone=True,
     ),
     Misconception(
         "scale-missing",
@@ -92,7 +90,6 @@ SHAPES = (
         "a gradient points downhill",
         "Look at the sign.",
         looks={output: ({"all": -1},) for output in ("dx", "dw", "db", "y")},
-        alone=True,
     ),
     Misconception(
         "identity",
@@ -129,7 +126,7 @@ OUTPUT = (
         "1 + weight stands for the weight",
         "the weight is stored as its distance from 1",
         "Follow the weight to y.",
-        looks={"y": ({"kw1": 1},)},
+        looks={"y": ({"kw1": 1},), "dx": ({"w": "1+weight"},)},
         when=WEIGHT,
     ),
     Misconception(
@@ -147,6 +144,5 @@ OUTPUT = (
         "y is the norm's output alone.",
         "res-forward",
         looks={"y": ({"kr": 1}, {"kp": 1}, {"stats": "x alone", "kr": 1}, {"stats": "x alone", "kp": 1})},
-        alone=True,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .entry import KAPPA, Misconception
+from .entry import KAPPA, MEAN, Misconception
 from .mistakes_of_dx import ALONG
 
 POWERS = (
@@ -40,7 +40,6 @@ POWERS = (
         "rstd belongs to one term, not to the bracket",
         "Look at which terms the leading factor multiplies.",
         looks={"dx": ({"e2": 0}, {"e1": 0, "e2": 0}, {"e0": 0}, {"e0": 0, "e2": 0}, {"e2": 2}, {"e0": 0, "e1": 0})},
-        alone=True,
     ),
     Misconception(
         "kappa-ignored",
@@ -59,15 +58,16 @@ POWERS = (
         "eps-kappa",
         looks={"dx": ({"kap": -1}, {"kap": 2})},
         when=KAPPA,
-        alone=True,
     ),
     Misconception(
         "factor-n",
-        "The sums are there, their division by N is not, or it stands for the whole",
-        "the 1 / N of the closed form may be left out",
-        "The direction is right, the length is not.",
-        looks={"dx": ({"k": "N"}, {"k": "1/N"}, {"all": "N"}, {"all": "1/N"}), "dw": ({"all": "1/N"},)},
-        alone=True,
+        "The sums are there, N or its reciprocal is missing or stands at the wrong terms",
+        "the N of the closed form may be left out",
+        "Compare how often each term is divided by the number of columns.",
+        looks={
+            "dx": ({"k": "N"}, {"k": "1/N"}, {"all": "N"}, {"all": "1/N"}, {"k0": "N"}, {"k0": "1/N"}),
+            "dw": ({"all": "1/N"},),
+        },
     ),
     Misconception(
         "not-reduced",
@@ -85,6 +85,14 @@ POWERS = (
             )
         },
         alone=True,
+    ),
+    Misconception(
+        "projection-exact",
+        "The projection is divided by the sum of the squares of x_hat, not by N",
+        "the squares of x_hat add up to N, eps or not",
+        ALONG,
+        looks={"dx": ({"v": ("q / s",)},)},
+        when=MEAN,
     ),
     Misconception(
         "x_hat-missing",

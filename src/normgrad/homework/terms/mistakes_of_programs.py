@@ -87,6 +87,12 @@ PROGRAMS = (
         "Look at what the launcher does with whole matrices.",
     ),
     Misconception(
+        "python-in-kernel",
+        "A kernel computes with Python or torch in its body",
+        "what the interpreter runs is a kernel",
+        "Which lines of the kernel would a GPU not know?",
+    ),
+    Misconception(
         "sum-not-rounded",
         "The sum is normalized before it is rounded",
         "what is stored is what was computed",
@@ -117,6 +123,12 @@ PROGRAMS = (
         "An input is written to",
         "an argument belongs to the function that gets it",
         "Look at which names stand for the same memory.",
+    ),
+    Misconception(
+        "warns",
+        "Something is computed that has no value, and thrown away",
+        "what is not used does no harm",
+        "Look at what is computed before one of two results is chosen.",
     ),
     Misconception(
         "global-read",

@@ -14,6 +14,14 @@ def _everywhere(*stats, **more):
     return {"y": changes, "dw": changes, "dx": (*changes, *more.get("dx", ()))}
 
 
+def _axes(axis):
+    """c1, c2 or both along another axis; there it matters which powers of rstd stand inside of the mean."""
+    one = [{"a1": axis, "e1": 2, "v2": ("q",)}, {"a1": axis}, {"a1": axis, "e1": 0, "v2": ("x_hat", "rstd")},
+           {"a1": axis, "e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd")}]  # fmt: skip
+    other = [{"a2": axis}, {"a2": axis, "e2": 0, "v3": ("rstd",)}]
+    return [*one, *other, *(c1 | c2 for c1 in one for c2 in other)]
+
+
 STATISTICS = (
     Misconception(
         "y-for-x_hat",
@@ -102,12 +110,11 @@ STATISTICS = (
             "dx": (
                 *({"stats": "axis 0"} | more for more in ({}, {"a": 0})),
                 *({"stats": "no axis"} | more for more in ({}, {"a": None})),
-                *({name: axis} for name in ("a", "a1", "a2") for axis in (0, None)),
+                *(change for axis in (0, None) for change in _axes(axis)),
             ),
             "dw": ({"stats": "axis 0"}, {"stats": "no axis"}),
             "y": ({"stats": "axis 0"}, {"stats": "no axis"}),
         },
-        alone=True,
     ),
     Misconception(
         "reduce-exchanged",

@@ -18,7 +18,7 @@ SEVERAL = {"w": ("w0", "w1", "w2"), "e": ("e0", "e1", "e2"), "v": ("v1", "v2"), 
 SEVERAL |= {"sc": ("sc0", "sc1", "sc2")}
 DX = {"all": 1, "k": 1, "k0": 1, "k1": 1, "kg": 1, "wp": 0, "wg": 0, "eg": 0, "kap": 1, "dy": ("dy",)}
 DX |= {"sc0": 1, "sc1": 1, "sc2": 1, "w0": 1, "w1": 1, "w2": 1, "e0": 1, "e1": 1, "e2": 1, "a1": -1, "a2": -1}
-DX |= {"stats": "right", "v1": ("x_hat",), "v2": ("x_hat",), "red1": "", "red2": "mean", "split": False}
+DX |= {"stats": "right", "v1": ("x_hat",), "v2": ("x_hat",), "v3": (), "red1": "", "red2": "mean", "split": False}
 PARAMETER = {"all": 1, "e": 0, "w": 0, "dy": ("dy",), "red": "sum", "stats": "right", "split": False}
 Y = {"all": 1, "k": 1, "sc": 1, "w": 1, "v": ("x_hat",), "kb": 1, "bw": 0, "stats": "right", "kr": 0, "kp": 0}
 Y |= {"kw1": 0, "one": 0}
@@ -67,6 +67,8 @@ def _is_number(key):
 
 
 def _weights(count):
+    if isinstance(count, str):
+        return (count,)
     return ("weight",) * count if count >= 0 else ("1/weight",) * -count
 
 
@@ -86,7 +88,7 @@ def _dx(r, k):
         c1 = [Term((*kappa, *r["v1"], *v2, *u1), power=r["e1"], **common)]
     else:
         c1 = [Term((*kappa, *r["v1"]), (*v2, *u1), r["red1"], r["a1"], r["e1"], **common)]
-    c2 = Term((), u2, "mean", r["a2"], r["e2"], **common)
+    c2 = Term((), (*r["v3"], *u2), "mean", r["a2"], r["e2"], **common)
     if r["red2"] == "none":
         c2 = Term(u2, power=r["e2"], **common)
     return [

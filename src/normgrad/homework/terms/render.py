@@ -13,10 +13,10 @@ from .recipes import Part
 from .setting import Setting
 
 ROWWISE = {"rstd", "kappa", "D", "1/kappa", "mean wdy", "sum wdy"}
-COLUMNWISE = {"weight", "bias", "1/weight", "mean dy", "sum dy"}
+COLUMNWISE = {"weight", "bias", "1/weight", "1+weight", "mean dy", "sum dy"}
 TEXT = {"g": "dresidual_out", "dy+g": "(dy + dresidual_out)", "1/kappa": "1 / kappa", "1/weight": "1 / weight"}
 TEXT |= {"mean wdy": "mean(wdy)", "sum wdy": "sum(wdy)", "mean dy": "mean(dy, axis=0)", "sum dy": "sum(dy, axis=0)"}
-TEXT |= {"one": "1"}
+TEXT |= {"one": "1", "1+weight": "(1 + weight)"}
 LATEX = {"x_hat": r"\hat{x}", "weight": "w", "bias": "b", "scale": "c", "g": r"\mathrm{dresidual\_out}", "p": "p"}
 LATEX |= {"kappa": r"\kappa", "D": "D", "q": "q", "y": "y", "x": "x", "one": "1"}
 

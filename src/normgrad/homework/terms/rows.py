@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...checks.tolerance import ELEMENTWISE, unit_roundoff
+from ...checks.tolerance import ELEMENTWISE, round_to, unit_roundoff
 from .dictionary import Table
 from .regress import Target, by_row
 
@@ -97,10 +97,15 @@ def explain(target: Target, got: np.ndarray) -> Length | None:
         return Length("eps-rounded" if eps == _rounded(table) else "eps-value", eps, largest)
     if table.spec.center and np.all(off <= one_pass_error(table) + uncertain):
         return Length("one-pass-variance", None, largest)
-    # Rounded up or cut off, a number of 8 bits is off by at most two roundings of bfloat16; in one of several rows by a
-    # good part of what float16 loses.
-    narrow = np.all(off <= 2 * unit_roundoff("bfloat16") + uncertain) and largest > unit_roundoff("float16") / 16
+    rstd = table.saved.rstd * factor
+    narrow = any(_held(rstd, uncertain, dtype) for dtype in ("bfloat16", "float16"))
     return Length("narrow-statistics" if narrow else "rstd-value", None, largest)
+
+
+def _held(rstd, uncertain, dtype) -> bool:
+    """Whether all of them are numbers that a 16-bit dtype holds, which no other number is by chance."""
+    sure = len(rstd) > 1 and np.all(uncertain <= unit_roundoff(dtype) / 16)
+    return bool(sure and np.all(np.abs(rstd - round_to(rstd, dtype)) <= uncertain * rstd))
 
 
 def _rounded(table):

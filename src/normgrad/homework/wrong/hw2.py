@@ -32,6 +32,8 @@ WRONG = (
     forward("the mean of absolute values", F_RSTD, "1 / (np.abs(x).mean(-1) + eps)", Y, "rstd-value"),
     forward("rms for rstd", F_OUT, "x_hat * weight, 1 / rstd", RSTD, "root-for-reciprocal"),
     forward("the weight is forgotten", F_OUT, "x_hat, rstd", Y, "weight-missing"),
+    forward("chooses after the logarithm", F_RSTD, "np.where(x.any(-1), np.exp(-np.log((x * x).mean(-1)) / 2)"
+            " / np.sqrt(1 + eps / (x * x).mean(-1)), eps**-0.5)", "degenerate rows", "warns"),
     forward("over the columns", "(x * x).mean(-1)", "(x * x).mean()", Y),
     forward("writes into x", F_X_HAT, "x *= rstd[:, None]; x_hat = x", "inputs left alone", "input-overwritten"),
     backward("rstd is a constant", B_DX, "dx = rstd * wdy", DX, "c1-dropped"),

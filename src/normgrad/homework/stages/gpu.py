@@ -1,0 +1,130 @@
+"""Whether kernels that the interpreter ran would compile for GPUs: in a process of its own, which runs none of them.
+
+That process loads this file by its path, so it imports nothing of normgrad.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from functools import cache
+from pathlib import Path
+
+ARCHITECTURES, SECONDS = (80, 90), 120
+# What the child says of a kernel begins like this; whatever else is wrong is no fault of the student's.
+SAYS = "refused: "
+
+
+def refusal(kernels) -> str:
+    """Why a kernel does not compile, in words; "" where all do, or where there is no compiler.
+
+    Args:  kernels: what calls_watched.described gives for each launch
+    """
+    whole = {json.dumps(each, sort_keys=True): each for each in kernels if each["whole"]}
+    return _refusal(json.dumps(list(whole.values())))
+
+
+@cache
+def _refusal(kernels: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TRITON")}
+        environment |= {"TRITON_CACHE_DIR": folder}
+        command = [sys.executable, "-I", __file__, folder]
+        try:
+            done = subprocess.run(command, input=kernels, capture_output=True, text=True, timeout=SECONDS,
+                                  env=environment, cwd=folder)  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    lines = [line for line in done.stdout.splitlines() if line.startswith(SAYS)]
+    return lines[0].removeprefix(SAYS) if lines else ""
+
+
+def _checked(tree, modules):
+    """Raises ValueError for names that lead out of Triton's language: the compiler evaluates some of what it reads."""
+    for node in ast.walk(tree):
+        name = getattr(node, "attr", getattr(node, "id", ""))
+        if name.startswith("_") and name.strip("_"):
+            raise ValueError(f"the name {name}")
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            found = getattr(modules[node.value.id], name, None)
+            if type(found).__name__ == "module" and not found.__name__.startswith("triton.language.") or name == "core":
+                raise ValueError(f"the module {node.value.id}.{name}")
+
+
+def _module(kernel, folder, number):
+    """A module with a kernel and what it calls, each a plain definition under one decorator."""
+    import importlib
+
+    modules = {alias: importlib.import_module(path) for alias, path in kernel["modules"].items()}
+    lines = ["import triton", "import triton.language"]
+    lines += [f"import {path} as {alias}" for alias, path in kernel["modules"].items()]
+    lines += [f"from {path} import {name} as {alias}" for alias, (path, name) in kernel["names"].items()]
+    for name, (value, constant) in kernel["globals"].items():
+        lines.append(f"{name} = triton.language.constexpr({value!r})" if constant else f"{name} = {value!r}")
+    for source in kernel["sources"]:
+        tree = ast.parse(textwrap.dedent("\n".join(source)))
+        (function,) = tree.body
+        _checked(tree, modules)
+        function.decorator_list, function.returns = [], None
+        for each in function.args.defaults:
+            ast.literal_eval(each)
+        lines += ["", "", "@triton.jit", ast.unparse(tree)]
+    place = Path(folder) / f"kernel_{number}.py"
+    place.write_text("\n".join(lines) + "\n", encoding="utf8")
+    sys.path.insert(0, folder)
+    return importlib.import_module(place.stem)
+
+
+def _compile(kernel, folder, number):
+    """Compiles one kernel for all architectures. Raises: whatever the compiler raises"""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    function = getattr(_module(kernel, folder, number), kernel["kernel"])
+    constants = {name: _constant(value) for name, value in kernel["constants"].items()}
+    types = {name: kernel["types"].get(name, "constexpr") for name in function.arg_names}
+    for architecture in ARCHITECTURES:
+        triton.compile(ASTSource(function, types, constants), target=GPUTarget("cuda", architecture, 32))
+
+
+def _constant(value):
+    import triton.language as tl
+
+    known = {each.name: each for each in vars(tl).values() if isinstance(each, tl.dtype)}
+    return known[value[1]] if isinstance(value, list) else value
+
+
+def main(folder):
+    """Reads kernels as JSON, prints why the first one does not compile."""
+    kernels = json.loads(sys.stdin.read())
+    try:
+        from triton.backends.nvidia import compiler  # noqa: F401
+        from triton.compiler.errors import CompilationError
+    except ImportError:
+        return
+    for number, kernel in enumerate(kernels):
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                _compile(kernel, folder, number)
+        except CompilationError as error:
+            while error.__cause__ is not None:
+                error = error.__cause__
+            said = re.sub(r"\s+", " ", getattr(error, "error_message", None) or str(error)) or type(error).__name__
+            node = getattr(error, "node", None)
+            where = "" if node is None else f" Look at {ast.unparse(node)[:80]}"
+            print(f"{SAYS}{kernel['kernel']} does not compile for sm_80 or sm_90. {said[:300]}{where}")
+            return
+        except Exception:  # what this file does not know how to hand on says nothing of the kernel
+            continue
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
