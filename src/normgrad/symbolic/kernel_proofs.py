@@ -1,0 +1,125 @@
+"""What every Triton kernel of the package stores, proved from its text to be what the definitions say.
+
+The definitions are those of `derivations.family`, whose gradients norm-dx-..., norm-dw-... and norm-db-... are proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import product
+
+from sympy import Expr, Indexed, S
+
+from .definitions import Defs
+from .derivations import family
+from .kernel_text import read
+from .notation import tensor, total
+from .proof import Proof, prove
+from .symbols import M, N, eps, i, j
+
+c1, c2 = tensor("c1", M), tensor("c2", M)
+NAMES = {"weight": "w", "bias": "b"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One variant of the operator.
+
+    Args:  center, mean: whether rows are centred, and squares averaged; piece: of `family.branches`
+           residual, weight, bias: whether there is one; dx: whether dx is wanted
+    """
+
+    center: bool
+    mean: bool
+    piece: str
+    residual: bool = True
+    weight: bool = True
+    bias: bool = True
+    dx: bool = True
+
+    def __str__(self):
+        parts = ["centred" if self.center else "as it is", "mean" if self.mean else "sum", self.piece]
+        lacks = [name for name in ("residual", "weight", "bias", "dx") if not getattr(self, name)]
+        return ", ".join(parts + [f"no {name}" for name in lacks])
+
+    @property
+    def constants(self) -> dict:
+        """What the launcher gives a kernel for this variant."""
+        pointers = {
+            "center": ("mean",),
+            "residual": ("residual", "residual_out", "dresidual_out"),
+            "weight": ("weight", "dw"),
+            "bias": ("bias", "db"),
+            "dx": ("dx",),
+        }
+        absent = [name for flag, names in pointers.items() if not getattr(self, flag) for name in names]
+        placement = "clamp" if self.piece == "clamped" else self.piece
+        flags = {"CENTER": self.center, "MEAN": self.mean, "PLACEMENT": placement, "ROUND": True}
+        return flags | {"SCALE": family.c, "EPS": eps} | {f"{name}_ptr": None for name in [*absent, "dresidual"]}
+
+    def definitions(self) -> Defs:
+        """The operator and its backward as definitions, and the two sums that row_sums keeps."""
+        (branch,) = (branch for branch in family.branches() if branch.name == self.piece)
+        general = family.operator(branch.denominator, branch.factor)
+        general[c1[i]] = family.kappa[i] / family.n * total(N, lambda t: family.r[i, t] * family.wdy[i, t])
+        general[c2[i]] = family.a / N * total(N, lambda t: family.wdy[i, t])
+        values = {} if self.residual else {family.residual: 0, family.dresidual_out: 0}
+        values |= ({} if self.weight else {family.w: 1}) | ({} if self.bias else {family.b: 0})
+        numbers = {family.a: S(int(self.center)), family.n: N if self.mean else S.One}
+        special = Defs()
+        for head, e in general:
+            special[head] = e.replace(
+                lambda part: isinstance(part, Indexed) and part.base in values, lambda part: S(values[part.base])
+            ).xreplace(numbers)
+        return special
+
+
+# What each kernel stores, and the name for it in the definitions.
+FORWARD = {"y": family.y[i, j], "residual_out": family.p[i, j], "mean": family.average[i], "rstd": family.rstd[i]}
+BACKWARD = {"dx": family.dp[i, j], "dw": family.dw[j], "db": family.db[j]}
+KERNELS = {
+    ("rows", "forward_rows"): FORWARD,
+    ("rows", "backward_rows"): BACKWARD,
+    ("sweeps", "forward_sweeps"): FORWARD,
+    ("sweeps", "row_sums"): {"c1": c1[i], "c2": c2[i]},
+    ("sweeps", "backward_columns"): BACKWARD,
+}
+CASES = tuple(Case(*one) for one in product((True, False), (True, False), ("inside", "outside", "clamp", "clamped")))
+CASES += (
+    Case(True, True, "inside", residual=False, weight=False, bias=False),
+    Case(False, True, "inside", residual=False, bias=False),
+    Case(False, False, "clamp", residual=False, weight=False, bias=False),
+    Case(True, True, "outside", weight=False, dx=False),
+)
+
+
+def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[str, str], tuple[Expr, Expr]]:
+    """{(kernel, output): (what the text stores, the name in the definitions)} of a variant.
+
+    Raises:  Unread for a text that is not followed, and for an output that is missing
+    """
+    found = {}
+    for (module, name), outputs in KERNELS.items():
+        kernel = getattr(import_module(f"{package}.{module}"), name)
+        names = NAMES if case.residual else NAMES | {"p": "p"}
+        stored = read(kernel, case.constants, case.piece != "clamped", names).stored
+        wanted = {output: e for output, e in outputs.items() if case.constants.get(f"{output}_ptr", 0) is not None}
+        if set(stored) != set(wanted):
+            raise AssertionError(f"{name} stores {sorted(stored)}, needs {sorted(wanted)}")
+        found |= {(name, output): (stored[output], e) for output, e in wanted.items()}
+    return found
+
+
+def prove_kernels(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[str, str], Proof]:
+    """Prove what each kernel of a package stores for a variant, for every number of rows and columns.
+
+    Args:     case: a variant; package: the import name of the kernels, or of a copy of them
+    Returns:  {(kernel, output): Proof}
+    Raises:   NotProved, with a counterexample where one is found; Unread for a text that is wrong in itself
+    """
+    defs = case.definitions()
+    pairs = claims(case, package).items()
+    return {
+        (kernel, output): prove(e, name, defs, where=f"{kernel}, {output}") for (kernel, output), (e, name) in pairs
+    }

@@ -1,0 +1,507 @@
+"""A kernel's text, read: what it stores, as index expressions for every number of rows and columns.
+
+The reader runs the text of a Triton kernel on expressions. It follows every function that the kernel calls, and works
+out addresses and masks like all else. Each value is held three times: in a place that exists, in a column past N and in
+a row past M, because a tile may be larger than what is left of the matrix. A sum is taken only of what is 0 past the
+edge; what was loaded there without a mask is not known, and neither is 0 times it.
+
+What is trusted: that tl.load, tl.store, tl.sum, tl.where and arithmetic do what their names say, that a cast changes
+nothing but digits, that integers do not overflow, and that the grid has a program for every tile.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, evaluate, nan, sqrt, sympify
+
+from .normal_form import nf
+from .notation import tensor, total
+from .symbols import M, N, i, j
+
+ROWS, BLOCK, VECTOR = (Symbol(name, integer=True, positive=True) for name in ("ROWS", "BLOCK", "VECTOR"))
+PROGRAM, COLUMNS, PROGRAMS = (Symbol(name, integer=True) for name in ("program_id_0", "program_id_1", "num_programs"))
+LANE_ROW, LANE_COLUMN = (Symbol(name, integer=True) for name in ("row_of_tile", "column_of_tile"))
+ROW_TURN, COLUMN_TURN = (Symbol(name, integer=True) for name in ("turn_over_rows", "turn_over_columns"))
+FLOOR = Function("floordiv")
+TILE, ROW, COLUMN, NUMBER = ("R", "C"), ("R",), ("C",), ()
+# The loops that there are: of all programs together over the tiles of rows, of one over the blocks of columns, and, in
+# the reduction, of one over the rows of partial sums. Each takes every tile once.
+ROW_LOOP = (PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS)
+COLUMN_LOOP = (S.Zero, N, BLOCK)
+PARTIAL_LOOP = (S.Zero, M, ROWS)
+
+
+class Unread(ValueError):
+    """A line that this reader does not follow, or that is wrong in itself, such as a sum over what is not there."""
+
+
+class _Return(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Held:
+    """A number, or a tile of numbers.
+
+    Args:  inside: where row i and column j exist; column: in a column past N; row: in a row past M; nan: not known
+           shape: of "R", "C" and "1"; along: the axis over which a loop has added it up, lane by lane, "" for none
+    """
+
+    inside: Expr
+    column: Expr
+    row: Expr
+    shape: tuple[str, ...] = NUMBER
+    along: str = ""
+
+    @property
+    def parts(self) -> tuple[Expr, Expr, Expr]:
+        """The three expressions."""
+        return self.inside, self.column, self.row
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Places that exist: "R" where rows < M, "C" where cols < N, both in a set."""
+
+    axes: frozenset
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An argument that ends in _ptr, and how far from its first element."""
+
+    name: str
+    offset: Held
+
+
+@dataclass(frozen=True)
+class Test:
+    """A comparison of numbers that are not known before the kernel runs."""
+
+    kind: type
+    left: Held
+    right: Held
+
+
+@dataclass
+class Reading:
+    """What a kernel stores.
+
+    Args:  stored: {argument without _ptr: expression in i and j}; assumed: what the reading takes for granted, in words
+    """
+
+    stored: dict[str, Expr] = field(default_factory=dict)
+    assumed: set[str] = field(default_factory=set)
+
+
+def plain(e, shape=NUMBER) -> Held:
+    """The same expression everywhere."""
+    e = sympify(e)
+    return Held(e, e, e, shape)
+
+
+def parsed(function) -> ast.FunctionDef:
+    """The syntax tree of a kernel or of a function that it calls."""
+    return ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "fn", function)))).body[0]
+
+
+def read(kernel, constants: dict[str, Any], above: bool = True, names: dict[str, str] | None = None) -> Reading:
+    """What a kernel stores for every M and N.
+
+    Args:     kernel: a function with @triton.jit; constants: {argument: value} of those that decide what runs, None for
+              an absent pointer, an expression for a number
+              above: whether a row's size exceeds EPS, where a kernel asks for it
+              names: {argument without _ptr: the name of the tensor that it points to}
+    Raises:   Unread, with the line
+    """
+    reader = _Reader(constants, above, names or {})
+    with evaluate(True):
+        try:
+            reader.kernel(kernel)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise Unread(f"{reader.line}: no Triton that this reader follows ({error})") from error
+    return reader.reading
+
+
+class _Reader:
+    def __init__(self, constants, above, names):
+        self.constants, self.above, self.names = constants, above, names
+        self.reading, self.scope, self.line = Reading(), {}, ""
+        self.loops, self.blocks, self.reduces = [], False, False
+
+    def kernel(self, kernel):
+        function = getattr(kernel, "fn", kernel)
+        local, self.scope = {}, function.__globals__
+        arguments = parsed(kernel).args.args
+        # in the reduction a row is a program's partial sum
+        self.reduces = any(argument.arg == "programs" for argument in arguments)
+        for argument in arguments:
+            name = argument.arg
+            if name in self.constants:
+                value = self.constants[name]
+                local[name] = plain(value) if isinstance(value, Expr) else value
+            elif name.endswith("_ptr"):
+                local[name] = Pointer(name.removesuffix("_ptr"), plain(0))
+            elif name in ("M", "programs"):
+                local[name] = plain(M)
+            elif name == "N":
+                local[name] = plain(N)
+            elif name.endswith("_step") or name in ("ROWS", "BLOCK", "VECTOR"):
+                local[name] = plain(Symbol(name, integer=True, positive=True))
+            else:
+                local[name] = name
+        self.block(parsed(kernel).body, local)
+
+    def refuse(self, why):
+        raise Unread(f"{self.line}: {why}")
+
+    # statements
+
+    def block(self, lines, local):
+        for line in lines:
+            self.line = ast.unparse(line).partition("\n")[0]
+            if isinstance(line, ast.Expr):
+                if not isinstance(line.value, ast.Constant):
+                    self.value(line.value, local)
+            elif isinstance(line, ast.Return):
+                local["return"] = self.value(line.value, local)
+                raise _Return
+            elif isinstance(line, ast.If):
+                self.block(line.body if self.decided(line.test, local) else line.orelse, local)
+            elif isinstance(line, ast.For):
+                self.loop(line, local)
+            elif isinstance(line, ast.AugAssign):
+                left, right = self.value(line.target, local), self.value(line.value, local)
+                self.assign(line.target, self.operate(line.op, left, right), local)
+            elif isinstance(line, ast.Assign) and len(line.targets) == 1:
+                self.assign(line.targets[0], self.value(line.value, local), local)
+            else:
+                self.refuse("a statement that this reader does not know")
+
+    def assign(self, target, value, local):
+        if isinstance(target, ast.Tuple):
+            for one, part in zip(target.elts, value, strict=True):
+                self.assign(one, part, local)
+            return
+        if isinstance(value, Held) and value.inside == LANE_COLUMN:
+            self.reading.assumed.add("BLOCK >= N")
+            value = plain(j, COLUMN)
+        local[target.id] = value
+
+    def loop(self, line, local):
+        head = ast.unparse(line).partition("\n")[0]
+        if not isinstance(line.iter, ast.Call) or ast.unparse(line.iter.func) not in ("tl.range", "range"):
+            self.refuse("a loop over something else than a range")
+        bounds = tuple(self.value(each, local).inside for each in line.iter.args)
+        loops = {ROW_LOOP: ("R", ROW_TURN), COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)}
+        if self.reduces:
+            loops = {PARTIAL_LOOP: ("R", ROW_TURN * ROWS)}
+        if bounds not in loops:
+            self.refuse("a loop that may leave out tiles or take one twice")
+        along, turn = loops[bounds]
+        if along in self.loops:
+            self.refuse("a loop within its like")
+        before = dict(local)
+        for name, value in before.items():
+            if isinstance(value, Held) and value.shape == TILE:
+                local[name] = plain(Symbol(f"{name}_before"), TILE)
+        local[line.target.id] = plain(turn)
+        self.loops.append(along)
+        self.block(line.body, local)
+        self.loops.pop()
+        self.line = head
+        for name, value in list(local.items()):
+            if name in before and isinstance(before[name], Held) and before[name].shape == TILE:
+                local[name] = self.added_up(name, before[name], value, along)
+            elif name not in before or value != before[name]:
+                del local[name]  # what it holds is the last tile's
+
+    def added_up(self, name, start, value, along):
+        """A tile to each element of which a loop adds, for all turns."""
+        symbol = Symbol(f"{name}_before")
+        if value.inside == symbol:
+            return start
+        added = [nan if part is nan else part - symbol for part in value.parts]
+        if start != plain(0, TILE) or any(part.has(symbol) for part in added):
+            self.refuse(f"{name} is not added up from 0")
+        return Held(*added, value.shape, along)
+
+    def decided(self, test, local) -> bool:
+        if isinstance(test, ast.BoolOp):
+            found = (self.decided(part, local) for part in test.values)
+            return all(found) if isinstance(test.op, ast.And) else any(found)
+        found = self.value(test, local)
+        if not isinstance(found, bool):
+            self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(test)}")
+        return found
+
+    # expressions
+
+    def value(self, e, local):
+        method = getattr(self, f"value_{type(e).__name__.lower()}", None)
+        if method is None:
+            self.refuse(f"{ast.unparse(e)}, which this reader does not know")
+        return method(e, local)
+
+    def value_constant(self, e, local):
+        if e.value is None or isinstance(e.value, str | bool):
+            return e.value
+        return plain(sympify(str(e.value), rational=True))
+
+    def value_name(self, e, local):
+        if e.id in local:
+            return local[e.id]
+        if e.id not in self.scope:
+            self.refuse(f"{e.id} has no value")
+        return self.scope[e.id]
+
+    def value_tuple(self, e, local):
+        return tuple(self.value(part, local) for part in e.elts)
+
+    value_list = value_tuple
+
+    def value_attribute(self, e, local):
+        return ast.unparse(e)  # a dtype: what is computed does not depend on it
+
+    def value_ifexp(self, e, local):
+        return ast.unparse(e)
+
+    def value_unaryop(self, e, local):
+        if not isinstance(e.op, ast.USub):
+            self.refuse(ast.unparse(e))
+        return self.operate(ast.Sub(), plain(0), self.value(e.operand, local))
+
+    def value_binop(self, e, local):
+        return self.operate(e.op, self.value(e.left, local), self.value(e.right, local))
+
+    def value_compare(self, e, local):
+        left, right, op = self.value(e.left, local), self.value(e.comparators[0], local), e.ops[0]
+        if isinstance(op, ast.Is | ast.IsNot) and right is None:
+            return (left is None) == isinstance(op, ast.Is)
+        if not (isinstance(left, Held) and isinstance(right, Held)):
+            if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Eq | ast.NotEq):
+                return (left == right) == isinstance(op, ast.Eq)
+            return Test(type(op), left, left) if isinstance(left, Held) else self.refuse("a comparison")
+        if isinstance(op, ast.Lt) and (left.inside, right.inside) in ((i, M), (j, N)):
+            return Mask(frozenset("R" if left.inside == i else "C"))
+        if isinstance(op, ast.Lt) and right.inside in (M, N):
+            self.refuse(f"{ast.unparse(e.left)} is {left.inside}, which is not its tile's place")
+        difference = left.inside - right.inside
+        if isinstance(op, ast.Eq | ast.NotEq) and (difference.is_zero or difference.is_nonzero):
+            return bool(difference.is_zero) == isinstance(op, ast.Eq)
+        return Test(type(op), left, right)
+
+    def value_subscript(self, e, local):
+        value, cut = self.value(e.value, local), ast.unparse(e.slice)
+        if isinstance(value, Mask):
+            return value
+        wanted = {"(:, None)": (ROW, ("R", "1")), "(None, :)": (COLUMN, ("1", "C"))}.get(cut)
+        if wanted is None or not isinstance(value, Held) or value.shape != wanted[0]:
+            self.refuse(f"{ast.unparse(e)} of the shape {getattr(value, 'shape', None)}")
+        return replace(value, shape=wanted[1])
+
+    def shape(self, one, other):
+        if NUMBER in (one, other):
+            return one or other
+        if len(one) != len(other) or any(a != b and "1" not in (a, b) for a, b in zip(one, other, strict=True)):
+            self.refuse(f"shapes {one} and {other} do not fit")
+        return tuple(b if a == "1" else a for a, b in zip(one, other, strict=True))
+
+    def operate(self, op, a, b):
+        if isinstance(a, Mask) and isinstance(b, Mask) and isinstance(op, ast.BitAnd):
+            return Mask(a.axes | b.axes)
+        if isinstance(a, Test) and isinstance(b, Test) and isinstance(op, ast.BitAnd):
+            return Test(ast.And, a.left, b.left)
+        if isinstance(a, Pointer) and isinstance(op, ast.Add):
+            return Pointer(a.name, self.operate(op, a.offset, b))
+        if not (isinstance(a, Held) and isinstance(b, Held)) or type(op) not in OPERATIONS:
+            self.refuse("an operation that this reader does not know")
+        if (a.along or b.along) and (a.inside.free_symbols or b.inside.free_symbols):
+            self.refuse("a sum over a loop is used before its lanes are added up")
+        parts = [_computed(OPERATIONS[type(op)], *pair) for pair in zip(a.parts, b.parts, strict=True)]
+        return self.placed(Held(*parts, self.shape(a.shape, b.shape)))
+
+    def placed(self, value):
+        """The row i or the column j where an index says it, each tile being as the grid or a loop gives it."""
+        if self.reduces:
+            row = ROW_TURN * ROWS + LANE_ROW
+            column = PROGRAM * BLOCK + LANE_COLUMN
+        else:
+            row = (ROW_TURN if "R" in self.loops else PROGRAM) * ROWS + LANE_ROW
+            column = (COLUMN_TURN if "C" in self.loops else COLUMNS) * BLOCK + LANE_COLUMN
+        if value.inside == row and value.shape == ROW:
+            return plain(i, ROW)
+        if value.inside == column and value.shape == COLUMN:
+            self.blocks = self.blocks or "C" not in self.loops
+            return plain(j, COLUMN)
+        return value
+
+    # calls
+
+    def value_call(self, e, local):
+        name = ast.unparse(e.func)
+        if name.endswith(".to"):
+            return self.value(e.func.value, local)
+        given = [self.value(each, local) for each in e.args]
+        named = {each.arg: self.value(each.value, local) for each in e.keywords}
+        if name == "cast":
+            return given[0]
+        if name.startswith("tl.") or name == "float":
+            method = getattr(self, f"call_{name.removeprefix('tl.')}", None)
+            if method is None:
+                self.refuse(f"{name}, which this reader does not know")
+            return method(*given, **named)
+        function = self.scope.get(name)
+        if function is None:
+            self.refuse(f"{name} has no value")
+        return self.inlined(function, given, named)
+
+    def inlined(self, function, given, named):
+        tree, outer, line = parsed(function), self.scope, self.line
+        names = [each.arg for each in tree.args.args]
+        local = dict(zip(names, given, strict=False)) | named
+        if set(local) != set(names):
+            self.refuse(f"{tree.name} needs {', '.join(names)}")
+        self.scope = getattr(function, "fn", function).__globals__
+        try:
+            self.block(tree.body, local)
+        except _Return:
+            pass
+        self.scope, self.line = outer, line
+        return local.get("return")
+
+    def call_program_id(self, axis):
+        return plain(PROGRAM if axis.inside == 0 else self.constants.get("program_id_1", COLUMNS))
+
+    def call_num_programs(self, axis):
+        return plain(PROGRAMS)
+
+    def call_arange(self, start, stop):
+        if (start.inside, stop.inside) == (0, ROWS):
+            return plain(LANE_ROW, ROW)
+        if (start.inside, stop.inside) == (0, BLOCK):
+            return plain(LANE_COLUMN, COLUMN)
+        return self.refuse("a range that is no tile's")
+
+    def call_zeros(self, shape, dtype):
+        return plain(0, tuple({ROWS: "R", BLOCK: "C"}[each.inside] for each in shape))
+
+    def call_zeros_like(self, value):
+        return plain(0, value.shape)
+
+    def call_full(self, shape, value, dtype):
+        return replace(value, shape=("1",) * len(shape))
+
+    def call_sqrt(self, value):
+        return replace(value, **{name: sqrt(getattr(value, name)) for name in ("inside", "column", "row")})
+
+    def call_float(self, text):
+        return plain(nan) if text == "nan" else self.refuse("a number as a text")
+
+    def call_load(self, pointer, mask=None, other=None):
+        offset = pointer.offset
+        step = Symbol(f"{pointer.name}_step", integer=True, positive=True)
+        found = {
+            (i * step * VECTOR + j, TILE): (i, j),
+            (i, ROW): (i,),
+            (j, COLUMN): (j,),
+        } | ({(i * N + j, TILE): (i, j)} if self.reduces else {})
+        letters = found.get((offset.inside, offset.shape))
+        if letters is None:
+            self.refuse(f"{pointer.name} is read at {offset.inside}, which is not its own row and column")
+        self.check_mask(mask, letters, "reads")
+        name = self.names.get(pointer.name, pointer.name)
+        value = tensor(name, *(M if letter == i else N for letter in letters))[letters]
+        rest = nan if other is None else other.inside
+        return Held(value, rest if j in letters else value, rest if i in letters else value, offset.shape)
+
+    def call_store(self, pointer, value, mask=None):
+        offset = pointer.offset
+        found = {(i * N + j, TILE): (i, j), (i, ROW): (i,), (PROGRAM * N + j, COLUMN): (j,)}
+        letters = (found | ({(j, COLUMN): (j,)} if self.reduces else {})).get((offset.inside, offset.shape))
+        if letters is None:
+            self.refuse(f"{pointer.name} is written at {offset.inside}, which is not its own row and column")
+        self.check_mask(mask, letters, "writes")
+        if value.shape != offset.shape or value.along or value.inside.has(nan):
+            self.refuse(f"{pointer.name} gets a value of the shape {value.shape}, needs {offset.shape}")
+        before = self.reading.stored.setdefault(pointer.name, value.inside)
+        if before != value.inside:
+            self.refuse(f"{pointer.name} is written twice")
+
+    def check_mask(self, mask, letters, does):
+        wanted = frozenset("R" if letter == i else "C" for letter in letters)
+        if not isinstance(mask, Mask) or mask.axes != wanted:
+            edge = " and ".join(f"{'rows < M' if axis == 'R' else 'cols < N'}" for axis in sorted(wanted, reverse=True))
+            self.refuse(f"{does} past the edge: its mask needs {edge}")
+
+    def call_sum(self, value, axis):
+        across = {0: "R", 1: "C"}.get(axis.inside)
+        if value.shape != TILE or across is None:
+            self.refuse(f"a sum over axis {axis.inside} of the shape {value.shape}")
+        if value.along != across and (value.along or across == "R" or self.blocks or "C" in self.loops):
+            self.refuse("a sum over one tile where the sum over all of them is needed")
+        letter, size, past = (i, M, value.row) if across == "R" else (j, N, value.column)
+        if past is nan or nf(past) != 0:
+            edge = "a row past M" if across == "R" else "a column past N"
+            self.refuse(f"{edge} adds {'what is not known' if past is nan else past}")
+
+        def added(part):
+            return part if part is nan or part == 0 else total(size, lambda r: part.xreplace({letter: r}))
+
+        if across == "R":
+            return Held(added(value.inside), added(value.column), added(value.inside), COLUMN)
+        return Held(added(value.inside), added(value.inside), added(value.row), ROW)
+
+    def call_where(self, condition, a, b):
+        shape = self.shape(a.shape, b.shape)
+        if isinstance(condition, Mask):
+            column = b.column if "C" in condition.axes else a.column
+            return Held(a.inside, column, b.row if "R" in condition.axes else a.row, shape)
+        if condition.kind is ast.And and b.inside is nan:
+            self.reading.assumed.add("the squares of a row stay within the range of its dtype")
+            return a
+        if condition.kind not in (ast.Gt, ast.Eq):
+            self.refuse("a choice that this reader does not know")
+        pairs = list(zip(condition.left.parts, condition.right.parts, strict=True))
+        choices = [self.chosen(condition.kind, pair, pairs[0]) for pair in pairs]
+        parts = [
+            nan if c is None else one if c else other for c, one, other in zip(choices, a.parts, b.parts, strict=True)
+        ]
+        return Held(*parts, self.shape(shape, condition.left.shape))
+
+    def chosen(self, kind, pair, inside):
+        """Whether the first of two values is taken; where numbers decide it, as is assumed."""
+        difference = pair[0] - pair[1]
+        known = difference.is_zero if kind is ast.Eq else difference.is_positive
+        if known is not None:
+            return bool(known)
+        if pair != inside:
+            return None
+        if kind is ast.Eq:
+            self.reading.assumed.add(f"{pair[0]} is not {pair[1]}")
+            return False
+        self.reading.assumed.add("s > EPS" if self.above else "s <= EPS")
+        return self.above
+
+
+def _computed(operation, a, b):
+    return nan if a is nan or b is nan else operation(a, b)
+
+
+def _quotient(a, b):
+    return nan if b == 0 else a / b
+
+
+OPERATIONS = {
+    ast.Add: Add,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: Mul,
+    ast.Div: _quotient,
+    ast.Pow: Pow,
+    ast.FloorDiv: FLOOR,
+}

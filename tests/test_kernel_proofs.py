@@ -1,0 +1,144 @@
+"""The text of every kernel is proved; a wrong one is refuted, or refused in words."""
+
+import re
+import sys
+from functools import cache
+
+import pytest
+from sympy import Integer
+
+pytest.importorskip("triton")
+
+from normgrad.mistakes import mutants  # noqa: E402
+from normgrad.symbolic import NotProved, prove  # noqa: E402
+from normgrad.symbolic.kernel_proofs import CASES, Case, claims, prove_kernels  # noqa: E402
+from normgrad.symbolic.kernel_text import Unread, read  # noqa: E402
+from normgrad.symbolic.notation import tensor, total  # noqa: E402
+from normgrad.symbolic.symbols import M, N, j  # noqa: E402
+from normgrad.triton_kernels import reduction  # noqa: E402
+
+# Every flag in both states, and each piece of a denominator.
+FEW = (
+    Case(True, True, "inside"),
+    Case(False, False, "outside"),
+    Case(True, False, "clamp"),
+    Case(False, True, "clamped", bias=False),
+    Case(True, True, "inside", residual=False, weight=False, dx=False),
+)
+# Mistakes that are in no kernel's text, and where they are.
+ELSEWHERE = {
+    "mean over rows in db": "the launcher",
+    "dresidual_out through the norm": "the launcher",
+    "statistics in bfloat16": "rounding",
+    "eps on the sum": "the launcher",
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_kernel_stores_what_is_defined(case):
+    proofs = prove_kernels(case)
+    assert {kernel for kernel, _ in proofs} == {
+        "forward_rows", "backward_rows", "forward_sweeps", "row_sums", "backward_columns",
+    }  # fmt: skip
+    assert all(proofs.values())
+
+
+@pytest.mark.parametrize(("which", "output"), [(0, "first"), (1, "second")])
+def test_the_reduction_adds_the_partial_sums_of_all_programs(which, output):
+    stored = read(reduction.reduce_partials, {"program_id_1": Integer(which)}).stored
+    partial = tensor(f"{output}_partial", M, N)
+    assert set(stored) == {output}
+    assert prove(stored[output], total(M, lambda r: partial[r, j]))
+
+
+@cache
+def right(case):
+    """(definitions, what the package's kernels store) of a case."""
+    return case.definitions(), {place: stored.as_dummy() for place, (stored, _) in claims(case).items()}
+
+
+def wrong(files, name):
+    """The error that a package with other texts ends in; None where what it stores is what is defined."""
+    package = mutants.package("triton_kernels", files, name).__name__
+    try:
+        for case in FEW:
+            defs, known = right(case)
+            for place, (stored, name) in claims(case, package).items():
+                if stored.as_dummy() != known[place]:
+                    prove(stored, name, defs, where=", ".join(place), seconds=20)
+    except (NotProved, Unread) as error:
+        return error
+    finally:
+        for each in [each for each in sys.modules if each.startswith(package)]:
+            del sys.modules[each]
+    return None
+
+
+@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mistake_in_a_kernel_is_refuted_by_its_text(mutant):
+    edits = mutants.edited_package("triton_kernels", mutant.edits["triton"], mutant.name)
+    error = wrong(edits, f"text of {mutant.name}")
+    assert (error is None) == (mutant.name in ELSEWHERE)
+    if isinstance(error, NotProved):
+        assert error.counterexample
+
+
+EDGES = "mask=(rows < M)[:, None] & (cols < N)[None, :]"
+COLUMNS = "mask=(cols < N)[None, :]"
+NEXT = "\n\n\n@triton.jit\ndef store_partial"
+MEAN = "        mean = tl.sum(total, axis=1) / N\n"
+REFUSED = {
+    "columns past N in the squares": (
+        "arithmetic.py",
+        "tl.where((cols < N)[None, :], p - mean[:, None], 0)",
+        "p - mean[:, None]",
+        "a column past N adds",
+    ),
+    "rows past M are read": ("arithmetic.py", f"{EDGES}, other", f"{COLUMNS}, other", "reads past"),
+    "rows past M are written": ("arithmetic.py", f"{EDGES}){NEXT}", f"{COLUMNS}){NEXT}", "writes past"),
+    "no mask at all": (
+        "arithmetic.py",
+        "tl.load(ptr + cols, mask=cols < N, other=0)",
+        "tl.load(ptr + cols)",
+        "reads past",
+    ),
+    "what was masked away is not known": ("arithmetic.py", f"{EDGES}, other=0)", f"{EDGES})", "what is not known"),
+    "a broadcast lost": ("rows.py", "x_hat = q * rstd[:, None]\n", "x_hat = q * rstd\n", "do not fit"),
+    "another's stride": ("rows.py", "cols, M, dy_step, N", "cols, M, p_step, N", "dy is read at"),
+    "the last tile left out": ("rows.py", "(M - 1) // ROWS + 1", "M // ROWS", "may leave out tiles"),
+    "tiles that overlap": ("rows.py", "rows = tile * ROWS + ", "rows = tile + ", "not its tile's place"),
+    "each program takes all tiles": (
+        "rows.py",
+        "tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0),",
+        "tl.range(0, (M - 1) // ROWS + 1, 1,",
+        "may leave out tiles or take one twice",
+    ),
+    "dw of the last tile alone": ("arithmetic.py", "dw += dy", "dw = dy", "dw is not added up from 0|before its lanes"),
+    "the squares of the last block": (
+        "sweeps.py",
+        "reciprocal(squares, rows",
+        "reciprocal(q * q, rows",
+        "q has no value",
+    ),
+    "a mean of one block": ("sweeps.py", MEAN, f"    {MEAN}", "a sum over one tile"),
+    "a branch on data": (
+        "rows.py",
+        "    if CENTER:\n        mean",
+        "    if M > 3:\n        mean",
+        "a branch on what is known only",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", REFUSED)
+def test_a_text_that_is_wrong_in_itself_is_refused_with_its_reason(edit):
+    file, old, new, why = REFUSED[edit]
+    text = (mutants.PACKAGE / "triton_kernels" / file).read_text()
+    error = wrong({file: mutants.edited(text, [(old, new)], edit)}, edit)
+    assert isinstance(error, Unread) and re.search(why, str(error)), error
+
+
+def test_results_that_change_places_are_refuted():
+    text = (mutants.PACKAGE / "triton_kernels/rows.py").read_text()
+    swapped = mutants.edited(text, [("store_partial(dw_ptr, dw,", "store_partial(dw_ptr, db,")], "dw")
+    assert isinstance(wrong({"rows.py": swapped}, "dw is db"), NotProved)
