@@ -5,6 +5,8 @@ out addresses and masks like all else. Each value is held three times: in a plac
 a row past M, because a tile may be larger than what is left of the matrix. A sum is taken only of what is 0 past the
 edge; what was loaded there without a mask is not known, and neither is 0 times it.
 
+A program may hold a tile of rows, or one row: then `tl.program_id(0)` is its number.
+
 What is trusted: that tl.load, tl.store, tl.sum, tl.where and arithmetic do what their names say, that a cast changes
 nothing but digits, that integers do not overflow, and that the grid has a program for every tile.
 """
@@ -21,6 +23,7 @@ from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, evaluate, nan, sqrt,
 
 from .normal_form import nf
 from .notation import tensor, total
+from .proof import lettered
 from .symbols import M, N, i, j
 
 ROWS, BLOCK, VECTOR = (Symbol(name, integer=True, positive=True) for name in ("ROWS", "BLOCK", "VECTOR"))
@@ -29,11 +32,14 @@ LANE_ROW, LANE_COLUMN = (Symbol(name, integer=True) for name in ("row_of_tile", 
 ROW_TURN, COLUMN_TURN = (Symbol(name, integer=True) for name in ("turn_over_rows", "turn_over_columns"))
 FLOOR = Function("floordiv")
 TILE, ROW, COLUMN, NUMBER = ("R", "C"), ("R",), ("C",), ()
-# The loops that there are: of all programs together over the tiles of rows, of one over the blocks of columns, and, in
-# the reduction, of one over the rows of partial sums. Each takes every tile once.
-ROW_LOOP = (PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS)
+# The loops that there are: of all programs together over the tiles of rows, or over the rows; of one over the blocks of
+# columns; and, in the reduction, of one over the rows of partial sums. Each takes every tile once.
+ROW_LOOPS = ((PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS), (PROGRAM, M, PROGRAMS))
 COLUMN_LOOP = (S.Zero, N, BLOCK)
 PARTIAL_LOOP = (S.Zero, M, ROWS)
+STRIDES = ("_step", "_stride")
+# What is taken for granted where a row is one block.
+WHOLE = "BLOCK >= N"
 
 
 class Unread(ValueError):
@@ -79,6 +85,10 @@ class Pointer:
     offset: Held
 
 
+class Opaque(str):
+    """A dtype, or what depends on one: the mathematics does not."""
+
+
 @dataclass(frozen=True)
 class Test:
     """A comparison of numbers that are not known before the kernel runs."""
@@ -97,6 +107,10 @@ class Reading:
 
     stored: dict[str, Expr] = field(default_factory=dict)
     assumed: set[str] = field(default_factory=set)
+
+    def __str__(self):
+        lines = [f"{name} holds {lettered(e)[0]}" for name, e in self.stored.items()]
+        return "\n".join(lines + [f"taken for granted: {each}" for each in sorted(self.assumed)])
 
 
 def plain(e, shape=NUMBER) -> Held:
@@ -132,7 +146,7 @@ class _Reader:
     def __init__(self, constants, above, names):
         self.constants, self.above, self.names = constants, above, names
         self.reading, self.scope, self.line = Reading(), {}, ""
-        self.loops, self.blocks, self.reduces = [], False, False
+        self.loops, self.blocks, self.reduces, self.exact, self.after_rows = [], False, False, False, False
 
     def kernel(self, kernel):
         function = getattr(kernel, "fn", kernel)
@@ -151,14 +165,15 @@ class _Reader:
                 local[name] = plain(M)
             elif name == "N":
                 local[name] = plain(N)
-            elif name.endswith("_step") or name in ("ROWS", "BLOCK", "VECTOR"):
+            elif name.endswith(STRIDES) or name in ("stride", "ROWS", "BLOCK", "VECTOR"):
                 local[name] = plain(Symbol(name, integer=True, positive=True))
             else:
-                local[name] = name
+                local[name] = Opaque(name)
+        self.arguments = {argument.arg for argument in arguments}
         self.block(parsed(kernel).body, local)
 
     def refuse(self, why):
-        raise Unread(f"{self.line}: {why}")
+        raise Unread(f"{self.line.removesuffix(':')}: {why}")
 
     # statements
 
@@ -189,7 +204,7 @@ class _Reader:
                 self.assign(one, part, local)
             return
         if isinstance(value, Held) and value.inside == LANE_COLUMN:
-            self.reading.assumed.add("BLOCK >= N")
+            self.reading.assumed.add(WHOLE)
             value = plain(j, COLUMN)
         local[target.id] = value
 
@@ -198,7 +213,7 @@ class _Reader:
         if not isinstance(line.iter, ast.Call) or ast.unparse(line.iter.func) not in ("tl.range", "range"):
             self.refuse("a loop over something else than a range")
         bounds = tuple(self.value(each, local).inside for each in line.iter.args)
-        loops = {ROW_LOOP: ("R", ROW_TURN), COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)}
+        loops = dict.fromkeys(ROW_LOOPS, ("R", ROW_TURN)) | {COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)}
         if self.reduces:
             loops = {PARTIAL_LOOP: ("R", ROW_TURN * ROWS)}
         if bounds not in loops:
@@ -207,16 +222,17 @@ class _Reader:
         if along in self.loops:
             self.refuse("a loop within its like")
         before = dict(local)
-        for name, value in before.items():
-            if isinstance(value, Held) and value.shape == TILE:
-                local[name] = plain(Symbol(f"{name}_before"), TILE)
+        sums = {name for name, value in before.items() if isinstance(value, Held) and value.shape in (TILE, COLUMN)}
+        sums = {name for name in sums if before[name].inside == 0 or before[name].along}
+        for name in sums:
+            local[name] = plain(Symbol(f"{name}_before"), before[name].shape)
         local[line.target.id] = plain(turn)
         self.loops.append(along)
         self.block(line.body, local)
         self.loops.pop()
-        self.line = head
+        self.line, self.after_rows = head, self.after_rows or along == "R"
         for name, value in list(local.items()):
-            if name in before and isinstance(before[name], Held) and before[name].shape == TILE:
+            if name in sums:
                 local[name] = self.added_up(name, before[name], value, along)
             elif name not in before or value != before[name]:
                 del local[name]  # what it holds is the last tile's
@@ -227,7 +243,7 @@ class _Reader:
         if value.inside == symbol:
             return start
         added = [nan if part is nan else part - symbol for part in value.parts]
-        if start != plain(0, TILE) or any(part.has(symbol) for part in added):
+        if start != plain(0, start.shape) or any(part.has(symbol) for part in added):
             self.refuse(f"{name} is not added up from 0")
         return Held(*added, value.shape, along)
 
@@ -266,10 +282,13 @@ class _Reader:
     value_list = value_tuple
 
     def value_attribute(self, e, local):
-        return ast.unparse(e)  # a dtype: what is computed does not depend on it
+        return Opaque(ast.unparse(e))
 
     def value_ifexp(self, e, local):
-        return ast.unparse(e)
+        test = self.value(e.test, local)
+        if not isinstance(test, bool):
+            return Opaque(ast.unparse(e))
+        return self.value(e.body if test else e.orelse, local)
 
     def value_unaryop(self, e, local):
         if not isinstance(e.op, ast.USub):
@@ -283,10 +302,12 @@ class _Reader:
         left, right, op = self.value(e.left, local), self.value(e.comparators[0], local), e.ops[0]
         if isinstance(op, ast.Is | ast.IsNot) and right is None:
             return (left is None) == isinstance(op, ast.Is)
+        if isinstance(left, Opaque) or isinstance(right, Opaque):
+            return Test(type(op), *(each if isinstance(each, Held) else plain(0) for each in (left, right)))
+        if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Eq | ast.NotEq):
+            return (left == right) == isinstance(op, ast.Eq)
         if not (isinstance(left, Held) and isinstance(right, Held)):
-            if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Eq | ast.NotEq):
-                return (left == right) == isinstance(op, ast.Eq)
-            return Test(type(op), left, left) if isinstance(left, Held) else self.refuse("a comparison")
+            self.refuse(f"{ast.unparse(e)}, which this reader does not know")
         if isinstance(op, ast.Lt) and (left.inside, right.inside) in ((i, M), (j, N)):
             return Mask(frozenset("R" if left.inside == i else "C"))
         if isinstance(op, ast.Lt) and right.inside in (M, N):
@@ -386,6 +407,9 @@ class _Reader:
             return plain(LANE_ROW, ROW)
         if (start.inside, stop.inside) == (0, BLOCK):
             return plain(LANE_COLUMN, COLUMN)
+        if (start.inside, stop.inside) == (0, N):
+            self.exact = True
+            return plain(j, COLUMN)
         return self.refuse("a range that is no tile's")
 
     def call_zeros(self, shape, dtype):
@@ -403,59 +427,70 @@ class _Reader:
     def call_float(self, text):
         return plain(nan) if text == "nan" else self.refuse("a number as a text")
 
-    def call_load(self, pointer, mask=None, other=None):
-        offset = pointer.offset
-        step = Symbol(f"{pointer.name}_step", integer=True, positive=True)
-        found = {
-            (i * step * VECTOR + j, TILE): (i, j),
-            (i, ROW): (i,),
-            (j, COLUMN): (j,),
-        } | ({(i * N + j, TILE): (i, j)} if self.reduces else {})
-        letters = found.get((offset.inside, offset.shape))
+    def address(self, pointer, does, offsets):
+        """The letters of the row and the column that an address says."""
+        offset, row = pointer.offset.inside, None
+        if "ROWS" not in self.arguments:
+            row = ROW_TURN if "R" in self.loops else None if self.after_rows else PROGRAM
+        letters = offsets.get((offset if row is None else offset.xreplace({row: i}), pointer.offset.shape))
         if letters is None:
-            self.refuse(f"{pointer.name} is read at {offset.inside}, which is not its own row and column")
-        self.check_mask(mask, letters, "reads")
+            self.refuse(f"{pointer.name} is {does} at {offset}, which is not its own row and column")
+        return letters
+
+    def call_load(self, pointer, mask=None, other=None):
+        steps = [f"{pointer.name}{end}" for end in STRIDES] + ["stride"]
+        stride = next((Symbol(name, integer=True, positive=True) for name in steps if name in self.arguments), N)
+        start = i * stride * (VECTOR if "VECTOR" in self.arguments and stride != N else 1)
+        offsets = {(start + j, TILE): (i, j), (start + j, COLUMN): (i, j), (j, COLUMN): (j,)}
+        letters = self.address(pointer, "read", offsets | {(i, ROW): (i,), (i, NUMBER): (i,)})
+        self.check_mask(mask, letters, pointer.offset.shape, "reads")
         name = self.names.get(pointer.name, pointer.name)
         value = tensor(name, *(M if letter == i else N for letter in letters))[letters]
         rest = nan if other is None else other.inside
-        return Held(value, rest if j in letters else value, rest if i in letters else value, offset.shape)
+        return Held(value, rest if j in letters else value, rest if i in letters else value, pointer.offset.shape)
 
     def call_store(self, pointer, value, mask=None):
-        offset = pointer.offset
-        found = {(i * N + j, TILE): (i, j), (i, ROW): (i,), (PROGRAM * N + j, COLUMN): (j,)}
-        letters = (found | ({(j, COLUMN): (j,)} if self.reduces else {})).get((offset.inside, offset.shape))
-        if letters is None:
-            self.refuse(f"{pointer.name} is written at {offset.inside}, which is not its own row and column")
-        self.check_mask(mask, letters, "writes")
-        if value.shape != offset.shape or value.along or value.inside.has(nan):
-            self.refuse(f"{pointer.name} gets a value of the shape {value.shape}, needs {offset.shape}")
+        shape = pointer.offset.shape
+        offsets = {(i * N + j, TILE): (i, j), (i * N + j, COLUMN): (i, j), (i, ROW): (i,), (i, NUMBER): (i,)}
+        offsets |= {(j, COLUMN): (j,)} if self.reduces else {(PROGRAM * N + j, COLUMN): (j,)}
+        letters = self.address(pointer, "written", offsets)
+        self.check_mask(mask, letters, shape, "writes")
+        if letters == (j,) and shape == COLUMN and value.along == "R":
+            value = self.call_sum(value, plain(0))  # a program's own row of partial sums
+        if value.shape != shape or value.along or value.inside.has(nan):
+            self.refuse(f"{pointer.name} gets a value of the shape {value.shape}, needs {shape}")
         before = self.reading.stored.setdefault(pointer.name, value.inside)
         if before != value.inside:
             self.refuse(f"{pointer.name} is written twice")
 
-    def check_mask(self, mask, letters, does):
-        wanted = frozenset("R" if letter == i else "C" for letter in letters)
-        if not isinstance(mask, Mask) or mask.axes != wanted:
+    def check_mask(self, mask, letters, shape, does):
+        wanted = {"R"} & set(shape) if i in letters else set()
+        wanted |= {"C"} if j in letters and not self.exact else set()
+        if (mask.axes if isinstance(mask, Mask) else mask or set()) != wanted:
             edge = " and ".join(f"{'rows < M' if axis == 'R' else 'cols < N'}" for axis in sorted(wanted, reverse=True))
             self.refuse(f"{does} past the edge: its mask needs {edge}")
 
     def call_sum(self, value, axis):
-        across = {0: "R", 1: "C"}.get(axis.inside)
-        if value.shape != TILE or across is None:
+        across = {(0, TILE): "R", (1, TILE): "C", (0, COLUMN): "C"}.get((axis.inside, value.shape))
+        if value.shape == COLUMN and value.along == "R":
+            across = "R"
+        if across is None:
             self.refuse(f"a sum over axis {axis.inside} of the shape {value.shape}")
         if value.along != across and (value.along or across == "R" or self.blocks or "C" in self.loops):
             self.refuse("a sum over one tile where the sum over all of them is needed")
         letter, size, past = (i, M, value.row) if across == "R" else (j, N, value.column)
+        if across == "R" and "R" not in value.shape or across == "C" and self.exact:
+            past = S.Zero  # there is no such place
         if past is nan or nf(past) != 0:
             edge = "a row past M" if across == "R" else "a column past N"
-            self.refuse(f"{edge} adds {'what is not known' if past is nan else past}")
+            self.refuse(f"{edge} adds {'what is not known' if past is nan else lettered(past)[0]}")
 
         def added(part):
             return part if part is nan or part == 0 else total(size, lambda r: part.xreplace({letter: r}))
 
         if across == "R":
             return Held(added(value.inside), added(value.column), added(value.inside), COLUMN)
-        return Held(added(value.inside), added(value.inside), added(value.row), ROW)
+        return Held(*map(added, (value.inside, value.inside, value.row)), tuple(a for a in value.shape if a == "R"))
 
     def call_where(self, condition, a, b):
         shape = self.shape(a.shape, b.shape)
