@@ -8,6 +8,7 @@ import pytest
 import normgrad.homework as hw
 from normgrad.homework import export, folder
 from normgrad.homework.task import find_homework, homeworks
+from normgrad.homework.wrong import wrong
 
 
 def codes(path):
@@ -43,6 +44,20 @@ def test_nothing_of_the_answers_stands_outside_the_marks(homework, marks):
             outside += [line] * (not inside)
             inside = inside and line != end
         assert not answer & set(outside)
+
+
+@pytest.mark.parametrize("tool", export.EXPORTERS)
+def test_a_failing_test_carries_the_diagnosis(tmp_path, tool):
+    """The assertion of the stage whose numbers are wrong says which term is, for the seed that was asked for."""
+    (path,) = export.EXPORTERS[tool]("hw2", tmp_path, seed=7)
+    tests = [code for code in codes(path) if "hw.stage(" in code]
+    assert all("seed=7)" in code for code in tests)
+    mistake = next(each for each in wrong("hw2") if each.name == "sum for mean" and each.task == "rmsnorm-backward")
+    names = {"__name__": "notebook", "hw": hw}
+    exec(mistake.source("hw2"), names)
+    (code,) = [code for code in tests if "dx, row by row" in code]
+    with pytest.raises(AssertionError, match="c1 is a sum, not a mean"):
+        exec(code, names)
 
 
 FIRST = """

@@ -16,7 +16,7 @@ from . import classroom, folder, grade  # noqa: E402
 from .report.files import to_json, to_junit  # noqa: E402
 from .report.report import FEEDBACK  # noqa: E402
 from .report.text import text as as_text  # noqa: E402
-from .task import Draw, describe  # noqa: E402
+from .task import PUBLIC_SEED, Draw, describe  # noqa: E402
 
 EXAMPLE = """a homework from start to end:
   python -m normgrad.homework list
@@ -94,7 +94,7 @@ def _solve(options):
 def _export(options):
     from .export import EXPORTERS
 
-    for path in EXPORTERS[options.format](options.homework, options.to):
+    for path in EXPORTERS[options.format](options.homework, options.to, Draw(options.seed).seed):
         print(f"wrote {path}")
     return 0
 
@@ -102,7 +102,7 @@ def _export(options):
 def _how(command, levels, level):
     """The options that every kind of grading has."""
     command.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
-    command.add_argument("--feedback", choices=FEEDBACK, default=level, help=f"{levels} (default %(default)s)")
+    command.add_argument("--feedback", choices=FEEDBACK, default=level, help=levels)
     command.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
                          help="time limit of a stage (default %(default)g)")  # fmt: skip
 
@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--json", metavar="FILE", help="write the report for a program, too; - prints it instead")
     check.add_argument("--junit", metavar="FILE", help="write it as JUnit, one test a stage")
     levels = "hint: where to look; equation: also what is wrong; coefficients: also your formula beside the right one"
-    _how(check, levels, "coefficients")
+    _how(check, f"{levels}; without it, a hint at first, and more with each version that is not right", "")
     whole_class = command("grade", _grade, "grade a class, for instructors")
     whole_class.epilog = "Writes NAME.json and NAME.txt for each student's folder NAME, and prints the points of all."
     whole_class.add_argument("folder", metavar="DIR", help="with one folder a student, each with a solution.py")
@@ -136,7 +136,7 @@ def parser() -> argparse.ArgumentParser:
     whole_class.add_argument("--out", metavar="REPORTS", required=True, help="a folder outside of DIR")
     whole_class.add_argument("--jobs", type=int, default=1, help="how many at once (default %(default)s)")
     whole_class.add_argument("--csv", action="store_true", help=f"write REPORTS/{classroom.TABLE}, too")
-    _how(whole_class, levels, "equation")
+    _how(whole_class, f"{levels} (default %(default)s)", "equation")
     command("list", _list, "all homeworks and tasks")
     command("describe", _describe, "what a task asks for").add_argument("task", help="its name in the list")
     solve = command("solve", _solve, "the reference solution, for instructors")
@@ -147,6 +147,7 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("format", choices=("nbgrader", "otter"))
     export.add_argument("homework", metavar="hwN")
     export.add_argument("--to", required=True, metavar="DIR")
+    export.add_argument("--seed", type=int, default=PUBLIC_SEED, help="of the inputs that the tests draw")
     return whole
 
 

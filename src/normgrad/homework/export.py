@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 
 from .folder import solution, starter
-from .task import Homework, find_homework
+from .task import PUBLIC_SEED, Homework, find_homework
 
 NBGRADER = ("### BEGIN SOLUTION\n", "### END SOLUTION\n")
 OTTER = (
@@ -129,13 +129,15 @@ def _title(homework):
     return f"# {homework.title}\n\n{homework.time}. You need {homework.needs}. {homework.max_points} points."
 
 
-def _test(task, stage) -> str:
-    return f'stage = hw.stage("{task.name}", {task.entry}, "{stage.name}")\nassert stage.full, stage.message\n'
+def _test(task, stage, seed) -> str:
+    asked = f'stage = hw.stage("{task.name}", {task.entry}, "{stage.name}", seed={seed})'
+    return f"{asked}\nassert stage.full, stage.message\n"
 
 
-def nbgrader(name: str, to) -> list[Path]:
+def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
     """Writes source/NAME/NAME.ipynb into a folder, where `nbgrader generate_assignment NAME` finds it.
 
+    Args:     name: of the homework; seed: of the inputs that its tests draw
     Returns:  the file written
     Raises:   ValueError for an unknown homework
     """
@@ -152,16 +154,17 @@ def nbgrader(name: str, to) -> list[Path]:
         cells.append(("code", written[task.entry], marked(task.name, solution=True)))
         for number, stage in enumerate(task.stages):
             graded = marked(f"{task.name}-{number}", grade=True, locked=True, points=stage.points)
-            cells.append(("code", _test(task, stage), graded))
+            cells.append(("code", _test(task, stage, seed), graded))
     path = Path(to) / "source" / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_notebook(cells), encoding="utf8")
     return [path]
 
 
-def otter(name: str, to) -> list[Path]:
+def otter(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
     """Writes NAME.ipynb into a folder, for `otter assign NAME.ipynb OUT`.
 
+    Args:     name: of the homework; seed: of the inputs that its tests draw
     Returns:  the file written
     Raises:   ValueError for an unknown homework
     """
@@ -181,7 +184,7 @@ def otter(name: str, to) -> list[Path]:
         ]
         for stage in task.stages:
             config = f'""" # BEGIN TEST CONFIG\npoints: {stage.points}\n""" # END TEST CONFIG\n'
-            cells.append(("code", config + _test(task, stage), {}))
+            cells.append(("code", config + _test(task, stage, seed), {}))
         cells += [("raw", "# END TESTS", {}), ("raw", "# END QUESTION", {})]
     path = Path(to) / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .report.text import diagnosis_lines
 from .task import find_homework, homeworks
-from .words import INPUTS
 
 HERE = Path(__file__).parent
 SOLUTION = "solution.py"
@@ -67,22 +65,16 @@ class TestedStage:
         return f"{self.task}: {self.stage}"
 
     def result(self):
-        """The StageResult, its message as the shell's report has it; the file is graded when the first stage asks.
-
-        What the report says about the wrong term stands at the first stage that asked for it.
-        """
+        """The StageResult; the file is graded when the first stage asks."""
         report = next(report for report in _graded(self.path, self.homework) if report.task == self.task)
-        words = {stage.name: message for stage, message in report.lines()}
-        asked = [stage.name for stage in report.stages if not stage.passed and stage.message.startswith(INPUTS)]
-        below = "\n".join(diagnosis_lines(report)) if asked[:1] == [self.stage] else ""
-        return replace(report[self.stage], message=f"{words[self.stage]}\n{below}" if below else words[self.stage])
+        return report.told(self.stage)
 
 
 @cache
 def _graded(path, homework):
     from .grade import grade_file
 
-    return grade_file(path, homework)
+    return grade_file(path, homework, feedback="")
 
 
 def stages_of(homework: str, path) -> list[TestedStage]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .attempts import CELLS, InFolder, version_of
 from .report.report import FEEDBACK, Report
 from .report.stage import StageResult
 from .sandbox import by_hand
@@ -130,11 +131,12 @@ def check_seconds(seconds: float) -> float:
     return float(seconds)
 
 
-def check(name: str, target, seed: int = 0, feedback: str = "coefficients", seconds: float = STAGE_SECONDS) -> Report:
+def check(name: str, target, seed: int = 0, feedback: str = "", seconds: float = STAGE_SECONDS) -> Report:
     """Grades a function or an autograd Function of this process: `check("layernorm-backward", my_backward)`.
 
     Args:     name: a task, see tasks(); target: the student's function or class; seed: of the inputs
-              feedback: "hint", "equation" or "coefficients", how much a diagnosis gives away; seconds: for each stage
+              feedback: "hint", "equation" or "coefficients", how much a diagnosis gives away; "": a hint for the first
+              version that is not right, and more for each one after it; seconds: for each stage
     Returns:  Report, which a notebook shows as a table
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
@@ -143,27 +145,38 @@ def check(name: str, target, seed: int = 0, feedback: str = "coefficients", seco
         got = "None" if target is None else f"{type(target).__name__} {repr(target)[:40]}"
         raise TypeError(f"target: got {got}, needs the function or class itself: "
                         f'hw.check("{task.name}", {task.entry})')  # fmt: skip
+    version = version_of(target)
+    level = check_feedback(feedback) if feedback else CELLS.level(name, version)
     with Local({task.entry: target}) as student:
-        return grade_task(task, student, Draw(seed), feedback, check_seconds(seconds))
+        report = grade_task(task, student, Draw(seed), level, check_seconds(seconds))
+    if not feedback:
+        CELLS.note(report, version)
+    return report
 
 
 def grade_file(path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS) -> list[Report]:
     """Grades a solution.py in a process of its own.
 
-    Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task
+    Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task; feedback may also be "", as
+              for check, with the attempts kept in a file beside it
     Returns:  one Report a task
     Raises:   ValueError for an unknown homework, FileNotFoundError without a file
     """
     found, path = find_homework(homework), Path(path)
-    check_feedback(feedback), check_seconds(seconds)
+    check_seconds(seconds)
     if not path.is_file():
         raise FileNotFoundError(f"path: got {str(path)!r}, which is no file; needs a solution.py")
+    attempts = None if feedback and check_feedback(feedback) else InFolder(path)
     with Remote(path, found.libraries, [task.entry for task in found.tasks]) as student:
         reports = []
         for task in found.tasks:
             late = any(OUT_OF_TIME in stage.message for report in reports for stage in report.stages)
-            reports.append(grade_task(task, student, draw, feedback, min(seconds, LATE_SECONDS) if late else seconds))
-        return reports
+            limit = min(seconds, LATE_SECONDS) if late else seconds
+            level = feedback or attempts.level(task.name, attempts.version)
+            reports.append(grade_task(task, student, draw, level, limit))
+    if attempts:
+        attempts.keep(reports)
+    return reports
 
 
 def homework_of(path) -> str:

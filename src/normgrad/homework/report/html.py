@@ -58,7 +58,7 @@ def _stub(report):
 
 def _stages(report):
     rows = []
-    for stage, message in report.lines():
+    for stage, message in report.rows():
         color, mark, word = (GOOD, "✓", "passed") if stage.full else (GREY, "○", "passed, no points yet") \
             if stage.passed else (BAD, "✗", "failed")  # fmt: skip
         faded = "opacity:.75" if stage.full else ""

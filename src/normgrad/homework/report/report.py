@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from ..equations import place
 from ..task import Task
+from ..words import INPUTS
 from .files import to_json, to_junit
 from .html import html
 from .stage import AS_ABOVE, FOLLOWS, StageResult
+from .text import diagnosis_lines
 from .text import lines as text_lines
 
 FEEDBACK = ("hint", "equation", "coefficients")
@@ -73,6 +75,30 @@ class Report:
             known = not stage.full and stage.message in said
             yield stage, FOLLOWS if stage.explained else AS_ABOVE if known else stage.message
             said.add(stage.message)
+
+    def rows(self):
+        """As lines, but one row for all stages that say the same again: their names, the sum of their points."""
+        rows = {}
+        for stage, words in self.lines():
+            key = (words, stage.message) if words in (AS_ABOVE, FOLLOWS) else stage.name
+            if key in rows:
+                first = rows[key][0]
+                stage = replace(first, name=f"{first.name}; {stage.name}", points=first.points + stage.points,
+                                max_points=first.max_points + stage.max_points)  # fmt: skip
+            rows[key] = stage, words
+        return rows.values()
+
+    def told(self, name: str) -> StageResult:
+        """The stage of a name, its message all that the report says there.
+
+        What is said about the term that is wrong stands at the first stage that asked for its numbers, or else at the
+        first that failed.
+        """
+        words = {stage.name: message for stage, message in self.lines()}
+        failed = [stage.name for stage in self.stages if not stage.full]
+        asked = [each for each in failed if self[each].message.startswith(INPUTS)] or failed
+        below = "\n".join(diagnosis_lines(self)) if asked[:1] == [name] else ""
+        return replace(self[name], message=f"{words[name]}\n{below}" if below else words[name])
 
     def note(self, printed) -> None:
         """Remarks on what one stage saw."""

@@ -12,10 +12,10 @@ WIDTH = 80
 SIGN = re.compile(r"(?<=[:,] )([-+]) (?=\S)")
 
 
-def _wrap(text, indent, first=None):
+def _wrap(text, indent, first=None, width=WIDTH):
     """Wrapped lines; no line ends between a sign and the term that it belongs to."""
     wrapped = textwrap.wrap(
-        SIGN.sub("\\1\N{NO-BREAK SPACE}", text), WIDTH, initial_indent=indent if first is None else first,
+        SIGN.sub("\\1\N{NO-BREAK SPACE}", text), width, initial_indent=indent if first is None else first,
         subsequent_indent=indent, break_long_words=True, break_on_hyphens=False,
     )  # fmt: skip
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
@@ -30,11 +30,12 @@ def lines(report):
         yield from _wrap(f"Not implemented yet: write {task.entry}, then check again. The signature:", "  ")
         yield from _wrap(task.signature, "      ", "    ")
         return
-    for stage, words in report.lines():
+    for stage, words in report.rows():
         mark = "ok  " if stage.full else "    " if stage.passed else "--  "
         short = words in (FOLLOWS, AS_ABOVE)
-        name = f"{stage.name} ({words})" if short else stage.name
-        yield f"  {mark}{name}".ljust(WIDTH - 5) + f"{stage.points}/{stage.max_points}".rjust(5)
+        *names, name = _wrap(f"{stage.name} ({words})" if short else stage.name, "      ", f"  {mark}", WIDTH - 6)
+        yield from names
+        yield name.ljust(WIDTH - 5) + f"{stage.points}/{stage.max_points}".rjust(5)
         if not stage.full and not short:
             yield from _wrap(words, "        ")
     yield from diagnosis_lines(report)

@@ -28,7 +28,7 @@ def look(target) -> dict:
             steps = list(dis.get_instructions(code))
             changing.update(each.argval for each in steps if each.opname == "STORE_GLOBAL")
             raises |= any(each.opname == "RAISE_VARARGS" for each in steps)
-        for name, value in _read(function).items():
+        for name, value in read(function).items():
             container = isinstance(value, (np.ndarray, list, dict, set)) or type(value).__name__ in MUTABLE
             if value is None or container:
                 changing.add(name)
@@ -55,8 +55,8 @@ def reached(target) -> list:
         function = left.pop()
         if id(function) not in found:
             found[id(function)] = function
-            read = [each for value in _read(function).values() for each in _functions(value)]
-            left += [each for each in read if each.__globals__ is function.__globals__]
+            named = [each for value in read(function).values() for each in _functions(value)]
+            left += [each for each in named if each.__globals__ is function.__globals__]
     return list(found.values())
 
 
@@ -70,7 +70,7 @@ def _functions(value):
     return [function for function in found if isinstance(function, types.FunctionType)]
 
 
-def _read(function) -> dict:
+def read(function) -> dict:
     """{name: value} of the globals that a function names; the value is None where the name is not defined."""
     steps = [each for code in codes(function.__code__) for each in dis.get_instructions(code)]
     names = {each.argval for each in steps if each.opname in GLOBAL}
