@@ -31,14 +31,14 @@ import pytest
 nbformat = pytest.importorskip("nbformat", reason="the book's packages are not installed")
 nbclient = pytest.importorskip("nbclient", reason="the book's packages are not installed")
 
+from normgrad.homework.task import homeworks  # noqa: E402
 from normgrad.teaching.notebook import SKIPPED  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build/html"
 FOLDER = ROOT / "_build/notebook_environments"
 NOTEBOOKS = sorted(SITE.glob("_sources/book/*.ipynb"))
-SOLUTIONS = ROOT / "src/normgrad/homework/solutions"
-HOMEWORKS = [path for path in NOTEBOOKS if (SOLUTIONS / f"{path.stem}.py").is_file()]
+HOMEWORKS = [path for path in NOTEBOOKS if path.stem in homeworks()]
 LIBRARIES = ("torch", "numpy", "sympy", "matplotlib", "ipykernel", "setuptools")
 
 needs_site = [

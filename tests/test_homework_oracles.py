@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from normgrad.homework.assignments.hw3 import FUNCTION
+from normgrad.homework.hw3.assignment import FUNCTION
 from normgrad.homework.oracles import accuracy, norms, second
 from normgrad.homework.sandbox.student import Given, Local, Request
 from normgrad.homework.task import Draw

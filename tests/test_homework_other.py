@@ -182,7 +182,7 @@ def test_a_hostile_operator_ends_in_a_report(name):
 def test_an_operator_in_torch(tmp_path, detached, words):
     """The second worked example; and one whose backward hides from torch that rstd depends on x."""
     pytest.importorskip("torch")
-    source = (folder.HERE / "solutions/hw7_gated.py").read_text(encoding="utf8")
+    source = (folder.HERE / "hw7/gated.py").read_text(encoding="utf8")
     old = "        open_ = torch.sigmoid(gate)\n"
     assert source.count(old) == 1
     source = source.replace(old, old + "        rstd = rstd.detach()\n" * detached)

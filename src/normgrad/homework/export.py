@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import textwrap
 from pathlib import Path
 
-from .folder import solution, starter
+from .folder import BEGIN, END, marked, starter
 from .task import PUBLIC_SEED, Homework, find_homework
 
 NBGRADER = ("### BEGIN SOLUTION\n", "### END SOLUTION\n")
@@ -21,34 +22,27 @@ OTTER = (
 )
 
 
-def _source(text, node) -> str:
-    """The lines of a definition with its decorators, without indentation."""
-    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
-    return textwrap.dedent("\n".join(text.split("\n")[first - 1 : node.end_lineno])) + "\n"
+def _regions(text) -> list[str]:
+    """What stands between marks at the beginning of a line: functions and constants that all answers may use."""
+    return re.findall(rf"^{BEGIN}\n(.*?)^{END}$", text, re.M | re.S)
 
 
-def _definitions(tree):
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return {node.name: node for node in tree.body if isinstance(node, kinds)}
+def answers(homework: Homework, marks) -> dict[str, str]:
+    """{entry: code} in which the parts that a student writes stand between the marks, and bring what they use.
 
-
-def _body(text, node) -> str:
-    """The statements of a function after its docstring, without indentation."""
-    rest = node.body[1:] if ast.get_docstring(node) else node.body
-    return textwrap.dedent("\n".join(text.split("\n")[rest[0].lineno - 1 : node.end_lineno])) + "\n"
-
-
-def _head(text, node) -> str:
-    """The lines of a function from its decorators to the end of its docstring, without indentation."""
-    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-    last = node.body[0].end_lineno if ast.get_docstring(node) else node.body[0].lineno - 1
-    return textwrap.dedent("\n".join(text.split("\n")[first - 1 : last])) + "\n"
-
-
-def _called(node) -> set[str]:
-    """Names and attributes that code mentions."""
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    return names | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    Args:  marks: the lines before and after a part
+    """
+    text = marked(homework.name)
+    lines, entries = text.split("\n"), {task.entry for task in homework.tasks}
+    begin, end = marks[0] + "\n".join(_regions(text)), marks[1]
+    found = {}
+    for node in ast.parse(text).body:
+        if _defined(node) & entries:
+            last = node.end_lineno + (lines[node.end_lineno].strip() == END)  # a mark is no part of the statement
+            own = "\n".join(lines[node.lineno - 1 : last]) + "\n"
+            own = re.sub(rf"^( +){BEGIN}\n", lambda found: textwrap.indent(begin, found[1]), own, flags=re.M)
+            found[node.name] = re.sub(rf"^( +){END}\n", lambda found: textwrap.indent(end, found[1]), own, flags=re.M)
+    return found
 
 
 def _defined(node) -> set[str]:
@@ -58,60 +52,16 @@ def _defined(node) -> set[str]:
     return {node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else set()
 
 
-def _helpers(text, node, entries) -> str:
-    """The solution's functions and constants that a function uses, directly or not: each answer brings its own."""
-    others = [each for each in ast.parse(text).body if _defined(each) and not _defined(each) & set(entries)]
-    needed, before = _called(node), None
-    while needed != before:
-        before = needed
-        needed = needed.union(*(_called(each) for each in others if _defined(each) & needed))
-    used = [_source(text, each) + "\n" for each in others if _defined(each) & needed]
-    return "".join(used)
-
-
-def _answer(stub, stub_node, text, node, entries, marks) -> str:
-    """A function with the starter's head and the solution's body between the marks."""
-    body = f"{marks[0]}{_helpers(text, node, entries)}{_body(text, node)}{marks[1]}"
-    return _head(stub, stub_node) + textwrap.indent(body, "    ")
-
-
-def answers(homework: Homework, marks) -> dict[str, str]:
-    """{entry: code} in which the parts that a student writes stand between the marks.
-
-    Args:  marks: the lines before and after a part
-    """
-    stub, text = starter(homework.name), solution(homework.name)
-    stub_tree, tree = ast.parse(stub), ast.parse(text)
-    known, found, entries = _definitions(tree), {}, [task.entry for task in homework.tasks]
-    for entry, node in _definitions(stub_tree).items():
-        if entry not in entries:
-            continue
-        if isinstance(node, ast.FunctionDef):
-            found[entry] = _answer(stub, node, text, known[entry], entries, marks)
-            continue
-        methods = {each.name: each for each in known[entry].body if isinstance(each, ast.FunctionDef)}
-        parts = [
-            _answer(stub, each, text, methods[each.name], entries, marks)
-            for each in node.body if isinstance(each, ast.FunctionDef)
-        ]  # fmt: skip
-        found[entry] = _head(stub, node) + textwrap.indent("\n" + "\n".join(parts), "    ")
-    return found
-
-
-def _imports(homework) -> str:
-    """The import lines of starter and solution, and the one of the grader."""
-    lines = []
-    for text in (starter(homework.name), solution(homework.name)):
-        found = [node for node in ast.parse(text).body if isinstance(node, (ast.Import, ast.ImportFrom))]
-        lines += [ast.unparse(node) for node in found]
-    return "\n".join([*dict.fromkeys(lines), "", "import normgrad.homework as hw"]) + _given(homework)
-
-
 def _given(homework) -> str:
-    """What the starter defines beside the entries: functions and constants that the student is given."""
+    """The imports, that of the grader among them, and what a student is given beside the entries."""
     text, entries = starter(homework.name), {task.entry for task in homework.tasks}
-    found = [node for node in ast.parse(text).body if _defined(node) and not _defined(node) & entries]
-    return "".join("\n\n" + _source(text, node).rstrip() for node in found)
+    imports, given = ["import normgrad.homework as hw"], []
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            imports.insert(-1, ast.unparse(node))
+        elif _defined(node) and not _defined(node) & entries:
+            given.append(ast.get_source_segment(text, node))
+    return "\n\n\n".join(["\n".join(imports), *given])
 
 
 def _cell(kind, source, number, **metadata) -> dict:
@@ -147,7 +97,7 @@ def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
         plain = {"schema_version": 3, "grade": False, "solution": False, "locked": False, "task": False}
         return {"nbgrader": plain | {"grade_id": identity} | kind}
 
-    cells = [("markdown", _title(homework), {}), ("code", _imports(homework), marked("imports", locked=True))]
+    cells = [("markdown", _title(homework), {}), ("code", _given(homework), marked("imports", locked=True))]
     written = answers(homework, NBGRADER)
     for task in homework.tasks:
         cells.append(("markdown", f"## {task.title}\n\n```text\n{task}\n```", {}))
@@ -170,7 +120,7 @@ def otter(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
     """
     homework = find_homework(name)
     cells = [("raw", f"# ASSIGNMENT CONFIG\nname: {name}\ninit_cell: true\nexport_cell: false\n", {})]
-    cells += [("markdown", _title(homework), {}), ("code", _imports(homework), {})]
+    cells += [("markdown", _title(homework), {}), ("code", _given(homework), {})]
     written = answers(homework, OTTER)
     for task in homework.tasks:
         identity = task.name.replace("-", "_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,27 @@ from .task import find_homework, homeworks
 
 HERE = Path(__file__).parent
 SOLUTION = "solution.py"
+# What stands between these lines of a solution.py is the reference's; a starter has none of it.
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+STUB = "raise NotImplementedError"
+TEST = '''"""One test a stage: run `pytest` in this folder."""
+
+from pathlib import Path
+
+import pytest
+
+import normgrad.homework as hw
+
+STAGES = hw.stages_of("{name}", Path(__file__).with_name("solution.py"))
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=str)
+def test_stage(stage):
+    """A stage passes, or says why not."""
+    result = stage.result()
+    if not result.passed:
+        pytest.fail(result.message, pytrace=False)
+'''
 
 
 def new(name: str, to) -> list[Path]:
@@ -19,17 +41,26 @@ def new(name: str, to) -> list[Path]:
     Raises:   ValueError for an unknown homework, FileExistsError naming the file that is in the way
     """
     find_homework(name)
-    source, folder = HERE / "starters" / name, Path(to)
-    files = sorted(path for path in source.iterdir() if path.is_file())
-    for path in files:
-        if (folder / path.name).exists():
-            raise FileExistsError(f"{folder / path.name} exists already; nothing was written")
+    readme, folder = (HERE / name / "README.md").read_text(encoding="utf8"), Path(to)
+    texts = {"README.md": readme, SOLUTION: starter(name), f"test_{name}.py": TEST.format(name=name)}
+    for file in texts:
+        if (folder / file).exists():
+            raise FileExistsError(f"{folder / file} exists already; nothing was written")
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; needs the name of a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    for path in files:
-        (folder / path.name).write_bytes(path.read_bytes())
-    return [folder / path.name for path in files]
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf8")
+    return [folder / file for file in texts]
+
+
+def marked(name: str) -> str:
+    """The text of a homework's solution.py, with its marks.
+
+    Raises:  ValueError for an unknown homework
+    """
+    find_homework(name)
+    return (HERE / name / SOLUTION).read_text(encoding="utf8")
 
 
 def solution(name: str) -> str:
@@ -37,8 +68,8 @@ def solution(name: str) -> str:
 
     Raises:  ValueError for an unknown homework
     """
-    find_homework(name)
-    return (HERE / "solutions" / f"{name}.py").read_text(encoding="utf8")
+    lines = marked(name).split("\n")
+    return _tidy(line for line in lines if line.strip() not in (BEGIN, END))
 
 
 def starter(name: str) -> str:
@@ -46,8 +77,20 @@ def starter(name: str) -> str:
 
     Raises:  ValueError for an unknown homework
     """
-    find_homework(name)
-    return (HERE / "starters" / name / SOLUTION).read_text(encoding="utf8")
+    lines, inside = [], False
+    for line in marked(name).split("\n"):
+        mark = line.strip()
+        if mark == BEGIN and line != BEGIN:
+            lines.append(line.replace(BEGIN, STUB))
+        inside = mark == BEGIN or inside and mark != END
+        if not inside and mark != END:
+            lines.append(line)
+    return _tidy(lines)
+
+
+def _tidy(lines) -> str:
+    """A text with at most two empty lines in a row, and one end."""
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).rstrip("\n") + "\n"
 
 
 @dataclass(frozen=True)

@@ -169,9 +169,9 @@ class Homework:
 @cache
 def homeworks() -> dict[str, Homework]:
     """All homeworks by name."""
-    package = import_module(".assignments", __package__)
-    names = sorted(name for _, name, _ in iter_modules(package.__path__) if name.startswith("hw"))
-    return {name: import_module(f"{package.__name__}.{name}").HOMEWORK for name in names}
+    folders = iter_modules([str(Path(__file__).parent)])
+    names = sorted(name for _, name, package in folders if package and name.startswith("hw"))
+    return {name: import_module(f".{name}.assignment", __package__).HOMEWORK for name in names}
 
 
 def described(words: dict[str, str], *names: str) -> tuple[tuple[str, str], ...]:

@@ -1,10 +1,19 @@
-"""Homework 1: index notation and layouts. Replace each `raise NotImplementedError`.
+"""Homework 1: index notation and layouts.
 
 Arrays, letters and lengths come in as SymPy objects; put your answer together from them. Indices count from 1.
 Check with `pytest` in this folder, or with `python -m normgrad.homework check .`
 """
 
-from sympy import KroneckerDelta, Sum, symbols  # noqa: F401
+from sympy import KroneckerDelta, Sum, symbols
+
+
+### BEGIN SOLUTION
+def letter(name):
+    """A letter for a sum, which is not in use elsewhere."""
+    return symbols(name, integer=True, positive=True)
+
+
+### END SOLUTION
 
 
 def contract_delta(x, w, k, N):
@@ -14,7 +23,10 @@ def contract_delta(x, w, k, N):
     Returns:  a SymPy expression; a sum is Sum(x[r], (r, 1, N)) with a letter of your own
     Equations: index-delta, index-count (chapter Notation)
     """
-    raise NotImplementedError
+    ### BEGIN SOLUTION
+    r = letter("r")
+    return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N
+    ### END SOLUTION
 
 
 def local_and_total(x, j, k, N):
@@ -24,7 +36,12 @@ def local_and_total(x, j, k, N):
     Returns:  (local, total): with the mean held fixed, and with the mean following x_k
     Equations: index-local, index-local-mean, index-total (chapter Notation)
     """
-    raise NotImplementedError
+    ### BEGIN SOLUTION
+    r = letter("r")
+    local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N
+    total = local + x[j] / N
+    return local, total
+    ### END SOLUTION
 
 
 def jacobian_layouts(w, a, b, N):
@@ -34,7 +51,11 @@ def jacobian_layouts(w, a, b, N):
     Returns:  (numerator, denominator): rows are outputs in the first, inputs in the second
     Equations: index-jacobian, index-jacobian-transposed (chapter Notation)
     """
-    raise NotImplementedError
+    ### BEGIN SOLUTION
+    numerator = w[b] * (KroneckerDelta(a, b) - 1 / N)
+    denominator = w[a] * (KroneckerDelta(a, b) - 1 / N)
+    return numerator, denominator
+    ### END SOLUTION
 
 
 def cotangent(w, dy, j, N):
@@ -44,7 +65,11 @@ def cotangent(w, dy, j, N):
     Returns:  dx_j, an expression
     Equations: index-loss, index-vjp (chapter Notation)
     """
-    raise NotImplementedError
+    ### BEGIN SOLUTION
+    r = letter("r")
+    dx = w[j] * (dy[j] - Sum(dy[r], (r, 1, N)) / N)
+    return dx
+    ### END SOLUTION
 
 
 def parameter_sums(x, dy, j, M, N):
@@ -54,4 +79,10 @@ def parameter_sums(x, dy, j, M, N):
     Returns:  (dw_j, db_j), expressions
     Equations: index-broadcast (chapter Notation), pg-dw, pg-db (chapter Parameter gradients)
     """
-    raise NotImplementedError
+    ### BEGIN SOLUTION
+    i, r = letter("i"), letter("r")
+    q = x[i, j] - Sum(x[i, r], (r, 1, N)) / N
+    dw = Sum(dy[i, j] * q, (i, 1, M))
+    db = Sum(dy[i, j], (i, 1, M))
+    return dw, db
+    ### END SOLUTION

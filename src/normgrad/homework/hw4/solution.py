@@ -1,10 +1,15 @@
-"""Homework 4, the reference solution: residual add and LayerNorm in Triton kernels, forward and backward."""
+"""Homework 4: residual add and LayerNorm in Triton.
+
+Write the kernels, functions marked @triton.jit, above the two launchers. Check with `pytest` in this folder, or with
+`python -m normgrad.homework check .`
+"""
 
 import torch
 import triton
 import triton.language as tl
 
 
+### BEGIN SOLUTION
 @triton.jit
 def forward_kernel(
     x_ptr, residual_ptr, weight_ptr, bias_ptr, y_ptr, residual_out_ptr, mean_ptr, rstd_ptr, M, x_step, residual_step,
@@ -81,8 +86,18 @@ def accumulator(t):
     return (torch.float64, tl.float64) if t.dtype == torch.float64 else (torch.float32, tl.float32)
 
 
+### END SOLUTION
+
+
 def addnorm_forward(x, residual, weight, bias, eps):
-    """(y, residual_out, mean, rstd) by one launch.  {eq}`res-forward`"""
+    """The sum of x and residual, and LayerNorm of its rows, by one launch of one kernel.
+
+    Args:     x, residual (M, N), float64, float32 or float16; weight, bias (N,); eps: a number, under the root
+    Returns:  (y, residual_out, mean, rstd): y, residual_out (M, N) in the dtype of x; mean, rstd (M,) of the rows of
+              residual_out, float64 for float64 and else float32
+    Equations: res-forward (chapter Residual add and norm, fused), kern-padded-variance (chapter Kernels)
+    """
+    ### BEGIN SOLUTION
     m, n = x.shape
     x, residual, (acc, ACC), tile = rows_of(x), rows_of(residual), accumulator(x), 4
     y, residual_out = x.new_empty(m, n), x.new_empty(m, n)
@@ -93,10 +108,18 @@ def addnorm_forward(x, residual, weight, bias, eps):
             N=n, EPS=eps, ACC=ACC, ROWS=tile, BLOCK=triton.next_power_of_2(n),
         )  # fmt: skip
     return y, residual_out, mean, rstd
+    ### END SOLUTION
 
 
 def addnorm_backward(dy, dresidual_out, residual_out, weight, mean, rstd):
-    """(dx, dresidual, dw, db) by three launches; x and residual have one gradient.  {eq}`res-dx-layer-norm`"""
+    """The gradients of both halves of the sum, of weight and of bias, by at most three launches.
+
+    Args:     dy, dresidual_out, residual_out (M, N); weight (N,); mean, rstd (M,) as the forward returned them
+    Returns:  (dx, dresidual, dw, db): dx, dresidual (M, N), which may be one tensor; dw, db (N,)
+    Equations: res-dx, res-dx-layer-norm with the names of res-names (chapter Residual add and norm, fused),
+               ln-dw, ln-db (chapter LayerNorm)
+    """
+    ### BEGIN SOLUTION
     m, n = dy.shape
     dy, stream, p = rows_of(dy), rows_of(dresidual_out), rows_of(residual_out)
     (acc, ACC), tile = accumulator(p), 4
@@ -111,3 +134,4 @@ def addnorm_backward(dy, dresidual_out, residual_out, weight, mean, rstd):
         for sums, out in zip(partial, (dw, db), strict=True):
             sum_kernel[(1,)](sums, out, programs, N=n, ACC=ACC, BLOCK=block)
     return dx, dx, dw, db
+    ### END SOLUTION

@@ -1,9 +1,9 @@
-"""Homework 2: RMSNorm forward and backward in NumPy. Replace each `raise NotImplementedError`.
+"""Homework 2: RMSNorm forward and backward in NumPy.
 
 Check with `pytest` in this folder, or with `python -m normgrad.homework check .`
 """
 
-import numpy as np  # noqa: F401
+import numpy as np
 
 
 def rmsnorm_forward(x, weight, eps):
@@ -13,7 +13,11 @@ def rmsnorm_forward(x, weight, eps):
     Returns:  (y, rstd): y (M, N) in the dtype of x; rstd (M,), the reciprocal of each row's root mean square
     Equations: rms-forward, rms-statistics (chapter RMSNorm)
     """
-    raise NotImplementedError
+    ### BEGIN SOLUTION
+    rstd = 1 / np.sqrt((x * x).mean(-1) + eps)
+    x_hat = x * rstd[:, None]
+    return x_hat * weight, rstd
+    ### END SOLUTION
 
 
 def rmsnorm_backward(dy, x, weight, rstd):
@@ -23,4 +27,12 @@ def rmsnorm_backward(dy, x, weight, rstd):
     Returns:  (dx, dw): dx (M, N), the gradient by x; dw (N,), the gradient by weight, summed over the rows
     Equations: rms-dx, rms-dw with the names of rms-names (chapter RMSNorm)
     """
-    raise NotImplementedError
+    ### BEGIN SOLUTION
+    rstd = rstd[:, None]
+    x_hat = x * rstd
+    wdy = weight * dy
+    c1 = (x_hat * wdy).mean(-1, keepdims=True)
+    dx = rstd * (wdy - x_hat * c1)
+    dw = (dy * x_hat).sum(0)
+    return dx, dw
+    ### END SOLUTION

@@ -1,20 +1,28 @@
-"""Homework 6, the reference solution: a test of LayerNorm's backward by slopes, with a computed tolerance."""
+"""Homework 6: write a test that rejects ten wrong backwards.
+
+Check with `pytest` in this folder, or with `python -m normgrad.homework check .`
+"""
 
 import numpy as np
 
 EPS = 1e-5
+
+
+### BEGIN SOLUTION
 ROUNDOFF = 2.0**-53
 STEP = ROUNDOFF ** (1 / 3)
+### END SOLUTION
 
 
 def layernorm_forward(x, weight, bias):
-    """LayerNorm of every row: (y, mean, rstd)."""
+    """LayerNorm of every row: (y, mean, rstd). Given; it is right."""
     mean = x.mean(-1)
     q = x - mean[:, None]
     rstd = 1 / np.sqrt((q * q).mean(-1) + EPS)
     return q * rstd[:, None] * weight + bias, mean, rstd
 
 
+### BEGIN SOLUTION
 def draw(rng, rows, columns):
     """(x, weight, bias, dy) with rows of different size, and everything random."""
     scale = np.geomspace(0.1, 10, rows)[:, None]
@@ -53,11 +61,21 @@ def compare(rng, backward, x, weight, bias, dy):
         assert abs(claimed - value) <= allowed, f"{name}: slope {claimed:.9g}, needs {value:.9g}"
 
 
+### END SOLUTION
+
+
 def check_backward(backward):
-    """Raises AssertionError for a wrong backward: random cotangents and weights, several rows, a constant row."""
+    """Raises AssertionError if a backward of LayerNorm is wrong, returns nothing if it is right.
+
+    Args:     backward: backward(dy, x, weight, mean, rstd) -> (dx, dw, db), with dy, x (M, N), weight (N,), and
+              mean, rstd (M,) as layernorm_forward returns them; the inputs are yours to choose
+    Equations: ln-forward, ln-dx, ln-dw, ln-db (chapter LayerNorm); the chapter Testing gradients
+    """
+    ### BEGIN SOLUTION
     rng = np.random.default_rng(0)
     for rows, columns in ((4, 7), (3, 16), (1, 5)):
         compare(rng, backward, *draw(rng, rows, columns))
     x, weight, bias, dy = draw(rng, 2, 6)
     x[0] = 0.5
     compare(rng, backward, x, weight, bias, dy)
+    ### END SOLUTION

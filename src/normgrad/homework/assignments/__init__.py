@@ -1,1 +1,0 @@
-"""The tasks of each homework, one module each, with a HOMEWORK."""

@@ -1,1 +1,0 @@
-"""Reference solutions, for teachers; nothing in the starters imports them."""
