@@ -38,7 +38,7 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     Returns:  Report
     """
     draw, results, evidence, named, late, shared = draw or Draw(), [], [], {}, False, {}
-    report = Report(task, feedback=check_feedback(feedback), seed=draw.seed)
+    report = Report(task, feedback=check_feedback(feedback))
     forbidden = sorted({*task.forbidden, *by_hand.NAMES} & set(student.look(task.entry)["names"]))
     for stage in task.stages:
         student.begin(min(seconds, IMPATIENT_SECONDS) if late else task.patience * seconds)

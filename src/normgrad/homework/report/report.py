@@ -31,7 +31,6 @@ class Report:
     diagnoses: list = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     feedback: str = "coefficients"
-    seed: int = 0
 
     @property
     def task(self) -> str:
