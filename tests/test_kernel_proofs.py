@@ -1,5 +1,6 @@
 """The text of every kernel is proved; a wrong one is refuted, or refused in words."""
 
+import random
 import re
 import sys
 from functools import cache
@@ -10,6 +11,7 @@ from sympy import Integer
 pytest.importorskip("triton")
 
 from normgrad.mistakes import mutants  # noqa: E402
+from normgrad.mistakes.machine_mutants import machine_mutants  # noqa: E402
 from normgrad.symbolic import NotProved, prove  # noqa: E402
 from normgrad.symbolic.kernel_proofs import CASES, Case, claims, prove_kernels  # noqa: E402
 from normgrad.symbolic.kernel_text import Unread, read  # noqa: E402
@@ -19,10 +21,11 @@ from normgrad.triton_kernels import reduction  # noqa: E402
 
 # Every flag in both states, and each piece of a denominator.
 FEW = (
-    Case(True, True, "inside"),
+    Case(True, True, "inside", dresidual=True),
     Case(False, False, "outside"),
+    Case(False, True, "zero"),
     Case(True, False, "clamp"),
-    Case(False, True, "clamped", bias=False),
+    Case(False, True, "clamped", residual=False, bias=False),
     Case(True, True, "inside", residual=False, weight=False, dx=False),
 )
 # Mistakes that are in no kernel's text, and where they are.
@@ -142,3 +145,34 @@ def test_results_that_change_places_are_refuted():
     text = (mutants.PACKAGE / "triton_kernels/rows.py").read_text()
     swapped = mutants.edited(text, [("store_partial(dw_ptr, dw,", "store_partial(dw_ptr, db,")], "dw")
     assert isinstance(wrong({"rows.py": swapped}, "dw is db"), NotProved)
+
+
+# What may change in a kernel's text and leave the proof as it is: the code, the change, and why.
+EQUAL = (
+    ("bits", "", "rounding"),
+    ("_ROUND_BF16", "", "rounding"),
+    ("value = tl.where(value == value", "", "rounding"),
+    ("if ROUND:", "", "rounding"),
+    ("most = ", "", "the range of a dtype, which is taken for granted"),
+    ("(rstd <= most)", "", "the range of a dtype, which is taken for granted"),
+    ("mask=rows < M, other=0", "constant: 0 -> 1", "a row past M, which is not stored"),
+    ("mask=rows < M, other=0", ", other=0 -> nothing", "a row past M, which is not stored"),
+    ("s2 = tl.where(rows < M", "constant: 1 -> 2", "a row past M, which is not stored"),
+    ("mask=cols < N, other=0).to(ACC)", "constant: 0 -> 1", "a column past N, where dy is 0"),
+    ("num_stages", "num_stages=STAGES -> nothing", "speed"),
+    ("x_hat, SCALE", "order: x_hat, SCALE -> SCALE, x_hat", "a product"),
+    ("if dw_ptr is not None", "-> True", "a sum that is not stored"),
+    ("if db_ptr is not None", "-> True", "a sum that is not stored"),
+    ("k = tl.where(s == 0", "1.0 -> 2.0", "the branch that is not taken"),
+)
+FILES = ("arithmetic.py", "rows.py", "sweeps.py", "reduction.py")
+TEXTS = {file: (mutants.PACKAGE / "triton_kernels" / file).read_text() for file in FILES}
+MACHINE = [(file, mutant) for file in FILES[:3] for mutant in machine_mutants(TEXTS[file])]
+
+
+@pytest.mark.parametrize("chunk", range(10))
+def test_no_small_change_of_the_text_is_accepted_without_a_reason(chunk):
+    for file, mutant in random.Random(20261122).sample(MACHINE, 100)[chunk::10]:
+        code = TEXTS[file].splitlines()[mutant.line - 1]
+        if wrong({file: mutant.applied(TEXTS[file])}, f"{file} {mutant}") is None:
+            assert any(part in code and change in str(mutant) for part, change, _ in EQUAL), f"{file}, {mutant}: {code}"

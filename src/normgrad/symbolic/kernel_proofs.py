@@ -5,7 +5,7 @@ The definitions are those of `derivations.family`, whose gradients norm-dx-..., 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 
@@ -26,8 +26,10 @@ NAMES = {"weight": "w", "bias": "b"}
 class Case:
     """One variant of the operator.
 
-    Args:  center, mean: whether rows are centred, and squares averaged; piece: of `family.branches`
-           residual, weight, bias: whether there is one; dx: whether dx is wanted
+    Args:  center, mean: whether rows are centred, and squares averaged
+           piece: of `family.branches`, or "zero", a row of zeros with eps outside, where kappa is 0
+           residual, weight, bias: whether there is one; dx: whether it is wanted
+           dresidual: whether it is an array of its own
     """
 
     center: bool
@@ -37,11 +39,12 @@ class Case:
     weight: bool = True
     bias: bool = True
     dx: bool = True
+    dresidual: bool = False
 
     def __str__(self):
         parts = ["centred" if self.center else "as it is", "mean" if self.mean else "sum", self.piece]
-        lacks = [name for name in ("residual", "weight", "bias", "dx") if not getattr(self, name)]
-        return ", ".join(parts + [f"no {name}" for name in lacks])
+        lacks = [f"no {name}" for name in ("residual", "weight", "bias", "dx") if not getattr(self, name)]
+        return ", ".join(parts + lacks + ["dresidual"] * self.dresidual)
 
     @property
     def constants(self) -> dict:
@@ -52,16 +55,18 @@ class Case:
             "weight": ("weight", "dw"),
             "bias": ("bias", "db"),
             "dx": ("dx",),
+            "dresidual": ("dresidual",),
         }
         absent = [name for flag, names in pointers.items() if not getattr(self, flag) for name in names]
-        placement = "clamp" if self.piece == "clamped" else self.piece
+        placement = {"clamped": "clamp", "zero": "outside"}.get(self.piece, self.piece)
         flags = {"CENTER": self.center, "MEAN": self.mean, "PLACEMENT": placement, "ROUND": True}
-        return flags | {"SCALE": family.c, "EPS": eps} | {f"{name}_ptr": None for name in [*absent, "dresidual"]}
+        return flags | {"SCALE": family.c, "EPS": eps} | {f"{name}_ptr": None for name in absent}
 
     def definitions(self) -> Defs:
         """The operator and its backward as definitions, and the two sums that row_sums keeps."""
-        (branch,) = (branch for branch in family.branches() if branch.name == self.piece)
-        general = family.operator(branch.denominator, branch.factor)
+        branches = {branch.name: branch for branch in family.branches()}
+        branches["zero"] = replace(branches["outside"], factor=S.Zero)
+        general = family.operator(branches[self.piece].denominator, branches[self.piece].factor)
         general[c1[i]] = family.kappa[i] / family.n * total(N, lambda t: family.r[i, t] * family.wdy[i, t])
         general[c2[i]] = family.a / N * total(N, lambda t: family.wdy[i, t])
         values = {} if self.residual else {family.residual: 0, family.dresidual_out: 0}
@@ -77,7 +82,7 @@ class Case:
 
 # What each kernel stores, and the name for it in the definitions.
 FORWARD = {"y": family.y[i, j], "residual_out": family.p[i, j], "mean": family.average[i], "rstd": family.rstd[i]}
-BACKWARD = {"dx": family.dp[i, j], "dw": family.dw[j], "db": family.db[j]}
+BACKWARD = {"dx": family.dp[i, j], "dresidual": family.dp[i, j], "dw": family.dw[j], "db": family.db[j]}
 KERNELS = {
     ("rows", "forward_rows"): FORWARD,
     ("rows", "backward_rows"): BACKWARD,
@@ -85,12 +90,15 @@ KERNELS = {
     ("sweeps", "row_sums"): {"c1": c1[i], "c2": c2[i]},
     ("sweeps", "backward_columns"): BACKWARD,
 }
-CASES = tuple(Case(*one) for one in product((True, False), (True, False), ("inside", "outside", "clamp", "clamped")))
+CASES = tuple(
+    Case(*one) for one in product((True, False), (True, False), ("inside", "outside", "zero", "clamp", "clamped"))
+)
 CASES += (
     Case(True, True, "inside", residual=False, weight=False, bias=False),
     Case(False, True, "inside", residual=False, bias=False),
     Case(False, False, "clamp", residual=False, weight=False, bias=False),
     Case(True, True, "outside", weight=False, dx=False),
+    Case(True, True, "inside", dresidual=True),
 )
 
 
@@ -103,13 +111,13 @@ def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[s
     for (module, name), outputs in KERNELS.items():
         kernel = getattr(import_module(f"{package}.{module}"), name)
         names = NAMES if case.residual else NAMES | {"p": "p"}
-        reading = read(kernel, case.constants, case.piece != "clamped", names)
+        reading = read(kernel, case.constants, case.piece != "clamped", case.piece == "zero", names)
         if module == "sweeps" and WHOLE in reading.assumed:
             raise Unread(f"{name}: takes the first block of columns for the whole row")
         stored = reading.stored
         wanted = {output: e for output, e in outputs.items() if case.constants.get(f"{output}_ptr", 0) is not None}
         if set(stored) != set(wanted):
-            raise AssertionError(f"{name} stores {sorted(stored)}, needs {sorted(wanted)}")
+            raise Unread(f"{name} stores {sorted(stored)}, needs {sorted(wanted)}")
         found |= {(name, output): (stored[output], e) for output, e in wanted.items()}
     return found
 

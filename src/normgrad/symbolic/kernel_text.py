@@ -124,16 +124,18 @@ def parsed(function) -> ast.FunctionDef:
     return ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "fn", function)))).body[0]
 
 
-def read(kernel, constants: dict[str, Any], above: bool = True, names: dict[str, str] | None = None) -> Reading:
+def read(
+    kernel, constants: dict[str, Any], above: bool = True, zero: bool = False, names: dict[str, str] | None = None
+) -> Reading:
     """What a kernel stores for every M and N.
 
     Args:     kernel: a function with @triton.jit; constants: {argument: value} of those that decide what runs, None for
               an absent pointer, an expression for a number
-              above: whether a row's size exceeds EPS, where a kernel asks for it
+              above: whether a row's size exceeds EPS, where a kernel asks for it; zero: whether it is 0
               names: {argument without _ptr: the name of the tensor that it points to}
     Raises:   Unread, with the line
     """
-    reader = _Reader(constants, above, names or {})
+    reader = _Reader(constants, above, zero, names or {})
     with evaluate(True):
         try:
             reader.kernel(kernel)
@@ -143,8 +145,8 @@ def read(kernel, constants: dict[str, Any], above: bool = True, names: dict[str,
 
 
 class _Reader:
-    def __init__(self, constants, above, names):
-        self.constants, self.above, self.names = constants, above, names
+    def __init__(self, constants, above, zero, names):
+        self.constants, self.above, self.zero, self.names = constants, above, zero, names
         self.reading, self.scope, self.line = Reading(), {}, ""
         self.loops, self.blocks, self.reduces, self.exact, self.after_rows = [], False, False, False, False
 
@@ -370,7 +372,7 @@ class _Reader:
             return self.value(e.func.value, local)
         given = [self.value(each, local) for each in e.args]
         named = {each.arg: self.value(each.value, local) for each in e.keywords}
-        if name == "cast":
+        if name == "cast" and len(given) == 2:
             return given[0]
         if name.startswith("tl.") or name == "float":
             method = getattr(self, f"call_{name.removeprefix('tl.')}", None)
@@ -397,10 +399,12 @@ class _Reader:
         return local.get("return")
 
     def call_program_id(self, axis):
+        if axis.inside not in (0, 1):
+            self.refuse("a third axis of programs")
         return plain(PROGRAM if axis.inside == 0 else self.constants.get("program_id_1", COLUMNS))
 
     def call_num_programs(self, axis):
-        return plain(PROGRAMS)
+        return plain(PROGRAMS) if axis.inside == 0 else self.refuse("the number of programs along another axis")
 
     def call_arange(self, start, stop):
         if (start.inside, stop.inside) == (0, ROWS):
@@ -419,6 +423,8 @@ class _Reader:
         return plain(0, value.shape)
 
     def call_full(self, shape, value, dtype):
+        if any(each.inside != 1 for each in shape):
+            self.refuse("a tile of one number that is larger than 1")
         return replace(value, shape=("1",) * len(shape))
 
     def call_sqrt(self, value):
@@ -517,9 +523,11 @@ class _Reader:
             return bool(known)
         if pair != inside:
             return None
+        if kind is ast.Eq and pair[1] != 0:
+            self.refuse(f"a choice where {lettered(pair[0])[0]} is {pair[1]}")
         if kind is ast.Eq:
-            self.reading.assumed.add(f"{pair[0]} is not {pair[1]}")
-            return False
+            self.reading.assumed.add("a row of zeros" if self.zero else "no row of zeros")
+            return self.zero
         self.reading.assumed.add("s > EPS" if self.above else "s <= EPS")
         return self.above
 
