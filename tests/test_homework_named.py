@@ -6,8 +6,9 @@ import pytest
 import normgrad.homework as hw
 from normgrad.homework import folder
 from normgrad.homework.grade import grade_file
+from normgrad.homework.hw7 import wrong as hw7
 from normgrad.homework.sandbox import looks
-from normgrad.homework.wrong import hw7, wrong
+from normgrad.homework.wrong import wrong
 
 RETURN, WDY = hw7.RETURN, hw7.WDY
 SOFTMAX, _, _ = homework_operators.OPERATORS["softmax"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from ..folder import solution
+from .folder import solution
 
 
 @dataclass(frozen=True)
@@ -38,4 +38,4 @@ class Wrong:
 
 def wrong(homework: str) -> tuple[Wrong, ...]:
     """The wrong solutions of a homework."""
-    return import_module(f".{homework}", __name__).WRONG
+    return import_module(f".{homework}.wrong", __package__).WRONG

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 6: tests that cannot see something, let it pass, or cry for no reason."""
 
-from . import Wrong
+from ..wrong import Wrong
 
 RIGHT = "right backwards pass"
 RANDOM_DY = "rng.standard_normal(columns), rng.standard_normal((rows, columns))"

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 2: what a wrong RMSNorm and its wrong gradients look like."""
 
-from . import Wrong
+from ..wrong import Wrong
 
 Y, RSTD, DX, DW = "y", "rstd", "dx, row by row", "dw"
 F_RSTD, F_X_HAT, F_OUT = "1 / np.sqrt((x * x).mean(-1) + eps)", "x_hat = x * rstd[:, None]", "x_hat * weight, rstd"

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 1: letters, deltas, layouts and paths that were confused."""
 
-from . import Wrong
+from ..wrong import Wrong
 
 VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
 DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"

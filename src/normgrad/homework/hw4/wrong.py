@@ -1,6 +1,6 @@
 """Wrong solutions of homework 4: masks, strides, races and formats in kernels, and terms of the stream's gradient."""
 
-from . import Wrong
+from ..wrong import Wrong
 
 Y, STATISTICS, SIZES, KERNELS = "y", "mean, rstd", "sizes and strides", "kernels"
 NARROW, DX, BOTH, RESIDUAL = "float32 and float16", "dx, row by row", "db, dw", "dresidual"
