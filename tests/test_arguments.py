@@ -8,7 +8,7 @@ import normgrad
 from normgrad import ledger, nn, numpy_ref, residual, symbolic
 from normgrad.checks import backends, cases, contract, tolerance
 from normgrad.mistakes import mutants
-from normgrad.spec import NormSpec
+from normgrad.spec import NormSpec, check_axes
 from normgrad.symbolic.adjoint import reverse
 from normgrad.symbolic.induction import induction
 from normgrad.symbolic.opaque import derivative, opaque
@@ -167,3 +167,14 @@ def test_a_spec_is_frozen_and_comparable():
 
 def test_eps_zero_is_allowed():
     assert NormSpec(eps=0).eps == 0
+
+
+def test_the_fields_of_a_spec_are_plain_numbers():
+    spec = NormSpec(center=1, scale=np.float32(2), eps=np.float64(0.5))
+    assert (spec.center, type(spec.scale), type(spec.eps)) == (True, float, float) and type(spec.center) is bool
+
+
+def test_a_size_fits_into_64_bits():
+    assert check_axes(2**63 - 1) == (2**63 - 1,)
+    with pytest.raises(ValueError, match="needs axes of a length below"):
+        check_axes((4, 2**63))

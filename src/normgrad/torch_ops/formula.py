@@ -46,7 +46,7 @@ def statistics(p, spec):
     return q, _loud(1 / torch.where(above, s, spec.eps)), above.to(p.dtype)
 
 
-def total(x, residual, residual_dtype=None, round_residual=True):
+def total(x, residual, residual_dtype, round_residual):
     """(p, residual_out): the rows that are normalized and the sum as it is stored; x and None without a residual."""
     if residual is None:
         return x, None
