@@ -39,3 +39,13 @@ def test_reset_parameters_and_repr():
 def test_add_norm_wants_one_of_our_norms():
     with pytest.raises(TypeError, match=r"norm: got torch\..*Linear, needs a normgrad.nn.LayerNorm or normgrad"):
         nn.AddNorm(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_parameters_are_reset(bias):
+    norm = nn.LayerNorm(4, bias=bias)
+    for parameter in norm.parameters():
+        torch.nn.init.constant_(parameter, 3.0)
+    norm.reset_parameters()
+    assert torch.equal(norm.weight, torch.ones(4))
+    assert norm.bias is None or torch.equal(norm.bias, torch.zeros(4))

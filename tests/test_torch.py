@@ -253,3 +253,9 @@ def test_compiled_is_eager(tensors):
             expected = (*outputs, *grads)
     for got, want in zip((*outputs, *grads), expected, strict=True):
         _close(got, want)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -3])
+def test_any_axis_of_three_is_normalized(dim, torch_rng):
+    x = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch_rng)
+    torch.testing.assert_close(normgrad.l2_norm(x, dim=dim), torch.nn.functional.normalize(x, dim=dim))
