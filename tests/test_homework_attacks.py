@@ -59,6 +59,10 @@ HOSTILE = {
                               "off by"),
     "patches what writes": ("import sys; sys.modules['sandbox.wire'].pack = lambda *a: b'x' * 99\n" + DEF
                             + "return dy, weight", "pipe"),
+    "says what it likes of itself": ("import sys; sys.modules['sandbox.looks'].look = lambda t: {'names': 7}\n"
+                                     + DEF + "return dy, weight", "pipe"),
+    "has failed as nobody fails": (DEF + "import sys; sys.modules['sandbox.running'].told = lambda error: 7\n    1 / 0",
+                                   "pipe"),
     "writes to the grader's pipe": (DEF + "import os\n    for n in range(3, 12):\n        try: os.write(n, b'x' * 99)\n"
                                     "        except OSError: pass\n    return dy, weight", "pipe"),
     "writes without end": (DEF + "import os\n    while True:\n        for n in range(3, 12):\n"
@@ -303,6 +307,19 @@ def test_a_stage_has_its_time_whatever_the_import_takes(tmp_path):
     (tmp_path / "solution.py").write_text("import time; time.sleep(0.15)\n" + folder.solution("hw2"))
     forward, _ = grade_file(tmp_path / "solution.py", "hw2", seconds=0.4)
     assert forward.passed, forward
+
+
+def test_nobody_gets_time_back():
+    """A process that says it took less than no time has not more of it for the next call."""
+
+    class Liar(Local):
+        def _asked(self, entry, header, arrays):
+            return {"error": None, "results": [], "facts": {}, "changed": [], "printed": [0, ""], "seconds": -1e9}, []
+
+    with Liar({"f": abs}) as student:
+        student.begin(SECONDS)
+        student.call("f", Request("call", ()))
+        assert student.left <= SECONDS
 
 
 def test_where_the_system_cannot_fork(tmp_path, monkeypatch):

@@ -24,6 +24,10 @@ MORE_SECONDS = 5
 LONGEST_SOURCE, LONGEST_TEXT = 2**20, 1000
 
 
+# What reading the parts of a reply raises, when somebody made them up.
+NOT_WHAT_IT_SAYS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+
+
 class Remote(Student):
     """The student's process. Args: path of solution.py; the libraries and the names that the homework needs."""
 
@@ -55,7 +59,7 @@ class Remote(Student):
             return Outcome(None, {"what": "missing", "entry": entry})
         try:
             return super().call(entry, request)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        except NOT_WHAT_IT_SAYS:
             return Outcome(None, {"what": "garbled"})
 
     def _refused(self):
@@ -69,11 +73,15 @@ class Remote(Student):
     def _load(self):
         request = {"action": "look", "entries": self.entries, "seconds": 0}
         header, _ = self._asked(None, request, [])
-        if "looks" in header:
-            self.looks, self.imported = header["looks"], header["imported"]
-        else:
+        try:
+            if "looks" in header:
+                self.looks = {str(entry): _looked(**found) for entry, found in header["looks"].items()}
+                self.imported = [str(name) for name in header["imported"]]
+                return
             failed = outcome({"printed": (0, ""), **header}, [], LOAD_SECONDS)
-            self.broken = Outcome(None, {**failed.failure, "loading": True}, printed=failed.printed)
+        except NOT_WHAT_IT_SAYS:
+            failed = Outcome(None, {"what": "garbled"})
+        self.broken = Outcome(None, {**failed.failure, "loading": True}, printed=failed.printed)
 
     def _asked(self, entry, header, arrays):
         """(header, arrays) of the reply, in which a process that does not answer is a failure."""
@@ -127,6 +135,11 @@ class Remote(Student):
             words = self.process.stderr.read().decode(errors="replace").strip()[-400:]
             self.close()
             raise RuntimeError(f"the process for the student's code did not start: {words}") from None
+
+
+def _looked(names, globals, raises) -> dict:  # noqa: A002
+    """What looks.look said, made of what it should be made of."""
+    return {"names": list(map(str, names)), "globals": list(map(str, globals)), "raises": bool(raises)}
 
 
 def _plain(value):

@@ -78,8 +78,9 @@ class Student:
     def call(self, entry: str, request: Request) -> Outcome:
         """The outcome of one call of the student's code by its name."""
         header, arrays = self._asked(entry, *plain(request, entry, max(LEAST_SECONDS, self.left)))
-        self.left -= header.get("seconds", self.left)
-        return outcome(header, arrays, self.seconds)
+        done = outcome(header, arrays, self.seconds)
+        self.left -= max(0.0, header.get("seconds", self.left))  # nobody gets time back
+        return done
 
     def look(self, entry: str) -> dict:
         """What looks.look says of a name; of one that is not there, nothing."""
