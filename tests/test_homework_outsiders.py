@@ -111,6 +111,8 @@ SWAPPED = {
     "mean and rstd": ("addnorm-forward", "return y, residual_out, mean, rstd", "return y, residual_out, rstd, mean"),
     "dw and db": ("addnorm-backward", "return dx, dx, dw, db", "return dx, dx, db, dw"),
     "in NumPy": ("layernorm-backward", "    return dx, dw, db\n", "    return dx, db, dw\n"),
+    "of an operator": ("norm-project", "return dx, dweight, dbias", "return dx, dbias, dweight"),
+    "expressions": ("parameter-sums", "return dw, db", "return db, dw"),
 }
 
 

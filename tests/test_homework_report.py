@@ -12,6 +12,7 @@ from homework_solutions import of_source, tasks_of
 import normgrad.homework as hw
 from normgrad.homework import __main__ as shell
 from normgrad.homework import folder
+from normgrad.homework.diagnosis import MISTAKES
 from normgrad.homework.equations import place
 from normgrad.homework.report.files import to_junit
 from normgrad.homework.task import Draw, find, homeworks
@@ -78,7 +79,6 @@ def test_the_report_in_every_form():
 
 @pytest.mark.parametrize(("feedback", "seen"), [("hint", 0), ("equation", 1), ("coefficients", 2)])
 def test_feedback_has_levels(feedback, seen):
-    pytest.importorskip("normgrad.homework.terms")
     report = wrong_report(feedback)
     for text in (str(report), report._repr_html_(), report.to_json()):
         shown = ["rms-dx" in text, "mean(x_hat * wdy)" in text]
@@ -131,7 +131,6 @@ def test_the_same_is_said_once():
 
 
 def test_the_equation_is_linked_where_the_book_is_known(monkeypatch):
-    pytest.importorskip("normgrad.homework.terms")
     report = wrong_report()
     monkeypatch.delenv("NORMGRAD_BOOK", raising=False)
     assert "href" not in report._repr_html_()
@@ -167,10 +166,9 @@ def test_a_numpy_homework_needs_numpy_alone():
 
 def test_pages_show_the_equations_that_reports_link_to():
     """A label that a report names is shown on the page it names, by a directive or by the cell that derives it."""
-    terms = pytest.importorskip("normgrad.homework.terms")
     book = Path(__file__).parents[1] / "book"
     labels = {label for name in tasks_of() for label in find(name).equations}
-    for entry in terms.CATALOGUE:
+    for entry in MISTAKES.values():
         labels |= set(entry.equation.values() if isinstance(entry.equation, dict) else [entry.equation]) - {"", None}
     shown = {label: (book / f"{place(label)[0]}.md").read_text(encoding="utf8") for label in labels}
     missing = [label for label, text in shown.items() if f"{{equation}} {label}\n" not in text]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from .diagnosis import MISTAKES
 from .task import Task, find, homeworks
-from .terms import CATALOGUE
 
 
 def misconceptions(task: str = "") -> dict[str, str]:
@@ -25,7 +25,7 @@ def misconceptions(task: str = "") -> dict[str, str]:
 
 
 def _catalogue():
-    return {each.key: each.title for each in CATALOGUE}
+    return {each.key: each.title for each in MISTAKES.values()}
 
 
 def _own(task: Task) -> dict[str, str]:

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from .attempts import CELLS, InFolder, version_of
+from .diagnosis.diagnose import attributed
+from .diagnosis.table import REFUSED, SPOILS, UNKNOWN
 from .report.report import FEEDBACK, Report
 from .report.stage import StageResult
 from .sandbox import by_hand
@@ -18,9 +20,6 @@ from .sandbox.remote import Remote
 from .sandbox.student import Local
 from .stages.exam import IMPATIENT_SECONDS, Exam
 from .task import Draw, Task, find, find_homework, homeworks
-from .terms.diagnose import attributed
-from .terms.misconceptions import REFUSED, UNKNOWN
-from .terms.mistakes_of_programs import SPOILS
 from .words import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600

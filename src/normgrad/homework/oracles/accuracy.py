@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, round_to, unit_roundoff
+from ..diagnosis.variance import diagnose_merge, diagnose_rstd, diagnose_variance
 from ..sandbox.student import Given, Request
-from ..terms import variance as terms
 from .norms import DEGENERATE, USUAL
 
 OFFSETS = (0.0, 1e2, 1e4)
@@ -54,11 +54,11 @@ class RowsTrial:
     def diagnose(self, output, numbers):
         """What is wrong with a variance or an rstd; numbers: (var, mean) or (rstd, var) as they came back."""
         if output == "rstd":
-            return terms.diagnose_rstd(*numbers, self.eps)
+            return diagnose_rstd(*numbers, self.eps)
         if output != "var":
             return []
         error = mean_error(self.x), variance_error(self.x, self.x.var(-1))
-        return terms.diagnose_variance(self.x, *numbers, *error)
+        return diagnose_variance(self.x, *numbers, *error)
 
 
 def far_rows(rng, rows, columns, offset, scale=1.0) -> RowsTrial:
@@ -80,7 +80,7 @@ class RowsOracle:
     base: str = "float32"
     dtypes: tuple[str, ...] = ("float16",)
     # A wrong variance is looked at with the mean that came back, a wrong rstd with the variance.
-    beside = {"var": "mean", "rstd": "var"}  # noqa: RUF012
+    beside = {"var": "mean", "rstd": "var"}
 
     def trials(self, rng, draw, kinds=USUAL) -> list[RowsTrial]:
         """Ordinary rows, or the degenerate ones."""
@@ -130,7 +130,7 @@ class MergeTrial:
 
     def diagnose(self, output, numbers):
         """What is wrong with a merged mean or sum of squares."""
-        return terms.diagnose_merge(output, numbers, self.parts, MergeOracle().expected(self)[output])
+        return diagnose_merge(output, numbers, self.parts, MergeOracle().expected(self)[output])
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, unit_roundoff
+from ..diagnosis.named import Diagnosis
 from ..sandbox.student import Given, Request
-from ..terms.report import Diagnosis
 
 # Rows and columns of the small cases; the last one comes from the draw, as far as writing out sums stays quick.
 SIZES = ((2, 3), (3, 2), (2, 1))
@@ -54,7 +54,7 @@ class Confusion:
 
     def diagnosis(self, right: str) -> Diagnosis:
         """What the report shows."""
-        return Diagnosis(self.key, self.title, self.hint, self.equation, {}, self.text, "", right, "", 0.0, 1.0)
+        return Diagnosis(self.key, self.title, self.hint, self.equation, self.text, right)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from ... import numpy_ref
 from ...checks.cases import ARRAYS, Case, cases
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, accumulator, bounds, round_to, unit_roundoff
 from ...spec import NormSpec
+from ..diagnosis.variance import diagnose_reciprocal
 from ..sandbox.student import Given, Request
-from ..terms.variance import diagnose_reciprocal
 
 USUAL = ("random", "rows of different scale and offset", "cotangent along x_hat and 1")
 DEGENERATE = ("a constant row and a zero row", "no rows", "one row", "one column")

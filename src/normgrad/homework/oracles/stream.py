@@ -9,8 +9,8 @@ import numpy as np
 from ... import numpy_ref
 from ...checks.cases import Case
 from ...checks.tolerance import round_to
+from ..diagnosis.named import named
 from ..sandbox.student import Request
-from ..terms.report import named
 from ..words import Wrong
 from .norms import NormOracle, Trial
 

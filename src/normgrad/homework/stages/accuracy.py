@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, LARGEST, SAFETY, round_to, unit_roundoff
+from ..diagnosis.named import named
+from ..diagnosis.variance import spacing
 from ..oracles.accuracy import LENGTHS, OFFSETS, MergeTrial, far_rows, with_outlier
 from ..oracles.norms import DEGENERATE, USUAL
 from ..task import MOST_ROWS
-from ..terms.report import named
-from ..terms.variance import spacing
 from ..words import INPUTS, OUT_OF_TIME, Wrong, compare
 from .values import two_shapes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks.finite_difference import directional, inner
+from ..diagnosis.named import named
 from ..oracles import second
 from ..oracles.norms import directional_cotangents
-from ..terms.report import named
 from ..words import INPUTS, WRONG_BEFORE, Wrong, compare, small
 
 GRADIENTS = {"x": "dx", "weight": "dw", "bias": "db"}

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..diagnosis.named import named
 from ..oracles.norms import RESULTS, USUAL, Result
 from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task
-from ..terms.report import named
 from ..words import INPUTS, Wrong, a, compare, failure, small, swapped
 
 # Code that ran out of time once will do so again; what is left is still tried, with less patience.

@@ -6,20 +6,21 @@ from functools import partial
 
 import numpy as np
 
-from ..terms.report import Diagnosis
-from ..words import INPUTS, Wrong, apart
+from ..diagnosis.named import Diagnosis, named
+from ..words import INPUTS, Wrong, apart, swapped
 
 MISCONCEPTIONS = {
     "letter-left-free": "A letter is free on the right alone",
     "delta-not-contracted": "A delta is still summed over",
     "counted-from-zero": "A sum begins with an entry 0",
     "text-for-expression": "A text stands where an expression belongs",
+    "results-swapped": named("results-swapped").title,
 }
 
 
 def _named(key, hint, text, needs, equation="index-delta") -> tuple:
     """A diagnosis that the form of an answer shows."""
-    return (Diagnosis(key, MISCONCEPTIONS[key], hint, equation, {}, text[:120], "", needs, "", 0.0, 1.0),)
+    return (Diagnosis(key, MISCONCEPTIONS[key], hint, equation, text[:120], needs),)
 
 
 def _forms(exam, trial):
@@ -117,6 +118,8 @@ def _confused(oracle, trials, got, name) -> list:
                  for trial, each in zip(trials, got, strict=True)]  # fmt: skip
         if all(a.shape == b.shape and (np.abs(a - b) <= oracle.bound(a, t)).all() for a, b, t in pairs):
             found.append(confusion.diagnosis(oracle.texts[name]))
+    if all(swapped(name, each, oracle.expected(trial)) for each, trial in zip(got, trials, strict=True)):
+        found.append(named("results-swapped"))
     return found[:1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..terms.report import named
+from ..diagnosis.named import named
 from ..words import Wrong, compare
 
 WRITTEN, STRIDES = (named("input-overwritten"),), (named("stride-ignored"),)

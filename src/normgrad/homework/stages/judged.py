@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from ...checks.tolerance import unit_roundoff
+from ..diagnosis.named import Diagnosis
 from ..oracles.backwards import FLAT, RIGHT, ROW, SPREAD, WDY, WEIGHT, ZEROS, subjects
 from ..oracles.seen import NOT_A_NUMBER, summed
 from ..sandbox.student import Request
-from ..terms.report import Diagnosis
 from ..words import OUT_OF_TIME, Wrong
 from .exam import IMPATIENT_SECONDS
 
@@ -217,4 +217,4 @@ def _let_pass(exam, subject, off) -> str:
 
 def _named(key, equation="ln-forward"):
     title, hint, has, needs = FOUND[key]
-    return Diagnosis(key, title, hint, EQUATIONS.get(key, equation), {}, has, "", needs, "", 0.0, 1.0)
+    return Diagnosis(key, title, hint, EQUATIONS.get(key, equation), has, needs)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...checks.tolerance import LARGEST
+from ..diagnosis.diagnose import attributed
+from ..diagnosis.named import named
+from ..diagnosis.table import BLOCKS
 from ..oracles.norms import RESULTS
-from ..terms.diagnose import attributed
-from ..terms.mistakes_of_programs import BLOCKS
-from ..terms.report import named
 from ..words import Wrong
 from . import gpu
 from .values import low_precision, two_shapes

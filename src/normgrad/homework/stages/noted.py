@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 
 from ...checks.finite_difference import best_step, directional
-from ..terms.misconceptions import find
-from ..terms.report import Diagnosis, named
+from ..diagnosis.named import Diagnosis, named
+from ..diagnosis.table import find
 from ..words import Wrong
 from .accuracy import WIDE
 
@@ -31,7 +31,7 @@ NOTED = {
         "What does forward compute on that input, step by step, and which of the steps has no answer?",
     ),
 }
-CATALOGUED = ("input-overwritten", "wide-arithmetic", "narrow-intermediate")
+CATALOGUED = ("input-overwritten", "wide-arithmetic", "narrow-intermediate", "results-swapped")
 MISCONCEPTIONS = {key: title for key, (title, _) in NOTED.items()} | {key: find(key).title for key in CATALOGUED}
 ARRAYS, MOST_AXES, MOVES = ("ndarray", "tensor"), 8, 3
 NARROW = {"float16", "bfloat16"}
@@ -41,7 +41,7 @@ def noted(key) -> tuple:
     """The Diagnosis of a key, alone in a tuple."""
     if key in CATALOGUED:
         return (named(key),)
-    return (Diagnosis(key, *NOTED[key], "", {}, "", "", "", "", 0.0, 1.0),)
+    return (Diagnosis(key, *NOTED[key]),)
 
 
 def misfit(operator, dy, inputs, loss) -> tuple:

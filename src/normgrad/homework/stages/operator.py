@@ -7,7 +7,7 @@ import numpy as np
 from ...checks.finite_difference import directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
 from ..oracles.described import SEEDS, Operator
-from ..words import INPUTS, WRONG_BEFORE, Wrong, compare, small
+from ..words import INPUTS, WRONG_BEFORE, Wrong, compare, small, swapped
 from .noted import MISCONCEPTIONS as NOTED
 from .noted import misfit, noted, unguarded
 from .patterns import MISCONCEPTIONS as PATTERNS
@@ -120,6 +120,12 @@ def _explain(operator, inputs, dy, grads, name, slopes):
         ones = inputs.moved(**{other: np.ones_like(inputs.arrays[other])})
         return entries(_loss(operator, ones, dy, grads), ones, name)
 
+    shape, loss = grads[name].shape, _loss(operator, inputs, dy, grads)
+    for other in (each for each in grads if each != name and grads[each].shape == shape):
+        theirs = entries(loss, inputs, other)
+        if swapped(name, grads, {name: (known, bound), other: theirs}):
+            words = f"{words[0].upper()}{words[1:]} That is the gradient for {other}."
+            raise Wrong(f"{INPUTS}drawn by your inputs. {words}", diagnoses=noted("results-swapped"))
     # Twice dy gives exactly twice a linear gradient; of another one, a factor would be true of this dy alone.
     linear = np.array_equal(operator.backward(2 * dy, inputs)[name], 2 * grads[name], equal_nan=True)
     raise Wrong(f"{INPUTS}drawn by your inputs. {words[0].upper()}{words[1:]}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks.finite_difference import directional
-from ..terms.report import Diagnosis
+from ..diagnosis.named import Diagnosis
 from ..words import Wrong, apart
 
 MISCONCEPTIONS = {
@@ -44,7 +44,7 @@ def named(name, got, known, bound, inputs, without) -> tuple:
     if found is None:
         return ()
     key, title, hint = found
-    return (Diagnosis(key, title, hint, "index-gradient", {}, "", "", "", "", 0.0, 1.0),)
+    return (Diagnosis(key, title, hint, "index-gradient"),)
 
 
 def _factor(name, got, known, bound):

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 
 from ...checks.tolerance import Dtypes
-from ..terms.diagnose import OUTPUTS, diagnose
-from ..terms.report import named
+from ..diagnosis.diagnose import OUTPUTS, diagnose
+from ..diagnosis.named import named
 from ..words import Wrong
 
 # Mistakes that ordinary rows hide in float64.

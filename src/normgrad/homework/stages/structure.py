@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..diagnosis.named import named
 from ..oracles.norms import USUAL
-from ..terms.report import named
 from ..words import Wrong, compare
 
 BYTES = 8  # of one float64

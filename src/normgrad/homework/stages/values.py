@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from ..diagnosis.named import named
 from ..oracles.norms import DEGENERATE, OFFSET, USUAL
-from ..terms.report import named
 from ..words import INPUTS, OUT_OF_TIME, Wrong
 from .rounding import rounding
 

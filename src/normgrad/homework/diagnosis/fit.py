@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...checks.tolerance import unit_roundoff
-from .dictionary import Table, Term
-from .recipes import Part
+from .formulas import Arrays, Part, Term
 
 # Two directions that agree to half the digits are one: the coefficients of both would be rounding errors.
 SAME = unit_roundoff("float64") ** 0.5
@@ -38,25 +37,25 @@ class Fit:
 class Target:
     """An output to be explained: its finite entries, and the noise a formula for it is allowed.
 
-    Args:  output: "dx", "dresidual", "dw", "db" or "y"; got: what the student returned; table: the case
+    Args:  output: "dx", "dresidual", "dw", "db" or "y"; got: what the student returned; arrays: the case
     """
 
-    def __init__(self, output: str, got: np.ndarray, table: Table, right_parts):
-        self.output, self.table, self.shape = output, table, got.shape
+    def __init__(self, output: str, got: np.ndarray, arrays: Arrays, right_parts):
+        self.output, self.arrays, self.shape = output, arrays, got.shape
         self.finite = np.isfinite(got).ravel()
         # Among so many entries candidates are sought; what is found must hold in all of them.
         self.some = np.unique(np.linspace(0, got.size - 1, min(got.size, SEARCHED)).astype(int))
         self.got = got.ravel()[self.finite]
-        self.bound = np.broadcast_to(getattr(table.bounds, output), got.shape)
+        self.bound = np.broadcast_to(getattr(arrays.bounds, output), got.shape)
         self.right_size = self._size(right_parts)
 
     def _size(self, parts):
-        sizes = (abs(part.coefficient) * self.table.size(part.term) for part in parts)
+        sizes = (abs(part.coefficient) * self.arrays.size(part.term) for part in parts)
         return np.broadcast_to(sum(sizes, np.zeros(())), self.shape).max(-1, keepdims=True, initial=0)
 
     def matrix(self, terms) -> np.ndarray:
         """The terms as columns, on the finite entries."""
-        columns = [np.broadcast_to(self.table.value(term), self.shape).ravel()[self.finite] for term in terms]
+        columns = [np.broadcast_to(self.arrays.value(term), self.shape).ravel()[self.finite] for term in terms]
         return np.stack(columns, 1) if columns else np.zeros((self.got.size, 0))
 
     def prediction(self, parts) -> np.ndarray:
@@ -68,7 +67,7 @@ class Target:
         size = self._size(parts)
         with np.errstate(invalid="ignore", divide="ignore"):
             grown = np.fmax(1, size / self.right_size)
-        out = unit_roundoff(self.table.dtypes[self.output])
+        out = unit_roundoff(self.arrays.dtypes[self.output])
         bound = np.broadcast_to(self.bound * grown, self.shape).ravel()[self.finite]
         return bound + 2 * out * np.abs(self.prediction(parts))
 

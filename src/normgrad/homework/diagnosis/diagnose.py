@@ -10,21 +10,18 @@ import numpy as np
 from ...checks.cases import Case
 from ...checks.tolerance import Dtypes, unit_roundoff
 from ...spec import NormSpec, check_spec
-from .candidates import Candidate, right
-from .dictionary import Table
 from .explain import Explained, expected, explain
-from .legend import definitions, should_be
-from .misconceptions import REFUSED, UNKNOWN
-from .regress import Target, over_rows
-from .render import formula, name, remark_of
-from .report import Diagnosis, equation, words
-from .setting import Setting
+from .fit import Target, over_rows
+from .formulas import Arrays, Candidate, right
+from .named import Diagnosis, equation, words
+from .statistics import Setting
+from .table import REFUSED, UNKNOWN
+from .written import definitions, formula, name, remark_of, should_be
 
 OUTPUTS = ("dx", "dresidual", "dw", "db", "y")
 # Half the digits of float32: what no formula is nearer to was not computed by one of them.
 NEAR = unit_roundoff("float32") ** 0.5
-NOTHING_NEAR = "The result is wrong in a way that this catalogue does not know; no formula of its terms is near it."
-
+NOTHING_NEAR = "The result is wrong in a way that the table does not know; no formula of its terms is near it."
 LOST_DIGITS = "The formula is right as far as its terms go; look for digits that are lost on the way."
 
 
@@ -39,10 +36,12 @@ def diagnose(
               size does not say so
     Returns:  [] where the result is right within the bounds of checks.tolerance; otherwise one Diagnosis for each
               misconception found, or one whose key is "unknown" or "hidden-by-rounding"
-    Raises:   ValueError for an unknown output, for one the case has no argument for, and for a wrong shape;
-              TypeError for something that is no array of numbers
+    Raises:   ValueError for a norm of no homework, an unknown output, one that the case has no argument for, or a
+              wrong shape; TypeError for something that is no array of numbers
     """
     check_spec(spec)
+    if (spec.reduce, spec.scale, spec.placement) != ("mean", 1, "inside"):
+        raise ValueError(f"spec: got {spec}, needs LayerNorm or RMSNorm with any eps under the root")
     got = _checked(output, got, case)
     if got.size == 0:
         return []
@@ -70,10 +69,10 @@ class Attempt:
 
 
 def _attempt(output, got, case, spec, dtype) -> Attempt:
-    table = Table(case, spec, dtype)
-    setting = Setting.of(table.case, table.spec)
+    arrays = Arrays(case, spec, dtype)
+    setting = Setting.of(arrays.case, arrays.spec)
     best = right(output, setting)
-    target = Target(output, got, table, best.parts)
+    target = Target(output, got, arrays, best.parts)
     is_right = target.finite.all() and _within(target, got)
     return Attempt(None if is_right else explain(target, got, setting), best, target, setting)
 
@@ -82,7 +81,7 @@ def _narrower(attempt, got, case, spec) -> Attempt:
     """What no formula explains in float64 may be a formula computed in float32, if it is that near to one."""
     target = attempt.target
     far = target.residual(target.prediction(attempt.found.parts)) > NEAR
-    if far or target.table.dtypes.accumulator != "float64":
+    if far or target.arrays.dtypes.accumulator != "float64":
         return attempt
     narrow = _attempt(attempt.target.output, got, case, spec, "float32")
     key = ("narrow-arithmetic",)
@@ -97,10 +96,10 @@ def _without_guess(diagnosis: Diagnosis) -> Diagnosis:
     """A formula is left out where it is not near, or is the right one: it would pass for the student's."""
     if diagnosis.implemented == diagnosis.right:
         hint = LOST_DIGITS if diagnosis.misconception == UNKNOWN else diagnosis.hint
-        return replace(diagnosis, hint=hint, coefficients={}, implemented="", implemented_latex="")
+        return replace(diagnosis, hint=hint, coefficients={}, implemented="")
     if diagnosis.confidence or diagnosis.residual <= NEAR:
         return diagnosis
-    return replace(diagnosis, hint=NOTHING_NEAR, coefficients={}, implemented="", implemented_latex="")
+    return replace(diagnosis, hint=NOTHING_NEAR, coefficients={}, implemented="")
 
 
 def _checked(output, got, case):
@@ -138,26 +137,15 @@ def _written(attempt: Attempt) -> list[Diagnosis]:
     known = found.parts and found.keys[0] not in (UNKNOWN, REFUSED)
     missing = [part for part in best.parts if known and part.slot not in there]
     implemented = formula(target.output, found.parts, setting, slack, missing, found.remark)
-    changed = remark_of(found.parts, setting, found.remark)
-    should = formula(target.output, best.parts, setting, 0.0, remark=should_be(changed, setting.spec))
-    where = definitions(f"{implemented.text} {should.text}", setting)
+    needed = should_be(remark_of(found.parts, setting, found.remark), setting)
+    should = formula(target.output, best.parts, setting, 0.0, remark=needed)
+    where = definitions(f"{implemented} {should}", setting)
     residual = target.residual(target.prediction(found.parts))
     return [
-        Diagnosis(
-            key,
-            *words(key),
-            equation(key, target.output, target.table.spec, setting),
-            coefficients,
-            implemented.text,
-            implemented.latex,
-            should.text,
-            should.latex,
-            residual,
-            found.confidence,
-            where,
-        )
+        Diagnosis(key, *words(key), equation(key, target.output, setting), implemented, should, where, coefficients,
+                  residual, found.confidence)
         for key in found.keys
-    ]
+    ]  # fmt: skip
 
 
 def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, round_to, unit_roundoff
-from .dictionary import Table
-from .regress import Target, by_row
+from .fit import Target, by_row
+from .formulas import Arrays
 
 
-def _bases(table: Table, output):
+def _bases(arrays: Arrays, output):
     """What is not scaled by rstd, what is scaled once, and what is scaled by its cube (None where there is nothing)."""
-    saved, case, spec = table.saved, table.case, table.spec
+    saved, case, spec = arrays.saved, arrays.case, arrays.spec
     rstd = saved.rstd[:, None]
-    q = table.rows.p - (0 if saved.mean is None else saved.mean[:, None])
-    weight = spec.scale * (1 if case.weight is None else case.weight)
+    q = arrays.rows.p - (0 if saved.mean is None else saved.mean[:, None])
+    weight = 1 if case.weight is None else case.weight
     if output == "y":
         return 0 if case.bias is None else case.bias, weight * q * rstd, None
     wdy = weight * case.dy
     once = rstd * (wdy - (wdy.mean(-1, keepdims=True) if spec.center else 0))
     fixed = 0 if case.dresidual_out is None else case.dresidual_out
-    return fixed, once, once - (table.grads.dx - fixed)
+    return fixed, once, once - (arrays.grads.dx - fixed)
 
 
 def factors(target: Target, got: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -30,8 +30,8 @@ def factors(target: Target, got: np.ndarray) -> tuple[np.ndarray, np.ndarray] | 
 
     Args:  got (M, N), finite
     """
-    table = target.table
-    fixed, once, cubed = _bases(table, target.output)
+    arrays = target.arrays
+    fixed, once, cubed = _bases(arrays, target.output)
     terms = [once] if cubed is None else [once, -cubed]
     found, left = by_row(got - fixed, terms)
     if not np.all(found[:, 0] > 0):
@@ -63,10 +63,10 @@ def _apart(first, second):
     return np.sqrt(np.maximum(1 - cosine**2, unit_roundoff("float64")))
 
 
-def one_pass_error(table: Table) -> np.ndarray:
+def one_pass_error(arrays: Arrays) -> np.ndarray:
     """How far a variance from mean(x**2) - mean**2 leaves rstd off, row by row and relative."""
-    p, u = table.rows.p, unit_roundoff(table.dtypes.accumulator)
-    size = (p * p).max(-1) * table.saved.rstd**2
+    p, u = arrays.rows.p, unit_roundoff(arrays.dtypes.accumulator)
+    size = (p * p).max(-1) * arrays.saved.rstd**2
     return u * (p.shape[-1] + ELEMENTWISE) * size
 
 
@@ -88,16 +88,16 @@ def explain(target: Target, got: np.ndarray) -> Length | None:
     if found is None:
         return None
     factor, uncertain = found
-    table, off = target.table, np.abs(factor - 1)
+    arrays, off = target.arrays, np.abs(factor - 1)
     if np.all(off <= uncertain):
         return None
     largest = float(off.max())
-    eps = _other_eps(table, factor, uncertain) if len(factor) > 1 else None
+    eps = _other_eps(arrays, factor, uncertain) if len(factor) > 1 else None
     if eps is not None:
-        return Length("eps-rounded" if eps == _rounded(table) else "eps-value", eps, largest)
-    if table.spec.center and np.all(off <= one_pass_error(table) + uncertain):
+        return Length("eps-rounded" if eps == _rounded(arrays) else "eps-value", eps, largest)
+    if arrays.spec.center and np.all(off <= one_pass_error(arrays) + uncertain):
         return Length("one-pass-variance", None, largest)
-    rstd = table.saved.rstd * factor
+    rstd = arrays.saved.rstd * factor
     narrow = any(_held(rstd, uncertain, dtype) for dtype in ("bfloat16", "float16"))
     return Length("narrow-statistics" if narrow else "rstd-value", None, largest)
 
@@ -108,48 +108,41 @@ def _held(rstd, uncertain, dtype) -> bool:
     return bool(sure and np.all(np.abs(rstd - round_to(rstd, dtype)) <= uncertain * rstd))
 
 
-def _rounded(table):
+def _rounded(arrays):
     """eps as a float32 holds it."""
-    return float(np.float32(table.spec.eps))
+    return float(np.float32(arrays.spec.eps))
 
 
-def _other_eps(table, factor, uncertain):
-    """The one eps that, at its place in the denominator, makes all rows' factors; None where none does."""
-    spec, right = table.spec, 1 / table.saved.rstd
-    if spec.placement == "clamp":
-        return None
-    D, outside = right / factor, spec.placement == "outside"
-    eps = D - right + spec.eps if outside else D**2 - right**2 + spec.eps
-    slack = uncertain * (D if outside else 2 * D**2)
+def _other_eps(arrays, factor, uncertain):
+    """The one eps that makes all rows' factors; None where none does."""
+    spec, right = arrays.spec, 1 / arrays.saved.rstd
+    D = right / factor
+    eps, slack = D**2 - right**2 + spec.eps, uncertain * 2 * D**2
     lowest, highest = (eps - slack).max(), (eps + slack).min()
     # A slack as large as the change of eps would make any row agree with any other.
     if lowest <= highest and highest >= 0 and slack.min() < abs(highest - spec.eps):
-        if lowest <= _rounded(table) <= highest and not lowest <= spec.eps <= highest:
-            return _rounded(table)
+        if lowest <= _rounded(arrays) <= highest and not lowest <= spec.eps <= highest:
+            return _rounded(arrays)
         return max(float(eps[np.argmin(slack)]), 0.0)
     return None
 
 
 def left_out(target: Target, got: np.ndarray) -> bool:
     """Whether a sum over the rows is right but for one row, the first rows or the last ones."""
-    table = target.table
-    each, right = table.case.dy, table.grads.dbias
+    arrays = target.arrays
+    each, right = arrays.case.dy, arrays.grads.dbias
     if target.output == "dw":
-        each = table.spec.scale * each * (table.rows.p - _mean(table)) * table.saved.rstd[:, None]
-        right = table.grads.dweight
+        each = each * arrays.q * arrays.saved.rstd[:, None]
+        right = arrays.grads.dweight
     lost = np.concatenate([each, each.cumsum(0)[:-1], each[::-1].cumsum(0)[:-1]])
     return bool((np.abs(right - lost - got) <= target.bound).all(-1).any())
 
 
-def _mean(table):
-    return 0 if table.saved.mean is None else table.saved.mean[:, None]
-
-
 def one_pass_in_sum(target: Target, got: np.ndarray) -> bool:
     """Whether dw is off by more than its bound and by no more than a one-pass variance makes it."""
-    table = target.table
-    if not table.spec.center:
+    arrays = target.arrays
+    if not arrays.spec.center:
         return False
-    x_hat = (table.rows.p - table.saved.mean[:, None]) * table.saved.rstd[:, None]
-    each = one_pass_error(table)[:, None] * np.abs(table.case.dy * table.spec.scale * x_hat)
-    return bool(np.all(np.abs(got - table.grads.dweight) <= target.bound + each.sum(0)))
+    x_hat = arrays.q * arrays.saved.rstd[:, None]
+    each = one_pass_error(arrays)[:, None] * np.abs(arrays.case.dy * x_hat)
+    return bool(np.all(np.abs(got - arrays.grads.dweight) <= target.bound + each.sum(0)))

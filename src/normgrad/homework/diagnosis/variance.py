@@ -5,16 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, SIGNIFICAND
-from .report import Diagnosis, named
+from .named import Diagnosis, named
 
-RIGHT = "var = mean((x - mean)**2)", r"v_{i} = \frac{1}{N} \sum_{k=1}^{N} (x_{ik} - \mathrm{mean}_{i})^{2}"
-RECIPROCAL = "rstd = 1 / sqrt(var + eps)", r"\mathrm{rstd}_{i} = (v_{i} + \varepsilon)^{-1/2}"
+RIGHT, RECIPROCAL = "var = mean((x - mean)**2)", "rstd = 1 / sqrt(var + eps)"
 MERGED = {
-    "mean": ("mean = mean1 + n2 / n * (mean2 - mean1)", r"m = m_{1} + \frac{N_{2}}{N} (m_{2} - m_{1})"),
-    "squares": (
-        "squares = squares1 + squares2 + n1 * n2 / n * (mean2 - mean1)**2",
-        r"S = S_{1} + S_{2} + \frac{N_{1} N_{2}}{N} (m_{2} - m_{1})^{2}",
-    ),
+    "mean": "mean = mean1 + n2 / n * (mean2 - mean1)",
+    "squares": "squares = squares1 + squares2 + n1 * n2 / n * (mean2 - mean1)**2",
 }
 
 
@@ -80,8 +76,7 @@ def diagnose_reciprocal(got, rstd) -> list[Diagnosis]:
     other = np.abs(got * rstd - 1) <= half
     if not other.all() or (np.abs(got - rstd) <= half * rstd).all():
         return []
-    right = "rstd = 1 / sqrt(s**2 + eps)", r"\mathrm{rstd}_{i} = 1 / \sqrt{s_{i}^{2} + \varepsilon}"
-    return _named("root-for-reciprocal", "rstd = sqrt(s**2 + eps)", right)
+    return _named("root-for-reciprocal", "rstd = sqrt(s**2 + eps)", "rstd = 1 / sqrt(s**2 + eps)")
 
 
 def _on_grid(x, var, bad) -> bool:

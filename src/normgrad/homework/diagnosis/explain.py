@@ -7,34 +7,31 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from . import rows
-from .candidates import Candidate, doubles, names_of_ratios, right, singles
-from .dictionary import dictionary
-from .misconceptions import REFUSED, UNKNOWN, keys
-from .numbers import decimals
-from .recipes import Part
-from .regress import SAME, Target, over_rows, sparse
-from .setting import Setting
-from .statistics import EPS_IS
+from .fit import SAME, Target, over_rows, sparse
+from .formulas import Candidate, Part, changes, dictionary, doubles, right, singles, value
+from .statistics import EPS_IS, Setting
+from .table import MISTAKES, REFUSED, UNKNOWN
+from .written import decimals
 
-LOST = "some rows are left out of the sum", r"\text{some rows are left out of the sum}"
+LOST = "some rows are left out of the sum"
 # How many of the nearest candidates are held to the noise; the others are farther away still.
 NEAREST = 16
 
 
 @dataclass(frozen=True)
 class Explained:
-    """An explanation: its keys, the formula, how sure it is, and a remark (text, LaTeX) on the formula."""
+    """An explanation: its keys, the formula, how sure it is, and a remark on the formula."""
 
     keys: tuple[str, ...]
     parts: tuple[Part, ...]
     confidence: float
-    remark: tuple[str, str] | None = None
+    remark: str = ""
 
 
 def expected(target: Target) -> np.ndarray:
     """The right output."""
-    grads = target.table.grads
-    outputs = {"y": target.table.saved.y, "dw": grads.dweight, "db": grads.dbias}
+    grads = target.arrays.grads
+    outputs = {"y": target.arrays.saved.y, "dw": grads.dweight, "db": grads.dbias}
     return outputs.get(target.output, grads.dx)
 
 
@@ -62,7 +59,7 @@ def _fitting(target, compiled, got, setting, nearest):
     if not compiled.candidates:
         return None
     some = target.some
-    predictions = compiled.predictions(target.table, got.shape, some)
+    predictions = compiled.predictions(target.arrays, got.shape, some)
     agree = (np.isfinite(predictions) == target.finite[some]).all(-1)
     seen = target.finite[some]
     distance = np.linalg.norm(predictions[:, seen] - got.ravel()[some][seen], axis=-1)
@@ -84,7 +81,7 @@ def _fitting(target, compiled, got, setting, nearest):
 
 def _chosen(target, fits: list[Candidate], next_one) -> Explained:
     """One explanation from several: the common one, the earliest where all give the same numbers, else a refusal."""
-    rank = {key: at for at, key in enumerate(keys())}
+    rank = {key: at for at, key in enumerate(MISTAKES)}
     fits = sorted(fits, key=lambda candidate: [rank[key] for key in candidate.keys])
     confidence = 1 - 1 / max(next_one, 1) if np.isfinite(next_one) else 1.0
     if all(_same(target, other, fits[0]) for other in fits):
@@ -108,15 +105,14 @@ def _not_finite(target, got):
     """Infinities and NaN: in the rows without spread, in rows far from 0, or anywhere."""
     if target.finite.all():
         return None
-    parts = right(target.output, Setting.of(target.table.case, target.table.spec)).parts
-    table, key = target.table, "not-finite"
+    parts = right(target.output, Setting.of(target.arrays.case, target.arrays.spec)).parts
+    arrays, key = target.arrays, "not-finite"
     rest = target.distance(parts) <= 1
     if got.ndim == 2:
-        q = table.rows.p - (0 if table.saved.mean is None else table.saved.mean[:, None])
         bad = ~np.isfinite(got).all(-1)
-        if rest and not np.any(q[bad]):
+        if rest and not np.any(arrays.q[bad]):
             key = "division-by-zero"
-        elif rest and np.all(rows.one_pass_error(table)[bad] >= 1):
+        elif rest and np.all(rows.one_pass_error(arrays)[bad] >= 1):
             key = "one-pass-variance"
     return Explained((key,), parts, 1.0 if rest else 0.5)
 
@@ -134,9 +130,7 @@ def _by_rows(target, got, setting):
             stats = f"{EPS_IS}{found.eps!r}"
             parts = [replace(part, term=replace(part.term, stats=stats)) for part in parts]
             return Explained((found.key,), tuple(parts), 0.9)
-        off = decimals(found.off)
-        text, latex = "rstd is off by up to {} of itself", r"\mathrm{{rstd}}_{{i}} \text{{ is off by up to }} {}"
-        return Explained((found.key,), parts, 0.9, (text.format(off.text), latex.format(off.latex)))
+        return Explained((found.key,), parts, 0.9, f"rstd is off by up to {decimals(found.off)} of itself")
     if rows.left_out(target, got):
         return Explained(("rows-left-out",), parts, 1.0, LOST)
     if target.output == "dw" and rows.one_pass_in_sum(target, got):
@@ -156,7 +150,7 @@ def _coefficients(target, setting, nearest):
         return None
     should = np.array([part.coefficient for part in true])
     ratio, slack = fit.coefficients / should, fit.uncertainty / np.abs(should)
-    found = names_of_ratios(target.output, setting, [part.slot for part in true], ratio, slack)
+    found = _names_of_ratios(target.output, setting, [part.slot for part in true], ratio, slack)
     there = tuple(part for part, off in zip(fitted, fit.uncertainty, strict=True) if abs(part.coefficient) > off)
     return Explained(found, there, 0.9) if found else None
 
@@ -164,7 +158,7 @@ def _coefficients(target, setting, nearest):
 def _sparse(target, setting, nearest):
     """A formula in the dictionary's terms that no misconception is known for."""
     true = {part.term: part for part in right(target.output, setting).parts}
-    terms = [*true, *dictionary(target.table, target.output)]
+    terms = [*true, *dictionary(target.output)]
     fit = sparse(target, terms, target.noise(list(true.values())))
     parts = [replace(part, slot=true[part.term].slot if part.term in true else "") for part in fit.parts()]
     # As many terms as half the entries fit anything.
@@ -173,3 +167,37 @@ def _sparse(target, setting, nearest):
     place = {term: at for at, term in enumerate(dict.fromkeys(terms))}
     parts.sort(key=lambda part: (part.term.outer == ("g",), part.term.post, -part.term.power, place[part.term]))
     return Explained((UNKNOWN,), tuple(parts), 0.5)
+
+
+# The field of a recipe that multiplies a part, and what a factor of it is called where the table does not know it.
+_FIELDS = {"u": ("k0", "coefficient-u"), "c1": ("k1", "coefficient-c1"), "c2": ("k2", "coefficient-c2")}
+_FIELDS |= {"g": ("kg", "coefficient-g"), "bias": ("kb", "coefficient-bias"), "x_hat": ("k", "constant-factor")}
+
+
+def _ratio_names(output, setting, field, ratio, slack):
+    """The mistakes that multiply one part by a ratio: one, or one for the sign and one for the size."""
+    known = {}
+    for key, change in changes(output, setting):
+        if change.keys() == {field}:
+            known.setdefault(value(change[field], setting), key)
+    near = next((key for number, key in known.items() if abs(number - ratio) <= slack), None)
+    if near is None and -1.0 in known:
+        size = next((key for number, key in known.items() if abs(number + ratio) <= slack), None)
+        return size and (known[-1.0], size)
+    return near and (near,)
+
+
+def _names_of_ratios(output, setting, slots, ratio, slack) -> tuple[str, ...]:
+    """The keys for right parts with wrong coefficients.
+
+    Args:  slots: the part each ratio belongs to; ratio: found over right; slack: how far off each may be
+    """
+    norm = [at for at, slot in enumerate(slots) if slot != "g"]
+    wrong = [at for at in range(len(slots)) if abs(ratio[at] - 1) > slack[at]]
+    found = []
+    if set(norm) <= set(wrong) and np.ptp(ratio[norm]) <= 2 * max(slack[norm]):
+        found, wrong = ["constant-factor"], [at for at in wrong if at not in norm]
+    for at in wrong:
+        field, generic = _FIELDS.get(slots[at], ("all", "constant-factor"))
+        found += _ratio_names(output, setting, field, ratio[at], slack[at]) or (generic,)
+    return tuple(dict.fromkeys(found))

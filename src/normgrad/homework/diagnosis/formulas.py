@@ -1,0 +1,375 @@
+"""Formulas of the norms of the homeworks, right and wrong: terms with coefficients, made from recipes.
+
+A term is rstd**power * weight**post * (factors) * mean or sum of (factors). The right dx is
+all * (k weight**wp (k0 rstd**e0 u0 - k2 rstd**e2 mean(v3 u2) - k1 rstd**e1 v1 mean(v2 u1)) + kg rstd**eg weight**wg g)
+with ut = weight**wt dy. dw and db are all * the sum over the rows of weight**w rstd**e v dy, and y is
+all * (k weight**w v + kb weight**bw bias). A mistake is a change of some of these fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
+from itertools import combinations
+from operator import mul as multiply
+
+import numpy as np
+
+from ... import numpy_ref
+from ...checks.cases import Case
+from ...checks.tolerance import Bounds, Dtypes, bounds, round_to, unit_roundoff
+from ...spec import NormSpec
+from .statistics import Rows, Setting, block, variant
+from .table import MISTAKES
+
+# key: (its value for N columns and M rows, how it is written); the simplest come first.
+PATTERNS = {
+    "0": (lambda n, m: 0.0, "0"),
+    "1": (lambda n, m: 1.0, "1"),
+    "N": (lambda n, m: float(n), "N"),
+    "1/N": (lambda n, m: 1 / n, "1 / N"),
+    "N/(N-1)": (lambda n, m: n / (n - 1), "N / (N - 1)"),
+    "(N-1)/N": (lambda n, m: (n - 1) / n, "(N - 1) / N"),
+    "N-1": (lambda n, m: n - 1.0, "(N - 1)"),
+    "1/(N-1)": (lambda n, m: 1 / (n - 1), "1 / (N - 1)"),
+    "N-1/N": (lambda n, m: n - 1 / n, "(N - 1 / N)"),
+    "N/(N+1)": (lambda n, m: n / (n + 1), "N / (N + 1)"),
+    "2": (lambda n, m: 2.0, "2"),
+    "1/2": (lambda n, m: 0.5, "1 / 2"),
+    "3": (lambda n, m: 3.0, "3"),
+    "3/2": (lambda n, m: 1.5, "3 / 2"),
+    "1/3": (lambda n, m: 1 / 3, "1 / 3"),
+    "M": (lambda n, m: float(m), "M"),
+    "1/M": (lambda n, m: 1 / m, "1 / M"),
+    "N*N": (lambda n, m: float(n * n), "N**2"),
+    "1/(N*N)": (lambda n, m: 1 / n**2, "1 / N**2"),
+    "2*N": (lambda n, m: 2.0 * n, "2 * N"),
+    "2/N": (lambda n, m: 2 / n, "2 / N"),
+    "M*N": (lambda n, m: float(m * n), "M * N"),
+    "1/(M*N)": (lambda n, m: 1 / (m * n), "1 / (M * N)"),
+    "N**0.5": (lambda n, m: n**0.5, "sqrt(N)"),
+    "N**-0.5": (lambda n, m: n**-0.5, "1 / sqrt(N)"),
+    "N/B": (lambda n, m: n / block(n), "N / BLOCK"),
+}
+# One name for several fields of dx.
+SEVERAL = {"w": ("w0", "w1", "w2"), "e": ("e0", "e1", "e2"), "v": ("v1", "v2"), "a": ("a1", "a2")}
+DX = {"all": 1, "k": 1, "k0": 1, "k1": 1, "kg": 1, "wp": 0, "wg": 0, "eg": 0, "dy": ("dy",)}
+DX |= {"w0": 1, "w1": 1, "w2": 1, "e0": 1, "e1": 1, "e2": 1, "a1": -1, "a2": -1, "stats": "right", "split": False}
+DX |= {"v1": ("x_hat",), "v2": ("x_hat",), "v3": (), "red1": "mean", "red2": "mean"}
+PARAMETER = {"all": 1, "e": 0, "w": 0, "dy": ("dy",), "red": "sum", "stats": "right", "split": False}
+Y = {"all": 1, "k": 1, "w": 1, "v": ("x_hat",), "bw": 0, "stats": "right", "kr": 0, "kp": 0, "kw1": 0, "one": 0}
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a formula.
+
+    Args:  outer: names of elementwise factors; inner, reduce, axis: factors that are reduced, how ("mean", "sum",
+           "last" or "first" row), and along which axis (-1 columns, 0 rows, None both); power of the leading rstd;
+           post: power of a weight that multiplies what is left of the row; stats: key of statistics.CHANGES
+    """
+
+    outer: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
+    reduce: str | None = None
+    axis: int | None = -1
+    power: int = 0
+    post: int = 0
+    stats: str = "right"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a formula: where it stands in the right one, its term and its coefficient."""
+
+    slot: str
+    term: Term
+    coefficient: float
+
+
+def value(pattern, setting: Setting) -> float:
+    """The value of a key of PATTERNS, inf for a division by N - 1 = 0; numbers pass."""
+    if not isinstance(pattern, str):
+        return float(pattern)
+    try:
+        return PATTERNS[pattern][0](setting.columns, setting.rows)
+    except ZeroDivisionError:
+        return float("inf")
+
+
+def right_recipe(output: str, setting: Setting) -> dict:
+    """The fields of the right formula of an output."""
+    if output in ("dx", "dresidual"):
+        return DX | {"k2": int(setting.spec.center), "kg": int(setting.stream)}
+    if output == "y":
+        return Y | {"kb": int(setting.bias)}
+    return PARAMETER | {"v": ("x_hat",) if output == "dw" else ()}
+
+
+def expanded(change: dict, output: str) -> dict:
+    """A change with the names that stand for several fields of dx written out."""
+    if output not in ("dx", "dresidual"):
+        return change
+    return {field: to for name, to in change.items() for field in SEVERAL.get(name, (name,))}
+
+
+def parts(output: str, recipe: dict, setting: Setting) -> list[Part]:
+    """The parts of a recipe; those with the coefficient 0 are left out."""
+    number = {key: value(to, setting) for key, to in recipe.items() if key in ("all", "one") or key[0] == "k"}
+    if output in ("dx", "dresidual"):
+        made = _dx(recipe, number)
+    else:
+        made = _y(recipe, number) if output == "y" else _parameter(recipe, number, output)
+    return [part for part in made if part.coefficient != 0]
+
+
+def _weights(count):
+    if isinstance(count, str):
+        return (count,)
+    return ("weight",) * count if count >= 0 else ("1/weight",) * -count
+
+
+def _dx(r, k):
+    common, norm = {"post": r["wp"], "stats": r["stats"]}, k["all"] * k["k"]
+    u0, u1, u2 = (_weights(r[f"w{which}"]) + r["dy"] for which in range(3))
+    if r["split"]:  # the mean of a product taken for the product of the means
+        c1 = Term((*r["v1"], f"{r['red1']} wdy"), r["v2"], r["red1"], r["a1"], r["e1"], **common)
+    elif r["red1"] == "none":
+        c1 = Term((*r["v1"], *r["v2"], *u1), power=r["e1"], **common)
+    else:
+        c1 = Term(r["v1"], (*r["v2"], *u1), r["red1"], r["a1"], r["e1"], **common)
+    c2 = Term((), (*r["v3"], *u2), "mean", r["a2"], r["e2"], **common)
+    if r["red2"] == "none":
+        c2 = Term(u2, power=r["e2"], **common)
+    return [
+        Part("u", Term(u0, power=r["e0"], **common), norm * k["k0"]),
+        Part("c2", c2, -norm * k["k2"]),
+        Part("c1", c1, -norm * k["k1"]),
+        Part("g", Term(("g",), power=r["eg"], post=r["wg"], stats=r["stats"]), k["all"] * k["kg"]),
+    ]
+
+
+def _parameter(r, k, output):
+    if r["split"]:
+        term = Term((f"{r['red']} dy",), r["v"], r["red"], 0, stats=r["stats"])
+    else:
+        term = Term((), _weights(r["w"]) + ("rstd",) * r["e"] + r["v"] + r["dy"], r["red"], 0, stats=r["stats"])
+    return [Part(output, term, k["all"])]
+
+
+def _y(r, k):
+    own = {"stats": r["stats"]}
+    return [
+        Part("x_hat", Term((*_weights(r["w"]), *r["v"]), **own), k["all"] * k["k"]),
+        Part("weight + 1", Term(r["v"], **own), k["all"] * k["kw1"]),
+        Part("bias", Term((*_weights(r["bw"]), "bias"), **own), k["all"] * k["kb"]),
+        Part("one", Term(("one",), **own), k["all"] * k["one"]),
+        Part("residual", Term(("residual",), **own), k["kr"]),
+        Part("p", Term(("p",), **own), k["kp"]),
+    ]
+
+
+class Arrays:
+    """The arrays of a case by name, for every variant of the statistics, and the terms evaluated so far.
+
+    Args:  case, spec, dtype: as diagnose; the case's numbers are rounded to dtype, the arithmetic here is float64
+    """
+
+    def __init__(self, case: Case, spec: NormSpec, dtype: str | Dtypes):
+        dtypes = Dtypes.of(dtype)
+        case = case.rounded(dtypes)
+        p = case.x
+        if case.residual is not None:
+            p = round_to(p + case.residual, dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator)
+        self.case, self.dtypes = case, dtypes
+        self.spec = spec.resolve(2 * unit_roundoff(dtypes.accumulator))
+        self.rows = Rows(p, case.x, self.spec)
+        self.saved = numpy_ref.forward(p, case.weight, case.bias, spec=self.spec)
+        self.grads = numpy_ref.backward(case.dy, self.saved, case.dresidual_out)
+        self.q = p - (0 if self.saved.mean is None else self.saved.mean[:, None])
+        self._variants, self._terms, self._cores, self._sizes = {}, {}, {}, {}
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The error bounds of the right outputs."""
+        return bounds(self.case.dy, self.case.dresidual_out, self.saved, self.dtypes)
+
+    @cached_property
+    def _plain(self):
+        case, p = self.case, self.rows.p
+        vector, matrix = np.ones(p.shape[-1]), np.zeros_like(p)
+        g = matrix if case.dresidual_out is None else case.dresidual_out
+        weight = vector if case.weight is None else case.weight
+        wdy = case.dy * weight
+        return {
+            "mean wdy": wdy.mean(-1, keepdims=True),
+            "sum wdy": wdy.sum(-1, keepdims=True),
+            "mean dy": case.dy.mean(0),
+            "sum dy": case.dy.sum(0),
+            "p": p,
+            "x": case.x,
+            "residual": matrix if case.residual is None else case.residual,
+            "dy": case.dy,
+            "g": g,
+            "dy+g": case.dy + g,
+            "weight": weight,
+            "1/weight": 1 / weight,
+            "1+weight": 1 + weight,
+            "bias": 0 * vector if case.bias is None else case.bias,
+            "one": np.float64(1),
+        }
+
+    def _arrays(self, stats):
+        if stats not in self._variants:
+            lead, own = variant(stats, self.rows)
+            plain, x_hat = self._plain, own.q * own.rstd
+            named = {"q": own.q, "rstd": own.rstd, "D": 1 / own.rstd, "x_hat": x_hat, "lead": lead.rstd}
+            named |= {
+                "y": x_hat * plain["weight"] + plain["bias"],
+                "q / s": own.q / (own.q**2).mean(-1)[:, None] ** 0.5,
+            }
+            self._variants[stats] = plain | named
+        return self._variants[stats]
+
+    def value(self, term: Term) -> np.ndarray:
+        """The term as an array that broadcasts to the output."""
+        if term not in self._terms:
+            self._terms[term] = _evaluate(term, self._arrays(term.stats), self.rows.p.shape, self._cores)
+        return self._terms[term]
+
+    def size(self, term: Term) -> np.ndarray:
+        """The term with every factor replaced by its absolute value: what rounding errors are proportional to."""
+        if term.stats not in self._sizes:
+            arrays = {name: np.abs(array) for name, array in self._arrays(term.stats).items()}
+            # A centred row is as uncertain as its largest entry.
+            arrays["q"] = np.maximum(arrays["q"], arrays["q"].max(-1, keepdims=True))
+            self._sizes[term.stats] = arrays
+        return _evaluate(term, self._sizes[term.stats], self.rows.p.shape, {})
+
+
+def _evaluate(term, arrays, shape, cores):
+    """The term; cores keeps what terms that differ in their leading factors share."""
+    core = (term.outer, term.inner, term.reduce, term.axis, term.stats)
+    if core not in cores:
+        cores[core] = _core(term, arrays, shape)
+    total = cores[core]
+    if term.power:
+        total = total * arrays["lead"] ** term.power
+    return total * arrays["weight"] ** term.post if term.post else total
+
+
+def _core(term, arrays, shape):
+    total = reduce(multiply, [arrays[name] for name in term.outer], np.float64(1))
+    if term.reduce is None:
+        return total
+    inner = reduce(multiply, [arrays[name] for name in term.inner], np.float64(1))
+    inner = inner if inner.shape == shape else np.broadcast_to(inner, shape)
+    if term.reduce in ("last", "first"):
+        return total * inner[-1 if term.reduce == "last" else 0]
+    count = 1 if term.reduce == "sum" else inner.size if term.axis is None else shape[term.axis]
+    return total * (inner.sum(axis=term.axis, keepdims=term.axis != 0) / count)
+
+
+def dictionary(output: str) -> list[Term]:
+    """The terms in which an unknown formula of an output is sought, the true ones first, duplicates included."""
+    if output in ("dw", "db"):
+        rows = ("x_hat dy", "dy", "q dy", "p dy", "y dy", "x_hat", "x_hat g", "g", "p", "x_hat rstd dy", "rstd dy",
+                "p rstd dy", "x_hat x_hat dy")  # fmt: skip
+        sums = [Term((), tuple(inner.split()), "sum", 0) for inner in rows]
+        return [
+            *sums,
+            *(Term((), ("weight", *term.inner), "sum", 0) for term in sums),
+            Term(("weight",)),
+            Term(("bias",)),
+        ]
+    if output == "y":
+        names = ("x_hat", "q", "p", "x", "residual", "rstd", "one")
+        rows = [Term((*weight, name)) for name in names for weight in (("weight",), ())]
+        return [*rows, Term(("bias",)), Term(("weight",)), Term(("weight", "x_hat", "rstd")), Term(("p", "rstd"))]
+    wdy, dy, terms = ("weight", "dy"), ("dy",), []
+    for power in (1, 0, 2, 3, -1):
+        for u in (wdy, dy, ("weight", *wdy), ("g",)):
+            terms += [Term(u, power=power), Term((), u, "mean", power=power),
+                      Term(("x_hat",), ("x_hat", *u), "mean", power=power)]  # fmt: skip
+        terms += [Term(("x_hat",), wdy, "mean", power=power), Term((), ("x_hat", *wdy), "mean", power=power)]
+        terms += [Term(("x_hat", "x_hat", *wdy), power=power), Term(("x_hat", *wdy), power=power)]
+    for power in (1, 0):
+        terms.append(Term((), dy, "mean", power=power, post=1))
+        terms.append(Term(("x_hat",), ("x_hat", *dy), "mean", power=power, post=1))
+    return [Term(("g",)), *terms, *(Term((name,)) for name in ("x_hat", "p", "y", "rstd", "weight", "one"))]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A formula: the keys of the mistakes that lead to it, and its parts."""
+
+    keys: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Candidates as arrays: for candidate k the terms index[k] with the coefficients coefficient[k]."""
+
+    candidates: tuple[Candidate, ...]
+    terms: tuple[Term, ...]
+    index: np.ndarray
+    coefficient: np.ndarray
+
+    def predictions(self, arrays: Arrays, shape: tuple[int, ...], entries: np.ndarray) -> np.ndarray:
+        """What each candidate gives in some entries of the output: (candidates, entries)."""
+        values = np.stack([np.broadcast_to(arrays.value(term), shape).ravel()[entries] for term in self.terms])
+        columns = range(self.index.shape[1])
+        return sum(self.coefficient[:, at, None] * values[self.index[:, at]] for at in columns)
+
+
+def right(output: str, setting: Setting) -> Candidate:
+    """The right formula."""
+    return Candidate((), tuple(parts(output, right_recipe(output, setting), setting)))
+
+
+def _compile(found):
+    terms, rows = {}, []
+    zero = terms.setdefault(Term(("one",)), 0)
+    width = max((len(candidate.parts) for candidate in found), default=1) or 1
+    for candidate in found:
+        row = [(terms.setdefault(part.term, len(terms)), part.coefficient) for part in candidate.parts]
+        rows.append(row + [(zero, 0.0)] * (width - len(row)))
+    filled = np.array(rows).reshape(len(rows), width, 2)
+    return Compiled(tuple(found), tuple(terms), filled[..., 0].astype(int), filled[..., 1])
+
+
+def _distinct(output, setting, changes):
+    """The candidates of the changes that are neither the right formula nor a repetition."""
+    base = right_recipe(output, setting)
+    seen, found = {right(output, setting).parts}, []
+    for keys, change in changes:
+        made = tuple(parts(output, base | change, setting))
+        if made not in seen and all(np.isfinite(part.coefficient) for part in made):
+            seen.add(made)
+            found.append(Candidate(keys, made))
+    return _compile(found)
+
+
+@lru_cache(maxsize=64)
+def singles(output: str, setting: Setting) -> Compiled:
+    """Each look of each mistake."""
+    return _distinct(output, setting, (((key,), to) for key, to in changes(output, setting)))
+
+
+@lru_cache(maxsize=16)
+def doubles(output: str, setting: Setting) -> Compiled:
+    """Each pair of looks that change different fields, of two mistakes."""
+    base = right_recipe(output, setting)
+    each = [(key, to) for key, to in changes(output, setting, doubles=True) if any(base[f] != v for f, v in to.items())]
+    pairs = combinations(each, 2)
+    apart = (((a, b), one | two) for (a, one), (b, two) in pairs if a != b and not one.keys() & two.keys())
+    return _distinct(output, setting, apart)
+
+
+def changes(output: str, setting: Setting, doubles=False):
+    """(key, change of the right recipe) of each look of each mistake that has a meaning in a setting."""
+    for entry in MISTAKES.values():
+        if entry.fits(setting) and not (doubles and entry.alone):
+            for change in entry.looks.get("dx" if output == "dresidual" else output, ()):
+                yield entry.key, expanded(change, output)
