@@ -6,6 +6,7 @@ from homework_solutions import of_source
 
 import normgrad.homework as hw
 from normgrad.homework import folder
+from normgrad.homework.stages import gpu
 
 
 def report_of(task, *edits):
@@ -293,3 +294,24 @@ def test_the_formula_and_allclose_are_no_test():
     report = hw.check("gradient-test", by_formula)
     assert report["right backwards pass"].passed and not report.passed
     assert keys(report) == {"loose-tolerance"}, report
+
+
+FORGED = {
+    "a module": {"modules": {"tl": "triton.language", "os": "os"}},
+    "a statement": {"modules": {"tl": "triton.language\nimport os; os.mkdir('forged')\nimport os"}},
+    "a name": {"names": {"builtins": ("triton.language.core", "builtins")}},
+    "a name of a module": {"sources": [["def kernel(x):", "    tl.core.builtins.exec('import os; os.mkdir(1)')"]]},
+    "a default": {"sources": [["def kernel(x=tl.mkdir(1)):", "    pass"]]},
+    "getattr": {"sources": [["def kernel(x):", "    getattr(tl, 'core')"]]},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_describes_a_kernel_is_not_run(tmp_path, name):
+    """It comes from the student's process, who may say anything."""
+    pytest.importorskip("triton")
+    sources = [["def kernel(x):", "    tl.store(x, 0)"]]
+    kernel = {"modules": {"tl": "triton.language"}, "names": {}, "globals": {}, "sources": sources, "kernel": "kernel"}
+    assert callable(gpu._module(kernel, str(tmp_path), f"right_{len(name)}").kernel)
+    with pytest.raises((ValueError, ImportError)):
+        gpu._module(kernel | FORGED[name], str(tmp_path), f"forged_{len(name)}")

@@ -14,10 +14,12 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import types
 from functools import cache
 from pathlib import Path
 
 ARCHITECTURES, SECONDS = (80, 90), 120
+LANGUAGE = ("triton", "triton.language", "triton.language.math", "triton.language.extra")
 # What the child says of a kernel begins like this; whatever else is wrong is no fault of the student's.
 SAYS = "refused: "
 
@@ -46,23 +48,43 @@ def _refusal(kernels: str) -> str:
     return lines[0].removeprefix(SAYS) if lines else ""
 
 
-def _checked(tree, modules):
+def _resolved(node, space):
+    """What a name or an attribute of a module stands for, None where that is not known."""
+    if isinstance(node, ast.Name):
+        return space.get(node.id)
+    base = _resolved(node.value, space) if isinstance(node, ast.Attribute) else None
+    return getattr(base, node.attr, None) if isinstance(base, types.ModuleType) else None
+
+
+def _language(module) -> bool:
+    """Whether a module is Triton's language, and holds nothing else that a name could lead to."""
+    return module.__name__ in LANGUAGE or module.__name__.startswith("triton.language.extra.")
+
+
+def _checked(tree, space):
     """Raises ValueError for names that lead out of Triton's language: the compiler evaluates some of what it reads."""
     for node in ast.walk(tree):
         name = getattr(node, "attr", getattr(node, "id", ""))
-        if name.startswith("_") and name.strip("_"):
+        found = _resolved(node, space)
+        if name.startswith("_") and name.strip("_") or name == "getattr":
             raise ValueError(f"the name {name}")
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            found = getattr(modules[node.value.id], name, None)
-            if type(found).__name__ == "module" and not found.__name__.startswith("triton.language.") or name == "core":
-                raise ValueError(f"the module {node.value.id}.{name}")
+        if isinstance(found, types.ModuleType) and not _language(found):
+            raise ValueError(f"the module {found.__name__}")
 
 
 def _module(kernel, folder, number):
-    """A module with a kernel and what it calls, each a plain definition under one decorator."""
+    """A module with a kernel and what it calls, each a plain definition under one decorator.
+
+    What describes the kernel may come from anybody.  Raises:  ValueError for what is no name of Triton's language
+    """
     import importlib
 
-    modules = {alias: importlib.import_module(path) for alias, path in kernel["modules"].items()}
+    space = {alias: importlib.import_module(path) for alias, path in kernel["modules"].items()}
+    for alias, (path, name) in kernel["names"].items():
+        space[alias] = getattr(importlib.import_module(path), name) if path.startswith("triton.language") else folder
+    words = [*kernel["modules"], *kernel["names"], *kernel["globals"], *(name for _, name in kernel["names"].values())]
+    if not all(map(str.isidentifier, words)) or not all(map(_language, filter(_is_module, space.values()))):
+        raise ValueError("a name that is none")
     lines = ["import triton", "import triton.language"]
     lines += [f"import {path} as {alias}" for alias, path in kernel["modules"].items()]
     lines += [f"from {path} import {name} as {alias}" for alias, (path, name) in kernel["names"].items()]
@@ -71,15 +93,23 @@ def _module(kernel, folder, number):
     for source in kernel["sources"]:
         tree = ast.parse(textwrap.dedent("\n".join(source)))
         (function,) = tree.body
-        _checked(tree, modules)
+        _checked(tree, space)
         function.decorator_list, function.returns = [], None
-        for each in function.args.defaults:
+        for each in ast.walk(function.args):
+            if isinstance(each, ast.arg) and each.annotation is not None:
+                constant = ast.unparse(each.annotation).endswith("constexpr")
+                each.annotation = ast.parse("triton.language.constexpr", mode="eval").body if constant else None
+        for each in (*function.args.defaults, *filter(None, function.args.kw_defaults)):
             ast.literal_eval(each)
         lines += ["", "", "@triton.jit", ast.unparse(tree)]
     place = Path(folder) / f"kernel_{number}.py"
     place.write_text("\n".join(lines) + "\n", encoding="utf8")
     sys.path.insert(0, folder)
     return importlib.import_module(place.stem)
+
+
+def _is_module(value) -> bool:
+    return isinstance(value, types.ModuleType)
 
 
 def _compile(kernel, folder, number):
@@ -90,9 +120,9 @@ def _compile(kernel, folder, number):
 
     function = getattr(_module(kernel, folder, number), kernel["kernel"])
     constants = {name: _constant(value) for name, value in kernel["constants"].items()}
-    types = {name: kernel["types"].get(name, "constexpr") for name in function.arg_names}
+    kinds = {name: kernel["types"].get(name, "constexpr") for name in function.arg_names}
     for architecture in ARCHITECTURES:
-        triton.compile(ASTSource(function, types, constants), target=GPUTarget("cuda", architecture, 32))
+        triton.compile(ASTSource(function, kinds, constants), target=GPUTarget("cuda", architecture, 32))
 
 
 def _constant(value):
