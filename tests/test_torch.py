@@ -259,3 +259,20 @@ def test_compiled_is_eager(tensors):
 def test_any_axis_of_three_is_normalized(dim, torch_rng):
     x = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch_rng)
     torch.testing.assert_close(normgrad.l2_norm(x, dim=dim), torch.nn.functional.normalize(x, dim=dim))
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("weight", (3, 4)), ("bias", (4, 3))])
+def test_normalize_names_the_argument_of_another_shape(name, shapes):
+    weight, bias = map(torch.ones, shapes)
+    with pytest.raises(ValueError, match=rf"{name}: got shape \(3,\), needs \(4,\)"):
+        normgrad.normalize(torch.ones(2, 4), weight, bias)
+
+
+@pytest.mark.parametrize("backend", ["torch", "triton"])
+@pytest.mark.parametrize(("dtype", "least"), [(torch.float32, 2.0**-63), (torch.float64, 2.0**-511)], ids=str)
+def test_rows_whose_squares_are_normal_numbers_have_a_norm(dtype, least, backend):
+    """Below the least normal square digits are lost, so that a number would be wrong."""
+    spec = normgrad.NormSpec(center=False, eps=0)
+    row = torch.full((1, 4), least, dtype=dtype)
+    assert normgrad.normalize(row, spec=spec, backend=backend).eq(1).all()
+    assert normgrad.normalize(row / 2, spec=spec, backend=backend).isnan().all()
