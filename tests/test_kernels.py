@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from normgrad import RMS_NORM
+from normgrad import RMS_NORM, layer_norm
 from normgrad.checks import cases, contract
 from normgrad.checks.cases import SPECS
 from normgrad.mistakes import mutants
@@ -224,3 +224,11 @@ def test_a_dropped_projection_is_rejected_where_fixed_tolerances_let_it_pass(col
     with pytest.raises(AssertionError, match="dx"):
         contract.check_values(wrong, along, spec, "bfloat16")
     contract.check_values("triton", along, spec, "bfloat16")
+
+
+@pytest.mark.parametrize("stride", [9, 4], ids=["between two vectors", "rows that overlap"])
+def test_a_row_stride_that_no_vector_divides_is_copied(stride, torch_rng):
+    """Five rows of 8: the stride is passed in units of 8, so that 9 would be taken for 8."""
+    x = torch.randn(48, generator=torch_rng, dtype=torch.float64).as_strided((5, 8), (stride, 1))
+    right = layer_norm(x.clone(memory_format=torch.contiguous_format), 8, backend="triton")
+    assert torch.equal(layer_norm(x, 8, backend="triton"), right)

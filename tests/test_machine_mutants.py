@@ -4,8 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
+from mutation import FILES
 
-from normgrad.mistakes.machine_mutants import machine_mutants
+from normgrad.mistakes.machine_mutants import machine_mutants, record
 
 PACKAGE = Path(__file__).parents[1] / "src/normgrad"
 
@@ -53,3 +54,11 @@ def test_mutants_of_the_package_are_programs_that_differ(file):
     source = (PACKAGE / file).read_text()
     texts = [mutant.applied(source) for mutant in machine_mutants(source)]
     assert len(texts) == len({ast.dump(ast.parse(text)) for text in {*texts, source}}) - 1
+
+
+def test_the_record_is_of_these_files_and_explains_each_survivor():
+    found = record()
+    assert list(found["files"]) == list(FILES)
+    for each in found["survivors"]:
+        assert each["code"] in (PACKAGE / each["file"]).read_text(), f"{each['file']} has changed: {each['code']}"
+        assert each["why"].endswith("."), f"why does no test notice {each['change']} in {each['file']}?"
