@@ -57,7 +57,7 @@ WRONG = {
         "torch_ops/arguments.py", OF_FORWARD, OF_FORWARD.replace(', "round_residual"', ""), "normalize",
     ),
     "tangents forget how the sum is rounded": (
-        "torch_ops/autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ""), "normalize",
+        "torch_ops/autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ", True"), "normalize",
     ),
     "every backend is the same": (
         "torch_ops/api.py", EAGER, EAGER.replace("kernels_of(backend,", 'kernels_of("torch",'), "normalize",
