@@ -229,23 +229,23 @@ def functions_of(text):
     return [node for node in ast.walk(parsed(text)) if isinstance(node, FUNCTION)]
 
 
+def enclosing(text, mutant):
+    """The innermost function that a mutant is in, or None."""
+    inside = [node for node in functions_of(text) if node.lineno <= mutant.line <= node.end_lineno]
+    return min(inside, key=lambda node: node.end_lineno - node.lineno, default=None)
+
+
 def lines_of(text, mutant):
     """The lines that run a mutant: its own; those of a function, for a change of its signature; all, outside them."""
     last = mutant.line + text[mutant.start : mutant.end].count("\n")
-    inside = [node for node in functions_of(text) if node.lineno <= mutant.line <= node.end_lineno]
-    if not inside:
+    node = enclosing(text, mutant)
+    if node is None:
         return range(1, text.count("\n") + 2)
-    node = min(inside, key=lambda node: node.end_lineno - node.lineno)
     if mutant.line >= node.body[0].lineno and mutant.kind != "default":
         statements = [each for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
         own = [each for each in statements if each.lineno <= mutant.line <= each.end_lineno]
         return range(max(each.lineno for each in own), last + 1)
     return range(first_line(node), node.end_lineno + 1)
-
-
-def is_hot(text, mutant):
-    """Whether the change is within a function, so that live functions can take it."""
-    return any(node.lineno <= mutant.line <= node.end_lineno for node in functions_of(text))
 
 
 def codes(code):
@@ -258,6 +258,19 @@ def codes(code):
                 seen[each.co_qualname] += 1
                 waiting.append(each)
     return found
+
+
+def compiled(file, text):
+    """The code objects of a file with this text."""
+    return codes(compile(text, str(PACKAGE / file), "exec", dont_inherit=True))
+
+
+def is_hot(file, text, mutant):
+    """Whether live functions can take the change: it is in one, and leaves what each has from the scopes around it."""
+    if enclosing(text, mutant) is None:
+        return False
+    before, after = compiled(file, text), compiled(file, mutant.applied(text))
+    return all(before[key].co_freevars == after[key].co_freevars for key in before.keys() & after.keys())
 
 
 def first_line(node):
@@ -280,7 +293,7 @@ def replace_functions(file, old, new):
     """Give the live functions of a file the code and the defaults that they have in its changed text."""
     path = str(PACKAGE / file)
     linecache.cache[path] = (len(new), None, new.splitlines(keepends=True), path)  # Triton reads its kernels' text
-    before, after = (codes(compile(text, path, "exec", dont_inherit=True)) for text in (old, new))
+    before, after = compiled(file, old), compiled(file, new)
     place = {(code.co_qualname, code.co_firstlineno): key for key, code in before.items()}
     pairs = zip(functions_of(old), functions_of(new), strict=True)
     signatures = {first_line(one): other.args for one, other in pairs if ast.dump(one.args) != ast.dump(other.args)}
@@ -375,7 +388,7 @@ def try_all(mutants, options, limit, folder, report):
 
             return function, len(names)
 
-        inside = [(file, mutant) for file, mutant in mutants if is_hot(texts[file], mutant)]
+        inside = [(file, mutant) for file, mutant in mutants if is_hot(file, texts[file], mutant)]
         found = []
         for outcome in tried(inside, begin, options.jobs, limit, folder):
             found.append(outcome)
@@ -410,7 +423,7 @@ def try_all(mutants, options, limit, folder, report):
 
         return function, len(names)
 
-    outside = [(file, mutant) for file, mutant in mutants if not is_hot(texts[file], mutant)]
+    outside = [(file, mutant) for file, mutant in mutants if not is_hot(file, texts[file], mutant)]
     for outcome in tried(outside, begin, options.jobs, limit, folder):
         found.append(outcome)
         report(outcome)
