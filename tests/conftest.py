@@ -60,13 +60,13 @@ def pytest_ignore_collect(collection_path, config):
 def pytest_collection_modifyitems(config, items):
     if not config.option.quick:
         return
-    labels, kept = changed_labels(), []
+    labels, kept, left_out = changed_labels(), [], []
     for item in items:
         given = item.callspec.params if hasattr(item, "callspec") else {}
         name = f"{item.name} {given.get('homework', '')}"
-        if re.search(QUICK[item.path.name], name) and given.get("label") in {None, *labels}:
-            kept.append(item)
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        wanted = re.search(QUICK[item.path.name], name) and given.get("label") in {None, *labels}
+        (kept if wanted else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 
 

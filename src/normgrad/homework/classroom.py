@@ -47,7 +47,7 @@ def grade_class(folder, out, homework, jobs=1, options=()) -> list[Grade]:
     Raises:  ValueError naming the argument, what it got and what it needs
     """
     folder, out = Path(folder), Path(out)
-    find_homework(homework)
+    asked = find_homework(homework)
     if not folder.is_dir():
         raise ValueError(f"DIR: got {str(folder)!r}, needs a folder with one folder a student")
     if not isinstance(jobs, int) or jobs < 1:
@@ -63,8 +63,7 @@ def grade_class(folder, out, homework, jobs=1, options=()) -> list[Grade]:
         grades = list(pool.map(lambda each: _grade(each, homework, tuple(options)), submissions))
     for each in grades:
         text = each.report.pop("text", f"{each.name}: {each.note}")
-        most = find_homework(homework).max_points
-        report = each.report or {"points": 0, "max_points": most, "tasks": [], "note": each.note}
+        report = each.report or {"points": 0, "max_points": asked.max_points, "tasks": [], "note": each.note}
         _write(out / f"{each.name}.json", json.dumps(report, indent=2) + "\n")
         _write(out / f"{each.name}.txt", text + "\n")
     return grades
@@ -120,8 +119,8 @@ def write_table(grades, out, homework) -> Path:
 
     Returns:  the file
     """
-    tasks = [task.name for task in find_homework(homework).tasks]
-    most = find_homework(homework).max_points
+    asked = find_homework(homework)
+    tasks = [task.name for task in asked.tasks]
     with tempfile.TemporaryFile("w+", newline="", encoding="utf8") as file:
         table = csv.writer(file)
         table.writerow(["student", "points", "max_points", *tasks, "note"])
@@ -129,7 +128,7 @@ def write_table(grades, out, homework) -> Path:
             points = {task["task"]: task["points"] for task in each.report.get("tasks", ())}
             # A spreadsheet takes a cell that begins like a formula for one.
             name = f"'{each.name}" if each.name[0] in "=+-@" else each.name
-            table.writerow([name, each.points, most, *(points.get(task, 0) for task in tasks), each.note])
+            table.writerow([name, each.points, asked.max_points, *(points.get(task, 0) for task in tasks), each.note])
         file.seek(0)
         _write(Path(out) / TABLE, file.read())
     return Path(out) / TABLE

@@ -15,7 +15,7 @@ from pathlib import Path
 from .folder import BEGIN, END, marked, starter
 from .task import PUBLIC_SEED, Homework, find_homework
 
-NBGRADER = ("### BEGIN SOLUTION\n", "### END SOLUTION\n")
+NBGRADER = (f"{BEGIN}\n", f"{END}\n")
 OTTER = (
     "# BEGIN SOLUTION NO PROMPT\n",
     '# END SOLUTION\n""" # BEGIN PROMPT\nraise NotImplementedError\n""" # END PROMPT\n',
@@ -93,17 +93,17 @@ def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
     """
     homework = find_homework(name)
 
-    def marked(identity, **kind):
+    def tagged(identity, **kind):
         plain = {"schema_version": 3, "grade": False, "solution": False, "locked": False, "task": False}
         return {"nbgrader": plain | {"grade_id": identity} | kind}
 
-    cells = [("markdown", _title(homework), {}), ("code", _given(homework), marked("imports", locked=True))]
+    cells = [("markdown", _title(homework), {}), ("code", _given(homework), tagged("imports", locked=True))]
     written = answers(homework, NBGRADER)
     for task in homework.tasks:
         cells.append(("markdown", f"## {task.title}\n\n```text\n{task}\n```", {}))
-        cells.append(("code", written[task.entry], marked(task.name, solution=True)))
+        cells.append(("code", written[task.entry], tagged(task.name, solution=True)))
         for number, stage in enumerate(task.stages):
-            graded = marked(f"{task.name}-{number}", grade=True, locked=True, points=stage.points)
+            graded = tagged(f"{task.name}-{number}", grade=True, locked=True, points=stage.points)
             cells.append(("code", _test(task, stage, seed), graded))
     path = Path(to) / "source" / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)

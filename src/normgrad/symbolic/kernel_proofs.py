@@ -110,8 +110,7 @@ def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[s
     found = {}
     for (module, name), outputs in KERNELS.items():
         kernel = getattr(import_module(f"{package}.{module}"), name)
-        names = NAMES if case.residual else NAMES | {"p": "p"}
-        reading = read(kernel, case.constants, case.piece != "clamped", case.piece == "zero", names)
+        reading = read(kernel, case.constants, case.piece != "clamped", case.piece == "zero", NAMES)
         if module == "sweeps" and WHOLE in reading.assumed:
             raise Unread(f"{name}: takes the first block of columns for the whole row")
         stored = reading.stored

@@ -17,6 +17,7 @@ import ast
 import inspect
 import textwrap
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, evaluate, nan, sqrt, sympify
@@ -119,8 +120,9 @@ def plain(e, shape=NUMBER) -> Held:
     return Held(e, e, e, shape)
 
 
+@lru_cache(maxsize=256)
 def parsed(function) -> ast.FunctionDef:
-    """The syntax tree of a kernel or of a function that it calls."""
+    """The syntax tree of a kernel or of a function that it calls, of which there are many calls."""
     return ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "fn", function)))).body[0]
 
 
@@ -224,8 +226,8 @@ class _Reader:
         if along in self.loops:
             self.refuse("a loop within its like")
         before = dict(local)
-        sums = {name for name, value in before.items() if isinstance(value, Held) and value.shape in (TILE, COLUMN)}
-        sums = {name for name in sums if before[name].inside == 0 or before[name].along}
+        tiles = {name: v for name, v in before.items() if isinstance(v, Held) and v.shape in (TILE, COLUMN)}
+        sums = {name for name, value in tiles.items() if value.inside == 0 or value.along}
         for name in sums:
             local[name] = plain(Symbol(f"{name}_before"), before[name].shape)
         local[line.target.id] = plain(turn)

@@ -34,6 +34,11 @@ class Fit:
         return [Part("", term, float(c)) for term, c, e in each if abs(c) > e]
 
 
+def spread(count: int) -> np.ndarray:
+    """The places of so many entries, at most SEARCHED of them, evenly apart."""
+    return np.unique(np.linspace(0, count - 1, min(count, SEARCHED)).astype(int))
+
+
 class Target:
     """An output to be explained: its finite entries, and the noise a formula for it is allowed.
 
@@ -44,7 +49,7 @@ class Target:
         self.output, self.arrays, self.shape = output, arrays, got.shape
         self.finite = np.isfinite(got).ravel()
         # Among so many entries candidates are sought; what is found must hold in all of them.
-        self.some = np.unique(np.linspace(0, got.size - 1, min(got.size, SEARCHED)).astype(int))
+        self.some = spread(got.size)
         self.got = got.ravel()[self.finite]
         self.bound = np.broadcast_to(getattr(arrays.bounds, output), got.shape)
         self.right_size = self._size(right_parts)
@@ -133,7 +138,7 @@ def by_row(got: np.ndarray, terms: list[np.ndarray]) -> tuple[np.ndarray, np.nda
 
 def sparse(target: Target, terms, noise: np.ndarray) -> Fit:
     """The fewest terms of a dictionary, at most MOST_TERMS, sought one by one from the BEAM best sets so far."""
-    few = np.unique(np.linspace(0, target.got.size - 1, min(target.got.size, SEARCHED)).astype(int))
+    few = spread(target.got.size)
     matrix, got, noise_of_few = target.matrix(terms)[few], target.got[few], noise[few]
     sizes = np.linalg.norm(matrix, axis=0)
     good = np.flatnonzero(np.isfinite(sizes) & (sizes > 0))

@@ -17,9 +17,9 @@ MORE = ("calls_symbols", "calls_tests", "calls_operators", "calls_watched", "cal
 
 
 def add_all() -> None:
-    """Adds the operations of the modules beside this one."""
+    """Imports the modules beside this one, which add their operations."""
     for name in MORE:
-        OPERATIONS.update(import_module(f".{name}", __package__).OPERATIONS)
+        import_module(f".{name}", __package__)
 
 
 def operation(function):

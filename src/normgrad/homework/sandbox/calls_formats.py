@@ -61,7 +61,7 @@ def _torch_noted(found):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             result = func(*args, **(kwargs or {}))
             how = found["converted" if getattr(func, "__name__", "") in CONVERSIONS else "computed"]
-            for each in result if isinstance(result, (tuple, list)) else (result,):
+            for each in calls.returned(result):
                 if isinstance(each, torch.Tensor) and each.dtype.is_floating_point:
                     how.append(str(each.dtype).removeprefix("torch."))
             return result
@@ -81,6 +81,7 @@ def _watched(target, found):
     return type(target.__name__, (target,), {"backward": staticmethod(backward)})
 
 
+@calls.operation
 def formats(target, arguments, options):
     """The results of a function, and the floating-point formats that its arithmetic went through.
 
@@ -93,8 +94,4 @@ def formats(target, arguments, options):
     with _torch_noted(found):
         run = calls.OPERATIONS[options.get("run", "call")]
         result, _ = run(_watched(target, found), given, options)
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
-    return list(map(_plain, results)), {name: sorted(set(each)) for name, each in found.items()}
-
-
-OPERATIONS = {"formats": formats}
+    return list(map(_plain, calls.returned(result))), {name: sorted(set(each)) for name, each in found.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .by_hand import grad
+from .calls import operation
 
 
 def _method(target, name):
@@ -17,7 +18,8 @@ def _method(target, name):
     return found
 
 
-def inputs(target, arguments, options):
+@operation
+def operator_inputs(target, arguments, options):
     """All arrays that the operator's own `inputs` or `degenerate` draws, one set after the other, and their names."""
     drawn = _method(target, options["method"])(np.random.default_rng(options["seed"]))
     sets = drawn if isinstance(drawn, (tuple, list)) else [drawn]
@@ -27,17 +29,20 @@ def inputs(target, arguments, options):
     return arrays, {"names": [[str(name) for name in each] for each in sets]}
 
 
-def forward(target, arguments, options):
+@operation
+def operator_forward(target, arguments, options):
     """The output of the operator."""
     return _method(target, "forward")(*arguments.values()), {}
 
 
-def backward(target, arguments, options):
+@operation
+def operator_backward(target, arguments, options):
     """The gradients of the operator; dy is the first argument."""
     return _method(target, "backward")(*arguments.values()), {}
 
 
-def second(target, arguments, options):
+@operation
+def operator_second(target, arguments, options):
     """What the gradients pass on when torch differentiates the student's backward: to dy, then to each input."""
     import torch
 
@@ -61,11 +66,3 @@ def second(target, arguments, options):
     ways = [arguments["dy"], *tensors]
     found = grad(ends, ways, cotangents, allow_unused=True)
     return [torch.zeros_like(t) if g is None else g for g, t in zip(found, ways, strict=True)], {"graph": len(pairs)}
-
-
-OPERATIONS = {
-    "operator_inputs": inputs,
-    "operator_forward": forward,
-    "operator_backward": backward,
-    "operator_second": second,
-}

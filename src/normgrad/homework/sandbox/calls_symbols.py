@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .calls import operation
+
 KEPT_TEXT = 300
 
 
@@ -103,6 +105,7 @@ def sums_from_zero(expression) -> int:
     return found
 
 
+@operation
 def written(target, arguments, options):
     """The answers of a function of SymPy objects: numbers at every point of a grid, and the form of each answer."""
     import sympy
@@ -121,6 +124,3 @@ def written(target, arguments, options):
         numbers.append(np.array([_number(expression, point, arguments, notes) for point in points]))
         forms.append(_described(expression, bases) | {name: sorted(found)[:5] for name, found in notes.items()})
     return numbers, {"forms": forms}
-
-
-OPERATIONS = {"written": written}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .calls import operation
+
 KEPT_MESSAGE = 300
 # Far more than a test needs in one call; what all calls together hand over and get is kept up to the second number.
 MOST_NUMBERS, KEPT_NUMBERS = 100_000, 200_000
@@ -41,6 +43,7 @@ def fitting(inputs) -> list:
     return [array if array.dtype.kind == "f" else array.astype(np.float64) for array in arrays]
 
 
+@operation
 def examine(target, arguments, options):
     """Whether a test rejects the backward of options["source"], in which words, and what went in and came out."""
     right, calls = function(options["source"]), []
@@ -61,6 +64,3 @@ def examine(target, arguments, options):
     sizes = np.cumsum([sum(array.size for array in call) for call in calls])
     kept = [call for call, size in zip(calls, sizes, strict=True) if size <= KEPT_NUMBERS]
     return [array for call in kept for array in call], facts | {"calls": len(calls)}
-
-
-OPERATIONS = {"examine": examine}

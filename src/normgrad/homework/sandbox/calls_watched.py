@@ -13,7 +13,8 @@ import types
 
 import numpy as np
 
-OPERATIONS = {}
+from .calls import operation, returned
+
 # What a launcher does with a matrix beside launching kernels: ask, make room, look at it in another way, copy it.
 QUIET = frozenset(
     "get set dim size stride numel element_size itemsize data_ptr storage untyped_storage storage_offset "
@@ -25,12 +26,6 @@ QUIET = frozenset(
 )
 EMPTY = ("new_empty", "empty", "empty_like", "empty_strided")
 COMPILED = "triton was imported to compile: set TRITON_INTERPRET=1 in the environment before triton is first imported"
-
-
-def operation(function):
-    """Registers a way to call the student's code under the function's name."""
-    OPERATIONS[function.__name__] = function
-    return function
 
 
 # What Python's own functions do in a kernel is done while it is compiled.
@@ -278,6 +273,6 @@ def kernels(target, arguments, options):
     watched = _torch_watched(matrices, running, names, written)
     with launches_watched(running, bool(options.get("apart")), written) as found, watched:
         result = target(*given)
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    results = returned(result)
     own = any(r.untyped_storage().data_ptr() in written for r in results if isinstance(r, torch.Tensor))
     return results, {"launches": [launch.facts() for launch in found], "torch": names, "own": own}

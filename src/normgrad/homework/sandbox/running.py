@@ -16,7 +16,7 @@ import warnings
 
 from . import calls
 
-KEPT_OUTPUT, KEPT_MESSAGE, KEPT_NAME = 1000, 400, 60
+KEPT_OUTPUT, KEPT_MESSAGE = 1000, 400
 # Whoever catches the end of the time gets it again, so often.
 AGAIN_SECONDS, MOST_RINGS = 0.2, 5
 LATE = 124
@@ -59,7 +59,7 @@ def told(error) -> dict:
         for frame, line in traceback.walk_tb(error.__traceback__)
         if not frame.f_code.co_filename.startswith(_libraries())
     ]
-    facts = {"type": type(error).__name__[:KEPT_NAME], "bases": [base.__name__ for base in type(error).__mro__]}
+    facts = {"type": type(error).__name__[: calls.KEPT_NAME], "bases": [base.__name__ for base in type(error).__mro__]}
     try:
         facts["message"] = str(error)[:KEPT_MESSAGE]
     except Exception:
