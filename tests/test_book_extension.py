@@ -21,7 +21,26 @@ ROOT = Path(__file__).parents[1]
 EXTENSION = ROOT / "book/_ext"
 sys.path.insert(0, str(EXTENSION))
 
-from normgrad_book import bootstrap, docstrings, ledger, notebooks, plain_markdown, repository, wheel  # noqa: E402
+from normgrad_book import bootstrap, docstrings, execution, ledger, notebooks, plain_markdown, repository, wheel  # noqa: E402
+
+# -- execution ----------------------------------------------------------------------
+
+
+def test_a_number_that_moves_executes_no_page_again(tmp_path):
+    """An equation that goes to another page does, and so does any change of code."""
+    folder = tmp_path / "src/normgrad/homework"
+    folder.mkdir(parents=True)
+
+    def key(places, code=""):
+        (folder / "equations.json").write_text(json.dumps(places), encoding="utf8")
+        (folder / "task.py").write_text(code, encoding="utf8")
+        return execution.source_key(tmp_path)
+
+    before = key({"rms-dx": ["rms_norm", "7.8"]})
+    assert key({"rms-dx": ["rms_norm", "7.9"]}) == before
+    assert key({"rms-dx": ["rms_norm_further", "7.8"]}) != before
+    assert key({"rms-dx": ["rms_norm", "7.8"]}, "a = 1") != before
+
 
 # -- repository ---------------------------------------------------------------------
 

@@ -133,9 +133,11 @@ def test_the_same_is_said_once():
 def test_the_equation_is_linked_where_the_book_is_known(monkeypatch):
     report = wrong_report()
     monkeypatch.delenv("NORMGRAD_BOOK", raising=False)
-    assert "href" not in report._repr_html_()
+    number = place("rms-dx")[1]
+    assert "href" not in report._repr_html_() and number in report._repr_html_() and number in str(report)
     monkeypatch.setenv("NORMGRAD_BOOK", "./")
     assert 'href="./rms_norm.html#equation-rms-dx"' in report._repr_html_()
+    assert number not in report._repr_html_() and number not in str(report)
 
 
 def test_control_characters_do_not_break_junit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
+import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,14 @@ def version(name) -> str:
         return "not installed"
 
 
+def content(path) -> bytes:
+    """What an output may depend on in a file; of the equations that reports name their pages, never their numbers."""
+    if path.name == "equations.json":
+        places = json.loads(path.read_text(encoding="utf8"))
+        return json.dumps({label: page for label, (page, _) in places.items()}).encode()
+    return path.read_bytes()
+
+
 def source_key(root) -> str:
     """A key of all that an output depends on besides the chapter's own cells."""
     digest = hashlib.sha256(sys.version.encode())
@@ -37,7 +46,7 @@ def source_key(root) -> str:
         digest.update(f"{name} {version(name)}\n".encode())
     for path in sorted([*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]):
         if path.suffix in (".py", ".json") and path.is_file():
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + content(path))
     return digest.hexdigest()[:12]
 
 

@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from functools import cache
 from pathlib import Path
 
 FILE = Path(__file__).with_name("equations.json")
+# The variable that says where the pages of the book lie, such as "./" or an address that ends in "/". Where it is set, a
+# report links an equation and leaves its number out: outputs of the book's cells are kept when another page's change.
+BOOK = "NORMGRAD_BOOK"
 
 
 @cache
@@ -20,8 +24,9 @@ def places() -> dict[str, list[str]]:
 
 
 def place(label: str) -> list[str]:
-    """[page, number] of an equation, empty texts for a label that no page numbers."""
-    return places().get(label, ["", ""])
+    """[page, number] of an equation, empty texts for a label that no page numbers; within the book no number."""
+    page, number = places().get(label, ["", ""])
+    return [page, "" if BOOK in os.environ else number]
 
 
 def shown(label: str) -> str:

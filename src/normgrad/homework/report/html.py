@@ -10,13 +10,10 @@ import os
 import re
 from html import escape
 
-from ..equations import shown
+from ..equations import BOOK, shown
 
 GOOD, BAD, GREY = "#009E73", "#D55E00", "#808080"
 LINE = "border-top:1px solid color-mix(in srgb, currentColor 22%, transparent)"
-# The variable that says where the pages of the book lie, such as "./" or an address that ends in "/". Without it the
-# report names the page; a link that leads nowhere would be worse.
-BOOK = "NORMGRAD_BOOK"
 
 
 def html(report) -> str:
@@ -115,7 +112,7 @@ def _formulas(parts):
 
 def _link(label, page):
     where = f" on the page {escape(page)} of the book" if page else ""
-    if not page or BOOK not in os.environ:
+    if not page or BOOK not in os.environ:  # a link that leads nowhere would be worse than the page's name
         return escape(shown(label)) + where
     href = f"{os.environ[BOOK]}{page}.html#equation-{label.lower()}"
     return f'<a href="{escape(href, quote=True)}">{escape(shown(label))}</a>{where}'
