@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 FILE = Path(__file__).with_name("equations.json")
-# The variable that says where the pages of the book lie, such as "./" or an address that ends in "/". Where it is set, a
-# report links an equation and leaves its number out: outputs of the book's cells are kept when another page's change.
+# The variable that says where the pages of the book lie, such as "./" or an address that ends in "/". Where it is set,
+# a report links an equation and leaves its number out: the outputs of the book's cells outlast a change of numbers.
 BOOK = "NORMGRAD_BOOK"
 
 
