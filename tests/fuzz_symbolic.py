@@ -15,9 +15,9 @@ from collections import Counter
 from itertools import count
 
 import numpy as np
-from sympy import Abs, Dummy, KroneckerDelta, Max, Rational, Sum, Symbol, exp, sqrt
+from sympy import Abs, Dummy, KroneckerDelta, Max, Rational, Sum, Symbol, exp, sqrt, tanh
 
-from normgrad.symbolic import NotProved, Partial, dim, index, prove, tensor
+from normgrad.symbolic import NotProved, Partial, dim, index, prove, sigmoid, tensor
 
 SIZES = {"M": dim("M"), "N": dim("N")}
 FREE = {"i": "N", "k": "N", "m": "M"}
@@ -74,7 +74,7 @@ class Grow:
             return ("power", ("add", ("power", inner, 2, 1), ("scalar", SAFE)), self.draw.choice([-1, 1]), 4)
         if kind < 0.94:
             return ("power", inner, 2, 1)
-        return (self.draw.choice(["abs", "relu", "exp"]), inner)
+        return (self.draw.choice(["abs", "relu", "exp", "sigmoid", "tanh"]), inner)
 
 
 # -- the oracle: values by NumPy and Python's loops
@@ -116,6 +116,8 @@ RULES = {
     "add": np.add,
     "mul": np.multiply,
     "exp": np.exp,
+    "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    "tanh": np.tanh,
     "power": lambda v, p, q: v ** (p // q) if q == 1 else np.power(v, p / q) if np.real(v) > 0 else np.nan,
     "abs": lambda v: v if np.real(v) >= 0 else -v,
     "relu": lambda v: v if np.real(v) > 0 else 0 * v,
@@ -178,7 +180,7 @@ def symbolic(tree, letters):
         return inner[0] + inner[1]
     if kind == "mul":
         return inner[0] * inner[1]
-    return {"abs": Abs, "exp": exp, "relu": lambda e: Max(e, 0)}[kind](inner[0])
+    return {"abs": Abs, "exp": exp, "sigmoid": sigmoid, "tanh": tanh, "relu": lambda e: Max(e, 0)}[kind](inner[0])
 
 
 # -- true claims by rewriting, doubtful ones by a change
@@ -189,7 +191,7 @@ def children(tree):
             and part[0] in KINDS]  # fmt: skip
 
 
-KINDS = set("entry delta scalar size number sum mean power add mul abs exp relu slope".split())
+KINDS = set("entry delta scalar size number sum mean power add mul abs exp sigmoid tanh relu slope".split())
 
 
 def nodes(tree, path=()):
@@ -237,7 +239,15 @@ def rewritten(tree, draw):
         return ("mul", ("number", 1, 2), ("add", parts[0], ("abs", parts[0])))
     if kind == "exp" and parts[0][0] == "add":
         return ("mul", ("exp", parts[0][1]), ("exp", parts[0][2]))
+    if kind == "sigmoid":
+        return minus(("number", 1, 1), ("sigmoid", ("mul", ("number", -1, 1), parts[0])))
+    if kind == "tanh":
+        return minus(("mul", ("number", 2, 1), ("sigmoid", ("mul", ("number", 2, 1), parts[0]))), ("number", 1, 1))
     return tree
+
+
+def minus(left, right):
+    return ("add", left, ("mul", ("number", -1, 1), right))
 
 
 def derived(tree, target):
@@ -258,6 +268,11 @@ def derived(tree, target):
         return ("mul", ("mul", ("number", p, q), ("power", base, p - q, q)), slope(base))
     if kind == "exp":
         return ("mul", tree, slope(parts[0]))
+    if kind in ("sigmoid", "tanh"):
+        gain = ("mul", tree, minus(("number", 1, 1), tree)) if kind == "sigmoid" else minus(
+            ("number", 1, 1), ("power", tree, 2, 1)
+        )  # fmt: skip
+        return ("mul", gain, slope(parts[0]))
     if kind == "entry" and parts[0] == target[0]:
         product = ("number", 1, 1)
         for one, other in zip(parts[1], target[1], strict=True):
@@ -294,6 +309,8 @@ def changed(tree, draw):
         return ("power", parts[0], parts[1] + (2 if parts[2] > 1 else 1), parts[2])
     if kind in ("abs", "relu"):
         return draw.choice([parts[0], ("relu" if kind == "abs" else "abs", parts[0])])
+    if kind in ("sigmoid", "tanh", "exp"):
+        return draw.choice([(other, parts[0]) for other in ("sigmoid", "tanh", "exp") if other != kind])
     return draw.choice([("mul", ("number", -1, 1), tree), ("mul", ("number", 2, 1), tree)])
 
 

@@ -98,6 +98,25 @@ def test_scalars_dead_lines_and_square_inputs():
     prove(Partial(tensor("L"), a[j, k]), tensor("dA", N, N)[j, k], found)
 
 
+def test_several_outputs_and_scalars():
+    """An output that is used again adds what is given for it to what its consumers pass back."""
+    x, q, y, dy, dq_out = (tensor(name, M, N) for name in ("x", "q", "y", "dy", "dq_out"))
+    scale, size, loss = tensor("a"), tensor("s", M), tensor("L")
+    defs = Defs()
+    defs[q[i, j]] = scale * x[i, j]
+    defs[size[i]] = total(N, lambda r: q[i, r] ** 2)
+    defs[y[i, j]] = q[i, j] * size[i]
+    found = reverse(defs, (y[i, j], q[i, j]), (dy, dq_out), scalars=(scale,))
+    found[loss] = over_all(lambda r, s: dy[r, s] * y[r, s] + dq_out[r, s] * q[r, s])
+    prove(Partial(loss, x[i, j]), tensor("dx", M, N)[i, j], found)
+    prove(Partial(loss, scale), tensor("da"), found)
+    with pytest.raises(ValueError, match="seed: got 1, needs one for each of the 2 outputs"):
+        reverse(defs, (y[i, j], q[i, j]), dy)
+    for wrong in (size[i], tensor("b"), x[i, j]):
+        with pytest.raises(ValueError, match="scalars: got .*needs inputs without an index"):
+            reverse(defs, y[i, j], dy, scalars=(wrong,))
+
+
 def test_what_reverse_cannot_do_is_refused():
     x, q, y = (tensor(name, N) for name in "xqy")
     defs = Defs()

@@ -6,7 +6,7 @@ import mpmath
 import pytest
 from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, count_ops, exp, log, root, sign, sqrt, tanh
 
-from normgrad.symbolic import NotProved, Partial, dim, index, prove, tensor, total
+from normgrad.symbolic import NotProved, Partial, dim, index, prove, sigmoid, tensor, total
 from normgrad.symbolic.elementary import in_basic_terms
 from normgrad.symbolic.normal_form import Reciprocal, Root, nf
 
@@ -16,6 +16,13 @@ x, y = tensor("x", N), tensor("y", N)
 s, t = tensor("s"), tensor("t")
 eps = Symbol("eps", positive=True)
 squares = total(N, lambda r: x[r] ** 2)
+norm = sqrt(squares)
+
+
+def exponentials(row, shift):
+    """The sum of exp(row[r] - shift)."""
+    return total(N, lambda r: exp(row[r] - shift))
+
 
 TRUE = [
     (Abs(s * x[i] + s * x[j]), Abs(s) * Abs(x[i] + x[j])),
@@ -36,6 +43,16 @@ TRUE = [
     (root(total(N, lambda r: (s * x[r]) ** 4), 4), Abs(s) * root(total(N, lambda r: x[r] ** 4), 4)),
     ((s**2 * t**2) ** Rational(1, 4), sqrt(Abs(s)) * sqrt(Abs(t))),
     (root(squares + eps, 8) ** 4, sqrt(squares + eps)),
+    (sigmoid(s), 1 / (1 + exp(-s))),
+    (sigmoid(-s), 1 - sigmoid(s)),
+    (Partial(s * sigmoid(s), s), sigmoid(s) * (1 + s * (1 - sigmoid(s)))),
+    (tanh(s), 2 * sigmoid(2 * s) - 1),
+    (Partial(total(N, lambda r: tanh(s * x[r])), s), total(N, lambda r: x[r] * (1 - tanh(s * x[r]) ** 2))),
+    (exp(s - t) * exponentials(x, s) + exponentials(y, t), exponentials(x, t) + exponentials(y, t)),
+    (exp(s) * exponentials(x, s) + exp(t) * exponentials(y, t), exponentials(x, 0) + exponentials(y, 0)),
+    (Partial(exp(x[i] - s) / exponentials(x, s), s), 0),
+    (sqrt(exp(s) + exp(s + t)), exp(s / 2) * sqrt(1 + exp(t))),
+    (Heaviside(norm - eps) * Max(norm, eps), Heaviside(norm - eps) * norm),
 ]
 FALSE = [
     (Abs(s * x[i] + s * x[j]), s * Abs(x[i] + x[j])),
@@ -50,6 +67,12 @@ FALSE = [
     (tanh(s), 1 / (1 + exp(-2 * s))),
     (squares ** Rational(1, 4), sqrt(squares)),
     (root(total(N, lambda r: (s * x[r]) ** 4), 4), s * root(total(N, lambda r: x[r] ** 4), 4)),
+    (sigmoid(-s), -sigmoid(s)),
+    (sigmoid(s + t), sigmoid(s) * sigmoid(t)),
+    (Partial(sigmoid(s), s), sigmoid(s) ** 2),
+    (exp(s - t) * exponentials(x, s), exponentials(x, t - s)),
+    (Partial(exp(x[i] - s), s), 0),
+    (Heaviside(norm - eps) * Max(norm, eps), Heaviside(norm - eps) * eps),
 ]
 
 
@@ -75,7 +98,7 @@ def _random(draw, depth):
     one = _random(draw, depth - 1)
     kind = draw.randrange(9)
     if kind < 2:
-        return draw.choice([Abs, Abs, sign, tanh])(one)
+        return draw.choice([Abs, sigmoid, sign, tanh])(one)
     if kind < 4:
         return draw.choice([Max, Min])(one, _random(draw, depth - 1))
     if kind == 4:

@@ -13,6 +13,8 @@ from .derive import (
     keep_as_typed,
     work_out,
 )
+from .elementary import sigmoid
+from .measured import largest
 from .normal_form import nf
 from .notation import Local, Partial, as_written, delta, dim, index, mean, tensor, total
 from .opaque import opaque
@@ -59,6 +61,7 @@ __all__ = [
     "index",
     "judge",
     "keep_as_typed",
+    "largest",
     "latex",
     "mean",
     "multiply",
@@ -70,6 +73,7 @@ __all__ = [
     "refute",
     "reverse",
     "sequences",
+    "sigmoid",
     "source",
     "tensor",
     "total",

@@ -2,52 +2,75 @@
 
 from __future__ import annotations
 
-from sympy import Basic, Expr, Indexed, IndexedBase, Symbol, evaluate, sqrt
+from collections.abc import Sequence
+
+from sympy import Basic, Expr, Indexed, IndexedBase, Symbol, evaluate
 
 from .calculus import D, index_ranges
 from .definitions import Defs, check_defs
-from .normal_form import Reciprocal, Root, nf
+from .normal_form import as_powers, nf
 from .notation import Local, Partial, index, name_of, rename_bound, tensor, total
 
 
-def reverse(defs: Defs, output: Expr, seed: IndexedBase | Symbol) -> Defs:
-    """The cotangent of every quantity that an output is computed from, in reverse order.
+def reverse(defs: Defs, output: Expr | Sequence, seed: IndexedBase | Symbol | Sequence, scalars: Sequence = ()) -> Defs:
+    """The cotangent of every quantity that the outputs are computed from, in reverse order.
 
     The cotangent of v is called dv. It is a sum over the consumers of v, which are the lines u that use v: the
-    cotangent of u times the local derivative of u with respect to v, summed over u's indices, deltas contracted.
+    cotangent of u times the local derivative of u with respect to v, summed over u's indices, deltas contracted. What
+    is given for an output that has consumers too is one more term; without consumers it is the cotangent itself.
 
-    Args:    defs: the computation, in order; lines after the output are left out
-             output: the name whose cotangent is given, such as y[i, j]; seed: that cotangent, of the output's shape
+    Args:    defs: the computation, in order; lines after the last output are left out
+             output: the name whose cotangent is given, such as y[i, j], or several; seed: that cotangent, of the
+             output's shape, or one for each; scalars: the inputs without an index that get a cotangent too
     Returns: the definitions up to the output, followed by one for each defined name and for each indexed input
-    Raises:  ValueError when a line holds a derivative, or when a cotangent's name is taken; TypeError when defs or
-             seed is something else
+    Raises:  ValueError when a line holds a derivative, when a cotangent's name is taken, or when a scalar is no input;
+             TypeError when defs or a seed is something else
     """
-    lines = _lines(check_defs(defs), seed)
-    lines = lines[: lines.index(defs.line(output)) + 1]
-    found, cotangents = Defs(), {name_of(output): seed}
+    defs, outputs = check_defs(defs), output if isinstance(output, list | tuple) else (output,)
+    seeds = _seeds(outputs, seed if isinstance(seed, list | tuple) else (seed,))
+    lines = [defs.line(head) for head, _ in defs]
+    lines = lines[: 1 + max(lines.index(defs.line(one)) for one in outputs)]
+    found, cotangents = Defs(), {}
     for head, body in lines:
         if body.has(Partial, Local):
             raise ValueError(f"{head}: its definition holds a derivative; define it by a formula")
         found[head] = body
-    taken = {str(name) for head, body in lines for name in _names(head) | _names(body)} | {str(seed)}
-    for v in [head for head, _ in reversed(lines[:-1])] + _inputs(lines):
+    used = {name for head, body in lines for name in _names(head) | _names(body)}
+    taken = {str(name) for name in (*used, *seeds.values())}
+    for v in [*[head for head, _ in reversed(lines)], *_inputs(lines), *_scalars(lines, used, scalars)]:
+        consumers = [u for u, body in reversed(lines) if name_of(v) in _names(body)]
+        given = seeds.get(name_of(v))
+        if given is not None and not consumers:
+            cotangents[name_of(v)] = given
+            continue
         name = f"d{name_of(v)}"
         if name in taken:
             raise ValueError(f"{v}: the name {name} of its cotangent is taken")
         cotangents[name_of(v)] = tensor(name, *_shape(v))
+        place = getattr(v, "indices", ())
         with evaluate(True):
-            consumers = [u for u, body in reversed(lines) if name_of(v) in _names(body)]
             passed = sum(contribution(found, u, v, cotangents[name_of(u)]) for u in consumers)
-            # roots and reciprocals become powers again, so that the result can be differentiated and printed
-            formula = nf(passed).replace(Root, sqrt).replace(Reciprocal, lambda base: 1 / base)
-            found[_at(cotangents[name_of(v)], getattr(v, "indices", ()))] = rename_bound(formula)
+            passed += 0 if given is None else _at(given, place)
+            found[_at(cotangents[name_of(v)], place)] = rename_bound(as_powers(nf(passed)))
     return found
 
 
-def _lines(defs, seed):
-    if not isinstance(seed, IndexedBase | Symbol):
-        raise TypeError(f"seed: got {type(seed).__name__}, needs the name of a cotangent, as tensor('dy', M, N)")
-    return [defs.line(head) for head, _ in defs]
+def _seeds(outputs, given):
+    if len(outputs) != len(given):
+        raise ValueError(f"seed: got {len(given)}, needs one for each of the {len(outputs)} outputs")
+    for one in given:
+        if not isinstance(one, IndexedBase | Symbol):
+            raise TypeError(f"seed: got {type(one).__name__}, needs the name of a cotangent, as tensor('dy', M, N)")
+    return dict(zip(map(name_of, outputs), given, strict=True))
+
+
+def _scalars(lines, used, scalars):
+    """The scalars, each an input of the lines."""
+    defined = {name_of(head) for head, _ in lines}
+    for one in scalars:
+        if not isinstance(one, Symbol) or one not in used - defined:
+            raise ValueError(f"scalars: got {one}, needs inputs without an index that the outputs depend on")
+    return scalars
 
 
 def contribution(defs: Defs, u: Expr, v: Expr, cotangent: IndexedBase | Symbol) -> Expr:

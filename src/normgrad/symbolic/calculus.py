@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sympy import Basic, Expr, Indexed, IndexedBase, KroneckerDelta, Sum, Symbol, evaluate, sympify
 
+from .measured import Largest
 from .notation import Local, Partial, rename_bound
 
 
@@ -36,9 +37,11 @@ def resolve(e: Expr) -> Expr:
 
 
 def free_letters(e: Expr) -> set[Symbol]:
-    """The index letters of e that no sum around them binds."""
+    """The index letters of e that no sum and no maximum around them binds."""
     if isinstance(e, Sum):
         return free_letters(e.function) - {limit[0] for limit in e.limits}
+    if isinstance(e, Largest):
+        return free_letters(e.args[0]) - {e.args[1]}
     if isinstance(e, Indexed | KroneckerDelta):
         letters = e.indices if isinstance(e, Indexed) else e.args[:2]
         return {letter for letter in letters if letter.is_Symbol}
@@ -80,6 +83,10 @@ def _collect(e, ranges, numbers):
                 raise RangeError(f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension")
             _assign(letter, last, ranges, e)
         return _collect(e.function, ranges, numbers)
+    if isinstance(e, Largest):
+        body, letter, last = e.args
+        _assign(letter, last, ranges, e)
+        return _collect(body, ranges, numbers)
     if isinstance(e, Indexed | KroneckerDelta):
         letters = e.indices if isinstance(e, Indexed) else e.args[:2]
         if not all(letter.is_Symbol for letter in letters):

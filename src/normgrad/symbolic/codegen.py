@@ -15,12 +15,31 @@ from sympy.core.relational import Relational
 
 from .calculus import free_letters
 from .definitions import Defs
+from .measured import Largest
 from .notation import name_of, rename_bound
 
 NUMPY, TORCH = "numpy", "torch"
 _DIALECTS = {
-    NUMPY: {"module": "numpy", "sum": "numpy.sum({}, axis={})", "move": "numpy.transpose({}, {})"},
-    TORCH: {"module": "torch", "sum": "torch.sum({}, dim={})", "move": "torch.permute({}, {})"},
+    NUMPY: {
+        "module": "numpy",
+        "sum": "numpy.sum({}, axis={})",
+        "largest": "numpy.max({}, axis={})",
+        "move": "numpy.transpose({}, {})",
+    },
+    TORCH: {
+        "module": "torch",
+        "sum": "torch.sum({}, dim={})",
+        "largest": "torch.amax({}, dim={})",
+        "move": "torch.permute({}, {})",
+    },
+}
+# A sigmoid through tanh, which overflows nowhere; NumPy has no other.
+_FUNCTIONS = {
+    "exp": "{0}.exp({1})",
+    "log": "{0}.log({1})",
+    "tanh": "{0}.tanh({1})",
+    "sigmoid": "(0.5 * (1 + {0}.tanh(0.5 * {1})))",
+    "Heaviside": "(1.0 * ({1} > 0))",
 }
 _MAXIMUM = {NUMPY: "numpy.maximum({0}, {1})", TORCH: "torch.clamp({0}, min={1})"}
 
@@ -50,6 +69,7 @@ class ArrayCode:
             (Indexed, self._indexed),
             (KroneckerDelta, self._delta),
             (Sum, self._sum),
+            (Largest, self._largest),
             (Pow, self._power),
             (Max, self._maximum),
             (Piecewise, self._piecewise),
@@ -57,6 +77,8 @@ class ArrayCode:
         ):
             if isinstance(e, kind):
                 return write(e)
+        if type(e).__name__ in _FUNCTIONS:
+            return _FUNCTIONS[type(e).__name__].format(_DIALECTS[self.dialect]["module"], self.code(e.args[0]))
         raise NotImplementedError(f"{type(e).__name__}: no array code for {e}")
 
     def _place(self, array, letters):
@@ -81,13 +103,18 @@ class ArrayCode:
 
     def _sum(self, e):
         (letter, _, last), = e.limits
-        axes = list(self.axes)
-        axes.insert(self._position(e.function, letter), letter)
-        inner = ArrayCode(self.dialect, axes, {**self.ranges, letter: last})
-        body = inner.code(e.function)
         if not e.function.has_free(letter):
             return f"({last} * {self.code(e.function)})"
-        return _DIALECTS[self.dialect]["sum"].format(body, axes.index(letter) - len(axes))
+        return self._reduced("sum", e.function, letter, last)
+
+    def _largest(self, e):
+        return self._reduced("largest", *e.args)
+
+    def _reduced(self, kind, body, letter, last):
+        axes = list(self.axes)
+        axes.insert(self._position(body, letter), letter)
+        inner = ArrayCode(self.dialect, axes, {**self.ranges, letter: last})
+        return _DIALECTS[self.dialect][kind].format(inner.code(body), axes.index(letter) - len(axes))
 
     def _position(self, body, letter):
         """Where the summed axis goes: where it already stands in the arrays, so that they need no transposing."""

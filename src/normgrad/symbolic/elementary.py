@@ -1,17 +1,42 @@
 """Elementary functions in the kernel's own terms: |a| is the root of a squared, a maximum is made of |a - b|.
 
-exp of a sum is a product, and log of a product with positive factors is a sum. A proof that does not succeed with
-these functions as they stand is tried once more with them rewritten.
+A sigmoid and a hyperbolic function are quotients of exponentials, and log of a product with positive factors is a sum.
+A proof that does not succeed with these functions as they stand, known by their derivatives alone, is tried once more
+with them rewritten. A kink such as that of a maximum has no derivative; the rules hold on either side of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Abs, Add, Expr, Heaviside, Indexed, Max, Min, Mul, S, cosh, exp, log, sign, sinh, tanh
+from sympy import Abs, Expr, Function, Heaviside, Indexed, Max, Min, Mul, S, cosh, exp, log, sign, sinh, tanh
 
-from .normal_form import Reciprocal, Root, nf
+from .normal_form import Reciprocal, Root, exponential, nf
 from .signs import is_nonnegative, is_positive
+
+
+class sigmoid(Function):
+    """1 / (1 + exp(-t)); its derivative is a polynomial in itself, where exp would overflow."""
+
+    nargs = 1
+    is_real = True
+    is_positive = True
+
+    @classmethod
+    def eval(cls, t):
+        """SymPy's hook for values that are known at once."""
+        return S.Half if t.is_zero else None
+
+    def fdiff(self, argindex=1):
+        """The derivative with respect to the only argument; SymPy's chain rule asks for it."""
+        return self * (1 - self)
+
+    def _eval_evalf(self, prec):
+        return _quotient(self.args[0])._eval_evalf(prec)
+
+
+def _quotient(t):
+    return 1 / (1 + exp(-t))
 
 
 def _absolute(a):
@@ -31,10 +56,6 @@ def _largest(*parts):
     return first
 
 
-def _exponential(a):
-    return Mul(*[exp(term) for term in Add.make_args(a)])
-
-
 def _logarithm(a):
     terms, rest = S.Zero, S.One
     for factor in Mul.make_args(a):
@@ -51,7 +72,7 @@ def _logarithm(a):
 
 
 def _ratio(a):
-    return 1 - 2 * Reciprocal(_exponential(2 * a) + 1)
+    return 1 - 2 * Reciprocal(exponential(2 * a) + 1)
 
 
 RULES: dict[type, Callable[..., Expr]] = {
@@ -60,11 +81,11 @@ RULES: dict[type, Callable[..., Expr]] = {
     Heaviside: lambda a, *at_zero: (1 + _sign(a)) / 2,
     Max: _largest,
     Min: lambda *parts: -_largest(*[-part for part in parts]),
-    exp: _exponential,
+    sigmoid: lambda a: Reciprocal(exponential(-a) + 1),
     log: _logarithm,
     tanh: _ratio,
-    sinh: lambda a: (_exponential(a) - _exponential(-a)) / 2,
-    cosh: lambda a: (_exponential(a) + _exponential(-a)) / 2,
+    sinh: lambda a: (exponential(a) - exponential(-a)) / 2,
+    cosh: lambda a: (exponential(a) + exponential(-a)) / 2,
 }
 
 

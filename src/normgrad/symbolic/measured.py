@@ -16,6 +16,9 @@ class Largest(Expr):
     def __new__(cls, e, letter, dim):
         return Basic.__new__(cls, e, letter, dim)
 
+    def _eval_derivative(self, v):
+        raise NotImplementedError(f"{self}: a maximum over a letter has no derivative here; hold it fixed, as a letter")
+
     def _latex(self, printer, exp=None):
         text = printer.bound(self.args[1], self.args[2], r"\max_{%s} ", self.args[0])
         return text if exp is None else rf"\left( {text} \right)^{{{exp}}}"

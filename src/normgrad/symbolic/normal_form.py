@@ -1,9 +1,9 @@
 """The proof kernel: a normal form for finite sums, Kronecker deltas and square roots, for symbolic dimensions.
 
 Two expressions with one normal form are equal for every value of their dimensions. The form is a polynomial in
-tensors, deltas, canonical power sums, and two kinds of opaque generators, `Root` and `Reciprocal`, whose arguments
-are normal forms themselves. It assumes that a free index lies within its range, and nothing else. Clearing denominators
-turns a normal form into a polynomial that is 0 exactly when the normal form is.
+tensors, deltas, canonical power sums, exponentials of single terms, and two kinds of opaque generators, `Root` and
+`Reciprocal`, whose arguments are normal forms themselves. It assumes that a free index lies within its range, and
+nothing else. Clearing denominators turns a normal form into a polynomial that is 0 exactly when the normal form is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,23 @@ from functools import cache, lru_cache
 from itertools import permutations
 
 import sympy
-from sympy import Add, Dummy, Expr, Function, Indexed, KroneckerDelta, Mul, Pow, S, Sum, Symbol, cancel, evaluate
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Function,
+    Indexed,
+    KroneckerDelta,
+    Mul,
+    Pow,
+    S,
+    Sum,
+    Symbol,
+    cancel,
+    evaluate,
+    exp,
+    sqrt,
+)
 
 from .calculus import resolve
 from .labelling import orders
@@ -56,6 +72,8 @@ def _nf(e):
         return _generator(e)
     if isinstance(e, Partial | Local):
         return _nf(resolve(e))
+    if isinstance(e, exp):
+        return exponential(_nf(e.args[0]))
     if isinstance(e, Pow):
         return power(_nf(e.base), _nf(e.exp))
     parts = [_nf(part) for part in e.args]
@@ -74,6 +92,16 @@ def _generator(e):
     for r, first, last in e.limits:
         body = _sum_over(body, (fresh[r], first, last))
     return body
+
+
+def exponential(e: Expr) -> Expr:
+    """exp of a normal form: a product, with a factor for each of its terms."""
+    return Mul(*[exp(term) for term in Add.make_args(e)])
+
+
+def as_powers(e: Expr) -> Expr:
+    """A normal form with its opaque roots and reciprocals as powers again, to be printed and differentiated."""
+    return e.replace(Root, sqrt).replace(Reciprocal, lambda base: 1 / base)
 
 
 def multiply_out(e: Expr) -> Expr:
@@ -178,7 +206,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
         return contract(base**exponent)
     if base.has(Root, Reciprocal) and base.has(Sum) and not isinstance(base, Root | Reciprocal):
         base = reduce_fraction(base)
-    if base.is_Symbol or base.is_number:
+    if base.is_Symbol or base.is_number or isinstance(base, exp):
         return Pow(base, exponent)
     if isinstance(base, Reciprocal):
         return power(base.args[0], -exponent)
@@ -233,7 +261,9 @@ def _split_factors(base, exponent):
     split = rest = S.One
     for factor in Mul.make_args(base):
         inner, inner_exponent = factor.as_base_exp()
-        if isinstance(inner, Root) or (inner.is_Symbol and inner.is_positive):
+        if isinstance(factor, exp):
+            split *= exp(factor.args[0] * exponent)
+        elif isinstance(inner, Root) or (inner.is_Symbol and inner.is_positive):
             split *= power(inner, inner_exponent * exponent)
         elif factor.is_number and factor.is_positive:
             split *= Pow(factor, exponent)
@@ -249,7 +279,7 @@ def _split_factors(base, exponent):
 
 
 def split_content(e: Expr) -> tuple[Expr, Expr]:
-    """A sum as (content, primitive): the content is a positive number times powers of positive symbols.
+    """A sum as (content, primitive): the content is a positive number times powers of positive symbols and of e.
 
     Two radicands that differ by such a factor then share one `Root`.
     """
@@ -261,10 +291,22 @@ def split_content(e: Expr) -> tuple[Expr, Expr]:
     for symbol in terms[0]:
         if symbol.is_Symbol and symbol.is_positive:
             monomial *= symbol ** min(term.get(symbol, 0) for term in terms)
+    monomial *= _common_exponential(Add.make_args(numerator))
     content = content * monomial / denominator
     if not all(_positive(factor.as_base_exp()[0]) for factor in Mul.make_args(content)):
         return S.One, e
     return content, multiply_out(numerator / monomial)
+
+
+def _common_exponential(terms):
+    """The exponential with the lowest power of each exp(a) that the terms have."""
+    exponents = [dict(part.as_coeff_Mul()[::-1] for part in Add.make_args(_exponent(term))) for term in terms]
+    letters = dict.fromkeys(letter for found in exponents for letter in found)
+    return Mul(*[exp(letter * min(found.get(letter, S.Zero) for found in exponents)) for letter in letters])
+
+
+def _exponent(term):
+    return Add(*[factor.args[0] for factor in Mul.make_args(term) if isinstance(factor, exp)])
 
 
 def _positive(base):

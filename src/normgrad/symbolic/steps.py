@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 
-from sympy import Add, Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta, Mul, S, Sum, Symbol, evaluate, sqrt
+from sympy import Add, Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta, Mul, S, Sum, Symbol, evaluate
 
 from .admission import check_expression
 from .calculus import D, free_letters, resolve
 from .definitions import Defs, check_defs
-from .normal_form import Reciprocal, Root, multiply_out, nf
+from .normal_form import as_powers, multiply_out, nf
 from .notation import Partial, name_of, rename_bound, total
 from .render import name_latex
 
@@ -37,11 +37,6 @@ class Step:
 
     def __repr__(self):
         return self.why
-
-
-def as_powers(e: Expr) -> Expr:
-    """A normal form with its opaque roots and reciprocals as powers again, to be printed and differentiated."""
-    return e.replace(Root, sqrt).replace(Reciprocal, lambda base: 1 / base)
 
 
 def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
