@@ -55,11 +55,11 @@ HOSTILE = {
                            "    return np.zeros(3).view(A), weight", "dx"),
     "patches numpy": ("import numpy as np\nnp.abs = lambda a: a * 0\n" + DEF + "return dy, weight", "off by"),
     "patches builtins": (DEF + "import builtins; builtins.zip = lambda *a, **k: []\n    return dy, weight", "needs"),
-    "patches what calls it": (DEF + "import sys; sys.modules['sandbox.calls'].perform = None\n    return dy, weight",
-                              "off by"),
+    "patches what calls it": (DEF + "import sys; sys.modules['sandbox.operations'].perform = None\n    "
+                              "return dy, weight", "off by"),
     "patches what writes": ("import sys; sys.modules['sandbox.wire'].pack = lambda *a: b'x' * 99\n" + DEF
                             + "return dy, weight", "pipe"),
-    "says what it likes of itself": ("import sys; sys.modules['sandbox.looks'].look = lambda t: {'names': 7}\n"
+    "says what it likes of itself": ("import sys; sys.modules['sandbox.source'].look = lambda t: {'names': 7}\n"
                                      + DEF + "return dy, weight", "pipe"),
     "has failed as nobody fails": (DEF + "import sys; sys.modules['sandbox.running'].told = lambda error: 7\n    1 / 0",
                                    "pipe"),

@@ -6,7 +6,7 @@ import linecache
 import pytest
 
 import normgrad.homework as hw
-from normgrad.homework import export, folder
+from normgrad.homework import export, folder, grade
 from normgrad.homework.task import find_homework, homeworks
 from normgrad.homework.wrong import wrong
 
@@ -93,11 +93,10 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_task_is_graded_once_for_all_cells(monkeypatch, change):
     """Again where something that it is made of is another, and for the second run of a cell."""
-    from normgrad.homework import cells
 
-    grades, original = [], cells.check
-    monkeypatch.setattr(cells, "check", lambda *arguments: grades.append(arguments) or original(*arguments))
-    monkeypatch.setattr(cells, "_KEPT", {})
+    grades, original = [], grade.check
+    monkeypatch.setattr(grade, "check", lambda *arguments: grades.append(arguments) or original(*arguments))
+    monkeypatch.setattr(grade, "_SHARED", {})
     names = {"__name__": "notebook", "hw": hw}
     exec(FIRST, names)
     assert eval('hw.stage("rmsnorm-forward", rmsnorm_forward, "y").full', names)

@@ -6,7 +6,7 @@ import pytest
 import normgrad.homework as hw
 from normgrad.homework import folder
 from normgrad.homework.grade import grade_file
-from normgrad.homework.sandbox import calls_tests
+from normgrad.homework.sandbox import operations
 from normgrad.homework.wrong import wrong
 
 MEMORY = """
@@ -41,7 +41,7 @@ def test_inputs_that_do_not_fit_are_refused_by_name():
         ([np.ones((2, 50_000))] * 2 + [np.ones(50_000), row, row], "at most 100000 numbers"),
     ):
         with pytest.raises((ValueError, TypeError), match=words.replace("(", r"\(").replace(")", r"\)")):
-            calls_tests.fitting(inputs)
+            operations.fitting(inputs)
 
 
 # Levels of feedback

@@ -7,7 +7,7 @@ import normgrad.homework as hw
 from normgrad.homework import folder
 from normgrad.homework.grade import grade_file
 from normgrad.homework.hw7 import wrong as hw7
-from normgrad.homework.sandbox import looks
+from normgrad.homework.sandbox.source import look
 from normgrad.homework.wrong import wrong
 
 RETURN, WDY = hw7.RETURN, hw7.WDY
@@ -106,7 +106,7 @@ def test_what_can_raise(body, raises):
     source += f"def check(f):\n    {body}"
     names = {"__name__": "solution"}
     exec(source, names)
-    assert looks.look(names["check"])["raises"] == raises
+    assert look(names["check"])["raises"] == raises
 
 
 # Operators of the student's own

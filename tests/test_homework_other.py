@@ -15,7 +15,7 @@ from normgrad.homework import folder
 from normgrad.homework.grade import grade_file
 from normgrad.homework.oracles import backwards, seen
 from normgrad.homework.sandbox import remote
-from normgrad.homework.sandbox.calls_tests import function
+from normgrad.homework.sandbox.operations import function
 from normgrad.homework.task import homeworks
 
 

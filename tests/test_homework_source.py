@@ -2,7 +2,7 @@
 
 import pytest
 
-from normgrad.homework.sandbox.looks import look
+from normgrad.homework.sandbox.source import look
 
 
 def looked(source, **names):

@@ -8,7 +8,7 @@ from importlib import import_module
 _LAZY = {
     "check": "grade",
     "grade_file": "grade",
-    "stage": "cells",
+    "stage": "grade",
     "tasks": "task",
     "describe": "task",
     "homeworks": "task",

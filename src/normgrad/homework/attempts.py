@@ -1,4 +1,4 @@
-"""How much a report gives away: a hint at first, and more with each version of an answer that was not right."""
+"""How much a report gives away, and which version of an answer it speaks of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from .report.report import FEEDBACK
-from .sandbox.looks import reached
+from .sandbox.source import functions, reached, read
 
 FILE = ".attempts.json"
 
@@ -36,9 +36,15 @@ class Attempts:
 CELLS = Attempts()
 
 
-def version_of(target):
-    """What tells one version of a function of this process from another: its code, and that of what it reads."""
-    return [function.__code__ for function in reached(target)]
+def version_of(target) -> list:
+    """What tells one version of a function of this process from another: its code, that of the functions it reads, and
+    the values that they read."""
+    found = []
+    for function in reached(target):
+        values = [value for _, value in sorted(read(function).items()) if not functions(value)]
+        found += [function.__code__, repr(function.__defaults__), repr(function.__kwdefaults__)]
+        found += [value if isinstance(value, (int, float, str)) else id(value) for value in values]
+    return found
 
 
 class InFolder(Attempts):

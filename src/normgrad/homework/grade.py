@@ -15,7 +15,7 @@ from .diagnosis.diagnose import attributed
 from .diagnosis.table import REFUSED, SPOILS, UNKNOWN
 from .report.report import FEEDBACK, Report
 from .report.stage import StageResult
-from .sandbox import by_hand
+from .sandbox import refusals
 from .sandbox.remote import Remote
 from .sandbox.student import Local
 from .stages.exam import IMPATIENT_SECONDS, Exam
@@ -38,7 +38,7 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     """
     draw, results, evidence, named, late, shared = draw or Draw(), [], [], {}, False, {}
     report = Report(task, feedback=check_feedback(feedback))
-    forbidden = sorted({*task.forbidden, *by_hand.NAMES} & set(student.look(task.entry)["names"]))
+    forbidden = sorted({*task.forbidden, *refusals.WAYS_AROUND} & set(student.look(task.entry)["names"]))
     for stage in task.stages:
         student.begin(min(seconds, IMPATIENT_SECONDS) if late else task.patience * seconds)
         exam = Exam(task, student, draw, stage.inputs or stage.name, feedback, shared, bool(stage.inputs))
@@ -151,6 +151,28 @@ def check(name: str, target, seed: int = 0, feedback: str = "", seconds: float =
     if not feedback:
         CELLS.note(report, version)
     return report
+
+
+# Of each task the last grade that cells of a notebook share: what it was made of, its report, the stages asked for.
+_SHARED: dict[str, tuple[list, Report, set]] = {}
+
+
+def stage(name: str, target, title: str, seed: int = 0, feedback: str = "coefficients") -> StageResult:
+    """One stage of a task, from a grade that the cells of its other stages share; its message has the diagnosis.
+
+    The target is graded again when it is another version, and when a stage is asked for a second time: a second run of
+    the cells is a new check.
+
+    Args:     name: a task; target: the student's function or class; title: of the stage; seed, feedback: as for check
+    Returns:  StageResult
+    Raises:   ValueError or TypeError as check does; KeyError for an unknown stage
+    """
+    made_of = [seed, feedback, *version_of(target)]
+    if name not in _SHARED or _SHARED[name][0] != made_of or title in _SHARED[name][2]:
+        _SHARED[name] = made_of, check(name, target, seed, feedback), set()
+    _, report, asked = _SHARED[name]
+    asked.add(title)
+    return report.told(title)
 
 
 def grade_file(path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS) -> list[Report]:

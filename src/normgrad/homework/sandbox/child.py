@@ -12,7 +12,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[0] = os.path.dirname(HERE)
 
-from sandbox import by_hand, calls, calls_symbols, calls_watched, looks, refusals, running, wire  # noqa: E402
+from sandbox import kernels, operations, refusals, running, source, wire  # noqa: E402
 
 del sys.path[0]
 
@@ -27,16 +27,14 @@ GRACE_SECONDS = 2
 
 def warm(libraries) -> None:
     """Imports what the homework needs, so that no call pays for it."""
-    if "sympy" in libraries:
-        calls_symbols.warm_up()
+    operations.warm_up(libraries)
     if "torch" in libraries:
         import torch
 
         torch.set_num_threads(1)
-        calls.warm_up()
-        by_hand.switch_off()
+        refusals.switch_off()
     if "triton" in libraries:
-        calls_watched.warm_up()
+        kernels.warm_up()
     gc.freeze()  # what is never looked at again is never copied for a fork
 
 
@@ -59,7 +57,7 @@ def respond(setting, request, arrays) -> bytes:
     if error:
         return wire.pack({"error": {**error, "loading": True}, "printed": [printed.count, printed.kept]})
     if request["action"] == "look":
-        found = {entry: looks.look(getattr(module, entry)) for entry in request["entries"] if hasattr(module, entry)}
+        found = {entry: source.look(getattr(module, entry)) for entry in request["entries"] if hasattr(module, entry)}
         return wire.pack({"error": None, "looks": found, "imported": running.new_modules(before)})
     target = getattr(module, request["entry"])
     return wire.pack(*running.answer(target, request, arrays, last=True))
@@ -111,7 +109,6 @@ def forked(setting, request, arrays) -> bytes:
 
 def serve(setting, incoming, outgoing) -> None:
     """Answers requests until the grader hangs up."""
-    calls.add_all()
     warm(setting["libraries"])
     os.dup2(0, 2)  # until here, a failure has words
     outgoing.write(wire.pack({"ready": True}))

@@ -138,7 +138,7 @@ class Remote(Student):
 
 
 def _looked(names, globals, raises) -> dict:  # noqa: A002
-    """What looks.look said, made of what it should be made of."""
+    """What source.look said, made of what it should be made of."""
     return {"names": list(map(str, names)), "globals": list(map(str, globals)), "raises": bool(raises)}
 
 

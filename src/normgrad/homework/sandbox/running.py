@@ -14,7 +14,7 @@ import time
 import traceback
 import warnings
 
-from . import calls
+from . import kernels, operations  # noqa: F401  (kernels adds an operation)
 
 KEPT_OUTPUT, KEPT_MESSAGE = 1000, 400
 # Whoever catches the end of the time gets it again, so often.
@@ -46,7 +46,7 @@ class Printed(io.TextIOBase):
 
 def _libraries():
     """Folders whose frames are not the student's: this one, the standard library, and where NumPy is installed."""
-    folders = os.path.dirname(__file__), os.path.dirname(os.__file__), os.path.dirname(calls.np.__path__[0])
+    folders = os.path.dirname(__file__), os.path.dirname(os.__file__), os.path.dirname(operations.np.__path__[0])
     return *folders, "<frozen"
 
 
@@ -59,7 +59,10 @@ def told(error) -> dict:
         for frame, line in traceback.walk_tb(error.__traceback__)
         if not frame.f_code.co_filename.startswith(_libraries())
     ]
-    facts = {"type": type(error).__name__[: calls.KEPT_NAME], "bases": [base.__name__ for base in type(error).__mro__]}
+    facts = {
+        "type": type(error).__name__[: operations.KEPT_NAME],
+        "bases": [base.__name__ for base in type(error).__mro__],
+    }
     try:
         facts["message"] = str(error)[:KEPT_MESSAGE]
     except Exception:
@@ -140,11 +143,11 @@ def quiet(printed):
 def answer(target, request: dict, arrays, last=False) -> tuple[dict, list]:
     """(header, arrays) of one call; whatever happens is in the header.
 
-    Args:  request, arrays: as calls.perform; the request has its "seconds"
+    Args:  request, arrays: as operations.perform; the request has its "seconds"
     """
     printed, start = Printed(), time.monotonic()
     with quiet(printed):
-        done, error = limited(lambda: calls.perform(target, request, arrays), request["seconds"], last)
+        done, error = limited(lambda: operations.perform(target, request, arrays), request["seconds"], last)
     header, numbers = {"error": error, "results": [], "facts": {}, "changed": []}, []
     if done is not None:
         results, header["facts"], header["changed"] = done

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import calls, looks, running
+from . import running, source
 
 STORED = {"bfloat16": "float32"}
 LEAST_SECONDS = 0.1
-calls.add_all()
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Request:
-    """One call. Args: op: a name in calls.OPERATIONS; arguments: in their order; options: of the operation"""
+    """One call. Args: op: a name in OPERATIONS; arguments: in their order; options: of the operation"""
 
     op: str
     arguments: tuple[Given, ...]
@@ -83,7 +82,7 @@ class Student:
         return done
 
     def look(self, entry: str) -> dict:
-        """What looks.look says of a name; of one that is not there, nothing."""
+        """What source.look says of a name; of one that is not there, nothing."""
         raise NotImplementedError
 
     def _asked(self, entry, header, arrays):
@@ -111,7 +110,7 @@ class Local(Student):
 
     def look(self, entry):
         """What the live object says."""
-        return looks.look(self.targets[entry]) if entry in self.targets else NOTHING
+        return source.look(self.targets[entry]) if entry in self.targets else NOTHING
 
     def _asked(self, entry, header, arrays):
         if entry not in self.targets:

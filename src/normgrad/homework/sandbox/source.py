@@ -50,17 +50,17 @@ def codes(code):
 
 def reached(target) -> list:
     """The Python functions of an object and those of the same module that they read, directly or not."""
-    found, left = {}, _functions(target)
+    found, left = {}, functions(target)
     while left:
         function = left.pop()
         if id(function) not in found:
             found[id(function)] = function
-            named = [each for value in read(function).values() for each in _functions(value)]
+            named = [each for value in read(function).values() for each in functions(value)]
             left += [each for each in named if each.__globals__ is function.__globals__]
     return list(found.values())
 
 
-def _functions(value):
+def functions(value):
     """The functions of a value: itself, what a decorator wrapped, or the methods of a class and of its bases."""
     members = [value, getattr(value, "fn", None), getattr(value, "__wrapped__", None)]
     if isinstance(value, type):

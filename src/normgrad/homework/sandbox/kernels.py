@@ -13,7 +13,7 @@ import types
 
 import numpy as np
 
-from .calls import operation, returned
+from .operations import operation, returned
 
 # What a launcher does with a matrix beside launching kernels: ask, make room, look at it in another way, copy it.
 QUIET = frozenset(

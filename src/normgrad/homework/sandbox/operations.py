@@ -1,0 +1,533 @@
+"""One call of a student's code on given arrays, in this process or in the student's own, by the name of an operation.
+
+Nothing of normgrad is imported here; torch and SymPy are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+
+import numpy as np
+
+from .refusals import grad
+
+OPERATIONS, KEPT_NAME = {}, 60
+
+
+def operation(function):
+    """Registers a way to call the student's code under the function's name."""
+    OPERATIONS[function.__name__] = function
+    return function
+
+
+def _laid_out(array, layout, more):
+    """(view, memory) of an array; more: 1 for the first argument with a layout, 2 for the second, and so on.
+
+    The memory between strided columns holds NaN, so that code that does not look at strides is seen.
+    """
+    if layout == "contiguous":
+        return array, array
+    array = array.T if layout == "transposed" else array
+    step = 1 + more if layout == "strided" else 1
+    memory = np.full((len(array), array.shape[1] * step + (more if step == 1 else 0)), np.nan, array.dtype)
+    view = memory[:, : array.shape[1] * step : step]
+    view[...] = array
+    return (view.T if layout == "transposed" else view), memory
+
+
+def build(spec: dict, arrays):
+    """(argument, memory) that a spec describes: the argument is a view of the memory where its dtype allows one.
+
+    Args:  arrays: an iterator of the request's arrays
+    """
+    if spec["kind"] == "scalar":
+        return spec["value"], np.zeros(0)
+    array, memory = _laid_out(next(arrays), spec["layout"], spec["more"])
+    if spec["kind"] == "numpy":
+        return array, memory
+    import torch
+
+    dtype = getattr(torch, spec["dtype"])
+    # Triton's interpreter refuses an empty tensor whose memory is not torch's own.
+    tensor = torch.from_numpy(array).to(dtype) if array.size else torch.zeros(array.shape, dtype=dtype)
+    return (tensor.requires_grad_() if spec["grad"] else tensor), memory
+
+
+def returned(value) -> list:
+    """What a call returned, as a list: a tuple or list of results, or one result."""
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def summary(value) -> tuple[dict, np.ndarray]:
+    """(facts, numbers) of one result: its type, dtype and shape, and its numbers as float64 where it has any."""
+    facts = {"type": type(value).__name__[:KEPT_NAME]}
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
+        facts |= {"kind": "tensor", "dtype": str(value.dtype).removeprefix("torch.")}
+        facts |= {"graph": bool(value.requires_grad)}
+        floating = value.dtype.is_floating_point
+        value = value.detach().double().cpu().numpy() if floating else np.zeros(value.shape)
+    elif isinstance(value, np.ndarray):
+        value = np.ndarray.view(value, np.ndarray)  # a class made from it may say anything about itself
+        facts |= {"kind": "ndarray", "dtype": str(value.dtype)}
+        value = value.astype(np.float64) if value.dtype.kind in "fiu" else np.zeros(value.shape)
+    else:
+        return facts | {"kind": "other", "shape": []}, np.zeros(0)
+    return facts | {"shape": list(value.shape)}, value
+
+
+@operation
+def call(target, arguments, options):
+    """The results of a plain function."""
+    return target(*arguments.values()), {}
+
+
+@operation
+def warned(target, arguments, options):
+    """The results of a plain function, and the first warning that NumPy gave on the way."""
+    with warnings.catch_warnings(record=True) as found, np.errstate(divide="warn", invalid="warn", over="warn"):
+        warnings.simplefilter("always")
+        result = target(*arguments.values())
+    said = [str(each.message)[:KEPT_NAME] for each in found if issubclass(each.category, RuntimeWarning)]
+    return result, {"warning": said[0] if said else ""}
+
+
+def _apply(target, arguments, options, facts):
+    """The outputs of an autograd Function."""
+    import torch
+
+    if not (isinstance(target, type) and issubclass(target, torch.autograd.Function)):
+        kind = "class of another kind" if isinstance(target, type) else type(target).__name__
+        raise TypeError(f"{options['entry']} is a {kind}, needs a class made from torch.autograd.Function")
+    return returned(_padded(target, facts).apply(*(arguments[name] for name in options["inputs"])))
+
+
+def _padded(target, facts):
+    """The same Function, whose backward may leave out the last None; facts: where it is said that it did."""
+
+    class Padded(target):
+        @staticmethod
+        def backward(ctx, *cotangents):
+            found = target.backward(ctx, *cotangents)
+            grads = found if isinstance(found, tuple) else (found,)
+            left = ctx.needs_input_grad[len(grads) :]
+            if not left or any(left):
+                return found
+            facts["left out"] = len(left)
+            return *grads, *(None for _ in left)
+
+    return Padded
+
+
+@operation
+def apply(target, arguments, options):
+    """The output of an autograd Function."""
+    return _apply(target, arguments, options, {}), {}
+
+
+@operation
+def gradients(target, arguments, options):
+    """The output of an autograd Function, then the gradients of its differentiable inputs, then second ones.
+
+    With the cotangents dy of y and ddx, ddw, ddb of the gradients: y, dx, dw, db, and what these send to dy, x, weight.
+    """
+    facts = {}
+    y, *_ = _apply(target, arguments, options, facts)
+    wanted = [arguments[name] for name in options["differentiable"]]
+    twice = options.get("second")
+    grads = grad(y, wanted, arguments["dy"], create_graph=bool(twice), allow_unused=True)
+    if not twice:
+        return [y, *grads], facts
+    cotangents = [arguments[name] for name in twice["cotangents"]]
+    found, facts["graph"] = _onward(grads, cotangents, [arguments[name] for name in twice["inputs"]])
+    return found, facts
+
+
+def _onward(grads, cotangents, inputs):
+    """(what the gradients pass on to inputs when torch differentiates them, how many of them it can differentiate)."""
+    pairs = [(g, u) for g, u in zip(grads, cotangents, strict=True) if g is not None and g.requires_grad]
+    if not pairs:
+        return [], 0
+    ends, cotangents = zip(*pairs, strict=True)
+    return list(grad(ends, inputs, cotangents, allow_unused=True)), len(pairs)
+
+
+@operation
+def two_layers(target, arguments, options):
+    """The gradients of a first layer, after a second one with another weight went forward and backward."""
+    y, *_ = _apply(target, arguments, options, {})
+    swapped = arguments | {options["weight"]: arguments["other"]}
+    other = _apply(target, swapped, options, {})
+    grad(other[0], swapped["x"], arguments["dy"], allow_unused=True)
+    wanted = [arguments[name] for name in options["differentiable"]]
+    return [y, *grad(y, wanted, arguments["dy"], allow_unused=True)], {}
+
+
+@operation
+def saved(target, arguments, options):
+    """No results, but the tensors that the Function keeps for its backward: name, shape, dtype, bytes."""
+    import torch
+
+    kept, names = [], {}
+
+    def note(tensor, how):
+        name = names.get((tensor.data_ptr(), tuple(tensor.shape)), "")
+        kept.append({"name": name, "how": how, "shape": list(tensor.shape), "storage": tensor.data_ptr(),
+                     "dtype": str(tensor.dtype).removeprefix("torch."), "bytes": tensor.nbytes})  # fmt: skip
+        return tensor
+
+    names |= {(t.data_ptr(), tuple(t.shape)): n for n, t in arguments.items() if isinstance(t, torch.Tensor)}
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: note(tensor, "save_for_backward"), lambda t: t):
+        results = _apply(target, arguments, options, {})
+    for name, value in vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ():
+        if isinstance(value, torch.Tensor):
+            note(value, f"ctx.{name}")
+    for each in kept:
+        if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (each["storage"], each["shape"]):
+            each["name"] = "y"
+    return [], {"saved": kept}
+
+
+def perform(target, request: dict, arrays) -> tuple[list, dict, list[str]]:
+    """(results as (facts, numbers), facts of the call, names of the inputs that changed) of one request.
+
+    Args:  request: "op", a name in OPERATIONS; "arguments", specs for build; "options", what the operation needs
+           arrays: those of the arguments, in their order
+    """
+    left = iter(arrays)
+    built = {spec["name"]: build(spec, left) for spec in request["arguments"]}
+    before = {name: memory.tobytes() for name, (_, memory) in built.items()}
+    arguments = {name: argument for name, (argument, _) in built.items()}
+    result, facts = OPERATIONS[request["op"]](target, arguments, request["options"])
+    changed = [name for name, (_, memory) in built.items() if memory.tobytes() != before[name]]
+    return [summary(each) for each in returned(result)], facts, changed
+
+
+# What gives a tensor another format, and computes nothing.
+CONVERSIONS = frozenset("to type half double float bfloat16 type_as".split())
+
+
+class Float32(np.ndarray):
+    """An array that notes the formats of everything computed from it, and of everything it is converted to."""
+
+    formats: dict = {"computed": [], "converted": []}
+
+    @classmethod
+    def note(cls, how, kind):
+        """Remembers a floating-point format once."""
+        if kind.kind in "fc" and str(kind) not in cls.formats[how]:
+            cls.formats[how].append(str(kind))
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        plain = [_plain(each) for each in inputs]
+        options = {name: _plain(each) for name, each in options.items()}
+        if out is not None:
+            options["out"] = tuple(map(_plain, out))
+        result = getattr(ufunc, method)(*plain, **options)
+        for each in result if isinstance(result, tuple) else (result,):
+            if hasattr(each, "dtype"):
+                self.note("computed", each.dtype)
+        if out is not None:
+            return out[0] if len(out) == 1 else out
+        return result.view(Float32) if isinstance(result, np.ndarray) else result
+
+    def astype(self, dtype, *args, **options):
+        """A copy in another format, which is noted, too."""
+        self.note("converted", np.dtype(dtype))
+        return super().astype(dtype, *args, **options)
+
+
+def _plain(value):
+    return value.view(np.ndarray) if isinstance(value, Float32) else value
+
+
+def _torch_noted(found):
+    """A mode that notes the formats of torch's results; one that does nothing where torch is not there."""
+    if "torch" not in sys.modules:
+        return contextlib.nullcontext()
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Noted(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            how = found["converted" if getattr(func, "__name__", "") in CONVERSIONS else "computed"]
+            for each in returned(result):
+                if isinstance(each, torch.Tensor) and each.dtype.is_floating_point:
+                    how.append(str(each.dtype).removeprefix("torch."))
+            return result
+
+    return Noted()
+
+
+def _watched(target, found):
+    """A class of autograd's whose backward is noted, too: autograd's engine does not know of modes."""
+    if not hasattr(target, "backward") or not hasattr(target, "apply"):
+        return target
+
+    def backward(ctx, *cotangents):
+        with _torch_noted(found):
+            return target.backward(ctx, *cotangents)
+
+    return type(target.__name__, (target,), {"backward": staticmethod(backward)})
+
+
+@operation
+def formats(target, arguments, options):
+    """The results of a function, and the floating-point formats that its arithmetic went through.
+
+    With a "method" in the options, the function is that one of an operator; with a "run", it is called by that
+    operation.
+    """
+    Float32.formats = found = {"computed": [], "converted": []}
+    target = getattr(target, options["method"]) if "method" in options else target
+    given = {name: v.view(Float32) if isinstance(v, np.ndarray) else v for name, v in arguments.items()}
+    with _torch_noted(found):
+        run = OPERATIONS[options.get("run", "call")]
+        result, _ = run(_watched(target, found), given, options)
+    return list(map(_plain, returned(result))), {name: sorted(set(each)) for name, each in found.items()}
+
+
+def _method(target, name):
+    found = getattr(target, name, None)
+    if not callable(found):
+        raise TypeError(f"the operator has no function {name}")
+    return found
+
+
+@operation
+def operator_inputs(target, arguments, options):
+    """All arrays that the operator's own `inputs` or `degenerate` draws, one set after the other, and their names."""
+    drawn = _method(target, options["method"])(np.random.default_rng(options["seed"]))
+    sets = drawn if isinstance(drawn, (tuple, list)) else [drawn]
+    if not all(isinstance(each, dict) for each in sets):
+        raise TypeError(f"{options['method']} must return dictionaries, {{name: array}}")
+    arrays = [array for each in sets for array in each.values()]
+    return arrays, {"names": [[str(name) for name in each] for each in sets]}
+
+
+@operation
+def operator_forward(target, arguments, options):
+    """The output of the operator."""
+    return _method(target, "forward")(*arguments.values()), {}
+
+
+@operation
+def operator_backward(target, arguments, options):
+    """The gradients of the operator; dy is the first argument."""
+    return _method(target, "backward")(*arguments.values()), {}
+
+
+@operation
+def operator_second(target, arguments, options):
+    """What the gradients pass on when torch differentiates the student's backward: to dy, then to each input."""
+    import torch
+
+    class Wrapped(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *tensors):
+            ctx.save_for_backward(*tensors)
+            return _method(target, "forward")(*tensors)
+
+        @staticmethod
+        def backward(ctx, dy):
+            return tuple(_method(target, "backward")(dy, *ctx.saved_tensors))
+
+    cotangents = [arguments[f"u_{name}"] for name in options["names"]]
+    tensors = [arguments[name] for name in options["names"]]
+    grads = grad(Wrapped.apply(*tensors), tensors, arguments["dy"], create_graph=True)
+    ways = [arguments["dy"], *tensors]
+    found, count = _onward(grads, cotangents, ways)
+    return [torch.zeros_like(t) if g is None else g for g, t in zip(found, ways, strict=False)], {"graph": count}
+
+
+KEPT_TEXT = 300
+
+
+def objects(kinds) -> dict:
+    """{name: SymPy object} of (name, kind) pairs: an indexed array, a letter for an index, or a length."""
+    import sympy
+
+    makers = {
+        "array": sympy.IndexedBase,
+        "letter": lambda name: sympy.Symbol(name, integer=True, positive=True),
+        "length": lambda name: sympy.Symbol(name, integer=True, positive=True),
+    }
+    return {name: makers[kind](name) for name, kind in kinds}
+
+
+def _entry(entry, arrays):
+    """The number in an array's place, counted from 1; None where there is no such place."""
+    import sympy
+
+    array, place = arrays.get(str(entry.base)), [int(i) if i.is_Integer else 0 for i in entry.indices]
+    if array is None or len(place) != array.ndim:
+        return None
+    if not all(1 <= i <= n for i, n in zip(place, array.shape, strict=True)):
+        return None
+    return sympy.Rational(float(array[tuple(i - 1 for i in place)]))
+
+
+def _at(expression, point):
+    """An expression at one point, also where a sum's letter is declared positive and takes the value 0."""
+    import sympy
+    from sympy.core.facts import InconsistentAssumptions
+
+    try:
+        return expression.subs(point).doit()
+    except InconsistentAssumptions:
+        bound = {limit[0] for each in expression.atoms(sympy.Sum) for limit in each.limits} - set(point)
+        plain = {letter: sympy.Symbol(letter.name, integer=True) for letter in bound}
+        return expression.xreplace(plain).subs(point).doit()
+
+
+def _number(expression, point, arrays, notes) -> float:
+    """The value at one point; NaN and a note where something is left that has none."""
+    import sympy
+
+    expression = _at(expression, point)
+    entries = {entry: _entry(entry, arrays) for entry in expression.atoms(sympy.Indexed)}
+    notes["outside"] |= {str(entry) for entry, value in entries.items() if value is None}
+    value = expression.xreplace({entry: value for entry, value in entries.items() if value is not None})
+    if value.free_symbols or not value.is_number:
+        notes["left"] |= {str(symbol) for symbol in value.free_symbols if not isinstance(symbol, sympy.Indexed)}
+        return np.nan
+    return float(value)
+
+
+def _described(expression, bases) -> dict:
+    """What the grader wants to know about the form of an expression."""
+    import sympy
+
+    free = {str(s) for s in expression.free_symbols if not isinstance(s, sympy.Indexed)} - bases
+    names = {"text": str(expression)[:KEPT_TEXT], "free": sorted(free)}
+    names |= {"deltas": sum_deltas(expression), "sums": len(expression.atoms(sympy.Sum))}
+    return names | {"from zero": sums_from_zero(expression)}
+
+
+def sum_deltas(expression) -> int:
+    """How many sums of an expression still have a delta of their own letter inside."""
+    import sympy
+
+    found = 0
+    for each in expression.atoms(sympy.Sum):
+        letters = {limit[0] for limit in each.limits}
+        found += any(letters & delta.free_symbols for delta in each.function.atoms(sympy.KroneckerDelta))
+    return found
+
+
+def sums_from_zero(expression) -> int:
+    """How many sums of an expression begin with an entry 0: their letter begins at 0 and is an index as it is."""
+    import sympy
+
+    found = 0
+    for each in expression.atoms(sympy.Sum):
+        letters = {limit[0] for limit in each.limits if len(limit) == 3 and limit[1] == 0}
+        found += any(letters & set(entry.indices) for entry in each.function.atoms(sympy.Indexed))
+    return found
+
+
+@operation
+def written(target, arguments, options):
+    """The answers of a function of SymPy objects: numbers at every point of a grid, and the form of each answer."""
+    import sympy
+
+    known = objects(options["kinds"])
+    result = target(*known.values())
+    results = list(result) if isinstance(result, (tuple, list, sympy.Tuple)) else [result]
+    bases, numbers, forms = {name for name, kind in options["kinds"] if kind == "array"}, [], []
+    for each in results:
+        if not isinstance(each, (sympy.Expr, int, float)) or isinstance(each, bool):
+            forms.append({"type": type(each).__name__})
+            numbers.append(np.zeros(0))
+            continue
+        expression, notes = sympy.sympify(each), {"left": set(), "outside": set()}
+        points = [{known[name]: value for name, value in point.items()} for point in options["points"]]
+        numbers.append(np.array([_number(expression, point, arguments, notes) for point in points]))
+        forms.append(_described(expression, bases) | {name: sorted(found)[:5] for name, found in notes.items()})
+    return numbers, {"forms": forms}
+
+
+KEPT_MESSAGE = 300
+# Far more than a test needs in one call; what all calls together hand over and get is kept up to the second number.
+MOST_NUMBERS, KEPT_NUMBERS = 100_000, 200_000
+NAMES = ("dy", "x", "weight", "mean", "rstd")
+
+
+def function(source: str):
+    """The `backward` that a text defines, in a namespace of its own."""
+    names = {"__name__": "given"}
+    exec(compile(source, "<backward>", "exec"), names)
+    return names["backward"]
+
+
+def fitting(inputs) -> list:
+    """The inputs as arrays of numbers whose shapes fit together; integers count as float64.
+
+    Raises:  TypeError or ValueError that names what is wrong with them
+    """
+    arrays = [np.array(value) for value in inputs]
+    if sum(array.size for array in arrays) > MOST_NUMBERS:
+        raise ValueError(f"backward takes at most {MOST_NUMBERS} numbers a call")
+    for name, array in zip(NAMES, arrays, strict=True):
+        if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+            raise TypeError(f"{name}: got dtype {array.dtype}, needs float64")
+    shapes = dict(zip(NAMES, (array.shape for array in arrays), strict=True))
+    if len(shapes["x"]) != 2 or not shapes["x"][1]:
+        raise ValueError(f"x: got shape {shapes['x']}, needs (M, N) with a column at least")
+    rows, columns = shapes["x"]
+    for name, needs in (("dy", (rows, columns)), ("weight", (columns,)), ("mean", (rows,)), ("rstd", (rows,))):
+        if shapes[name] != needs:
+            raise ValueError(f"{name}: got shape {shapes[name]}, needs {needs} for x of shape {shapes['x']}")
+    return [array if array.dtype.kind == "f" else array.astype(np.float64) for array in arrays]
+
+
+@operation
+def examine(target, arguments, options):
+    """Whether a test rejects the backward of options["source"], in which words, and what went in and came out."""
+    right, calls = function(options["source"]), []
+
+    def backward(dy, x, weight, mean, rstd):
+        given = fitting((dy, x, weight, mean, rstd))
+        with np.errstate(all="ignore"):
+            found = right(*(array.copy() for array in given))
+        calls.append((*given, *(np.array(array) for array in found)))
+        return found
+
+    facts = {"rejected": False, "words": ""}
+    try:
+        answer = target(backward)
+        facts["answer"] = type(answer).__name__
+    except AssertionError as error:
+        facts |= {"rejected": True, "words": str(error)[:KEPT_MESSAGE]}
+    sizes = np.cumsum([sum(array.size for array in call) for call in calls])
+    kept = [call for call, size in zip(calls, sizes, strict=True) if size <= KEPT_NUMBERS]
+    return [array for call in kept for array in call], facts | {"calls": len(calls)}
+
+
+def warm_up(libraries) -> None:
+    """Uses torch's autograd and SymPy once: they import the rest of themselves then, before anything is refused."""
+    if "torch" in libraries:
+        import torch
+
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, dy):
+                return 2 * ctx.saved_tensors[0] * dy
+
+        x = torch.ones(2, requires_grad=True)
+        (dx,) = grad(Square.apply(x), x, torch.ones(2), create_graph=True)
+        grad(dx, x, torch.ones(2))
+    if "sympy" in libraries:
+        import sympy
+
+        letter, length, x = sympy.Symbol("r", integer=True), sympy.Symbol("N", integer=True), sympy.IndexedBase("x")
+        one = sympy.Sum(sympy.KroneckerDelta(letter, 2) * x[letter] / length, (letter, 1, length)).subs(length, 3)
+        str(float(one.doit().xreplace({x[2]: sympy.Rational(1, 2)})))
+        str(one)
