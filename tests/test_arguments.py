@@ -51,6 +51,7 @@ CALL_ERRORS = [
     (lambda: normgrad.layer_norm(X, True), TypeError, "normalized_shape: got bool True, needs an int"),
     (lambda: normgrad.l2_norm(X, True), ValueError, "dim: got True, needs an axis of input"),
     (lambda: normgrad.l2_norm(X.to("meta"), backend="triton"), ValueError, "backend: 'triton' got a meta tensor"),
+    (lambda: normgrad.l2_norm(X.to("meta"), backend="numba"), ValueError, "'numba' got a meta tensor, needs one on"),
     (lambda: nn.LayerNorm(0), ValueError, r"normalized_shape: got \(0,\), needs at least one axis"),
     (lambda: nn.RMSNorm(4.0), TypeError, "normalized_shape: got float 4.0, needs an int"),
     (lambda: nn.LayerNorm(4, eps=-1), ValueError, "eps: got -1, needs a number that is at least 0"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from normgrad.checks import cases, contract
-from normgrad.checks.backends import NAMES, get
+from normgrad.checks.backends import ALL, get
 from normgrad.checks.cases import SPECS
 
 SEED = 1
@@ -20,7 +20,7 @@ COVERED = {name for name in CASES if name.startswith("random, no ")} | {"one row
 
 VALUES = [
     pytest.param(backend, spec, case, dtype, id=f"{backend}-{spec}-{case}-{dtype}")
-    for backend in NAMES
+    for backend in ALL
     for spec in SPECS
     for case in CASES
     for dtype in get(backend).dtypes
@@ -30,7 +30,7 @@ VALUES = [
 ]
 SLOPES = [
     pytest.param(backend, spec, case, id=f"{backend}-{spec}-{case}")
-    for backend in NAMES
+    for backend in ALL
     for spec in SPECS
     for case in CASES
     if case not in COVERED
@@ -63,29 +63,31 @@ def test_gradcheck_and_gradgradcheck_torch(spec, case):
     contract.check_gradcheck("torch", small, SPECS[spec], second=True, forward_mode=True)
 
 
+@pytest.mark.parametrize("backend", ["triton", "numba"])
 @pytest.mark.parametrize("spec", SPECS)
-def test_gradcheck_and_gradgradcheck_triton(spec):
+def test_gradcheck_and_gradgradcheck_of_kernels(spec, backend):
     case = cases.draw(np.random.default_rng(SEED), 2, 3)
     # The second derivative and the tangent are torch's operations for every backend: one spec shows the wiring.
     further = spec == "layer_norm_std"
-    contract.check_gradcheck("triton", case, SPECS[spec], second=further, forward_mode=further)
+    contract.check_gradcheck(backend, case, SPECS[spec], second=further, forward_mode=further)
 
 
+@pytest.mark.parametrize("backend", ["triton", "numba"])
 @pytest.mark.parametrize("without", [("residual", "dresidual_out"), ("weight",), ("bias",)])
-def test_gradcheck_triton_without(without):
+def test_gradcheck_of_kernels_without(without, backend):
     case = cases.draw(np.random.default_rng(SEED), 2, 3).without(*without)
-    contract.check_gradcheck("triton", case, SPECS["layer_norm"])
+    contract.check_gradcheck(backend, case, SPECS["layer_norm"])
 
 
 @pytest.mark.parametrize("columns", [1000])
-@pytest.mark.parametrize("backend", NAMES)
+@pytest.mark.parametrize("backend", ALL)
 def test_values_at_other_sizes(backend, columns):
     for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
         contract.check_values(backend, case, SPECS["layer_norm"])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("backend", ["torch", "triton"])
+@pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
 def test_values_at_large_n(backend, dtype):
     # Not a power of two and more than one block of columns in Triton, more than one block of rows in torch.
     case = cases.cases(np.random.default_rng(SEED), 15, 20000)[2]

@@ -100,7 +100,7 @@ def test_plain_autograd_gives_nan_at_a_constant_row(rng):
     assert y.isfinite().all() and leaf.grad.isnan().all()
 
 
-@pytest.mark.parametrize("backend", ["torch", "triton"])
+@pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
 @by_placement
 def test_the_gradient_at_a_constant_row_is_centred_and_over_the_denominator_at_0(spec, backend, rng):
     x, weight, dy = _flat(rng)

@@ -149,7 +149,7 @@ class BuiltIn(backends.TorchBackend):
 
 @pytest.mark.parametrize("columns", [5, 64])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["torch", "triton"])
+@pytest.mark.parametrize("name", ["torch", "triton", "numba"])
 def test_half_precision_gradients_at_mean_100(name, dtype, columns, rng):
     contract.check_values(name, at_100(rng, columns), LAYER_NORM, dtype)
 
@@ -160,7 +160,7 @@ def test_statistics_in_half_precision_are_rejected_at_mean_100(dtype, rng):
         contract.check_values(BuiltIn("torch"), at_100(rng, 64), LAYER_NORM, dtype)
 
 
-@pytest.mark.parametrize("name", ["torch", "triton"])
+@pytest.mark.parametrize("name", ["torch", "triton", "numba"])
 def test_the_mutant_with_rounded_statistics_is_rejected_at_mean_100(name, rng):
     wrong = mutants.mutated(mutants.find("statistics in bfloat16"), name)
     with pytest.raises(AssertionError, match="mean 100"):

@@ -23,7 +23,7 @@ def _run(code, **environment):
 
 
 def test_importing_needs_numpy_alone():
-    blocked = ("torch", "triton", "sympy", "matplotlib", "scipy", "IPython")
+    blocked = ("torch", "triton", "numba", "sympy", "matplotlib", "scipy", "IPython")
     code = BLOCK.format(blocked=blocked) + (
         "import normgrad, numpy as np\n"
         "from normgrad import numpy_ref\n"
@@ -46,7 +46,7 @@ def test_the_doctor_can_be_called_whoever_imported_its_module():
 
 def test_importing_loads_nothing_heavy():
     done = _run(
-        "import sys, normgrad; print(*sorted({'torch', 'triton', 'sympy', 'matplotlib', 'importlib.metadata'} "
+        "import sys, normgrad; print(*sorted({'torch', 'triton', 'numba', 'sympy', 'matplotlib', 'importlib.metadata'} "
         "& set(sys.modules)))"
     )
     assert done.stdout.strip() == "", done.stdout

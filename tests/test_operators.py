@@ -84,7 +84,7 @@ def test_opcheck_backward(name, wanted, torch_rng):
         opcheck(torch_operators.backward, (*tensors, *torch_operators.scalars_of(SPECS[name]), *wanted, False, "torch"))
 
 
-@pytest.mark.parametrize("backend", ["torch", "triton"])
+@pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_compiled_is_eager_bit_for_bit(name, backend, torch_rng):
     spec, tensors, options, cotangents = _draw(name, torch_rng)

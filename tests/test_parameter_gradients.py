@@ -15,7 +15,7 @@ from normgrad.symbolic.derivations import parameter_gradients as schedules
 from normgrad.symbolic.symbols import i, j
 
 ROWS, COLUMNS = 150, 48
-RUNS = [(name, dtype) for name in ("numpy", "torch", "triton") for dtype in ("float32", "bfloat16")]
+RUNS = [(name, dtype) for name in ("numpy", "torch", "triton", "numba") for dtype in ("float32", "bfloat16")]
 RUNS.remove(("numpy", "bfloat16"))
 
 
@@ -58,7 +58,7 @@ def test_a_row_is_the_same_bits_in_every_batch(case, name, dtype, rng):
 
 
 @pytest.mark.parametrize("splits", [(1,), (16, 32), (10, 10)], ids=str)
-@pytest.mark.parametrize("name", ["numpy", "torch", "triton"])
+@pytest.mark.parametrize("name", ["numpy", "torch", "triton", "numba"])
 def test_parts_of_a_batch_add_up(case, name, splits):
     """Refuses a mean over rows and rows that nobody takes, also where a part is empty."""
     edges = (0, *splits, ROWS)
@@ -71,7 +71,7 @@ def test_parts_of_a_batch_add_up(case, name, splits):
         assert (np.abs(added - getattr(whole, output)) <= 2 * getattr(allowed, output)).all(), output
 
 
-@pytest.mark.parametrize("backend", ["torch", "triton"])
+@pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_portable_sums_change_no_row_and_keep_the_dtypes(case, backend, dtype):
     found = []

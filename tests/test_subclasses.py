@@ -11,7 +11,7 @@ from normgrad import nn, residual
 from normgrad.teaching import double_backward
 from normgrad.torch_ops.arguments import TENSORS
 
-BACKENDS = ("torch", "triton")
+BACKENDS = ("torch", "triton", "numba")
 SUBCLASS = "needs a torch.Tensor itself: kernels know no subclass of it"
 
 

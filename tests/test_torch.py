@@ -12,7 +12,7 @@ import normgrad
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.torch_ops import formula as torch_formula
 
-BACKENDS = ("torch", "triton")
+BACKENDS = ("torch", "triton", "numba")
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ _MODULES = (
     "ledger",
     "mistakes",
     "nn",
+    "numba_kernels",
     "numpy_ref",
     "residual",
     "symbolic",

@@ -11,7 +11,13 @@ import warnings
 from .teaching import notebook
 
 # The versions that the test suite runs on, lowest and highest; outside them the package may well work.
-TESTED = {"numpy": ("1.26", "2.4"), "torch": ("2.6", "2.13"), "triton": ("3.2", "3.7"), "sympy": ("1.13", "1.14")}
+TESTED = {
+    "numpy": ("1.26", "2.4"),
+    "torch": ("2.6", "2.13"),
+    "triton": ("3.2", "3.7"),
+    "sympy": ("1.13", "1.14"),
+    "numba": ("0.60", "0.68"),
+}
 
 
 def _version(name):

@@ -1,4 +1,4 @@
-"""The four implementations behind one interface, for the contract, the mutants and the homework."""
+"""The implementations behind one interface, for the contract, the mutants and the homework."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def _options(dtypes):
 class TorchBackend:
     """The public API with one of torch's backends, or the autograd.Function over a module of kernels.
 
-    Args:  name: "torch" or "triton"; kernels: a module with their forward and backward, None for the public API;
-           device: where the tensors live, by default where the backend can run: the CPU, or for Triton's compiled
+    Args:  name: "torch", "triton" or "numba"; kernels: a module with their forward and backward, None for the public
+           API; device: where the tensors live, by default where the backend can run: the CPU, or for Triton's compiled
            kernels the GPU; create_graph: take the gradients so that they can be differentiated, which
            is another path through the code; package: the name under which a copy of normgrad was imported
     """
@@ -176,7 +176,7 @@ class TorchBackend:
 
     def rows_module(self) -> ModuleType:
         """The module with the forward and backward that run."""
-        name = "torch_ops.rows" if self.name == "torch" else "triton_kernels"
+        name = "torch_ops.rows" if self.name == "torch" else f"{self.name}_kernels"
         return self.kernels or import_module(f"{self.package}.{name}")
 
     def normalize(self, x, residual, weight, bias, spec, **options):
@@ -254,8 +254,11 @@ BACKENDS = {
     "sympy": SympyBackend,
     "torch": partial(TorchBackend, "torch"),
     "triton": partial(TorchBackend, "triton"),
+    "numba": partial(TorchBackend, "numba"),
 }
-NAMES = tuple(BACKENDS)
+ALL = tuple(BACKENDS)
+# Those that pages run: Numba is no library of theirs.
+NAMES = ALL[:-1]
 
 
 def get(backend):
@@ -265,6 +268,6 @@ def get(backend):
     """
     if callable(getattr(backend, "run", None)):
         return backend
-    if not isinstance(backend, str) or backend not in NAMES:
-        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, NAMES))}")
+    if not isinstance(backend, str) or backend not in ALL:
+        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, ALL))}")
     return BACKENDS[backend]()

@@ -146,8 +146,8 @@ def _expected(case: Case, spec, dtypes, residual_out):
 def check_values(backend, case: Case, spec, dtype: str | Dtypes = "float64") -> Measured:
     """Every output and gradient against the float64 oracle on the same rounded inputs, elementwise.
 
-    Args:     backend: a name ("numpy", "sympy", "torch", "triton") or a Backend; case, spec; dtype: the name of the
-              dtype of all arrays, or, for torch and triton, Dtypes
+    Args:     backend: a name ("numpy", "sympy", "torch", "triton", "numba") or a Backend; case, spec; dtype: the name
+              of the dtype of all arrays, or, for the last three, Dtypes
     Returns:  Measured, with each output's largest error and its computed bound
     Raises:   AssertionError that names the output, the place, the value and the bound
     """
@@ -237,7 +237,8 @@ def check_gradcheck(backend, case: Case, spec, second: bool = False, forward_mod
 
     backend = get(backend)
     if not hasattr(backend, "function"):
-        raise ValueError(f"backend: got {backend.name!r}, needs 'torch' or 'triton', whose gradients are autograd's")
+        needs = "'torch', 'triton' or 'numba', whose gradients are autograd's"
+        raise ValueError(f"backend: got {backend.name!r}, needs {needs}")
     function, tensors = backend.function(case, spec)
     try:
         torch.autograd.gradcheck(function, tensors, check_forward_ad=forward_mode)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..spec import NormSpec
 from . import contract
-from .backends import INPUTS, get
+from .backends import ALL, INPUTS, get
 from .cases import Case
 from .pairwise import Point, chosen, cover, pairs
 from .tolerance import LARGEST
@@ -166,6 +166,8 @@ def blocked(backend, point: Point) -> Iterator[None]:
         by_rows = point["blocks"] == "of rows"
         if backend.name == "torch":
             settings = [(module, "BLOCK_ELEMENTS", 3 * columns if by_rows else 1)]
+        elif backend.name == "numba":
+            settings = [(module.launch, "ELEMENTS_PER_PROGRAM", 3 * columns if by_rows else 1)]
         elif by_rows:
             tile = BLOCK_ROWS << (columns - 1).bit_length()
             settings = [(module.configuration, name, tile) for name in ("FORWARD_TILE", "BACKWARD_TILE")]
@@ -216,7 +218,7 @@ def summary() -> str:
         f"{len(points())} points of {full:,} cover {len(pairs(FACTORS, allowed)):,} pairs, "
         f"and every combination of {', '.join(SPEC)}"
     ]
-    for backend in ("numpy", "sympy", "torch", "triton"):
+    for backend in ALL:
         lines.append(f"  {backend}: {len(points_of(backend))} points")
     for name, levels in FACTORS.items():
         counts = Counter(point[name] for point in points())

@@ -62,6 +62,18 @@ K_SQUARES = "reciprocal(q * q, rows"
 K_RSTD = "rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = "c1 = kappa(mean_square(squares, N, MEAN), EPS, PLACEMENT) * c1"
+# numba: numba_kernels/
+J_MEANS = "return products / n, total / N"
+J_WDY = "return scale * weight[j] * load(dy, j)"
+J_DX = "dp = rstd * (wdy - c2 - x_hat * c1)"
+J_OUT = "dp += load(dresidual_out, j)"
+J_START = "    wanted = {one for one in dtypes[:2] if one is not None}\n"
+J_DW = "dw[j] += load(dy, j) * scale * x_hat"
+J_REDUCED = "*map(_reduced, partial, dtypes[2:])"
+J_KAPPA = "c1 = kappa(row_size(p[i], mean[i], n), eps, placement) * c1"
+J_SQUARES = "        q = load(p, j) - mean\n        total += q * q\n    return total / n"
+J_RSTD = "rstd = 1 / denominator(s2, eps, placement)\n"
+J_EPS = "number(spec.eps)"
 # sympy: symbolic/derivations/family.py
 S_DQ = "rstd[i] * (wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t]))"
 S_DP = "dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dresidual_out[i, j]"
@@ -72,8 +84,8 @@ S_S = "sqrt(1 / n * total(N, lambda t: q[i, t] ** 2))"
 S_RSTD = "defs[rstd[i]] = 1 / D[i]"
 
 
-def _mutant(name, mistake, numpy, torch, triton, sympy, **options) -> Mutant:
-    edits = {"numpy": numpy, "torch": torch, "triton": triton, "sympy": sympy}
+def _mutant(name, mistake, numpy, torch, triton, numba, sympy, **options) -> Mutant:
+    edits = {"numpy": numpy, "torch": torch, "triton": triton, "numba": numba, "sympy": sympy}
     return Mutant(name, mistake, {k: (v,) if isinstance(v[0], str) else v for k, v in edits.items()}, **options)
 
 
@@ -84,6 +96,7 @@ MUTANTS = (
         numpy=(N_DX, "    dx = rstd * (wdy - c2)\n"),
         torch=(T_C1, f"{T_C1} * 0"),
         triton=(K_DX, K_DX.replace(" - x_hat * c1[:, None]", "")),
+        numba=(J_DX, J_DX.replace(" - x_hat * c1", "")),
         sympy=(S_DQ, "rstd[i] * wdy[i, j]"),
     ),
     _mutant(
@@ -92,6 +105,7 @@ MUTANTS = (
         numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
         torch=(T_C2, "c2 = torch.zeros_like(rstd)"),
         triton=(K_DX, K_DX.replace(" - c2[:, None]", "")),
+        numba=(J_DX, J_DX.replace(" - c2", "")),
         sympy=(S_DP, "dq[i, j] + dresidual_out[i, j]"),
     ),
     _mutant(
@@ -100,6 +114,7 @@ MUTANTS = (
         numpy=(N_DX, "    dx = rstd * (wdy - c2 + x_hat * c1)\n"),
         torch=(T_ALONG, T_ALONG.replace("value=-1", "value=1")),
         triton=(K_DX, K_DX.replace("- x_hat", "+ x_hat")),
+        numba=(J_DX, J_DX.replace("- x_hat", "+ x_hat")),
         sympy=(S_DQ, S_DQ.replace("- kappa", "+ kappa")),
     ),
     _mutant(
@@ -108,6 +123,7 @@ MUTANTS = (
         numpy=(N_C1, N_C1.replace("/ spec.count(p.shape[-1])", "/ (spec.count(p.shape[-1]) - 1)")),
         torch=(T_C1, T_C1.replace("/ spec.count(n)", "/ (spec.count(n) - 1)")),
         triton=(K_C1, K_C1.replace("/ N", "/ (N - 1)")),
+        numba=(J_MEANS, J_MEANS.replace("/ n", "/ (n - 1)")),
         sympy=(S_DQ, S_DQ.replace("/ n", "/ (n - 1)")),
     ),
     _mutant(
@@ -116,6 +132,7 @@ MUTANTS = (
         numpy=(N_C1, N_C1.replace(" / spec.count(p.shape[-1])", "")),
         torch=(T_C1, T_C1.replace(" / spec.count(n)", "")),
         triton=(K_C1, ""),
+        numba=(J_MEANS, J_MEANS.replace(" / n", "")),
         sympy=(S_DQ, S_DQ.replace(" / n", "")),
     ),
     _mutant(
@@ -124,6 +141,7 @@ MUTANTS = (
         numpy=(N_C2, N_C2.replace("mean", "sum")),
         torch=(T_C2, T_C2.replace(" / n", "")),
         triton=(K_C2, K_C2.replace(" / N", "")),
+        numba=(J_MEANS, J_MEANS.replace(" / N", "")),
         sympy=(S_DP, S_DP.replace(" / N", "")),
     ),
     _mutant(
@@ -132,6 +150,7 @@ MUTANTS = (
         numpy=(N_WEIGHT, "        pass\n"),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)")),
         triton=(K_WEIGHT, K_WEIGHT.replace("SCALE *", "SCALE + 0 *")),
+        numba=(J_WDY, J_WDY.replace(" * weight[j]", "")),
         sympy=(S_WDY, S_WDY.replace(" * w[j]", "")),
     ),
     _mutant(
@@ -140,6 +159,7 @@ MUTANTS = (
         numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
         torch=(T_ROWS, T_ROWS.replace("weight", "weight * weight")),
         triton=(K_WEIGHT, f"{K_WEIGHT} * load_columns(weight_ptr, cols, N, ACC)"),
+        numba=(J_WDY, f"{J_WDY} * weight[j]"),
         sympy=(S_WDY, f"{S_WDY} ** 2"),
     ),
     _mutant(
@@ -153,6 +173,7 @@ MUTANTS = (
             (K_SWEEP_WDY, "wdy = dy * SCALE\n"),
             (K_SWEEP_DX, K_SWEEP_DX.replace("weight", "SCALE") + " * weight"),
         ),
+        numba=((J_WDY, J_WDY.replace(" * weight[j]", "")), (J_DX, f"{J_DX} * weight[j]")),
         sympy=(
             (S_WDY, S_WDY.replace(" * w[j]", "")),
             (S_DP, "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dresidual_out[i, j]"),
@@ -164,6 +185,7 @@ MUTANTS = (
         numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
         torch=(T_DX, "return out.copy_(dx)"),
         triton=(K_DX, K_DX.replace("rstd[:, None] * ", "")),
+        numba=(J_DX, J_DX.replace("rstd * ", "")),
         sympy=(S_DQ, S_DQ.replace("rstd[i] * ", "")),
     ),
     _mutant(
@@ -172,6 +194,7 @@ MUTANTS = (
         numpy=(N_DW, N_DW.replace("x_hat", "q")),
         torch=(T_DW, T_DW.replace(", r)", ", torch.ones_like(r))")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "q")),
+        numba=(J_DW, J_DW.replace("x_hat", "(load(p, j) - mean)")),
         sympy=(S_DW, S_DW.replace("r[t, j]", "q[t, j]")),
     ),
     _mutant(
@@ -180,6 +203,11 @@ MUTANTS = (
         numpy=(N_DW, N_DW.replace("dy *", "dy * weight *")),
         torch=(T_DW, T_DW.replace("dy_q.t()", "(dy_q * weight).t()")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "x_hat * weight")),
+        numba=(
+            (J_DW, f"{J_DW} * weight[j]"),
+            ("def add_weight_gradient(dy, p, mean", "def add_weight_gradient(dy, p, weight, mean"),
+            ("add_weight_gradient(dy[i], p[i], mean", "add_weight_gradient(dy[i], p[i], weight, mean"),
+        ),
         sympy=(S_DW, f"w[j] * {S_DW}"),
     ),
     _mutant(
@@ -188,6 +216,7 @@ MUTANTS = (
         numpy=(N_DB, N_DB.replace("sum", "mean")),
         torch=(T_DB, f"{T_DB} / m"),
         triton=(K_REDUCE, f"{K_REDUCE}        sums[1] = sums[1] / m\n"),
+        numba=(J_REDUCED, "*map(_reduced, (partial[0], partial[1] / m), dtypes[2:])"),
         sympy=(S_DB, "total(M, lambda t: dy[t, j]) / M\n"),
     ),
     _mutant(
@@ -196,6 +225,7 @@ MUTANTS = (
         numpy=(N_OUT, "        pass\n"),
         torch=(T_OUT, "dx[rows] = dp"),
         triton=(K_OUT, K_OUT.replace("dx +", "dx + 0 *")),
+        numba=(J_OUT, "pass"),
         sympy=(S_DP, S_DP.replace(" + dresidual_out[i, j]", "")),
     ),
     _mutant(
@@ -210,6 +240,10 @@ MUTANTS = (
             (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n"),
         ),
         triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
+        numba=(
+            J_START,
+            f"{J_START}    dy, dresidual_out = dy if dresidual_out is None else dy + dresidual_out, None\n",
+        ),
         sympy=(
             (S_DP, S_DP.replace(" + dresidual_out[i, j]", "")),
             (S_WDY, S_WDY.replace("* dy[i, j]", "* (dy[i, j] + dresidual_out[i, j])")),
@@ -221,6 +255,7 @@ MUTANTS = (
         numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
         torch=(T_KAPPA, "if False:"),
         triton=(K_KAPPA, "c1 = c1"),
+        numba=(J_KAPPA, "pass"),
         sympy=(S_DQ, S_DQ.replace("kappa[i]", "1")),
         spec="layer_norm_std",
     ),
@@ -230,6 +265,7 @@ MUTANTS = (
         numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
         torch=(T_KAPPA, "if False:"),
         triton=(K_KAPPA, "c1 = c1"),
+        numba=(J_KAPPA, "pass"),
         sympy=(S_DQ, S_DQ.replace("kappa[i]", "1")),
         spec="l2_clamp",
     ),
@@ -242,6 +278,13 @@ MUTANTS = (
             K_SQUARES,
             "reciprocal(tl.where((cols < N)[None, :], p * p - (mean * mean)[:, None], 0), rows",
         ),
+        numba=(
+            J_SQUARES,
+            J_SQUARES.replace(
+                "        q = load(p, j) - mean\n        total += q * q", "        total += load(p, j) * load(p, j)"
+            )
+            + " - mean * mean",
+        ),
         sympy=(S_S, "sqrt(1 / n * total(N, lambda t: p[i, t] ** 2) - a * average[i] ** 2)"),
         backward=False,
     ),
@@ -251,6 +294,10 @@ MUTANTS = (
         numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
         torch=(T_RSTD, f"{T_RSTD}\n        r.copy_(r.bfloat16())"),
         triton=(K_RSTD, "d = denominator(s2, EPS, PLACEMENT)\n    rstd = (1 / d).to(tl.bfloat16).to(d.dtype)\n"),
+        numba=(
+            J_RSTD,
+            f"{J_RSTD}    rstd = (np.float32(rstd).view(np.uint32) >> 16 << 16).view(np.float32)\n",
+        ),
         sympy=(S_RSTD, "defs[rstd[i]] = (1 + S.One / 256) / D[i]"),
         backward=False,
     ),
@@ -260,6 +307,7 @@ MUTANTS = (
         numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
         torch=(T_RSTD, T_RSTD.replace("]), spec)", "]), spec.replace(eps=spec.eps / n))")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
+        numba=(J_EPS, "number(spec.eps / n)"),
         sympy=("sqrt(s[i] ** 2 + eps)", "sqrt(s[i] ** 2 + eps / N)"),
         backward=False,
     ),

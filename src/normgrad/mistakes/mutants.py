@@ -11,6 +11,8 @@ import atexit
 import importlib.util
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +26,7 @@ SOURCES = {
     "sympy": "symbolic/derivations/family.py",
     "torch": "torch_ops/rows.py",
     "triton": "triton_kernels",
+    "numba": "numba_kernels",
 }
 
 
@@ -106,11 +109,27 @@ def edited_package(source: str, edits, where: str) -> dict[str, str]:
     return texts
 
 
+@contextmanager
+def plain_python() -> Iterator[None]:
+    """What Numba would compile is left as it is while the context lasts: a mutant runs once, compiling takes longer."""
+    try:
+        import numba
+    except ImportError:
+        yield
+        return
+    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
+    try:
+        yield
+    finally:
+        numba.config.DISABLE_JIT = before
+
+
 def load(mutant: Mutant, backend: str) -> ModuleType:
     """The backend's source module, or package of modules, with the mutant's edits in it."""
     source, edits, where = SOURCES[backend], mutant.edits[backend], f"{mutant.name}, {backend}"
     if not source.endswith(".py"):
-        return package(source, edited_package(source, edits, where), mutant.name)
+        with plain_python():
+            return package(source, edited_package(source, edits, where), mutant.name)
     return module(source, edited((PACKAGE / source).read_text(), edits, where), mutant.name)
 
 
@@ -125,7 +144,7 @@ def sympy_backend(family: ModuleType) -> ModuleType:
 def mutated(mutant: Mutant, backend: str):
     """The backend with the mutant in it, ready for the contract's checks.
 
-    Args:    mutant: from MUTANTS; backend: "numpy", "sympy", "torch" or "triton"
+    Args:    mutant: from MUTANTS; backend: "numpy", "sympy", "torch", "triton" or "numba"
     Raises:  ValueError for another backend
     """
     if backend not in SOURCES:

@@ -59,7 +59,8 @@ def normalize(
     y = scale * q / D(sqrt(reduce(q**2)), eps) * weight + bias
 
     Args:     input, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec;
-              return_residual: return p as well; backend "torch", "triton" or "auto" (triton on a GPU tensor);
+              return_residual: return p as well; backend "torch", "triton", "numba" (compiled for the CPU) or "auto"
+              (triton on a GPU tensor, torch on others);
               out_dtype of y, None means input.dtype; residual_dtype of residual_out, None means the promoted dtype of
               input and residual; round_residual: True normalizes the sum as residual_out holds it, False the sum
               before that rounding; portable_sums: the order in which triton sums the gradients of weight and bias does

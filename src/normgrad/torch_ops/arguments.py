@@ -14,7 +14,7 @@ from . import rows as torch_rows
 from .formula import promoted
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-BACKENDS = ("auto", "torch", "triton")
+BACKENDS = ("auto", "torch", "triton", "numba")
 # What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
 TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
 
@@ -87,10 +87,13 @@ def kernels_of(backend, device):
     check_backend(backend)
     if backend == "torch" or (backend == "auto" and device.type != "cuda"):
         return torch_rows
-    from .. import triton_kernels
+    if backend == "numba":
+        from .. import numba_kernels as kernels
+    else:
+        from .. import triton_kernels as kernels
 
-    triton_kernels.check_device(device)
-    return triton_kernels
+    kernels.check_device(device)
+    return kernels
 
 
 def check_memory(name, t):
@@ -141,9 +144,9 @@ def flatten(input, normalized_shape, residual=None, **affine):
 
 def rows(t):
     """The tensor (..., N) as rows (M, N); None for None."""
-    return None if t is None else t.reshape(math.prod(t.shape[:-1]), t.shape[-1])
+    return t if t is None or t.dim() == 2 else t.reshape(math.prod(t.shape[:-1]), t.shape[-1])
 
 
 def shaped(t, shape):
     """The rows in another shape, not as a view: a view that a Function returns may not be modified in place."""
-    return None if t is None else torch.ops.aten._unsafe_view(t, shape)
+    return t if t is None or t.shape == shape else torch.ops.aten._unsafe_view(t, shape)

@@ -1,0 +1,257 @@
+"""The operator as loops over rows and columns, compiled by Numba: no tiles, no masks, the letters of the text.
+
+A program takes a block of rows. It goes over a row several times, and reads it from memory once: after the first time
+the row lies in the processor's cache. All compiled code stands in this one file, by whose date Numba knows whether what
+it keeps on disk is still right.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic, overload
+
+# What a sum adds may be reordered, so that 16 lanes add at once, and a * b + c may be rounded once. Full fastmath is no
+# faster here, and would let the compiler take it that there is no NaN.
+compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+
+# Where eps stands, as numbers: a kernel compares them faster than names.
+INSIDE, OUTSIDE, CLAMP = 0, 1, 2
+
+
+# bfloat16 and float16, which Numba does not know on a CPU: words of 16 bits, unsigned and signed, made float32 and
+# rounded back in registers
+
+
+def load(words, j):
+    """The number at j: of an array of floats its own, of words of 16 bits the float32 that they stand for."""
+    if words.dtype == np.uint16:
+        return (words[j].astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return words[j].view(np.float16).astype(np.float32) if words.dtype == np.int16 else words[j]
+
+
+def store(words, j, value):
+    """Write a number at j, rounded to the nearest that the array holds, of two equally near to the even one."""
+    if words.dtype == np.uint16:
+        value = rounded_to_bfloat16(value.view(np.uint32), value == value)
+    words[j] = value.astype(np.float16).view(np.int16) if words.dtype == np.int16 else value
+
+
+def _cast(result, argument, *steps):
+    """An intrinsic that takes one number through LLVM's own conversions."""
+
+    def codegen(_context, builder, _signature, arguments):
+        (value,) = arguments
+        for name, to in steps:
+            value = getattr(builder, name)(value, to)
+        return value
+
+    return intrinsic(lambda _context, value: (result(argument), codegen))
+
+
+float32_of_bits = _cast(types.float32, types.uint32, ("bitcast", ir.FloatType()))
+bits_of_float32 = _cast(types.uint32, types.float32, ("bitcast", ir.IntType(32)))
+float32_of_half = _cast(types.float32, types.int16, ("bitcast", ir.HalfType()), ("fpext", ir.FloatType()))
+half_of_float32 = _cast(types.int16, types.float32, ("fptrunc", ir.HalfType()), ("bitcast", ir.IntType(16)))
+
+
+@njit
+def rounded_to_bfloat16(bits, is_number):
+    """The upper 16 of a float32's 32 bits, rounded to nearest even; a NaN stays one."""
+    upper = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    return np.uint16(upper) if is_number else np.uint16(0x7FC0)
+
+
+@overload(load)
+def _load(words, j):
+    if words.dtype == types.uint16:
+        return lambda words, j: float32_of_bits(np.uint32(words[j]) << np.uint32(16))
+    if words.dtype == types.int16:
+        return lambda words, j: float32_of_half(words[j])
+    return lambda words, j: words[j]
+
+
+@overload(store)
+def _store(words, j, value):
+    def bfloat16(words, j, value):
+        words[j] = rounded_to_bfloat16(bits_of_float32(value), value == value)
+
+    def float16(words, j, value):
+        words[j] = half_of_float32(value)
+
+    def same(words, j, value):
+        words[j] = value
+
+    return {types.uint16: bfloat16, types.int16: float16}.get(words.dtype, same)
+
+
+# A row: what is absent has no columns, and a loop over it does nothing. A sum begins as float32, and is float64 as soon
+# as a float64 is added to it.
+
+
+@compiled
+def row_mean(p, N):
+    """mean(p)."""
+    total = np.float32(0)
+    for j in range(len(p)):
+        total += load(p, j)
+    return total / N
+
+
+@compiled
+def row_size(p, mean, n):
+    """s**2 = sum(q**2) / n of the centred row, never the difference of two large sums."""
+    total = np.float32(0)
+    for j in range(len(p)):
+        q = load(p, j) - mean
+        total += q * q
+    return total / n
+
+
+@compiled
+def denominator(s2, eps, placement):
+    """D of s**2."""
+    if placement == INSIDE:
+        return np.sqrt(s2 + eps)
+    s = np.sqrt(s2)
+    if placement == OUTSIDE:
+        return s + eps
+    return s if s > eps else eps
+
+
+@compiled
+def reciprocal(s2, eps, placement, most):
+    """rstd = 1 / D; NaN where squares left the dtype's range, as a number would be wrong there."""
+    rstd = 1 / denominator(s2, eps, placement)
+    return rstd if 0 < rstd <= most else np.nan * most
+
+
+@compiled
+def kappa(s2, eps, placement):
+    """D * D'(s) / s, the whole effect of where eps stands; 0 at s = 0 outside, where it has no value."""
+    s = np.sqrt(s2)
+    if placement == INSIDE or eps == 0:
+        return s * 0 + 1
+    if placement == CLAMP:
+        return s * 0 + (s > eps)
+    return (s + eps) / s if s > 0 else s
+
+
+@compiled
+def normalized(p, mean, rstd, j):
+    """x_hat."""
+    return (load(p, j) - mean) * rstd
+
+
+@compiled
+def weighted(dy, weight, scale, j):
+    """wdy, the cotangent of x_hat."""
+    return scale * weight[j] * load(dy, j)
+
+
+@compiled
+def row_means(dy, p, weight, mean, rstd, scale, N, n):
+    """sum(x_hat * wdy) / n and mean(wdy)."""
+    products = np.float32(0)
+    total = np.float32(0)
+    for j in range(len(p)):
+        wdy = weighted(dy, weight, scale, j)
+        products += normalized(p, mean, rstd, j) * wdy
+        total += wdy
+    return products / n, total / N
+
+
+@compiled
+def add(x, residual, residual_out):
+    """p = x + residual, as residual_out holds it."""
+    for j in range(len(residual)):
+        store(residual_out, j, load(x, j) + load(residual, j))
+
+
+@compiled
+def affine(p, mean, rstd, scale, weight, bias, y):
+    """y = scale * x_hat * weight + bias."""
+    for j in range(len(p)):
+        x_hat = normalized(p, mean, rstd, j)
+        store(y, j, scale * weight[j] * x_hat + bias[j])
+
+
+@compiled
+def input_gradient(dy, dresidual_out, p, weight, mean, rstd, scale, c1, c2, dx):
+    """dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out."""
+    for j in range(len(dx)):
+        wdy = weighted(dy, weight, scale, j)
+        x_hat = normalized(p, mean, rstd, j)
+        dp = rstd * (wdy - c2 - x_hat * c1)
+        if len(dresidual_out) > 0:
+            dp += load(dresidual_out, j)
+        store(dx, j, dp)
+
+
+@compiled
+def add_weight_gradient(dy, p, mean, rstd, scale, dw):
+    """What this row adds to dw."""
+    for j in range(len(dw)):
+        x_hat = normalized(p, mean, rstd, j)
+        dw[j] += load(dy, j) * scale * x_hat
+
+
+@compiled
+def add_bias_gradient(dy, db):
+    """What this row adds to db."""
+    for j in range(len(db)):
+        db[j] += load(dy, j)
+
+
+# The kernels. N and n are numbers of the dtype of the sums, as scale, eps and most.
+
+
+@compiled
+def forward(
+    program, programs, x, residual, weight, bias, y, residual_out, mean, rstd, N, n, center, scale, eps, placement, most
+):
+    """y, residual_out and the statistics of this program's rows.
+
+    Args:  x, residual, y, residual_out (M, N), residual and residual_out (M, 0) where there is none; weight, bias (N,);
+           mean, rstd (M,); most: the largest rstd of a row whose squares are not lost; the rest from the spec
+    """
+    M = len(x)
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        p = x[i]
+        if len(residual[i]) > 0:
+            p = residual_out[i]
+            add(x[i], residual[i], p)
+        mean[i] = row_mean(p, N) if center else 0
+        rstd[i] = reciprocal(row_size(p, mean[i], n), eps, placement, most)
+        affine(p, mean[i], rstd[i], scale, weight, bias, y[i])
+
+
+@compiled
+def backward(
+    program, programs, dy, dresidual_out, p, weight, mean, rstd, dx, dw, db, N, n, center, scale, eps, placement
+):
+    """dx of this program's rows, and its own row of the partial sums of dw and db.
+
+    Args:  dy, p (M, N); dresidual_out, dx (M, N) or (M, 0); weight (N,); mean, rstd (M,); dw, db (programs, N) or
+           (programs, 0), zeros at first; the rest from the spec
+    """
+    M = len(p)
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        if len(dx[i]) > 0:
+            c1, c2 = row_means(dy[i], p[i], weight, mean[i], rstd[i], scale, N, n)
+            if placement != INSIDE:
+                c1 = kappa(row_size(p[i], mean[i], n), eps, placement) * c1
+            if not center:
+                c2 = 0 * c2
+            input_gradient(dy[i], dresidual_out[i], p[i], weight, mean[i], rstd[i], scale, c1, c2, dx[i])
+        add_weight_gradient(dy[i], p[i], mean[i], rstd[i], scale, dw[program])
+        add_bias_gradient(dy[i], db[program])
+
+
+@compiled
+def reduce_partials(partial, total):
+    """The sum of all programs' rows, added up in their order."""
+    for program in range(len(partial)):
+        for j in range(len(total)):
+            total[j] += partial[program, j]

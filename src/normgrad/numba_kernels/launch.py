@@ -1,0 +1,157 @@
+"""forward and backward on rows of torch tensors in the CPU's memory: what is allocated, and who runs which program."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from ..torch_ops.formula import accumulator, promoted, total
+from . import kernels
+
+# Programs of a launch, whatever the number of threads, so that dw and db are the same bits with any of them.
+PROGRAMS = 16
+# Elements that one more program is worth: it costs some 20 microseconds to hand it to a thread.
+ELEMENTS_PER_PROGRAM = 32768
+# NumPy's view of a tensor of 16 bits.
+WORDS = {torch.bfloat16: torch.uint16, torch.float16: torch.int16}
+NUMBERS = {torch.float64: np.float64, torch.float32: np.float32, torch.bfloat16: np.uint16, torch.float16: np.int16}
+PLACEMENTS = {"inside": kernels.INSIDE, "outside": kernels.OUTSIDE, "clamp": kernels.CLAMP}
+# The largest rstd of a row whose squares are numbers with all their digits.
+MOST = {torch.float64: np.float64(2.0**511), torch.float32: np.float32(2.0**63)}
+
+
+@lru_cache(maxsize=1)
+def _threads():
+    """The threads that run programs beside the caller's own, each started when it is first needed."""
+    return ThreadPoolExecutor(os.cpu_count(), "normgrad")
+
+
+# A forked process has none of its parent's threads: it starts its own.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)
+
+
+def check_device(device):
+    """An error where the kernels cannot run on the device."""
+    if device.type != "cpu":
+        raise ValueError(f"backend: 'numba' got a {device.type} tensor, needs one on the CPU")
+
+
+def programs(m: int, n: int) -> int:
+    """How many programs share m rows of n columns; the order of the sums dw and db follows from it."""
+    return max(1, min(PROGRAMS, m, m * n // ELEMENTS_PER_PROGRAM))
+
+
+def _launch(kernel, count, *arguments):
+    """Run each of the programs once, in as many threads as torch takes."""
+    waiting = iter(range(count))
+
+    def run():
+        for program in waiting:
+            kernel(program, count, *arguments)
+
+    others = [_threads().submit(run) for _ in range(min(count, torch.get_num_threads()) - 1)]
+    run()
+    for other in others:
+        if not other.cancel():
+            other.result()
+
+
+def _common(acc, *dtypes):
+    """The one dtype of all that are there, where its sums are in acc; else acc."""
+    first, *others = (dtype for dtype in dtypes if dtype is not None)
+    return first if all(dtype == first for dtype in others) and accumulator(first) == acc else acc
+
+
+def _rows(t, dtype):
+    """The tensor in a dtype and without gaps; a kernel sees memory, not torch's lazy negation."""
+    t = t.detach()
+    if t.dtype != dtype:
+        t = t.to(dtype)
+    return t.resolve_neg().contiguous()
+
+
+def _array(t):
+    """The tensor's memory as NumPy sees it."""
+    return (t.view(WORDS[t.dtype]) if t.dtype in WORDS else t).numpy()
+
+
+def _vector(t, n, acc, absent):
+    """weight or bias in the dtype of the sums, and what stands for it where there is none."""
+    return np.full(n, absent, NUMBERS[acc]) if t is None else _array(_rows(t, acc))
+
+
+def _absent(rows, dtype):
+    """Rows without columns."""
+    return np.empty((rows, 0), NUMBERS[dtype])
+
+
+@lru_cache(maxsize=256)
+def _numbers(spec, n, acc):
+    """N, n, center, scale, eps and placement, in the dtype of the sums."""
+    number, place = NUMBERS[acc], PLACEMENTS[spec.placement]
+    return number(n), number(spec.count(n)), spec.center, number(spec.scale), number(spec.eps), place
+
+
+def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
+    """(y, residual_out, mean, rstd) for rows x (M, N), by one launch.
+
+    Args, Returns: as torch_rows.forward
+    Numerics: sums in float32, in float64 for float64; the variance is centred first; y of a row is the same bits
+              whatever the number of rows and the row's place among them. Where x, residual, y and residual_out are of
+              one dtype each crosses memory once; else torch converts them to the dtype of the sums, and back
+    """
+    (m, n), acc = x.shape, accumulator(promoted(x, residual))
+    out_dtype = out_dtype or x.dtype
+    dtypes, residual_out = [x.dtype, out_dtype], None
+    if residual is not None:
+        residual_dtype = residual_dtype or promoted(x, residual)
+        dtypes += [residual.dtype, residual_dtype if round_residual else acc]
+    dtype = _common(acc, *dtypes)
+    summands = sums = _absent(m, dtype)
+    if residual is not None and dtype == residual_dtype:
+        residual_out = x.new_empty(m, n, dtype=dtype)
+        summands, sums = _array(_rows(residual, dtype)), _array(residual_out)
+    elif residual is not None:
+        x, residual_out = total(x.detach(), residual.detach(), residual_dtype, round_residual)
+    y = x.new_empty(m, n, dtype=dtype)
+    mean, rstd = x.new_empty(m, dtype=acc), x.new_empty(m, dtype=acc)
+    inputs = (_array(_rows(x, dtype)), summands, _vector(weight, n, acc, 1), _vector(bias, n, acc, 0))
+    outputs = (_array(y), sums, _array(mean), _array(rstd))
+    _launch(kernels.forward, programs(m, n), *inputs, *outputs, *_numbers(spec, n, acc), MOST[acc])
+    return y.to(out_dtype), residual_out, mean if spec.center else None, rstd
+
+
+def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False):
+    """(dx, dresidual, dw, db) for rows p = x + residual, by one launch and a sum for dw and db each.
+
+    Args, Returns: as torch_rows.backward
+    Numerics: as forward; dx of a row is the same bits whatever the number of rows and the row's place; dw and db are
+              summed in an order that depends on M and N alone, with portable_sums or without
+    """
+    (m, n), acc, count = p.shape, rstd.dtype, programs(*p.shape)
+    wanted = {one for one in dtypes[:2] if one is not None}
+    dtype = _common(acc, dy.dtype, p.dtype, None if dresidual_out is None else dresidual_out.dtype, *wanted)
+    dx = p.new_empty(m, n, dtype=dtype) if wanted else None
+    partial = [_absent(count, acc) if one is None else np.zeros((count, n), NUMBERS[acc]) for one in dtypes[2:]]
+    from_sum = _absent(m, dtype) if dresidual_out is None else _array(_rows(dresidual_out, dtype))
+    # Rows that are not centred have the mean 0.
+    mean = np.zeros(m, NUMBERS[acc]) if mean is None else _array(mean)
+    inputs = (_array(_rows(dy, dtype)), from_sum, _array(_rows(p, dtype)), _vector(weight, n, acc, 1), mean)
+    outputs = (_absent(m, dtype) if dx is None else _array(dx), *partial)
+    _launch(kernels.backward, count, *inputs, _array(rstd), *outputs, *_numbers(spec, n, acc))
+    made = {one: dx.to(one) for one in wanted}
+    return made.get(dtypes[0]), made.get(dtypes[1]), *map(_reduced, partial, dtypes[2:])
+
+
+def _reduced(partial, dtype):
+    """The programs' sums, added up and rounded once; None where they are not wanted."""
+    if dtype is None:
+        return None
+    sums = np.zeros(partial.shape[1], partial.dtype)
+    kernels.reduce_partials(partial, sums)
+    return torch.from_numpy(sums).to(dtype)

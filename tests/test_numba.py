@@ -1,0 +1,190 @@
+"""Kernels compiled by Numba: words of 16 bits, threads and forks, the bits of sums, and their text as plain Python."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("numba")
+
+import normgrad  # noqa: E402
+from normgrad import numba_kernels  # noqa: E402
+from normgrad.checks import cases, contract  # noqa: E402
+from normgrad.checks.backends import TorchBackend  # noqa: E402
+from normgrad.mistakes import mutants  # noqa: E402
+from normgrad.numba_kernels import kernels, launch  # noqa: E402
+from normgrad.torch_ops import rows as torch_rows  # noqa: E402
+from normgrad.torch_ops.arguments import kernels_of  # noqa: E402
+
+WORDS = {torch.bfloat16: (torch.uint16, np.uint16), torch.float16: (torch.int16, np.int16)}
+# More than one program, and no multiple of their number.
+SHAPE = (613, 257)
+
+
+@pytest.fixture
+def threads():
+    """Sets torch's number of threads for the test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def _gradients(x, weight, bias, dy):
+    """y, dx, dw and db of an add + LayerNorm on x and x reversed."""
+    leaves = [t.detach().requires_grad_() for t in (x, x.flip(0), weight, bias)]
+    y, p = normgrad.add_layer_norm(*leaves[:2], x.shape[-1], *leaves[2:], backend="numba")
+    return (y.detach(), *torch.autograd.grad((y, p), leaves, (dy, dy.flip(0))))
+
+
+@pytest.fixture
+def inputs(torch_rng):
+    """x, weight, bias and dy of SHAPE."""
+    shapes = (SHAPE, SHAPE[1:], SHAPE[1:], SHAPE)
+    return [torch.randn(shape, generator=torch_rng) for shape in shapes]
+
+
+def _equal(found, wanted):
+    return all(torch.equal(*pair) for pair in zip(found, wanted, strict=True))
+
+
+def _affine(p, y, mean=0.0, rstd=1.0, bias=None):
+    """y = (p - mean) * rstd + bias, by the kernels' own function, for arrays that may hold words."""
+    numbers = [np.float32(each) for each in (mean, rstd, 1)]
+    bias = np.zeros(len(p), np.float32) if bias is None else bias
+    kernels.affine(p, *numbers, np.ones(len(p), np.float32), bias, y)
+    return y
+
+
+@pytest.mark.parametrize("dtype", WORDS)
+def test_every_word_is_the_number_that_torch_reads(dtype):
+    _, word = WORDS[dtype]
+    words = np.arange(2**16, dtype=np.uint16).view(word)
+    found = _affine(words, np.empty(2**16, np.float32))
+    expected = torch.from_numpy(words.view(np.int16)).view(dtype).float().numpy()
+    assert np.array_equal(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", WORDS)
+def test_numbers_are_rounded_as_torch_rounds_them(dtype, rng):
+    """All kinds of float32, among them ties between two words, the largest numbers, subnormal ones and each NaN."""
+    tensor, word = WORDS[dtype]
+    bits = rng.integers(0, 2**32, 2**16, dtype=np.uint32)
+    ties = torch.arange(2**15, dtype=torch.int16).view(dtype).float().numpy().view(np.uint32)
+    bits = np.concatenate([bits, ties | 0x8000, ties | 0x1000, np.uint32([0, 2**31, 0x7F800000, 0x7F800001])])
+    numbers = bits.view(np.float32)
+    numbers = numbers[numbers != 0]  # x_hat + bias has no negative zero
+    found = _affine(np.zeros(len(numbers), word), np.empty(len(numbers), word), rstd=0, bias=numbers)
+    expected = torch.from_numpy(numbers).to(dtype)
+    found = torch.from_numpy(found).view(dtype)
+    both = found.isnan() & expected.isnan()
+    assert torch.equal(found.view(torch.int16)[~both], expected.view(torch.int16)[~both])
+    assert torch.equal(found.isnan(), expected.isnan())
+
+
+def test_the_number_of_threads_changes_no_bit(inputs, threads):
+    found = []
+    for count in (1, 2, 3, 20):
+        threads(count)
+        found.append(_gradients(*inputs))
+    assert all(_equal(each, found[0]) for each in found[1:])
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "wanted"), [(0, 7, 1), (1, 2**20, 1), (64, 1024, 2), (3, 2**20, 3), (4096, 1024, 16)]
+)
+def test_programs_follow_from_the_shape(m, n, wanted):
+    assert launch.programs(m, n) == wanted
+
+
+def test_each_program_is_run_once_and_its_error_is_raised(threads):
+    threads(4)
+    for count in (1, 2, 16):
+        seen = []
+        launch._launch(lambda program, programs, seen: seen.append((program, programs)), count, seen)
+        assert sorted(seen) == [(program, count) for program in range(count)]
+
+    def fails(program, programs):
+        if program == programs - 1:
+            raise ValueError("the last one")
+
+    with pytest.raises(ValueError, match="the last one"):
+        launch._launch(fails, 16)
+
+
+def test_python_threads_and_torchs_own_at_the_same_time(inputs, threads):
+    threads(2)
+    wanted, square = _gradients(*inputs), inputs[0].T @ inputs[0]
+
+    def work(_):
+        return all(
+            _equal(_gradients(*inputs), wanted) and torch.equal(inputs[0].T @ inputs[0], square) for _ in range(5)
+        )
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(work, range(6)))
+
+
+def _meet():
+    """Two programs that wait for each other: an error unless they run at the same time."""
+    barrier = threading.Barrier(2, timeout=10)
+    launch._launch(lambda program, programs: barrier.wait(), 2)
+
+
+class Normalized(torch.utils.data.Dataset):
+    """Gradients of the same inputs, computed in a worker."""
+
+    def __init__(self, inputs):
+        self.inputs = inputs
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, _):
+        _meet()
+        return _gradients(*self.inputs)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_dataloader_after_threads_ran(inputs, monkeypatch):
+    """A worker has one of torch's threads; here its kernels take two of their own, which its parent had already."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    _meet()
+    wanted = _gradients(*inputs)
+    options = {"num_workers": 2, "multiprocessing_context": "fork", "batch_size": None, "timeout": 60}
+    found = list(torch.utils.data.DataLoader(Normalized(inputs), **options))
+    assert len(found) == 4 and all(_equal(each, wanted) for each in found)
+    assert _equal(_gradients(*inputs), wanted)
+
+
+def test_only_who_asks_for_numba_gets_it():
+    cpu = torch.device("cpu")
+    assert kernels_of("auto", cpu) is torch_rows and kernels_of("numba", cpu) is numba_kernels
+
+
+def _kept(backend, dtypes=("float64", "float32", "float16", "bfloat16")):
+    for case in cases.cases(np.random.default_rng(3), 3, 5):
+        for spec in cases.SPECS.values():
+            for dtype in dtypes:
+                if contract.defined(case, spec, dtype):
+                    contract.check_values(backend, case, spec, dtype)
+
+
+def test_the_text_as_plain_python_keeps_the_contract():
+    """What mutants are: so that one is rejected for its mistake."""
+    with mutants.plain_python():
+        plain = mutants.package("numba_kernels", {}, "plain")
+    assert not hasattr(plain.launch.kernels.forward, "py_func") and hasattr(kernels.forward, "py_func")
+    _kept(TorchBackend("numba", plain))
+
+
+def test_a_mutant_that_is_compiled_is_rejected():
+    mutant = mutants.find("c1 dropped")
+    texts = mutants.edited_package("numba_kernels", mutant.edits["numba"], mutant.name)
+    texts["kernels.py"] = mutants.edited(texts["kernels.py"], [("cache=True, ", "")], mutant.name)
+    wrong = mutants.package("numba_kernels", texts, "compiled")
+    with pytest.raises(AssertionError, match="dx"):
+        _kept(TorchBackend("numba", wrong), ("float32",))
