@@ -33,8 +33,9 @@ times: .venv/installed
 quick: .venv/installed
 	$(PYTEST) -n logical --dist worksteal --quick
 
+# With WHOLE=1 also what is sampled by the commit otherwise: changed coefficients of every step, seeds, slow shells.
 test: .venv/installed
-	$(PYTEST) -n logical --dist worksteal -m "not site and not graders"
+	$(PYTEST) -n logical --dist worksteal -m "not site and not graders" $(if $(WHOLE),--whole --seeds 20)
 
 # Every notebook that the site offers, in three environments: Colab's two lists of libraries, and one without Triton.
 notebooks: book

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from importlib import import_module
 from pathlib import Path
 
@@ -32,22 +33,29 @@ QUICK = {
 }
 
 
+ROOT = Path(__file__).parents[1]
+
+
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="what `make quick` runs; proofs of changed derivations alone")
+    parser.addoption("--whole", action="store_true", help="every case of the tests that are marked as sampled")
+    parser.addoption("--seeds", type=int, default=3, help="at most how many seeds a test of right homeworks takes")
+
+
+def git(*arguments):
+    """What git prints; nothing outside of a repository, as in a source distribution."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else ""
 
 
 def changed_labels():
     """The labels of the derivations that differ from the last commit."""
     folder = "src/normgrad/symbolic/derivations"
-    root = Path(__file__).parents[1]
-    done = subprocess.run(
-        ["git", "status", "--porcelain", "--", folder], cwd=root, capture_output=True, text=True, check=True
-    )
-    stems = {Path(line[3:]).stem for line in done.stdout.splitlines()} - {"__init__"}
+    stems = {Path(line[3:]).stem for line in git("status", "--porcelain", "--", folder).splitlines()} - {"__init__"}
     modules = [
         import_module(f"normgrad.symbolic.derivations.{stem}")
         for stem in stems
-        if (root / folder / f"{stem}.py").exists()
+        if (ROOT / folder / f"{stem}.py").exists()
     ]
     return {one.label for module in modules for one in module.equations()}
 
@@ -57,17 +65,37 @@ def pytest_ignore_collect(collection_path, config):
     return True if config.option.quick and collection_path.suffix and collection_path.name not in QUICK else None
 
 
-def pytest_collection_modifyitems(config, items):
-    if not config.option.quick:
-        return
-    labels, kept, left_out = changed_labels(), [], []
-    for item in items:
+def quickly():
+    """Whether `make quick` runs a test."""
+    labels = {None, *changed_labels()}
+
+    def wanted(item):
         given = item.callspec.params if hasattr(item, "callspec") else {}
         name = f"{item.name} {given.get('homework', '')}"
-        wanted = re.search(QUICK[item.path.name], name) and given.get("label") in {None, *labels}
-        (kept if wanted else left_out).append(item)
+        return re.search(QUICK[item.path.name], name) and given.get("label") in labels
+
+    return wanted
+
+
+def sampled():
+    """Whether a case is in this commit's sample: one in `of`, by file and parameters, so that a page stays whole."""
+    commit = git("rev-parse", "HEAD")
+
+    def wanted(item):
+        marker = item.get_closest_marker("sampled")
+        key = f"{commit}{item.path.name}{item.callspec.id if hasattr(item, 'callspec') else item.name}"
+        return marker is None or zlib.crc32(key.encode()) % marker.kwargs["of"] == 0
+
+    return wanted
+
+
+def pytest_collection_modifyitems(config, items):
+    rules = [quickly()] if config.option.quick else []
+    if not config.option.whole:
+        rules.append(sampled())
+    left_out = [item for item in items if not all(wanted(item) for wanted in rules)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+    items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +103,12 @@ def first_attempt():
     """No test's answers are attempts before another one's."""
     if attempts := sys.modules.get("normgrad.homework.attempts"):
         attempts.CELLS.known.clear()
+
+
+@pytest.fixture
+def seeds(request):
+    """seeds(most): as many as --seeds asks for, and no more than `most`."""
+    return lambda most: range(min(most, request.config.option.seeds))
 
 
 @pytest.fixture

@@ -32,7 +32,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src/normgrad"
-RECORD = PACKAGE / "checks/machine_mutants.json"
 # Every file that a gradient passes through, wrappers and launchers included.
 FILES = (
     "numpy_ref.py",
@@ -117,8 +116,9 @@ def with_tests(use, tests):
 
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
-    options = ["-qq", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not site and not gpu", "-k", UNEDITED]
-    pytest.main([*options, *(str(ROOT / "tests" / name) for name in tests)], plugins=[Collected(use)])
+    options = ["-qq", "-s", "--whole", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    chosen = ["-m", "not site and not gpu", "-k", UNEDITED]
+    pytest.main([*options, *chosen, *(str(ROOT / "tests" / name) for name in tests)], plugins=[Collected(use)])
 
 
 def run(items, seconds):

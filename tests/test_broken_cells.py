@@ -55,6 +55,7 @@ def test_each_chapter_can_be_broken_in_four_ways(chapter):
     assert set(TAGS) <= tags
 
 
+@pytest.mark.sampled(of=5)
 @pytest.mark.parametrize(("page", "tag", "target"), list(tagged()))
 def test_a_turned_sign_is_noticed(page, tag, target):
     if "triton" in target.tags:

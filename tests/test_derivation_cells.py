@@ -28,6 +28,7 @@ def test_cells_derive_the_statements_of_the_package(page):
             assert not statement.whys, f"{found.label}: the package has the steps too"
 
 
+@pytest.mark.sampled(of=5)
 @deriving
 def test_what_a_cell_prints_is_read_back(page):
     """Every expression of its chains, by the reader that the registered equations are read with."""
@@ -35,6 +36,7 @@ def test_what_a_cell_prints_is_read_back(page):
         assert wrong(found.equation.latex(), found.equation.chains, found.equation.defs) == [], found.label
 
 
+@pytest.mark.sampled(of=5)
 @deriving
 def test_a_changed_coefficient_is_refuted_in_every_step_of_a_cell(page):
     """As for the registered equations: whichever term of a right-hand side is changed, its step is refuted."""
@@ -45,6 +47,7 @@ def test_a_changed_coefficient_is_refuted_in_every_step_of_a_cell(page):
             refuted_steps(found.equation, random.Random(found.label))
 
 
+@pytest.mark.sampled(of=5)
 @deriving
 def test_a_sign_turned_in_a_derivation_cell_names_the_label(page):
     """The last minus of each cell that derives; a step that is false, or an end that is not the statement's."""
@@ -77,6 +80,7 @@ def _turn_in(cell, call, namespace, made):
     return [] if new[-1].equation.check_fixed((2, 3)) else [f"{label}: {was} turned"]
 
 
+@pytest.mark.sampled(of=5)
 @deriving
 def test_a_changed_statement_in_the_package_is_noticed(page):
     for found in derivations(page):

@@ -27,6 +27,7 @@ def test_homework_two_in_three_commands(tmp_path):
     ElementTree.parse(tmp_path / "a.xml")
 
 
+@pytest.mark.sampled(of=4)
 @pytest.mark.parametrize("homework", homeworks())
 def test_pytest_runs_in_the_folder(tmp_path, libraries, homework):
     folder.new(homework, tmp_path)

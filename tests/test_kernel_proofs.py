@@ -37,6 +37,7 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_kernel_stores_what_is_defined(case):
     proofs = prove_kernels(case)
@@ -170,6 +171,7 @@ TEXTS = {file: (mutants.PACKAGE / "triton_kernels" / file).read_text() for file 
 MACHINE = [(file, mutant) for file in FILES[:3] for mutant in machine_mutants(TEXTS[file])]
 
 
+@pytest.mark.sampled(of=5)
 @pytest.mark.parametrize("chunk", range(10))
 def test_no_small_change_of_the_text_is_accepted_without_a_reason(chunk):
     for file, mutant in random.Random(20261122).sample(MACHINE, 100)[chunk::10]:

@@ -164,6 +164,7 @@ def on_devices(monkeypatch, case, **options):
     return found
 
 
+@pytest.mark.sampled(of=3)
 @every()
 def test_portable_sums_do_not_depend_on_the_device(columns, monkeypatch):
     monkeypatch.setattr(configuration, "PORTABLE_PROGRAMS", 12)
@@ -211,6 +212,7 @@ def test_every_layout_gives_the_bits_of_the_contiguous_one(layout, offset):
         assert all(torch.equal(a, b) for a, b in zip(wanted, found, strict=True) if a is not None)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("columns", [32768, 65536])
 def test_a_dropped_projection_is_rejected_where_fixed_tolerances_let_it_pass(columns):
     wrong = mutants.mutated(mutants.find("c1 dropped"), "triton")
