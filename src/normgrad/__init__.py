@@ -16,11 +16,13 @@ _LAZY = {
     "add_layer_norm": "torch_ops.api",
     "add_rms_norm": "torch_ops.api",
     "normalize": "torch_ops.api",
+    "Fused": "fused",
     "doctor": "doctor",
 }
 _MODULES = (
     "bench",
     "checks",
+    "fused",
     "homework",
     "ledger",
     "mistakes",

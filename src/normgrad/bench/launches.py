@@ -91,10 +91,10 @@ def launches(operator: str, dtype: str, columns: int, target: str) -> list[Launc
     """
     import torch
 
-    jitted = compiler().JITFunction
-    from ..triton_kernels import configuration, launch
+    compiler()
+    from ..triton_kernels import launch
 
-    spec, residual_dtype, found = OPERATORS[operator].spec, OPERATORS[operator].residual, []
+    spec, residual_dtype = OPERATORS[operator].spec, OPERATORS[operator].residual
 
     def empty(*shape, dtype=dtype):
         return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
@@ -103,14 +103,26 @@ def launches(operator: str, dtype: str, columns: int, target: str) -> list[Launc
     residual = residual_dtype and empty(ROWS, columns, dtype=dtype if residual_dtype == "same" else residual_dtype)
     weight = None if spec == L2_NORM else empty(columns)
     bias = empty(columns) if spec == LAYER_NORM else None
+
+    def run():
+        _, p, mean, rstd = launch.forward(x, weight, bias, residual, spec)
+        wanted = [None if t is None else t.dtype for t in (x, residual, weight, bias)]
+        launch.backward(dy, p, x if p is None else p, weight, mean, rstd, spec, wanted)
+
+    return recorded(run, target)
+
+
+def recorded(run, target: str) -> list[Launch]:
+    """What a function that is given tensors without memory would launch on a GPU."""
+    jitted, found = compiler().JITFunction, []
+    from ..triton_kernels import configuration
+
     device = configuration.Device(TARGETS[target].multiprocessors, TARGETS[target].shared_bytes)
     originals = jitted.run, configuration.device_of
     jitted.run = lambda kernel, *arguments, grid, warmup, **options: found.append(_seen(kernel, arguments, options))
     configuration.device_of = lambda tensor: device
     try:
-        _, p, mean, rstd = launch.forward(x, weight, bias, residual, spec)
-        wanted = [None if t is None else t.dtype for t in (x, residual, weight, bias)]
-        launch.backward(dy, p, x if p is None else p, weight, mean, rstd, spec, wanted)
+        run()
     finally:
         jitted.run, configuration.device_of = originals
     return found

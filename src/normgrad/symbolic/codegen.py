@@ -102,19 +102,26 @@ class ArrayCode:
         return self._place(f"{_DIALECTS[self.dialect]['module']}.eye({self.ranges[letters[0]]})", letters)
 
     def _sum(self, e):
-        (letter, _, last), = e.limits
-        if not e.function.has_free(letter):
-            return f"({last} * {self.code(e.function)})"
-        return self._reduced("sum", e.function, letter, last)
+        letters = {letter: last for letter, _, last in e.limits}
+        absent = [last for letter, last in letters.items() if not e.function.has_free(letter)]
+        if absent:
+            rest = [limit for limit in e.limits if e.function.has_free(limit[0])]
+            return f"({' * '.join(map(str, absent))} * {self.code(Sum(e.function, *rest) if rest else e.function)})"
+        return self._reduced("sum", e.function, letters)
 
     def _largest(self, e):
-        return self._reduced("largest", *e.args)
+        body, letter, last = e.args
+        return self._reduced("largest", body, {letter: last})
 
-    def _reduced(self, kind, body, letter, last):
-        axes = list(self.axes)
-        axes.insert(self._position(body, letter), letter)
-        inner = ArrayCode(self.dialect, axes, {**self.ranges, letter: last})
-        return _DIALECTS[self.dialect][kind].format(inner.code(body), axes.index(letter) - len(axes))
+    def _reduced(self, kind, body, letters):
+        inner = ArrayCode(self.dialect, self.axes, {**self.ranges, **letters})
+        for letter in letters:
+            axes = list(inner.axes)
+            axes.insert(inner._position(body, letter), letter)
+            inner.axes = tuple(axes)
+        places = tuple(inner.axes.index(letter) - len(inner.axes) for letter in letters)
+        code = _DIALECTS[self.dialect][kind]
+        return code.format(inner.code(body), places[0] if len(places) == 1 else places)
 
     def _position(self, body, letter):
         """Where the summed axis goes: where it already stands in the arrays, so that they need no transposing."""
@@ -137,7 +144,7 @@ class ArrayCode:
         return f"({self.code(e.base)} ** {self.code(e.exp)})"
 
     def _maximum(self, e):
-        array, bound = sorted(e.args, key=lambda part: part.is_Symbol)
+        array, bound = sorted(e.args, key=lambda part: not part.atoms(Indexed))
         return _MAXIMUM[self.dialect].format(self.code(array), self.code(bound))
 
     def _piecewise(self, e):

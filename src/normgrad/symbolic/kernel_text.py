@@ -7,8 +7,9 @@ edge; what was loaded there without a mask is not known, and neither is 0 times 
 
 A program may hold a tile of rows, or one row: then `tl.program_id(0)` is its number.
 
-What is trusted: that tl.load, tl.store, tl.sum, tl.where and arithmetic do what their names say, that a cast changes
-nothing but digits, that integers do not overflow, and that the grid has a program for every tile.
+What is trusted: that tl.load, tl.store, tl.sum, tl.where, tl.exp and their like, and arithmetic do what their names
+say, that a cast changes nothing but digits, that integers do not overflow, and that the grid has a program for every
+tile.
 """
 
 from __future__ import annotations
@@ -20,8 +21,29 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, evaluate, nan, sqrt, sympify
+from sympy import (
+    Add,
+    Basic,
+    Expr,
+    Function,
+    Heaviside,
+    Max,
+    Mul,
+    Pow,
+    S,
+    Symbol,
+    evaluate,
+    exp,
+    log,
+    nan,
+    oo,
+    sqrt,
+    sympify,
+    tanh,
+)
 
+from .calculus import free_letters
+from .elementary import sigmoid
 from .normal_form import nf
 from .notation import tensor, total
 from .proof import lettered
@@ -39,6 +61,10 @@ ROW_LOOPS = ((PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS), (PROGRAM, M, PROGRAMS)
 COLUMN_LOOP = (S.Zero, N, BLOCK)
 PARTIAL_LOOP = (S.Zero, M, ROWS)
 STRIDES = ("_step", "_stride")
+# What a number of a program is before it is added to those of the others: a sum over the rows that the program took.
+SHARE = "P"
+# Functions of the package that stand for what Triton has not, or only round.
+KNOWN = {"tanh": tanh}
 # What is taken for granted where a row is one block.
 WHOLE = "BLOCK >= N"
 
@@ -56,7 +82,8 @@ class Held:
     """A number, or a tile of numbers.
 
     Args:  inside: where row i and column j exist; column: in a column past N; row: in a row past M; nan: not known
-           shape: of "R", "C" and "1"; along: the axis over which a loop has added it up, lane by lane, "" for none
+           shape: of "R", "C" and "1"; along: the axis over which a loop has added it up, lane by lane, "" for none,
+           SHARE once the lanes of a loop over the rows are added up
     """
 
     inside: Expr
@@ -103,10 +130,12 @@ class Test:
 class Reading:
     """What a kernel stores.
 
-    Args:  stored: {argument without _ptr: expression in i and j}; assumed: what the reading takes for granted, in words
+    Args:  stored: {argument without _ptr: expression in i and j}; maxima: {name: expression of i and j}, for each row
+           its largest value; assumed: what the reading takes for granted, in words
     """
 
     stored: dict[str, Expr] = field(default_factory=dict)
+    maxima: dict[str, Expr] = field(default_factory=dict)
     assumed: set[str] = field(default_factory=set)
 
     def __str__(self):
@@ -127,14 +156,19 @@ def parsed(function) -> ast.FunctionDef:
 
 
 def read(
-    kernel, constants: dict[str, Any], above: bool = True, zero: bool = False, names: dict[str, str] | None = None
+    kernel,
+    constants: dict[str, Any],
+    above: bool | None = True,
+    zero: bool = False,
+    names: dict[str, str | Basic] | None = None,
 ) -> Reading:
     """What a kernel stores for every M and N.
 
     Args:     kernel: a function with @triton.jit; constants: {argument: value} of those that decide what runs, None for
               an absent pointer, an expression for a number
-              above: whether a row's size exceeds EPS, where a kernel asks for it; zero: whether it is 0
-              names: {argument without _ptr: the name of the tensor that it points to}
+              above: whether a row's size exceeds EPS, where a kernel asks for it; None keeps both, as Max and Heaviside
+              zero: whether a row's size is 0
+              names: {argument without _ptr: the tensor that it points to, or its name}
     Raises:   Unread, with the line
     """
     reader = _Reader(constants, above, zero, names or {})
@@ -226,7 +260,10 @@ class _Reader:
         if along in self.loops:
             self.refuse("a loop within its like")
         before = dict(local)
-        tiles = {name: v for name, v in before.items() if isinstance(v, Held) and v.shape in (TILE, COLUMN)}
+        # numbers of the rows are added up in so many words; a row of zeros may also be a statistic
+        added = {part.target.id for part in ast.walk(line) if isinstance(part, ast.AugAssign)}
+        tiles = {name: v for name, v in before.items() if isinstance(v, Held)
+                 and (v.shape in (TILE, COLUMN) or v.shape == ROW and name in added)}  # fmt: skip
         sums = {name for name, value in tiles.items() if value.inside == 0 or value.along}
         for name in sums:
             local[name] = plain(Symbol(f"{name}_before"), before[name].shape)
@@ -376,6 +413,8 @@ class _Reader:
         named = {each.arg: self.value(each.value, local) for each in e.keywords}
         if name == "cast" and len(given) == 2:
             return given[0]
+        if name in KNOWN and len(given) == 1:
+            return self.applied(KNOWN[name], given[0])
         if name.startswith("tl.") or name == "float":
             method = getattr(self, f"call_{name.removeprefix('tl.')}", None)
             if method is None:
@@ -421,6 +460,12 @@ class _Reader:
     def call_zeros(self, shape, dtype):
         return plain(0, tuple({ROWS: "R", BLOCK: "C"}[each.inside] for each in shape))
 
+    def applied(self, function, value):
+        """A function of each number; not of a sum whose lanes or programs are still to be added up."""
+        if value.along:
+            self.refuse("a function of a sum that is not complete")
+        return Held(*[part if part is nan else function(part) for part in value.parts], value.shape)
+
     def call_zeros_like(self, value):
         return plain(0, value.shape)
 
@@ -430,10 +475,30 @@ class _Reader:
         return replace(value, shape=("1",) * len(shape))
 
     def call_sqrt(self, value):
-        return replace(value, **{name: sqrt(getattr(value, name)) for name in ("inside", "column", "row")})
+        return self.applied(sqrt, value)
+
+    def call_exp(self, value):
+        return self.applied(exp, value)
+
+    def call_log(self, value):
+        return self.applied(log, value)
+
+    def call_sigmoid(self, value):
+        return self.applied(sigmoid, value)
 
     def call_float(self, text):
-        return plain(nan) if text == "nan" else self.refuse("a number as a text")
+        found = {"nan": nan, "-inf": -oo}.get(text)
+        return plain(found) if found is not None else self.refuse("a number as a text")
+
+    def call_max(self, value, axis):
+        if (axis.inside, value.shape) != (1, TILE) or value.along or self.blocks or "C" in self.loops:
+            self.refuse("a maximum over something else than whole rows")
+        if value.column != -oo:
+            self.refuse("the largest of a row needs -inf in the columns past N")
+        name = f"largest{len(self.reading.maxima)}"
+        self.reading.maxima[name] = value.inside
+        past = nan if value.row is nan or j in free_letters(value.row) else value.row
+        return Held(*[tensor(name, M)[i]] * 2, past, ROW)
 
     def address(self, pointer, does, offsets):
         """The letters of the row and the column that an address says."""
@@ -449,22 +514,31 @@ class _Reader:
         steps = [f"{pointer.name}{end}" for end in STRIDES] + ["stride"]
         stride = next((Symbol(name, integer=True, positive=True) for name in steps if name in self.arguments), N)
         start = i * stride * (VECTOR if "VECTOR" in self.arguments and stride != N else 1)
-        offsets = {(start + j, TILE): (i, j), (start + j, COLUMN): (i, j), (j, COLUMN): (j,)}
+        offsets = {(start + j, TILE): (i, j), (start + j, COLUMN): (i, j), (j, COLUMN): (j,), (S.Zero, NUMBER): ()}
         letters = self.address(pointer, "read", offsets | {(i, ROW): (i,), (i, NUMBER): (i,)})
         self.check_mask(mask, letters, pointer.offset.shape, "reads")
         name = self.names.get(pointer.name, pointer.name)
-        value = tensor(name, *(M if letter == i else N for letter in letters))[letters]
+        shape = tuple(M if letter == i else N for letter in letters)
+        found = tensor(name, *shape) if isinstance(name, str) else name
+        if getattr(found, "shape", ()) != shape:
+            self.refuse(f"{pointer.name} is read as a tensor of the shape {shape}")
+        value = found[letters] if letters else found
         rest = nan if other is None else other.inside
         return Held(value, rest if j in letters else value, rest if i in letters else value, pointer.offset.shape)
 
     def call_store(self, pointer, value, mask=None):
         shape = pointer.offset.shape
         offsets = {(i * N + j, TILE): (i, j), (i * N + j, COLUMN): (i, j), (i, ROW): (i,), (i, NUMBER): (i,)}
-        offsets |= {(j, COLUMN): (j,)} if self.reduces else {(PROGRAM * N + j, COLUMN): (j,)}
+        share = {(PROGRAM * N + j, COLUMN): (j,), (PROGRAM, NUMBER): ()}
+        offsets |= {(j, COLUMN): (j,)} if self.reduces else share
         letters = self.address(pointer, "written", offsets)
         self.check_mask(mask, letters, shape, "writes")
         if letters == (j,) and shape == COLUMN and value.along == "R":
             value = self.call_sum(value, plain(0))  # a program's own row of partial sums
+        if value.along == SHARE and i not in letters or value.inside == 0:
+            value = replace(value, along="")
+        elif i not in letters and not self.reduces:
+            self.refuse(f"{pointer.name} gets from each program what is no sum over its rows")
         if value.shape != shape or value.along or value.inside.has(nan):
             self.refuse(f"{pointer.name} gets a value of the shape {value.shape}, needs {shape}")
         before = self.reading.stored.setdefault(pointer.name, value.inside)
@@ -479,7 +553,7 @@ class _Reader:
             self.refuse(f"{does} past the edge: its mask needs {edge}")
 
     def call_sum(self, value, axis):
-        across = {(0, TILE): "R", (1, TILE): "C", (0, COLUMN): "C"}.get((axis.inside, value.shape))
+        across = {(0, TILE): "R", (1, TILE): "C", (0, COLUMN): "C", (0, ROW): "R"}.get((axis.inside, value.shape))
         if value.shape == COLUMN and value.along == "R":
             across = "R"
         if across is None:
@@ -497,7 +571,8 @@ class _Reader:
             return part if part is nan or part == 0 else total(size, lambda r: part.xreplace({letter: r}))
 
         if across == "R":
-            return Held(added(value.inside), added(value.column), added(value.inside), COLUMN)
+            shape, share = NUMBER if value.shape == ROW else COLUMN, "" if self.reduces else SHARE
+            return Held(added(value.inside), added(value.column), added(value.inside), shape, share)
         return Held(*map(added, (value.inside, value.inside, value.row)), tuple(a for a in value.shape if a == "R"))
 
     def call_where(self, condition, a, b):
@@ -511,14 +586,29 @@ class _Reader:
         if condition.kind not in (ast.Gt, ast.Eq):
             self.refuse("a choice that this reader does not know")
         pairs = list(zip(condition.left.parts, condition.right.parts, strict=True))
+        if self.above is None and condition.kind is ast.Gt:
+            parts = [self.kept(*each) for each in zip(pairs, a.parts, b.parts, strict=True)]
+            return Held(*parts, self.shape(shape, condition.left.shape))
         choices = [self.chosen(condition.kind, pair, pairs[0]) for pair in pairs]
         parts = [
             nan if c is None else one if c else other for c, one, other in zip(choices, a.parts, b.parts, strict=True)
         ]
         return Held(*parts, self.shape(shape, condition.left.shape))
 
+    def kept(self, pair, one, other):
+        """Both branches of a choice: the larger of two numbers, or 1 where one is larger."""
+        if nan in (*pair, one, other):
+            return nan
+        if (one, other) == pair:
+            return Max(one, other)
+        if (one, other) != (1, 0):
+            self.refuse("a choice that is neither the larger of two numbers nor 1 where one is larger")
+        return Heaviside(pair[0] - pair[1])
+
     def chosen(self, kind, pair, inside):
         """Whether the first of two values is taken; where numbers decide it, as is assumed."""
+        if nan in pair:
+            return None
         difference = pair[0] - pair[1]
         known = difference.is_zero if kind is ast.Eq else difference.is_positive
         if known is not None:

@@ -16,6 +16,12 @@ class Largest(Expr):
     def __new__(cls, e, letter, dim):
         return Basic.__new__(cls, e, letter, dim)
 
+    @property
+    def free_symbols(self):
+        """SymPy's hook: the letter is bound."""
+        body, letter, size = self.args
+        return (body.free_symbols - {letter}) | size.free_symbols
+
     def _eval_derivative(self, v):
         raise NotImplementedError(f"{self}: a maximum over a letter has no derivative here; hold it fixed, as a letter")
 

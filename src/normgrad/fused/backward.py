@@ -1,0 +1,189 @@
+"""The lines of a fused backward: made by reverse mode, or the reader's own closed forms, which are proved first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+from sympy import Expr, Function, Indexed, Mul, S, Sum, Symbol, evaluate, exp, factor_terms, log, tanh
+
+from ..symbolic.adjoint import reverse
+from ..symbolic.calculus import free_letters
+from ..symbolic.definitions import Defs
+from ..symbolic.elementary import sigmoid
+from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
+from ..symbolic.notation import Local, Partial, tensor
+from ..symbolic.proof import Proof, prove
+from ..symbolic.symbols import M, N, i, j
+from .layer import NUMBER, SHAPES, TILE, Layer, NotFused, canonical, loss_gradient, names_in, text_of
+
+FUNCTIONS = (exp, log, sigmoid, tanh)
+
+
+def needed(lines: dict[str, Expr], wanted: Iterable[str]) -> dict[str, Expr]:
+    """Those of the lines that the wanted names rest on, in order."""
+    wanted, kept = set(wanted), {}
+    for name in reversed(lines):
+        if name in wanted:
+            kept[name] = lines[name]
+            wanted |= names_in(lines[name])
+    return dict(reversed(kept.items()))
+
+
+class Functions:
+    """Names for what a function makes of a whole matrix, so that each is computed once: sigmoid_g for sigmoid(g[i, j]).
+
+    Args:  layer: takes up the new names
+    """
+
+    def __init__(self, layer: Layer):
+        self.layer, self.known = layer, {}
+
+    def named(self, lines: dict[str, Expr]) -> dict[str, Expr]:
+        """The lines with each function in a line of its own, before the first one that uses it."""
+        found: dict[str, Expr] = {}
+        for name, e in lines.items():
+            with evaluate(True):
+                if isinstance(e, FUNCTIONS) and e not in self.known and self._whole(e):
+                    inner = e.func(self._walk(e.args[0], {}, found))
+                    self.known[e] = self.known[inner] = name
+                    found[name] = inner
+                else:
+                    found[name] = self._walk(e, {}, found)
+        return found
+
+    def _whole(self, e):
+        return free_letters(e) == {i, j}
+
+    def _walk(self, e, bound, found):
+        if isinstance(e, Sum):
+            bound = bound | {limit[0]: i if limit[2] == M else j for limit in e.limits}
+            return Sum(self._walk(e.function, bound, found), *e.limits)
+        if not e.args or isinstance(e, Indexed):
+            return e
+        e = e.func(*[self._walk(part, bound, found) for part in e.args])
+        opened = e.xreplace(bound)
+        if not (isinstance(e, FUNCTIONS) and self._whole(opened)):
+            return e
+        if opened not in self.known:
+            self.known[opened] = self._new(opened)
+            found[self.known[opened]] = opened
+        return self.layer.at(self.known[opened], {own: letter for letter, own in bound.items()})
+
+    def _new(self, e):
+        name = "_".join([type(e).__name__, *sorted(names_in(e))])
+        while name in self.layer.tensors:
+            name += "_"
+        return self.layer.add(tensor(name, *SHAPES[TILE], positive=bool(e.is_positive))[i, j])
+
+
+def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> tuple[dict[str, Expr], dict[str, str]]:
+    """(lines, {input: the name of its gradient}) as reverse mode makes them of the forward's lines."""
+    defs = Defs()
+    for name, e in forward.items():
+        defs[layer.at(name)] = e
+    trained = [layer.tensors[name] for name in layer.inputs if layer.kind(name) == NUMBER]
+    outputs, seeds = [layer.at(one) for one in layer.seeds], [layer.tensors[one] for one in layer.seeds.values()]
+    made = list(reverse(defs, outputs, seeds, trained))[len(forward) :]
+    patterns = list(_patterns(layer, forward))
+    lines = {}
+    for head, e in made:
+        lines[layer.add(head)] = fold(canonical(head, e), patterns)
+    gradients = {name: f"d{name}" for name in layer.inputs}
+    return _without_copies(layer, lines, set(gradients.values())), gradients
+
+
+def _without_copies(layer, lines, kept):
+    """The lines without those that only give another matrix a second name."""
+    copies = {layer.tensors[name]: e.base for name, e in lines.items()
+              if isinstance(e, Indexed) and name not in kept and e.indices == layer.at(name).indices}  # fmt: skip
+    while any(copies.get(base) for base in copies.values()):
+        copies = {name: copies.get(base, base) for name, base in copies.items()}
+    return {name: e.xreplace(copies) for name, e in lines.items() if layer.tensors[name] not in copies}
+
+
+def fold(e: Expr, patterns: list[tuple[Expr, Expr]]) -> Expr:
+    """The expression in the names that the forward has given to roots, quotients, functions and sums.
+
+    Args:  patterns: (what stands in a normal form, what it is in those names), in the letters i and j
+    """
+    with evaluate(True):
+        for _ in range(len(patterns) + 1):  # a name that was put in may uncover another
+            before = e = nf(e)
+            letters = {size: {own} | {limit[0] for one in e.atoms(Sum) for limit in one.limits if limit[2] == size}
+                       for own, size in ((i, M), (j, N))}  # fmt: skip
+            for pattern, value in patterns:
+                for row, column in product(letters[M], letters[N]):
+                    place = {i: row, j: column}
+                    e = e.xreplace({pattern.xreplace(place): value.xreplace(place)})
+            if e == before:
+                break
+        return factor_terms(as_powers(e))
+
+
+def _patterns(layer, forward):
+    """What each line's expression looks like in a normal form: one root, quotient, function or sum, to a power."""
+    for name, e in forward.items():
+        with evaluate(True):
+            factors = Mul.make_args(nf(e))
+            plain = [one for one in factors if not one.atoms(Indexed)]
+            rest = [one for one in factors if one.atoms(Indexed)]
+            value = layer.at(name) / Mul(*plain)
+            if isinstance(e, exp):
+                # of a product of exponentials, the one that depends on the column
+                own = [one for one in rest if isinstance(one, exp) and j in free_letters(one)]
+                if len(own) == 1:
+                    yield own[0], value / Mul(*[one for one in rest if one is not own[0]])
+                continue
+            if len(rest) != 1 or not all(one.is_positive for one in plain):
+                continue
+            base, power = rest[0].as_base_exp()
+            if isinstance(base, log) and power == 1:
+                yield base.args[0], exp(value)
+            if isinstance(base, Function | Sum) and abs(power) == 1:
+                yield base, value**power
+                if isinstance(base, Root):
+                    yield Reciprocal(base.args[0]), value ** (-2 * power)
+
+
+def by_closed_forms(layer: Layer, defs: Defs, given: dict[Expr, Expr]) -> tuple[dict, dict, dict[str, Proof]]:
+    """(lines, {input: the name of its gradient}, proofs) of the reader's own formulas, each proved before it is used.
+
+    Args:    defs: where the formulas' names are defined, the layer's own lines among them
+             given: {x[i, j]: dx[i, j], ...}, a defined name or an expression for each input
+    Raises:  NotProved with a point where a formula is wrong; NotFused where one is missing or too many
+    """
+    if not isinstance(given, dict):
+        raise TypeError(f"gradients: got {type(given).__name__}, needs a dictionary such as {{x[i, j]: dx[i, j]}}")
+    wanted = {text_of(one): (one, e) for one, e in given.items()}
+    for name in wanted:
+        if name not in layer.inputs:
+            raise NotFused(f"gradients: {name} is no input that gets one; those are {', '.join(layer.inputs)}")
+    if missing := [name for name in layer.inputs if name not in wanted]:
+        raise NotFused(f"gradients: none is given for {', '.join(missing)}")
+    lines, gradients, theorem = {}, {}, layer.definitions()
+    for head, e in defs.reached(*[S.Zero + e for _, e in wanted.values()]):
+        if text_of(head) not in {*layer.lines, *layer.maxima}:
+            lines[layer.add(head)] = canonical(head, e)
+    known = {*lines, *layer.lines, *layer.seeds.values()}
+    for name, (one, e) in wanted.items():
+        if isinstance(e, Indexed | Symbol) and text_of(e) not in {*known, *layer.tensors}:
+            raise NotFused(f"gradients: {text_of(e)}, for {name}, is not defined")
+        if text_of(e) in known and getattr(e, "indices", ()) == getattr(one, "indices", ()):
+            gradients[name] = text_of(e)
+        else:
+            gradients[name] = layer.add(_head(layer, name))
+            lines[gradients[name]] = canonical(one, S.Zero + e)
+    for name, e in lines.items():
+        if e.has(Partial, Local):
+            raise NotFused(f"{name}: has a derivative; a closed form is made of values")
+        theorem[layer.at(name)] = e
+    proofs = {}
+    for name, found in gradients.items():
+        proofs[found] = prove(loss_gradient(layer, name), layer.at(found), theorem, where=f"d{name}")
+    return lines, gradients, proofs
+
+
+def _head(layer, name):
+    found = tensor(f"d{name}", *SHAPES[layer.kind(name)])
+    return found[layer.at(name).indices] if layer.kind(name) != NUMBER else found

@@ -1,0 +1,90 @@
+"""How a fused layer is called: names and kinds alone, and the arguments that fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .layer import COLUMN, NUMBER, ROW, TILE
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a layer is called and launched; names only, so that it can be handed to another process.
+
+    Args:  kinds: {name: kind}; inputs, constants, outputs, stored, saved, loaded, reads, written, gradients, seeds: as
+           of Layer and Program; forward_constants, backward_constants: what each kernel takes of the constants
+    """
+
+    name: str
+    kinds: dict[str, str]
+    inputs: tuple[str, ...]
+    constants: tuple[str, ...]
+    outputs: tuple[str, ...]
+    stored: tuple[str, ...]
+    saved: tuple[str, ...]
+    loaded: tuple[str, ...]
+    reads: tuple[str, ...]
+    written: tuple[str, ...]
+    gradients: dict[str, str]
+    seeds: dict[str, str]
+    forward_constants: tuple[str, ...]
+    backward_constants: tuple[str, ...]
+
+    @property
+    def kept(self) -> list[str]:
+        """What the backward finds again, in the order in which it is saved."""
+        return [name for name in self.loaded if name not in self.seeds.values()]
+
+
+@dataclass(frozen=True)
+class Forms:
+    """A layer's programs: two kernels, None where Triton is missing, and the same in torch.
+
+    Args:  forward: {stored name} of the inputs; backward: the gradients of the cotangents and of `sources`, in torch
+           operations that can be differentiated; sources: which inputs and outputs those are
+    """
+
+    call: Call
+    kernels: tuple | None
+    forward: Callable
+    backward: Callable
+    sources: tuple[str, ...]
+
+
+def check_arguments(call: Call, arguments: dict) -> tuple[list, dict]:
+    """(the inputs in order, the constants by name); TypeError or ValueError by name where they do not fit."""
+    import torch
+
+    for name in arguments:
+        if name not in (*call.inputs, *call.constants):
+            raise TypeError(f"{name}: is no input of {call.name}, which takes {_signature(call)}")
+    if missing := [name for name in (*call.inputs, *call.constants) if name not in arguments]:
+        raise TypeError(f"{missing[0]}: is missing; {call.name} takes {_signature(call)}")
+    for name in call.inputs:
+        if not (isinstance(arguments[name], torch.Tensor) and arguments[name].is_floating_point()):
+            raise TypeError(f"{name}: got {_words(arguments[name])}, needs a tensor of floating-point numbers")
+    for name in call.constants:
+        if isinstance(arguments[name], bool) or not isinstance(arguments[name], int | float):
+            raise TypeError(f"{name}: got {_words(arguments[name])}, needs a number; what needs a gradient is named in "
+                            "scalars, when the layer is made")  # fmt: skip
+    inputs = {name: arguments[name] for name in call.inputs}
+    first = next(name for name in call.inputs if call.kinds[name] == TILE)
+    shape = tuple(inputs[first].shape)
+    if len(shape) < 1 or shape[-1] < 1:
+        raise ValueError(f"{first}: got the shape {shape}, needs (..., N) with at least one column")
+    wanted = {TILE: shape, ROW: shape[:-1], COLUMN: shape[-1:], NUMBER: ()}
+    for name, t in inputs.items():
+        if tuple(t.shape) != wanted[call.kinds[name]]:
+            raise ValueError(f"{name}: got the shape {tuple(t.shape)}, needs {wanted[call.kinds[name]]} beside {first}")
+        if t.device != inputs[first].device:
+            raise ValueError(f"{name}: is on {t.device}, needs to be on {inputs[first].device}, as {first}")
+    return list(inputs.values()), {name: float(arguments[name]) for name in call.constants}
+
+
+def _signature(call):
+    return ", ".join((*call.inputs, *call.constants))
+
+
+def _words(value):
+    return f"a tensor of {value.dtype}" if hasattr(value, "dtype") else type(value).__name__

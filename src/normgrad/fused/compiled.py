@@ -1,0 +1,72 @@
+"""A fused layer's kernels, compiled for a GPU that need not be here, in a process of its own: registers and spills."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from .call import Call
+from .layer import COLUMN, ROW, TILE
+
+
+def compile_kernels(call: Call, text: str, target: str, dtype: str, columns: int) -> list:
+    """A `normgrad.bench.compile.Record` for each of the two kernels.
+
+    Args:    call: how the kernels are called; text: their source; target: a GPU as Triton names it, one of
+             `normgrad.bench.launches.TARGETS`; dtype: of all tensors, as "bfloat16"; columns: N
+    Raises:  ValueError for a target or dtype that is not known; RuntimeError with the compiler's words
+    """
+    from ..bench.compile import Record
+    from ..bench.launches import POINTERS, TARGETS
+
+    for name, value, known in (("target", target, TARGETS), ("dtype", dtype, POINTERS)):
+        if value not in known:
+            raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(known)}")
+    with tempfile.TemporaryDirectory() as folder:
+        job = Path(folder) / "job"
+        job.write_bytes(pickle.dumps((call, text, target, dtype, columns)))
+        # a process that has imported triton to interpret cannot compile
+        environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": folder}
+        command = [sys.executable, "-m", "normgrad.fused.compiled", str(job)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise RuntimeError(f"{call.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}")
+    return [Record(**one) for one in json.loads(done.stdout)]
+
+
+def _records(call, text, target, dtype, columns):
+    import torch
+
+    from ..bench.compile import record
+    from ..bench.launches import ROWS, recorded
+    from . import launch
+    from .call import Forms
+    from .operator import kernels_of
+
+    shapes = {TILE: (ROWS, columns), ROW: (ROWS,), COLUMN: (columns,)}
+
+    def empty(name):
+        return torch.empty(shapes.get(call.kinds[name], ()), dtype=getattr(torch, dtype), device="meta")
+
+    def run():
+        # eps and its like are numbers that the compiler knows
+        constants = dict.fromkeys(call.constants, 1e-6)
+        values = {name: empty(name) for name in call.inputs}
+        stored = launch.forward_kernel(forms, values, constants)
+        values |= stored | {seed: empty(seed) for seed in call.seeds.values()}
+        wanted = {name: (t.shape, t.dtype) for name, t in values.items() if name in call.inputs}
+        launch.backward_kernel(forms, values, constants, wanted)
+
+    forms = Forms(call, kernels_of(call.name, text), None, None, ())
+    made = [one for one in recorded(run, target) if one.kernel.__name__.startswith(f"{call.name}_")]
+    return [asdict(record(one, call.name, dtype, columns, target)) for one in made]
+
+
+if __name__ == "__main__":
+    print(json.dumps(_records(*pickle.loads(Path(sys.argv[1]).read_bytes()))))

@@ -1,0 +1,182 @@
+"""Fused layers on torch tensors: what is allocated and launched, and torch's own form where no kernel can run."""
+
+from __future__ import annotations
+
+import torch
+
+from ..torch_ops.formula import accumulator
+from .call import Forms
+from .layer import COLUMN, NUMBER, ROW, TILE
+
+
+class Rows(torch.autograd.Function):
+    """The outputs of a fused layer, (..., N) or (...); saves what its backward reads."""
+
+    @staticmethod
+    def forward(ctx, forms, in_torch, constants, *inputs):
+        call = forms.call
+        given = dict(zip(call.inputs, inputs, strict=True))
+        shape = next(t.shape for name, t in given.items() if call.kinds[name] == TILE)
+        in_torch = in_torch or not _kernels_run(forms, inputs[0])
+        run = _forward_in_torch if in_torch else forward_kernel
+        found = run(forms, {name: _flat(t, call.kinds[name]) for name, t in given.items()}, constants)
+        lead = {TILE: shape, ROW: shape[:-1]}
+        shaped = {name: t.reshape(lead[call.kinds[name]]) if name in call.outputs else t for name, t in found.items()}
+        ctx.forms, ctx.in_torch, ctx.constants, ctx.names = forms, in_torch, constants, _saved_names(forms)
+        ctx.save_for_backward(*[{**given, **shaped}[name] for name in ctx.names])
+        ctx.like = [(t.shape, t.dtype) for t in inputs]
+        return tuple(shaped[name] for name in call.outputs)
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        call, kinds = ctx.forms.call, ctx.forms.call.kinds
+        seeds = dict(zip(call.seeds.values(), cotangents, strict=True))
+        values = dict(zip(ctx.names, ctx.saved_tensors, strict=True)) | seeds
+        values = {name: _flat(t, kinds[name]) for name, t in values.items()}
+        wanted = {name: like for name, like, need in
+                  zip(call.inputs, ctx.like, ctx.needs_input_grad[3:], strict=True) if need}  # fmt: skip
+        # torch's operations can be differentiated again
+        run = _backward_in_torch if ctx.in_torch or torch.is_grad_enabled() else backward_kernel
+        found = run(ctx.forms, values, ctx.constants, wanted)
+        # one and the same tensor where two inputs have one gradient: autograd then copies it before it becomes both
+        keys = {name: (call.gradients[name], shape, dtype) for name, (shape, dtype) in wanted.items()}
+        grads = {key: found[key[0]].reshape(key[1]).to(key[2]) for key in set(keys.values())}
+        return None, None, None, *[grads.get(keys.get(name)) for name in call.inputs]
+
+
+def _saved_names(forms):
+    return list(dict.fromkeys((*forms.call.kept, *forms.sources)))
+
+
+def _flat(t, kind):
+    """Rows of a matrix, and the numbers of all rows in one line."""
+    return t.reshape(-1, t.shape[-1]) if kind == TILE else t.reshape(-1) if kind == ROW else t
+
+
+def _kernels_run(forms, t):
+    """Whether the kernels can run on a tensor's device: on a CPU, in Triton's interpreter alone."""
+    if forms.kernels is None:
+        return False
+    from ..triton_kernels.interpreter import INTERPRETED
+
+    return t.device.type == "cuda" or t.device.type == "cpu" and INTERPRETED
+
+
+def _widest(call, values):
+    """The dtype of the outputs: what torch would make of all matrices together."""
+    found = None
+    for name in call.inputs:
+        if call.kinds[name] == TILE:
+            found = values[name].dtype if found is None else torch.promote_types(found, values[name].dtype)
+    return found
+
+
+def _forward_in_torch(forms, values, constants):
+    call, dtype = forms.call, _widest(forms.call, values)
+    acc = accumulator(dtype)
+    found = forms.forward(**{name: t.to(acc) for name, t in values.items()}, **constants)
+    return {name: t.to(dtype if name in call.outputs else acc) for name, t in zip(call.stored, found, strict=True)}
+
+
+def _backward_in_torch(forms, values, constants, wanted):
+    call = forms.call
+    acc = accumulator(values[call.seeds[call.outputs[0]]].dtype)
+    given = {name: values[name].to(acc) for name in (*forms.sources, *call.seeds.values())}
+    return {**given, **forms.backward(**given, **constants)}
+
+
+# kernels
+
+
+def forward_kernel(forms: Forms, values: dict, constants: dict) -> dict:
+    """{name: what the forward stores} of the inputs by name, matrices as (M, N)."""
+    from ..triton_kernels import configuration, launch
+
+    call, dtype = forms.call, _widest(forms.call, values)
+    acc = accumulator(dtype)
+    tensors = [_laid_out(values[name]) for name in call.inputs]
+    first = next(t for t in tensors if t.dim() == 2)
+    m, n = first.shape
+    tile = configuration.forward_tile(n, acc.itemsize)
+    if tile.sweeps or configuration.backward_tile(n, acc.itemsize).sweeps:
+        most = configuration.BACKWARD_COLUMNS[acc.itemsize]
+        raise ValueError(f"N: got {n} columns, and a program holds rows of at most {most}; use .torch for longer ones")
+    found = {name: first.new_empty((m, n) if call.kinds[name] == TILE else m,
+                                   dtype=dtype if name in call.outputs else acc) for name in call.stored}  # fmt: skip
+    if m > 0:
+        options = {**_options(n, acc), **launch._tile(tile), **{one: constants[one] for one in call.forward_constants}}
+        _run(forms.kernels[0], -(-m // tile.rows), (*tensors, *found.values()), (m, *_steps(tensors)), options)
+    return found
+
+
+def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict) -> dict:
+    """{name: gradient}, and the values themselves; wanted: {input: (shape, dtype)} of those that need one."""
+    from ..triton_kernels import configuration, launch
+
+    call, kinds = forms.call, forms.call.kinds
+    if not call.written:
+        return values
+    tensors = {name: _laid_out(values[name]) for name in call.loaded}
+    streams = [t for t in tensors.values() if t.dim() == 2]
+    first, acc = streams[0], accumulator(values[call.seeds[call.outputs[0]]].dtype)
+    m, n = first.shape
+    device, tile = configuration.device_of(first), configuration.backward_tile(n, acc.itemsize)
+    programs = configuration.programs(max(m, 1), n, tile, device, False)
+    due = {call.gradients[name]: (kinds[name], dtype) for name, (_, dtype) in wanted.items()}
+    shapes = {TILE: (m, n), ROW: (m,), COLUMN: (programs, n), NUMBER: (programs,)}
+    found = dict.fromkeys(call.written)
+    for name in call.written:
+        if name in due:
+            kind, dtype = due[name]
+            found[name] = first.new_zeros(shapes[kind], dtype=dtype if kind in (TILE, ROW) else acc)
+    if m > 0 and any(t is not None for t in found.values()):
+        options = {**_options(n, acc), **launch._tile(tile), **launch._stages(tile, device, *streams)}
+        options |= {one: constants[one] for one in call.backward_constants}
+        # as the package's own backward, which says why
+        odd = options["VECTOR"] == 1 and first.element_size() > 2
+        options |= {} if odd else configuration.REGISTERS
+        _run(forms.kernels[1], programs, (*tensors.values(), *found.values()), (m, *_steps(tensors.values())), options)
+    return {**values, **_added_up(found, due, programs, n)}
+
+
+def _added_up(found, due, programs, n):
+    """The shares of all programs, added up, two vectors a launch."""
+    from ..triton_kernels import launch
+
+    shares = {name: t for name, t in found.items() if t is not None and due[name][0] == COLUMN}
+    sums = {name: t.new_zeros(n, dtype=due[name][1]) for name, t in shares.items()}
+    names = list(shares)
+    for place in range(0, len(names), 2):
+        pair = names[place : place + 2]
+        launch._reduce([shares[name] for name in pair], [sums[name] for name in pair], programs, n)
+    numbers = {name: t.sum() for name, t in found.items() if t is not None and due[name][0] == NUMBER}
+    return {**found, **sums, **numbers}
+
+
+def _laid_out(t):
+    from ..triton_kernels import launch
+
+    return launch._rows(t) if t.dim() else t
+
+
+def _options(n, acc):
+    from ..triton_kernels import launch
+    from ..triton_kernels.interpreter import tl
+
+    return {"N": n, "VECTOR": launch._vector(n), "ACC": tl.float64 if acc == torch.float64 else tl.float32}
+
+
+def _steps(tensors):
+    from ..triton_kernels import launch
+
+    return [launch._step(t) for t in tensors if t.dim() == 2]
+
+
+def _run(kernel, programs, tensors, steps, options):
+    import numpy
+
+    from ..triton_kernels import launch
+
+    # rows past M are rows of zeros; what the interpreter says of their quotients concerns no number that is stored
+    with numpy.errstate(all="ignore"):
+        launch._launch(kernel, (programs,), *tensors, *steps, **options)

@@ -1,0 +1,213 @@
+"""Bring your own norm: definitions in; proofs, NumPy, torch and two Triton kernels out."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import linecache
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from inspect import signature
+from types import ModuleType
+
+from sympy import Expr, Symbol
+
+from ..symbolic.codegen import TORCH, compile
+from ..symbolic.definitions import Defs
+from ..symbolic.notation import tensor
+from ..symbolic.proof import Proof
+from .backward import Functions, by_closed_forms, by_reverse_mode, needed
+from .call import Call, Forms, check_arguments
+from .compiled import compile_kernels
+from .kernel_source import source as kernel_source
+from .layer import TILE, names_in, read_layer
+from .mutants import Mutant, mutants
+from .program import Program, make_program
+from .read_back import prove_independence, prove_kernels
+
+
+class Fused:
+    """A layer of rows from its definitions: called with torch tensors by name, it runs two fused kernels.
+
+    Nothing is generated before the reader's own closed forms are proved, and nothing is run before what the kernels'
+    text stores is proved to be what the definitions say, and the derivatives of the loss, for every M and N.
+
+    Args:    defs: definitions in x[i, j], row i of M and column j of N; outputs: defined names, as [y[i, j]]
+             gradients: the reader's own closed forms, {x[i, j]: dx[i, j], ...}, in which dy is the cotangent of y, and
+             dp_out that of an output p that the definitions use further; without them reverse mode makes the backward
+             scalars: the numbers that get a gradient; the others, such as eps, are constants of a call
+             name: what the kernels are called by
+    Numerics: sums and statistics in float32, in float64 for float64; each input is read once in the forward, the fewest
+             matrices that suffice are read in the backward, numbers of the rows are saved; on a CPU without Triton's
+             interpreter, and where there is no Triton, `torch` is what runs, and the layer's text says so; a row holds
+             at most 8192 columns, 4096 in float64; a function is known by its value and its derivative, so at a kink,
+             or where there is no derivative as for a root at 0, the gradient is what the formula gives there
+    Raises:  NotFused for definitions that no program of whole rows computes; NotProved with a point for a closed form
+             that is wrong
+    """
+
+    def __init__(
+        self,
+        defs: Defs,
+        outputs: Sequence[Expr],
+        *,
+        gradients: dict[Expr, Expr] | None = None,
+        scalars: Sequence[Symbol] = (),
+        name: str = "layer",
+    ):
+        self.layer = read_layer(defs, outputs, scalars, name)
+        self.proved: dict[str, Proof] = prove_independence(self.layer)
+        functions = Functions(self.layer)
+        if gradients is None:
+            forward = functions.named(self.layer.lines)
+            lines, names = by_reverse_mode(self.layer, forward)
+        else:
+            lines, names, self.closed = by_closed_forms(self.layer, defs, gradients)
+            forward = functions.named(self.layer.lines)
+        backward = functions.named(needed(lines, names.values()))
+        self.program: Program = make_program(self.layer, forward, backward, names)
+        self.source = kernel_source(self.program)
+        self._kernels = kernels_of(self.layer.name, self.source)
+        if self._kernels:
+            self.proved |= prove_kernels(self.program, *self._kernels)
+
+    def __call__(self, **arguments):
+        """The outputs for the inputs and constants by name: one tensor, or a tuple where there are several.
+
+        Args:  a matrix as (..., N), a number of each row as (...), a vector over the columns as (N,), a scalar with a
+               gradient as a tensor without axes, a constant as a number
+        """
+        return self._run(arguments, in_torch=False)
+
+    def __repr__(self):
+        program, kind = self.program, self.layer.kind
+        moved = [name for name in (*program.loaded, *program.written) if kind(name) == TILE]
+        saved = [name for name in program.saved if name not in self.layer.inputs]
+        lines = [
+            f"{self.layer.name}: {', '.join(self.layer.outputs)} of {', '.join(self.layer.inputs)}",
+            f"  proved for every M and N: {', '.join(self.proved)}",
+            f"  the backward moves the matrices {', '.join(moved)}; the forward saves {', '.join(saved) or 'nothing'}",
+            f"  on a CPU it runs in {'Triton, interpreted' if self._kernels and _interpreted() else 'torch'}",
+        ]
+        return "\n".join(lines)
+
+    @cached_property
+    def torch(self) -> Callable:
+        """The same layer in torch's operations, forward and backward, on any device; `.source` is their text."""
+
+        def in_torch(**arguments):
+            return self._run(arguments, in_torch=True)
+
+        in_torch.source = f"{self._forms.forward.source}\n\n{self._forms.backward.source}"
+        return in_torch
+
+    @cached_property
+    def numpy(self) -> Callable:
+        """The outputs and the gradients in NumPy, of the inputs and the cotangents by name; `.source` is its text."""
+        defs = self._definitions({**self.program.forward, **self.program.lines})
+        results = [*self.layer.outputs, *self.program.gradients.values()]
+        given = [name for name in results if name in self.layer.seeds.values()]
+        for name in given:  # a gradient that is a cotangent as it stands
+            defs[self._renamed(name)] = self.layer.at(name)
+        return compile(defs, [self._renamed(name) if name in given else self.layer.at(name) for name in results])
+
+    def compile(self, target: str = "sm_90", dtype: str = "bfloat16", columns: int = 4096) -> list:
+        """What the two kernels need on a GPU that need not be here: registers, spilled bytes, shared memory.
+
+        Args:    target: as Triton names it, sm_90 for an H100; dtype: of all tensors; columns: N
+        Returns: a `normgrad.bench.compile.Record` for each
+        """
+        return compile_kernels(self.call, self.source, target, dtype, columns)
+
+    def mutants(self, seconds: float = 10) -> list[Mutant]:
+        """The backward's lines, each broken by machine in every small way; each change that matters is refuted."""
+        return mutants(self.program, seconds)
+
+    def _renamed(self, name):
+        return tensor(f"{name}_", *self.layer.tensors[name].shape)[self.layer.at(name).indices]
+
+    def _definitions(self, lines):
+        defs = Defs()
+        for name, e in lines.items():
+            defs[self.layer.at(name)] = e
+        return defs
+
+    @cached_property
+    def call(self) -> Call:
+        """How the kernels are called, in names alone."""
+        layer, program = self.layer, self.program
+        kinds = {name: layer.kind(name) for name in layer.tensors}
+        return Call(
+            layer.name, kinds, tuple(layer.inputs), tuple(layer.constants), tuple(layer.outputs), tuple(program.stored),
+            tuple(program.saved), tuple(program.loaded), tuple(program.reads), tuple(program.written),
+            program.gradients, layer.seeds, tuple(program.constants(program.forward)),
+            tuple(program.constants(program.backward)),
+        )  # fmt: skip
+
+    @cached_property
+    def _forms(self):
+        layer, program = self.layer, self.program
+        forward = compile(self._definitions(program.forward), [layer.at(name) for name in program.stored], TORCH)
+        lines, sources = self._from_sources()
+        own = [name for name in dict.fromkeys(program.gradients.values()) if name in lines]
+        backward = compile(self._definitions(lines), [layer.at(name) for name in own], TORCH)
+        return Forms(self.call, self._kernels, _taking(forward), _taking(backward, own), sources)
+
+    def _from_sources(self):
+        """(lines, names): the backward from the matrices that the kernel reads, or from all inputs if need be.
+
+        Statistics are computed again, so that what is computed can be differentiated again.
+        """
+        layer, program = self.layer, self.program
+        for sources in (program.reads, layer.inputs):
+            forward = {name: e for name, e in program.forward.items() if name not in sources}
+            lines = needed({**forward, **program.lines}, program.gradients.values())
+            used = set().union(*map(names_in, lines.values())) - set(lines) - {*layer.seeds.values(), *layer.constants}
+            if not any(layer.kind(name) == TILE and name not in sources for name in used):
+                break
+        return lines, tuple(sorted(used | set(sources) & used))
+
+    def _run(self, arguments, in_torch):
+        from .launch import Rows
+
+        layer = self.layer
+        inputs, constants = check_arguments(self.call, arguments)
+        for name, number in constants.items():
+            if layer.tensors[name].is_positive and number <= 0:
+                raise ValueError(f"{name}: got {number}, needs a positive number, as its definition promises")
+        found = Rows.apply(self._forms, in_torch, constants, *inputs)
+        return found[0] if len(found) == 1 else found
+
+
+def _taking(function, names=None):
+    """A compiled function that takes what it needs of what it is given; with names it returns a dictionary."""
+    wanted = set(signature(function).parameters)
+
+    def call(**given):
+        found = function(**{name: value for name, value in given.items() if name in wanted})
+        return found if names is None else dict(zip(names, found, strict=True))
+
+    call.source = function.source
+    return call
+
+
+def _interpreted():
+    from ..triton_kernels.interpreter import INTERPRETED
+
+    return INTERPRETED
+
+
+@cache
+def kernels_of(name: str, text: str) -> tuple | None:
+    """The two kernels of a text, None without Triton; the same text gives the same kernels, which compile once."""
+    try:
+        # chooses between compiler and interpreter before it imports triton
+        from ..triton_kernels import interpreter  # noqa: F401
+    except ImportError:
+        return None
+    module = ModuleType(name)
+    # Triton, and the proofs, read a kernel's text from its file
+    module.__file__ = f"<fused {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
+    exec(builtins.compile(text, module.__file__, "exec"), vars(module))  # noqa: S102 - the text was written here
+    return getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward")
