@@ -38,6 +38,7 @@ OFFSET = "mean a thousand deviations away"  # where the rounding of the sum in 1
 CHOSEN = {
     "torch": (("layer_norm", "rms_norm", "layer_norm_std", "l2_clamp"), tuple(CASES)),
     "triton": (("layer_norm", "layer_norm_std"), ("random", "strided", OFFSET)),
+    "numba": (("layer_norm", "l2_clamp"), tuple(CASES)),
 }
 VALUES = [
     pytest.param(backend, spec, case, dtypes, id=f"{backend}-{spec}-{case}-{dtypes}")
@@ -76,22 +77,32 @@ FAST_SUM = "    if rounded and out.dtype == promoted(x, residual):\n        retu
 ROUND = "        if ROUND:\n"
 LOADED = "p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR).to(ACC)"
 COLUMNS = "SCALE * load_columns(weight_ptr, cols, N, ACC)"
+OPTIONS = "    dtypes, residual_out = [x.dtype, out_dtype], None\n"
 SECOND = "    if dresidual_ptr is not None:\n"
 # name: (the dtypes that show it, {backend: (the text, what it becomes)})
 MUTANTS = {
     "statistics of the rounded sum": (
         UNROUNDED,
-        {"torch": ("return out if rounded else total", "return out"), "triton": (ROUND, "        if True:\n")},
+        {
+            "torch": ("return out if rounded else total", "return out"),
+            "triton": (ROUND, "        if True:\n"),
+            "numba": (OPTIONS, f"    round_residual = True\n{OPTIONS}"),
+        },
     ),
     "statistics of the sum before rounding": (
         Dtypes("bfloat16"),
-        {"torch": (FAST_SUM, "    rounded = False\n"), "triton": (ROUND, "        if False:\n")},
+        {
+            "torch": (FAST_SUM, "    rounded = False\n"),
+            "triton": (ROUND, "        if False:\n"),
+            "numba": (OPTIONS, f"    round_residual = False\n{OPTIONS}"),
+        },
     ),
     "a wide sum added in 16 bits": (
         Dtypes("bfloat16", residual_out="float32"),
         {
             "torch": ("torch.add(x.to(accumulator(promoted(x, residual))), residual)", "torch.add(x, residual)"),
             "triton": (LOADED, f"{LOADED}\n        p = cast(p, tl.bfloat16).to(ACC)"),
+            "numba": (OPTIONS, f"    x, residual = x + residual, residual * 0\n{OPTIONS}"),
         },
     ),
     "a wide dresidual out of a narrow dx": (
@@ -99,23 +110,31 @@ MUTANTS = {
         {
             "torch": ("    for dx in outs:\n", "    dp = dp.bfloat16().float()\n    for dx in outs:\n"),
             "triton": (SECOND, f"{SECOND}        dx = cast(dx, tl.bfloat16).to(ACC)\n"),
+            "numba": ("{one: dx.to(one)", "{one: dx.bfloat16().to(one)"),
         },
     ),
     "y rounded twice on its way to out_dtype": (
         Dtypes("bfloat16", out="float16"),
-        {"torch": ("        y.copy_(out)", "        y.copy_(out.bfloat16())")},
+        {
+            "torch": ("        y.copy_(out)", "        y.copy_(out.bfloat16())"),
+            "numba": ("return y.to(", "return y.bfloat16().to("),
+        },
     ),
     "dw rounded to x's dtype": (NARROW, {"torch": (".to(dtypes[2])", ".to(p.dtype).to(dtypes[2])")}),
     "db rounded to x's dtype": (NARROW, {"torch": ("db.to(dtypes[3])", "db.to(p.dtype).to(dtypes[3])")}),
     "sums rounded to x's dtype": (
         NARROW,
-        {"triton": ("tl.sum(total, axis=0), out", "cast(tl.sum(total, axis=0), tl.float16).to(tl.float32), out")},
+        {
+            "triton": ("tl.sum(total, axis=0), out", "cast(tl.sum(total, axis=0), tl.float16).to(tl.float32), out"),
+            "numba": ("from_numpy(sums)", "from_numpy(sums.astype(np.float16))"),
+        },
     ),
     "backward takes its own mean of the rounded sum": (
         UNROUNDED,
         {
             "torch": ("torch.sub(q, mean[rows, None]", "torch.sub(q, q.mean(-1, keepdim=True)"),
             "triton": ("centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0)", "centred(q, tl.sum(q, 1) / N"),
+            "numba": ("else _array(mean)", "else _array(p.to(acc).mean(-1))"),
         },
     ),
     "weight rounded to x's dtype": (
@@ -123,6 +142,7 @@ MUTANTS = {
         {
             "torch": ("if weight is None else weight.to(acc)", "if weight is None else weight.to(p.dtype).to(acc)"),
             "triton": (f"weight = {COLUMNS}", f"weight = cast({COLUMNS}, tl.float16).to(ACC)"),
+            "numba": ("_vector(weight, n, acc, 1), mean)", "_vector(weight.to(p.dtype), n, acc, 1), mean)"),
         },
     ),
 }
@@ -138,7 +158,11 @@ def test_the_contract_rejects(name, backend):
             contract.check_values(wrong, case, SPEC, dtypes)
 
 
-KERNELS = {"torch": lambda: torch_rows, "triton": lambda: normgrad.triton_kernels}
+KERNELS = {
+    "torch": lambda: torch_rows,
+    "triton": lambda: normgrad.triton_kernels,
+    "numba": lambda: normgrad.numba_kernels,
+}
 WANTED = [
     (torch.bfloat16, torch.bfloat16, torch.float32, None),
     (torch.bfloat16, torch.float32, None, torch.bfloat16),
