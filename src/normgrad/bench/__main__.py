@@ -1,5 +1,5 @@
-"""``python -m normgrad.bench cpu`` prints a table of times, ``... gpu`` writes one to a file, which ``... plot`` draws
-and ``... judge`` judges; ``... compile`` writes what the kernels need on GPUs."""
+"""``python -m normgrad.bench cpu`` times this CPU; ``... gpu`` writes the times of a GPU to a file, which ``... plot``
+draws and ``... judge`` judges; ``... compile`` writes what the kernels need on GPUs."""
 
 import argparse
 import os
@@ -12,9 +12,14 @@ def main():
     """Parse the command line and run the benchmark that it names."""
     parser = argparse.ArgumentParser(prog="python -m normgrad.bench", description="Benchmarks, as ratios in one run.")
     commands = parser.add_subparsers(dest="command", required=True)
-    cpu = commands.add_parser("cpu", help="forward plus backward on this CPU, beside torch and two baselines")
-    cpu.add_argument("--rounds", type=int, default=15, help="rounds; each times every implementation once (default 15)")
-    cpu.add_argument("--threads", type=int, default=2, help="torch's threads (default 2)")
+    cpu = commands.add_parser("cpu", help="forward plus backward on this CPU, beside torch and a copy")
+    cpu.add_argument("--rounds", type=int, default=21, help="clean rounds; each times every implementation once")
+    cpu.add_argument("--threads", type=int, default=2, help="torch's threads, and Numba's (default 2)")
+    cpu.add_argument("--json", help="the results file to write")
+    cpu.add_argument("--operators", nargs="+", help="only these operators")
+    cpu.add_argument("--shapes", nargs="+", metavar="MxN", help="only these shapes, as 4096x1024")
+    cpu.add_argument("--dtype", default="float32", help="the dtype of all arrays (default float32)")
+    cpu.add_argument("--baselines", action="store_true", help="LayerNorm by autograd and as source 003 has it, too")
     gpu = commands.add_parser("gpu", help="the kernels on this GPU, beside torch, torch.compile, Liger and a copy")
     gpu.add_argument("--json", required=True, help="the results file; a run goes on where the file ends")
     gpu.add_argument("--quick", action="store_true", help="two shapes in one 16-bit dtype, in two minutes")
@@ -60,9 +65,26 @@ def _chosen(parser, arguments, **known):
 
 def _cpu(parser, arguments):
     _at_least_one(parser, arguments, "rounds", "threads")
-    from .cpu import run
+    from . import cpu, plan
 
-    run(arguments.rounds, arguments.threads)
+    operators = _chosen(parser, arguments, operators=plan.OPERATORS)["operators"]
+    if arguments.dtype not in ("float64", *plan.DTYPES):
+        parser.error(f"--dtype: got {arguments.dtype!r}, needs one of float64, {', '.join(plan.DTYPES)}")
+    shapes = [_shape(parser, text) for text in arguments.shapes] if arguments.shapes else cpu.SHAPES
+    if arguments.json is not None:
+        try:
+            writable.check_file("--json", arguments.json)
+        except ValueError as error:
+            parser.error(str(error))
+    options = {"dtype": arguments.dtype, "baselines": arguments.baselines, "file": arguments.json}
+    cpu.run(arguments.rounds, arguments.threads, shapes, operators, **options)
+
+
+def _shape(parser, text):
+    rows, _, columns = text.partition("x")
+    if not (rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
+        parser.error(f"--shapes: got {text!r}, needs rows and columns, as 4096x1024")
+    return int(rows), int(columns)
 
 
 def _gpu(parser, arguments):

@@ -177,9 +177,7 @@ def run(file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGE
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     asked = variants(operators, dtypes, columns, targets)
-    possible = {
-        key: where for key, where in asked.items() if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)
-    }
+    possible = {key: where for key, where in asked.items() if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)}
     found = list(_each([(key, where, folder) for key, where in possible.items()], processes or os.cpu_count()))
     records = tuple(one for one in found if isinstance(one, Record))
     failed = [one for one in found if not isinstance(one, Record)]

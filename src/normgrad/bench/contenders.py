@@ -43,7 +43,7 @@ def eager(operator: str):
         def norm(p, weight, bias):
             return F.layer_norm(p, p.shape[-1:], weight, bias, eps)
 
-    return _summed(norm)
+    return summed(norm)
 
 
 def compiled(operator: str):
@@ -74,11 +74,13 @@ def liger(operator: str):
         added = LigerFusedAddRMSNormFunction.apply
         return lambda x, residual, weight, bias: added(x, residual, weight, eps, offset, casting, in_place)
     if operator == "rms_norm":
-        return _summed(lambda p, weight, bias: LigerRMSNormFunction.apply(p, weight, eps, offset, casting, in_place))
-    return _summed(lambda p, weight, bias: LigerLayerNormFunction.apply(p, weight, bias, eps))
+        return summed(lambda p, weight, bias: LigerRMSNormFunction.apply(p, weight, eps, offset, casting, in_place))
+    return summed(lambda p, weight, bias: LigerLayerNormFunction.apply(p, weight, bias, eps))
 
 
-def _summed(norm):
+def summed(norm):
+    """The sum, and then a norm of (p, weight, bias); without a residual the norm alone."""
+
     def call(x, residual, weight, bias):
         if residual is None:
             return (norm(x, weight, bias),)

@@ -1,24 +1,44 @@
-"""Forward plus backward on a CPU, float32: this package beside torch's kernels, eager autograd and the source's way.
+"""Forward plus backward on a CPU: Numba's kernels beside torch's own and this package's torch backend, and a copy.
 
-Each round times every implementation once, in an order that rotates, so that a machine whose speed drifts slows all
-of them alike; what is compared is the median of the ratios, round by round.
+Each round times every implementation once, in an order that rotates, so that a machine whose speed drifts slows all of
+them alike; what is compared is the median of the ratios, round by round. A round counts as clean where none of our
+threads waited long for a core: on a machine with other work it is tried again.
+
+An output is memory that no page stands behind yet, and the system clears each page when it is first written to. Where
+the process keeps the pages that it frees, that is over after the first call. Both are measured, with `memory` "new" and
+"kept", and the copy makes its output in the same way.
 """
 
 from __future__ import annotations
 
+import ctypes
+import datetime
+import os
+import platform
 import statistics
 import time
+from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 
 import normgrad
 from normgrad import LAYER_NORM
 from normgrad.torch_ops import formula as torch_formula
 
-SHAPES = ((128, 256), (4096, 1024), (2048, 8192))
-# A small shape is run often enough that one timing is not a clock tick: about 4 Mi elements a timing.
+from . import contenders, guard, results, work
+from .plan import OPERATORS, Shape
+from .record import COPY, quartiles
+
+SHAPES = ((128, 256), (4096, 1024), (2048, 8192), (16384, 768))
+MEMORY = ("new", "kept")
+# A small shape is called so often in one timing that a clock tick is nothing: about so many elements a timing.
 ELEMENTS_PER_TIMING = 4 * 2**20
+# The share of a timing for which threads of this process may have waited for a core, and rounds tried for a clean one.
+WAITED, TRIES = 0.03, 4
+# glibc's options that decide whether freed memory goes back to the system: M_TRIM_THRESHOLD and M_MMAP_MAX.
+TRIM_THRESHOLD, MMAP_MAX = -1, -4
 
 
 class StagedLayerNorm(torch.autograd.Function):
@@ -47,83 +67,176 @@ class StagedLayerNorm(torch.autograd.Function):
         return dy * weight.unsqueeze(0) / d.unsqueeze(1) - c2 - q * c1, dw, dy.sum(axis=0)
 
 
-def _norms():
-    """{name: function of (x, weight, bias)}: LayerNorm in four ways."""
-
-    def torchs(x, weight, bias):
-        return F.layer_norm(x, x.shape[-1:], weight, bias)
+def _baselines():
+    """{name: LayerNorm of (x, weight, bias)}: autograd of the plain formula, and the source's stages."""
 
     def eager(x, weight, bias):
         return torch_formula.forward(x, None, weight, bias, LAYER_NORM)[0]
 
-    return {"torch": torchs, "eager": eager, "source": StagedLayerNorm.apply}
+    return {"eager": eager, "source": StagedLayerNorm.apply}
 
 
-def implementations(operation: str):
-    """{name: function of (x, residual, weight, bias) that returns a tuple of outputs}, for one of the two operations.
+def implementations(operator: str, baselines: bool = False) -> dict:
+    """{name: function of (x, residual, weight, bias) that returns a tuple of outputs}; Numba's where it is installed.
 
-    Args:  operation: "layer_norm", whose residual is not used, or "add_layer_norm", which returns the sum as well
+    Args:  operator: of plan.OPERATORS; baselines: LayerNorm in two slower ways as well
     """
-    if operation == "layer_norm":
-        plain = {name: lambda x, r, w, b, f=f: (f(x, w, b),) for name, f in _norms().items()}
-        return {"normgrad": lambda x, r, w, b: (normgrad.layer_norm(x, x.shape[-1], w, b, backend="torch"),), **plain}
-    if operation != "add_layer_norm":
-        raise ValueError(f"operation: got {operation!r}, needs 'layer_norm' or 'add_layer_norm'")
-
-    def added(f):
-        def function(x, residual, weight, bias):
-            p = x + residual
-            return f(p, weight, bias), p
-
-        return function
-
-    fused = {"normgrad": lambda x, r, w, b: normgrad.add_layer_norm(x, r, x.shape[-1], w, b, backend="torch")}
-    return {**fused, **{name: added(f) for name, f in _norms().items()}}
+    if operator not in OPERATORS:
+        raise ValueError(f"operator: got {operator!r}, needs one of {', '.join(map(repr, OPERATORS))}")
+    found = {"torch": contenders.eager(operator), "normgrad": contenders.ours(operator, "torch")}
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        print("numba is not installed: its kernels are left out", flush=True)
+    else:
+        found = {"numba": contenders.ours(operator, "numba"), **found}
+    if baselines and operator.endswith("layer_norm"):
+        found |= {name: contenders.summed(norm) for name, norm in _baselines().items()}
+    return found
 
 
-def _timed(function, inputs, cotangents, repeats):
-    start = time.perf_counter()
+def _waited() -> float:
+    """Seconds that the threads of this process have waited for a core by now; 0 where the system does not say."""
+    total = 0
+    for file in Path("/proc/self/task").glob("*/schedstat"):
+        try:
+            total += int(file.read_text().split()[1])
+        except OSError:
+            continue  # a thread that ended meanwhile
+    return total * 1e-9
+
+
+@contextmanager
+def _memory(kind):
+    """Whether the process keeps the pages that it frees, while the context lasts; an error where it cannot."""
+    if kind == "new":
+        yield
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError) as error:
+        raise RuntimeError("memory: got 'kept', needs the C library glibc") from error
+    mallopt(MMAP_MAX, 0)
+    mallopt(TRIM_THRESHOLD, 2**31 - 1)
+    try:
+        yield
+    finally:
+        mallopt(MMAP_MAX, 65536)
+        mallopt(TRIM_THRESHOLD, 2**17)
+
+
+def _timed(call, repeats):
+    """(seconds of a call, whether it was clean)."""
+    before, start = _waited(), time.perf_counter()
     for _ in range(repeats):
-        outputs = function(*inputs)
-        torch.autograd.grad(outputs, inputs, cotangents[: len(outputs)], allow_unused=True)
-    return (time.perf_counter() - start) / repeats
+        call(0)
+    seconds = time.perf_counter() - start
+    return seconds / repeats, _waited() - before <= WAITED * seconds
 
 
-def measure(operation: str, shape: tuple[int, int], rounds: int, generator: torch.Generator):
-    """{name: times in seconds, one a round} of forward plus backward.
+def _rounds(calls, repeats):
+    """Rounds without an end: ({name: seconds}, whether all of it was clean)."""
+    names = list(calls)
+    for call in calls.values():
+        call(0)
+    for turn in count():
+        first = turn % len(names)
+        timings = {name: _timed(calls[name], repeats) for name in names[first:] + names[:first]}
+        yield {name: timings[name][0] for name in names}, all(clean for _, clean in timings.values())
 
-    Args:  operation: as implementations; shape: (M, N); rounds: at least 1; generator: draws the inputs
+
+def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generator) -> tuple[dict, int]:
+    """({name: seconds, one a round}, how many rounds were clean) of forward plus backward, a copy among the names.
+
+    Of all rounds that are tried the clean ones are taken, and as many others as are missing.
+
+    Args:     shape; functions: {name: implementation}; rounds: at least 1; generator: draws the inputs
+    Raises:   ValueError naming an implementation whose results are wrong
     """
-    m, n = shape
-    inputs = [torch.randn(size, generator=generator, requires_grad=True) for size in ((m, n), (m, n), (n,), (n,))]
-    cotangents = [torch.randn(m, n, generator=generator) for _ in range(2)]
-    functions = implementations(operation)
-    repeats = max(1, ELEMENTS_PER_TIMING // (m * n))
-    names, times = list(functions), {name: [] for name in functions}
-    for round_ in range(rounds + 1):
-        for k in range(len(names)):
-            name = names[(round_ + k) % len(names)]
-            seconds = _timed(functions[name], inputs, cotangents, repeats)
-            if round_ > 0:
-                times[name].append(seconds)
-    return times
+    drawn = work.draw(shape, 1, "cpu", generator)
+    expected = guard.outcome(contenders.reference(shape.operator), drawn[0].arguments, drawn[0].cotangents)
+    for name, function in functions.items():
+        found = guard.differences(guard.outcome(function, drawn[0].arguments, drawn[0].cotangents), expected)
+        why = guard.refusal(found, guard.limit(shape.dtype, shape.rows, shape.columns))
+        if why:
+            raise ValueError(f"{name}: {why}")
+    half = torch.empty(shape.moved("both").total // 2, dtype=torch.uint8).random_(generator=generator)
+    calls = {name: work.call(function, "both", drawn) for name, function in functions.items()}
+    calls[COPY] = lambda _: half.clone()
+    repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
+    for one in islice(_rounds(calls, repeats), TRIES * rounds):
+        tried.append(one)
+        if sum(clean for _, clean in tried) == rounds:
+            break
+    taken = sorted(tried, key=lambda one: not one[1])[:rounds]
+    return {name: [seconds[name] for seconds, _ in taken] for name in calls}, sum(clean for _, clean in taken)
 
 
-def run(rounds: int, threads: int):
-    """Print the table: median milliseconds of each implementation, and this package's time over each of theirs."""
+def _records(shape, memory, times, clean):
+    """What the file keeps of one shape: for each implementation seconds, and ratios to torch's own and to the copy."""
+
+    def spread(values):
+        low, high = quartiles(values)
+        return [float(f"{value:.4g}") for value in (low, statistics.median(values), high)]
+
+    for name, seconds in times.items():
+        pairs = {other: list(zip(seconds, times[other], strict=True)) for other in ("torch", COPY)}
+        yield {
+            "operator": shape.operator,
+            "dtype": shape.dtype,
+            "rows": shape.rows,
+            "columns": shape.columns,
+            "memory": memory,
+            "implementation": name,
+            "seconds": spread(seconds),
+            "over_torch": spread([mine / its for mine, its in pairs["torch"]]),
+            "over_copy": spread([mine / its for mine, its in pairs[COPY]]),
+            "clean": clean,
+            "rounds": len(seconds),
+            "load": os.getloadavg()[0],
+        }
+
+
+def _line(one):
+    ms = "{:8.3f} [{:.3f} {:.3f}]".format(*(1e3 * one["seconds"][k] for k in (1, 0, 2)))
+    ratios = "".join("{1:8.2f} [{0:.2f} {2:.2f}]".format(*one[name]) for name in ("over_torch", "over_copy"))
+    rest = f"{one['clean']:5}/{one['rounds']}{one['load']:6.1f}"
+    return f"{one['implementation']:10}{ms:>28}{ratios}{rest}"
+
+
+def _processor():
+    found = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    return found[0] if found else platform.processor()
+
+
+def _lines(path):
+    return Path(path).read_text().splitlines() if Path(path).is_file() else []
+
+
+def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="float32", baselines=False, file=None):
+    """Print the table, and write it to a file as it grows.
+
+    Args:  rounds: clean ones wanted; threads: torch's, and as many for Numba's kernels; shapes: (M, N) each; operators:
+           their names; dtype: of all arrays; baselines: as implementations; file: results in JSON, or None
+    """
     torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
-    print(f"forward + backward, float32, torch {torch.__version__}, {threads} threads, median of {rounds} rounds\n")
-    names = list(implementations("layer_norm"))
-    header = "".join(f"{name:>10}" for name in names) + "".join(f"{'/ ' + name:>10}" for name in names[1:])
-    print(f"{'':16}{'(M, N)':>13}{'milliseconds':>{10 * len(names)}}{'normgrad over':>{10 * (len(names) - 1)}}")
-    print(f"{'':29}{header}")
-    for operation in ("layer_norm", "add_layer_norm"):
-        for shape in SHAPES:
-            times = measure(operation, shape, rounds, generator)
-            ms = "".join(f"{1e3 * statistics.median(times[name]):10.3f}" for name in names)
-            pairs = (zip(times["normgrad"], times[name], strict=True) for name in names[1:])
-            ratios = "".join(f"{statistics.median(a / b for a, b in pair):10.2f}" for pair in pairs)
-            print(f"{operation:16}{str(shape):>13}{ms}{ratios}", flush=True)
-    print("\nnormgrad over X: below 1 is faster than X. torch: its own kernels. eager: autograd of the formula.")
-    print("source: the autograd function as source text 003 stages it, intermediates saved.")
+    device = {"name": _processor(), "threads": threads, "cores": os.cpu_count()}
+    versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
+    settings = {"rounds": rounds, "waited": WAITED, "direction": "both", "spread": "quartile, median, quartile"}
+    found = {"kind": "cpu", "device": device, "versions": versions, "date": datetime.date.today().isoformat()}
+    found |= {"settings": settings, "records": []}
+    print(f"forward + backward, {dtype}, torch {torch.__version__}, {threads} threads; median [quartiles]")
+    print(f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load")
+    for memory in MEMORY:
+        with _memory(memory):
+            for operator in operators:
+                functions = implementations(operator, baselines)
+                for rows, columns in shapes:
+                    shape = Shape(operator, dtype, rows, columns)
+                    times, clean = measure(shape, functions, rounds, generator)
+                    made = list(_records(shape, memory, times, clean))
+                    print(f"\n{operator} ({rows}, {columns}), memory {memory}", *map(_line, made), sep="\n", flush=True)
+                    found["records"] += made
+                    if file is not None:
+                        results.save(file, found)

@@ -1,0 +1,117 @@
+"""The benchmark of a CPU on shapes of a few rows: its rounds, its file, and that nothing wrong is timed."""
+
+import json
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("numba")
+
+from normgrad.bench import __main__ as command  # noqa: E402
+from normgrad.bench import contenders, cpu, results  # noqa: E402
+from normgrad.bench.plan import OPERATORS, Shape  # noqa: E402
+
+SMALL = Shape("add_layer_norm", "float32", 6, 5)
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch):
+    """One call a timing; torch's number of threads is put back."""
+    monkeypatch.setattr(cpu, "ELEMENTS_PER_TIMING", 1)
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """Sets what the threads wait in each timing, in turn."""
+
+    def set_to(*seconds):
+        total = [0.0]
+        turns = iter(seconds)
+
+        def waited():
+            total[0] += next(turns, 0)
+            return total[0]
+
+        monkeypatch.setattr(cpu, "_waited", waited)
+
+    return set_to
+
+
+def test_rounds_that_waited_are_tried_again(waits, torch_rng):
+    functions = cpu.implementations("add_layer_norm")
+    waits(0, 60)  # the first timing of the first round
+    times, clean = cpu.measure(SMALL, functions, 3, torch_rng)
+    assert clean == 3 and list(times) == ["numba", "torch", "normgrad", "copy"]
+    assert all(len(seconds) == 3 and min(seconds) > 0 for seconds in times.values())
+    waits(*[60] * 1000)
+    times, clean = cpu.measure(SMALL, functions, 2, torch_rng)
+    assert clean == 0 and len(times["copy"]) == 2
+
+
+def test_nothing_wrong_is_timed(torch_rng):
+    def wrong(x, residual, weight, bias):
+        p = x + residual
+        return torch.layer_norm(p, p.shape[-1:], weight, bias, eps=0.1), p
+
+    with pytest.raises(ValueError, match="wrong: differs from the reference: y by"):
+        cpu.measure(SMALL, {"wrong": wrong}, 1, torch_rng)
+    with pytest.raises(ValueError, match="operator: got 'batch_norm', needs one of 'layer_norm'"):
+        cpu.implementations("batch_norm")
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_baselines_are_the_same_layer(operator, torch_rng):
+    functions = cpu.implementations(operator, baselines=True)
+    assert ("source" in functions) == operator.endswith("layer_norm")
+    cpu.measure(Shape(operator, "float32", 6, 5), functions, 1, torch_rng)
+
+
+def test_the_command_writes_what_it_prints(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "cpu.json"
+    options = ["--rounds", "2", "--threads", "1", "--operators", "rms_norm", "--shapes", "6x5", "--json", str(file)]
+    monkeypatch.setattr(sys, "argv", ["bench", "cpu", *options])
+    command.main()
+    found, printed = results.load(file), capsys.readouterr().out
+    assert found["kind"] == "cpu" and json.loads(file.read_text()) == found
+    assert {(one["memory"], one["implementation"]) for one in found["records"]} == {
+        (memory, name) for memory in cpu.MEMORY for name in ("numba", "torch", "normgrad", "copy")
+    }
+    for one in found["records"]:
+        assert one["seconds"] == sorted(one["seconds"]) and one["rounds"] == 2
+        assert one["implementation"] != "torch" or one["over_torch"] == [1, 1, 1]
+        assert one["implementation"] != "copy" or one["over_copy"] == [1, 1, 1]
+    assert printed.count("rms_norm (6, 5), memory") == 2 and printed.count("numba") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shapes", "6"], "--shapes: got '6', needs rows and columns, as 4096x1024"),
+        (["--shapes", "0x4"], "--shapes: got '0x4'"),
+        (["--dtype", "int8"], "--dtype: got 'int8', needs one of float64, bfloat16"),
+        (["--operators", "none"], "--operators: got 'none', needs one of layer_norm"),
+        (["--json", "no/such/folder.json"], "--json: got 'no/such/folder.json', whose folder does not exist"),
+    ],
+)
+def test_wrong_options_are_refused(options, message, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["bench", "cpu", *options])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert message in capsys.readouterr().err
+
+
+def test_kept_memory_needs_its_c_library(monkeypatch):
+    monkeypatch.setattr(cpu.ctypes, "CDLL", lambda _: object())
+    with pytest.raises(RuntimeError, match="memory: got 'kept', needs the C library glibc"), cpu._memory("kept"):
+        pass
+
+
+def test_it_is_the_sum_that_is_normalized(torch_rng):
+    x, residual, weight = (torch.randn(4, 3, generator=torch_rng) for _ in range(3))
+    norm = contenders.summed(lambda p, weight, bias: p * weight)
+    assert torch.equal(norm(x, residual, weight, None)[0], (x + residual) * weight)
+    assert torch.equal(norm(x, None, weight, None)[0], x * weight)
