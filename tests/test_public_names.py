@@ -1,0 +1,57 @@
+"""What people import keeps its name: a name that goes or moves breaks homework and forks."""
+
+from importlib import import_module
+
+import pytest
+
+NAMES = {
+    "normgrad": """
+        L2_NORM LAYER_NORM LAYER_NORM_STD NormSpec RMS_NORM add_layer_norm add_rms_norm doctor l2_norm
+        layer_norm normalize rms_norm
+    """,
+    "normgrad.nn": "AddNorm LayerNorm RMSNorm",
+    "normgrad.residual": "fused_post_norm fused_stack naive_post_norm naive_stack",
+    "normgrad.teaching.double_backward": """
+        ExplicitBackward ExplicitNorm RecomputeNorm StatisticsNorm WAYS affine asked_for centred gradients
+        layer_norm normalized over_rows projected row_mean second_gradients times
+    """,
+    "normgrad.numpy_ref": "Forward Grads LAYER_NORM backward forward",
+    "normgrad.symbolic": """
+        Counterexample D Defs Derivation Equation Local NotProved Partial Proof RangeError Recurrences
+        Refutation Step Trace as_written chain_rule check_fixed collect compile contract counterexample
+        define delta derive derive_all derive_by_induction differentiate dim equation equations index
+        keep_as_typed latex mean multiply nf opaque prove proved pull_out refute reverse sequences source
+        tensor total trace unfold using work_out
+    """,
+    "normgrad.symbolic.adjoint": "D contribution reverse",
+    "normgrad.symbolic.trace": "GIVEN RULES Trace UNFOLD trace",
+    "normgrad.checks.cases": "ARRAYS Case L2_NORM LAYER_NORM LAYER_NORM_STD RMS_NORM SPECS cases draw",
+    "normgrad.checks.tolerance": """
+        Bounds Dtypes ELEMENTWISE LARGEST SAFETY SIGNIFICAND SMALLEST accumulator bounds promoted round_to
+        unit_roundoff
+    """,
+    "normgrad.checks.variance": """
+        METHODS bound chan corrected in_blocks in_order in_pairs one_pass
+        rounding shifted two_pass welford
+    """,
+    "normgrad.checks.finite_difference": "Difference best_step central complex_step directional inner",
+    "normgrad.checks.backends": "ARRAYS BACKENDS INPUTS NAMES NumpyBackend Outcome SympyBackend TorchBackend get",
+    "normgrad.checks.contract": """
+        GRADCHECK_STEP LARGEST Measured OUTPUTS check_differences check_gradcheck check_values defined
+        differentiable reference
+    """,
+    "normgrad.mistakes.mutants": """
+        MUTANTS PACKAGE SOURCES edited edited_package find load module
+        mutated names package sympy_backend
+    """,
+    "normgrad.ledger": "Entries Entry KINDS MIME WORDS check cite define follows prove prove_small",
+    "normgrad.homework": "Report StageResult check describe grade_file homeworks misconceptions stage stages_of tasks",
+}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_a_public_name_stays(module):
+    pytest.importorskip("torch")
+    pytest.importorskip("sympy")
+    found = import_module(module)
+    assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
