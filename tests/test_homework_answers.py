@@ -1,7 +1,5 @@
 """Answers that are right in another way, answers that are wrong in ways of their own, and what is no attack at all."""
 
-import sys
-
 import numpy as np
 import pytest
 from homework_solutions import of_source
@@ -220,10 +218,3 @@ def test_a_small_change_in_all_rows_is_no_rounding():
         return x_hat * ((x_hat**2).mean(-1) + eps)[:, None] ** -0.5 * weight, rstd
 
     assert [each.misconception for each in hw.check("rmsnorm-forward", wrong).diagnoses] == ["rstd-value"]
-
-
-def test_without_triton_nothing_is_said_about_the_number_of_results(monkeypatch):
-    monkeypatch.delitem(sys.modules, "triton", raising=False)
-    pytest.importorskip("torch")
-    report = hw.check("addnorm-forward", lambda x, *rest: (x, x, x[:, 0], x[:, 0]))
-    assert "returned 0" not in text(report) and "No result was written by a Triton kernel" in report["kernels"].message

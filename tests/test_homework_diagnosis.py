@@ -11,9 +11,11 @@ from normgrad import numpy_ref
 from normgrad.checks import cases
 from normgrad.checks.cases import SPECS
 from normgrad.checks.tolerance import round_to
-from normgrad.homework.diagnosis import MISTAKES, REFUSED, UNKNOWN, diagnose, find, formulas, written
+from normgrad.homework.diagnosis import formulas, written
+from normgrad.homework.diagnosis.diagnose import diagnose
 from normgrad.homework.diagnosis.fit import SAME
-from normgrad.homework.diagnosis.statistics import Setting
+from normgrad.homework.diagnosis.formulas import Setting
+from normgrad.homework.diagnosis.table import MISTAKES, OWN, REFUSED, UNKNOWN, find
 from normgrad.mistakes import mutants
 from normgrad.spec import LAYER_NORM, NormSpec
 from normgrad.symbolic import equations
@@ -537,10 +539,11 @@ def test_dresidual_is_explained_as_dx_is():
 
 def test_the_catalogue_names_registered_equations_and_each_key_once():
     registered = equations()
-    named = [entry.equation for entry in MISTAKES.values()]
+    entries = [*MISTAKES.values(), *OWN.values()]
+    named = [entry.equation for entry in entries]
     labels = {label for each in named for label in (each.values() if isinstance(each, dict) else [each])} - {""}
     assert labels <= set(registered)
-    for entry in MISTAKES.values():
+    for entry in entries:
         assert entry.title and entry.belief and entry.hint.endswith((".", "?"))
     for spec in NORMS.values():
         for without in ((), ("weight",), ("residual", "dresidual_out")):
@@ -552,7 +555,7 @@ def test_the_catalogue_names_registered_equations_and_each_key_once():
 
 
 def test_a_hint_gives_nothing_away():
-    for entry in MISTAKES.values():
+    for entry in (*MISTAKES.values(), *OWN.values()):
         assert not any(symbol in entry.hint for symbol in ("c1", "c2", "N - 1", "=", "*"))
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from normgrad.homework.hw3 import checks as hw3
 from normgrad.homework.hw3.assignment import FUNCTION
-from normgrad.homework.oracles import accuracy, norms, second
+from normgrad.homework.hw5 import checks as rows
 from normgrad.homework.sandbox.student import Given, Local, Request
 from normgrad.homework.task import Draw
 
@@ -15,9 +16,9 @@ def test_the_bound_of_a_variance_tells_the_ways_apart(rng, method, offset):
     """Two passes and the corrected way stay within it at every offset, one pass near 0, Welford up to 100."""
     from normgrad.checks import variance
 
-    trial = accuracy.far_rows(rng, 16, 64, offset)
+    trial = rows.far_rows(rng, 16, 64, offset)
     off = np.abs(variance.METHODS[method](trial.x, "float32")[1] - trial.x.var(-1))
-    within = (off <= accuracy.variance_error(trial.x, trial.x.var(-1))).all()
+    within = (off <= rows.variance_error(trial.x, trial.x.var(-1))).all()
     furthest = {"one pass": 0.0, "Welford": 1e2}.get(method, 1e4)
     assert within == (offset <= furthest), off
 
@@ -38,8 +39,8 @@ def test_one_missing_bound_of_second_gradients(torch, rng):
 
     assert ExplicitNorm is not None
     trial = FUNCTION.oracle.trials(rng, Draw())[0]
-    cotangents = norms.directional_cotangents(rng, trial)
-    known = second.expected(trial, cotangents)
+    cotangents = hw3.directional_cotangents(rng, trial)
+    known = hw3.second_gradients(trial, cotangents)
     case = {name: torch.tensor(getattr(trial.case, name)) for name in ("x", "dy", "weight")}
     _, rstd, x_hat = normalized(case["x"], trial.spec.eps)
     ddx, ddw, ddb = map(torch.tensor, cotangents.values())

@@ -13,7 +13,8 @@ from normgrad.checks.cases import draw
 from normgrad.checks.tolerance import bounds
 from normgrad.homework import folder
 from normgrad.homework.grade import grade_file
-from normgrad.homework.oracles import backwards, seen
+from normgrad.homework.hw6 import backwards
+from normgrad.homework.hw6 import checks as hw6
 from normgrad.homework.sandbox import remote
 from normgrad.homework.sandbox.operations import function
 from normgrad.homework.task import homeworks
@@ -54,7 +55,7 @@ def test_right_backwards_are_right(rng, how):
     for got, known, bound in zip(found, (grads.dx, grads.dweight, grads.dbias), (allowed.dx, allowed.dw, allowed.db),
                                  strict=True):  # fmt: skip
         assert (np.abs(got - known) <= bound).all()
-    assert max(seen.off(inputs, found).values()) < 1e-12
+    assert max(hw6.off(inputs, found).values()) < 1e-12
 
 
 @pytest.mark.parametrize("subject", backwards.subjects(), ids=lambda subject: subject.mutant.name)
@@ -65,8 +66,8 @@ def test_wrong_backwards_are_wrong_where_they_say(rng, subject):
     mean, rstd = (getattr(numpy_ref.forward(inputs[1]), name) for name in ("mean", "rstd"))
     given = *inputs[:3], mean, rstd
     with np.errstate(invalid="ignore"):
-        off = seen.off(given, function(subject.source())(*given))
-    assert [name for name in seen.NAMES if off[name] > 1e-9] == [subject.output]
+        off = hw6.off(given, function(subject.source())(*given))
+    assert [name for name in hw6.NAMES if off[name] > 1e-9] == [subject.output]
     assert subject.mutant.name not in subject.source() and subject.mutant.mistake not in subject.source()
 
 
@@ -182,7 +183,7 @@ def test_a_hostile_operator_ends_in_a_report(name):
 def test_an_operator_in_torch(tmp_path, detached, words):
     """The second worked example; and one whose backward hides from torch that rstd depends on x."""
     pytest.importorskip("torch")
-    source = (folder.HERE / "hw7/gated.py").read_text(encoding="utf8")
+    source = Path(__file__).with_name("homework_gated.py").read_text(encoding="utf8")
     old = "        open_ = torch.sigmoid(gate)\n"
     assert source.count(old) == 1
     source = source.replace(old, old + "        rstd = rstd.detach()\n" * detached)

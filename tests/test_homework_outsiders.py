@@ -6,7 +6,7 @@ from homework_solutions import of_source
 
 import normgrad.homework as hw
 from normgrad.homework import folder
-from normgrad.homework.stages import gpu
+from normgrad.homework.hw4 import gpu
 
 
 def report_of(task, *edits):

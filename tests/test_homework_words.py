@@ -98,9 +98,9 @@ def test_pytest_says_which_term(tmp_path):
     """The first stage that fails carries the diagnosis; those that follow do not repeat the numbers."""
     (tmp_path / "solution.py").write_text(next(each for each in wrong("hw2") if each.name == "sum for mean"
                                           and each.task == "rmsnorm-backward").source("hw2"))  # fmt: skip
-    results = {str(stage): stage.result() for stage in hw.stages_of("hw2", tmp_path / "solution.py")}
-    assert "The part of dx along x_hat is wrong" in results["rmsnorm-backward: dx, row by row"].message
-    assert results["rmsnorm-backward: gradcheck"].message == "follows from the above"
+    _, backward = hw.grade_file(tmp_path / "solution.py", "hw2", feedback="")
+    assert "The part of dx along x_hat is wrong" in backward.told("dx, row by row").message
+    assert backward.told("gradcheck").message == "follows from the above"
 
 
 # Wrong arguments
@@ -140,7 +140,7 @@ def test_an_integer_of_numpy_is_a_seed():
         ("check {folder}/empty", "which holds no solution.py"),
         ("check {folder} --homework hw2 --seconds nan", "seconds: got nan"),
         ("check {folder} --homework hw2 --json {folder}", "which is a folder; needs the name of a file"),
-        ("check {folder} --homework hw2 --junit {folder}/no/a.xml", "whose folder does not exist"),
+        ("check {folder} --homework hw2 --json {folder}/no/a.json", "whose folder does not exist"),
         ("check {folder} --homework hw2 --seed-file {folder}/no", "cannot be read"),
         ("check {folder} --homework hw2 --seed-file {folder}", "cannot be read"),
         ("check {folder} --homework hw2 --seed-file {file}", "which is not text"),

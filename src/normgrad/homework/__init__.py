@@ -12,10 +12,9 @@ _LAZY = {
     "tasks": "task",
     "describe": "task",
     "homeworks": "task",
-    "misconceptions": "beliefs",
-    "Report": "report.report",
-    "StageResult": "report.stage",
-    "stages_of": "folder",
+    "misconceptions": "task",
+    "Report": "report",
+    "StageResult": "report",
 }
 
 __all__ = list(_LAZY)

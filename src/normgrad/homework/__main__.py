@@ -13,9 +13,8 @@ from pathlib import Path  # noqa: E402
 
 from .. import writable  # noqa: E402
 from . import classroom, folder, grade  # noqa: E402
-from .report.files import to_json, to_junit  # noqa: E402
-from .report.report import FEEDBACK  # noqa: E402
-from .report.text import text as as_text  # noqa: E402
+from .report import FEEDBACK, to_json
+from .report import text as as_text
 from .task import PUBLIC_SEED, Draw, describe  # noqa: E402
 
 EXAMPLE = """a homework from start to end:
@@ -43,14 +42,13 @@ def _check(options):
                          "`python -m normgrad.homework new hw2 --to DIR` writes")  # fmt: skip
     name = options.homework or grade.homework_of(path)
     draw = Draw.of_file(options.seed_file) if options.seed_file else Draw()
-    for option in ("json", "junit"):
-        if getattr(options, option) not in (None, "-"):
-            writable.check_file(f"--{option}", getattr(options, option))
+    to_file = options.json not in (None, "-")
+    if to_file:
+        writable.check_file("--json", options.json)
     reports = grade.grade_file(path, name, draw, options.feedback, options.seconds)
-    written = {options.json: to_json, options.junit: to_junit}
-    print(written["-"](reports) if "-" in written else as_text(reports), flush=True)
-    for file in written.keys() - {None, "-"}:
-        Path(file).write_text(written[file](reports), encoding="utf8")
+    print(to_json(reports) if options.json == "-" else as_text(reports), flush=True)
+    if to_file:
+        Path(options.json).write_text(to_json(reports), encoding="utf8")
     return 0 if all(each.passed for each in reports) else 1
 
 
@@ -126,7 +124,6 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("folder", metavar="DIR", help="a folder with a solution.py, or such a file")
     check.add_argument("--homework", metavar="hwN", help="where the folder does not tell")
     check.add_argument("--json", metavar="FILE", help="write the report for a program, too; - prints it instead")
-    check.add_argument("--junit", metavar="FILE", help="write it as JUnit, one test a stage")
     levels = "hint: where to look; equation: also what is wrong; coefficients: also your formula beside the right one"
     _how(check, f"{levels}; without it, a hint at first, and more with each version that is not right", "")
     whole_class = command("grade", _grade, "grade a class, for instructors")

@@ -7,7 +7,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
-from .report.report import FEEDBACK
+from .report import FEEDBACK
 from .sandbox.source import functions, reached, read
 
 FILE = ".attempts.json"

@@ -79,9 +79,19 @@ def _title(homework):
     return f"# {homework.title}\n\n{homework.time}. You need {homework.needs}. {homework.max_points} points."
 
 
+def _asked(task):
+    return "markdown", f"## {task.title}\n\n```text\n{task}\n```", {}
+
+
 def _test(task, stage, seed) -> str:
     asked = f'stage = hw.stage("{task.name}", {task.entry}, "{stage.name}", seed={seed})'
     return f"{asked}\nassert stage.full, stage.message\n"
+
+
+def _written(path, cells) -> list[Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_notebook(cells), encoding="utf8")
+    return [path]
 
 
 def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
@@ -98,17 +108,13 @@ def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
         return {"nbgrader": plain | {"grade_id": identity} | kind}
 
     cells = [("markdown", _title(homework), {}), ("code", _given(homework), tagged("imports", locked=True))]
-    written = answers(homework, NBGRADER)
+    answer = answers(homework, NBGRADER)
     for task in homework.tasks:
-        cells.append(("markdown", f"## {task.title}\n\n```text\n{task}\n```", {}))
-        cells.append(("code", written[task.entry], tagged(task.name, solution=True)))
+        cells += [_asked(task), ("code", answer[task.entry], tagged(task.name, solution=True))]
         for number, stage in enumerate(task.stages):
             graded = tagged(f"{task.name}-{number}", grade=True, locked=True, points=stage.points)
             cells.append(("code", _test(task, stage, seed), graded))
-    path = Path(to) / "source" / name / f"{name}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_notebook(cells), encoding="utf8")
-    return [path]
+    return _written(Path(to) / "source" / name / f"{name}.ipynb", cells)
 
 
 def otter(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
@@ -121,25 +127,16 @@ def otter(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
     homework = find_homework(name)
     cells = [("raw", f"# ASSIGNMENT CONFIG\nname: {name}\ninit_cell: true\nexport_cell: false\n", {})]
     cells += [("markdown", _title(homework), {}), ("code", _given(homework), {})]
-    written = answers(homework, OTTER)
+    answer = answers(homework, OTTER)
     for task in homework.tasks:
-        identity = task.name.replace("-", "_")
-        cells += [
-            ("raw", f"# BEGIN QUESTION\nname: {identity}\n", {}),
-            ("markdown", f"## {task.title}\n\n```text\n{task}\n```", {}),
-            ("raw", "# BEGIN SOLUTION", {}),
-            ("code", written[task.entry], {}),
-            ("raw", "# END SOLUTION", {}),
-            ("raw", "# BEGIN TESTS", {}),
-        ]
+        cells += [("raw", f"# BEGIN QUESTION\nname: {task.name.replace('-', '_')}\n", {}), _asked(task)]
+        cells += [("raw", "# BEGIN SOLUTION", {}), ("code", answer[task.entry], {}), ("raw", "# END SOLUTION", {})]
+        cells.append(("raw", "# BEGIN TESTS", {}))
         for stage in task.stages:
             config = f'""" # BEGIN TEST CONFIG\npoints: {stage.points}\n""" # END TEST CONFIG\n'
             cells.append(("code", config + _test(task, stage, seed), {}))
         cells += [("raw", "# END TESTS", {}), ("raw", "# END QUESTION", {})]
-    path = Path(to) / f"{name}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_notebook(cells), encoding="utf8")
-    return [path]
+    return _written(Path(to) / f"{name}.ipynb", cells)
 
 
 EXPORTERS = {"nbgrader": nbgrader, "otter": otter}

@@ -1,10 +1,8 @@
-"""The student's folder: written by `new`, filled by `solve`, and seen by pytest as one test a stage."""
+"""The student's folder: written by `new`, filled by `solve`, with a file for pytest, one test a stage."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from .task import find_homework, homeworks
@@ -22,13 +20,15 @@ import pytest
 
 import normgrad.homework as hw
 
-STAGES = hw.stages_of("{name}", Path(__file__).with_name("solution.py"))
+REPORTS = hw.grade_file(Path(__file__).with_name("solution.py"), "{name}", feedback="")
+STAGES = [pytest.param(report, stage.name, id=f"{{report.task}}: {{stage.name}}")
+          for report in REPORTS for stage in report.stages]
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=str)
-def test_stage(stage):
+@pytest.mark.parametrize(("report", "stage"), STAGES)
+def test_stage(report, stage):
     """A stage passes, or says why not."""
-    result = stage.result()
+    result = report.told(stage)
     if not result.passed:
         pytest.fail(result.message, pytrace=False)
 '''
@@ -91,43 +91,6 @@ def starter(name: str) -> str:
 def _tidy(lines) -> str:
     """A text with at most two empty lines in a row, and one end."""
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).rstrip("\n") + "\n"
-
-
-@dataclass(frozen=True)
-class TestedStage:
-    """One stage as a test: its result comes from a grade that all stages of a file share."""
-
-    homework: str
-    path: str
-    task: str
-    stage: str
-
-    __test__ = False  # pytest would otherwise take the class itself for a test
-
-    def __str__(self):
-        return f"{self.task}: {self.stage}"
-
-    def result(self):
-        """The StageResult; the file is graded when the first stage asks."""
-        report = next(report for report in _graded(self.path, self.homework) if report.task == self.task)
-        return report.told(self.stage)
-
-
-@cache
-def _graded(path, homework):
-    from .grade import grade_file
-
-    return grade_file(path, homework, feedback="")
-
-
-def stages_of(homework: str, path) -> list[TestedStage]:
-    """All stages of a homework, for pytest.mark.parametrize.
-
-    Args:    homework: such as "hw2"; path: of the solution.py
-    Raises:  ValueError for an unknown homework
-    """
-    found = find_homework(homework)
-    return [TestedStage(homework, str(path), task.name, stage.name) for task in found.tasks for stage in task.stages]
 
 
 def listing() -> str:

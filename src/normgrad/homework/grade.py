@@ -11,16 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from .attempts import CELLS, InFolder, version_of
+from .checks.exam import IMPATIENT_SECONDS, Exam
 from .diagnosis.diagnose import attributed
 from .diagnosis.table import REFUSED, SPOILS, UNKNOWN
-from .report.report import FEEDBACK, Report
-from .report.stage import StageResult
+from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
+from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
 from .sandbox.student import Local
-from .stages.exam import IMPATIENT_SECONDS, Exam
 from .task import Draw, Task, find, find_homework, homeworks
-from .words import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
 # Another task may still be right; it has time enough for that, and a file of endless loops is graded in 20 seconds.

@@ -36,6 +36,15 @@ class Wrong:
         return text
 
 
+def of(task: str, stage: str):
+    """A maker of wrong solutions of a task, from a name and edits; stage: where it takes no other one."""
+
+    def made(name, *edits, stage=stage, misconception=""):
+        return Wrong(name, task, edits, stage, misconception)
+
+    return made
+
+
 def wrong(homework: str) -> tuple[Wrong, ...]:
     """The wrong solutions of a homework."""
     return import_module(f".{homework}.wrong", __package__).WRONG

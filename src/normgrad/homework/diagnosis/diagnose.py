@@ -12,10 +12,8 @@ from ...checks.tolerance import Dtypes, unit_roundoff
 from ...spec import NormSpec, check_spec
 from .explain import Explained, expected, explain
 from .fit import Target, over_rows
-from .formulas import Arrays, Candidate, right
-from .named import Diagnosis, equation, words
-from .statistics import Setting
-from .table import REFUSED, UNKNOWN
+from .formulas import Arrays, Candidate, Setting, right
+from .table import REFUSED, UNKNOWN, Diagnosis, equation, words
 from .written import definitions, formula, name, remark_of, should_be
 
 OUTPUTS = ("dx", "dresidual", "dw", "db", "y")

@@ -1,4 +1,5 @@
-"""Formulas of the norms of the homeworks, right and wrong: terms with coefficients, made from recipes.
+"""Formulas of the norms of the homeworks, right and wrong: terms with coefficients, made from recipes; and the row
+statistics as they are and as a student may have computed them.
 
 A term is rstd**power * weight**post * (factors) * mean or sum of (factors). The right dx is
 all * (k weight**wp (k0 rstd**e0 u0 - k2 rstd**e2 mean(v3 u2) - k1 rstd**e1 v1 mean(v2 u1)) + kg rstd**eg weight**wg g)
@@ -19,8 +20,121 @@ from ... import numpy_ref
 from ...checks.cases import Case
 from ...checks.tolerance import Bounds, Dtypes, bounds, round_to, unit_roundoff
 from ...spec import NormSpec
-from .statistics import Rows, Setting, block, variant
 from .table import MISTAKES
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the right formulas depend on: the spec, M rows, N columns, and which arguments there are."""
+
+    spec: NormSpec
+    rows: int
+    columns: int
+    weight: bool
+    bias: bool
+    residual: bool
+    stream: bool
+
+    @classmethod
+    def of(cls, case: Case, spec: NormSpec) -> Setting:
+        """The setting of a case."""
+        optional = case.weight, case.bias, case.residual, case.dresidual_out
+        return cls(spec, *case.x.shape, *(array is not None for array in optional))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that are normalized, in float64: p = x + residual and x itself, both (M, N), and the resolved spec."""
+
+    p: np.ndarray
+    x: np.ndarray
+    spec: NormSpec
+
+    @property
+    def count(self) -> int:
+        """N."""
+        return self.p.shape[-1]
+
+    @property
+    def share(self) -> float:
+        """The share of its block that a row fills."""
+        return self.count / block(self.count)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Centred rows q (M, N) and rstd (M, 1); shapes that broadcast to these where an axis is wrong."""
+
+    q: np.ndarray
+    rstd: np.ndarray
+
+
+def block(columns: int) -> int:
+    """The least power of two that is no less than the number of columns: how wide a block of a kernel is."""
+    return 1 << (columns - 1).bit_length()
+
+
+def _statistics(rows, **changes) -> Statistics:
+    """The statistics with some of p, center, axis, s2's factor and padding, eps, its placement and the root changed."""
+    spec = rows.spec
+    options = {"p": rows.p, "axis": -1, "factor": 1.0, "uncentred": False, "center": spec.center, "eps": spec.eps,
+               "placement": "inside", "padding": 0, "mean": 1.0, "stored": lambda rstd: rstd} | changes  # fmt: skip
+    p, axis, eps = options["p"], options["axis"], options["eps"]
+    q = p - options["mean"] * p.mean(axis, keepdims=True) if options["center"] else p
+    squares = p if options["uncentred"] else q
+    s2 = (squares * squares).mean(axis, keepdims=True) * options["factor"]
+    s2 = s2 + options["padding"] * p.mean(axis, keepdims=True) ** 2
+    denominators = {"inside": lambda: np.sqrt(s2 + eps), "outside": lambda: np.sqrt(s2) + eps,
+                    "clamp": lambda: np.maximum(np.sqrt(s2), eps), "no root": lambda: s2 + eps}  # fmt: skip
+    return Statistics(q, options["stored"](1 / denominators[options["placement"]]()))
+
+
+def _truncated(rstd):
+    return (rstd.astype("f4").view("u4") >> 16 << 16).view("f4").astype(float)
+
+
+# {variant: (what it does, in words, what it changes, as a function of the rows)}; what is said of centring depends on
+# the norm.
+VARIANTS = {
+    "right": ("", lambda rows: {}),
+    "eps missing": ("rstd = 1 / s", lambda rows: {"eps": 0.0}),
+    "eps on sum": ("eps / N stands for eps", lambda rows: {"eps": rows.spec.eps / rows.count}),
+    "eps squared": ("eps**2 stands for eps", lambda rows: {"eps": rows.spec.eps**2}),
+    "eps outside": ("rstd = 1 / (s + eps)", lambda rows: {"placement": "outside"}),
+    "eps clamp": ("rstd = 1 / max(s, eps)", lambda rows: {"placement": "clamp"}),
+    "no root": ("rstd = 1 / (s**2 + eps)", lambda rows: {"placement": "no root"}),
+    "bessel": ("s**2 = sum(q**2) / (N - 1)", lambda rows: {"factor": np.float64(rows.count) / (rows.count - 1)}),
+    "other reduce": ("s**2 = sum(q**2)", lambda rows: {"factor": float(rows.count)}),
+    "variance for mean square": ("s**2 = mean((p - mean(p))**2)", lambda rows: {"padding": -1}),
+    "centring": ("", lambda rows: {"center": not rows.spec.center}),
+    "uncentred variance": ("s**2 = mean(p**2)", lambda rows: {"uncentred": True}),
+    # Columns past N, up to a power of two, that hold -mean and are counted.
+    "padding counted": ("s**2 = (sum(q**2) + padding * mean**2) / N", lambda rows: {"padding": 1 / rows.share - 1}),
+    "mean of the block": ("mean = sum(p) / BLOCK", lambda rows: {"mean": rows.share}),
+    "variance of the block": ("s**2 = sum(q**2) / BLOCK", lambda rows: {"factor": rows.share}),
+    "statistics of the block": ("mean and s**2 are sums / BLOCK",
+                                lambda rows: {"mean": rows.share, "factor": rows.share}),
+    "x alone": ("p = x, without residual", lambda rows: {"p": rows.x}),
+    "axis 0": ("mean and s run over the rows, axis=0", lambda rows: {"axis": 0}),
+    "no axis": ("mean and s run over the whole matrix", lambda rows: {"axis": None}),
+    "bfloat16 rstd": ("rstd is rounded to bfloat16", lambda rows: {"stored": lambda rstd: round_to(rstd, "bfloat16")}),
+    "truncated rstd": ("rstd is cut to bfloat16", lambda rows: {"stored": _truncated}),
+    "float16 rstd": ("rstd is rounded to float16", lambda rows: {"stored": lambda rstd: round_to(rstd, "float16")}),
+}  # fmt: skip
+# Followed by a number, the variant with another eps; after a name, the variant of the leading factor only.
+EPS_IS, ALONE = "eps = ", ", rstd alone"
+
+
+def variant(name: str, rows: Rows) -> tuple[Statistics, Statistics]:
+    """(statistics of the leading rstd, statistics of x_hat) of a variant.
+
+    Args:  name: a key of VARIANTS, or "eps = 1e-3"; followed by ", rstd alone" where x_hat is right
+    """
+    base, right = name.removesuffix(ALONE), _statistics(rows)
+    changes = {"eps": float(base.removeprefix(EPS_IS))} if base.startswith(EPS_IS) else VARIANTS[base][1](rows)
+    changed = _statistics(rows, **changes)
+    return changed, (right if name.endswith(ALONE) else changed)
+
 
 # key: (its value for N columns and M rows, how it is written); the simplest come first.
 PATTERNS = {
@@ -66,7 +180,7 @@ class Term:
 
     Args:  outer: names of elementwise factors; inner, reduce, axis: factors that are reduced, how ("mean", "sum",
            "last" or "first" row), and along which axis (-1 columns, 0 rows, None both); power of the leading rstd;
-           post: power of a weight that multiplies what is left of the row; stats: key of statistics.CHANGES
+           post: power of a weight that multiplies what is left of the row; stats: key of VARIANTS
     """
 
     outer: tuple[str, ...] = ()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .statistics import Setting
-
 UNKNOWN, REFUSED = "unknown", "hidden-by-rounding"
 # What makes numbers wrong although no formula is.
 SPOILS = ("out-of-bounds", "race", "rows-left-out", "stride-ignored")
@@ -27,7 +25,8 @@ class Mistake:
            equation: the label of the violated equation where it is not the output's own, or {output: label}
            looks: {output: changes of the right recipe}, "dx" standing for dresidual too
            when: "centred", "plain", "weight", "bias", "no bias" or "stream": the settings in which it has a meaning
-           alone: whether it is left out of double mistakes
+           alone: whether it is left out of double mistakes; found, right: what is there and what is needed, where
+           that is always the same
     """
 
     key: str
@@ -38,93 +37,109 @@ class Mistake:
     looks: dict[str, list[dict]] = field(default_factory=dict)
     when: str = ""
     alone: bool = False
+    found: str = ""
+    right: str = ""
 
-    def fits(self, setting: Setting) -> bool:
+    def fits(self, setting) -> bool:
         """Whether it has a meaning in a setting: without a weight, none is forgotten."""
         center = setting.spec.center
         return {"centred": center, "plain": not center, "weight": setting.weight, "bias": setting.bias,
                 "no bias": not setting.bias, "stream": setting.stream}.get(self.when, True)  # fmt: skip
 
 
-def _(key, title, belief, hint, equation="", when="", alone=False, **looks):
-    return Mistake(key, title, belief, hint, equation, looks, when, alone)
+def _(key, title, belief, hint, equation="", when="", alone=False, found="", right="", **looks):
+    return Mistake(key, title, belief, hint, equation, looks, when, alone, found, right)
 
 
+def _rows(*stats, dx=()):
+    """Looks of statistics that are wrong wherever they are used; dx: looks of dx alone."""
+    own = [{"stats": each} for each in stats]
+    return {"y": own, "dw": own, "dx": [*own, *dx]}
+
+
+def _over(axis):
+    """Looks of a dx whose c1, c2 or both are means along another axis: rstd stands before the mean, or within it."""
+    c1 = [{"e1": 2, "v2": ("q",)}, {}, {"e1": 0, "v2": ("x_hat", "rstd")},
+          {"e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd")}]  # fmt: skip
+    c1 = [{"a1": axis} | each for each in c1]
+    c2 = [{"a2": axis}, {"a2": axis, "e2": 0, "v3": ("rstd",)}]
+    return [*c1, *c2, *(one | other for one in c1 for other in c2)]
+
+
+DENOMINATOR = "The rows have the right direction and the wrong length: look at the denominator."
+STREAM, WEIGHT = "Look at how dresidual_out enters dx.", "Follow the weight from y back to x."
+PROJECTION = "The part of dx along x_hat is wrong."
 MISTAKES = {each.key: each for each in (
     _("c1-dropped", "rstd's dependence on x is ignored: - x_hat * c1 is missing", "rstd does not depend on x",
-      "The part of dx along x_hat is wrong.", dx=[{"k1": 0}]),
+      PROJECTION, dx=[{"k1": 0}]),
     _("c2-dropped", "The mean's dependence on x is ignored: - c2 is missing", "the mean does not depend on x",
       "The part of dx that is the same in a whole row is wrong.", when="centred", dx=[{"k2": 0}]),
     _("statistics-constant", "Mean and rstd are treated as constants: - c2 and - x_hat * c1 are missing",
       "the statistics are numbers, not functions of x", "dx is more than the cotangent times the local derivative.",
       when="centred", dx=[{"k1": 0, "k2": 0}]),
-    _("projection-sign", "x_hat * c1 is added, not subtracted", "the derivative of 1 / D has no minus sign",
-      "The part of dx along x_hat is wrong.", dx=[{"k1": -1}]),
+    _("projection-sign", "x_hat * c1 is added, not subtracted", "the derivative of 1 / D has no minus sign", PROJECTION,
+      dx=[{"k1": -1}]),
     _("c2-sign", "c2 is added, not subtracted", "the derivative of p - mean by the mean is 1",
       "The part of dx that is the same in a whole row is wrong.", when="centred", dx=[{"k2": -1}]),
     _("bessel", "Divided by N - 1, not by N", "the variance of a row is Bessel's",
-      "Look at what the sums are divided by.", dx=[{"k1": "N/(N-1)"}, {"stats": "bessel"},
-      {"stats": "bessel", "k1": "N/(N-1)"}, {"k2": "N/(N-1)"}, {"k1": "N/(N-1)", "k2": "N/(N-1)"},
-      {"stats": "bessel, rstd alone"}], dw=[{"stats": "bessel"}], y=[{"stats": "bessel"}]),
-    _("sum-for-mean-c1", "c1 is a sum, not a mean", "the squares are summed, not averaged",
-      "The part of dx along x_hat is wrong.", dx=[{"k1": "N"}]),
+      "Look at what the sums are divided by.", dx=[{"k1": "N/(N-1)"}, {"stats": "bessel"}, {"stats": "bessel",
+      "k1": "N/(N-1)"}, {"k2": "N/(N-1)"}, {"k1": "N/(N-1)", "k2": "N/(N-1)"}, {"stats": "bessel, rstd alone"}],
+      dw=[{"stats": "bessel"}], y=[{"stats": "bessel"}]),
+    _("sum-for-mean-c1", "c1 is a sum, not a mean", "the squares are summed, not averaged", PROJECTION,
+      dx=[{"k1": "N"}]),
     _("sum-for-mean-c2", "c2 is a sum, not a mean", "the adjoint of a mean is a sum",
       "The part of dx that is the same in a whole row is wrong.", when="centred", dx=[{"k2": "N"}]),
     _("divided-twice", "A mean is divided by N once more", "the derivative of a mean needs its own 1 / N",
       "Look at what the sums are divided by.", dx=[{"k1": "1/N"}, {"k2": "1/N"}, {"k1": "1/N", "k2": "1/N"}]),
     _("factor-two", "x_hat * c1 has the factor 2 or 1 / 2",
-      "the 2 of the square and the 1 / 2 of the root do not cancel", "The part of dx along x_hat is wrong.",
-      dx=[{"k1": 2}, {"k1": "1/2"}]),
+      "the 2 of the square and the 1 / 2 of the root do not cancel", PROJECTION, dx=[{"k1": 2}, {"k1": "1/2"}]),
     _("c2-added", "c2 is subtracted in a norm that does not centre", "every norm has LayerNorm's gradient",
       "The part of dx that is the same in a whole row is wrong.", when="plain", dx=[{"k2": 1}]),
-    _("dresidual-forgotten", "dresidual_out is not added", "only y feeds the loss",
-      "Look at how dresidual_out enters dx.", equation="res-dx", when="stream", dx=[{"kg": 0}]),
-    _("dresidual-through-norm", "dresidual_out goes through the norm", "both cotangents enter at y",
-      "Look at how dresidual_out enters dx.", equation="res-dx", when="stream", dx=[{"kg": 0, "dy": ("dy+g",)},
-      {"dy": ("dy+g",)}], dw=[{"dy": ("dy+g",)}], db=[{"dy": ("dy+g",)}]),
-    _("dresidual-sign", "dresidual_out is subtracted", "the stream's gradient is taken off the norm's",
-      "Look at how dresidual_out enters dx.", equation="res-dx", when="stream", dx=[{"kg": -1}]),
-    _("dresidual-twice", "dresidual_out is added twice", "x and residual each bring it in",
-      "Look at how dresidual_out enters dx.", equation="res-dx", when="stream", dx=[{"kg": 2}]),
-    _("dresidual-halved", "dresidual_out is halved", "x and residual share the gradient of their sum",
-      "Look at how dresidual_out enters dx.", equation="res-dx", when="stream", dx=[{"kg": "1/2"}, {"all": "1/2"}]),
+    _("dresidual-forgotten", "dresidual_out is not added", "only y feeds the loss", STREAM, equation="res-dx",
+      when="stream", dx=[{"kg": 0}]),
+    _("dresidual-through-norm", "dresidual_out goes through the norm", "both cotangents enter at y", STREAM,
+      equation="res-dx", when="stream", dx=[{"kg": 0, "dy": ("dy+g", )}, {"dy": ("dy+g", )}], dw=[{"dy": ("dy+g", )}],
+      db=[{"dy": ("dy+g", )}]),
+    _("dresidual-sign", "dresidual_out is subtracted", "the stream's gradient is taken off the norm's", STREAM,
+      equation="res-dx", when="stream", dx=[{"kg": -1}]),
+    _("dresidual-twice", "dresidual_out is added twice", "x and residual each bring it in", STREAM, equation="res-dx",
+      when="stream", dx=[{"kg": 2}]),
+    _("dresidual-halved", "dresidual_out is halved", "x and residual share the gradient of their sum", STREAM,
+      equation="res-dx", when="stream", dx=[{"kg": "1/2"}, {"all": "1/2"}]),
     _("dresidual-scaled", "dresidual_out is multiplied by rstd or by the weight",
-      "everything that reaches x is scaled like wdy", "Look at how dresidual_out enters dx.", equation="res-dx",
-      when="stream", dx=[{"eg": 1}, {"wg": 1}, {"eg": 1, "wg": 1}]),
+      "everything that reaches x is scaled like wdy", STREAM, equation="res-dx", when="stream", dx=[{"eg": 1},
+      {"wg": 1}, {"eg": 1, "wg": 1}]),
     _("dresidual-alone", "Only dresidual_out arrives, the norm's part is missing",
       "the residual bypasses the norm, so its gradient does too",
-      "The gradient of the residual is more than the stream's.", equation="res-dx", when="stream",
-      dx=[{"k0": 0, "k1": 0, "k2": 0}]),
-    _("weight-missing", "The weight is missing: dy stands for wdy", "the weight only scales the output",
-      "Follow the weight from y back to x.", when="weight", dx=[{"w": 0}], y=[{"w": 0}]),
-    _("weight-twice", "The weight is multiplied in twice", "the weight belongs in dy and in the Jacobian",
-      "Follow the weight from y back to x.", when="weight", dx=[{"w": 2}, {"wp": 1}], y=[{"w": 2}]),
+      "The gradient of the residual is more than the stream's.", equation="res-dx", when="stream", dx=[{"k0": 0,
+      "k1": 0, "k2": 0}]),
+    _("weight-missing", "The weight is missing: dy stands for wdy", "the weight only scales the output", WEIGHT,
+      when="weight", dx=[{"w": 0}], y=[{"w": 0}]),
+    _("weight-twice", "The weight is multiplied in twice", "the weight belongs in dy and in the Jacobian", WEIGHT,
+      when="weight", dx=[{"w": 2}, {"wp": 1}], y=[{"w": 2}]),
     _("weight-after", "The weight is applied after the projection: the Jacobian, not its transpose",
-      "the weight commutes with the Jacobian", "Follow the weight from y back to x.", when="weight",
-      dx=[{"w": 0, "wp": 1}]),
+      "the weight commutes with the Jacobian", WEIGHT, when="weight", dx=[{"w": 0, "wp": 1}]),
     _("weight-in-some-terms", "Some terms have dy where others have wdy",
-      "the weight belongs to one term, not to the cotangent", "Follow the weight from y back to x.", when="weight",
-      dx=[{"w0": 0}, {"w1": 0}, {"w2": 0}, {"w1": 0, "w2": 0}, {"w0": 0, "w2": 0}, {"w0": 0, "w1": 0}]),
-    _("weight-divided", "Divided by the weight", "going back undoes the weight",
-      "Follow the weight from y back to x.", when="weight", dx=[{"w": -1}], dw=[{"w": -1}], y=[{"w": -1}]),
+      "the weight belongs to one term, not to the cotangent", WEIGHT, when="weight", dx=[{"w0": 0}, {"w1": 0},
+      {"w2": 0}, {"w1": 0, "w2": 0}, {"w0": 0, "w2": 0}, {"w0": 0, "w1": 0}]),
+    _("weight-divided", "Divided by the weight", "going back undoes the weight", WEIGHT, when="weight", dx=[{"w": -1}],
+      dw=[{"w": -1}], y=[{"w": -1}]),
     _("zero", "Nothing arrives: the result is 0", "the operator has no gradient here",
       "A result of 0 is not expected here.", alone=True, dx=[{"all": 0}], dw=[{"all": 0}], db=[{"all": 0}],
       y=[{"all": 0}]),
     _("ones-for-dy", "dy is replaced by ones: the gradient of the sum of y", "the loss is the sum of the outputs",
       "The gradient must change when dy changes.", dx=[{"dy": ()}], dw=[{"dy": ()}], db=[{"dy": ()}]),
     _("y-for-dy", "y stands where dy belongs", "the output is its own cotangent",
-      "The gradient must change when dy changes.", alone=True, dx=[{"dy": ("y",)}], dw=[{"dy": ("y",)}],
-      db=[{"dy": ("y",)}]),
-    _("negated", "The sign is the other way round", "a gradient points downhill", "Look at the sign.",
-      dx=[{"all": -1}], dw=[{"all": -1}], db=[{"all": -1}], y=[{"all": -1}]),
+      "The gradient must change when dy changes.", alone=True, dx=[{"dy": ("y", )}], dw=[{"dy": ("y", )}],
+      db=[{"dy": ("y", )}]),
+    _("negated", "The sign is the other way round", "a gradient points downhill", "Look at the sign.", dx=[{"all": -1}],
+      dw=[{"all": -1}], db=[{"all": -1}], y=[{"all": -1}]),
     _("identity", "dy is handed on as it is, or x is", "the norm leaves what it gets as it is",
-      "The operator is not the identity.", alone=True, dx=[{"k1": 0, "k2": 0, "e0": 0, "w0": 0},
-      {"k1": 0, "k2": 0, "e0": 0, "w0": 0, "kg": 0}], y=[{"v": ("p",), "w": 0, "kb": 0},
-      {"v": ("x",), "w": 0, "kb": 0}]),
-    _("rstd-missing", "The factor rstd is missing",
-      "the projection alone is the gradient, and q is the normalized row",
-      "The size is wrong, most of all on rows that are large or small.", dx=[{"e": 0}], dw=[{"v": ("q",)}],
-      y=[{"v": ("q",)}]),
+      "The operator is not the identity.", alone=True, dx=[{"k1": 0, "k2": 0, "e0": 0, "w0": 0}, {"k1": 0, "k2": 0,
+      "e0": 0, "w0": 0, "kg": 0}], y=[{"v": ("p", ), "w": 0, "kb": 0}, {"v": ("x", ), "w": 0, "kb": 0}]),
+    _("rstd-missing", "The factor rstd is missing", "the projection alone is the gradient, and q is the normalized row",
+      "The size is wrong, most of all on rows that are large or small.", dx=[{"e": 0}], dw=[{"v": ("q", )}],
+      y=[{"v": ("q", )}]),
     _("rstd-twice", "A factor rstd too many", "rstd is not yet in x_hat, or not yet in wdy",
       "The size is wrong, most of all on rows that are large or small.", dx=[{"e": 2}, {"e": 3}], dw=[{"e": 1},
       {"e": 2}], y=[{"v": ("x_hat", "rstd")}]),
@@ -132,23 +147,23 @@ MISTAKES = {each.key: each for each in (
       "The size is wrong, most of all on rows that are large or small.", dx=[{"e": -1}], dw=[{"v": ("q", "D")}],
       y=[{"v": ("q", "D")}]),
     _("projection-power", "The projection has the wrong power of rstd",
-      "the projection divides by the standard deviation, not by the variance",
-      "The part of dx along x_hat is wrong.", dx=[{"e1": 0}, {"e1": 2}, {"e1": 3}, {"e1": -1}]),
+      "the projection divides by the standard deviation, not by the variance", PROJECTION, dx=[{"e1": 0}, {"e1": 2},
+      {"e1": 3}, {"e1": -1}]),
     _("rstd-in-some-terms", "rstd multiplies some of the terms only", "rstd belongs to one term, not to the bracket",
-      "Look at which terms the leading factor multiplies.", dx=[{"e2": 0}, {"e1": 0, "e2": 0}, {"e0": 0},
-      {"e0": 0, "e2": 0}, {"e2": 2}, {"e0": 0, "e1": 0}]),
+      "Look at which terms the leading factor multiplies.", dx=[{"e2": 0}, {"e1": 0, "e2": 0}, {"e0": 0}, {"e0": 0,
+      "e2": 0}, {"e2": 2}, {"e0": 0, "e1": 0}]),
     _("factor-n", "The sums are there, N or its reciprocal is missing or stands at the wrong terms",
       "the N of the closed form may be left out", "Compare how often each term is divided by the number of columns.",
       dx=[{"k": "N"}, {"k": "1/N"}, {"all": "N"}, {"all": "1/N"}, {"k0": "N"}, {"k0": "1/N"}], dw=[{"all": "1/N"}]),
     _("not-reduced", "x_hat * wdy, or wdy, is not averaged over the row", "the Jacobian is diagonal",
-      "Each entry of a row moves all outputs of the row.", alone=True, dx=[{"red1": "none"},
-      {"red1": "none", "k1": "1/N"}, {"red1": "none", "k1": "1/N", "red2": "none", "k2": "1/N"},
-      {"red1": "none", "red2": "none"}, {"red2": "none"}, {"red2": "none", "k2": "1/N"}]),
+      "Each entry of a row moves all outputs of the row.", alone=True, dx=[{"red1": "none"}, {"red1": "none",
+      "k1": "1/N"}, {"red1": "none", "k1": "1/N", "red2": "none", "k2": "1/N"}, {"red1": "none", "red2": "none"},
+      {"red2": "none"}, {"red2": "none", "k2": "1/N"}]),
     _("projection-exact", "The projection is divided by the sum of the squares of x_hat, not by N",
-      "the squares of x_hat add up to N, eps or not", "The part of dx along x_hat is wrong.", dx=[{"v": ("q / s",)}]),
+      "the squares of x_hat add up to N, eps or not", PROJECTION, dx=[{"v": ("q / s", )}]),
     _("x_hat-missing", "x_hat is missing beside c1, or within it",
-      "c1 is subtracted as it is, or c1 is the mean of wdy", "The part of dx along x_hat is wrong.", dx=[{"v1": ()},
-      {"v2": ()}, {"v": ()}, {"split": True}]),
+      "c1 is subtracted as it is, or c1 is the mean of wdy", PROJECTION, dx=[{"v1": ()}, {"v2": ()}, {"v": ()},
+      {"split": True}]),
     _("rows-averaged", "The mean over the rows stands for their sum", "a batch averages its gradients",
       "Look at how the rows are put together.", dw=[{"red": "mean"}], db=[{"red": "mean"}], dx=[{"k": "1/M"},
       {"all": "1/M"}]),
@@ -162,99 +177,61 @@ MISTAKES = {each.key: each for each in (
     _("dw-is-db", "x_hat is missing in dw, which is db", "weight and bias have one gradient",
       "What does y's derivative by the weight still contain?", dw=[{"v": ()}]),
     _("db-is-dw", "db contains x_hat, it is dw", "weight and bias have one gradient",
-      "What does y's derivative by the bias still contain?", db=[{"v": ("x_hat",)}]),
+      "What does y's derivative by the bias still contain?", db=[{"v": ("x_hat", )}]),
     _("rstd-in-db", "db contains rstd", "everything on the way back is scaled by rstd",
       "What does y's derivative by the bias still contain?", db=[{"e": 1}]),
     _("product-of-sums", "The product of two sums stands for the sum of the products",
-      "sums may be taken factor by factor", "Look at how the rows are put together.", alone=True,
-      dw=[{"split": True}, {"split": True, "red": "mean"}]),
+      "sums may be taken factor by factor", "Look at how the rows are put together.", alone=True, dw=[{"split": True},
+      {"split": True, "red": "mean"}]),
     _("y-for-x_hat", "y stands where x_hat belongs: weight and bias are forgotten", "y is the normalized row",
-      "Look at which row the cotangent is multiplied by.", dx=[{"v": ("y",)}, {"v1": ("y",)}, {"v2": ("y",)},
-      {"v2": ("y",), "w1": 0}], dw=[{"v": ("y",)}]),
+      "Look at which row the cotangent is multiplied by.", dx=[{"v": ("y", )}, {"v1": ("y", )}, {"v2": ("y", )},
+      {"v2": ("y", ), "w1": 0}], dw=[{"v": ("y", )}]),
     _("x-for-x_hat", "x stands where x_hat belongs: it is neither centred nor scaled",
       "the row that came in is the row that counts", "Look at which row the cotangent is multiplied by.",
-      dx=[{"v": ("p",)}, {"v1": ("p",)}, {"v2": ("p",)}, {"v": ("x",)}], dw=[{"v": ("p",)}, {"v": ("x",)}],
-      y=[{"v": ("p",)}, {"v": ("x",)}]),
+      dx=[{"v": ("p", )}, {"v1": ("p", )}, {"v2": ("p", )}, {"v": ("x", )}], dw=[{"v": ("p", )}, {"v": ("x", )}],
+      y=[{"v": ("p", )}, {"v": ("x", )}]),
     _("centring-missing", "The rows are not centred", "dividing by the spread is enough",
       "Look at what is subtracted from the row.", when="centred", dx=[{"v": ("p", "rstd")}, {"v1": ("p", "rstd")},
       {"v2": ("p", "rstd")}, {"stats": "centring"}, {"stats": "centring", "k2": 0}], dw=[{"v": ("p", "rstd")},
       {"stats": "centring"}], y=[{"v": ("p", "rstd")}, {"stats": "centring"}]),
     _("centring-added", "The rows are centred, in a norm that does not centre", "every norm subtracts the mean",
-      "Look at what is subtracted from the row.", when="plain", y=[{"stats": "centring"}],
-      dw=[{"stats": "centring"}], dx=[{"stats": "centring"}, {"stats": "centring", "k2": 1}]),
+      "Look at what is subtracted from the row.", when="plain", **_rows("centring", dx=[{"stats": "centring",
+      "k2": 1}])),
     _("variance-uncentred", "The squares of the row before centring are averaged", "the mean square is the variance",
-      "The rows have the right direction and the wrong length: look at the denominator.", when="centred",
-      y=[{"stats": "uncentred variance"}], dw=[{"stats": "uncentred variance"}],
-      dx=[{"stats": "uncentred variance"}]),
+      DENOMINATOR, when="centred", **_rows("uncentred variance")),
     _("variance-for-mean-square", "The variance stands for the mean square: the row is centred before it is squared",
-      "every norm divides by the standard deviation",
-      "The rows have the right direction and the wrong length: look at the denominator.", when="plain",
-      y=[{"stats": "variance for mean square"}], dw=[{"stats": "variance for mean square"}],
-      dx=[{"stats": "variance for mean square"}]),
-    _("padding-counted", "The columns past N are counted in the variance",
-      "what is masked when it is loaded stays 0", "Look at what the padding columns hold after the row is centred.",
-      equation="kern-padded-variance", when="centred", alone=True, y=[{"stats": "padding counted"}],
-      dw=[{"stats": "padding counted"}], dx=[{"stats": "padding counted"}]),
+      "every norm divides by the standard deviation", DENOMINATOR, when="plain", **_rows("variance for mean square")),
+    _("padding-counted", "The columns past N are counted in the variance", "what is masked when it is loaded stays 0",
+      "Look at what the padding columns hold after the row is centred.", equation="kern-padded-variance",
+      when="centred", alone=True, **_rows("padding counted")),
     _("residual-left-out", "The residual is left out: the statistics are those of x alone",
-      "the residual is added for the next layer only", "Look at which row is normalized.",
-      equation={"y": "res-forward", "dx": "res-forward"}, y=[{"stats": "x alone"}], dw=[{"stats": "x alone"}],
-      dx=[{"stats": "x alone"}]),
+      "the residual is added for the next layer only", "Look at which row is normalized.", equation={"y": "res-forward",
+      "dx": "res-forward"}, **_rows("x alone")),
     _("wrong-axis", "A statistic or a mean runs over the rows, or over the whole matrix",
       "axis=0 is the axis of the features", "Each row is a matter of its own: look at the axes.",
       dx=[{"stats": "axis 0"}, {"stats": "axis 0", "a": 0}, {"stats": "no axis"}, {"stats": "no axis", "a": None},
-      {"a1": 0, "e1": 2, "v2": ("q",)}, {"a1": 0}, {"a1": 0, "e1": 0, "v2": ("x_hat", "rstd")},
-      {"a1": 0, "e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd")}, {"a2": 0},
-      {"a2": 0, "e2": 0, "v3": ("rstd",)}, {"a1": 0, "e1": 2, "v2": ("q",), "a2": 0},
-      {"a1": 0, "e1": 2, "v2": ("q",), "a2": 0, "e2": 0, "v3": ("rstd",)}, {"a1": 0, "a2": 0},
-      {"a1": 0, "a2": 0, "e2": 0, "v3": ("rstd",)}, {"a1": 0, "e1": 0, "v2": ("x_hat", "rstd"), "a2": 0},
-      {"a1": 0, "e1": 0, "v2": ("x_hat", "rstd"), "a2": 0, "e2": 0, "v3": ("rstd",)},
-      {"a1": 0, "e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd"), "a2": 0},
-      {"a1": 0, "e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd"), "a2": 0, "e2": 0, "v3": ("rstd",)},
-      {"a1": None, "e1": 2, "v2": ("q",)}, {"a1": None}, {"a1": None, "e1": 0, "v2": ("x_hat", "rstd")},
-      {"a1": None, "e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd")}, {"a2": None},
-      {"a2": None, "e2": 0, "v3": ("rstd",)}, {"a1": None, "e1": 2, "v2": ("q",), "a2": None},
-      {"a1": None, "e1": 2, "v2": ("q",), "a2": None, "e2": 0, "v3": ("rstd",)}, {"a1": None, "a2": None},
-      {"a1": None, "a2": None, "e2": 0, "v3": ("rstd",)}, {"a1": None, "e1": 0, "v2": ("x_hat", "rstd"), "a2": None},
-      {"a1": None, "e1": 0, "v2": ("x_hat", "rstd"), "a2": None, "e2": 0, "v3": ("rstd",)},
-      {"a1": None, "e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd"), "a2": None},
-      {"a1": None, "e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd"), "a2": None, "e2": 0, "v3": ("rstd",)}],
-      dw=[{"stats": "axis 0"}, {"stats": "no axis"}], y=[{"stats": "axis 0"}, {"stats": "no axis"}]),
+      *_over(0), *_over(None)], dw=[{"stats": "axis 0"}, {"stats": "no axis"}], y=[{"stats": "axis 0"},
+      {"stats": "no axis"}]),
     _("reduce-exchanged", "Sum and mean of the squares are exchanged",
-      "the norm of a row and its root mean square are one thing",
-      "The rows have the right direction and the wrong length: look at the denominator.",
-      y=[{"stats": "other reduce"}], dw=[{"stats": "other reduce"}], dx=[{"stats": "other reduce"},
-      {"stats": "other reduce", "k1": "N"}]),
+      "the norm of a row and its root mean square are one thing", DENOMINATOR, **_rows("other reduce",
+      dx=[{"stats": "other reduce", "k1": "N"}])),
     _("root-missing", "The root is missing: the row is divided by the variance", "rstd is one over the variance",
-      "The rows have the right direction and the wrong length: look at the denominator.", y=[{"stats": "no root"}],
-      dw=[{"stats": "no root"}], dx=[{"stats": "no root"}]),
+      DENOMINATOR, **_rows("no root")),
     _("eps-on-sum", "eps stands beside the sum where it belongs beside the mean, or the other way round",
-      "eps may stand beside the sum as well as beside the mean",
-      "The rows have the right direction and the wrong length: look at the denominator.", equation="eps-sum-mean",
-      y=[{"stats": "eps on sum"}], dw=[{"stats": "eps on sum"}], dx=[{"stats": "eps on sum"}]),
-    _("eps-missing", "eps is missing", "eps is too small to matter",
-      "The rows have the right direction and the wrong length: look at the denominator.",
-      y=[{"stats": "eps missing"}], dw=[{"stats": "eps missing"}], dx=[{"stats": "eps missing"},
-      {"stats": "eps missing, rstd alone"}]),
+      "eps may stand beside the sum as well as beside the mean", DENOMINATOR, equation="eps-sum-mean",
+      **_rows("eps on sum")),
+    _("eps-missing", "eps is missing", "eps is too small to matter", DENOMINATOR, **_rows("eps missing",
+      dx=[{"stats": "eps missing, rstd alone"}])),
     _("eps-placement", "eps stands elsewhere in the denominator",
-      "inside the root, outside it and as a floor are the same",
-      "The rows have the right direction and the wrong length: look at the denominator.", equation="eps-kappa",
-      y=[{"stats": "eps outside"}, {"stats": "eps clamp"}], dw=[{"stats": "eps outside"}, {"stats": "eps clamp"}],
-      dx=[{"stats": "eps outside"}, {"stats": "eps clamp"}, {"stats": "eps outside, rstd alone"},
-      {"stats": "eps clamp, rstd alone"}]),
-    _("eps-squared", "eps is squared", "eps is a length like s",
-      "The rows have the right direction and the wrong length: look at the denominator.", alone=True,
-      y=[{"stats": "eps squared"}], dw=[{"stats": "eps squared"}], dx=[{"stats": "eps squared"}]),
-    _("eps-value", "eps has another value", "any small eps will do",
-      "The rows have the right direction and the wrong length: look at the denominator.", alone=True,
-      y=[{"stats": "eps = 0.001"}, {"stats": "eps = 1e-05"}, {"stats": "eps = 1e-06"}, {"stats": "eps = 1e-08"},
-      {"stats": "eps = 1e-12"}], dw=[{"stats": "eps = 0.001"}, {"stats": "eps = 1e-05"}, {"stats": "eps = 1e-06"},
-      {"stats": "eps = 1e-08"}, {"stats": "eps = 1e-12"}], dx=[{"stats": "eps = 0.001"}, {"stats": "eps = 1e-05"},
-      {"stats": "eps = 1e-06"}, {"stats": "eps = 1e-08"}, {"stats": "eps = 1e-12"}]),
+      "inside the root, outside it and as a floor are the same", DENOMINATOR, equation="eps-kappa",
+      **_rows("eps outside", "eps clamp", dx=[{"stats": "eps outside, rstd alone"},
+      {"stats": "eps clamp, rstd alone"}])),
+    _("eps-squared", "eps is squared", "eps is a length like s", DENOMINATOR, alone=True, **_rows("eps squared")),
+    _("eps-value", "eps has another value", "any small eps will do", DENOMINATOR, alone=True, **_rows("eps = 0.001",
+      "eps = 1e-05", "eps = 1e-06", "eps = 1e-08", "eps = 1e-12")),
     _("narrow-statistics", "rstd is kept in a 16-bit dtype", "the statistics may be kept in the input's dtype",
       "Nothing is wrong with the formula. Look at the dtype of each intermediate result.", alone=True,
-      y=[{"stats": "bfloat16 rstd"}, {"stats": "truncated rstd"}, {"stats": "float16 rstd"}],
-      dw=[{"stats": "bfloat16 rstd"}, {"stats": "truncated rstd"}, {"stats": "float16 rstd"}],
-      dx=[{"stats": "bfloat16 rstd"}, {"stats": "truncated rstd"}, {"stats": "float16 rstd"}]),
+      **_rows("bfloat16 rstd", "truncated rstd", "float16 rstd")),
     _("bias-missing", "The bias is missing, or has the wrong sign or factor", "the bias is optional",
       "Look at what the bias adds to y.", when="bias", y=[{"kb": 0}, {"kb": -1}, {"kb": 2}]),
     _("bias-weighted", "The bias is multiplied by the weight", "weight and bias may be applied in either order",
@@ -267,17 +244,15 @@ MISTAKES = {each.key: each for each in (
       "the residual connection ends at y", "y is the norm's output alone.", equation="res-forward", y=[{"kr": 1},
       {"kp": 1}, {"stats": "x alone", "kr": 1}, {"stats": "x alone", "kp": 1}]),
     _("block-for-columns", "A mean is divided by the width of the block, not by the number of columns",
-      "a block is as wide as the row",
-      "Look at what the sums are divided by, for rows that do not fill their block.", equation="kern-tile",
-      when="stream", alone=True, dx=[{"k1": "N/B"}, {"k2": "N/B"}, {"k1": "N/B", "k2": "N/B"}],
+      "a block is as wide as the row", "Look at what the sums are divided by, for rows that do not fill their block.",
+      equation="kern-tile", when="stream", alone=True, dx=[{"k1": "N/B"}, {"k2": "N/B"}, {"k1": "N/B", "k2": "N/B"}],
       y=[{"stats": "mean of the block"}, {"stats": "variance of the block"}, {"stats": "statistics of the block"}]),
     _("out-of-bounds", "A program reads or writes past the end of its tensor",
       "a block is as wide as the row, and the rows fill the programs",
       "Look at the mask of each load and store, for the last columns and for the last rows.", equation="kern-tile"),
     _("stride-ignored", "The strides of an input are ignored", "the rows of a matrix lie one behind the other",
       "Look at how far apart two rows are, and two entries of a row."),
-    _("one-shape", "It is right for one shape of x, and not for another",
-      "x has the shape that it has in the example",
+    _("one-shape", "It is right for one shape of x, and not for another", "x has the shape that it has in the example",
       "Look for a number of rows or columns, or a power of two, that the code takes for granted."),
     _("results-swapped", "Right results are returned in the wrong order", "the caller knows which result is which",
       "Compare what the last line returns with the signature."),
@@ -288,14 +263,14 @@ MISTAKES = {each.key: each for each in (
       "Count the inputs of forward, eps among them. What stands in the place of each?"),
     _("rows-left-out", "Some rows are never computed", "the rows are a multiple of what the programs take",
       "Count the rows that all programs together take."),
-    _("race", "Two programs share a place in memory, and one of them writes there",
-      "programs run one after the other", "Look at which program writes where."),
+    _("race", "Two programs share a place in memory, and one of them writes there", "programs run one after the other",
+      "Look at which program writes where."),
     _("atomics", "Programs add to one place with atomics", "the order of a sum does not matter",
       "Look at which programs add to one place, and in which order they do it."),
     _("work-outside", "torch computes what the kernel should", "one more pass over the matrix costs nothing",
       "Look at what the launcher does with whole matrices."),
-    _("python-in-kernel", "A kernel computes with Python or torch in its body",
-      "what the interpreter runs is a kernel", "Which lines of the kernel would a GPU not know?"),
+    _("python-in-kernel", "A kernel computes with Python or torch in its body", "what the interpreter runs is a kernel",
+      "Which lines of the kernel would a GPU not know?"),
     _("sum-not-rounded", "The sum is normalized before it is rounded", "what is stored is what was computed",
       "Look at which row the statistics belong to: the one that is returned, or the one before it was stored.",
       equation="res-forward"),
@@ -330,12 +305,11 @@ MISTAKES = {each.key: each for each in (
     _("coefficient-u", "The first term has a wrong factor", "wdy reaches dx with a factor of its own",
       "The part of dx that carries wdy itself is wrong."),
     _("coefficient-c1", "x_hat * c1 has a wrong factor", "the derivative of rstd is another multiple of x_hat * c1",
-      "The part of dx along x_hat is wrong."),
+      PROJECTION),
     _("coefficient-c2", "c2 has a wrong factor", "the derivative of the mean is another multiple of c2",
       "The part of dx that is the same in a whole row is wrong."),
-    _("coefficient-g", "dresidual_out has a wrong factor",
-      "the stream's gradient is scaled on its way past the norm", "Look at what dresidual_out adds to dx.",
-      equation="res-dx"),
+    _("coefficient-g", "dresidual_out has a wrong factor", "the stream's gradient is scaled on its way past the norm",
+      "Look at what dresidual_out adds to dx.", equation="res-dx"),
     _("constant-factor", "The whole gradient is multiplied by a constant", "a constant factor does not matter",
       "The direction is right, the length is not."),
     _("coefficient-bias", "The bias has a wrong factor", "the bias is scaled", "Look at what the bias adds to y."),
@@ -361,8 +335,193 @@ MISTAKES = {each.key: each for each in (
 )}  # fmt: skip
 
 
-def find(key: str) -> Mistake:
+def _own(homework, *entries):
+    return {(homework, each.key): each for each in entries}
+
+
+STEP = "Which step of a derivation could go wrong here?"
+# What the stages of one homework name, some of it by a key that other homeworks have, too: {(homework, key): mistake}.
+OWN = {
+    **_own("hw1",
+    _("letter-left-free", "A letter is free on the right alone", "a letter sums itself",
+      "Which letters does the left side have?", "index-delta"),
+    _("delta-not-contracted", "A delta is still summed over", "a sum with a delta is short enough",
+      "Which terms of the sum are not 0?", "index-delta"),
+    _("counted-from-zero", "A sum begins with an entry 0", "indices are Python's",
+      "Which entry is the first one of a row, and which is the last?", "index-mean"),
+    _("text-for-expression", "A text stands where an expression belongs", "what prints alike is alike",
+      "What can SymPy put in the place of a letter in what you return?"),
+    ),
+    **_own("hw6",
+    _("blind-constant-wdy", "In every call weight * dy is constant along each row, as for a loss that sums up y",
+      "any loss will do",
+      "Multiply your dy by your weight and look at one row of the product. What is dx for such a row, whatever x is?",
+      "vacuous-ones", found="weight * dy with equal entries in each row",
+      right="rows of weight * dy with different entries"),
+    _("blind-equal-weights", "In every call all weights are equal", "weights of 1 are the usual ones",
+      "Take two formulas that differ only in where the weight stands. On which inputs do they differ?",
+      found="equal weights", right="weights of different size and of both signs"),
+    _("blind-one-row", "In every call x has one row, where a sum, a mean and a mix of rows look alike",
+      "each row is a matter of its own",
+      "Some sums run along a row, others down the rows. Can your inputs tell one from the other?",
+      found="x with one row", right="x with several rows"),
+    _("blind-unit-spread", "In every call rstd is 1, up to a thousandth", "inputs are normalized",
+      "Which quantities are worth 1 on all of your inputs? A factor of 1 cannot be missed.",
+      found="rstd = 1 in every row", right="rows of different size"),
+    _("blind-no-constant-row", "No row that you try is constant", "random rows are all rows",
+      "Which rows does the forward take that you do not try? Which of them are special for a norm?",
+      found="rows with different entries", right="a row with equal entries among them"),
+    _("blind-inputs", "The inputs hide the mistake", "what agrees once agrees always",
+      "Go through the terms of the formula. Which of them is 0, or equal to another one, on all of your inputs?",
+      found="inputs on which wrong and right agree", right="inputs on which no term is 0 by chance"),
+    _("nan-passes", "NaN passes the comparison", "what is not larger is smaller",
+      "What does your comparison say about NaN?", found="a comparison that is false for NaN",
+      right="a comparison that demands a small error"),
+    _("loose-tolerance", "The tolerance hides the mistake", "a tolerance is a matter of taste",
+      "How large is the error of what you compare with? How large is your tolerance?", "fd-best-step",
+      found="a tolerance larger than the mistake", right="a tolerance as large as the error of the difference"),
+    _("false-alarm", "A right backward is rejected", "a stricter test is a better one",
+      "Is the tolerance larger than the error of the difference itself, at your step and in your dtype?",
+      "fd-best-step", found="a tolerance smaller than rounding",
+      right="a tolerance as large as the error of the difference"),
+    _("never-called", "The backward under test is never called", "the formula is what is tested",
+      "Which line of your test hands numbers to the backward?", found="no call of the backward",
+      right="a call with inputs that you draw"),
+    _("verdict-not-raised", "The verdict does not leave the test as an AssertionError",
+      "whoever calls a test reads what it returns",
+      "What does somebody who calls your test learn from it, when two numbers disagree?",
+      found="a verdict that is returned, or dropped", right="an AssertionError"),
+    *(_(f"{name}-not-compared", f"{name} is not compared with anything", "one gradient stands for all",
+      "Change the results of a right backward by hand, one at a time. Which change does your test notice?",
+      found=f"a comparison without {name}", right="a comparison of dx, dw and db") for name in ("dx", "dw", "db")),
+    ),
+    **_own("hw7",
+    _("equal-entries", "All entries of an input are equal", "ones are inputs like others",
+      "Which wrong gradients look right on such an input?"),
+    _("input-not-drawn", "An input is the same in every draw", "one draw says all",
+      "What does a second draw show that the first did not?"),
+    _("not-repeatable", "The same generator gives other inputs", "any random number will do",
+      "Where does each of your random numbers come from?"),
+    _("returns-an-input", "Forward returns one of its inputs", "the identity is an operator, too", STEP),
+    _("constant-output", "Forward gives the same y for all inputs", "a constant is an operator, too", STEP),
+    _("affine-forward", "Forward is affine in its inputs", "a matrix is an operator, too", STEP),
+    _("entry-by-entry", "Each entry of y depends on one entry of the inputs alone", "an activation is a norm", STEP),
+    _("gradient-missing", "An input gets no gradient", "parameters need none",
+      "Which inputs move y? How many gradients does backward return?"),
+    _("wrong-axis", "A gradient is summed over the wrong axes", "every gradient sums over the batch",
+      "Which entries of y does one entry of the input reach?"),
+    _("not-linear", "Backward is not linear in dy", "dy is an input like others",
+      "What must happen to a gradient when dy is twice as large?"),
+    _("nothing-degenerate", "No degenerate inputs are declared", "nothing here divides by 0",
+      "On which inputs might a result not be finite?"),
+    _("zero-unguarded", "On a degenerate input something is 0 that must not be 0", "no spread is ever 0",
+      "What does forward compute on that input, step by step, and which of the steps has no answer?"),
+    _("gradient-zero", "A gradient is zero", "the operator has no gradient here", "Does the input reach the output?",
+      "index-gradient"),
+    _("sign", "A gradient has the wrong sign", "a gradient points downhill",
+      "Where does a minus come from in your derivation?", "index-gradient"),
+    _("constant-factor", "A gradient is multiplied by a constant", "a constant factor does not matter",
+      "A mean where a sum belongs, or the other way round?", "index-gradient"),
+    _("path-through-a-mean", "In each row a gradient is off by one number", "the mean does not depend on the input",
+      "Is there a statistic whose dependence on the input is left out?", "index-gradient"),
+    _("path-through-a-scale", "In each row a gradient is off by a multiple of the input",
+      "a size does not depend on the input",
+      "How does a size, such as a root mean square, move when the input does? Check that path and its factor.",
+      "index-gradient"),
+    _("factor-left-out", "A gradient is what it would be if another input were 1", "a factor only scales the output",
+      "Where does that other input stand in the forward? Follow it back.", "index-gradient"),
+    _("factor-last", "A gradient is multiplied by another input at the end", "a factor commutes with the Jacobian",
+      "Does the forward multiply by it before or after the statistics?", "index-gradient"),
+    ),
+}  # fmt: skip
+SHARED = {"hw1": ("results-swapped",),
+          "hw7": ("input-overwritten", "wide-arithmetic", "narrow-intermediate", "results-swapped")}  # fmt: skip
+
+
+def titles(homework: str = "") -> dict[str, str]:
+    """{key: title} of what the stages of one homework name; of all mistakes of gradients without a homework."""
+    own = {key: each.title for (name, key), each in OWN.items() if name == homework}
+    return own | {key: MISTAKES[key].title for key in (SHARED.get(homework, ()) if homework else MISTAKES)}
+
+
+def find(key: str, homework: str = "") -> Mistake:
     """The mistake of a key; ValueError for a key that is not in the table."""
-    if key not in MISTAKES:
+    found = OWN.get((homework, key)) or MISTAKES.get(key)
+    if found is None:
         raise ValueError(f"key: got {key!r}, needs one of {', '.join(map(repr, MISTAKES))}")
-    return MISTAKES[key]
+    return found
+
+
+OPEN = {
+    UNKNOWN: (
+        "No known misconception",
+        "The result is wrong in a way that the table does not know. The nearest formula is shown.",
+    ),
+    REFUSED: (
+        "The rounding hides which term is wrong",
+        "The result is wrong, but several formulas fit it within its rounding errors. Check it in float64.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One mistake that a wrong result shows, or that none is known.
+
+    The level "hint" is hint; "equation" adds equation and title; "coefficients" adds the rest.
+
+    Args:  misconception: a key of the table or of a stage, "unknown", or "hidden-by-rounding"; title; hint
+           equation: the label of the registered equation that is violated
+           implemented, right: the two formulas, or what is there and what is needed; where: what their names stand for
+           coefficients: {term: its coefficient in what was implemented}, the right terms included
+           residual: |got - implemented| / |got|; confidence: from 0 to 1, how far the noise leaves the next
+           explanation behind
+    """
+
+    misconception: str
+    title: str
+    hint: str
+    equation: str = ""
+    implemented: str = ""
+    right: str = ""
+    where: tuple[str, ...] = ()
+    coefficients: dict[str, float] = field(default_factory=dict)
+    residual: float = 0.0
+    confidence: float = 1.0
+
+
+def own_equation(output: str, setting) -> str:
+    """The label of the equation that says what an output must be."""
+    preset = "ln" if setting.spec.center else "rms"
+    if output in ("dx", "dresidual"):
+        stream = "res-dx-layer-norm" if setting.spec.center else "res-dx-rms-norm"
+        return stream if setting.stream else f"{preset}-dx"
+    return {"y": f"{preset}-forward", "dw": f"{preset}-dw", "db": "pg-db"}[output]
+
+
+def equation(key: str, output: str, setting) -> str:
+    """The label of the equation that a mistake violates in an output."""
+    own = own_equation(output, setting)
+    if key in OPEN:
+        return own
+    named = find(key).equation
+    found = named.get(output, own) if isinstance(named, dict) else named or own
+    # The stream's equation is the one that holds for every norm; the preset's own is closer to the student's task.
+    return own if found == "res-dx" and own.startswith("res-dx") else found
+
+
+def words(key: str) -> tuple[str, str]:
+    """Title and hint of a key."""
+    return OPEN[key] if key in OPEN else (find(key).title, find(key).hint)
+
+
+def named(key: str, found="", right="", equation="", homework="", title="") -> Diagnosis:
+    """The Diagnosis of a mistake that is seen otherwise than by its terms.
+
+    Args:  key: of the table; found: the formula that was implemented, where there is one; right: the right one
+           equation: the label, where it is not the mistake's own; homework: whose table it is looked up in first
+           title: where it names an input
+    """
+    entry = find(key, homework)
+    found, right = found or entry.found, right or entry.right
+    return Diagnosis(key, title or entry.title, entry.hint, equation or entry.equation, found, right)

@@ -6,35 +6,11 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from .formulas import PATTERNS, Part, Term, value
-from .statistics import ALONE, EPS_IS, Setting
+from .formulas import ALONE, EPS_IS, PATTERNS, VARIANTS, Part, Setting, Term, value
 
 TEXT = {"g": "dresidual_out", "dy+g": "(dy + dresidual_out)", "1/weight": "1 / weight", "1+weight": "(1 + weight)",
         "mean wdy": "mean(wdy)", "sum wdy": "sum(wdy)", "mean dy": "mean(dy, axis=0)", "sum dy": "sum(dy, axis=0)",
         "one": "1"}  # fmt: skip
-# What a variant of the statistics does; "centring" and "other reduce" depend on the norm.
-NOTES = {
-    "eps missing": "rstd = 1 / s",
-    "eps outside": "rstd = 1 / (s + eps)",
-    "eps clamp": "rstd = 1 / max(s, eps)",
-    "eps on sum": "eps / N stands for eps",
-    "eps squared": "eps**2 stands for eps",
-    "no root": "rstd = 1 / (s**2 + eps)",
-    "bessel": "s**2 = sum(q**2) / (N - 1)",
-    "other reduce": "s**2 = sum(q**2)",
-    "variance for mean square": "s**2 = mean((p - mean(p))**2)",
-    "uncentred variance": "s**2 = mean(p**2)",
-    "padding counted": "s**2 = (sum(q**2) + padding * mean**2) / N",
-    "mean of the block": "mean = sum(p) / BLOCK",
-    "variance of the block": "s**2 = sum(q**2) / BLOCK",
-    "statistics of the block": "mean and s**2 are sums / BLOCK",
-    "x alone": "p = x, without residual",
-    "axis 0": "mean and s run over the rows, axis=0",
-    "no axis": "mean and s run over the whole matrix",
-    "bfloat16 rstd": "rstd is rounded to bfloat16",
-    "truncated rstd": "rstd is cut to bfloat16",
-    "float16 rstd": "rstd is rounded to float16",
-}
 
 
 def decimals(size: float, digits: int = 4) -> str:
@@ -158,7 +134,7 @@ def remark_of(parts, setting: Setting, remark="") -> str:
         eps = float(base.removeprefix(EPS_IS))
         text = f"eps = {decimals(eps, 4 if decimals(eps) != decimals(setting.spec.eps) else 12)}"
     else:
-        text = ("q = p" if center else "q = p - mean(p)") if base == "centring" else NOTES[base]
+        text = ("q = p" if center else "q = p - mean(p)") if base == "centring" else VARIANTS[base][0]
     return f"{text} in the leading factor only" if stats.endswith(ALONE) else text
 
 

@@ -1,8 +1,7 @@
 """Homework 1: index notation and layouts, answered in SymPy."""
 
-from ..oracles.letters import Confusion
 from ..task import Homework, Task
-from .lettered import at, delta, oracle, shapes, stages
+from .checks import Confusion, at, delta, oracle, shapes, stages
 
 
 def _local(A, p):

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 1: letters, deltas, layouts and paths that were confused."""
 
-from ..wrong import Wrong
+from ..wrong import Wrong, of
 
 VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
 DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"
@@ -22,9 +22,7 @@ def paths(name, old, new, stage="total", misconception=""):
     return Wrong(name, "local-and-total", ((old, new),), stage, misconception)
 
 
-def layouts(name, *edits, stage="numerator", misconception=""):
-    """A wrong jacobian_layouts."""
-    return Wrong(name, "jacobian-layouts", edits, stage, misconception)
+layouts = of("jacobian-layouts", "numerator")
 
 
 def cotangent(name, new, stage="dx", misconception=""):
@@ -32,9 +30,7 @@ def cotangent(name, new, stage="dx", misconception=""):
     return Wrong(name, "cotangent", ((DX, f"dx = {new}"),), stage, misconception)
 
 
-def sums(name, *edits, stage="dw", misconception=""):
-    """A wrong parameter_sums."""
-    return Wrong(name, "parameter-sums", edits, stage, misconception)
+sums = of("parameter-sums", "dw")
 
 
 WRONG = (

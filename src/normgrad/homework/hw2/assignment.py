@@ -1,9 +1,8 @@
 """Homework 2: RMSNorm forward and backward in NumPy."""
 
 from ...spec import RMS_NORM
-from ..oracles.norms import NormOracle
-from ..stages import degenerate, inputs_untouched, low_precision, quietly_degenerate, signature, value
-from ..stages.derivatives import gradcheck
+from ..checks.norms import NormOracle
+from ..checks.values import degenerate, gradcheck, inputs_untouched, low_precision, quietly_degenerate, signature, value
 from ..task import Homework, Stage, Task, described
 
 SPEC = RMS_NORM.replace(eps=1e-5)

@@ -1,11 +1,10 @@
 """Homework 3: LayerNorm's gradients in NumPy, then LayerNorm as an autograd Function, differentiable twice."""
 
 from ...spec import LAYER_NORM
-from ..oracles.norms import FunctionOracle, NormOracle
-from ..stages import degenerate, inputs_untouched, low_precision, signature, value
-from ..stages.derivatives import gradcheck, gradgradcheck
-from ..stages.structure import structure
+from ..checks.norms import NormOracle
+from ..checks.values import degenerate, gradcheck, inputs_untouched, low_precision, signature, value
 from ..task import Homework, Stage, Task, described
+from .checks import FunctionOracle, gradgradcheck, structure
 
 AFFINE = ("weight", "bias")
 SHAPES = {

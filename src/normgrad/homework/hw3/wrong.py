@@ -1,6 +1,6 @@
 """Wrong solutions of homework 3: wrong gradients of LayerNorm, and Functions that work only as long as no one asks."""
 
-from ..wrong import Wrong
+from ..wrong import Wrong, of
 
 DX, DW, DB, BOTH, Y = "dx, row by row", "dw", "db", "db, dw", "forward"
 TWICE, STRUCTURE, NARROW = "gradgradcheck", "structure", "float32 and bfloat16"
@@ -25,9 +25,7 @@ def backward(name, old, new, stage=DX, misconception=""):
     return Wrong(name, "layernorm-backward", ((old, new),), stage, misconception)
 
 
-def function(name, *edits, stage=DX, misconception=""):
-    """A wrong LayerNorm."""
-    return Wrong(name, "layernorm-function", edits, stage, misconception)
+function = of("layernorm-function", DX)
 
 
 NUMPY = (

@@ -1,12 +1,10 @@
 """Homework 4: residual add and LayerNorm in one Triton kernel, forward and backward, in the interpreter."""
 
 from ...spec import LAYER_NORM
+from ..checks.values import degenerate, gradcheck, inputs_untouched, signature
 from ..hw3 import assignment as hw3
-from ..oracles.stream import StreamOracle
-from ..stages import degenerate, inputs_untouched, signature
-from ..stages.derivatives import gradcheck
-from ..stages.kernels import launches, narrow, rows, sizes
 from ..task import Homework, Stage, Task, described
+from .checks import StreamOracle, launches, narrow, rows, sizes
 
 AFFINE = ("weight", "bias")
 # The interpreter is slow: stages that draw the same inputs share what the launchers return for them.

@@ -1,8 +1,10 @@
 """Homework 5: a variance that survives an offset of 1e4, in float32."""
 
-from ..oracles.accuracy import MergeOracle, RowsOracle
-from ..stages import inputs_untouched, signature
-from ..stages.accuracy import (
+from ..checks.values import inputs_untouched, signature
+from ..task import Homework, Stage, Task
+from .checks import (
+    MergeOracle,
+    RowsOracle,
     any_order,
     empty_blocks,
     flat,
@@ -14,7 +16,6 @@ from ..stages.accuracy import (
     stored_in_float16,
     variance_at,
 )
-from ..task import Homework, Stage, Task
 
 STATISTICS = ("fp-statistics", "fp-one-pass", "fp-shifted", "fp-correction", "fp-wrong-mean")
 FORBIDDEN = (

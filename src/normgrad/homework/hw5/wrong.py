@@ -1,6 +1,6 @@
 """Wrong solutions of homework 5: ways to a variance that do not survive an offset, and wrong merges."""
 
-from ..wrong import Wrong
+from ..wrong import of
 
 ZERO, HUNDRED, FAR = (f"variance, mean near {offset}" for offset in (0, 100, 10000))
 VAR, LAST = "var = (q * q).mean(-1)", "q = q - left\n    var = (q * q).mean(-1)"
@@ -10,14 +10,8 @@ FORMATS = "float32 throughout"
 MEAN, SQUARES, BETWEEN = "mean = mean1 + share * d", "squares", "n1 * share * d * d"
 
 
-def rows(name, *edits, stage=ZERO, misconception=""):
-    """A wrong stable_normalize."""
-    return Wrong(name, "stable-normalize", edits, stage, misconception)
-
-
-def merge(name, *edits, stage=SQUARES, misconception=""):
-    """A wrong merge_blocks."""
-    return Wrong(name, "merge-blocks", edits, stage, misconception)
+rows = of("stable-normalize", ZERO)
+merge = of("merge-blocks", SQUARES)
 
 
 ROWS = (

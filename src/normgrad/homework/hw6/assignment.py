@@ -1,23 +1,10 @@
 """Homework 6, the reverse: a test that rejects ten wrong backwards and no right one."""
 
-from dataclasses import dataclass
-
-from ..stages.judged import accepts_right, rejects
+from ..checks.exam import OwnInputs
 from ..task import Homework, Stage, Task
+from .checks import accepts_right, rejects
 
 WRONG_ONES = 10
-
-
-@dataclass(frozen=True)
-class TestOracle:
-    """What the grader asks of an oracle where the student draws the inputs."""
-
-    arguments: tuple[str, ...] = ("backward",)
-    results: tuple[str, ...] = ()
-    kind: str = "numpy"
-    dtypes: tuple[str, ...] = ()
-
-    __test__ = False
 
 
 CHECK = Task(
@@ -33,7 +20,7 @@ CHECK = Task(
         ("mean, rstd", "(M,), what layernorm_forward returns for x"),
     ),
     equations=("ln-forward", "ln-dx", "ln-dw", "ln-db", "ln-names"),
-    oracle=TestOracle(),
+    oracle=OwnInputs(("backward",)),
     stages=(
         Stage("right backwards pass", 5, accepts_right),
         *(Stage(f"wrong backward {n}", 1, rejects(n), interface=True) for n in range(1, WRONG_ONES + 1)),

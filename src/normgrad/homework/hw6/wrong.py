@@ -1,6 +1,6 @@
 """Wrong solutions of homework 6: tests that cannot see something, let it pass, or cry for no reason."""
 
-from ..wrong import Wrong
+from ..wrong import of
 
 RIGHT = "right backwards pass"
 RANDOM_DY = "rng.standard_normal(columns), rng.standard_normal((rows, columns))"
@@ -15,9 +15,7 @@ ALLOWED = "abs(fine - coarse) + 4 * terms * ROUNDOFF * noise"
 C1, BESSEL, AFTER, RSTD, IN_DW, IN_DB, CONSTANT = (f"wrong backward {n}" for n in (1, 4, 5, 6, 7, 8, 10))
 
 
-def test(name, *edits, stage, misconception=""):
-    """A check_backward with a weakness."""
-    return Wrong(name, "gradient-test", edits, stage, misconception)
+test = of("gradient-test", RIGHT)
 
 
 test.__test__ = False  # a wrong solution, and no test of this project

@@ -1,18 +1,18 @@
 """Homework 7: a project, a norm of the student's own with the checks that fit any operator."""
 
-from ..oracles.described import Described
-from ..stages.narrow import float32
-from ..stages.operator import (
+from ..checks.exam import OwnInputs
+from ..task import Homework, Stage, Task
+from .checks import (
     declared,
     described,
     first_gradient,
+    float32,
     gives_gradients,
     leaves_inputs,
     linear,
     other_gradients,
     second_derivatives,
 )
-from ..task import Homework, Stage, Task
 
 PROJECT = Task(
     name="norm-project",
@@ -27,7 +27,7 @@ PROJECT = Task(
         ("backward", "takes dy, of y's shape, and the arrays; returns one gradient for each, of its shape"),
     ),
     equations=("index-loss", "index-gradient", "diff-fan-out"),
-    oracle=Described(),
+    oracle=OwnInputs(),
     stages=(
         Stage("description", 1, described, interface=True),
         Stage("shapes and dtypes", 1, gives_gradients, interface=True),

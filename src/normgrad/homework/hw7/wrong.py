@@ -1,6 +1,6 @@
 """Wrong solutions of homework 7: what goes wrong when one derives a backward alone."""
 
-from ..wrong import Wrong
+from ..wrong import of
 
 FIRST, OTHERS, SHAPES, ALONE = "gradient of the first input", "gradients of the others", "shapes and dtypes", \
     "inputs left alone"  # fmt: skip
@@ -17,9 +17,7 @@ Y = "return x_hat.reshape(x.shape) * weight[:, None] + bias[:, None]"
 RETURN = "return dx, dweight, dbias"
 
 
-def project(name, *edits, stage=FIRST, misconception=""):
-    """A wrong Operator."""
-    return Wrong(name, "norm-project", edits, stage, misconception)
+project = of("norm-project", FIRST)
 
 
 WRONG = (

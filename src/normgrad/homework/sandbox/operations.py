@@ -349,12 +349,10 @@ def objects(kinds) -> dict:
     """{name: SymPy object} of (name, kind) pairs: an indexed array, a letter for an index, or a length."""
     import sympy
 
-    makers = {
-        "array": sympy.IndexedBase,
-        "letter": lambda name: sympy.Symbol(name, integer=True, positive=True),
-        "length": lambda name: sympy.Symbol(name, integer=True, positive=True),
-    }
-    return {name: makers[kind](name) for name, kind in kinds}
+    def made(name, kind):
+        return sympy.IndexedBase(name) if kind == "array" else sympy.Symbol(name, integer=True, positive=True)
+
+    return {name: made(name, kind) for name, kind in kinds}
 
 
 def _entry(entry, arrays):
@@ -402,29 +400,23 @@ def _described(expression, bases) -> dict:
 
     free = {str(s) for s in expression.free_symbols if not isinstance(s, sympy.Indexed)} - bases
     names = {"text": str(expression)[:KEPT_TEXT], "free": sorted(free)}
-    names |= {"deltas": sum_deltas(expression), "sums": len(expression.atoms(sympy.Sum))}
-    return names | {"from zero": sums_from_zero(expression)}
+    names["deltas"] = sums_with(expression, sympy.KroneckerDelta, lambda delta: delta.free_symbols)
+    # A sum begins with an entry 0 where its letter begins at 0 and is an index as it is.
+    zero = sums_with(expression, sympy.Indexed, lambda entry: entry.indices, lambda limit: limit[1:2] == (0,))
+    return names | {"from zero": zero}
 
 
-def sum_deltas(expression) -> int:
-    """How many sums of an expression still have a delta of their own letter inside."""
+def sums_with(expression, kind, letters_of, starts=lambda limit: True) -> int:
+    """How many sums of an expression have something of a kind inside that has their own letter.
+
+    Args:  letters_of: takes it, returns its letters; starts: which of a sum's limits count
+    """
     import sympy
 
     found = 0
     for each in expression.atoms(sympy.Sum):
-        letters = {limit[0] for limit in each.limits}
-        found += any(letters & delta.free_symbols for delta in each.function.atoms(sympy.KroneckerDelta))
-    return found
-
-
-def sums_from_zero(expression) -> int:
-    """How many sums of an expression begin with an entry 0: their letter begins at 0 and is an index as it is."""
-    import sympy
-
-    found = 0
-    for each in expression.atoms(sympy.Sum):
-        letters = {limit[0] for limit in each.limits if len(limit) == 3 and limit[1] == 0}
-        found += any(letters & set(entry.indices) for entry in each.function.atoms(sympy.Indexed))
+        letters = {limit[0] for limit in each.limits if starts(limit)}
+        found += any(letters & set(letters_of(inside)) for inside in each.function.atoms(kind))
     return found
 
 

@@ -68,8 +68,6 @@ class Outcome:
 class Student:
     """The interface: begin a stage with so many seconds, look at a name, call it, close."""
 
-    entries: tuple[str, ...] = ()
-
     def begin(self, seconds: float) -> None:
         """All calls until the next begin share these seconds."""
         self.seconds = self.left = seconds
@@ -106,7 +104,7 @@ class Local(Student):
     """Functions or classes of this process by their entry names, as notebook cells hand them over."""
 
     def __init__(self, targets: dict):
-        self.targets, self.entries = targets, tuple(targets)
+        self.targets = targets
 
     def look(self, entry):
         """What the live object says."""

@@ -1,16 +1,71 @@
-"""Stages for a test that the student writes: right backwards must pass it, wrong ones must not, and why one does."""
+"""A test that the student writes: right backwards must pass it, wrong ones must not, and why one does."""
 
 from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
+from ... import numpy_ref
 from ...checks.tolerance import unit_roundoff
-from ..diagnosis.named import Diagnosis
-from ..oracles.backwards import FLAT, RIGHT, ROW, SPREAD, WDY, WEIGHT, ZEROS, subjects
-from ..oracles.seen import NOT_A_NUMBER, summed
+from ...spec import LAYER_NORM
+from ..checks.exam import IMPATIENT_SECONDS
+from ..diagnosis.table import find, named
+from ..messages import OUT_OF_TIME, Wrong
 from ..sandbox.student import Request
-from ..words import OUT_OF_TIME, Wrong
-from .exam import IMPATIENT_SECONDS
+from .backwards import FLAT, RIGHT, ROW, SPREAD, WDY, WEIGHT, ZEROS, subjects
+
+NAMES = ("dx", "dw", "db")
+NOT_A_NUMBER = 1e300
+NEARLY_ONE = 1e-3
+# Two float64 numbers that came from a product each may differ by this much and still be meant to be equal.
+EQUAL = 16 * np.finfo(np.float64).eps
+
+
+def right(dy, x, weight, mean, rstd):
+    """(dx, dw, db) of LayerNorm.  {eq}`ln-dx`, {eq}`ln-dw`, {eq}`ln-db`"""
+    saved = numpy_ref.Forward(None, x, mean, rstd, weight, weight, LAYER_NORM)
+    grads = numpy_ref.backward(dy, saved)
+    return grads.dx, grads.dweight, grads.dbias
+
+
+def off(given, found) -> dict:
+    """{gradient: largest error over the size of its terms}: where terms cancel, an error like rounding is no error."""
+    dy, _, weight, _, rstd = given
+    wdy = np.abs(dy * weight).max(-1, keepdims=True, initial=0)
+    sizes, shares = (rstd[:, None] * wdy, np.abs(dy).sum(0), np.abs(dy).sum(0)), {}
+    for name, got, known, size in zip(NAMES, found, right(*given), sizes, strict=True):
+        share = (np.abs(got - known) / np.maximum(size, np.finfo(np.float64).tiny)).max(initial=0)
+        shares[name] = float(share) if np.isfinite(share) else NOT_A_NUMBER
+    return shares
+
+
+def looks(given) -> dict:
+    """What is special about the inputs of one call."""
+    narrow = any(array.dtype != np.float64 for array in given[:2])
+    dy, x, weight, _, rstd = (array.astype(np.float64) for array in given)
+    wdy = dy * weight
+    return {
+        "constant wdy": bool((np.abs(wdy - wdy[..., :1]) <= EQUAL * np.abs(wdy).max(initial=0)).all()),
+        "equal weights": bool((weight == weight[:1]).all()),
+        "one row": len(x) == 1,
+        "spread one": bool((np.abs(rstd - 1) < NEARLY_ONE).all()),
+        "no constant row": bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
+        "narrow": narrow,
+    }
+
+
+def summed(calls) -> dict:
+    """{"shared": what all calls have in common, "off": the largest errors that any of them met}.
+
+    Args:  calls: ((dy, x, weight, mean, rstd), (dx, dw, db)) of each call
+    """
+    with np.errstate(all="ignore"):
+        looked = [looks(given) for given, _ in calls]
+        shares = [off([array.astype(np.float64) for array in given], found) for given, found in calls]
+    shared = [name for name in looked[0] if all(look[name] for look in looked)] if looked else []
+    return {"shared": shared, "off": {name: max((share[name] for share in shares), default=0.0) for name in NAMES}}
+
 
 # Half the digits of float64: what is off by more, a test with a computed tolerance sees; rounding is far below.
 VISIBLE = unit_roundoff("float64") ** 0.5
@@ -24,61 +79,8 @@ BLIND = {
 }  # fmt: skip
 SILENT = "verdict-not-raised"
 INPUTS, COMPARED = "your inputs cannot show it", "your inputs show it, and your comparison lets it pass"
-# {key: (title, hint, what the test has, what it needs)}; a hint asks, and leaves the answer to the reader.
-FOUND = {
-    "blind-constant-wdy": (
-        "In every call weight * dy is constant along each row, as for a loss that sums up y",
-        "Multiply your dy by your weight and look at one row of the product. What is dx for such a row, whatever x is?",
-        "weight * dy with equal entries in each row", "rows of weight * dy with different entries"),
-    "blind-equal-weights": (
-        "In every call all weights are equal",
-        "Take two formulas that differ only in where the weight stands. On which inputs do they differ?",
-        "equal weights", "weights of different size and of both signs"),
-    "blind-one-row": (
-        "In every call x has one row, where a sum, a mean and a mix of rows look alike",
-        "Some sums run along a row, others down the rows. Can your inputs tell one from the other?",
-        "x with one row", "x with several rows"),
-    "blind-unit-spread": (
-        "In every call rstd is 1, up to a thousandth",
-        "Which quantities are worth 1 on all of your inputs? A factor of 1 cannot be missed.",
-        "rstd = 1 in every row", "rows of different size"),
-    "blind-no-constant-row": (
-        "No row that you try is constant",
-        "Which rows does the forward take that you do not try? Which of them are special for a norm?",
-        "rows with different entries", "a row with equal entries among them"),
-    "blind-inputs": (
-        "The inputs hide the mistake",
-        "Go through the terms of the formula. Which of them is 0, or equal to another one, on all of your inputs?",
-        "inputs on which wrong and right agree", "inputs on which no term is 0 by chance"),
-    "nan-passes": (
-        "NaN passes the comparison",
-        "What does your comparison say about NaN?",
-        "a comparison that is false for NaN", "a comparison that demands a small error"),
-    "loose-tolerance": (
-        "The tolerance hides the mistake",
-        "How large is the error of what you compare with? How large is your tolerance?",
-        "a tolerance larger than the mistake", "a tolerance as large as the error of the difference"),
-    "false-alarm": (
-        "A right backward is rejected",
-        "Is the tolerance larger than the error of the difference itself, at your step and in your dtype?",
-        "a tolerance smaller than rounding", "a tolerance as large as the error of the difference"),
-    "never-called": (
-        "The backward under test is never called",
-        "Which line of your test hands numbers to the backward?",
-        "no call of the backward", "a call with inputs that you draw"),
-    SILENT: (
-        "The verdict does not leave the test as an AssertionError",
-        "What does somebody who calls your test learn from it, when two numbers disagree?",
-        "a verdict that is returned, or dropped", "an AssertionError"),
-    **{f"{name}-not-compared": (
-        f"{name} is not compared with anything",
-        "Change the results of a right backward by hand, one at a time. Which change does your test notice?",
-        f"a comparison without {name}", "a comparison of dx, dw and db") for name in ("dx", "dw", "db")},
-}  # fmt: skip
-MISCONCEPTIONS = {key: title for key, (title, *_) in FOUND.items()}
 # A test that says nothing violates no equation.
-EQUATIONS = {"blind-constant-wdy": "vacuous-ones", "loose-tolerance": "fd-best-step", "false-alarm": "fd-best-step",
-             "never-called": "", SILENT: ""}  # fmt: skip
+NO_EQUATION = ("never-called", SILENT)
 
 
 class Returned(Wrong):
@@ -155,7 +157,7 @@ def accepts_right(exam) -> str:
     facts = _facts(exam, NOTHING)
     if not facts["rejected"]:
         blind = (_named(BLIND[WDY]),) if WDY in facts["shared"] else ()
-        why = f"{FOUND[BLIND[WDY]][0]}: there dx is 0 anyway. " if blind and exam.feedback != "hint" else ""
+        why = f"{find(BLIND[WDY], 'hw6').title}: there dx is 0 anyway. " if blind and exam.feedback != "hint" else ""
         words = f"It accepts a backward that returns zeros. {why}Raise AssertionError when a gradient is wrong."
         raise Wrong(words, diagnoses=(*_silent(exam), *blind))
     return f"{len(RIGHT)} right backwards pass; a backward of zeros does not."
@@ -194,7 +196,8 @@ def _why(exam, subject, facts):
         hiding += [name for name in BLIND if name in shared]
     if hiding and off < HARDLY:
         key = BLIND[hiding[0]]
-        return f"{FOUND[key][0]}: there its {output} is right, or nearly, so no comparison can see it.", INPUTS, key
+        why = find(key, "hw6").title
+        return f"{why}: there its {output} is right, or nearly, so no comparison can see it.", INPUTS, key
     if off <= VISIBLE:
         words = f"On your inputs its {output} is right, up to {off:.0e}: they cannot show this mistake."
         return words, INPUTS, "blind-inputs"
@@ -216,5 +219,5 @@ def _let_pass(exam, subject, off) -> str:
 
 
 def _named(key, equation="ln-forward"):
-    title, hint, has, needs = FOUND[key]
-    return Diagnosis(key, title, hint, EQUATIONS.get(key, equation), has, needs)
+    own = find(key, "hw6").equation
+    return named(key, homework="hw6", equation="" if key in NO_EQUATION else own or equation)

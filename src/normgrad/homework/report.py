@@ -1,17 +1,48 @@
-"""The report: what was checked, what came out, what to look at next."""
+"""The report: what was checked, what came out, what to look at next; in 80 columns, as JSON."""
 
 from __future__ import annotations
 
+import json
+import re
+import textwrap
 from dataclasses import asdict, dataclass, field, replace
 
-from ..equations import place
-from ..task import Task
-from ..words import INPUTS
-from .files import to_json, to_junit
+from . import equations
 from .html import html
-from .stage import AS_ABOVE, FOLLOWS, StageResult
-from .text import diagnosis_lines
-from .text import lines as text_lines
+from .messages import INPUTS
+from .task import Task
+
+FOLLOWS, AS_ABOVE = "follows from the above", "as above"
+WIDTH = 80
+SIGN = re.compile(r"(?<=[:,] )([-+]) (?=\S)")
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """One stage: its points, whether it passed, and a sentence.
+
+    Args:  stub: whether nothing is written yet; explained: whether values that are wrong in an earlier stage are enough
+           of a reason
+    """
+
+    name: str
+    points: int
+    max_points: int
+    passed: bool
+    message: str
+    stub: bool = False
+    seconds: float = 0.0
+    explained: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether it earned all its points."""
+        return self.points == self.max_points
+
+    def without_points(self, why: str) -> StageResult:
+        """The same result with no points, and why."""
+        return replace(self, points=0, message=why)
+
 
 FEEDBACK = ("hint", "equation", "coefficients")
 SEVERAL = 10_000  # printed characters that deserve a remark
@@ -118,7 +149,7 @@ class Report:
         parts = {"title": diagnosis.title, "hint": diagnosis.hint}
         level = FEEDBACK.index(self.feedback)
         if level >= 1 and diagnosis.equation:
-            page, number = place(diagnosis.equation)
+            page, number = equations.place(diagnosis.equation)
             parts |= {"equation": diagnosis.equation, "page": page, "number": number}
         if level >= 2 and diagnosis.implemented:
             parts |= {"implemented": diagnosis.implemented, "right": diagnosis.right}
@@ -143,7 +174,7 @@ class Report:
                 yield parts | {"new": new}
 
     def __str__(self):
-        return "\n".join(text_lines(self))
+        return "\n".join(lines(self))
 
     __repr__ = __str__
 
@@ -163,6 +194,74 @@ class Report:
         """This report as JSON."""
         return to_json([self])
 
-    def to_junit(self) -> str:
-        """This report as a JUnit file."""
-        return to_junit([self])
+
+def _wrap(text, indent, first=None, width=WIDTH):
+    """Wrapped lines; no line ends between a sign and the term that it belongs to."""
+    wrapped = textwrap.wrap(
+        SIGN.sub("\\1\N{NO-BREAK SPACE}", text), width, initial_indent=indent if first is None else first,
+        subsequent_indent=indent, break_long_words=True, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
+
+
+def lines(report):
+    """The lines of one report."""
+    task = report.of
+    points = f"{report.points} of {report.max_points} points"
+    yield f"{task.name}".ljust(WIDTH - len(points)) + points
+    if report.stub:
+        yield from _wrap(f"Not implemented yet: write {task.entry}, then check again. The signature:", "  ")
+        yield from _wrap(task.signature, "      ", "    ")
+        return
+    for stage, words in report.rows():
+        mark = "ok  " if stage.full else "    " if stage.passed else "--  "
+        short = words in (FOLLOWS, AS_ABOVE)
+        *names, name = _wrap(f"{stage.name} ({words})" if short else stage.name, "      ", f"  {mark}", WIDTH - 6)
+        yield from names
+        yield name.ljust(WIDTH - 5) + f"{stage.points}/{stage.max_points}".rjust(5)
+        if not stage.full and not short:
+            yield from _wrap(words, "        ")
+    yield from diagnosis_lines(report)
+    for note in report.notes:
+        words, *printed = note.split("\n")
+        yield from _wrap(words, "  ")
+        yield from (f"    {line}"[:WIDTH] for line in printed)
+
+
+def diagnosis_lines(report):
+    """The lines of all diagnoses."""
+    for parts in report.explained():
+        yield from _diagnosis(parts)
+
+
+def _diagnosis(parts):
+    if parts["new"]:
+        yield ""
+        yield from _wrap(parts["title"] if "title" in parts else parts["hint"], "     ", "  => ")
+        if "title" in parts:
+            yield from _wrap(parts["hint"], "     ")
+    for name, words in (("implemented", "yours:"), ("right", "needed:"), ("where", "where")):
+        if parts.get(name):
+            yield from _wrap(parts[name], "               ", f"     {words:10}")
+    if "equation" in parts:
+        page = f", page {parts['page']} of the book" if parts["page"] else ""
+        yield f"     equation: {equations.shown(parts['equation'])}{page}"
+
+
+def text(reports) -> str:
+    """Several reports and their sum, for the shell."""
+    blocks = [str(report) for report in reports]
+    earned, most = sum(report.points for report in reports), sum(report.max_points for report in reports)
+    total = f"{earned} of {most} points"
+    return "\n\n".join([*blocks, f"{'total':{WIDTH - len(total)}}{total}"])
+
+
+def to_json(reports) -> str:
+    """Several reports as one JSON object with their sum, and as the text that a student reads."""
+    whole = {
+        "points": sum(report.points for report in reports),
+        "max_points": sum(report.max_points for report in reports),
+        "tasks": [report.to_dict() for report in reports],
+        "text": text(reports),
+    }
+    return json.dumps(whole, indent=2, allow_nan=True)

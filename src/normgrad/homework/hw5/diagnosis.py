@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, SIGNIFICAND
-from .named import Diagnosis, named
+from ..diagnosis.table import Diagnosis, named
 
 RIGHT, RECIPROCAL = "var = mean((x - mean)**2)", "rstd = 1 / sqrt(var + eps)"
 MERGED = {
@@ -68,15 +68,6 @@ def diagnose_rstd(rstd, var, eps) -> list[Diagnosis]:
             if ((rstd == known) | (np.abs(rstd - known) <= slack)).all():
                 return _named(key, f"rstd = {words}", RECIPROCAL, "fp-statistics") if key else []
     return []
-
-
-def diagnose_reciprocal(got, rstd) -> list[Diagnosis]:
-    """One Diagnosis where the root came back and not its reciprocal. Args: rstd (M,): what was needed, in float64"""
-    half = 2.0 ** (-SIGNIFICAND["float64"] / 2)
-    other = np.abs(got * rstd - 1) <= half
-    if not other.all() or (np.abs(got - rstd) <= half * rstd).all():
-        return []
-    return _named("root-for-reciprocal", "rstd = sqrt(s**2 + eps)", "rstd = 1 / sqrt(s**2 + eps)")
 
 
 def _on_grid(x, var, bad) -> bool:

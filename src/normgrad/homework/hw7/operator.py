@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...checks.tolerance import round_to
+from ..messages import Wrong
 from ..sandbox.student import Given, Request
-from ..words import Wrong
 
 # Every entry is moved once or twice, so that more would take minutes.
 MOST_ENTRIES = 400
@@ -34,16 +34,6 @@ class Inputs:
     def rounded(self, dtype):
         """The same with numbers that the dtype holds."""
         return Inputs({name: round_to(a, dtype) for name, a in self.arrays.items()}, self.library)
-
-
-@dataclass(frozen=True)
-class Described:
-    """What the grader asks of an oracle where the student brings the operator."""
-
-    arguments: tuple[str, ...] = ()
-    results: tuple[str, ...] = ()
-    kind: str = "own"
-    dtypes: tuple[str, ...] = ("float32",)
 
 
 class Operator:

@@ -12,9 +12,9 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.cases import ARRAYS, Case, cases
-from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, accumulator, bounds, round_to, unit_roundoff
+from ...checks.tolerance import ELEMENTWISE, SAFETY, SIGNIFICAND, SMALLEST, accumulator, bounds, round_to, unit_roundoff
 from ...spec import NormSpec
-from ..diagnosis.variance import diagnose_reciprocal
+from ..diagnosis.table import named
 from ..sandbox.student import Given, Request
 
 USUAL = ("random", "rows of different scale and offset", "cotangent along x_hat and 1")
@@ -46,8 +46,12 @@ class Trial:
         return numpy_ref.forward(self.case.x, self.case.weight, self.case.bias, spec=self.spec)
 
     def diagnose_rstd(self, output, numbers) -> list:
-        """What is wrong with an rstd that came back."""
-        return diagnose_reciprocal(numbers, self.forward().rstd)
+        """One Diagnosis where the root came back and not its reciprocal."""
+        rstd, half = self.forward().rstd, 2.0 ** (-SIGNIFICAND["float64"] / 2)
+        other = np.abs(numbers * rstd - 1) <= half
+        if not other.all() or (np.abs(numbers - rstd) <= half * rstd).all():
+            return []
+        return [named("root-for-reciprocal", "rstd = sqrt(s**2 + eps)", "rstd = 1 / sqrt(s**2 + eps)")]
 
     def rounded(self, dtype) -> Trial:
         """The trial with numbers that the dtype holds."""
@@ -189,28 +193,3 @@ def _lost(trial: Trial) -> float:
     saved, weight = trial.forward(), 1 if trial.case.weight is None else np.abs(trial.case.weight)
     size = np.abs(trial.case.x).max(-1, keepdims=True, initial=0) * saved.rstd[:, None] * weight
     return float((np.abs(trial.case.dy) * size).sum())
-
-
-@dataclass(frozen=True)
-class FunctionOracle(NormOracle):
-    """LayerNorm as a torch.autograd.Function: its output, its gradients, and theirs."""
-
-    op: str = "gradients"
-    kind: str = "torch"
-    dtypes: tuple[str, ...] = ("float32", "bfloat16")
-
-    def request(self, trial: Trial, dtype="float64", layout="contiguous", op="gradients", **options) -> Request:
-        """The call that a trial leads to; the cotangent dy comes after the Function's own arguments."""
-        trial = trial.rounded(dtype)
-        given = [replace(g, grad=g.kind != "scalar") for g in self.given(trial, dtype, layout)]
-        given.append(Given("dy", trial.case.dy, dtype, self.kind, grad="second" in options, layout=layout))
-        extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
-        differentiable = [g.name for g in given if g.grad and g.name != "dy"]
-        options |= {"inputs": self.arguments, "differentiable": differentiable, "weight": "weight"}
-        return Request(op, (*given, *extra), options)
-
-
-def directional_cotangents(rng, trial: Trial) -> dict:
-    """Random cotangents ddx, ddw, ddb of dx, dw, db."""
-    names = {"ddx": trial.case.x, "ddw": trial.case.weight, "ddb": trial.case.bias}
-    return {name: rng.standard_normal(like.shape) for name, like in names.items()}

@@ -6,15 +6,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..diagnosis.named import named
-from ..oracles.norms import RESULTS, USUAL, Result
+from ..diagnosis.table import named
+from ..messages import INPUTS, Wrong, a, compare, failure, small, swapped
 from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task
-from ..words import INPUTS, Wrong, a, compare, failure, small, swapped
+from .norms import RESULTS, USUAL, Result
 
 # Code that ran out of time once will do so again; what is left is still tried, with less patience.
 IMPATIENT_SECONDS = 0.3
 KINDS = {"numpy": ("ndarray", "a numpy.ndarray"), "torch": ("tensor", "a torch.Tensor")}
+
+
+@dataclass(frozen=True)
+class OwnInputs:
+    """What stands in the place of an oracle where the student draws the inputs. Args: arguments: of the entry"""
+
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...checks.finite_difference import directional, inner
-from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
-from ..oracles.described import SEEDS, Operator
-from ..words import INPUTS, WRONG_BEFORE, Wrong, compare, small, swapped
-from .noted import MISCONCEPTIONS as NOTED
-from .noted import misfit, noted, unguarded
-from .patterns import MISCONCEPTIONS as PATTERNS
-from .patterns import entries, named
-from .trivial import unused, worth_it
-
-MISCONCEPTIONS = PATTERNS | NOTED  # what these stages name, for hw.misconceptions
+from ...checks.finite_difference import best_step, directional, inner
+from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
+from ..messages import INPUTS, WRONG_BEFORE, Wrong, compare, small, swapped
+from .diagnosis import entries, formats, misfit, noted, pattern, unguarded
+from .operator import SEEDS, Operator
 
 
 def described(exam) -> str:
@@ -129,7 +123,7 @@ def _explain(operator, inputs, dy, grads, name, slopes):
     # Twice dy gives exactly twice a linear gradient; of another one, a factor would be true of this dy alone.
     linear = np.array_equal(operator.backward(2 * dy, inputs)[name], 2 * grads[name], equal_nan=True)
     raise Wrong(f"{INPUTS}drawn by your inputs. {words[0].upper()}{words[1:]}",
-                diagnoses=named(name, grads[name], known, bound, inputs, without) if linear else ())  # fmt: skip
+                diagnoses=pattern(name, grads[name], known, bound, inputs, without) if linear else ())  # fmt: skip
 
 
 def first_gradient(exam) -> str:
@@ -229,3 +223,126 @@ def declared(exam) -> str:
                 raise Wrong(f"{INPUTS}set {number} of degenerate. There {name} has numbers that are not finite.",
                             diagnoses=unguarded(operator, inputs))  # fmt: skip
     return f"Finite on {len(sets)} degenerate set{'s' * (len(sets) != 1)} of inputs."
+
+
+MISSING = (
+    "What a project needs is a quantity that is computed from the inputs and used more than once, such as a mean or a "
+    "root mean square that the inputs are divided by; the rubric asks for its path in the gradient."
+)
+
+
+def worth_it(operator, first, other) -> np.ndarray:
+    """y of the first inputs.
+
+    Raises:  Wrong where y is one of the inputs, the same for other inputs, affine in all inputs together, or where
+             each entry of y reads one entry of the inputs at most
+    """
+    y, other = operator.forward(first), _same_shapes(first, other)
+    changed = operator.forward(other)
+    if any(y.shape == a.shape and np.array_equal(y, a) for a in first.arrays.values()):
+        raise Wrong(f"forward returns one of its inputs: there is nothing to differentiate. {MISSING}",
+                    diagnoses=noted("returns-an-input"))  # fmt: skip
+    if y.shape == changed.shape and np.array_equal(y, changed):
+        raise Wrong(f"forward gives the same y for other inputs: there is nothing to differentiate. {MISSING}",
+                    diagnoses=noted("constant-output"))  # fmt: skip
+    if _affine(operator, first, other, y, changed):
+        raise Wrong(
+            "forward is affine: halfway between two inputs, y is halfway, too. Its gradient is the same wherever you "
+            f"stand, so that right and wrong ways to derive it hardly differ. {MISSING}",
+            diagnoses=noted("affine-forward"),
+        )
+    if _entry_by_entry(operator, first, other, y):
+        raise Wrong(f"forward computes each entry of y from one entry of the inputs: there are no two paths. {MISSING}",
+                    diagnoses=noted("entry-by-entry"))  # fmt: skip
+    return y
+
+
+def _entry_by_entry(operator, first, other, y) -> bool:
+    """Whether no entry of y moves with two entries of the inputs."""
+    moved = np.zeros(y.shape, int)
+    for name, a in first.arrays.items():
+        for index in np.ndindex(a.shape):
+            arrays = a.copy()
+            arrays[index] = other.arrays[name][index]
+            moved = moved + (operator.forward(first.moved(**{name: arrays})) != y)
+            if (moved > 1).any():
+                return False
+    return True
+
+
+def unused(operator, first, other, y) -> list[str]:
+    """The inputs that y does not depend on."""
+    other = _same_shapes(first, other)
+    moved = ((name, first.moved(**{name: other.arrays[name]})) for name, a in first.arrays.items() if a.size)
+    return [name for name, inputs in moved if np.array_equal(operator.forward(inputs), y)]
+
+
+def _same_shapes(first, other):
+    """The other inputs, or where their shapes differ the first ones with their entries in reverse."""
+    if all(name in other.arrays and other.arrays[name].shape == a.shape for name, a in first.arrays.items()):
+        return other.ordered(first.arrays)
+    return first.moved(**{name: a.ravel()[::-1].reshape(a.shape) for name, a in first.arrays.items()})
+
+
+def _affine(operator, first, other, y, changed) -> bool:
+    """Whether y is halfway between two inputs what it is on average, up to rounding."""
+    middle = operator.forward(first.moved(**{name: (a + other.arrays[name]) / 2 for name, a in first.arrays.items()}))
+    if not y.shape == changed.shape == middle.shape:
+        return False
+    terms = sum(a.size for a in first.arrays.values()) + ELEMENTWISE
+    sizes = [np.abs(a).max(initial=0) for a in (*first.arrays.values(), *other.arrays.values(), y, changed)]
+    bound = SAFETY * unit_roundoff("float64") * terms * sum(sizes)
+    return bool((np.abs(2 * middle - y - changed) <= bound).all())
+
+
+DRAWS = 16
+
+
+def reach(rng, f, arrays) -> list[np.ndarray]:
+    """For every result an estimate from above of the sum over all input entries of |derivative| times |entry|.
+
+    Rounding the inputs moves a result by at most u times that; a method as good as its problem is off by a few such.
+    All entries are moved at once, by h of themselves up or down at random: the mean square over such moves is the sum
+    of the squares, and a sum of n terms is at most the root of n times the root of that.
+    """
+    h, squares = best_step(), None
+    for _ in range(DRAWS):
+        ways = [a * rng.choice([-1.0, 1.0], a.shape) for a in arrays]
+        up, down = (f([a + sign * h * way for a, way in zip(arrays, ways, strict=True)]) for sign in (1, -1))
+        slopes = [((a - b) / (2 * h)) ** 2 for a, b in zip(up, down, strict=True)]
+        squares = slopes if squares is None else [a + b for a, b in zip(squares, slopes, strict=True)]
+    count = sum(a.size for a in arrays)
+    return [np.sqrt(count * each / DRAWS) for each in squares]
+
+
+def float32(exam) -> str:
+    """Results come in float32, as close to those in float64 as the problem's own condition allows."""
+    operator, dtype = Operator(exam), "float32"
+    inputs = operator.usual().rounded(dtype)
+    dy = operator.dy(operator.forward(inputs)).astype(np.float32).astype(np.float64)
+    try:
+        return _close(operator, inputs, dy, dtype)
+    except Wrong as wrong:
+        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=formats(operator, dy, inputs, dtype)) from None
+
+
+def _close(operator, inputs, dy, dtype) -> str:
+    """Compares the results in a dtype with those in float64."""
+    names = list(inputs.arrays)
+
+    def run(arrays, dtype="float64"):
+        moved = inputs.moved(**dict(zip(names, arrays[1:], strict=True)))
+        return [operator.forward(moved, dtype), *operator.backward(arrays[0], moved, dtype).values()]
+
+    arrays = [dy, *inputs.arrays.values()]
+    known, got, sizes, worst = run(arrays), run(arrays, dtype), reach(operator.rng, run, arrays), (0.0, 1.0)
+    terms = max(a.size for a in arrays) + ELEMENTWISE
+    for name, right, narrow, size in zip(("y", *names), known, got, sizes, strict=True):
+        largest = (np.abs(right) + size).max(-1, keepdims=True, initial=0) if right.ndim else np.abs(right) + size
+        bound = SAFETY * unit_roundoff(dtype) * terms * largest + SMALLEST[dtype]
+        which = "y at " if name == "y" else f"the gradient for {name}, at "
+        error, allowed, words = compare(which, narrow, right, np.broadcast_to(bound, right.shape))
+        if words:
+            raise Wrong(f"{INPUTS}the same numbers in {dtype}. {words[0].upper()}{words[1:]}")
+        worst = max(worst, (error, allowed or 1.0), key=lambda pair: pair[0] / pair[1])
+    return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."

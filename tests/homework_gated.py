@@ -1,4 +1,4 @@
-"""Homework 7, a second worked example: RMSNorm with a gate in torch, as in state-space models."""
+"""A second worked example of homework 7: RMSNorm with a gate in torch, as in state-space models."""
 
 import torch
 

@@ -10,7 +10,7 @@ import os
 import re
 from html import escape
 
-from ..equations import BOOK, shown
+from .equations import BOOK, shown
 
 GOOD, BAD, GREY = "#009E73", "#D55E00", "#808080"
 LINE = "border-top:1px solid color-mix(in srgb, currentColor 22%, transparent)"

@@ -1,0 +1,195 @@
+"""Stages for tasks about a norm: how it is called, its values, its slopes, narrow dtypes and what is wrong there."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ...checks.finite_difference import directional, inner
+from ...checks.tolerance import Dtypes
+from ..diagnosis.diagnose import OUTPUTS, diagnose
+from ..diagnosis.table import named
+from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare, small
+from .norms import DEGENERATE, OFFSET, USUAL
+
+WRITTEN, STRIDES = (named("input-overwritten"),), (named("stride-ignored"),)
+
+
+def signature(exam) -> str:
+    """It can be called as described, and returns arrays of the right number, type, shape and dtype."""
+    trial = exam.trials(("random",))[0]
+    exam.answers(trial)
+    if exam.slips:
+        words = " ".join(exam.slips)
+        raise Wrong(f"{words} The numbers are compared all the same.", diagnoses=map(named, exam.slips.values()))
+    return "It takes and returns what the signature says."
+
+
+def inputs_untouched(exam) -> str:
+    """No input is written to, and the results do not depend on how the inputs lie in memory."""
+    trial = exam.trials(("random",))[0]
+    outcome = exam.ask(exam.task.oracle.request(trial, exam.base))
+    if outcome.changed:
+        names = ", ".join(outcome.changed)
+        raise Wrong(f"It changed its input {names} in place. Copy what you want to write to.", diagnoses=WRITTEN)
+    plain = exam.named(outcome, trial, exam.base)
+    for layout in ("strided", "transposed"):
+        other = exam.ask(exam.task.oracle.request(trial, exam.base, layout))
+        if other.changed:
+            raise Wrong(f"It changed its input {', '.join(other.changed)} in place.", diagnoses=WRITTEN)
+        known = exam.task.oracle.expected(trial, exam.base)
+        for name, got in exam.named(other, trial, exam.base).items():
+            # Two right results may differ by twice the bound; one that ignores strides is NaN or far off.
+            words = compare(name, got, plain[name], 2 * known[name][1])[2]
+            if words:
+                how = "every second column of a wider array" if layout == "strided" else "a transposed array"
+                right = all((np.abs(plain[each] - value) <= bound).all() for each, (value, bound) in known.items())
+                raise Wrong(f"With x and dy as {how}, the same numbers give another {name}. {words}",
+                            diagnoses=STRIDES if right else ())  # fmt: skip
+    if not all(np.isfinite(numbers).all() for numbers in plain.values()):
+        raise Wrong("The results are not finite, so nothing can be said about them.")
+    return "Inputs unchanged; strided and transposed inputs give the same."
+
+
+def value(*names):
+    """A stage that compares some results, element by element, on every usual kind of rows."""
+    return partial(_value, names=names)
+
+
+def _value(exam, names) -> str:
+    *usual, other = exam.trials()
+    return two_shapes(exam, usual, [other], names)
+
+
+def two_shapes(exam, trials, others, names, explain=lambda wrong: [named("one-shape")]) -> str:
+    """As Exam.compare, for trials of one shape and then for others: what is wrong for these alone has a name.
+
+    Args:  explain: takes the Wrong of the others, returns the diagnoses
+    """
+    sentence = exam.compare(trials, names)
+    try:
+        exam.compare(others, names)
+    except Wrong as wrong:
+        if wrong.stub or OUT_OF_TIME in str(wrong):
+            raise
+        words = str(wrong) if str(wrong).startswith(INPUTS) else f"{INPUTS}{others[0].name}. {wrong}"
+        found = wrong.diagnoses or explain(wrong)
+        raise Wrong(f"{words} For x of shape {trials[0].case.x.shape} it is right.", diagnoses=found) from None
+    return sentence
+
+
+def degenerate(exam) -> str:
+    """Rows without variance, rows of zeros, no rows, one row, one column."""
+    exam.compare(exam.trials(DEGENERATE), exam.task.oracle.results)
+    return "Constant rows, zero rows, no rows, one row and one column are right."
+
+
+def quietly_degenerate(exam) -> str:
+    """As degenerate, and NumPy has nothing to warn of on a constant row and a row of zeros."""
+    said = degenerate(exam)
+    (trial,) = exam.trials(DEGENERATE[:1])
+    if words := exam.ask(replace(exam.task.oracle.request(trial), op="warned")).facts["warning"]:
+        raise Wrong(f"{INPUTS}{trial.name}. The results are right, but NumPy warned: {words}. Compute nothing there "
+                    "that is thrown away afterwards.", diagnoses=[named("warns")])  # fmt: skip
+    return said
+
+
+def low_precision(exam) -> str:
+    """The narrow dtypes: results come in the dtype of x and are as close as sums in float32 can be."""
+    oracle, sentences = exam.task.oracle, []
+    for dtype in oracle.dtypes:
+        trials = exam.trials((*USUAL, *OFFSET))
+        try:
+            sentences.append(f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}")
+        except Wrong as wrong:
+            hint = " Compute in float32 and round once, at the end." if "float16" in dtype else ""
+            found = rounding(exam, wrong.evidence, dtype)
+            raise Wrong(f"{wrong}{hint}", stub=wrong.stub, diagnoses=found) from None
+    return " ".join(sentences)
+
+
+GRADIENTS = {"x": "dx", "weight": "dw", "bias": "db", "residual": "dresidual"}
+
+
+def gradcheck(exam) -> str:
+    """The gradients against central differences of the forward, along random directions, row by row scaled."""
+    rng, worst = exam.rng("directions"), (0.0, 1.0)
+    for trial in exam.trials():
+        names, inputs, loss = exam.task.oracle.loss(trial)
+        if exam.task.oracle.op == "gradients":
+            loss = _own_loss(exam, trial, names, loss)
+        got = exam.answers(trial)
+        if "y" in got and compare("y", got["y"], *exam.task.oracle.expected(trial)["y"])[2]:
+            raise Wrong(f"{INPUTS}{trial.name}. The slopes are those of your own y, which is wrong. Put y right first.")
+        spread = trial.case.x.std(-1, keepdims=True)
+        direction = [rng.standard_normal(a.shape) * (spread if a.ndim == 2 else 1) for a in inputs]
+        slope = directional(loss, inputs, direction)
+        pairs = [(got.get(GRADIENTS[name]), v) for name, v in zip(names, direction, strict=True)]
+        if missing := [name for name, (grad, _) in zip(names, pairs, strict=True) if grad is None]:
+            raise ValueError(f"no gradient for {missing}")
+        claimed = sum(inner(grad, v) for grad, v in pairs)
+        error = abs(claimed - slope.value)
+        if not error <= slope.tolerance:
+            raise Wrong(
+                f"{INPUTS}{trial.name}. Along a random direction the gradients give the slope {claimed:.9g}, central "
+                f"differences {slope.value:.9g}: off by {small(error)}, where {small(slope.tolerance)} is allowed."
+            )
+        worst = max(worst, (error, slope.tolerance), key=lambda pair: pair[0] / pair[1])
+    return f"Slopes agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+
+def _own_loss(exam, trial, names, reference_loss):
+    """The loss <dy, y> of the student's own forward."""
+
+    def loss(*arrays):
+        moved = replace(trial, case=replace(trial.case, **dict(zip(names, arrays, strict=True))))
+        y = exam.answers(moved, names=("y",))["y"]
+        return float((trial.case.dy * y).sum()), reference_loss(*arrays)[1]
+
+    return loss
+
+
+# Mistakes that ordinary rows hide in float64.
+HIDDEN = ("one-pass-variance", "narrow-statistics")
+
+
+def rounding(exam, evidence, dtype) -> list:
+    """The Diagnosis of results that are wrong in a narrow dtype; none where it is not the rounding that is wrong.
+
+    Args:  evidence: (output, numbers, trial) of what is wrong in the dtype
+    """
+    known = [each for each in evidence if each[0] in OUTPUTS]
+    trials = list({id(trial): trial.rounded(dtype) for _, _, trial in evidence}.values())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        right = bool(trials) and _right(exam, trials, exam.base)
+        if right and known and all(_not_rounded(*each, dtype) for each in known):
+            return [named("sum-not-rounded")]
+        if right and "16" in dtype and _right(exam, trials, "float32"):
+            return [named("narrow-intermediate")]
+        for output, numbers, trial in known:
+            if not right and not np.isfinite(numbers).all():  # rows that are missing in float64, too
+                continue
+            found = diagnose(output, numbers, trial.case, trial.spec, dtype)
+            if hidden := [each for each in found if each.misconception in HIDDEN]:
+                return hidden[:1]
+    return []
+
+
+def _not_rounded(output, numbers, trial, dtype) -> bool:
+    """Whether a result is that of a sum that was normalized as it was computed, and stored rounded."""
+    if getattr(trial.case, "residual", None) is None or not np.isfinite(numbers).all():
+        return False
+    return not diagnose(output, numbers, trial.case, trial.spec, Dtypes(dtype, round_residual=False))
+
+
+def _right(exam, trials, dtype) -> bool:
+    """Whether all results are right in another dtype, for the same numbers."""
+    try:
+        exam.compare(trials, exam.task.oracle.results, dtype)
+    except Wrong:
+        return False
+    return True

@@ -1,0 +1,286 @@
+"""Answers that are SymPy expressions: what they are worth at every value of their letters, and their form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ...checks.tolerance import ELEMENTWISE, unit_roundoff
+from ..diagnosis.table import Diagnosis, named
+from ..messages import INPUTS, Wrong, apart, swapped
+from ..sandbox.student import Given, Request
+from ..task import Stage
+
+# Rows and columns of the small cases; the last one comes from the draw, as far as writing out sums stays quick.
+SIZES = ((2, 3), (3, 2), (2, 1))
+MOST_ROWS, MOST_COLUMNS = 3, 4
+EIGHTHS = 40
+KINDS = {"M": "length", "N": "length", "j": "letter", "k": "letter", "a": "letter", "b": "letter"}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One small case: the arrays and the lengths, and every value of the letters."""
+
+    arrays: dict
+    lengths: dict
+    letters: dict
+
+    @property
+    def name(self) -> str:
+        """The lengths in words."""
+        return ", ".join(f"{name} = {value}" for name, value in self.lengths.items())
+
+    def points(self) -> list[dict]:
+        """Every combination of the letters, with the lengths."""
+        grid = product(*(range(1, length + 1) for length in self.letters.values()))
+        return [dict(zip(self.letters, values, strict=True)) | self.lengths for values in grid]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """An answer that a known confusion leads to.
+
+    Args:  key, title, hint; equation: the label of the equation to read; text: the answer, for the report
+           answers: {result: a function of (arrays, point) that gives what the confused answer is worth}
+    """
+
+    key: str
+    title: str
+    hint: str
+    equation: str
+    text: str
+    answers: dict[str, Callable]
+
+    def diagnosis(self, right: str) -> Diagnosis:
+        """What the report shows."""
+        return Diagnosis(self.key, self.title, self.hint, self.equation, self.text, right)
+
+
+@dataclass(frozen=True)
+class LetterOracle:
+    """What the tasks with expressions share.
+
+    Args:  arguments: names of WORDS; right: {result: function of (arrays, point)}; texts: {result: what it is}
+           confusions: known ones; texts lead to an answer and are none, so that no report hands one out
+    """
+
+    arguments: tuple[str, ...]
+    right: dict[str, Callable]
+    texts: dict[str, str]
+    confusions: tuple[Confusion, ...]
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of the results."""
+        return tuple(self.right)
+
+    @property
+    def kinds(self) -> tuple[tuple[str, str], ...]:
+        """(name, "array", "letter" or "length") of every argument."""
+        return tuple((name, KINDS.get(name, "array")) for name in self.arguments)
+
+    def axes(self, name) -> str:
+        """The lengths of an array, or the length that a letter counts to."""
+        return "MN" if "M" in self.arguments and name in ("x", "dy") else "N"
+
+    def trials(self, rng, draw, kinds=()) -> list[Sheet]:
+        """A few small cases with numbers that fractions of two hold, so that nothing is rounded."""
+        sizes = (*SIZES, (min(draw.rows, MOST_ROWS), min(draw.columns, MOST_COLUMNS)))
+        return [self._sheet(rng, dict(zip("MN", size, strict=True))) for size in sizes]
+
+    def _sheet(self, rng, lengths):
+        arrays, letters = {}, {}
+        for name, kind in self.kinds:
+            if kind == "array":
+                shape = tuple(lengths[axis] for axis in self.axes(name))
+                signs = np.where(rng.integers(2, size=shape), 1, -1)
+                arrays[name] = signs * rng.integers(1, EIGHTHS, shape) / 8
+            elif kind == "letter":
+                letters[name] = lengths[self.axes(name)]
+        used = {name: lengths[name] for name, kind in self.kinds if kind == "length"}
+        return Sheet(arrays, used, letters)
+
+    def request(self, trial) -> Request:
+        """The call that a case leads to: the arrays' numbers go to the grader's part of the student's process."""
+        given = tuple(Given(name, array) for name, array in trial.arrays.items())
+        return Request("written", given, {"kinds": self.kinds, "points": trial.points()})
+
+    def values(self, functions, trial) -> dict:
+        """{result: numbers at every point} of right or confused answers."""
+        return {name: np.array([f(trial.arrays, point) for point in trial.points()], float)
+                for name, f in functions.items()}  # fmt: skip
+
+    def expected(self, trial) -> dict:
+        """{result: (value, bound)}; the student's numbers are exact until they become floats."""
+        return {name: (value, self.bound(value, trial)) for name, value in self.values(self.right, trial).items()}
+
+    def bound(self, value, trial):
+        """How far two floating-point evaluations of the same few sums may be apart."""
+        terms = sum(array.size for array in trial.arrays.values()) + ELEMENTWISE
+        largest = max((np.abs(array).max(initial=1) for array in trial.arrays.values()), default=1.0)
+        return unit_roundoff("float64") * terms * (np.abs(value) + terms * largest**2)
+
+
+def _named(key, text, needs) -> tuple:
+    """A diagnosis that the form of an answer shows."""
+    return (named(key, text[:120], needs, homework="hw1"),)
+
+
+def _forms(exam, trial):
+    """(outcome, forms) of a call whose answers are as many expressions as the signature says."""
+    outcome, names = exam.ask(exam.task.oracle.request(trial)), exam.task.oracle.results
+    forms = outcome.facts.get("forms", [])
+    if len(forms) != len(names):
+        raise Wrong(f"It returned {len(forms)} results, needs {len(names)}: {', '.join(names)}.")
+    for name, form in zip(names, forms, strict=True):
+        if "type" in form:
+            got = "None" if form["type"] == "NoneType" else f"a {form['type']}"
+            text = _named("text-for-expression", "a text", "an object that is made of the arguments")  # fmt: skip
+            raise Wrong(f"{name} is {got}, needs a SymPy expression or a number. Put it together from the arguments.",
+                        diagnoses=text if form["type"] == "str" else ())  # fmt: skip
+    return outcome, dict(zip(names, forms, strict=True))
+
+
+def returns_expressions(exam) -> str:
+    """It takes SymPy objects and returns as many expressions as it should."""
+    _forms(exam, exam.trials()[0])
+    return "It returns what the signature says."
+
+
+def letters_match(exam) -> str:
+    """No letter is free that is not an argument, and none is left out that the answer depends on."""
+    oracle, trial = exam.task.oracle, exam.trials()[0]
+    _, forms = _forms(exam, trial)
+    for name, form in forms.items():
+        if extra := sorted(set(form["free"]) - set(oracle.arguments)):
+            raise Wrong(
+                f"In {name} the letter {extra[0]} is free, but it is no argument. Every letter that the left side does "
+                f"not have belongs to a sum: Sum(..., ({extra[0]}, 1, N)).",
+                diagnoses=_named("letter-left-free", form["text"],
+                                 f"an expression in which {extra[0]} is bound by a sum, or gone"),
+            )  # fmt: skip
+        if form["outside"]:
+            zero = _named("counted-from-zero", form["text"], "a sum whose letter takes the values of an index")
+            raise Wrong(f"{name} asks for {form['outside'][0]}, which is not there: indices run from 1 to the length.",
+                        diagnoses=zero if form["from zero"] else ())  # fmt: skip
+        letters = {letter for letter, kind in oracle.kinds if kind == "letter"} & _needed(oracle, name, trial)
+        if missing := sorted(letters - set(form["free"])):
+            raise Wrong(
+                f"{name} does not depend on {missing[0]}. That letter is free on the left, so it is free on the right, "
+                "too; is it summed?"
+            )
+    return "The free letters are those of the left side."
+
+
+def _needed(oracle, name, trial) -> set[str]:
+    """The letters on which the right answer depends."""
+    value = oracle.expected(trial)[name][0].reshape([*trial.letters.values()])
+    return {letter for axis, letter in enumerate(trial.letters) if np.ptp(value, axis=axis).any()}
+
+
+def worth(*names):
+    """A stage that compares what some results are worth, at every value of their letters."""
+    return partial(_worth, names=names)
+
+
+def _worth(exam, names) -> str:
+    oracle, trials = exam.task.oracle, exam.trials()
+    asked = [_forms(exam, trial) for trial in trials]
+    got = [dict(zip(oracle.results, (v.numbers for v in outcome.values), strict=True)) for outcome, _ in asked]
+    for name in names:
+        for trial, found in zip(trials, got, strict=True):
+            value, bound = oracle.expected(trial)[name]
+            if found[name].shape != value.shape or not (np.abs(found[name] - value) <= bound).all():
+                words = _words(name, found[name], value, bound, trial, asked[0][1][name])
+                raise Wrong(words, diagnoses=_confused(oracle, trials, got, name))
+    count = sum(len(trial.points()) for trial in trials)
+    return f"Equal at all {count} values of the letters and lengths."
+
+
+def _words(name, found, value, bound, trial, form) -> str:
+    if found.shape != value.shape:
+        return f"{name} has no value for every value of its letters."
+    at = int(np.argmin(np.abs(found - value) <= bound))
+    where = ", ".join(f"{letter} = {index}" for letter, index in trial.points()[at].items())
+    if np.isnan(found[at]):
+        left = f", because {', '.join(form['left'])} is left in it" if form["left"] else ""
+        return f"{name} has no value at {where}{left}."
+    got, needs = apart(found[at], value[at])
+    return f"{INPUTS}{where}. Your {name} is {got} there, needs {needs}."
+
+
+def _confused(oracle, trials, got, name) -> list:
+    """The confusion whose answer is the student's on every case, if there is one."""
+    found = []
+    for confusion in oracle.confusions:
+        if name not in confusion.answers:
+            continue
+        pairs = [(oracle.values({name: confusion.answers[name]}, trial)[name], each[name], trial)
+                 for trial, each in zip(trials, got, strict=True)]  # fmt: skip
+        if all(a.shape == b.shape and (np.abs(a - b) <= oracle.bound(a, t)).all() for a, b, t in pairs):
+            found.append(confusion.diagnosis(oracle.texts[name]))
+    if all(swapped(name, each, oracle.expected(trial)) for each, trial in zip(got, trials, strict=True)):
+        found.append(named("results-swapped"))
+    return found[:1]
+
+
+def contracted(exam) -> str:
+    """No sum still has a delta of its own letter: a delta that is summed over is contracted."""
+    _, forms = _forms(exam, exam.trials()[0])
+    for name, form in forms.items():
+        if form["deltas"]:
+            raise Wrong(
+                f"{name} still has a sum over a delta: {form['text'][:120]}. In a sum over r, the delta of k and r "
+                "leaves the one term with r = k; take the sum away and write k for r in what is left.",
+                diagnoses=_named("delta-not-contracted", form["text"],
+                                 "the same without that sum"),
+            )  # fmt: skip
+    return "Every delta that was summed over is contracted."
+
+
+WORDS = {
+    "x": "an indexed array, x[r] for the entry r of a row, counted from 1",
+    "X": "an indexed array, x[i, r] for row i and column r, counted from 1",
+    "w": "an indexed array, one weight a column",
+    "dy": "an indexed array, the cotangent of y, of y's shape",
+    "j": "a letter, free on the left",
+    "k": "a letter, free on the left",
+    "a": "a letter, the row of the matrix",
+    "b": "a letter, the column of the matrix",
+    "M": "a symbol, the number of rows",
+    "N": "a symbol, the length of a row",
+}
+
+
+def shapes(names, **results):
+    """(name, words) of arguments and results."""
+    keys = ["X" if name == "x" and "M" in names else name for name in names]
+    return (*((name, WORDS[key]) for name, key in zip(names, keys, strict=True)), *results.items())
+
+
+def delta(p, one, other):
+    """1 where two letters agree."""
+    return float(p[one] == p[other])
+
+
+def at(array, p, *letters):
+    """An array's entry at a point."""
+    return array[tuple(p[letter] - 1 for letter in letters)]
+
+
+def oracle(arguments, right, texts, *confusions):
+    """The oracle of a task."""
+    return LetterOracle(arguments, right, texts, confusions)
+
+
+def stages(*values, form=True):
+    """The stages of a task: form, letters, values with their points, contraction."""
+    found = [Stage("signature", 1, returns_expressions, interface=True),
+             Stage("free letters", 1, letters_match, interface=True)]  # fmt: skip
+    found += [Stage(name.replace("_", " "), points, worth(name)) for name, points in values]
+    return (*found, *([Stage("no delta is summed over", 1, contracted, interface=True)] if form else []))

@@ -1,0 +1,206 @@
+"""LayerNorm as an autograd Function: its right answers, the gradients of its gradients, and how it is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ... import numpy_ref
+from ...checks.finite_difference import complex_step
+from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
+from ..checks.norms import USUAL, NormOracle, Trial
+from ..diagnosis.table import named
+from ..messages import INPUTS, WRONG_BEFORE, Wrong, compare, small
+from ..sandbox.student import Given, Request
+
+
+@dataclass(frozen=True)
+class FunctionOracle(NormOracle):
+    """LayerNorm as a torch.autograd.Function: its output, its gradients, and theirs."""
+
+    op: str = "gradients"
+    kind: str = "torch"
+    dtypes: tuple[str, ...] = ("float32", "bfloat16")
+
+    def request(self, trial: Trial, dtype="float64", layout="contiguous", op="gradients", **options) -> Request:
+        """The call that a trial leads to; the cotangent dy comes after the Function's own arguments."""
+        trial = trial.rounded(dtype)
+        given = [replace(g, grad=g.kind != "scalar") for g in self.given(trial, dtype, layout)]
+        given.append(Given("dy", trial.case.dy, dtype, self.kind, grad="second" in options, layout=layout))
+        extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
+        differentiable = [g.name for g in given if g.grad and g.name != "dy"]
+        options |= {"inputs": self.arguments, "differentiable": differentiable, "weight": "weight"}
+        return Request(op, (*given, *extra), options)
+
+
+def directional_cotangents(rng, trial: Trial) -> dict:
+    """Random cotangents ddx, ddw, ddb of dx, dw, db."""
+    names = {"ddx": trial.case.x, "ddw": trial.case.weight, "ddb": trial.case.bias}
+    return {name: rng.standard_normal(like.shape) for name, like in names.items()}
+
+
+# What second gradients are taken of.
+TWICE = ("dy", "x", "weight")
+
+
+def _pairing(trial, cotangents):
+    """<ddx, dx> + <ddw, dw> + <ddb, db> as a function of one of TWICE, complex numbers allowed."""
+
+    def with_(name, array):
+        parts = {each: getattr(trial.case, each).astype(complex) for each in (*TWICE, "bias")} | {name: array}
+        saved = numpy_ref.forward(parts["x"], parts["weight"], parts["bias"], spec=trial.spec)
+        grads = numpy_ref.backward(parts["dy"], saved)
+        pairs = zip(cotangents.values(), (grads.dx, grads.dweight, grads.dbias), strict=True)
+        return sum((cotangent * grad).sum() for cotangent, grad in pairs)
+
+    return with_
+
+
+def second_gradients(trial, cotangents) -> dict:
+    """{input: (value, bound)}: the gradients of that sum, entry by entry by the complex step."""
+    pairing, found = _pairing(trial, cotangents), {}
+    for name, bound in second_bounds(trial, **cotangents).items():
+        at = getattr(trial.case, name)
+        value = np.empty(at.shape)
+        for index in np.ndindex(at.shape):
+            unit = np.zeros(at.shape)
+            unit[index] = 1
+            value[index] = complex_step(lambda t, unit=unit, name=name, at=at: pairing(name, at + t * unit), 0.0)
+        found[name] = (value, bound)
+    return found
+
+
+def _mean(t):
+    return t.mean(-1, keepdims=True)
+
+
+def second_bounds(trial, ddx, ddw, ddb) -> dict:
+    """Bounds of the second gradients in float64: their closed formula with every minus a plus, times the rounding.
+
+    {eq}`twice-dx`, {eq}`twice-dy`, {eq}`twice-dw` and {eq}`twice-parameters-grad`, each term by its absolute value;
+    x_hat by the size of the row over its deviation, whose rounding it carries.
+    """
+    case, saved = trial.case, trial.forward()
+    rstd = saved.rstd[:, None]
+    x_hat = (np.abs(case.x).max(-1, keepdims=True, initial=0) + np.abs(case.x - saved.mean[:, None])) * rstd
+    ddx, ddw, ddb, dy, weight = (np.abs(t) for t in (ddx, ddw, ddb, case.dy, case.weight))
+    wdy, direction = dy * weight + _mean(dy * weight), ddx + _mean(ddx)
+
+    def projected(v):
+        return rstd * (v + _mean(v) + x_hat * _mean(x_hat * v))
+
+    c1, e1 = _mean(x_hat * wdy), _mean(x_hat * direction)
+    bent = c1 * direction + e1 * wdy + x_hat * (_mean(wdy * direction) + 3 * c1 * e1)
+    sizes = {
+        "dy": weight * projected(ddx) + ddw * x_hat + ddb,
+        "x": projected(ddw * dy) + rstd**2 * bent,
+        "weight": (dy * projected(ddx)).sum(0),
+    }
+    terms = unit_roundoff("float64") * (sum(case.x.shape) + ELEMENTWISE)
+    return {name: SAFETY * ELEMENTWISE * terms * size for name, size in sizes.items()}
+
+
+def without_rows(trial, rows):
+    """The trial with only its first rows: the complex step takes one call an entry."""
+    case = trial.case
+    return replace(trial, case=replace(case, x=case.x[:rows], dy=case.dy[:rows]))
+
+
+CONSTANT = (named("constant-to-autograd"),)
+
+
+def gradgradcheck(exam) -> str:
+    """What the gradients pass on when they are differentiated: against the complex step of the reference."""
+    rng, worst = exam.rng("directions"), (0.0, 1.0)
+    for trial in exam.trials():
+        trial = without_rows(trial, 3)
+        cotangents = directional_cotangents(rng, trial)
+        got, first = exam.answers(trial), exam.task.oracle.expected(trial)
+        if any(compare(name, got[name], *first[name])[2] for name in ("dx", "dw", "db")):
+            raise Wrong(WRONG_BEFORE)
+        twice = {"cotangents": list(cotangents), "inputs": list(TWICE)}
+        request = exam.task.oracle.request(trial, second=twice, extra=cotangents)
+        outcome = exam.ask(request)
+        if outcome.facts.get("graph") != len(cotangents):
+            raise Wrong(
+                "The gradients cannot be differentiated: they are not connected to x, weight and dy. In backward use "
+                "tensors from ctx.saved_tensors and operations that autograd follows, without .detach() or no_grad.",
+                diagnoses=CONSTANT,
+            )
+        known = second_gradients(trial, cotangents)
+        for (name, (value, bound)), got in zip(known.items(), outcome.values, strict=True):
+            if got.numbers.shape != value.shape:
+                raise Wrong(
+                    f"torch sees no way from {name} to the gradients. Backward uses something that forward made from "
+                    f"{name} and saved: a constant, when backward is differentiated. Compute it from {name} again.",
+                    diagnoses=CONSTANT,
+                )
+            error, allowed, words = compare(f"the second gradient for {name}, at ", got.numbers, value, bound)
+            if words:
+                raise Wrong(
+                    f"{INPUTS}{trial.name}. Differentiated again, {words} An intermediate "
+                    "that forward saved looks like a constant here; compute it from x again, or differentiate by hand.",
+                    diagnoses=CONSTANT,
+                )
+            if np.isfinite(allowed) and allowed:
+                worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
+    return f"Second gradients agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+
+BYTES = 8  # of one float64
+
+
+def structure(exam) -> str:
+    """What is saved and how many bytes, no globals read, and two layers do not disturb each other."""
+    problems = [*_globals(exam), *_saved(exam), *_two_layers(exam)]
+    if problems:
+        keys = dict.fromkeys(key for key, _ in problems)
+        raise Wrong(" ".join(words for _, words in problems), diagnoses=[named(key) for key in keys])
+    return "It keeps what a backward needs, reads no globals, and two layers stay apart."
+
+
+def _globals(exam):
+    names = exam.student.look(exam.task.entry)["globals"]
+    if names:
+        yield (
+            "global-read",
+            f"It reads the module's variable{'s' * (len(names) > 1)} {', '.join(names)}: another layer would put its "
+            "own values there. Hand over what backward needs with ctx.save_for_backward.",
+        )
+
+
+def _saved(exam):
+    """(key, complaint) about bytes; a backward needs x, the weight and two statistics of each row."""
+    trial = exam.trials(("random",))[0]
+    request = exam.task.oracle.request(trial, op="saved")
+    kept = exam.ask(request).facts.get("saved", [])
+    storages = {each["storage"]: each for each in kept}
+    rows, columns = trial.case.x.shape
+    allowed = BYTES * (rows * columns + columns + 2 * rows)
+    needed = sum(each["bytes"] for each in storages.values())
+    if needed > allowed:
+        listed = ", ".join(f"{each['name'] or 'an intermediate'} {tuple(each['shape'])}" for each in storages.values())
+        yield (
+            "saves-too-much",
+            f"It keeps {needed} bytes from forward to backward, where x, weight and two numbers a row are {allowed}: "
+            f"{listed}.",
+        )
+    outside = [each["how"] for each in kept if each["how"] != "save_for_backward"]
+    if outside:
+        words = f"It keeps tensors as {', '.join(outside)}; autograd only looks after what ctx.save_for_backward holds."
+        yield "kept-on-ctx", words
+
+
+def _two_layers(exam):
+    """(key, complaint) where a second layer, run in between, changes what a first one's backward gives."""
+    trial = exam.trials(USUAL)[0]
+    other = exam.rng().standard_normal(trial.case.weight.shape)
+    alone = exam.answers(trial)
+    outcome = exam.ask(exam.task.oracle.request(trial, op="two_layers", extra={"other": other}))
+    known = exam.task.oracle.expected(trial)
+    for name, numbers in exam.named(outcome, trial, "float64").items():
+        if compare(name, numbers, alone[name], 2 * known[name][1])[2]:
+            words = f"{name} of one layer is another when a second layer runs between its forward and its backward."
+            yield "global-read", words
+            return

@@ -1,0 +1,181 @@
+"""Mistakes of an operator that nobody has analysed: what shows before the numbers, and what wrong gradients look like
+beside the differences."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from ...checks.finite_difference import best_step, directional
+from ..diagnosis.table import named
+from ..messages import Wrong, apart
+
+ARRAYS, MOST_AXES, MOVES = ("ndarray", "tensor"), 8, 3
+WIDE = {"float64", "complex128", "float128", "longdouble", "complex256"}
+NARROW = {"float16", "bfloat16"}
+
+
+def noted(key, title="") -> tuple:
+    """The Diagnosis of a key, alone in a tuple; title: where it names an input."""
+    return (named(key, homework="hw7", title=title),)
+
+
+def misfit(operator, dy, inputs, loss) -> tuple:
+    """What is wrong with gradients whose number or shapes do not fit the inputs, where that can be told.
+
+    Args:  loss: takes (operator, inputs, dy, gradients), returns the loss with the size of its terms
+    """
+    try:
+        values = operator.asked(dy, inputs).values
+    except Wrong:
+        return ()
+    arrays = [value for value in values if value.facts.get("kind") in ARRAYS]
+    none = sum(value.facts.get("type") == "NoneType" for value in values)
+    if arrays and len(arrays) < len(inputs.arrays) and len(arrays) + none == len(values) <= len(inputs.arrays):
+        return noted("gradient-missing")
+    if len(arrays) != len(values) or len(values) != len(inputs.arrays):
+        return ()
+    got = {name: value.numbers for name, value in zip(inputs.arrays, values, strict=True)}
+    return next((noted("wrong-axis") for name in got if _other_axes(operator, dy, inputs, got, name, loss)), ())
+
+
+def _other_axes(operator, dy, inputs, got, name, loss) -> bool:
+    """Whether a gradient has the shape of dy summed over other axes than the input's, and all that it must add up to.
+
+    The sum over all entries is the slope in the direction of ones, whichever axes were summed before.
+    """
+    shape, needed = got[name].shape, inputs.arrays[name].shape
+    if _without_ones(shape) == _without_ones(needed) or dy.ndim > MOST_AXES or not np.isfinite(got[name]).all():
+        return False
+    axes = product((0, 1), repeat=dy.ndim)
+    left = {tuple(n for n, keep in zip(dy.shape, kept, strict=True) if keep and n != 1) for kept in axes}
+    if _without_ones(shape) not in left:
+        return False
+    sized = {each: np.full(a.shape, np.abs(got[each]).max(initial=0)) for each, a in inputs.arrays.items()}
+    ways = [np.full(a.shape, float(each == name)) for each, a in inputs.arrays.items()]
+    slope = directional(loss(operator, inputs, dy, sized), list(inputs.arrays.values()), ways)
+    return bool(abs(got[name].sum() - slope.value) <= slope.tolerance)
+
+
+def _without_ones(shape):
+    return tuple(n for n in shape if n != 1)
+
+
+def unguarded(operator, inputs) -> tuple:
+    """Whether all is finite next to inputs on which it is not: what overflows does so there, too."""
+    for _ in range(MOVES):
+        ways = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
+        near = {name: a + best_step() * max(1, np.abs(a).max(initial=0)) * ways[name]
+                for name, a in inputs.arrays.items()}  # fmt: skip
+        try:
+            y = operator.forward(inputs.moved(**near))
+            results = [y, *operator.backward(operator.dy(y), inputs.moved(**near)).values()]
+        except Wrong:
+            return ()
+        if not all(np.isfinite(numbers).all() for numbers in results):
+            return ()
+    return noted("zero-unguarded")
+
+
+def formats(operator, dy, inputs, dtype) -> tuple:
+    """What the formats of the arithmetic say about results that are wrong in a dtype."""
+    try:
+        asked = [operator.asked(dy, inputs, dtype, watched=method) for method in ("forward", "backward")]
+    except Wrong:
+        return ()
+    computed, converted = ({each for outcome in asked for each in outcome.facts[how]}
+                           for how in ("computed", "converted"))  # fmt: skip
+    returned = {value.facts.get("dtype") for outcome in asked for value in outcome.values}
+    wide = noted("wide-arithmetic") if returned & computed & WIDE else ()
+    return (*wide, *(noted("narrow-intermediate") if (computed | converted) & NARROW else ()))
+
+
+def entries(loss, inputs, name):
+    """(gradient, bound) of one input, entry by entry, by central differences."""
+    arrays = list(inputs.arrays.values())
+    at = list(inputs.arrays).index(name)
+    known, bound = np.empty(arrays[at].shape), np.empty(arrays[at].shape)
+    for index in np.ndindex(arrays[at].shape):
+        ways = [np.zeros(a.shape) for a in arrays]
+        ways[at][index] = 1
+        slope = directional(loss, arrays, ways)
+        known[index], bound[index] = slope.value, slope.tolerance
+    return known, bound
+
+
+def pattern(name, got, known, bound, inputs, without) -> tuple:
+    """One Diagnosis where the wrong gradient is the right one times a number, off by a part in each row, or made
+    without a factor.
+
+    Args:  name: of the input; got, known, bound: its gradients; inputs: an Inputs
+           without: takes the name of another input, returns (gradient, bound) for the case that it is 1 everywhere
+    """
+    found = _factor(name, got, known, bound) or _row(name, got, known, bound)
+    found = found or _left(name, got, inputs.arrays, without) or _scale(name, got, known, bound, inputs.arrays[name])
+    return noted(*found) if found else ()
+
+
+def _factor(name, got, known, bound):
+    """The whole gradient times a constant."""
+    if not np.isfinite(got).all() or not got.any():
+        return None if got.any() else ("gradient-zero", f"The gradient for {name} is zero")
+    factor = float((got * known).sum() / max((known * known).sum(), np.finfo(float).tiny))
+    if not factor or (np.abs(got - factor * known) > (1 + abs(factor)) * bound).any():
+        return None
+    if np.isclose(factor, -1):
+        return "sign", f"The gradient for {name} has the wrong sign"
+    sizes = {f"1/{n}" if factor < 1 else str(n) for n in got.shape if np.isclose(factor, 1 / n if factor < 1 else n)}
+    words = sorted(sizes)[0] if sizes else apart(factor, 1.0)[0]
+    return "constant-factor", f"The gradient for {name} is {words} times what it must be"
+
+
+def _row(name, got, known, bound):
+    """The same number in all entries of a row: a path through a mean is missing."""
+    if got.ndim < 2 or got.shape[-1] < 2:
+        return None
+    off = got - known
+    if (np.abs(off - off.mean(-1, keepdims=True)) > 2 * bound.max(-1, keepdims=True)).any():
+        return None
+    return "path-through-a-mean", f"In each row the gradient for {name} is off by one number"
+
+
+def _scale(name, got, known, bound, array):
+    """In every row a multiple of the input and a number: a path through a size is missing, or has a wrong factor."""
+    if got.ndim < 2 or got.shape[-1] < 3:
+        return None
+    rows, off = array.reshape(-1, array.shape[-1]), (got - known).reshape(-1, got.shape[-1])
+    limit = bound.reshape(off.shape).max(-1)
+    rows, off = rows - rows.mean(-1, keepdims=True), off - off.mean(-1, keepdims=True)
+    along = (rows * off).sum(-1) / np.maximum((rows * rows).sum(-1), np.finfo(float).tiny)
+    # The projection is no longer than what it is taken of, so that twice the root of N is room enough.
+    left = np.abs(off - along[:, None] * rows).max(-1)
+    if (left > 2 * np.sqrt(off.shape[-1]) * limit).any():
+        return None
+    return "path-through-a-scale", f"In each row the gradient for {name} is off by a multiple of {name}, and a number"
+
+
+def _left(name, got, arrays, without):
+    """The gradient is the one for another input of 1 everywhere, or that one times the other input."""
+    for other, array in arrays.items():
+        if other == name or not array.size:
+            continue
+        try:
+            known, bound = without(other)
+        except Wrong:  # forward refuses ones there
+            continue
+        if (np.abs(got - known) <= bound).all():
+            return "factor-left-out", f"The gradient for {name} is what it would be if {other} were 1 everywhere"
+        for factor in _along(array, got.shape):
+            if (np.abs(got - factor * known) <= np.abs(factor) * bound).all():
+                return "factor-last", f"The gradient for {name} is multiplied by {other} at the end"
+    return None
+
+
+def _along(array, shape):
+    """The array as a factor of the shape: as it is, or along each axis of its length."""
+    if array.shape == shape:
+        yield array
+    if array.ndim == 1:
+        for axis in (axis for axis, size in enumerate(shape) if size == array.size):
+            yield array.reshape([-1 if k == axis else 1 for k in range(len(shape))])
