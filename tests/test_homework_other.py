@@ -83,14 +83,12 @@ def test_the_promised_sentence():
 
 
 TEST = "import numpy as np\ndef check_backward(backward):\n    "
+# Loops, exits and imports are those of test_homework_attacks.py, whatever is called.
 HOSTILE_TESTS = {
-    "loops": ("while True: pass", "had not finished"),
-    "exits": ("import os; os._exit(0)", "exit status 0"),
     "asserts nothing": ("backward(*[np.ones((2, 2))] * 2, *[np.ones(2)] * 3)", "accepts a backward that returns zeros"),
     "asserts always": ("backward(*[np.ones((2, 2))] * 2, *[np.ones(2)] * 3); assert False", "rejects a right backward"),
     "never calls": ("assert False", "never called"),
     "another exception": ("backward(1)", "TypeError"),
-    "reads the reference": ("import normgrad", "imported normgrad"),
     "too much": ("backward(*[np.ones((9, 10**5))] * 2, *[np.ones(10**5)] * 3)", "at most 100000 numbers"),
     "shapes that do not fit": ("backward(*[np.ones((9, 1))] * 2, *[np.ones(9)] * 3)", "weight: got shape (9,), needs"),
     "complex numbers": ("backward(*[np.ones((2, 2), complex)] * 2, *[np.ones(2)] * 3)", "dy: got dtype complex128"),
@@ -109,7 +107,6 @@ def test_a_hostile_test_ends_in_a_report(tmp_path, name):
 
 SYMBOLS = "from sympy import *\ndef cotangent(w, dy, j, N):\n    "
 HOSTILE_EXPRESSIONS = {
-    "loops": ("while True: pass", "had not finished"),
     "a text": ("return '__import__(\"os\")._exit(0)'", "dx is a str"),
     "None": ("return None", "dx is None"),
     "too many": ("return w[j], dy[j]", "returned 2 results, needs 1: dx"),
@@ -118,7 +115,6 @@ HOSTILE_EXPRESSIONS = {
     "another letter": ("return w[j] * Symbol('t')", "the letter t is free"),
     "outside": ("return w[j] * dy[j + 1]", "which is not there"),
     "endless": ("return Sum(w[j], (Symbol('t'), 1, oo))", "Your dx is"),
-    "reads the reference": ("import normgrad.symbolic", "imported normgrad"),
 }  # fmt: skip
 
 
@@ -148,7 +144,6 @@ class Operator:
 PLAIN = {"inputs": '{"x": rng.standard_normal((3, 4))}', "forward": "(x * x).sum(-1)",
          "backward": "2 * x * dy[:, None]"}  # fmt: skip
 HOSTILE_OPERATORS = {
-    "loops": ({"forward": "[x for _ in iter(int, 1)]"}, "had not finished"),
     "the input": ({"forward": "x", "backward": "dy"}, "returns one of its inputs"),
     "a constant": ({"forward": "0 * x", "backward": "0 * dy"}, "the same y for other inputs"),
     "NaN": ({"forward": "x * np.nan", "backward": "dy * np.nan"}, "not finite"),

@@ -78,14 +78,7 @@ def _solve(options):
     if not options.instructor:
         print(INSTRUCTOR, file=sys.stderr)
         return 2
-    text = folder.solution(options.homework)
-    if not options.to:
-        print(text, end="")
-        return 0
-    path = Path(options.to) / folder.SOLUTION
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf8")
-    print(f"Wrote the reference solution to {path}.")
+    print(folder.solution(options.homework), end="")
     return 0
 
 
@@ -139,7 +132,6 @@ def parser() -> argparse.ArgumentParser:
     solve = command("solve", _solve, "the reference solution, for instructors")
     solve.add_argument("homework", metavar="hwN")
     solve.add_argument("--instructor", action="store_true")
-    solve.add_argument("--to", metavar="DIR", help="write DIR/solution.py; without it, the text is printed")
     export = command("export", _export, "an assignment for nbgrader or otter-grader")
     export.add_argument("format", choices=("nbgrader", "otter"))
     export.add_argument("homework", metavar="hwN")
