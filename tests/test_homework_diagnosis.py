@@ -16,7 +16,7 @@ from normgrad.homework.diagnosis.diagnose import diagnose
 from normgrad.homework.diagnosis.fit import SAME
 from normgrad.homework.diagnosis.formulas import Setting
 from normgrad.homework.diagnosis.table import MISTAKES, OWN, REFUSED, UNKNOWN, find
-from normgrad.mistakes import mutants
+from normgrad.mistakes import catalogue, mutants
 from normgrad.spec import LAYER_NORM, NormSpec
 from normgrad.symbolic import equations
 
@@ -259,27 +259,7 @@ def test_a_wrong_formula_gets_its_name(wrong):
     assert misses(wrong) == {}
 
 
-# What each mutant of the catalogue believes; the outputs that it reaches.
-MUTANT_KEYS = {
-    "c1 dropped": "c1-dropped",
-    "c2 dropped": "c2-dropped",
-    "projection added": "projection-sign",
-    "N - 1 for N": "bessel",
-    "sum for mean in c1": "sum-for-mean-c1",
-    "sum for mean in c2": "sum-for-mean-c2",
-    "weight missing": "weight-missing",
-    "weight twice": "weight-twice",
-    "weight after the projection": "weight-after",
-    "rstd missing in dx": "rstd-missing",
-    "rstd missing in dw": "rstd-missing",
-    "weight in dw": "weight-in-dw",
-    "mean over rows in db": "rows-averaged",
-    "dresidual_out forgotten": "dresidual-forgotten",
-    "dresidual_out through the norm": "dresidual-through-norm",
-    "one-pass variance": "one-pass-variance",
-    "statistics in bfloat16": "narrow-statistics",
-    "eps on the sum": "eps-on-sum",
-}
+MUTANT_KEYS = {mutant.name: mutant.key for mutant in catalogue.MUTANTS if mutant.key}
 # Only rows far from 0 show a one-pass variance.
 MUTANT_CASES = {"one-pass variance": 3}
 
@@ -287,6 +267,10 @@ MUTANT_CASES = {"one-pass variance": 3}
 def mutant_case(name, seed):
     size = SIZES[seed % len(SIZES)]
     return cases.cases(np.random.default_rng(seed), *size)[MUTANT_CASES.get(name, 0)]
+
+
+def test_the_catalogue_of_mutants_has_keys_of_the_table():
+    assert len(MUTANT_KEYS) == 18 and set(MUTANT_KEYS.values()) <= set(MISTAKES)
 
 
 @pytest.mark.parametrize("name", MUTANT_KEYS)

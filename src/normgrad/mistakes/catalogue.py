@@ -13,6 +13,7 @@ class Mutant:
            edits: {backend: ((old, new), ...)}; spec: the key of cases.SPECS under which the mistake shows
            backward: whether only the backward is wrong; a wrong forward is another function, which only a comparison
                of values is sure to see
+           key: of the mistake in homework/diagnosis/table.py, where a student's result shows it
     """
 
     name: str
@@ -20,6 +21,7 @@ class Mutant:
     edits: dict[str, tuple[tuple[str, str], ...]]
     spec: str = "layer_norm"
     backward: bool = True
+    key: str = ""
 
 
 # The lines that are edited, each written once. numpy: numpy_ref.py
@@ -93,6 +95,7 @@ MUTANTS = (
     _mutant(
         "c1 dropped",
         "rstd does not depend on x",
+        key="c1-dropped",
         numpy=(N_DX, "    dx = rstd * (wdy - c2)\n"),
         torch=(T_C1, f"{T_C1} * 0"),
         triton=(K_DX, K_DX.replace(" - x_hat * c1[:, None]", "")),
@@ -102,6 +105,7 @@ MUTANTS = (
     _mutant(
         "c2 dropped",
         "the mean does not depend on x",
+        key="c2-dropped",
         numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
         torch=(T_C2, "c2 = torch.zeros_like(rstd)"),
         triton=(K_DX, K_DX.replace(" - c2[:, None]", "")),
@@ -111,6 +115,7 @@ MUTANTS = (
     _mutant(
         "projection added",
         "the derivative of 1 / D has no minus sign",
+        key="projection-sign",
         numpy=(N_DX, "    dx = rstd * (wdy - c2 + x_hat * c1)\n"),
         torch=(T_ALONG, T_ALONG.replace("value=-1", "value=1")),
         triton=(K_DX, K_DX.replace("- x_hat", "+ x_hat")),
@@ -120,6 +125,7 @@ MUTANTS = (
     _mutant(
         "N - 1 for N",
         "the variance is Bessel's",
+        key="bessel",
         numpy=(N_C1, N_C1.replace("/ spec.count(p.shape[-1])", "/ (spec.count(p.shape[-1]) - 1)")),
         torch=(T_C1, T_C1.replace("/ spec.count(n)", "/ (spec.count(n) - 1)")),
         triton=(K_C1, K_C1.replace("/ N", "/ (N - 1)")),
@@ -129,6 +135,7 @@ MUTANTS = (
     _mutant(
         "sum for mean in c1",
         "the squares are summed, not averaged",
+        key="sum-for-mean-c1",
         numpy=(N_C1, N_C1.replace(" / spec.count(p.shape[-1])", "")),
         torch=(T_C1, T_C1.replace(" / spec.count(n)", "")),
         triton=(K_C1, ""),
@@ -138,6 +145,7 @@ MUTANTS = (
     _mutant(
         "sum for mean in c2",
         "the adjoint of a mean is a sum",
+        key="sum-for-mean-c2",
         numpy=(N_C2, N_C2.replace("mean", "sum")),
         torch=(T_C2, T_C2.replace(" / n", "")),
         triton=(K_C2, K_C2.replace(" / N", "")),
@@ -147,6 +155,7 @@ MUTANTS = (
     _mutant(
         "weight missing",
         "the weight only scales the output",
+        key="weight-missing",
         numpy=(N_WEIGHT, "        pass\n"),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)")),
         triton=(K_WEIGHT, K_WEIGHT.replace("SCALE *", "SCALE + 0 *")),
@@ -156,6 +165,7 @@ MUTANTS = (
     _mutant(
         "weight twice",
         "the weight belongs in dy and in the Jacobian",
+        key="weight-twice",
         numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
         torch=(T_ROWS, T_ROWS.replace("weight", "weight * weight")),
         triton=(K_WEIGHT, f"{K_WEIGHT} * load_columns(weight_ptr, cols, N, ACC)"),
@@ -165,6 +175,7 @@ MUTANTS = (
     _mutant(
         "weight after the projection",
         "the weight commutes with the Jacobian",
+        key="weight-after",
         numpy=((N_WEIGHT, "        pass\n"), (N_DX, N_DX.replace("rstd *", "weight * rstd *"))),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)") + ".mul_(weight)"),
         triton=(
@@ -182,6 +193,7 @@ MUTANTS = (
     _mutant(
         "rstd missing in dx",
         "the projection alone is the gradient",
+        key="rstd-missing",
         numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
         torch=(T_DX, "return out.copy_(dx)"),
         triton=(K_DX, K_DX.replace("rstd[:, None] * ", "")),
@@ -191,6 +203,7 @@ MUTANTS = (
     _mutant(
         "rstd missing in dw",
         "dw sums dy * q",
+        key="rstd-missing",
         numpy=(N_DW, N_DW.replace("x_hat", "q")),
         torch=(T_DW, T_DW.replace(", r)", ", torch.ones_like(r))")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "q")),
@@ -200,6 +213,7 @@ MUTANTS = (
     _mutant(
         "weight in dw",
         "dw sums wdy * x_hat",
+        key="weight-in-dw",
         numpy=(N_DW, N_DW.replace("dy *", "dy * weight *")),
         torch=(T_DW, T_DW.replace("dy_q.t()", "(dy_q * weight).t()")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "x_hat * weight")),
@@ -213,6 +227,7 @@ MUTANTS = (
     _mutant(
         "mean over rows in db",
         "a batch averages its gradients",
+        key="rows-averaged",
         numpy=(N_DB, N_DB.replace("sum", "mean")),
         torch=(T_DB, f"{T_DB} / m"),
         triton=(K_REDUCE, f"{K_REDUCE}        sums[1] = sums[1] / m\n"),
@@ -222,6 +237,7 @@ MUTANTS = (
     _mutant(
         "dresidual_out forgotten",
         "only y feeds the loss",
+        key="dresidual-forgotten",
         numpy=(N_OUT, "        pass\n"),
         torch=(T_OUT, "dx[rows] = dp"),
         triton=(K_OUT, K_OUT.replace("dx +", "dx + 0 *")),
@@ -231,6 +247,7 @@ MUTANTS = (
     _mutant(
         "dresidual_out through the norm",
         "both cotangents enter at y",
+        key="dresidual-through-norm",
         numpy=(
             (N_OUT, "        pass\n"),
             (N_DY, "    dy = dy.astype(acc) if dresidual_out is None else (dy + dresidual_out).astype(acc)\n"),
@@ -272,6 +289,7 @@ MUTANTS = (
     _mutant(
         "one-pass variance",
         "mean(x**2) - mean**2 is the variance and costs one pass",
+        key="one-pass-variance",
         numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
         torch=(T_RSTD, "r = rstd[rows].copy_(_rstd(((p * p).mean(-1) - mean[rows] ** 2).clamp(min=0).sqrt(), spec))"),
         triton=(
@@ -291,6 +309,7 @@ MUTANTS = (
     _mutant(
         "statistics in bfloat16",
         "the statistics may be kept in the input's dtype",
+        key="narrow-statistics",
         numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
         torch=(T_RSTD, f"{T_RSTD}\n        r.copy_(r.bfloat16())"),
         triton=(K_RSTD, "d = denominator(s2, EPS, PLACEMENT)\n    rstd = (1 / d).to(tl.bfloat16).to(d.dtype)\n"),
@@ -304,6 +323,7 @@ MUTANTS = (
     _mutant(
         "eps on the sum",
         "eps may stand beside the sum as well as beside the mean",
+        key="eps-on-sum",
         numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
         torch=(T_RSTD, T_RSTD.replace("]), spec)", "]), spec.replace(eps=spec.eps / n))")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
