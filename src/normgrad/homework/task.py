@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -94,13 +96,14 @@ class Stage:
     inputs: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """One thing to write.
 
     Args:  name: such as "layernorm-backward"; homework: such as "hw3"; title: a few words
-           entry: the name in solution.py; signature: how it is called and what it returns
-           shapes: (name, words) of every argument and result; equations: labels of what the book has about it
+           entry: the name in solution.py, whose docstring there says what it takes and returns
+           signature: how it is called and what it returns, where that is not what the oracle says
+           equations: labels of what the book has about it
            oracle: makes the inputs and knows the right answers; stages: the checks
            library: what arrays are made of; forbidden: names of functions that would do the work
            patience: how many times as long as others its stages may take
@@ -110,8 +113,7 @@ class Task:
     homework: str
     title: str
     entry: str
-    signature: str
-    shapes: tuple[tuple[str, str], ...]
+    signature: str = ""
     equations: tuple[str, ...]
     oracle: object
     stages: tuple[Stage, ...]
@@ -124,20 +126,35 @@ class Task:
         """The sum of all stages' points."""
         return sum(stage.points for stage in self.stages)
 
+    def __post_init__(self):
+        if not self.signature:
+            arguments, results = ", ".join(self.oracle.arguments), ", ".join(self.oracle.results)
+            object.__setattr__(self, "signature", f"{self.entry}({arguments}) -> ({results})")
+
     def __str__(self):
-        width = max(len(name) for name, _ in self.shapes)
         pages = {}
         for label in self.equations:
             pages.setdefault(place(label)[0], []).append(shown(label))
-        lines = [f"{self.name} ({self.homework}): {self.title}", "", f"  {self.signature}", ""]
-        lines += [f"  {name:{width}}  {words}" for name, words in self.shapes]
-        for name, labels in pages.items():
-            words = f"page {name}: {', '.join(labels)}"
-            layout = {"initial_indent": "  ", "subsequent_indent": "    "}
-            lines += ["", *textwrap.wrap(words, 78, break_on_hyphens=False, **layout)]  # a label stays whole
-        lines += [f"  forbidden {', '.join(self.forbidden)}"] if self.forbidden else []
+        words = [f"page {name}: {', '.join(labels)}" for name, labels in pages.items()]
+        words += [f"forbidden {', '.join(self.forbidden)}"] if self.forbidden else []
+        lines = [f"{self.name} ({self.homework}): {self.title}", "", f"  {self.signature}"]
+        for text in (*self._documented(), "", *words):
+            indent = text[: len(text) - len(text.lstrip())] + "  "
+            layout = {"initial_indent": indent, "subsequent_indent": f"{indent}  "}
+            lines += textwrap.wrap(text, 78, break_on_hyphens=False, **layout) or [""]  # a label stays whole
         lines += ["", f"  {self.max_points} points:"]
         return "\n".join([*lines, *(f"  {stage.points:4}  {stage.name}" for stage in self.stages)])
+
+    def _documented(self):
+        """The paragraphs of the entry's docstring in the starter, and of its methods', each below its name."""
+        from .folder import starter  # which needs the registry
+
+        (entry,) = [node for node in ast.parse(starter(self.homework)).body if getattr(node, "name", "") == self.entry]
+        for node in (entry, *(each for each in entry.body if isinstance(each, ast.FunctionDef))):
+            yield from [""] if node is entry else ["", f"{node.name}({ast.unparse(node.args)})"]
+            for part in re.split(r"\n(?=\n|\w+: )", ast.get_docstring(node) or ""):
+                yield from ("" for _ in range(part.startswith("\n")))
+                yield re.sub(r"\s*\n\s*", " ", part.strip("\n"))
 
     __repr__ = __str__
 
@@ -173,11 +190,6 @@ def homeworks() -> dict[str, Homework]:
     folders = iter_modules([str(Path(__file__).parent)])
     names = sorted(name for _, name, package in folders if package and name.startswith("hw"))
     return {name: import_module(f".{name}.assignment", __package__).HOMEWORK for name in names}
-
-
-def described(words: dict[str, str], *names: str) -> tuple[tuple[str, str], ...]:
-    """(name, words) of some arguments and results: the shapes of a Task."""
-    return tuple((name, words[name]) for name in names)
 
 
 def tasks(homework: str | None = None) -> list[str]:
@@ -227,7 +239,7 @@ def _needs(name, own, names) -> str:
 
 
 def describe(name: str) -> Task:
-    """A task with its signature, shapes and equation labels; printed, it reads as a page of text.
+    """A task with what its entry takes and returns and its equation labels; printed, it reads as a page of text.
 
     Raises:  ValueError with the nearest names
     """

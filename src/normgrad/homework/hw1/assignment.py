@@ -1,7 +1,7 @@
 """Homework 1: index notation and layouts, answered in SymPy."""
 
 from ..task import Homework, Task
-from .checks import Confusion, at, delta, oracle, shapes, stages
+from .checks import Confusion, at, delta, oracle, stages
 
 
 def _local(A, p):
@@ -27,7 +27,6 @@ DELTA = Task(
     title="a sum with a delta in it, without the delta",
     entry="contract_delta",
     signature="contract_delta(x, w, k, N) -> expression",
-    shapes=shapes(("x", "w", "k", "N"), value="the sum over r of w_r (delta_kr - 1/N) x_r, as short as it gets"),
     equations=("index-delta", "index-delta-product", "index-count"),
     oracle=oracle(
         ("x", "w", "k", "N"),
@@ -66,11 +65,6 @@ LOCAL = Task(
     title="two derivatives of y_j = x_j mean",
     entry="local_and_total",
     signature="local_and_total(x, j, k, N) -> (local, total)",
-    shapes=shapes(
-        ("x", "j", "k", "N"),
-        local="the derivative of y_j by x_k with the mean held fixed",
-        total="the derivative of y_j by x_k when the mean follows",
-    ),
     equations=("index-local", "index-local-mean", "index-total", "index-partial-mean"),
     oracle=oracle(
         ("x", "j", "k", "N"),
@@ -113,11 +107,6 @@ LAYOUTS = Task(
     title="the Jacobian of y_k = w_k x_k - mean(w x) in both layouts",
     entry="jacobian_layouts",
     signature="jacobian_layouts(w, a, b, N) -> (numerator, denominator)",
-    shapes=shapes(
-        ("w", "a", "b", "N"),
-        numerator="the entry in row a, column b of the Jacobian in numerator layout",
-        denominator="the same place in denominator layout",
-    ),
     equations=("index-jacobian", "index-jacobian-transposed", "index-jacobian-asymmetry"),
     oracle=oracle(
         ("w", "a", "b", "N"),
@@ -157,7 +146,6 @@ VJP = Task(
     title="the cotangent of x for y_k = w_k x_k - mean(w x), without a matrix",
     entry="cotangent",
     signature="cotangent(w, dy, j, N) -> dx_j",
-    shapes=shapes(("w", "dy", "j", "N"), dx="the derivative of the sum over k of dy_k y_k by x_j"),
     equations=("index-vjp", "index-gradient", "index-loss"),
     oracle=oracle(
         ("w", "dy", "j", "N"),
@@ -195,9 +183,6 @@ SUMS = Task(
     title="dw and db of y_ij = w_j (x_ij - mean_i) + b_j as sums",
     entry="parameter_sums",
     signature="parameter_sums(x, dy, j, M, N) -> (dw_j, db_j)",
-    shapes=shapes(
-        ("x", "dy", "j", "M", "N"), dw="the derivative of the loss by w_j", db="the derivative of the loss by b_j"
-    ),
     equations=("index-broadcast", "index-loss", "pg-dw", "pg-db"),
     oracle=oracle(
         ("x", "dy", "j", "M", "N"),

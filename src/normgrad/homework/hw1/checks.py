@@ -65,7 +65,8 @@ class Confusion:
 class LetterOracle:
     """What the tasks with expressions share.
 
-    Args:  arguments: names of WORDS; right: {result: function of (arrays, point)}; texts: {result: what it is}
+    Args:  arguments: names, of arrays where KINDS has none; right: {result: function of (arrays, point)}
+           texts: {result: what it is}
            confusions: known ones; texts lead to an answer and are none, so that no report hands one out
     """
 
@@ -241,26 +242,6 @@ def contracted(exam) -> str:
                                  "the same without that sum"),
             )  # fmt: skip
     return "Every delta that was summed over is contracted."
-
-
-WORDS = {
-    "x": "an indexed array, x[r] for the entry r of a row, counted from 1",
-    "X": "an indexed array, x[i, r] for row i and column r, counted from 1",
-    "w": "an indexed array, one weight a column",
-    "dy": "an indexed array, the cotangent of y, of y's shape",
-    "j": "a letter, free on the left",
-    "k": "a letter, free on the left",
-    "a": "a letter, the row of the matrix",
-    "b": "a letter, the column of the matrix",
-    "M": "a symbol, the number of rows",
-    "N": "a symbol, the length of a row",
-}
-
-
-def shapes(names, **results):
-    """(name, words) of arguments and results."""
-    keys = ["X" if name == "x" and "M" in names else name for name in names]
-    return (*((name, WORDS[key]) for name, key in zip(names, keys, strict=True)), *results.items())
 
 
 def delta(p, one, other):

@@ -3,20 +3,9 @@
 from ...spec import RMS_NORM
 from ..checks.norms import NormOracle
 from ..checks.values import degenerate, gradcheck, inputs_untouched, low_precision, quietly_degenerate, signature, value
-from ..task import Homework, Stage, Task, described
+from ..task import Homework, Stage, Task
 
 SPEC = RMS_NORM.replace(eps=1e-5)
-
-SHAPES = {
-    "x": "(M, N) the rows, float64 or float32",
-    "weight": "(N,)",
-    "eps": "a number, under the root",
-    "y": "(M, N) in the dtype of x",
-    "rstd": "(M,) the reciprocal of each row's root mean square",
-    "dy": "(M, N) the gradient of the loss by y",
-    "dx": "(M, N) the gradient by x",
-    "dw": "(N,) the gradient by weight, summed over the rows",
-}
 
 
 FORWARD = Task(
@@ -24,8 +13,6 @@ FORWARD = Task(
     homework="hw2",
     title="RMSNorm of the rows of a matrix",
     entry="rmsnorm_forward",
-    signature="rmsnorm_forward(x, weight, eps) -> (y, rstd)",
-    shapes=described(SHAPES, "x", "weight", "eps", "y", "rstd"),
     equations=("rms-forward", "rms-statistics"),
     oracle=NormOracle(SPEC, ("weight",), ("x", "weight", "eps"), ("y", "rstd")),
     stages=(
@@ -43,8 +30,6 @@ BACKWARD = Task(
     homework="hw2",
     title="the gradients of RMSNorm",
     entry="rmsnorm_backward",
-    signature="rmsnorm_backward(dy, x, weight, rstd) -> (dx, dw)",
-    shapes=described(SHAPES, "dy", "x", "weight", "rstd", "dx", "dw"),
     equations=("rms-dx", "rms-dw", "rms-names", "rms-rstd", "rms-x-hat", "rms-jacobian"),
     oracle=NormOracle(SPEC, ("weight",), ("dy", "x", "weight", "rstd"), ("dx", "dw")),
     stages=(

@@ -3,23 +3,10 @@
 from ...spec import LAYER_NORM
 from ..checks.norms import NormOracle
 from ..checks.values import degenerate, gradcheck, inputs_untouched, low_precision, signature, value
-from ..task import Homework, Stage, Task, described
+from ..task import Homework, Stage, Task
 from .checks import FunctionOracle, gradgradcheck, structure
 
 AFFINE = ("weight", "bias")
-SHAPES = {
-    "x": "(M, N) the rows",
-    "weight": "(N,)",
-    "bias": "(N,)",
-    "eps": "a number, under the root; not differentiated",
-    "y": "(M, N) in the dtype of x",
-    "mean": "(M,) the mean of each row",
-    "rstd": "(M,) 1 / sqrt(var + eps) of each row, var the mean of the squared deviations",
-    "dy": "(M, N) the gradient of the loss by y",
-    "dx": "(M, N) the gradient by x",
-    "dw": "(N,) the gradient by weight, summed over the rows",
-    "db": "(N,) the gradient by bias, summed over the rows",
-}
 GRADIENTS = ("ln-forward", "ln-dx", "ln-dw", "ln-db", "ln-names", "ln-proj-jacobian")
 TWICE = ("twice-dx", "twice-dy", "twice-dw", "twice-parameters-grad")
 # Functions that do the work; the process of a graded solution switches them off as well.
@@ -31,8 +18,6 @@ BACKWARD = Task(
     homework="hw3",
     title="the gradients of LayerNorm in NumPy",
     entry="layernorm_backward",
-    signature="layernorm_backward(dy, x, weight, mean, rstd) -> (dx, dw, db)",
-    shapes=described(SHAPES, "dy", "x", "weight", "mean", "rstd", "dx", "dw", "db"),
     equations=GRADIENTS,
     oracle=NormOracle(LAYER_NORM, AFFINE, ("dy", "x", "weight", "mean", "rstd"), ("dx", "dw", "db")),
     stages=(
@@ -54,7 +39,6 @@ FUNCTION = Task(
     title="LayerNorm as a torch.autograd.Function, differentiable twice",
     entry="LayerNorm",
     signature="LayerNorm.apply(x, weight, bias, eps) -> y",
-    shapes=described(SHAPES, "x", "weight", "bias", "eps", "y"),
     equations=(*GRADIENTS, *TWICE),
     oracle=FunctionOracle(LAYER_NORM, AFFINE, ("x", "weight", "bias", "eps"), ("y", "dx", "dw", "db")),
     stages=(

@@ -3,29 +3,12 @@
 from ...spec import LAYER_NORM
 from ..checks.values import degenerate, gradcheck, inputs_untouched, signature
 from ..hw3 import assignment as hw3
-from ..task import Homework, Stage, Task, described
+from ..task import Homework, Stage, Task
 from .checks import StreamOracle, launches, narrow, rows, sizes
 
 AFFINE = ("weight", "bias")
 # The interpreter is slow: stages that draw the same inputs share what the launchers return for them.
 USUAL, SIZED = "usual rows", "sizes"
-SHAPES = {
-    "x": "(M, N) the first half of the sum, a torch tensor: float64, float32 or float16",
-    "residual": "(M, N) the other half",
-    "weight": "(N,)",
-    "bias": "(N,)",
-    "eps": "a number, under the root",
-    "y": "(M, N) the normalized rows, in the dtype of x",
-    "residual_out": "(M, N) x + residual, rounded to the dtype of x: what is normalized",
-    "mean": "(M,) the mean of each row of residual_out; float64 for float64, else float32",
-    "rstd": "(M,) 1 / sqrt(var + eps) of each row; the dtype of mean",
-    "dy": "(M, N) the gradient of the loss by y",
-    "dresidual_out": "(M, N) the gradient by residual_out where it is used later",
-    "dx": "(M, N) the gradient by x",
-    "dresidual": "(M, N) the gradient by residual; it may be the very tensor dx",
-    "dw": "(N,) the gradient by weight, summed over the rows",
-    "db": "(N,) the gradient by bias, summed over the rows",
-}
 KERNEL = ("kern-tile", "kern-padded-mean", "kern-padded-variance")
 FORBIDDEN = (*hw3.FORBIDDEN, "var_mean", "std_mean")
 
@@ -37,8 +20,6 @@ def task(name, title, entry, arguments, results, equations, stages):
         homework="hw4",
         title=title,
         entry=entry,
-        signature=f"{entry}({', '.join(arguments)}) -> ({', '.join(results)})",
-        shapes=described(SHAPES, *arguments, *results),
         equations=equations,
         oracle=StreamOracle(LAYER_NORM, AFFINE, arguments, results),
         stages=stages,

@@ -28,15 +28,6 @@ ROWS = Task(
     homework="hw5",
     title="mean, variance and normalized rows, far from 0",
     entry="stable_normalize",
-    signature="stable_normalize(x, eps) -> (x_hat, mean, var, rstd)",
-    shapes=(
-        ("x", "(M, N) the rows, float32 or float16, with means up to 1e4"),
-        ("eps", "a number, under the root"),
-        ("x_hat", "(M, N) the normalized rows, in the dtype of x"),
-        ("mean", "(M,) float32"),
-        ("var", "(M,) float32, the mean of the squared deviations"),
-        ("rstd", "(M,) float32, 1 / sqrt(var + eps)"),
-    ),
     equations=STATISTICS,
     oracle=RowsOracle(),
     stages=(
@@ -59,15 +50,6 @@ MERGE = Task(
     homework="hw5",
     title="the statistics of two blocks together",
     entry="merge_blocks",
-    signature="merge_blocks(n1, mean1, squares1, n2, mean2, squares2) -> (n, mean, squares)",
-    shapes=(
-        ("n1, n2", "(M,) float32, how many numbers each block has; 0 is allowed"),
-        ("mean1, mean2", "(M,) their means; 0 for an empty block"),
-        ("squares1, squares2", "(M,) their sums of squared deviations"),
-        ("n", "(M,) how many numbers both have"),
-        ("mean", "(M,) the mean of both"),
-        ("squares", "(M,) the sum of squared deviations of both, from their common mean"),
-    ),
     equations=("fp-blocks", "fp-merge", "fp-welford"),
     oracle=MergeOracle(),
     stages=(

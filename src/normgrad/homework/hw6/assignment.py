@@ -13,12 +13,6 @@ CHECK = Task(
     title="a test of LayerNorm's backward",
     entry="check_backward",
     signature="check_backward(backward) -> None, or raises AssertionError",
-    shapes=(
-        ("backward", "the function under test: backward(dy, x, weight, mean, rstd) -> (dx, dw, db)"),
-        ("dy, x", "(M, N), NumPy arrays that your test draws"),
-        ("weight", "(N,)"),
-        ("mean, rstd", "(M,), what layernorm_forward returns for x"),
-    ),
     equations=("ln-forward", "ln-dx", "ln-dw", "ln-db", "ln-names"),
     oracle=OwnInputs(("backward",)),
     stages=(

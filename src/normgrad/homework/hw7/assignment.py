@@ -20,12 +20,6 @@ PROJECT = Task(
     title="an operator of your own: forward, backward, inputs",
     entry="Operator",
     signature="class Operator with inputs(rng), degenerate(rng), forward(*inputs) -> y, backward(dy, *inputs) -> grads",
-    shapes=(
-        ("inputs(rng)", "{name: array}, float64, drawn from rng; all NumPy or all torch; at most 400 numbers"),
-        ("degenerate(rng)", "a list of such dictionaries: where does the operator divide by next to nothing?"),
-        ("forward", "takes the arrays in their order, returns y in their dtype"),
-        ("backward", "takes dy, of y's shape, and the arrays; returns one gradient for each, of its shape"),
-    ),
     equations=("index-loss", "index-gradient", "diff-fan-out"),
     oracle=OwnInputs(),
     stages=(
