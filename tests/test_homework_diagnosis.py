@@ -16,6 +16,7 @@ from normgrad.homework.diagnosis.diagnose import diagnose
 from normgrad.homework.diagnosis.fit import SAME
 from normgrad.homework.diagnosis.formulas import Setting
 from normgrad.homework.diagnosis.table import MISTAKES, OWN, REFUSED, UNKNOWN, find
+from normgrad.homework.equations import places
 from normgrad.mistakes import catalogue, mutants
 from normgrad.spec import LAYER_NORM, NormSpec
 from normgrad.symbolic import equations
@@ -524,9 +525,10 @@ def test_dresidual_is_explained_as_dx_is():
 def test_the_catalogue_names_registered_equations_and_each_key_once():
     registered = equations()
     entries = [*MISTAKES.values(), *OWN.values()]
-    named = [entry.equation for entry in entries]
+    named = [entry.equation for entry in MISTAKES.values()]
     labels = {label for each in named for label in (each.values() if isinstance(each, dict) else [each])} - {""}
     assert labels <= set(registered)
+    assert {entry.equation for entry in OWN.values()} - {""} <= set(places())
     for entry in entries:
         assert entry.title and entry.belief and entry.hint.endswith((".", "?"))
     for spec in NORMS.values():
