@@ -2,7 +2,7 @@
 
 Three are wanted, and none can be had to the letter, because the project pins one Python and one torch:
 
-- colab-cpu    Colab's default runtime by its published list: NumPy 2.1.3 and no Triton. Python and torch are the pinned
+- colab-cpu    Colab's default runtime by its published list: NumPy 2.1.3, Numba and no Triton. Python and torch are the pinned
                ones in place of 3.13 and 2.11, so the first cell installs the Triton of that torch.
 - colab-gpu    Colab's runtime with a GPU: the same list, with Triton 3.6.0, which comes with its torch. There is no GPU
                and torch may be built for the CPU, so the kernels are interpreted.
@@ -39,7 +39,7 @@ SITE = ROOT / "_build/html"
 FOLDER = ROOT / "_build/notebook_environments"
 NOTEBOOKS = sorted(SITE.glob("_sources/book/*.ipynb"))
 HOMEWORKS = [path for path in NOTEBOOKS if path.stem in homeworks()]
-LIBRARIES = ("torch", "numpy", "sympy", "matplotlib", "ipykernel", "setuptools")
+LIBRARIES = ("torch", "numpy", "sympy", "numba", "matplotlib", "ipykernel", "setuptools")
 
 needs_site = [
     pytest.mark.site,

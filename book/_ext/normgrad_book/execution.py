@@ -17,7 +17,7 @@ from jupyter_cache.executors.utils import single_nb_execution
 from myst_nb.core.read import create_nb_reader
 
 # What a chapter computes may depend on these, so their versions are part of the cache's key and of the report.
-LIBRARIES = ("numpy", "sympy", "matplotlib", "torch", "triton")
+LIBRARIES = ("numpy", "sympy", "matplotlib", "torch", "triton", "numba")
 # One more than processors: a kernel spends a third of its start waiting.
 WORKERS = (os.cpu_count() or 1) + 1
 # Where a homework report looks for the pages that it links: beside its own. notebooks.py says where else.
