@@ -4,6 +4,7 @@ r"""A reader of the book's LaTeX, written from the notation's grammar and not fr
     term        = factor {factor}                      side by side is a product; "\," and "\cdot" say no more
     factor      = base ["^{" power "}"]
     base        = number | name | "(" expression ")" | "\sqrt{" expression "}" | "\frac{..}{..}" | "\max(.., ..)"
+                | "e^{" expression "}" | "\operatorname{sigmoid}(" expression ")"
                 | "\sum_{r=1}^{N}" rest of the term
                 | "\frac{\partial f}{\partial v}"        through everything that depends on v
                 | "\frac{\partial}{\partial v}" factor   the factor behind it; a sum is one, to the end of the term
@@ -36,10 +37,12 @@ from sympy import (
     Symbol,
     Tuple,
     evaluate,
+    exp,
     sqrt,
 )
 from sympy.core.function import AppliedUndef
 
+from normgrad.symbolic.elementary import sigmoid
 from normgrad.symbolic.notation import Local, Partial
 from normgrad.symbolic.opaque import Opaque
 
@@ -176,6 +179,14 @@ class Reader:
         if token == r"\sqrt":
             self.take()
             return sqrt(self.group(self.expression))
+        if token == "e" and self.peek(1) == "^" and "e" not in self.names.scalars:
+            self.take()
+            self.take()
+            return exp(self.group(self.expression))
+        if token == r"\operatorname":
+            self.take()
+            self.group(self.sigmoid)
+            return sigmoid(self.bracket())
         if token == r"\frac":
             return self.fraction()
         if token == r"\sum":
@@ -187,6 +198,10 @@ class Reader:
             self.take("_")
             return KroneckerDelta(*self.group(self.letters))
         return self.quantity()
+
+    def sigmoid(self):
+        for letter in "sigmoid":
+            self.take(letter)
 
     def bracket(self):
         big = self.take(*OPEN) == r"\left"

@@ -4,9 +4,9 @@ import random
 
 import mpmath
 import pytest
-from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, count_ops, exp, log, root, sign, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, count_ops, evaluate, exp, log, root, sign, sqrt, tanh
 
-from normgrad.symbolic import NotProved, Partial, dim, index, prove, sigmoid, tensor, total
+from normgrad.symbolic import NotProved, Partial, dim, index, prove, refute, sigmoid, tensor, total
 from normgrad.symbolic.elementary import in_basic_terms
 from normgrad.symbolic.normal_form import Reciprocal, Root, nf
 
@@ -85,6 +85,12 @@ def test_what_is_equal_is_proved(lhs, rhs):
 def test_what_differs_is_refuted(lhs, rhs):
     with pytest.raises(NotProved, match="refuted"):
         prove(lhs, rhs)
+
+
+def test_a_sigmoid_has_a_value_also_where_expressions_are_kept_as_typed():
+    with evaluate(False):
+        refutation = refute(Partial(s * sigmoid(s), s), sigmoid(s))
+        assert "left" in str(refutation) and "left = " in str(refutation.refusal.counterexample)
 
 
 def test_a_sign_needs_a_number_that_is_not_0():

@@ -12,7 +12,7 @@ from ..symbolic.calculus import free_letters
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
 from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
-from ..symbolic.notation import Local, Partial, tensor
+from ..symbolic.notation import Local, Partial, rename_bound, tensor
 from ..symbolic.proof import Proof, prove
 from ..symbolic.symbols import M, N, i, j
 from .layer import NUMBER, SHAPES, TILE, Layer, NotFused, canonical, loss_gradient, names_in, text_of
@@ -118,7 +118,8 @@ def fold(e: Expr, patterns: list[tuple[Expr, Expr]]) -> Expr:
                     e = e.xreplace({pattern.xreplace(place): value.xreplace(place)})
             if e == before:
                 break
-        return factor_terms(as_powers(e))
+        # letters of its own: a normal form has one letter for sums over rows and over columns
+        return rename_bound(factor_terms(as_powers(e)))
 
 
 def _patterns(layer, forward):

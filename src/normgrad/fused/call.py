@@ -12,8 +12,8 @@ from .layer import COLUMN, NUMBER, ROW, TILE
 class Call:
     """How a layer is called and launched; names only, so that it can be handed to another process.
 
-    Args:  kinds: {name: kind}; inputs, constants, outputs, stored, saved, loaded, reads, written, gradients, seeds: as
-           of Layer and Program; forward_constants, backward_constants: what each kernel takes of the constants
+    Args:  kinds: {name: kind}; inputs, constants, outputs, stored, loaded, written, gradients, seeds: as of Layer and
+           Program; forward_constants, backward_constants: what each kernel takes of the constants
     """
 
     name: str
@@ -22,9 +22,7 @@ class Call:
     constants: tuple[str, ...]
     outputs: tuple[str, ...]
     stored: tuple[str, ...]
-    saved: tuple[str, ...]
     loaded: tuple[str, ...]
-    reads: tuple[str, ...]
     written: tuple[str, ...]
     gradients: dict[str, str]
     seeds: dict[str, str]

@@ -287,7 +287,7 @@ def _forward(program):
         body += _late(program, waiting, e)
         line = f"{name} = {code.text(e, layer.kind(name) == TILE)}"
         body += _with_form(line, name, e, program)
-        if name in layer.outputs and layer.users(name):
+        if name in layer.outputs and layer.users(name) and layer.kind(name) == TILE:
             body.append(f"{name} = cast({name}, {name}_ptr.dtype.element_ty).to(ACC)  # the number that is stored")
         if name in program.stored:
             body.append(_store(program, name))

@@ -75,7 +75,7 @@ def _forward_in_torch(forms, values, constants):
     call, dtype = forms.call, _widest(forms.call, values)
     acc = accumulator(dtype)
     found = forms.forward(**{name: t.to(acc) for name, t in values.items()}, **constants)
-    return {name: t.to(dtype if name in call.outputs else acc) for name, t in zip(call.stored, found, strict=True)}
+    return {name: t.to(dtype if call.kinds[name] == TILE else acc) for name, t in zip(call.stored, found, strict=True)}
 
 
 def _backward_in_torch(forms, values, constants, wanted):
@@ -101,8 +101,9 @@ def forward_kernel(forms: Forms, values: dict, constants: dict) -> dict:
     if tile.sweeps or configuration.backward_tile(n, acc.itemsize).sweeps:
         most = configuration.BACKWARD_COLUMNS[acc.itemsize]
         raise ValueError(f"N: got {n} columns, and a program holds rows of at most {most}; use .torch for longer ones")
-    found = {name: first.new_empty((m, n) if call.kinds[name] == TILE else m,
-                                   dtype=dtype if name in call.outputs else acc) for name in call.stored}  # fmt: skip
+    like = {TILE: ((m, n), dtype), ROW: ((m,), acc)}
+    found = {name: first.new_empty(like[kind][0], dtype=like[kind][1])
+             for name, kind in ((name, call.kinds[name]) for name in call.stored)}  # fmt: skip
     if m > 0:
         options = {**_options(n, acc), **launch._tile(tile), **{one: constants[one] for one in call.forward_constants}}
         _run(forms.kernels[0], -(-m // tile.rows), (*tensors, *found.values()), (m, *_steps(tensors)), options)
@@ -124,11 +125,12 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict) -
     programs = configuration.programs(max(m, 1), n, tile, device, False)
     due = {call.gradients[name]: (kinds[name], dtype) for name, (_, dtype) in wanted.items()}
     shapes = {TILE: (m, n), ROW: (m,), COLUMN: (programs, n), NUMBER: (programs,)}
+    # where there are no rows nothing is launched, and nothing would write them
+    new = first.new_empty if m > 0 else first.new_zeros
     found = dict.fromkeys(call.written)
-    for name in call.written:
-        if name in due:
-            kind, dtype = due[name]
-            found[name] = first.new_zeros(shapes[kind], dtype=dtype if kind in (TILE, ROW) else acc)
+    for name, (kind, dtype) in due.items():
+        if name in found:
+            found[name] = new(shapes[kind], dtype=dtype if kind in (TILE, ROW) else acc)
     if m > 0 and any(t is not None for t in found.values()):
         options = {**_options(n, acc), **launch._tile(tile), **launch._stages(tile, device, *streams)}
         options |= {one: constants[one] for one in call.backward_constants}

@@ -19,9 +19,10 @@ TILE, ROW, COLUMN, NUMBER = "tile", "row", "column", "number"
 SHAPES = {TILE: (M, N), ROW: (M,), COLUMN: (N,), NUMBER: ()}
 KINDS = {shape: kind for kind, shape in SHAPES.items()}
 PLACES = {TILE: (i, j), ROW: (i,), COLUMN: (j,), NUMBER: ()}
-RESERVED = {"M", "N", "VECTOR", "ACC", "ROWS", "BLOCK", "STAGES", "rows", "cols", "tile", "inside", "filled", "tl",
-            "triton", "cast", "tanh", "float", "load_tile", "load_columns", "store_tile", "store_partial", "numpy",
-            "torch", "i", "j"}  # fmt: skip
+RESERVED = set(
+    "programs stride M N i j VECTOR ACC ROWS BLOCK STAGES rows cols tile inside filled tl triton cast tanh float "
+    "load_tile load_columns store_tile store_partial numpy torch".split()
+)
 
 
 class NotFused(ValueError):
@@ -63,7 +64,8 @@ class Layer:
         if shape not in KINDS:
             raise NotFused(f"{name}: has the shape {shape}, needs (M, N), (M,), (N,) or none, with dim('M') rows and "
                            "dim('N') columns")  # fmt: skip
-        if name in RESERVED or iskeyword(name) or not name.isidentifier():
+        ends = name.endswith(("_ptr", "_step", "_stride"))
+        if name in RESERVED or ends or iskeyword(name) or not name.isidentifier():
             raise NotFused(f"{name}: is a word of the kernels; take another name")
         if self.tensors.setdefault(name, found) != found:
             raise NotFused(f"{name}: names two things, {self.tensors[name]} and {found}, of other shapes or signs")
@@ -164,6 +166,8 @@ def read_layer(defs: Defs, outputs: Sequence[Expr], scalars: Sequence[Symbol] = 
     _find_inputs(layer, scalars)
     for one in layer.outputs:
         seed = f"d{one}_out" if layer.users(one) else f"d{one}"
+        if seed in layer.tensors:
+            raise NotFused(f"{seed}: is the cotangent of {one}, and the definitions have that name already")
         layer.seeds[one] = seed
         layer.add(tensor(seed, *SHAPES[layer.kind(one)])[PLACES[layer.kind(one)]])
     return layer

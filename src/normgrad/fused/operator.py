@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from inspect import signature
 from types import ModuleType
 
-from sympy import Expr, Symbol
+from sympy import Expr, Symbol, evaluate
 
 from ..symbolic.codegen import TORCH, compile
 from ..symbolic.definitions import Defs
@@ -37,11 +37,12 @@ class Fused:
              dp_out that of an output p that the definitions use further; without them reverse mode makes the backward
              scalars: the numbers that get a gradient; the others, such as eps, are constants of a call
              name: what the kernels are called by
-    Numerics: sums and statistics in float32, in float64 for float64; each input is read once in the forward, the fewest
-             matrices that suffice are read in the backward, numbers of the rows are saved; on a CPU without Triton's
-             interpreter, and where there is no Triton, `torch` is what runs, and the layer's text says so; a row holds
-             at most 8192 columns, 4096 in float64; a function is known by its value and its derivative, so at a kink,
-             or where there is no derivative as for a root at 0, the gradient is what the formula gives there
+    Numerics: sums and numbers of the rows in float32, in float64 for float64, such outputs included; each input is
+             read once in the forward, the fewest matrices that suffice are read in the backward, numbers of the rows
+             are saved; on a CPU without Triton's interpreter, and where there is no Triton, `torch` is what runs, and
+             the layer's text says so; a row holds at most 8192 columns, 4096 in float64; a function is known by its
+             value and its derivative, so at a kink, or where there is no derivative as for a root at 0, the gradient
+             is what the formula gives there
     Raises:  NotFused for definitions that no program of whole rows computes; NotProved with a point for a closed form
              that is wrong
     """
@@ -55,8 +56,14 @@ class Fused:
         scalars: Sequence[Symbol] = (),
         name: str = "layer",
     ):
+        # a notebook may keep expressions as they are typed
+        with evaluate(True):
+            self._make(defs, outputs, gradients, scalars, name)
+
+    def _make(self, defs, outputs, gradients, scalars, name):
         self.layer = read_layer(defs, outputs, scalars, name)
         self.proved: dict[str, Proof] = prove_independence(self.layer)
+        self.closed: dict[str, Proof] = {}
         functions = Functions(self.layer)
         if gradients is None:
             forward = functions.named(self.layer.lines)
@@ -121,15 +128,17 @@ class Fused:
 
     def mutants(self, seconds: float = 10) -> list[Mutant]:
         """The backward's lines, each broken by machine in every small way; each change that matters is refuted."""
-        return mutants(self.program, seconds)
+        with evaluate(True):
+            return mutants(self.program, seconds)
 
     def _renamed(self, name):
         return tensor(f"{name}_", *self.layer.tensors[name].shape)[self.layer.at(name).indices]
 
     def _definitions(self, lines):
         defs = Defs()
-        for name, e in lines.items():
-            defs[self.layer.at(name)] = e
+        with evaluate(True):
+            for name, e in lines.items():
+                defs[self.layer.at(name)] = e
         return defs
 
     @cached_property
@@ -139,9 +148,8 @@ class Fused:
         kinds = {name: layer.kind(name) for name in layer.tensors}
         return Call(
             layer.name, kinds, tuple(layer.inputs), tuple(layer.constants), tuple(layer.outputs), tuple(program.stored),
-            tuple(program.saved), tuple(program.loaded), tuple(program.reads), tuple(program.written),
-            program.gradients, layer.seeds, tuple(program.constants(program.forward)),
-            tuple(program.constants(program.backward)),
+            tuple(program.loaded), tuple(program.written), program.gradients, layer.seeds,
+            tuple(program.constants(program.forward)), tuple(program.constants(program.backward)),
         )  # fmt: skip
 
     @cached_property
@@ -165,7 +173,7 @@ class Fused:
             used = set().union(*map(names_in, lines.values())) - set(lines) - {*layer.seeds.values(), *layer.constants}
             if not any(layer.kind(name) == TILE and name not in sources for name in used):
                 break
-        return lines, tuple(sorted(used | set(sources) & used))
+        return lines, tuple(sorted(used))
 
     def _run(self, arguments, in_torch):
         from .launch import Rows

@@ -8,7 +8,7 @@ from itertools import combinations
 from sympy import Add, Expr, Indexed, Mul, Sum, evaluate
 
 from ..symbolic.measured import Largest
-from ..symbolic.normal_form import nf
+from ..symbolic.normal_form import as_powers, nf
 from ..symbolic.symbols import M, N, i, j
 from .backward import needed
 from .layer import COLUMN, NUMBER, ROW, TILE, Layer, NotFused, names_in, text_of
@@ -126,7 +126,7 @@ def _summand(name, e):
     """What a tile adds to a parameter's gradient, in i and j, where the gradient is a sum over the rows."""
     terms = []
     with evaluate(True):
-        for term in Add.make_args(e if e.has(Sum) and not e.is_Add else nf(e)):
+        for term in Add.make_args(as_powers(nf(e)) if e.is_Add else e):
             factors = Mul.make_args(term)
             rows = [one for one in factors if isinstance(one, Sum) and M in [limit[2] for limit in one.limits]]
             if len(rows) != 1 or any(one.has(Sum) for one in factors if one is not rows[0]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Expr, S
+from sympy import Expr, S, evaluate
 
 from ..symbolic.kernel_text import Unread, read
 from ..symbolic.notation import Partial, tensor
@@ -34,13 +34,15 @@ def prove_kernels(program: Program, forward, backward) -> dict[str, Proof]:
     Returns: {what is stored: Proof}
     Raises:  NotProved, Unread
     """
-    layer, defs = program.layer, program.layer.definitions()
-    stored = _stored(layer, forward, program.stored)
-    proofs = {name: prove(e, layer.at(name), defs, where=name) for name, e in stored.items()}
-    stored = _stored(layer, backward, program.written)
-    for name, gradient in program.gradients.items():
-        e = stored.get(gradient, layer.at(gradient))
-        proofs[f"d{name}"] = prove(loss_gradient(layer, name), e, defs, where=f"d{name}")
+    layer = program.layer
+    with evaluate(True):
+        defs = layer.definitions()
+        stored = _stored(layer, forward, program.stored)
+        proofs = {name: prove(e, layer.at(name), defs, where=name) for name, e in stored.items()}
+        stored = _stored(layer, backward, program.written)
+        for name, gradient in program.gradients.items():
+            e = stored.get(gradient, layer.at(gradient))
+            proofs[f"d{name}"] = prove(loss_gradient(layer, name), e, defs, where=f"d{name}")
     return proofs
 
 

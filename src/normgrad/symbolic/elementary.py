@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Abs, Expr, Function, Heaviside, Indexed, Max, Min, Mul, S, cosh, exp, log, sign, sinh, tanh
+from sympy import Abs, Expr, Function, Heaviside, Indexed, Max, Min, Mul, S, cosh, evaluate, exp, log, sign, sinh, tanh
 
 from .normal_form import Reciprocal, Root, exponential, nf
 from .signs import is_nonnegative, is_positive
@@ -31,12 +31,13 @@ class sigmoid(Function):
         """The derivative with respect to the only argument; SymPy's chain rule asks for it."""
         return self * (1 - self)
 
+    def _latex(self, printer, exp=None):
+        text = rf"\operatorname{{sigmoid}}({printer._print(self.args[0])})"
+        return text if exp is None else rf"{text}^{{{exp}}}"
+
     def _eval_evalf(self, prec):
-        return _quotient(self.args[0])._eval_evalf(prec)
-
-
-def _quotient(t):
-    return 1 / (1 + exp(-t))
+        with evaluate(True):  # also where expressions are kept as they are typed
+            return (1 / (1 + exp(-self.args[0])))._eval_evalf(prec)
 
 
 def _absolute(a):

@@ -57,7 +57,8 @@ FLOOR = Function("floordiv")
 TILE, ROW, COLUMN, NUMBER = ("R", "C"), ("R",), ("C",), ()
 # The loops that there are: of all programs together over the tiles of rows, or over the rows; of one over the blocks of
 # columns; and, in the reduction, of one over the rows of partial sums. Each takes every tile once.
-ROW_LOOPS = ((PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS), (PROGRAM, M, PROGRAMS))
+with evaluate(True):  # a notebook may import this while it keeps expressions as they are typed
+    ROW_LOOPS = ((PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS), (PROGRAM, M, PROGRAMS))
 COLUMN_LOOP = (S.Zero, N, BLOCK)
 PARTIAL_LOOP = (S.Zero, M, ROWS)
 STRIDES = ("_step", "_stride")

@@ -166,6 +166,11 @@ LOCAL = (
         "Of a whole stack there is one input and one output; nothing is said of their entries.",
         {"x": (("MN", ""), "input of a stack"), "out": (("MN", ""), "output of a stack")},
     ),
+    Local(
+        ("own-*",),
+        "A gate stands beside the weight.",
+        {"wdy": ("MN", "$w \\, g \\, \\mathrm{sigmoid}(g) \\, \\mathrm{dy}$, the weighted cotangent")},
+    ),
     Local(("kern-offset",), "Words for places in memory.", {}, ("offset", "stride")),
     Local(("gradcheck-rule",), "torch's own names.", {}, ("atol", "rtol")),
 )

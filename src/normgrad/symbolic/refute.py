@@ -36,7 +36,8 @@ class Refutation:
         lines = [f"belief:   {self.belief}"] if self.belief else []
         lines += [f"claim:    {claim}", f"refuted:  at {found.point()}"]
         if found.lhs.is_number:
-            left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
+            with evaluate(True):
+                left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
             lines.append(f"          left {left}, right {right}")
         else:
             lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=21 * " ")

@@ -28,6 +28,7 @@ MODULES = (
     "proof_steps",
     "gradient_tests",
     "kernels",
+    "own_norm",
     "l2_norm",
     "rms_norm",
     "layer_norm_entries",

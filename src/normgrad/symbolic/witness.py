@@ -135,7 +135,8 @@ class Counterexample:
     def __str__(self):
         given = {**self.sizes, **self.indices, **self.values}
         point = ", ".join([f"{name} = {value}" for name, value in given.items()] + self._functions())
-        return f"at {point}: left = {self.lhs.evalf(8)}, right = {self.rhs.evalf(8)}"
+        with evaluate(True):
+            return f"at {point}: left = {self.lhs.evalf(8)}, right = {self.rhs.evalf(8)}"
 
 
 def patterns(letters: dict[Symbol, Expr], sizes: dict[Expr, int]) -> Iterator[dict[Symbol, int]]:

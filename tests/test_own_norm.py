@@ -1,0 +1,40 @@
+"""The page on a norm of one's own: the layers that it offers in place of its last one work to its end."""
+
+import re
+
+import page_cells
+import pytest
+from page_cells import ROOT, execute
+
+pytest.importorskip("triton")
+
+PAGE = ROOT / "book/own_norm.md"
+CELLS = page_cells.page_cells.of_page(PAGE)
+OFFERED = re.findall(r"^```\{code-block\} python\n(.*?)^```", PAGE.read_text(encoding="utf8"), re.M | re.S)
+# Cells that nothing else stands on, and that take seconds.
+SLOW = ("mutants()", "compile(")
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The names that the page has defined before its reader's own layer, and that layer's cell with those after it."""
+    place = next(at for at, cell in enumerate(CELLS) if "your-norm" in cell.tags)
+    with page_cells.as_on_a_page() as namespace:
+        for cell in CELLS[:place]:
+            if not any(words in cell.source for words in SLOW):
+                execute(cell, namespace)
+        yield namespace, CELLS[place:]
+
+
+def test_three_layers_are_offered():
+    assert len(OFFERED) == 3
+
+
+@pytest.mark.parametrize("lines", OFFERED, ids=["mean square", "gated", "weighted softmax"])
+def test_another_layer_works_to_the_end(page, lines):
+    namespace, (first, *others) = page
+    kept = [line for line in first.source.splitlines() if not line.startswith(("own[", "norm ="))]
+    at = kept.index("own = Defs()") + 1
+    execute(first, namespace, "\n".join([*kept[:at], *lines.splitlines(), *kept[at:]]))
+    for cell in others:
+        execute(cell, namespace)
