@@ -2,8 +2,8 @@
 
 Three are wanted, and none can be had to the letter, because the project pins one Python and one torch:
 
-- colab-cpu    Colab's default runtime by its published list: NumPy 2.1.3, Numba and no Triton. Python and torch are the pinned
-               ones in place of 3.13 and 2.11, so the first cell installs the Triton of that torch.
+- colab-cpu    Colab's default runtime by its published list: NumPy 2.1.3, Numba and no Triton. Python and torch are the
+               pinned ones in place of 3.13 and 2.11, so the first cell installs the Triton of that torch.
 - colab-gpu    Colab's runtime with a GPU: the same list, with Triton 3.6.0, which comes with its torch. There is no GPU
                and torch may be built for the CPU, so the kernels are interpreted.
 - no-triton    macOS or Windows, or no network: the pinned libraries, no Triton, and no index to install it from. It is

@@ -131,11 +131,9 @@ def reciprocal(s2, eps, placement, most):
 def kappa(s2, eps, placement):
     """D * D'(s) / s, the whole effect of where eps stands; 0 at s = 0 outside, where it has no value."""
     s = np.sqrt(s2)
-    if placement == INSIDE or eps == 0:
-        return s * 0 + 1
     if placement == CLAMP:
         return s * 0 + (s > eps)
-    return (s + eps) / s if s > 0 else s
+    return (s + eps) / s if s > 0 else s * 0
 
 
 @compiled

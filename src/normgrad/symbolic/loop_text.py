@@ -1,0 +1,355 @@
+"""The text of a kernel in loops, read: what it stores, as index expressions for every number of rows and columns.
+
+The reader runs the text of a function that Numba compiles, and of every function that it calls, on expressions. Arrays
+are known by name, and an index has to be the row and the column of the loops around it. A loop over all columns turns
+`total += e` into a sum. A loop over rows is one over a program's block, and all programs together have each row once.
+
+What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, np.sqrt and
+arithmetic do what their names say, that a dtype changes nothing but digits, that integers do not overflow, and that
+every program is run once, on partial sums that are zero at first.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sympy import Expr, S, Symbol, evaluate, sqrt, sympify
+
+from .kernel_text import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, Reading, Unread, _Return
+from .notation import tensor, total
+from .symbols import M, N, i, j
+
+BLOCK = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * (PROGRAM + 1), PROGRAMS))
+WHOLE, COLUMNS = (S.Zero, M), (S.Zero, N)
+# Arrays of one axis that goes over the columns; one that goes over the rows is known by its index.
+VECTORS = ("weight", "bias", "total")
+RANGE = "the squares of a row stay within the range of its dtype"
+
+
+@dataclass(frozen=True)
+class Array:
+    """An argument, or what an index leaves of it.
+
+    Args:  name; at: the letters of its indices so far
+    """
+
+    name: str
+    at: tuple = ()
+
+
+@dataclass(frozen=True)
+class Full:
+    """An array that holds one number everywhere.
+
+    Args:  value: the number
+    """
+
+    value: Expr
+
+
+class Most:
+    """The largest number that is taken for one: where the range of a dtype ends."""
+
+
+@lru_cache(maxsize=256)
+def parsed(function) -> ast.FunctionDef:
+    """The syntax tree of a function."""
+    return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+
+
+def plain(function):
+    """The function that Numba was given."""
+    return getattr(function, "py_func", function)
+
+
+def read(
+    kernel, constants: dict[str, Any], above: bool = True, zero: bool = False, names: dict[str, str] | None = None
+) -> Reading:
+    """What a kernel stores for every M and N.
+
+    Args:     kernel: a function, compiled by Numba or not; constants: {argument: value}, for a number an expression, a
+              flag or Most(), for an array None where it has no columns, or Full; other arguments than program, programs
+              and N are arrays
+              above: whether a row's size exceeds eps, where a kernel asks for it; zero: whether it is 0
+              names: {argument: the name of the tensor that it is}
+    Raises:   Unread, with the line
+    """
+    reader = _Reader(constants, above, zero, names or {})
+    with evaluate(True):
+        try:
+            reader.kernel(plain(kernel))
+        except (AttributeError, KeyError, TypeError, IndexError) as error:
+            raise Unread(f"{reader.line}: no loop that this reader follows ({error})") from error
+    return reader.reading
+
+
+class _Reader:
+    def __init__(self, constants, above, zero, names):
+        self.constants, self.above, self.zero, self.names = constants, above, zero, names
+        self.reading, self.line, self.scope = Reading(), "", {}
+        self.loops, self.sums, self.axes, self.outside = [], {}, {}, 0
+
+    def kernel(self, function):
+        self.scope = function.__globals__
+        self.arguments = [argument.arg for argument in parsed(function).args.args]
+        local = {name: self.argument(name) for name in self.arguments}
+        try:
+            self.block(parsed(function).body, local)
+        except _Return:
+            self.refuse("a kernel returns nothing")
+
+    def argument(self, name):
+        given = self.constants.get(name)
+        if isinstance(given, bool | Expr | Most):
+            return given
+        return {"program": PROGRAM, "programs": PROGRAMS, "N": N}.get(name, Array(name))
+
+    def refuse(self, why):
+        raise Unread(f"{self.line.removesuffix(':')}: {why}")
+
+    # statements
+
+    def block(self, lines, local):
+        for line in lines:
+            self.line = ast.unparse(line).partition("\n")[0]
+            if isinstance(line, ast.Expr):
+                if not isinstance(line.value, ast.Constant):
+                    self.value(line.value, local)
+            elif isinstance(line, ast.Return):
+                if len(self.loops) > self.outside:
+                    self.refuse("a loop that ends early")
+                local["return"] = self.value(line.value, local)
+                raise _Return
+            elif isinstance(line, ast.If):
+                self.block(line.body if self.decided(line.test, local) else line.orelse, local)
+            elif isinstance(line, ast.For):
+                self.loop(line, local)
+            elif isinstance(line, ast.AugAssign):
+                self.add(line, local)
+            elif isinstance(line, ast.Assign):
+                value = self.value(line.value, local)
+                for target in line.targets:
+                    self.assign(target, value, local)
+            else:
+                self.refuse("a statement that this reader does not know")
+
+    def assign(self, target, value, local):
+        if isinstance(target, ast.Tuple):
+            for one, part in zip(target.elts, value, strict=True):
+                self.assign(one, part, local)
+        elif isinstance(target, ast.Name):
+            local[target.id] = value
+        else:
+            self.store(self.value(target, local), value)
+
+    def add(self, line, local):
+        value = self.number(self.value(line.value, local))
+        if not isinstance(line.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+            self.refuse("an operation that this reader does not know")
+        if isinstance(line.target, ast.Name):
+            local[line.target.id] = self.operate(line.op, self.number(local[line.target.id]), value)
+            return
+        place = self.value(line.target, local)
+        own = place.at == (PROGRAM, j) or (place.at == (j,) and "program" not in self.arguments)
+        if not isinstance(line.op, ast.Add) or not own or self.loops != ["rows", "columns"]:
+            self.refuse(f"{place.name} is no sum over the rows, in a place of this program's own")
+        self.sums[place.name] = self.sums.get(place.name, S.Zero) + value
+
+    def store(self, place, value):
+        wanted = {(i, j): ["rows", "columns"], (i,): ["rows"]}.get(place.at)
+        if self.loops != wanted:
+            self.refuse(f"{place.name} is written at {place.at}, which is not its own row and column")
+        value = self.number(value)
+        if self.reading.stored.setdefault(place.name, value) != value:
+            self.refuse(f"{place.name} is written twice")
+
+    def loop(self, line, local):
+        if line.orelse or not isinstance(line.iter, ast.Call) or ast.unparse(line.iter.func) != "range":
+            self.refuse("a loop over something else than a range")
+        bounds = [self.number(self.value(each, local)) for each in line.iter.args]
+        bounds = tuple([S.Zero] * (len(bounds) == 1) + bounds)
+        if bounds == (0, 0):
+            return
+        alone = "program" not in self.arguments
+        kinds = {WHOLE if alone else BLOCK: ("rows", i, M), COLUMNS: ("columns", j, N)}
+        if bounds not in kinds:
+            self.refuse("a loop that may leave out rows or columns, or take one twice")
+        kind, letter, size = kinds[bounds]
+        if self.loops not in ([], ["rows"]) or (kind == "columns") != bool(self.loops):
+            self.refuse("columns are gone over within a row, and rows first")
+        head, before = self.line, dict(local)
+        names = (each for each in ast.walk(line) if isinstance(each, ast.Name))
+        changed = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+        for name in changed & set(before):
+            local[name] = Symbol(f"{name}_before")
+        local[line.target.id] = letter
+        self.loops.append(kind)
+        self.block(line.body, local)
+        self.loops.pop()
+        self.line = head
+        for name in changed:
+            value = local.pop(name, None)
+            if name in before:
+                local[name] = self.added_up(name, before[name], value, letter, size)
+        if kind == "rows":
+            for name, value in self.sums.items():
+                self.reading.stored[name] = total(M, lambda r, value=value: value.xreplace({i: r}))
+
+    def added_up(self, name, start, value, letter, size):
+        """A number to which a loop adds, after all turns."""
+        symbol = Symbol(f"{name}_before")
+        added = self.number(value) - symbol
+        if added.has(symbol):
+            self.refuse(f"{name} is not added up")
+        return self.number(start) + total(size, lambda r: added.xreplace({letter: r}))
+
+    def decided(self, test, local) -> bool:
+        found = self.value(test, local)
+        if not isinstance(found, bool):
+            self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(test)}")
+        return found
+
+    # expressions
+
+    def number(self, value):
+        """The expression that an entry holds by now."""
+        if isinstance(value, bool):
+            return S(int(value))
+        if not isinstance(value, Array):
+            return sympify(value)
+        if value.at not in ((i, j), (i,), (j,)) or self.axes.setdefault(value.name, value.at) != value.at:
+            self.refuse(f"{value.name} is read at {value.at}, which is not its own row and column")
+        if value.name in self.constants:
+            full = self.constants[value.name]
+            return full.value if isinstance(full, Full) else self.refuse(f"{value.name} has no columns")
+        if value.name in self.sums:
+            self.refuse(f"{value.name} is read before its last row is added")
+        if value.name in self.reading.stored:
+            return self.reading.stored[value.name]
+        name = self.names.get(value.name, value.name)
+        return tensor(name, *(M if letter == i else N for letter in value.at))[value.at]
+
+    def value(self, e, local):
+        method = getattr(self, f"value_{type(e).__name__.lower()}", None)
+        if method is None:
+            self.refuse(f"{ast.unparse(e)}, which this reader does not know")
+        return method(e, local)
+
+    def value_constant(self, e, local):
+        return e.value if isinstance(e.value, bool) else sympify(str(e.value), rational=True)
+
+    def value_name(self, e, local):
+        if e.id in local:
+            return local[e.id]
+        if e.id not in self.scope:
+            self.refuse(f"{e.id} has no value")
+        return self.scope[e.id]
+
+    def value_tuple(self, e, local):
+        return tuple(self.value(part, local) for part in e.elts)
+
+    def value_attribute(self, e, local):
+        value = self.value(e.value, local)
+        if isinstance(value, Array) and not value.at and e.attr == "shape":
+            return M, N
+        return self.refuse(f"{ast.unparse(e)}, which this reader does not know")
+
+    def value_subscript(self, e, local):
+        array, cut = self.value(e.value, local), self.value(e.slice, local)
+        if not isinstance(array, Array):
+            self.refuse(f"{ast.unparse(e.value)} is no array")
+        return Array(array.name, array.at + (cut if isinstance(cut, tuple) else (cut,)))
+
+    def value_binop(self, e, local):
+        left, right = (self.number(self.value(part, local)) for part in (e.left, e.right))
+        return self.operate(e.op, left, right)
+
+    def value_unaryop(self, e, local):
+        value = self.value(e.operand, local)
+        if isinstance(e.op, ast.Not):
+            return not value if isinstance(value, bool) else self.refuse(ast.unparse(e))
+        return -self.number(value)
+
+    def value_boolop(self, e, local):
+        found = (self.decided(part, local) for part in e.values)
+        return all(found) if isinstance(e.op, ast.And) else any(found)
+
+    def value_ifexp(self, e, local):
+        return self.value(e.body if self.decided(e.test, local) else e.orelse, local)
+
+    def value_compare(self, e, local):
+        sides = [self.value(part, local) for part in (e.left, *e.comparators)]
+        if any(isinstance(side, Most) for side in sides):
+            if sides[0] != 0 or [type(op) for op in e.ops] != [ast.Lt, ast.LtE] or not isinstance(sides[2], Most):
+                self.refuse("a range that this reader does not know")
+            self.reading.assumed.add(RANGE)
+            return True
+        if len(sides) != 2:
+            self.refuse("a comparison that this reader does not know")
+        left, right = map(self.number, sides)
+        difference, op = left - right, e.ops[0]
+        if isinstance(op, ast.Eq | ast.NotEq) and (difference.is_zero or difference.is_nonzero):
+            return bool(difference.is_zero) == isinstance(op, ast.Eq)
+        if not isinstance(op, ast.Gt):
+            self.refuse("a comparison that this reader does not know")
+        if difference.is_positive or difference.is_nonpositive:
+            return bool(difference.is_positive)
+        if right == 0:
+            self.reading.assumed.add("a row of zeros" if self.zero else "no row of zeros")
+            return not self.zero
+        if right != self.constants.get("eps"):
+            self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(e)}")
+        self.reading.assumed.add("s > eps" if self.above else "s <= eps")
+        return self.above
+
+    def value_call(self, e, local):
+        name, given = ast.unparse(e.func), [self.value(part, local) for part in e.args]
+        if name.endswith(".dtype.type"):
+            name = "dtype"
+        known = {"dtype": self.number, "np.float32": self.number, "np.sqrt": self.root, "len": self.length}
+        known |= {"load": self.load, "store": self.write}
+        if e.keywords:
+            self.refuse("arguments by name")
+        if name in known:
+            return known[name](*given)
+        if name not in self.scope:
+            self.refuse(f"{name}, which this reader does not know")
+        return self.inlined(plain(self.scope[name]), given)
+
+    def root(self, value):
+        return sqrt(self.number(value))
+
+    def load(self, array, at):
+        return self.number(Array(array.name, (*array.at, at)))
+
+    def write(self, array, at, value):
+        self.store(Array(array.name, (*array.at, at)), value)
+
+    def length(self, array):
+        if array.at or array.name in VECTORS:
+            return S.Zero if self.constants.get(array.name, 0) is None else N
+        return M
+
+    def inlined(self, function, given):
+        tree, scope, line = parsed(function), self.scope, self.line
+        names = [argument.arg for argument in tree.args.args]
+        if len(names) != len(given):
+            self.refuse(f"{tree.name} needs {', '.join(names)}")
+        local, self.scope = dict(zip(names, given, strict=True)), function.__globals__
+        outside, self.outside = self.outside, len(self.loops)
+        try:
+            self.block(tree.body, local)
+        except _Return:
+            pass
+        self.scope, self.line, self.outside = scope, line, outside
+        return local.get("return")
+
+    def operate(self, op, a, b):
+        if isinstance(op, ast.Div) and b == 0:
+            self.refuse("a division by zero")
+        return OPERATIONS[type(op)](a, b)

@@ -1,0 +1,144 @@
+"""The text of Numba's kernels is proved; a wrong one is refuted, or refused in words."""
+
+import re
+import sys
+from functools import cache
+
+import pytest
+
+pytest.importorskip("numba")
+
+from normgrad.mistakes import mutants  # noqa: E402
+from normgrad.mistakes.machine_mutants import machine_mutants  # noqa: E402
+from normgrad.symbolic import NotProved, prove  # noqa: E402
+from normgrad.symbolic.kernel_proofs import CASES, Case  # noqa: E402
+from normgrad.symbolic.kernel_text import Unread  # noqa: E402
+from normgrad.symbolic.loop_proofs import claims, prove_loops  # noqa: E402
+
+# Every flag in both states, and each piece of a denominator.
+FEW = (
+    Case(True, True, "inside"),
+    Case(False, False, "outside"),
+    Case(False, True, "zero"),
+    Case(True, False, "clamp"),
+    Case(False, True, "clamped", residual=False, bias=False),
+    Case(True, True, "inside", residual=False, weight=False, dx=False),
+)
+# Mistakes that are in no kernel's text: they are the launcher's.
+ELSEWHERE = {"mean over rows in db", "dresidual_out through the norm", "eps on the sum"}
+TEXT = (mutants.PACKAGE / "numba_kernels/kernels.py").read_text()
+
+
+# The launcher hands out dresidual, which is dx in another dtype.
+@pytest.mark.parametrize("case", [case for case in CASES if not case.dresidual], ids=str)
+def test_every_kernel_stores_what_is_defined(case):
+    proofs = prove_loops(case)
+    assert {kernel for kernel, _ in proofs} == {"forward", "backward", "reduce_partials"}
+    assert all(proofs.values())
+
+
+@cache
+def right(case):
+    """(definitions, what the package's kernels store) of a case."""
+    return case.definitions(), {place: stored.as_dummy() for place, (stored, _) in claims(case).items()}
+
+
+def wrong(text, name):
+    """The error that kernels with another text end in; None where what they store is what is defined."""
+    with mutants.plain_python():
+        package = mutants.package("numba_kernels", {"kernels.py": text}, name).__name__
+    try:
+        for case in FEW:
+            defs, known = right(case)
+            for place, (stored, name) in claims(case, package).items():
+                if stored.as_dummy() != known[place]:
+                    prove(stored, name, defs, where=", ".join(place), seconds=20)
+    except (NotProved, Unread) as error:
+        return error
+    finally:
+        for each in [each for each in sys.modules if each.startswith(package)]:
+            del sys.modules[each]
+    return None
+
+
+@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mistake_in_a_kernel_is_refuted_by_its_text(mutant):
+    text = mutants.edited_package("numba_kernels", mutant.edits["numba"], mutant.name)["kernels.py"]
+    error = wrong(text, f"loops, {mutant.name}")
+    assert (error is None) == (mutant.name in ELSEWHERE) == (text == TEXT)
+    if isinstance(error, NotProved):
+        assert error.counterexample
+
+
+MEAN = "    total = np.float32(0)\n    for j in range(len(p)):\n        total += load(p, j)\n"
+ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        p = x[i]"
+DW = "        dw[j] += load(dy, j)"
+LEFT_OUT = "may leave out rows or columns"
+REFUSED = {
+    "the first column": (MEAN, MEAN.replace("range(", "range(1, "), LEFT_OUT),
+    "the last column": (MEAN, MEAN.replace("len(p)", "len(p) - 1"), LEFT_OUT),
+    "every second column": (MEAN, MEAN.replace("len(p)", "0, len(p), 2"), LEFT_OUT),
+    "a sum without a start": (MEAN, MEAN.partition("\n")[2], "no loop that this reader follows .'total'"),
+    "a sum that forgets": (MEAN, MEAN.replace("+=", "="), "q has no value|total is not added up|local variable"),
+    "a sum that ends early": (MEAN, f"{MEAN}        return total / N\n", "a loop that ends early"),
+    "the last row": (ROWS, ROWS.replace("programs):", "programs - 1):"), LEFT_OUT),
+    "each program takes all rows": (ROWS, ROWS.replace("M * program // programs, ", "0, "), LEFT_OUT),
+    "blocks without the remainder": (ROWS, ROWS.replace("M * program //", "M // programs * program //"), LEFT_OUT),
+    "another row's residual": ("add(x[i], residual[i]", "add(x[i], residual[program]", "residual is read at"),
+    "another row's rstd": ("        rstd[i] = ", "        rstd[M - 1 - i] = ", "rstd is written at"),
+    "another column": ("load(x, j) + load(residual, j)", "load(x, j + 1) + load(residual, j)", "x is read at"),
+    "dw of the last row": (DW, DW.replace("+=", "="), "dw is written at"),
+    "programs that share a row of sums": ("dw[program])", "dw[0])", "dw is no sum over the rows, in a place"),
+    "rows that are sums": ("scale, dw[program])", "scale, dx[i])", "dx is no sum over the rows, in a place"),
+    "the range turned round": ("0 < rstd <= most", "most < rstd", "a range that"),
+    "a branch on data": ("if center else", "if x[i, 0] > 1 else", "x is read at"),
+    "y written twice": ("        affine(p,", "        add(x[i], x[i], y[i])\n        affine(p,", "y is written twice"),
+}
+
+
+@pytest.mark.parametrize("edit", REFUSED)
+def test_a_text_that_is_wrong_in_itself_is_refused_with_its_reason(edit):
+    old, new, why = REFUSED[edit]
+    error = wrong(mutants.edited(TEXT, [(old, new)], edit), f"loops, {edit}")
+    assert isinstance(error, Unread) and re.search(why, str(error)), error
+
+
+BOTH = "scale, dw[program])\n        add_bias_gradient(dy[i], db[program])"
+SWAPPED = {
+    "dw and db": (BOTH, BOTH.replace("dw", "?").replace("db", "dw").replace("?", "db")),
+    "x for residual": ("load(x, j) + load(residual, j)", "load(x, j) + load(x, j)"),
+    "dy and p": ("input_gradient(dy[i], dresidual_out[i], p[i]", "input_gradient(p[i], dresidual_out[i], dy[i]"),
+    "c1 and c2": ("dp = rstd * (wdy - c2 - x_hat * c1)", "dp = rstd * (wdy - c1 - x_hat * c2)"),
+}
+
+
+@pytest.mark.parametrize("edit", SWAPPED)
+def test_arrays_that_change_places_are_refuted(edit):
+    error = wrong(mutants.edited(TEXT, [SWAPPED[edit]], edit), f"loops, {edit}")
+    assert isinstance(error, NotProved) and error.counterexample
+
+
+# What may change in a kernel's text and leave the proof as it is: the code, the change, and why.
+EQUAL = (
+    ("0 < rstd <= most", "", "the range of a dtype, which is taken for granted"),
+    (
+        "weighted(dy, weight",
+        "order: dy, weight -> weight, dy",
+        "a product; which of them has 16 bits the contract says",
+    ),
+    ("add(x[i], residual[i]", "order: x[i], residual[i] -> residual[i], x[i]", "a sum"),
+    ("rstd[i], scale", "order: rstd[i], scale -> scale, rstd[i]", "a product"),
+    ("if len(dx[i]) > 0", "-> True", "a loop over no columns"),
+    ("c2 = 0 * c2", "operator: * -> /", "0, where there is a number"),
+)
+FIRST = TEXT[: TEXT.index("# A row:")].count("\n")
+MACHINE = [mutant for mutant in machine_mutants(TEXT) if mutant.line > FIRST]
+
+
+@pytest.mark.sampled(of=5)
+@pytest.mark.parametrize("chunk", range(20))
+def test_no_small_change_of_the_text_is_accepted_without_a_reason(chunk):
+    for mutant in MACHINE[chunk::20]:
+        code = TEXT.splitlines()[mutant.line - 1]
+        if wrong(mutant.applied(TEXT), f"loops, {mutant}") is None:
+            assert any(part in code and change in str(mutant) for part, change, _ in EQUAL), f"{mutant}: {code}"
