@@ -13,7 +13,7 @@ from ...spec import NormSpec, check_spec
 from .explain import Explained, expected, explain
 from .fit import Target, over_rows
 from .formulas import Arrays, Candidate, Setting, right
-from .table import REFUSED, UNKNOWN, Diagnosis, equation, words
+from .table import REFUSED, UNKNOWN, Diagnosis, equation, find
 from .written import definitions, formula, name, remark_of, should_be
 
 OUTPUTS = ("dx", "dresidual", "dw", "db", "y")
@@ -139,11 +139,11 @@ def _written(attempt: Attempt) -> list[Diagnosis]:
     should = formula(target.output, best.parts, setting, 0.0, remark=needed)
     where = definitions(f"{implemented} {should}", setting)
     residual = target.residual(target.prediction(found.parts))
+    same = implemented, should, where, coefficients, residual, found.confidence
     return [
-        Diagnosis(key, *words(key), equation(key, target.output, setting), implemented, should, where, coefficients,
-                  residual, found.confidence)
+        Diagnosis(key, find(key).title, find(key).hint, equation(key, target.output, setting), *same)
         for key in found.keys
-    ]  # fmt: skip
+    ]
 
 
 def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:

@@ -72,17 +72,9 @@ def one_pass_error(arrays: Arrays) -> np.ndarray:
     return u * (p.shape[-1] + ELEMENTWISE) * size
 
 
-@dataclass(frozen=True)
-class Length:
-    """Why each row's rstd is another one: the key, the eps behind it where there is one, and the largest factor."""
-
-    key: str
-    eps: float | None
-    off: float
-
-
-def lengths(target: Target, got: np.ndarray) -> Length | None:
-    """What makes each row's rstd another one; None where that is not what is wrong.
+def lengths(target: Target, got: np.ndarray) -> tuple[str, float | None, float] | None:
+    """(key, eps behind it or None, largest factor) of what makes each row's rstd another one; None where that is not
+    what is wrong.
 
     Args:  got (M, N), finite, of y, dx or dresidual
     """
@@ -96,12 +88,12 @@ def lengths(target: Target, got: np.ndarray) -> Length | None:
     largest = float(off.max())
     eps = _other_eps(arrays, factor, uncertain) if len(factor) > 1 else None
     if eps is not None:
-        return Length("eps-rounded" if eps == _rounded(arrays) else "eps-value", eps, largest)
+        return ("eps-rounded" if eps == _rounded(arrays) else "eps-value"), eps, largest
     if arrays.spec.center and np.all(off <= one_pass_error(arrays) + uncertain):
-        return Length("one-pass-variance", None, largest)
+        return "one-pass-variance", None, largest
     rstd = arrays.saved.rstd * factor
     narrow = any(_held(rstd, uncertain, dtype) for dtype in ("bfloat16", "float16"))
-    return Length("narrow-statistics" if narrow else "rstd-value", None, largest)
+    return ("narrow-statistics" if narrow else "rstd-value"), None, largest
 
 
 def _held(rstd, uncertain, dtype) -> bool:
@@ -263,11 +255,11 @@ def _by_rows(target, got, setting):
         found = lengths(target, got)
         if found is None:
             return None
-        if found.eps is not None:
-            stats = f"{EPS_IS}{found.eps!r}"
-            parts = [replace(part, term=replace(part.term, stats=stats)) for part in parts]
-            return Explained((found.key,), tuple(parts), 0.9)
-        return Explained((found.key,), parts, 0.9, f"rstd is off by up to {decimals(found.off)} of itself")
+        key, eps, off = found
+        if eps is not None:
+            parts = [replace(part, term=replace(part.term, stats=f"{EPS_IS}{eps!r}")) for part in parts]
+            return Explained((key,), tuple(parts), 0.9)
+        return Explained((key,), parts, 0.9, f"rstd is off by up to {decimals(off)} of itself")
     if left_out(target, got):
         return Explained(("rows-left-out",), parts, 1.0, LOST)
     if target.output == "dw" and one_pass_in_sum(target, got):

@@ -340,8 +340,15 @@ def _own(homework, *entries):
 
 
 STEP = "Which step of a derivation could go wrong here?"
-# What the stages of one homework name, some of it by a key that other homeworks have, too: {(homework, key): mistake}.
+# What the stages of one homework name, some of it by a key that others have, too, and what has no name:
+# {(homework, key): mistake}.
 OWN = {
+    **_own("",
+    _(UNKNOWN, "No known misconception", "nobody is known to believe this",
+      "The result is wrong in a way that the table does not know. The nearest formula is shown."),
+    _(REFUSED, "The rounding hides which term is wrong", "any of several beliefs leads here",
+      "The result is wrong, but several formulas fit it within its rounding errors. Check it in float64."),
+    ),
     **_own("hw1",
     _("letter-left-free", "A letter is free on the right alone", "a letter sums itself",
       "Which letters does the left side have?", "index-delta"),
@@ -440,7 +447,7 @@ SHARED = {"hw1": ("results-swapped",),
 
 def titles(homework: str = "") -> dict[str, str]:
     """{key: title} of what the stages of one homework name; of all mistakes of gradients without a homework."""
-    own = {key: each.title for (name, key), each in OWN.items() if name == homework}
+    own = {key: each.title for (name, key), each in OWN.items() if name == homework and name}
     return own | {key: MISTAKES[key].title for key in (SHARED.get(homework, ()) if homework else MISTAKES)}
 
 
@@ -450,18 +457,6 @@ def find(key: str, homework: str = "") -> Mistake:
     if found is None:
         raise ValueError(f"key: got {key!r}, needs one of {', '.join(map(repr, MISTAKES))}")
     return found
-
-
-OPEN = {
-    UNKNOWN: (
-        "No known misconception",
-        "The result is wrong in a way that the table does not know. The nearest formula is shown.",
-    ),
-    REFUSED: (
-        "The rounding hides which term is wrong",
-        "The result is wrong, but several formulas fit it within its rounding errors. Check it in float64.",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -502,17 +497,10 @@ def own_equation(output: str, setting) -> str:
 def equation(key: str, output: str, setting) -> str:
     """The label of the equation that a mistake violates in an output."""
     own = own_equation(output, setting)
-    if key in OPEN:
-        return own
     named = find(key).equation
     found = named.get(output, own) if isinstance(named, dict) else named or own
     # The stream's equation is the one that holds for every norm; the preset's own is closer to the student's task.
     return own if found == "res-dx" and own.startswith("res-dx") else found
-
-
-def words(key: str) -> tuple[str, str]:
-    """Title and hint of a key."""
-    return OPEN[key] if key in OPEN else (find(key).title, find(key).hint)
 
 
 def named(key: str, found="", right="", equation="", homework="", title="") -> Diagnosis:

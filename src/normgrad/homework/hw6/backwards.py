@@ -56,8 +56,9 @@ def backward(*inputs):
     return tuple(found)
 """
 EPS = 1e-5
-# What could keep a test from seeing a mistake: names that seen.looks gives.
-WDY, WEIGHT, ROW, SPREAD, FLAT = "constant wdy", "equal weights", "one row", "spread one", "no constant row"
+# What could keep a test from seeing a mistake: keys of the table, which checks.special finds.
+WDY, WEIGHT, ROW = "blind-constant-wdy", "blind-equal-weights", "blind-one-row"
+SPREAD, FLAT = "blind-unit-spread", "blind-no-constant-row"
 
 
 @dataclass(frozen=True)

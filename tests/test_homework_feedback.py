@@ -1,4 +1,4 @@
-"""Homework 6: what a test is handed, what it remembers, and what the levels of feedback give away."""
+"""Homework 6 and the levels of feedback: what a test is given and remembers, and what a report gives away."""
 
 import numpy as np
 import pytest
