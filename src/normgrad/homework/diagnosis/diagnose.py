@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ...checks.cases import Case
 from ...checks.tolerance import Dtypes, unit_roundoff
 from ...spec import NormSpec, check_spec
-from .explain import Explained, expected, explain
+from .explain import Explained, explain
 from .fit import Target, over_rows
-from .formulas import Arrays, Candidate, Setting, right
+from .formulas import Arrays
 from .table import REFUSED, UNKNOWN, Diagnosis, equation, find
 from .written import definitions, formula, name, remark_of, should_be
 
@@ -44,50 +44,26 @@ def diagnose(
     if got.size == 0:
         return []
     with np.errstate(all="ignore"):
-        attempt = _attempt(output, got, case, spec, dtype)
-        if attempt.nothing and narrow():
-            attempt = _narrower(attempt, got, case, spec)
-        written = [] if attempt.found is None else _written(attempt)
+        target = Target(output, got, Arrays(case, spec, dtype))
+        found = explain(target)
+        if found is not None and found.nothing and narrow():
+            target, found = _narrower(target, found, case, spec)
+        written = [] if found is None else _written(target, found)
         return [_without_guess(each) for each in written]
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """An explanation, None for a right result, and what it explains."""
-
-    found: Explained | None
-    best: Candidate
-    target: Target
-    setting: Setting
-
-    @property
-    def nothing(self) -> bool:
-        """Whether no formula fits at all."""
-        return self.found is not None and self.found.keys == (UNKNOWN,) and not self.found.confidence
-
-
-def _attempt(output, got, case, spec, dtype) -> Attempt:
-    arrays = Arrays(case, spec, dtype)
-    setting = Setting.of(arrays.case, arrays.spec)
-    best = right(output, setting)
-    target = Target(output, got, arrays, best.parts)
-    is_right = target.finite.all() and _within(target, got)
-    return Attempt(None if is_right else explain(target, got, setting), best, target, setting)
-
-
-def _narrower(attempt, got, case, spec) -> Attempt:
+def _narrower(target, found, case, spec) -> tuple[Target, Explained]:
     """What no formula explains in float64 may be a formula computed in float32, if it is that near to one."""
-    target = attempt.target
-    far = target.residual(target.prediction(attempt.found.parts)) > NEAR
+    far = target.residual(target.prediction(found.parts)) > NEAR
     if far or target.arrays.dtypes.accumulator != "float64":
-        return attempt
-    narrow = _attempt(attempt.target.output, got, case, spec, "float32")
-    key = ("narrow-arithmetic",)
-    if narrow.found is None:
-        return replace(narrow, found=Explained(key, narrow.best.parts, 1.0))
-    if narrow.found.keys[0] in (UNKNOWN, REFUSED):
-        return attempt
-    return replace(narrow, found=replace(narrow.found, keys=narrow.found.keys + key))
+        return target, found
+    narrow, key = Target(target.output, target.whole, Arrays(case, spec, "float32")), ("narrow-arithmetic",)
+    again = explain(narrow)
+    if again is None:
+        return narrow, Explained(key, narrow.right.parts, 1.0)
+    if again.keys[0] in (UNKNOWN, REFUSED):
+        return target, found
+    return narrow, replace(again, keys=again.keys + key)
 
 
 def _without_guess(diagnosis: Diagnosis) -> Diagnosis:
@@ -115,13 +91,9 @@ def _checked(output, got, case):
     return got.astype(np.float64)
 
 
-def _within(target, got):
-    return bool(np.all(np.abs(got - expected(target)) <= target.bound))
-
-
-def _written(attempt: Attempt) -> list[Diagnosis]:
+def _written(target, found: Explained) -> list[Diagnosis]:
     """The explanation in words, formulas and numbers: one Diagnosis a key."""
-    found, best, target, setting = attempt.found, attempt.best, attempt.target, attempt.setting
+    best, setting = target.right, target.setting
     noise = target.noise(found.parts)
     terms = [part.term for part in found.parts]
     if all(term.stats == "right" for term in terms):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, round_to, unit_roundoff
 from .fit import SAME, Target, by_row, over_rows, sparse
-from .formulas import EPS_IS, Arrays, Candidate, Part, Setting, changes, dictionary, doubles, right, singles, value
+from .formulas import EPS_IS, Arrays, Candidate, Part, changes, dictionary, doubles, singles, value
 from .table import MISTAKES, REFUSED, UNKNOWN
 from .written import decimals
 
@@ -17,25 +17,24 @@ def _bases(arrays: Arrays, output):
     """What is not scaled by rstd, what is scaled once, and what is scaled by its cube (None where there is nothing)."""
     saved, case, spec = arrays.saved, arrays.case, arrays.spec
     rstd = saved.rstd[:, None]
-    q = arrays.rows.p - (0 if saved.mean is None else saved.mean[:, None])
     weight = 1 if case.weight is None else case.weight
     if output == "y":
-        return 0 if case.bias is None else case.bias, weight * q * rstd, None
+        return 0 if case.bias is None else case.bias, weight * arrays.q * rstd, None
     wdy = weight * case.dy
     once = rstd * (wdy - (wdy.mean(-1, keepdims=True) if spec.center else 0))
     fixed = 0 if case.dresidual_out is None else case.dresidual_out
     return fixed, once, once - (arrays.grads.dx - fixed)
 
 
-def factors(target: Target, got: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def factors(target: Target) -> tuple[np.ndarray, np.ndarray] | None:
     """By what each row's rstd is off, and how uncertain that is; None where another rstd does not explain the rows.
 
-    Args:  got (M, N), finite
+    All of the output is finite.
     """
     arrays = target.arrays
     fixed, once, cubed = _bases(arrays, target.output)
     terms = [once] if cubed is None else [once, -cubed]
-    found, left = by_row(got - fixed, terms)
+    found, left = by_row(target.whole - fixed, terms)
     if not np.all(found[:, 0] > 0):
         return None
     factor = found[:, 0]
@@ -72,13 +71,11 @@ def one_pass_error(arrays: Arrays) -> np.ndarray:
     return u * (p.shape[-1] + ELEMENTWISE) * size
 
 
-def lengths(target: Target, got: np.ndarray) -> tuple[str, float | None, float] | None:
+def lengths(target: Target) -> tuple[str, float | None, float] | None:
     """(key, eps behind it or None, largest factor) of what makes each row's rstd another one; None where that is not
-    what is wrong.
-
-    Args:  got (M, N), finite, of y, dx or dresidual
+    what is wrong. The output is finite, and one of y, dx and dresidual.
     """
-    found = factors(target, got)
+    found = factors(target)
     if found is None:
         return None
     factor, uncertain = found
@@ -121,7 +118,7 @@ def _other_eps(arrays, factor, uncertain):
     return None
 
 
-def left_out(target: Target, got: np.ndarray) -> bool:
+def left_out(target: Target) -> bool:
     """Whether a sum over the rows is right but for one row, the first rows or the last ones."""
     arrays = target.arrays
     each, right = arrays.case.dy, arrays.grads.dbias
@@ -129,17 +126,17 @@ def left_out(target: Target, got: np.ndarray) -> bool:
         each = each * arrays.q * arrays.saved.rstd[:, None]
         right = arrays.grads.dweight
     lost = np.concatenate([each, each.cumsum(0)[:-1], each[::-1].cumsum(0)[:-1]])
-    return bool((np.abs(right - lost - got) <= target.bound).all(-1).any())
+    return bool((np.abs(right - lost - target.whole) <= target.bound).all(-1).any())
 
 
-def one_pass_in_sum(target: Target, got: np.ndarray) -> bool:
+def one_pass_in_sum(target: Target) -> bool:
     """Whether dw is off by more than its bound and by no more than a one-pass variance makes it."""
     arrays = target.arrays
     if not arrays.spec.center:
         return False
     x_hat = arrays.q * arrays.saved.rstd[:, None]
     each = one_pass_error(arrays)[:, None] * np.abs(arrays.case.dy * x_hat)
-    return bool(np.all(np.abs(got - arrays.grads.dweight) <= target.bound + each.sum(0)))
+    return bool(np.all(np.abs(target.whole - arrays.grads.dweight) <= target.bound + each.sum(0)))
 
 
 LOST = "some rows are left out of the sum"
@@ -156,42 +153,40 @@ class Explained:
     confidence: float
     remark: str = ""
 
-
-def expected(target: Target) -> np.ndarray:
-    """The right output."""
-    grads = target.arrays.grads
-    outputs = {"y": target.arrays.saved.y, "dw": grads.dweight, "db": grads.dbias}
-    return outputs.get(target.output, grads.dx)
+    @property
+    def nothing(self) -> bool:
+        """Whether no formula fits at all."""
+        return self.keys == (UNKNOWN,) and not self.confidence
 
 
-def explain(target: Target, got: np.ndarray, setting: Setting) -> Explained:
-    """The first explanation that fits: one mistake, another rstd in each row, two mistakes, regression."""
-    output = target.output
-    one = singles(output, setting)
-    nearest = []
-    found = _fitting(target, one, got, setting, nearest)
-    found = found or _not_finite(target, got)
-    each = None if found else _by_rows(target, got, setting)
+def explain(target: Target) -> Explained | None:
+    """The first explanation that fits: one mistake, another rstd in each row, two mistakes, regression; None where the
+    output is right."""
+    if target.finite.all() and np.all(np.abs(target.whole - target.expected) <= target.bound):
+        return None
+    output, setting, nearest = target.output, target.setting, []
+    found = _fitting(target, singles(output, setting), nearest) or _not_finite(target)
+    each = None if found else _by_rows(target)
     if each is not None and each.keys != ("rstd-value",):
         return each
     if found is None and target.finite.any():
-        found = _fitting(target, doubles(output, setting), got, setting, nearest) or each
-        found = found or _coefficients(target, setting, nearest) or _sparse(target, setting, nearest)
+        found = _fitting(target, doubles(output, setting), nearest) or each
+        found = found or _coefficients(target, nearest) or _sparse(target)
     if found is not None:
         return found
     parts = min(nearest, key=lambda parts: target.residual(target.prediction(parts)), default=())
     return Explained((UNKNOWN,), tuple(parts), 0.0)
 
 
-def _fitting(target, compiled, got, setting, nearest):
+def _fitting(target, compiled, nearest):
     """The candidates that explain the output within the noise, reduced to one explanation; None where none does."""
     if not compiled.candidates:
         return None
     some = target.some
-    predictions = compiled.predictions(target.arrays, got.shape, some)
-    agree = (np.isfinite(predictions) == target.finite[some]).all(-1)
+    predictions = compiled.predictions(target.arrays, target.shape, some)
     seen = target.finite[some]
-    distance = np.linalg.norm(predictions[:, seen] - got.ravel()[some][seen], axis=-1)
+    agree = (np.isfinite(predictions) == seen).all(-1)
+    distance = np.linalg.norm(predictions[:, seen] - target.whole.ravel()[some][seen], axis=-1)
     distance = np.where(agree & np.isfinite(distance), distance, np.inf)
     order = np.argsort(distance, kind="stable")[:NEAREST]
     near = [compiled.candidates[at] for at in order if np.isfinite(distance[at])]
@@ -199,12 +194,11 @@ def _fitting(target, compiled, got, setting, nearest):
         return None
     nearest += [near[0].parts]
     distances = [target.distance(candidate.parts) for candidate in near]
-    best = right(target.output, setting)
     # What is the right formula in other words explains nothing.
-    fits = [each for each, far in zip(near, distances, strict=True) if far <= 1 and not _same(target, each, best)]
+    fits = [one for one, far in zip(near, distances, strict=True) if far <= 1 and not _same(target, one, target.right)]
     if not fits:
         return None
-    others = [far for far in distances if far > 1] + [target.distance(best.parts)]
+    others = [far for far in distances if far > 1] + [target.distance(target.right.parts)]
     return _chosen(target, fits, min(others))
 
 
@@ -226,19 +220,18 @@ def _chosen(target, fits: list[Candidate], next_one) -> Explained:
 def _same(target, one, other):
     """Whether two formulas give the same numbers, up to what float64 loses when it evaluates them."""
     first, second = target.prediction(one.parts), target.prediction(other.parts)
-    size = max(np.abs(first).max(initial=0), np.abs(expected(target)).max(initial=0))
+    size = max(np.abs(first).max(initial=0), np.abs(target.expected).max(initial=0))
     return bool(np.all(np.abs(first - second) <= SAME * size))
 
 
-def _not_finite(target, got):
+def _not_finite(target):
     """Infinities and NaN: in the rows without spread, in rows far from 0, or anywhere."""
     if target.finite.all():
         return None
-    parts = right(target.output, Setting.of(target.arrays.case, target.arrays.spec)).parts
-    arrays, key = target.arrays, "not-finite"
+    parts, arrays, key = target.right.parts, target.arrays, "not-finite"
     rest = target.distance(parts) <= 1
-    if got.ndim == 2:
-        bad = ~np.isfinite(got).all(-1)
+    if len(target.shape) == 2:
+        bad = ~np.isfinite(target.whole).all(-1)
         if rest and not np.any(arrays.q[bad]):
             key = "division-by-zero"
         elif rest and np.all(one_pass_error(arrays)[bad] >= 1):
@@ -246,13 +239,13 @@ def _not_finite(target, got):
     return Explained((key,), parts, 1.0 if rest else 0.5)
 
 
-def _by_rows(target, got, setting):
+def _by_rows(target):
     """Another rstd in each row, or, where rows are summed, an error of the size that a one-pass variance makes."""
-    parts = right(target.output, setting).parts
+    parts = target.right.parts
     if not target.finite.all():
         return None
-    if got.ndim == 2:
-        found = lengths(target, got)
+    if len(target.shape) == 2:
+        found = lengths(target)
         if found is None:
             return None
         key, eps, off = found
@@ -260,16 +253,16 @@ def _by_rows(target, got, setting):
             parts = [replace(part, term=replace(part.term, stats=f"{EPS_IS}{eps!r}")) for part in parts]
             return Explained((key,), tuple(parts), 0.9)
         return Explained((key,), parts, 0.9, f"rstd is off by up to {decimals(off)} of itself")
-    if left_out(target, got):
+    if left_out(target):
         return Explained(("rows-left-out",), parts, 1.0, LOST)
-    if target.output == "dw" and one_pass_in_sum(target, got):
+    if target.output == "dw" and one_pass_in_sum(target):
         return Explained(("one-pass-variance",), parts, 0.5)
     return None
 
 
-def _coefficients(target, setting, nearest):
+def _coefficients(target, nearest):
     """The right terms with other coefficients, the same in all rows."""
-    true = right(target.output, setting).parts
+    true = target.right.parts
     fit = over_rows(target, [part.term for part in true], target.noise(true))
     if len(fit.terms) < len(true):
         return None
@@ -279,14 +272,14 @@ def _coefficients(target, setting, nearest):
         return None
     should = np.array([part.coefficient for part in true])
     ratio, slack = fit.coefficients / should, fit.uncertainty / np.abs(should)
-    found = _names_of_ratios(target.output, setting, [part.slot for part in true], ratio, slack)
+    found = _names_of_ratios(target, [part.slot for part in true], ratio, slack)
     there = tuple(part for part, off in zip(fitted, fit.uncertainty, strict=True) if abs(part.coefficient) > off)
     return Explained(found, there, 0.9) if found else None
 
 
-def _sparse(target, setting, nearest):
+def _sparse(target):
     """A formula in the dictionary's terms that no misconception is known for."""
-    true = {part.term: part for part in right(target.output, setting).parts}
+    true = {part.term: part for part in target.right.parts}
     terms = [*true, *dictionary(target.output)]
     fit = sparse(target, terms, target.noise(list(true.values())))
     parts = [replace(part, slot=true[part.term].slot if part.term in true else "") for part in fit.parts()]
@@ -303,12 +296,12 @@ _FIELDS = {"u": ("k0", "coefficient-u"), "c1": ("k1", "coefficient-c1"), "c2": (
 _FIELDS |= {"g": ("kg", "coefficient-g"), "bias": ("kb", "coefficient-bias"), "x_hat": ("k", "constant-factor")}
 
 
-def _ratio_names(output, setting, field, ratio, slack):
+def _ratio_names(target, field, ratio, slack):
     """The mistakes that multiply one part by a ratio: one, or one for the sign and one for the size."""
     known = {}
-    for key, change in changes(output, setting):
+    for key, change in changes(target.output, target.setting):
         if change.keys() == {field}:
-            known.setdefault(value(change[field], setting), key)
+            known.setdefault(value(change[field], target.setting), key)
     near = next((key for number, key in known.items() if abs(number - ratio) <= slack), None)
     if near is None and -1.0 in known:
         size = next((key for number, key in known.items() if abs(number + ratio) <= slack), None)
@@ -316,7 +309,7 @@ def _ratio_names(output, setting, field, ratio, slack):
     return near and (near,)
 
 
-def _names_of_ratios(output, setting, slots, ratio, slack) -> tuple[str, ...]:
+def _names_of_ratios(target, slots, ratio, slack) -> tuple[str, ...]:
     """The keys for right parts with wrong coefficients.
 
     Args:  slots: the part each ratio belongs to; ratio: found over right; slack: how far off each may be
@@ -328,5 +321,5 @@ def _names_of_ratios(output, setting, slots, ratio, slack) -> tuple[str, ...]:
         found, wrong = ["constant-factor"], [at for at in wrong if at not in norm]
     for at in wrong:
         field, generic = _FIELDS.get(slots[at], ("all", "constant-factor"))
-        found += _ratio_names(output, setting, field, ratio[at], slack[at]) or (generic,)
+        found += _ratio_names(target, field, ratio[at], slack[at]) or (generic,)
     return tuple(dict.fromkeys(found))

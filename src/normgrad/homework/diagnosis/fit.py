@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...checks.tolerance import unit_roundoff
-from .formulas import Arrays, Part, Term
+from .formulas import Arrays, Part, Setting, Term, right
 
 # Two directions that agree to half the digits are one: the coefficients of both would be rounding errors.
 SAME = unit_roundoff("float64") ** 0.5
@@ -40,19 +40,28 @@ def spread(count: int) -> np.ndarray:
 
 
 class Target:
-    """An output to be explained: its finite entries, and the noise a formula for it is allowed.
+    """An output to be explained: its finite entries, the right formula, and the noise that a formula is allowed.
 
     Args:  output: "dx", "dresidual", "dw", "db" or "y"; got: what the student returned; arrays: the case
     """
 
-    def __init__(self, output: str, got: np.ndarray, arrays: Arrays, right_parts):
-        self.output, self.arrays, self.shape = output, arrays, got.shape
+    def __init__(self, output: str, got: np.ndarray, arrays: Arrays):
+        self.output, self.whole, self.arrays, self.shape = output, got, arrays, got.shape
+        self.setting = Setting.of(arrays.case, arrays.spec)
+        self.right = right(output, self.setting)
         self.finite = np.isfinite(got).ravel()
         # Among so many entries candidates are sought; what is found must hold in all of them.
         self.some = spread(got.size)
         self.got = got.ravel()[self.finite]
         self.bound = np.broadcast_to(getattr(arrays.bounds, output), got.shape)
-        self.right_size = self._size(right_parts)
+        self.right_size = self._size(self.right.parts)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """The right output."""
+        grads = self.arrays.grads
+        outputs = {"y": self.arrays.saved.y, "dw": grads.dweight, "db": grads.dbias}
+        return outputs.get(self.output, grads.dx)
 
     def _size(self, parts):
         sizes = (abs(part.coefficient) * self.arrays.size(part.term) for part in parts)
