@@ -10,7 +10,7 @@ from ..diagnosis.table import named
 from ..messages import INPUTS, Wrong, a, compare, failure, small, swapped
 from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task
-from .norms import RESULTS, USUAL, Result
+from .norms import AXES, USUAL, shape_of
 
 # Code that ran out of time once will do so again; what is left is still tried, with less patience.
 IMPATIENT_SECONDS = 0.3
@@ -106,36 +106,31 @@ class Exam:
 
         Raises:  Wrong where their number, a type, a shape or a dtype is not what the signature says
         """
-        names, oracle = names or self.task.oracle.results, self.task.oracle
+        names, x = names or self.task.oracle.results, trial.case.x
         if len(outcome.values) != len(names):
             raise Wrong(_counted(outcome.values, names))
-        results = [RESULTS.get(name, Result(name, ())) for name in names]
-        order = _exchanged([result.shape(trial.case) for result in results], outcome.values, names)
-        for result, value in zip(results, outcome.values, strict=True):
-            self._check(result, value, trial, dtype, KINDS[oracle.kind], order)
-        shaped = zip(results, outcome.values, strict=True)
-        return {result.name: value.numbers.reshape(result.shape(trial.case)) for result, value in shaped}
+        shapes = [shape_of(name, x) for name in names]
+        order = _exchanged(shapes, outcome.values, names)
+        for name, shape, value in zip(names, shapes, outcome.values, strict=True):
+            self._check(name, shape, value, x.shape, dtype, order)
+        pairs = zip(names, shapes, outcome.values, strict=True)
+        return {name: value.numbers.reshape(shape) for name, shape, value in pairs}
 
-    def _check(self, result, value, trial, dtype, kind, order=""):
-        facts, shape = value.facts, result.shape(trial.case)
-        if facts.get("kind") != kind[0]:
-            raise Wrong(f"{result.name} is {a(facts.get('type'))}, needs {kind[1]} of shape {shape}.")
-        if tuple(facts.get("shape", ())) != shape or value.numbers.shape != shape:
-            got = tuple(facts.get("shape", ()))
-            words = f"{result.name} has shape {got}, needs {shape} for x of shape {trial.case.x.shape}."
-            if value.numbers.shape == got and _without_ones(got) == _without_ones(shape):
-                self.slips[words] = "axis-of-one"
-                self._check_dtype(result, facts, dtype)
-                return
-            exchanged = not order and _other_axis(result, got, trial.case.x.shape)
-            raise Wrong(words + order, diagnoses=[named("wrong-axis")] if exchanged else ())
-        self._check_dtype(result, facts, dtype)
-
-    def _check_dtype(self, result, facts, dtype):
-        statistic = result.name in ("mean", "var", "rstd") and dtype not in ("float64", "float32")
+    def _check(self, name, shape, value, x_shape, dtype, order):
+        facts, (kind, words) = value.facts, KINDS[self.task.oracle.kind]
+        if facts.get("kind") != kind:
+            raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.")
+        got = tuple(facts.get("shape", ()))
+        if got != shape or value.numbers.shape != shape:
+            words = f"{name} has shape {got}, needs {shape} for x of shape {x_shape}."
+            if value.numbers.shape != got or _without_ones(got) != _without_ones(shape):
+                exchanged = not order and _other_axis(name, got, x_shape)
+                raise Wrong(words + order, diagnoses=[named("wrong-axis")] if exchanged else ())
+            self.slips[words] = "axis-of-one"
+        statistic = name in ("mean", "var", "rstd") and dtype not in ("float64", "float32")
         needed = "float32" if statistic else dtype
         if facts.get("dtype") != needed:
-            raise Wrong(f"{result.name} has dtype {facts.get('dtype')}, needs {needed}, the dtype of x.")
+            raise Wrong(f"{name} has dtype {facts.get('dtype')}, needs {needed}, the dtype of x.")
 
     def compare(self, trials, names, dtype=None, layout="contiguous", **options) -> str:
         """The student's results against the oracle's.
@@ -185,11 +180,11 @@ def _without_ones(shape):
     return [n for n in shape if n != 1]
 
 
-def _other_axis(result, got, shape) -> bool:
+def _other_axis(name, got, shape) -> bool:
     """Whether one number a row, or a column, came as one a column, a row, or of the whole matrix."""
     m, n = shape
-    others = {("M",): ((), (1,), (n,), (1, n)), ("N",): ((m,), (m, 1))}
-    return m != n and got in others.get(result.axes, ())
+    others = {"M": ((), (1,), (n,), (1, n)), "N": ((m,), (m, 1))}
+    return m != n and got in others.get(AXES[name], ())
 
 
 def _kind(dtype, layout, base):

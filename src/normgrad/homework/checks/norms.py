@@ -58,33 +58,15 @@ class Trial:
         return replace(self, case=self.case.rounded(dtype))
 
 
-@dataclass(frozen=True)
-class Result:
-    """One result of the student's code: its name, its shape in words and the axes of that shape."""
-
-    name: str
-    axes: tuple[str, ...]
-
-    def shape(self, case: Case) -> tuple[int, ...]:
-        """The shape for one case."""
-        sizes = dict(zip("MN", case.x.shape, strict=True))
-        return tuple(sizes[axis] for axis in self.axes)
+# Of every result its axes, M rows and N columns.
+AXES = dict.fromkeys(("y", "x_hat", "residual_out", "dx", "dresidual"), "MN")
+AXES |= dict.fromkeys(("mean", "rstd", "var", "n", "squares"), "M") | {"dw": "N", "db": "N"}
 
 
-RESULTS = {
-    "y": Result("y", ("M", "N")),
-    "mean": Result("mean", ("M",)),
-    "rstd": Result("rstd", ("M",)),
-    "var": Result("var", ("M",)),
-    "x_hat": Result("x_hat", ("M", "N")),
-    "n": Result("n", ("M",)),
-    "squares": Result("squares", ("M",)),
-    "residual_out": Result("residual_out", ("M", "N")),
-    "dx": Result("dx", ("M", "N")),
-    "dresidual": Result("dresidual", ("M", "N")),
-    "dw": Result("dw", ("N",)),
-    "db": Result("db", ("N",)),
-}
+def shape_of(name: str, x) -> tuple[int, ...]:
+    """The shape of a result for an x (M, N)."""
+    sizes = dict(zip("MN", x.shape, strict=True))
+    return tuple(sizes[axis] for axis in AXES[name])
 
 
 def statistics_bounds(saved, dtype):
@@ -103,7 +85,7 @@ class NormOracle:
     """What all tasks about one normalization share.
 
     Args:  spec: the operator; affine: which of weight and bias it has; arguments, results: names in their order
-           op: the operation of calls.py; dtypes: the narrow dtypes of the last stage
+           op: the operation that calls the entry; dtypes: the narrow dtypes of the last stage
     """
 
     spec: NormSpec
@@ -177,19 +159,18 @@ class NormOracle:
         return {name: known[name] for name in self.results}
 
     def loss(self, trial: Trial):
-        """(names, inputs, f) for central differences: f gives the loss <dy, y> and the size of its terms."""
-        names = tuple(name for name in ("x", "weight", "bias") if getattr(trial.case, name) is not None)
-        lost = _lost(trial)
+        """(names, inputs, f) for central differences: f gives the loss <dy, y> + <dresidual_out, residual_out>, and the
+        size of its terms, with the digits that a row far from 0 loses when its mean is subtracted."""
+        case = trial.case
+        names = tuple(name for name in ("x", "residual", "weight", "bias") if getattr(case, name) is not None)
 
         def f(*arrays):
-            y = replace(trial, case=replace(trial.case, **dict(zip(names, arrays, strict=True)))).forward().y
-            return float((trial.case.dy * y).sum()), lost + float(np.abs(trial.case.dy * y).sum())
+            saved = replace(trial, case=replace(case, **dict(zip(names, arrays, strict=True)))).forward()
+            terms = [case.dy * saved.y]
+            if case.dresidual_out is not None:
+                terms.append(case.dresidual_out * saved.residual_out)
+            far = np.abs(saved.residual_out).max(-1, keepdims=True, initial=0) * saved.rstd[:, None]
+            lost = np.abs(case.dy * (1 if case.weight is None else case.weight)) * far
+            return float(sum(t.sum() for t in terms)), float(lost.sum() + sum(np.abs(t).sum() for t in terms))
 
-        return names, [getattr(trial.case, name) for name in names], f
-
-
-def _lost(trial: Trial) -> float:
-    """The size of the digits that a row far from 0 loses when its mean is subtracted."""
-    saved, weight = trial.forward(), 1 if trial.case.weight is None else np.abs(trial.case.weight)
-    size = np.abs(trial.case.x).max(-1, keepdims=True, initial=0) * saved.rstd[:, None] * weight
-    return float((np.abs(trial.case.dy) * size).sum())
+        return names, [getattr(case, name) for name in names], f

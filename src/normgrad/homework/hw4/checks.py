@@ -9,7 +9,7 @@ import numpy as np
 from ... import numpy_ref
 from ...checks.cases import Case
 from ...checks.tolerance import LARGEST, round_to
-from ..checks.norms import RESULTS, NormOracle, Trial
+from ..checks.norms import AXES, NormOracle, Trial
 from ..checks.values import low_precision, two_shapes
 from ..diagnosis.diagnose import attributed
 from ..diagnosis.table import BLOCKS, named
@@ -17,7 +17,6 @@ from ..messages import Wrong
 from ..sandbox.student import Request
 from . import gpu
 
-NAMES = ("x", "residual", "weight", "bias")
 NO_KERNEL = "No result was written by a Triton kernel. Launch one that writes them."
 
 
@@ -68,20 +67,6 @@ class StreamOracle(NormOracle):
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
             raise Wrong(NO_KERNEL, diagnoses=[named("work-outside")])
 
-    def loss(self, trial):
-        """(names, inputs, f) for central differences: the loss <dy, y> + <dresidual_out, residual_out>."""
-        case = trial.case
-        names = tuple(name for name in NAMES if getattr(case, name) is not None)
-
-        def f(*arrays):
-            saved = replace(trial, case=replace(case, **dict(zip(names, arrays, strict=True)))).forward()
-            terms = case.dy * saved.y, case.dresidual_out * saved.residual_out
-            far = np.abs(saved.residual_out).max(-1, keepdims=True, initial=0) * saved.rstd[:, None]
-            lost = (np.abs(case.dy * (1 if case.weight is None else case.weight)) * far).sum()
-            return float(sum(t.sum() for t in terms)), float(lost + sum(np.abs(t).sum() for t in terms))
-
-        return names, [getattr(case, name) for name in names], f
-
 
 # (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less.
 SIZES = ((9, 5), (37, 3), (2, 13), (3, 33))
@@ -118,7 +103,7 @@ def _without_rows(exam, wrong, **options) -> Wrong:
     """The same Wrong, or one that names the rows without results: then no formula is to blame."""
     for trial in {id(trial): trial for _, _, trial in wrong.evidence}.values():
         got, known = exam.answers(trial, **options), exam.task.oracle.expected(trial)
-        by_rows = [name for name in known if RESULTS[name].axes[0] == "M"]
+        by_rows = [name for name in known if AXES[name][0] == "M"]
         empty = np.array([_missing(got[name], known[name][0]) for name in by_rows])
         right = np.array([_right(got[name], *known[name]) for name in by_rows])
         if (empty & ~right).any() and right.any() and (empty | right).all():
