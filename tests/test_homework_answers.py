@@ -5,7 +5,7 @@ import pytest
 from homework_solutions import of_source
 
 import normgrad.homework as hw
-from normgrad.homework import folder, grade_file
+from normgrad.homework import grade_file, solutions
 
 DEF = "import numpy as np\ndef rmsnorm_backward(dy, x, weight, rstd):\n    "
 
@@ -42,7 +42,7 @@ def test_a_right_solution_may_begin_like_this(tmp_path, name):
     if homework == "hw3":
         pytest.importorskip("torch")
     (tmp_path / "helpers.py").write_text("ONE = 1\n", encoding="utf8")
-    for report in graded(tmp_path, lines + folder.solution(homework), homework, seconds=10):
+    for report in graded(tmp_path, lines + solutions.solution(homework), homework, seconds=10):
         assert report.passed, report
 
 
@@ -73,7 +73,7 @@ def test_what_a_class_says_about_its_array_does_not_count():
 
 def slip(entry, old, new, homework):
     """The reference's entry with one text replaced."""
-    source = folder.solution(homework)
+    source = solutions.solution(homework)
     assert source.count(old) == 1
     return of_source(source.replace(old, new))[entry]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import normgrad
-from normgrad.homework import folder, grade_file
+from normgrad.homework import grade_file, solutions
 from normgrad.homework.grade import check, grade_task
 from normgrad.homework.sandbox import remote, wire
 from normgrad.homework.sandbox.student import Given, Local, Request
@@ -275,7 +275,7 @@ def test_numbers_that_never_change_earn_nothing():
 
 def edited(old, new, homework="hw2"):
     """A reference solution with one text replaced."""
-    source = folder.solution(homework)
+    source = solutions.solution(homework)
     assert source.count(old) == 1
     return source.replace(old, new)
 
@@ -304,7 +304,7 @@ def test_one_bad_stage_does_not_end_the_others(tmp_path):
 
 def test_a_stage_has_its_time_whatever_the_import_takes(tmp_path):
     """Loading solution.py is not the time of a call."""
-    (tmp_path / "solution.py").write_text("import time; time.sleep(0.15)\n" + folder.solution("hw2"))
+    (tmp_path / "solution.py").write_text("import time; time.sleep(0.15)\n" + solutions.solution("hw2"))
     forward, _ = grade_file(tmp_path / "solution.py", "hw2", seconds=0.4)
     assert forward.passed, forward
 

@@ -10,9 +10,9 @@ import pytest
 from test_homework_attacks import HOSTILE
 
 from normgrad.homework import __main__ as shell
-from normgrad.homework import folder
+from normgrad.homework import solutions
 
-RIGHT = folder.solution("hw2")
+RIGHT = solutions.solution("hw2")
 HALF = RIGHT.replace("x_hat * c1", "c1")
 ATTACKS = ("endless loop", "os._exit", "kills the grader", "imports the reference", "writes to the grader's pipe")
 
@@ -22,8 +22,8 @@ def graded(tmp_path_factory):
     """(folder of the class, folder of the reports, what was printed, what lay in the submissions before)."""
     place = tmp_path_factory.mktemp("class")
     submissions, reports, kept = place / "submissions", place / "reports", place / "kept"
-    texts = {"ada": RIGHT, "bob": HALF, "=cyd": folder.starter("hw2"), **{name: HOSTILE[name][0] for name in ATTACKS}}
-    texts |= {"eve": "import json, helpers\n" + RIGHT, "fay": RIGHT, "gus": "import random\n" + RIGHT}
+    texts = {"ada": RIGHT, "bob": HALF, "=cyd": solutions.starter("hw2")}
+    texts |= {name: HOSTILE[name][0] for name in ATTACKS} | {"eve": "import json, helpers\n" + RIGHT, "fay": RIGHT, "gus": "import random\n" + RIGHT}
     for name, text in texts.items():
         (submissions / name).mkdir(parents=True)
         (submissions / name / "solution.py").write_text(text, encoding="utf8")

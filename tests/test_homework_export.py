@@ -6,7 +6,7 @@ import linecache
 import pytest
 
 import normgrad.homework as hw
-from normgrad.homework import export, folder, grade
+from normgrad.homework import export, grade, solutions
 from normgrad.homework.task import find_homework, homeworks
 from normgrad.homework.wrong import wrong
 
@@ -35,7 +35,7 @@ def test_the_instructors_notebook_runs(tmp_path, tool, homework):
 @pytest.mark.parametrize("marks", [export.NBGRADER, export.OTTER])
 def test_nothing_of_the_answers_stands_outside_the_marks(homework, marks):
     begin, end = marks[0].strip(), marks[1].split("\n")[0]
-    answer = set(folder.solution(homework).split("\n")) - set(folder.starter(homework).split("\n"))
+    answer = set(solutions.solution(homework).split("\n")) - set(solutions.starter(homework).split("\n"))
     answer = {line.strip() for line in answer if len(line.strip()) > 12 and not line.startswith(("import", "from"))}
     for code in export.answers(find_homework(homework), marks).values():
         outside, inside = [], False

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import normgrad.homework as hw
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.grade import grade_file
 from normgrad.homework.sandbox import operations
 from normgrad.homework.wrong import wrong
@@ -75,7 +75,7 @@ def test_every_level_says_more():
 def test_no_report_hands_out_the_expression(homework):
     """What stands beside "needed" leads to the answer and is not it."""
     sympy = pytest.importorskip("sympy")
-    answers = {line.strip() for line in folder.solution(homework).split("\n")}
+    answers = {line.strip() for line in solutions.solution(homework).split("\n")}
     for task in hw.homeworks()[homework].tasks:
         for text in task.oracle.texts.values():
             assert not any(text in answer for answer in answers)

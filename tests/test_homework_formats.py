@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import normgrad.homework as hw
-from normgrad.homework.folder import solution
 from normgrad.homework.sandbox.student import Local
+from normgrad.homework.solutions import solution
 from normgrad.homework.task import Draw
 
 ROWS = """

@@ -5,7 +5,7 @@ import pytest
 
 import normgrad.homework as hw
 from normgrad.homework import __main__ as shell
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.task import Draw
 from normgrad.homework.wrong import wrong
 
@@ -45,7 +45,7 @@ def test_a_loop_is_named_by_its_line(tmp_path):
 
 def test_a_task_after_one_that_never_ends_is_graded(tmp_path):
     """With less time, and in full."""
-    text = folder.solution("hw2").replace("    rstd = 1 / np", "    while True:\n        pass\n    rstd = 1 / np")
+    text = solutions.solution("hw2").replace("    rstd = 1 / np", "    while True:\n        pass\n    rstd = 1 / np")
     (tmp_path / "solution.py").write_text(text, encoding="utf8")
     forward, backward = hw.grade_file(tmp_path / "solution.py", "hw2", seconds=0.5)
     assert forward.points == 0 and backward.passed
@@ -158,6 +158,6 @@ def test_a_wrong_command_says_what_it_needs(tmp_path, capsys, arguments, words):
 
 
 def test_a_file_of_another_name_is_graded(tmp_path, capsys):
-    (tmp_path / "ada.py").write_text(folder.solution("hw2"), encoding="utf8")
+    (tmp_path / "ada.py").write_text(solutions.solution("hw2"), encoding="utf8")
     assert shell.main(["check", str(tmp_path / "ada.py")]) == 0
     assert "20 of 20 points" in capsys.readouterr().out

@@ -4,7 +4,7 @@ import homework_operators
 import pytest
 
 import normgrad.homework as hw
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.grade import grade_file
 from normgrad.homework.hw7 import wrong as hw7
 from normgrad.homework.sandbox.source import look
@@ -81,7 +81,7 @@ VERDICTS = {
 @pytest.mark.parametrize("where", ["cell", "shell"])
 def test_verdicts(tmp_path, name, where):
     """A cell's function is looked at as an object, a file's as a text."""
-    source = edited(folder.solution("hw6"), *VERDICTS[name])
+    source = edited(solutions.solution("hw6"), *VERDICTS[name])
     (tmp_path / "solution.py").write_text(source, encoding="utf8")
     report = report_of("gradient-test", source) if where == "cell" else grade_file(tmp_path / "solution.py", "hw6")[0]
     silent = name in ("dropped", "returned")
@@ -112,7 +112,7 @@ def test_what_can_raise(body, raises):
 # Operators of the student's own
 
 
-GROUP = folder.solution("hw7")
+GROUP = solutions.solution("hw7")
 HALF = ".rsqrt()\n        rstd = rstd.half().to(x.dtype) if x.dtype == torch.float32 else rstd\n"
 OPERATORS = {
     "a gradient is None": (GROUP, [(RETURN, "return dx, dweight, None")], "gradient-missing", True),

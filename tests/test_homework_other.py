@@ -11,7 +11,7 @@ import normgrad.homework as hw
 from normgrad import numpy_ref
 from normgrad.checks.cases import draw
 from normgrad.checks.tolerance import bounds
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.grade import grade_file
 from normgrad.homework.hw6 import backwards
 from normgrad.homework.hw6 import checks as hw6
@@ -73,7 +73,7 @@ def test_wrong_backwards_are_wrong_where_they_say(rng, subject):
 
 def test_the_promised_sentence():
     """A belief, why it was not seen, and the equation."""
-    text = folder.solution("hw6")
+    text = solutions.solution("hw6")
     old = "rng.standard_normal(columns), rng.standard_normal(columns), rng.standard_normal((rows, columns))"
     assert text.count(old) == 1
     names = {}
@@ -221,7 +221,7 @@ def test_a_page_runs(homework, solved):
     stub, tasks = "raise NotImplementedError", homeworks()[homework].tasks
     checks = [f'hw.check("{task.name}", {task.entry})' for task in tasks]
     for code in CELL.findall(page.read_text(encoding="utf8")):
-        cell = folder.solution(homework) if solved and stub in code else code
+        cell = solutions.solution(homework) if solved and stub in code else code
         *before, last = ast.parse(cell).body
         exec(compile(ast.Module(before, []), homework, "exec"), names)
         if isinstance(last, ast.Expr):

@@ -5,14 +5,14 @@ import pytest
 from homework_solutions import of_source
 
 import normgrad.homework as hw
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.hw4 import gpu
 
 
 def report_of(task, *edits):
     """The report on the reference with some texts replaced."""
     pytest.importorskip({"hw3": "torch", "hw4": "triton"}.get(homework := hw.describe(task).homework, "numpy"))
-    source = folder.solution(homework)
+    source = solutions.solution(homework)
     for old, new in edits:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
@@ -211,7 +211,7 @@ def test_what_would_not_compile_for_a_gpu_is_said(name):
 
 def test_the_shell_says_what_would_not_compile(tmp_path):
     pytest.importorskip("triton")
-    source = folder.solution("hw4")
+    source = solutions.solution("hw4")
     for old, new in GPU["a global number"][0]:
         source = source.replace(old, new)
     (tmp_path / "solution.py").write_text(source, encoding="utf8")

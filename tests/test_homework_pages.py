@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import normgrad.homework as hw
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.wrong import wrong
 
 BOOK = Path(__file__).parents[1] / "book"
@@ -45,7 +45,7 @@ def test_stubs_are_the_starters(name):
     stubs = [STUB.sub("", cell) for cell in cells(name) if STUB.search(cell)]
     defined = [entry for stub in stubs for entry in definitions(stub, entries)]
     assert sorted(defined) == sorted(entries)
-    assert definitions("\n".join(stubs), entries) == definitions(folder.starter(name), entries)
+    assert definitions("\n".join(stubs), entries) == definitions(solutions.starter(name), entries)
 
 
 @each_homework
@@ -75,8 +75,8 @@ def test_page_links_the_equations_of_its_tasks(name):
 @each_homework
 def test_page_does_not_hold_the_answer(name):
     """No line of the solution that is not in the starter as well."""
-    known = {line.strip() for line in folder.starter(name).split("\n")}
-    answer = {line.strip() for line in folder.solution(name).split("\n")} - known
+    known = {line.strip() for line in solutions.starter(name).split("\n")}
+    answer = {line.strip() for line in solutions.solution(name).split("\n")} - known
     answer = {line for line in answer if len(line) > 20 and not line.startswith(("import", "from", '"""', "#", "def"))}
     assert not answer & {line.strip() for line in page(name).split("\n")}
 

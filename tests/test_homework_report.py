@@ -10,7 +10,7 @@ from homework_solutions import of_source, tasks_of
 
 import normgrad.homework as hw
 from normgrad.homework import __main__ as shell
-from normgrad.homework import folder
+from normgrad.homework import folder, solutions
 from normgrad.homework.diagnosis.table import MISTAKES
 from normgrad.homework.equations import place
 from normgrad.homework.task import Draw, find, homeworks
@@ -101,14 +101,14 @@ def test_a_report_says_more_with_each_version():
         report = hw.check("rmsnorm-backward", target)
         assert hidden(level, report) and ("With your next attempt" in str(report)) == (level < 2), report
     assert hidden(2, hw.check("rmsnorm-backward", one, feedback="coefficients"))
-    right = of_source(folder.solution("hw2"))
+    right = of_source(solutions.solution("hw2"))
     assert "With your next" not in str(hw.check("rmsnorm-forward", right["rmsnorm_forward"]))
 
 
 def test_the_shell_counts_the_versions_of_a_folder(tmp_path, capsys):
     """A file beside the solution tells them; a stub is none, and a level that is asked for counts nothing."""
     said = []
-    for source in (folder.starter("hw2"), *versions(3)):
+    for source in (solutions.starter("hw2"), *versions(3)):
         (tmp_path / "solution.py").write_text(source, encoding="utf8")
         for options in ((), ("--feedback", "hint"), ()):
             assert shell.main(["check", str(tmp_path), *options]) == 1

@@ -6,7 +6,7 @@ import pytest
 from homework_solutions import of_source, tasks_of
 
 import normgrad.homework as hw
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.grade import grade_task
 from normgrad.homework.sandbox.student import Local
 from normgrad.homework.task import Draw, find, homeworks
@@ -19,7 +19,7 @@ NO_SEEDS = ("gradient-test",)
 def test_the_reference_has_full_marks(name, torch, seeds):
     """No false alarm over up to 200 seeds, in float64 and float32."""
     task = find(name)
-    target = of_source(folder.solution(task.homework))[task.entry]
+    target = of_source(solutions.solution(task.homework))[task.entry]
     for seed in seeds(3 if name in NO_SEEDS else 200):
         report = hw.check(name, target, seed=seed)
         assert report.passed, report
@@ -29,7 +29,7 @@ def test_the_reference_has_full_marks(name, torch, seeds):
 def test_the_reference_expressions_have_full_marks(name, seeds):
     """Nothing is rounded before the last step, so few seeds say as much as many."""
     pytest.importorskip("sympy")
-    target = of_source(folder.solution("hw1"))[find(name).entry]
+    target = of_source(solutions.solution("hw1"))[find(name).entry]
     for seed in seeds(20):
         report = hw.check(name, target, seed=seed)
         assert report.passed, report
@@ -37,7 +37,7 @@ def test_the_reference_expressions_have_full_marks(name, seeds):
 
 def test_the_reference_function_has_full_marks(torch, seeds):
     """No false alarm over up to 200 seeds, in float64, float32 and bfloat16."""
-    target = of_source(folder.solution("hw3"))["LayerNorm"]
+    target = of_source(solutions.solution("hw3"))["LayerNorm"]
     for seed in seeds(200):
         report = hw.check("layernorm-function", target, seed=seed)
         assert report.passed, report
@@ -61,7 +61,7 @@ def test_a_right_function_may_be_written_differently(torch, name, seeds):
 @pytest.mark.parametrize("name", ["addnorm-forward", "addnorm-backward"])
 def test_the_reference_kernels_have_full_marks(libraries, name, seeds):
     """No false alarm over up to 200 seeds, in float64, float32 and float16."""
-    target = of_source(folder.solution("hw4"))[find(name).entry]
+    target = of_source(solutions.solution("hw4"))[find(name).entry]
     for seed in seeds(200):
         report = hw.check(name, target, seed=seed)
         assert report.passed, report
@@ -85,7 +85,7 @@ def test_right_kernels_may_be_written_differently(libraries, name, way):
 def test_other_sizes_and_scales(torch, draw):
     pytest.importorskip("triton")
     for name in homeworks():
-        names = of_source(folder.solution(name))
+        names = of_source(solutions.solution(name))
         for task in homeworks()[name].tasks:
             with Local({task.entry: names[task.entry]}) as student:
                 report = grade_task(task, student, draw)

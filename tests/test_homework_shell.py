@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from normgrad.homework import __main__ as shell
-from normgrad.homework import folder
+from normgrad.homework import folder, solutions
 from normgrad.homework.task import homeworks
 
 
@@ -19,7 +19,7 @@ def run(*arguments):
 def test_homework_two_in_three_commands(tmp_path):
     """new, (write), check: the writing is done by copying the solution."""
     assert run("new", "hw2", "--to", tmp_path / "hw2").returncode == 0
-    (tmp_path / "hw2/solution.py").write_text(folder.solution("hw2"), encoding="utf8")
+    (tmp_path / "hw2/solution.py").write_text(solutions.solution("hw2"), encoding="utf8")
     done = run("check", tmp_path / "hw2", "--json", tmp_path / "a.json")
     assert done.returncode == 0 and "20 of 20 points" in done.stdout, done.stdout + done.stderr
     assert json.loads((tmp_path / "a.json").read_text())["points"] == 20
@@ -29,7 +29,7 @@ def test_homework_two_in_three_commands(tmp_path):
 @pytest.mark.parametrize("homework", homeworks())
 def test_pytest_runs_in_the_folder(tmp_path, libraries, homework):
     folder.new(homework, tmp_path)
-    (tmp_path / "solution.py").write_text(folder.solution(homework), encoding="utf8")
+    (tmp_path / "solution.py").write_text(solutions.solution(homework), encoding="utf8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     count = sum(len(task.stages) for task in homeworks()[homework].tasks)
@@ -47,7 +47,7 @@ def test_solve_asks_for_the_instructor(capsys):
     assert shell.main(["solve", "hw2"]) == 2
     assert "--instructor" in capsys.readouterr().err
     assert shell.main(["solve", "hw2", "--instructor"]) == 0
-    assert capsys.readouterr().out == folder.solution("hw2")
+    assert capsys.readouterr().out == solutions.solution("hw2")
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["describe", "rmsnorm-backward"]])
@@ -70,7 +70,7 @@ def test_a_seed_file_changes_the_inputs(tmp_path, capsys):
     """A solution made for the public shapes fails with the instructor's."""
     folder.new("hw2", tmp_path)
     old = "    wdy = weight * dy\n"
-    text = folder.solution("hw2").replace(old, "    assert x.shape[1] in (1, 8, 11)\n" + old)
+    text = solutions.solution("hw2").replace(old, "    assert x.shape[1] in (1, 8, 11)\n" + old)
     (tmp_path / "solution.py").write_text(text, encoding="utf8")
     assert shell.main(["check", str(tmp_path)]) == 0
     (tmp_path / "seed").write_text('{"seed": 99, "columns": 5, "rows": 3, "scale": 10}')

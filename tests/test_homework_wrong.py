@@ -4,7 +4,7 @@ import pytest
 from homework_solutions import of_source
 
 import normgrad.homework as hw
-from normgrad.homework import folder
+from normgrad.homework import solutions
 from normgrad.homework.task import find, homeworks
 from normgrad.homework.wrong import wrong
 
@@ -68,7 +68,7 @@ def test_the_function_of_source_003_is_caught(torch, tmp_path, variant):
 
 
 def test_a_forward_earns_its_points_without_a_backward(torch):
-    text = folder.solution("hw3")
+    text = solutions.solution("hw3")
     whole = of_source(text)["LayerNorm"]
 
     class ForwardOnly(whole):

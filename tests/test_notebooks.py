@@ -10,7 +10,7 @@ import notebook_environments as environments
 import pytest
 from notebook_environments import COLAB_CPU, HOMEWORKS, NOTEBOOKS, code_cells, each, needs_site, read, timed
 
-from normgrad.homework import folder
+from normgrad.homework import solutions
 
 pytestmark = needs_site
 WITH_TRITON = environments.with_triton()
@@ -35,7 +35,7 @@ def test_notebook_runs(path, colab, tmp_path, record_property):
 
 def solved(notebook, name):
     """Puts the reference solution in place of the student's cells: all of it in the first, nothing in the others."""
-    text = folder.solution(name)
+    text = solutions.solution(name)
     for cell in notebook["cells"]:
         if "homework" in cell["metadata"].get("tags", ()):
             cell["source"], text = text, ""
@@ -45,7 +45,7 @@ def solved(notebook, name):
 
 def entry_checks(notebook, name):
     """The cells that check what the solution defines, all of which there must be."""
-    text = folder.solution(name)
+    text = solutions.solution(name)
     entries = re.findall(r"^(?:def|class) (\w+)", text, re.M)
     check = re.compile(rf"""^hw\.check\("[\w-]+", ({"|".join(entries)})\)$""", re.M)
     found = [cell for cell in code_cells(notebook) if check.search(cell["source"])]

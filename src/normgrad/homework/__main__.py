@@ -15,7 +15,8 @@ from .. import writable  # noqa: E402
 from . import classroom, folder, grade  # noqa: E402
 from .report import FEEDBACK, to_json
 from .report import text as as_text
-from .task import PUBLIC_SEED, Draw, describe  # noqa: E402
+from .solutions import SOLUTION, solution  # noqa: E402
+from .task import PUBLIC_SEED, Draw, describe, find_homework  # noqa: E402
 
 EXAMPLE = """a homework from start to end:
   python -m normgrad.homework list
@@ -29,15 +30,15 @@ INSTRUCTOR = "solve shows the solution. If you teach the course, add --instructo
 def _new(options):
     written = folder.new(options.homework, options.to)
     print(f"Wrote {', '.join(path.name for path in written)} to {options.to}. Next:")
-    print(f"  edit {Path(options.to) / folder.SOLUTION}\n  python -m normgrad.homework check {options.to}")
+    print(f"  edit {Path(options.to) / SOLUTION}\n  python -m normgrad.homework check {options.to}")
     return 0
 
 
 def _check(options):
     path = Path(options.folder)
-    path = path / folder.SOLUTION if path.is_dir() else path
+    path = path / SOLUTION if path.is_dir() else path
     if not path.is_file():
-        why = f"which holds no {path.name}" if path.name == folder.SOLUTION else "which does not exist"
+        why = f"which holds no {path.name}" if path.name == SOLUTION else "which does not exist"
         raise ValueError(f"DIR: got {options.folder!r}, {why}; needs a folder, such as "
                          "`python -m normgrad.homework new hw2 --to DIR` writes")  # fmt: skip
     name = options.homework or grade.homework_of(path)
@@ -78,7 +79,7 @@ def _solve(options):
     if not options.instructor:
         print(INSTRUCTOR, file=sys.stderr)
         return 2
-    print(folder.solution(options.homework), end="")
+    print(solution(find_homework(options.homework).name), end="")
     return 0
 
 

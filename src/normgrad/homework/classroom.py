@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import writable
-from .folder import SOLUTION
 from .sandbox.remote import LONGEST_SOURCE
+from .solutions import SOLUTION
 from .task import find_homework
 
 TABLE = "grades.csv"

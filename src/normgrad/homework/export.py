@@ -12,7 +12,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from .folder import BEGIN, END, marked, starter
+from .solutions import BEGIN, END, marked, starter
 from .task import PUBLIC_SEED, Homework, find_homework
 
 NBGRADER = (f"{BEGIN}\n", f"{END}\n")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
+from .solutions import HERE, SOLUTION, starter
 from .task import find_homework, homeworks
 
-HERE = Path(__file__).parent
-SOLUTION = "solution.py"
-# What stands between these lines of a solution.py is the reference's; a starter has none of it.
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = "raise NotImplementedError"
 TEST = '''"""One test a stage: run `pytest` in this folder."""
 
 from pathlib import Path
@@ -52,45 +47,6 @@ def new(name: str, to) -> list[Path]:
     for file, text in texts.items():
         (folder / file).write_text(text, encoding="utf8")
     return [folder / file for file in texts]
-
-
-def marked(name: str) -> str:
-    """The text of a homework's solution.py, with its marks.
-
-    Raises:  ValueError for an unknown homework
-    """
-    find_homework(name)
-    return (HERE / name / SOLUTION).read_text(encoding="utf8")
-
-
-def solution(name: str) -> str:
-    """The text of a homework's reference solution.
-
-    Raises:  ValueError for an unknown homework
-    """
-    lines = marked(name).split("\n")
-    return _tidy(line for line in lines if line.strip() not in (BEGIN, END))
-
-
-def starter(name: str) -> str:
-    """The text of a homework's stubs.
-
-    Raises:  ValueError for an unknown homework
-    """
-    lines, inside = [], False
-    for line in marked(name).split("\n"):
-        mark = line.strip()
-        if mark == BEGIN and line != BEGIN:
-            lines.append(line.replace(BEGIN, STUB))
-        inside = mark == BEGIN or inside and mark != END
-        if not inside and mark != END:
-            lines.append(line)
-    return _tidy(lines)
-
-
-def _tidy(lines) -> str:
-    """A text with at most two empty lines in a row, and one end."""
-    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).rstrip("\n") + "\n"
 
 
 def listing() -> str:

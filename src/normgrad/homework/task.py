@@ -20,6 +20,7 @@ import numpy as np
 
 from .diagnosis.table import titles
 from .equations import place, shown
+from .solutions import starter
 
 PUBLIC_SEED = 0
 # Small enough for the buffer that the inputs lie in, and for a grade in seconds.
@@ -147,8 +148,6 @@ class Task:
 
     def _documented(self):
         """The paragraphs of the entry's docstring in the starter, and of its methods', each below its name."""
-        from .folder import starter  # which needs the registry
-
         (entry,) = [node for node in ast.parse(starter(self.homework)).body if getattr(node, "name", "") == self.entry]
         for node in (entry, *(each for each in entry.body if isinstance(each, ast.FunctionDef))):
             yield from [""] if node is entry else ["", f"{node.name}({ast.unparse(node.args)})"]

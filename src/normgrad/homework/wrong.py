@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from .folder import solution
+from .solutions import solution
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import types
 import numpy as np
 
 from .operations import operation, returned
+from .source import codes
 
 # What a launcher does with a matrix beside launching kernels: ask, make room, look at it in another way, copy it.
 QUIET = frozenset(
@@ -41,15 +42,11 @@ def _read(function):
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     with contextlib.suppress(ValueError):  # a cell that is not filled yet
         space |= {name: cell.cell_contents for name, cell in cells}
-    left = [function.__code__]
-    while left:
-        code = left.pop()
-        left += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-        for each in dis.get_instructions(code):
-            if each.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and each.argval in space:
-                yield each.argval, space[each.argval]
-            elif each.opname == "IMPORT_NAME" or each.argval == "handle":
-                yield str(each.argval), np
+    for each in (step for code in codes(function.__code__) for step in dis.get_instructions(code)):
+        if each.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and each.argval in space:
+            yield each.argval, space[each.argval]
+        elif each.opname == "IMPORT_NAME" or each.argval == "handle":
+            yield str(each.argval), np
 
 
 def described(function, arguments) -> dict:
