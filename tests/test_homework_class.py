@@ -23,7 +23,8 @@ def graded(tmp_path_factory):
     place = tmp_path_factory.mktemp("class")
     submissions, reports, kept = place / "submissions", place / "reports", place / "kept"
     texts = {"ada": RIGHT, "bob": HALF, "=cyd": solutions.starter("hw2")}
-    texts |= {name: HOSTILE[name][0] for name in ATTACKS} | {"eve": "import json, helpers\n" + RIGHT, "fay": RIGHT, "gus": "import random\n" + RIGHT}
+    texts |= {name: HOSTILE[name][0] for name in ATTACKS}
+    texts |= {"eve": "import json, helpers\n" + RIGHT, "fay": RIGHT, "gus": "import random\n" + RIGHT}
     for name, text in texts.items():
         (submissions / name).mkdir(parents=True)
         (submissions / name / "solution.py").write_text(text, encoding="utf8")
