@@ -22,11 +22,6 @@ OTTER = (
 )
 
 
-def _regions(text) -> list[str]:
-    """What stands between marks at the beginning of a line: functions and constants that all answers may use."""
-    return re.findall(rf"^{BEGIN}\n(.*?)^{END}$", text, re.M | re.S)
-
-
 def answers(homework: Homework, marks) -> dict[str, str]:
     """{entry: code} in which the parts that a student writes stand between the marks, and bring what they use.
 
@@ -34,7 +29,9 @@ def answers(homework: Homework, marks) -> dict[str, str]:
     """
     text = marked(homework.name)
     lines, entries = text.split("\n"), {task.entry for task in homework.tasks}
-    begin, end = marks[0] + "\n".join(_regions(text)), marks[1]
+    # What stands between marks at the beginning of a line: functions and constants that all answers may use.
+    regions = re.findall(rf"^{BEGIN}\n(.*?)^{END}$", text, re.M | re.S)
+    begin, end = marks[0] + "\n".join(regions), marks[1]
     found = {}
     for node in ast.parse(text).body:
         if _defined(node) & entries:

@@ -231,21 +231,17 @@ def lines(report):
 def diagnosis_lines(report):
     """The lines of all diagnoses."""
     for parts in report.explained():
-        yield from _diagnosis(parts)
-
-
-def _diagnosis(parts):
-    if parts["new"]:
-        yield ""
-        yield from _wrap(parts["title"] if "title" in parts else parts["hint"], "     ", "  => ")
-        if "title" in parts:
-            yield from _wrap(parts["hint"], "     ")
-    for name, words in (("implemented", "yours:"), ("right", "needed:"), ("where", "where")):
-        if parts.get(name):
-            yield from _wrap(parts[name], "               ", f"     {words:10}")
-    if "equation" in parts:
-        page = f", page {parts['page']} of the book" if parts["page"] else ""
-        yield f"     equation: {equations.shown(parts['equation'])}{page}"
+        if parts["new"]:
+            yield ""
+            yield from _wrap(parts["title"] if "title" in parts else parts["hint"], "     ", "  => ")
+            if "title" in parts:
+                yield from _wrap(parts["hint"], "     ")
+        for name, words in (("implemented", "yours:"), ("right", "needed:"), ("where", "where")):
+            if parts.get(name):
+                yield from _wrap(parts[name], "               ", f"     {words:10}")
+        if "equation" in parts:
+            page = f", page {parts['page']} of the book" if parts["page"] else ""
+            yield f"     equation: {equations.shown(parts['equation'])}{page}"
 
 
 def text(reports) -> str:

@@ -126,7 +126,10 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
     found = {}
     for output, numbers, trial in evidence:
         own = getattr(trial, "diagnose", None) or getattr(trial, f"diagnose_{output}", None)
-        if own is None and output not in OUTPUTS or not trial.case.x.size or _settled(found.get(output, ())):
+        if own is None and output not in OUTPUTS or not trial.case.x.size:
+            continue
+        # What ordinary rows do not explain, fewer or simpler rows explain too easily, with another formula for each.
+        if any(each.misconception != REFUSED for each in found.get(output, ())):
             continue
         if own is None and min(trial.case.x.shape) == 1:  # any formula explains one row, or one column
             continue
@@ -140,9 +143,3 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
         except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
             continue
     return [each for named in found.values() for each in named]
-
-
-def _settled(named) -> bool:
-    """Whether nothing is to be learned from further inputs: what ordinary rows do not explain, fewer or simpler rows
-    explain too easily, with another formula for each."""
-    return any(each.misconception != REFUSED for each in named)
