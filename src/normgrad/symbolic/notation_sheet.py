@@ -171,6 +171,21 @@ LOCAL = (
         "A gate stands beside the weight.",
         {"wdy": ("MN", "$w \\, g \\, \\mathrm{sigmoid}(g) \\, \\mathrm{dy}$, the weighted cotangent")},
     ),
+    Local(
+        ("batch-*",),
+        "BatchNorm has one number for each column where the norms of rows have one for each row.",
+        {
+            "mean": ("N", "mean of a column"),
+            "rstd": ("N", "$1 / D$ of a column"),
+            "c1": ("N", "mean of $\\hat x \\, \\mathrm{wdy}$ down a column"),
+            "c2": ("N", "mean of $\\mathrm{wdy}$ down a column"),
+        },
+    ),
+    Local(
+        ("dyt-*",),
+        "The layer has a scale that is trained, inside of its function.",
+        {"a": ("", "a number that is trained"), "t": ("N", "$\\tanh(a x)$")},
+    ),
     Local(("kern-offset",), "Words for places in memory.", {}, ("offset", "stride")),
     Local(("gradcheck-rule",), "torch's own names.", {}, ("atol", "rtol")),
 )

@@ -29,6 +29,7 @@ MODULES = (
     "gradient_tests",
     "kernels",
     "own_norm",
+    "relatives",
     "l2_norm",
     "rms_norm",
     "layer_norm_entries",
