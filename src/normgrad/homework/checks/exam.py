@@ -157,6 +157,14 @@ class Exam:
             raise Wrong(sentence, evidence)
         return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."
 
+    def is_right(self, trials, dtype=None) -> bool:
+        """Whether all results of some trials are right in a dtype."""
+        try:
+            self.compare(trials, self.task.oracle.results, dtype)
+        except Wrong:
+            return False
+        return True
+
 
 def _counted(values, names) -> str:
     """The sentence for a wrong number of results."""

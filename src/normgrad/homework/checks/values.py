@@ -165,10 +165,10 @@ def rounding(exam, evidence, dtype) -> list:
     trials = list({id(trial): trial.rounded(dtype) for _, _, trial in evidence}.values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        right = bool(trials) and _right(exam, trials, exam.base)
+        right = bool(trials) and exam.is_right(trials, exam.base)
         if right and known and all(_not_rounded(*each, dtype) for each in known):
             return [named("sum-not-rounded")]
-        if right and "16" in dtype and _right(exam, trials, "float32"):
+        if right and "16" in dtype and exam.is_right(trials, "float32"):
             return [named("narrow-intermediate")]
         for output, numbers, trial in known:
             if not right and not np.isfinite(numbers).all():  # rows that are missing in float64, too
@@ -184,12 +184,3 @@ def _not_rounded(output, numbers, trial, dtype) -> bool:
     if getattr(trial.case, "residual", None) is None or not np.isfinite(numbers).all():
         return False
     return not diagnose(output, numbers, trial.case, trial.spec, Dtypes(dtype, round_residual=False))
-
-
-def _right(exam, trials, dtype) -> bool:
-    """Whether all results are right in another dtype, for the same numbers."""
-    try:
-        exam.compare(trials, exam.task.oracle.results, dtype)
-    except Wrong:
-        return False
-    return True

@@ -146,11 +146,7 @@ def sizes(exam) -> str:
 def _usually_right(exam) -> bool:
     """Whether the results are right for the shapes of the other stages, which name what is wrong there."""
     usual = exam.trials()
-    try:
-        exam.compare([usual[0], usual[-1]], exam.task.oracle.results)
-    except Wrong:
-        return False
-    return True
+    return exam.is_right([usual[0], usual[-1]])
 
 
 def _of_size(exam, rows, columns):
