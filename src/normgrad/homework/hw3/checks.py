@@ -30,7 +30,7 @@ class FunctionOracle(NormOracle):
         given.append(Given("dy", trial.case.dy, dtype, self.kind, grad="second" in options, layout=layout))
         extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
         differentiable = [g.name for g in given if g.grad and g.name != "dy"]
-        options |= {"inputs": self.arguments, "differentiable": differentiable, "weight": "weight"}
+        options |= {"inputs": self.arguments, "differentiable": differentiable}
         return Request(op, (*given, *extra), options)
 
 

@@ -65,7 +65,6 @@ def summary(value) -> tuple[dict, np.ndarray]:
     facts = {"type": type(value).__name__[:KEPT_NAME]}
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
         facts |= {"kind": "tensor", "dtype": str(value.dtype).removeprefix("torch.")}
-        facts |= {"graph": bool(value.requires_grad)}
         floating = value.dtype.is_floating_point
         value = value.detach().double().cpu().numpy() if floating else np.zeros(value.shape)
     elif isinstance(value, np.ndarray):
@@ -157,7 +156,7 @@ def _onward(grads, cotangents, inputs):
 def two_layers(target, arguments, options):
     """The gradients of a first layer, after a second one with another weight went forward and backward."""
     y, *_ = _apply(target, arguments, options, {})
-    swapped = arguments | {options["weight"]: arguments["other"]}
+    swapped = arguments | {"weight": arguments["other"]}
     other = _apply(target, swapped, options, {})
     grad(other[0], swapped["x"], arguments["dy"], allow_unused=True)
     wanted = [arguments[name] for name in options["differentiable"]]
@@ -166,7 +165,7 @@ def two_layers(target, arguments, options):
 
 @operation
 def saved(target, arguments, options):
-    """No results, but the tensors that the Function keeps for its backward: name, shape, dtype, bytes."""
+    """No results, but the tensors that the Function keeps for its backward: name, shape, bytes."""
     import torch
 
     kept, names = [], {}
@@ -174,7 +173,7 @@ def saved(target, arguments, options):
     def note(tensor, how):
         name = names.get((tensor.data_ptr(), tuple(tensor.shape)), "")
         kept.append({"name": name, "how": how, "shape": list(tensor.shape), "storage": tensor.data_ptr(),
-                     "dtype": str(tensor.dtype).removeprefix("torch."), "bytes": tensor.nbytes})  # fmt: skip
+                     "bytes": tensor.nbytes})  # fmt: skip
         return tensor
 
     names |= {(t.data_ptr(), tuple(t.shape)): n for n, t in arguments.items() if isinstance(t, torch.Tensor)}

@@ -59,10 +59,8 @@ def told(error) -> dict:
         for frame, line in traceback.walk_tb(error.__traceback__)
         if not frame.f_code.co_filename.startswith(_libraries())
     ]
-    facts = {
-        "type": type(error).__name__[: operations.KEPT_NAME],
-        "bases": [base.__name__ for base in type(error).__mro__],
-    }
+    bases = [base.__name__ for base in type(error).__mro__]
+    facts = {"type": bases[0][: operations.KEPT_NAME], "bases": bases}
     try:
         facts["message"] = str(error)[:KEPT_MESSAGE]
     except Exception:
