@@ -38,7 +38,7 @@ from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 
 import normgrad  # noqa: E402
 from normgrad.checks.tolerance import unit_roundoff  # noqa: E402
-from normgrad.fused import Fused, NotFused  # noqa: E402
+from normgrad.fused import Fused, NotFused, operator  # noqa: E402
 from normgrad.fused.operator import kernels_of  # noqa: E402
 from normgrad.fused.read_back import prove_kernels  # noqa: E402
 from normgrad.symbolic import Defs, NotProved, Partial, delta, dim, largest, mean, tensor, total  # noqa: E402
@@ -188,6 +188,12 @@ def test_a_row_that_is_shifted_overflows_nowhere():
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float32")
 
 
+def test_a_slope_near_saturation_keeps_its_digits():
+    """1 - t**2 is taken apart into (1 - t) * (1 + t), not multiplied out into two products that are nearly equal."""
+    assert "dx = a * (1 - t) * (t + 1) * dt" in fused("dyt").source
+    assert "dg = ((1 - sigmoid_g) * dsigmoid_g + ds) * sigmoid_g" in fused("gated_rms_norm").source
+
+
 def test_tanh_keeps_its_digits_near_0():
     layer = fused("dyt")
     small = torch.tensor([[1e-30, 1e-6, 1e-3, 0.1, 0.499, 0.501, 5.0, 90.0, -90.0]])
@@ -247,6 +253,22 @@ def test_without_an_interpreter_a_cpu_runs_the_form_in_torch(monkeypatch):
     found, _ = results(layer, inputs, constants)
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float64")
     assert repr(layer).endswith("on a CPU it runs in torch")
+
+
+def test_where_there_is_no_triton_the_layer_runs_in_torch(monkeypatch):
+    monkeypatch.setattr(operator, "kernels_of", lambda name, text: None)
+    layer = Fused(**LAYERS["gated_rms_norm"][0])
+    inputs, constants = drawn(layer, 2, 3)
+    found, wanted = (results(run, inputs, constants)[0] for run in (layer, LAYERS["gated_rms_norm"][1]))
+    assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float64")
+    assert layer.proved == {} and repr(layer).endswith("on a CPU it runs in torch")
+
+
+@pytest.mark.parametrize("name", ["add_layer_norm", "scaled_residual", "log_sum_exp"])
+def test_second_derivatives_after_the_kernels(name):
+    """What the forward's kernel has saved, an output among it, is differentiated through."""
+    layer = fused(name)
+    assert gradgradcheck(of(layer, layer), list(drawn(layer, 2, 3)[0].values()), fast_mode=True)
 
 
 def test_long_rows_are_refused_by_name_and_run_in_torch():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from sympy import Expr, Function, Indexed, Mul, S, Sum, Symbol, evaluate, exp, factor_terms, log, tanh
+from sympy import Add, Expr, Function, Indexed, Mul, S, Sum, Symbol, evaluate, exp, factor, factor_terms, log, tanh
 
 from ..symbolic.adjoint import reverse
 from ..symbolic.calculus import free_letters
@@ -86,9 +86,10 @@ def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> tuple[dict[str, E
     outputs, seeds = [layer.at(one) for one in layer.seeds], [layer.tensors[one] for one in layer.seeds.values()]
     made = list(reverse(defs, outputs, seeds, trained))[len(forward) :]
     patterns = list(_patterns(layer, forward))
+    cotangents = {*layer.seeds.values(), *[text_of(head) for head, _ in made]}
     lines = {}
     for head, e in made:
-        lines[layer.add(head)] = fold(canonical(head, e), patterns)
+        lines[layer.add(head)] = grouped(fold(canonical(head, e), patterns), cotangents)
     gradients = {name: f"d{name}" for name in layer.inputs}
     return _without_copies(layer, lines, set(gradients.values())), gradients
 
@@ -119,7 +120,38 @@ def fold(e: Expr, patterns: list[tuple[Expr, Expr]]) -> Expr:
             if e == before:
                 break
         # letters of its own: a normal form has one letter for sums over rows and over columns
-        return rename_bound(factor_terms(as_powers(e)))
+        return rename_bound(as_powers(e))
+
+
+def grouped(e: Expr, cotangents: set[str]) -> Expr:
+    """The expression with one term for each cotangent, its factor taken apart: dt * (1 - t**2), not dt - dt * t**2.
+
+    A difference such as 1 - t**2 keeps its digits where t is near 1; two products that are nearly equal do not.
+    """
+    slopes: dict[Expr, Expr] = {}
+    with evaluate(True):
+        for term in Add.make_args(e):
+            found = [one for one in Mul.make_args(term) if names_in(one) & cotangents]
+            slopes[Mul(*found)] = slopes.get(Mul(*found), S.Zero) + term / Mul(*found)
+        return _with_short_numbers(factor_terms(Add(*[one * factor(slope) for one, slope in slopes.items()])))
+
+
+def _with_short_numbers(e):
+    """The expression with each sign and each long number where it reads best: (1 - t) for -(t - 1)."""
+    if e.is_Add:
+        return Add(*map(_with_short_numbers, e.args))
+    number, rest = e.as_coeff_Mul()
+    factors = [_with_short_numbers(one) if one.is_Add else one for one in Mul.make_args(rest)]
+    mixed = [one for one in factors if one.is_Add and any(part.could_extract_minus_sign() for part in one.args)]
+    if number < 0 and mixed:
+        factors[factors.index(mixed[0])] = Add(*[-part for part in mixed[0].args])
+        number = -number
+    sums = [one for one in factors if one.is_Add]
+    if number.q > 16 and sums:
+        longest = max(sums, key=lambda one: len(str(one)))
+        factors.remove(longest)
+        return Mul(*factors) * Add(*[_with_short_numbers(number * part) for part in longest.args])
+    return number * Mul(*factors)
 
 
 def _patterns(layer, forward):
