@@ -129,7 +129,6 @@ EQUAL = (
     ("add(x[i], residual[i]", "order: x[i], residual[i] -> residual[i], x[i]", "a sum"),
     ("rstd[i], scale", "order: rstd[i], scale -> scale, rstd[i]", "a product"),
     ("if len(dx[i]) > 0", "-> True", "a loop over no columns"),
-    ("c2 = 0 * c2", "operator: * -> /", "0, where there is a number"),
 )
 FIRST = TEXT[: TEXT.index("# A row:")].count("\n")
 MACHINE = [mutant for mutant in machine_mutants(TEXT) if mutant.line > FIRST]

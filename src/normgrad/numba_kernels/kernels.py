@@ -86,8 +86,8 @@ def _store(words, j, value):
     return {types.uint16: bfloat16, types.int16: float16}.get(words.dtype, same)
 
 
-# A row: what is absent has no columns, and a loop over it does nothing. A sum begins as float32, and is float64 as soon
-# as a float64 is added to it.
+# A row: what is absent has no columns, and a loop over it does nothing. A number that is typed here is a float32, which
+# gives way to a float64 and makes none of a float32, as a plain 0 would: a row in float64 takes a third longer.
 
 
 @compiled
@@ -132,8 +132,8 @@ def kappa(s2, eps, placement):
     """D * D'(s) / s, the whole effect of where eps stands; 0 at s = 0 outside, where it has no value."""
     s = np.sqrt(s2)
     if placement == CLAMP:
-        return s * 0 + (s > eps)
-    return (s + eps) / s if s > 0 else s * 0
+        return np.float32(s > eps)
+    return (s + eps) / s if s > 0 else np.float32(0)
 
 
 @compiled
@@ -241,7 +241,7 @@ def backward(
             if placement != INSIDE:
                 c1 = kappa(row_size(p[i], mean[i], n), eps, placement) * c1
             if not center:
-                c2 = 0 * c2
+                c2 = np.float32(0)
             input_gradient(dy[i], dresidual_out[i], p[i], weight, mean[i], rstd[i], scale, c1, c2, dx[i])
         add_weight_gradient(dy[i], p[i], mean[i], rstd[i], scale, dw[program])
         add_bias_gradient(dy[i], db[program])
