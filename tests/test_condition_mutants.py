@@ -4,7 +4,9 @@ import pytest
 
 from normgrad.checks import covering, derivatives
 from normgrad.mistakes import condition_mutants, copies
-from normgrad.mistakes.condition_mutants import KINDS, OTHERS, first_failure
+from normgrad.mistakes.condition_mutants import COMPILED, KINDS, OTHERS, first_failure
+
+SOURCES = ("torch_ops/rows", "triton_kernels/launch", "numba_kernels/launch")
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def every(mutants):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
-@every([*KINDS, *OTHERS])
+@every([*KINDS, *COMPILED, *OTHERS])
 def test_some_point_meets_the_condition(backend):
     assert first_failure(backend, backend.name) is not None
 
@@ -36,9 +38,11 @@ def test_the_third_derivative_is_seen_by_backward_alone(backend, monkeypatch):
     assert "derivative 3 by backward" in str(error)
 
 
+# NumPy warns of an overflow where compiled code does not.
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_copy_without_a_change_keeps_the_contract():
-    name = copies.copied({"torch_ops/rows.py": (), "triton_kernels/launch.py": ()}, "no change")
-    for backend in ("numpy", "torch", "triton"):
+    name = copies.copied({f"{path}.py": () for path in SOURCES}, "no change")
+    for backend in ("numpy", "torch", "triton", "numba"):
         copy = copies.backend_of(backend, name)
         module = copy.module if backend == "numpy" else copy.rows_module()
         assert module.__name__.startswith(name)
@@ -48,7 +52,7 @@ def test_a_copy_without_a_change_keeps_the_contract():
 
 
 def test_each_mutant_has_a_name_of_its_own():
-    names = [str(one) for one in (*KINDS, *OTHERS)]
+    names = [str(one) for one in (*KINDS, *COMPILED, *OTHERS)]
     assert len(set(names)) == len(names) and len(OTHERS) >= 15
     assert {one.backend for one in KINDS} == {"numpy", "torch", "triton"}
     with pytest.raises(ValueError, match="occurs 0 times, needs 1"):

@@ -57,6 +57,8 @@ LAUNCH = _of("triton", "triton_kernels/launch.py")
 TILES = _of("triton", "triton_kernels/rows.py")
 SWEEPS = _of("triton", "triton_kernels/sweeps.py")
 REDUCTION = _of("triton", "triton_kernels/reduction.py")
+LOOPS = _of("numba", "numba_kernels/kernels.py")
+PROGRAMS = _of("numba", "numba_kernels/launch.py")
 
 # The lines that are edited.
 T_RSTD = "r = _rstd(_size(q, spec, out=rstd[rows]), spec)\n"
@@ -88,6 +90,11 @@ K_WEIGHT = "weight = SCALE * load_columns(weight_ptr, cols, N, ACC)\n"
 K_OPTIONS = "**_stages(tile, device, *streams)}\n"
 K_TILES = "tl.range(tl.program_id(0), (M - 1) // ROWS + 1,"
 K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
+J_STORED = "        store(y, j, scale"
+J_EPS = "number(spec.eps)"
+J_ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        if len(dx"
+J_PARTIAL = "_absent(count, acc) if one is None"
+J_MEANS = "return products / n, total / N"
 CENTRED_SUM = 'spec.center and spec.reduce == "sum"'
 
 KINDS = (
@@ -271,6 +278,21 @@ KINDS = (
 )
 
 # Thought of when the set of points stood: other conditions of the same kinds.
+# The same conditions in loops, in words of 16 bits and in the launcher of programs.
+COMPILED = (
+    LOOPS("y off for odd N above 8", J_STORED, f"        x_hat *= 1 + 0.001 * (len(p) % 2 and len(p) > 8)\n{J_STORED}"),
+    PROGRAMS("eps below 1e-8 dropped", J_EPS, "number(spec.eps * (spec.eps >= 1e-8))"),
+    PROGRAMS("eps doubled for the sum", J_EPS, "number(spec.eps * (1 + (spec.reduce == 'sum')))"),
+    LOOPS("c2 is a mean over n", J_MEANS, J_MEANS.replace("/ N", "/ n")),
+    LOOPS("the second program begins a row late", J_ROWS, J_ROWS.replace("programs,", "programs + (program == 1),", 1)),
+    LOOPS("scale twice in dw", "* scale * x_hat", "* scale * scale * x_hat"),
+    PROGRAMS("db only with dw", J_PARTIAL, f"{J_PARTIAL} or dtypes[2] is None"),
+    PROGRAMS("dresidual only with dx", "made.get(dtypes[1])", "dtypes[0] and made.get(dtypes[1])"),
+    LOOPS("bfloat16 is cut off", "np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))", "np.uint32(0)"),
+    LOOPS("float16 read as it is", "words[j].view(np.float16).astype(np.float32)", "words[j].astype(np.float32)"),
+    LOOPS("zeros without a word", "return rstd if 0 < rstd <= most else np.nan * most", "return rstd"),
+)
+
 OTHERS = (
     ROWS(
         "rstd off where N is a power of two above 4",

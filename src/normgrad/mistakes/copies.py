@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import count
 
 from ..checks.backends import NumpyBackend, TorchBackend
-from .mutants import PACKAGE, edited, folder, imported
+from .mutants import PACKAGE, edited, folder, imported, plain_python
 
 _number = count()
 # Operators are registered by name, and a name can be registered only once in a process.
@@ -47,6 +47,9 @@ def backend_of(name: str, package: str):
     """The backend of a name on a copy's code."""
     if name == "numpy":
         return NumpyBackend(import_module(f"{package}.numpy_ref"))
+    if name == "numba":
+        with plain_python():
+            import_module(f"{package}.numba_kernels")
     return TorchBackend(name, package=package)
 
 
