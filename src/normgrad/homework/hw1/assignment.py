@@ -113,10 +113,10 @@ LAYOUTS = Task(
         {"numerator": _jacobian("b"), "denominator": _jacobian("a")},
         {"numerator": "the derivative of y_a by x_b", "denominator": "the derivative of y_b by x_a"},
         Confusion(
-            "transposed-layout", "The two layouts have changed places",
+            "transposed-layout", "The weight has the other letter in both layouts, as if they had changed places",
             "In numerator layout the rows are outputs. Is the letter of the weight that of an input or an output?",
             "index-jacobian-transposed", "w with the other letter",
-            {"numerator": _jacobian("a"), "denominator": _jacobian("b")},
+            {"numerator": _jacobian("a"), "denominator": _jacobian("b")}, together=True,
         ),
         Confusion(
             "local-for-total", "The path through the mean is missing",

@@ -14,6 +14,7 @@ from ..diagnosis.table import Diagnosis, named
 from ..messages import INPUTS, Wrong, apart, swapped
 from ..sandbox.student import Given, Request
 from ..task import Stage
+from .fit import fitted
 
 # Rows and columns of the small cases; the last one comes from the draw, as far as writing out sums stays quick.
 SIZES = ((2, 3), (3, 2), (2, 1))
@@ -47,6 +48,7 @@ class Confusion:
 
     Args:  key, title, hint; equation: the label of the equation to read; text: the answer, for the report
            answers: {result: a function of (arrays, point) that gives what the confused answer is worth}
+           together: whether all results have to be the confused ones
     """
 
     key: str
@@ -55,6 +57,7 @@ class Confusion:
     equation: str
     text: str
     answers: dict[str, Callable]
+    together: bool = False
 
     def diagnosis(self, right: str) -> Diagnosis:
         """What the report shows."""
@@ -92,9 +95,10 @@ class LetterOracle:
     def trials(self, rng, draw, kinds=()) -> list[Sheet]:
         """A few small cases with numbers that fractions of two hold, so that nothing is rounded."""
         sizes = (*SIZES, (min(draw.rows, MOST_ROWS), min(draw.columns, MOST_COLUMNS)))
-        return [self._sheet(rng, dict(zip("MN", size, strict=True))) for size in sizes]
+        return [self.sheet(rng, dict(zip("MN", size, strict=True))) for size in sizes]
 
-    def _sheet(self, rng, lengths):
+    def sheet(self, rng, lengths) -> Sheet:
+        """One case of these lengths."""
         arrays, letters = {}, {}
         for name, kind in self.kinds:
             if kind == "array":
@@ -198,7 +202,7 @@ def _worth(exam, names) -> str:
             value, bound = oracle.expected(trial)[name]
             if found[name].shape != value.shape or not (np.abs(found[name] - value) <= bound).all():
                 words = _words(name, found[name], value, bound, trial, asked[0][1][name])
-                raise Wrong(words, diagnoses=_confused(oracle, trials, got, name))
+                raise Wrong(words, diagnoses=_confused(oracle, trials, got, name) or fitted(exam, name))
     count = sum(len(trial.points()) for trial in trials)
     return f"Equal at all {count} values of the letters and lengths."
 
@@ -217,17 +221,19 @@ def _words(name, found, value, bound, trial, form) -> str:
 
 def _confused(oracle, trials, got, name) -> list:
     """The confusion whose answer is the student's on every case, if there is one."""
-    found = []
-    for confusion in oracle.confusions:
-        if name not in confusion.answers:
-            continue
-        pairs = [(oracle.values({name: confusion.answers[name]}, trial)[name], each[name], trial)
-                 for trial, each in zip(trials, got, strict=True)]  # fmt: skip
-        if all(a.shape == b.shape and (np.abs(a - b) <= oracle.bound(a, t)).all() for a, b, t in pairs):
-            found.append(confusion.diagnosis(oracle.texts[name]))
     if all(swapped(name, each, oracle.expected(trial)) for each, trial in zip(got, trials, strict=True)):
-        found.append(named("results-swapped"))
-    return found[:1]
+        return [named("results-swapped")]
+
+    def gives(confusion, result):
+        pairs = [(oracle.values({result: confusion.answers[result]}, trial)[result], each[result], trial)
+                 for trial, each in zip(trials, got, strict=True)]  # fmt: skip
+        return all(a.shape == b.shape and (np.abs(a - b) <= oracle.bound(a, t)).all() for a, b, t in pairs)
+
+    for confusion in oracle.confusions:
+        results = [*confusion.answers] if confusion.together else [name]
+        if name in confusion.answers and all(gives(confusion, result) for result in results):
+            return [confusion.diagnosis(oracle.texts[name])]
+    return []
 
 
 def contracted(exam) -> str:

@@ -54,7 +54,7 @@ WRONG = (
     layouts("the layouts exchanged", (NUMERATOR, "numerator = w[a]"), (DENOMINATOR, "denominator = w[b]"),
             misconception="transposed-layout"),
     layouts("one layout for both", (DENOMINATOR, "denominator = w[b]"), stage="denominator",
-            misconception="transposed-layout"),
+            misconception="letters-exchanged"),
     layouts("no path through the mean", (J, "numerator = w[b] * KroneckerDelta(a, b)"),
             misconception="local-for-total"),
     layouts("no weight on that path", (J, "numerator = w[b] * KroneckerDelta(a, b) - 1 / N"),

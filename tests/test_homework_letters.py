@@ -1,0 +1,100 @@
+"""Wrong answers with letters are fitted: the term that is wrong is named, whatever way the answer is written in."""
+
+import pytest
+
+import normgrad.homework as hw
+
+sympy = pytest.importorskip("sympy")
+from sympy import KroneckerDelta, Sum, symbols  # noqa: E402
+
+r = symbols("r", integer=True)
+i = symbols("i", integer=True)
+
+
+def mean(f, N):
+    return Sum(f(r), (r, 1, N)) / N
+
+
+def row(x, N):
+    return Sum(x[i, r], (r, 1, N)) / N
+
+
+# task: the wrong answer, the stage that fails, what is named, and a part of what the report shows of it
+WRONG = {
+    "a sign": (
+        "contract-delta",
+        lambda x, w, k, N: w[k] * x[k] + mean(lambda r: w[r] * x[r], N),
+        "value",
+        ["term-sign"],
+        "Sum(x[r]*w[r], (r, 1, N))/N",
+    ),
+    "a factor taken out of a sum": (
+        "contract-delta",
+        lambda x, w, k, N: w[k] * (x[k] - mean(lambda r: x[r], N)),
+        "value",
+        ["pulled-out"],
+        "- w[k]*Sum(x[r], (r, 1, N))/N",
+    ),
+    "a product of means": (
+        "contract-delta",
+        lambda x, w, k, N: w[k] * x[k] - mean(lambda r: x[r], N) * mean(lambda r: w[r], N),
+        "value",
+        ["sum-split"],
+        "/N**2",
+    ),
+    "no direct path": ("local-and-total", lambda x, j, k, N: (
+        KroneckerDelta(j, k) * mean(lambda r: x[r], N), x[j] / N), "total", ["term-missing"], ""),
+    "a delta too many": ("local-and-total", lambda x, j, k, N: (
+        KroneckerDelta(j, k) * mean(lambda r: x[r], N),
+        KroneckerDelta(j, k) * (mean(lambda r: x[r], N) + x[j] / N)), "total", ["delta-extra"],
+        "KroneckerDelta(j, k)*x[j]/N"),
+    "one layout for both": ("jacobian-layouts", lambda w, a, b, N: (
+        w[b] * (KroneckerDelta(a, b) - 1 / N), w[b] * (KroneckerDelta(a, b) - 1 / N)), "denominator",
+        ["letters-exchanged"], "- w[b]/N"),
+    "the delta crossed out": (
+        "cotangent",
+        lambda w, dy, j, N: w[j] * Sum(dy[r], (r, 1, N)) - w[j] * mean(lambda r: dy[r], N),
+        "dx",
+        ["sum-for-entry"],
+        "w[j]*Sum(dy[r], (r, 1, N))",
+    ),
+    "a weight left out": (
+        "cotangent",
+        lambda w, dy, j, N: w[j] * dy[j] - mean(lambda r: dy[r], N),
+        "dx",
+        ["factor-left-out"],
+        "- Sum(dy[r], (r, 1, N))/N",
+    ),
+    "two mistakes": (
+        "cotangent",
+        lambda w, dy, j, N: w[j] * dy[j] + mean(lambda r: w[r], N) * mean(lambda r: dy[r], N),
+        "dx",
+        ["sum-for-entry", "term-sign"],
+        "Sum(w[r], (r, 1, N))*Sum(dy[r], (r, 1, N))/N**2",
+    ),
+    "Bessel's factor": (
+        "cotangent",
+        lambda w, dy, j, N: w[j] * (dy[j] - Sum(dy[r], (r, 1, N)) / (N - 1 + KroneckerDelta(N, 1))),
+        "dx",
+        ["term-factor"],
+        "/(N - 1)",
+    ),
+    "the other array centred": ("parameter-sums", lambda x, dy, j, M, N: (
+        Sum((dy[i, j] - row(dy, N)) * x[i, j], (i, 1, M)), Sum(dy[i, j], (i, 1, M))), "dw", ["arrays-exchanged"],
+        "Sum(dy[i, r], (r, 1, N))*x[i, j]"),
+    "one mean for all rows": ("parameter-sums", lambda x, dy, j, M, N: (
+        Sum(dy[i, j] * x[i, j], (i, 1, M))
+        - Sum(dy[i, j], (i, 1, M)) * Sum(x[i, r], (r, 1, N), (i, 1, M)) / (M * N),
+        Sum(dy[i, j], (i, 1, M))), "dw", ["rows-apart"], "/(M*N)"),
+    "results swapped": ("parameter-sums", lambda x, dy, j, M, N: (
+        Sum(dy[i, j], (i, 1, M)), Sum(dy[i, j] * (x[i, j] - row(x, N)), (i, 1, M))), "dw", ["results-swapped"], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_the_wrong_term_is_named(mistake):
+    task, answer, stage, keys, shown = WRONG[mistake]
+    report = hw.check(task, answer, feedback="coefficients")
+    assert not report[stage].passed, report
+    assert [each.misconception for each in report.diagnoses] == keys, report
+    assert any(shown in each.title + each.implemented for each in report.diagnoses), report
