@@ -85,6 +85,7 @@ CHANGES = {
     "its code": "rmsnorm_forward.__code__ = (lambda x, weight, eps: (x, weight)).__code__",
     "a helper": "def root(v): return v",
     "a constant": "HALF = 1 / 3",
+    "an array": "HALF = np.full(5, 1 / 3)",
     "what a decorator wrapped": "reciprocal.fn = lambda v: v",
     "another value": "other = 3",
 }

@@ -36,6 +36,16 @@ class Attempts:
 CELLS = Attempts()
 
 
+class _Held:
+    """A value that equals nothing but itself; held, so that no other one comes to stand in its place in memory."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Held) and self.value is other.value
+
+
 def version_of(target) -> list:
     """What tells one version of a function of this process from another: its code, that of the functions it reads, and
     the values that they read."""
@@ -43,7 +53,7 @@ def version_of(target) -> list:
     for function in reached(target):
         values = [value for _, value in sorted(read(function).items()) if not functions(value)]
         found += [function.__code__, repr(function.__defaults__), repr(function.__kwdefaults__)]
-        found += [value if isinstance(value, (int, float, str)) else id(value) for value in values]
+        found += [value if isinstance(value, (int, float, str)) else _Held(value) for value in values]
     return found
 
 
