@@ -1,4 +1,4 @@
-"""Twenty layers as a reader types them, and the same in torch, written without looking at the definitions."""
+"""Twenty-two layers as a reader types them, and the same in torch, written without looking at the definitions."""
 
 import torch
 from sympy import Max, Rational, exp, log, sqrt, tanh
@@ -149,6 +149,20 @@ def softmax_with_sink(defs):
     defs[y[i, j]] = e[i, j] / z[i]
 
 
+def tempered_softmax(defs):
+    """The largest number is one of a line; the temperature is trained."""
+    defs[t[i, j]] = a * x[i, j]
+    defs[m[i]] = largest(N, lambda r: t[i, r])
+    defs[e[i, j]] = exp(t[i, j] - m[i])
+    defs[z[i]] = total(N, lambda r: e[i, r])
+    defs[y[i, j]] = e[i, j] / z[i]
+
+
+def pooled(defs):
+    """A row's mean alone: all columns have one gradient."""
+    defs[z[i]] = mean(N, lambda r: x[i, r] + b[r])
+
+
 def made(layer, outputs=(y[i, j],), scalars=()):
     """The arguments of Fused for one of the layers above."""
     defs = Defs()
@@ -207,6 +221,8 @@ LAYERS = {
     "row_scaled": (made(row_scaled), lambda x, k, w, eps: k[..., None] * in_torch_rms(torch.relu(x), w, eps)),
     "geglu": (made(geglu), in_torch_geglu),
     "softmax_with_sink": (made(softmax_with_sink), in_torch_sink),
+    "tempered_softmax": (made(tempered_softmax, scalars=(a,)), lambda x, a: torch.softmax(a * x, -1)),
+    "pooled": (made(pooled, (z[i],)), lambda x, b: (x + b).mean(-1)),
 }
 
 

@@ -94,7 +94,7 @@ def of(layer, run):
     return lambda *inputs: run(**dict(zip(layer.call.inputs, inputs, strict=True)), **constants)
 
 
-# -- twenty layers
+# -- twenty-two layers
 
 
 @pytest.mark.parametrize("name", LAYERS)

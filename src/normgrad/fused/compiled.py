@@ -61,7 +61,7 @@ def _records(call, text, target, dtype, columns):
         stored = launch.forward_kernel(forms, values, constants)
         values |= stored | {seed: empty(seed) for seed in call.seeds.values()}
         wanted = {name: (t.shape, t.dtype) for name, t in values.items() if name in call.inputs}
-        launch.backward_kernel(forms, values, constants, wanted)
+        launch.backward_kernel(forms, values, constants, wanted, (ROWS, columns))
 
     forms = Forms(call, kernels_of(call.name, text), None, None, ())
     made = [one for one in recorded(run, target) if one.kernel.__name__.startswith(f"{call.name}_")]

@@ -241,6 +241,14 @@ def _load(program, name):
     return f"{name} = tl.load({name}_ptr).to(ACC)"
 
 
+def _line(program, code, name, e):
+    """A definition as code; a matrix that is stored is [ROWS, BLOCK], also where all its rows or columns agree."""
+    tile = program.layer.kind(name) == TILE
+    if not tile or name not in (*program.stored, *program.written) or free_letters(e) == {i, j}:
+        return f"{name} = {code.text(e, tile)}"
+    return f"{name} = tl.zeros([ROWS, BLOCK], ACC) + {code.text(e, tile, PRODUCT)}"
+
+
 def _store(program, name):
     if program.layer.kind(name) == TILE:
         return f"store_tile({name}_ptr, {name}, rows, cols, M, N)"
@@ -285,8 +293,7 @@ def _forward(program):
     code, waiting, body = _Text(program, layer.inputs, program.forward), list(layer.inputs), []
     for name, e in program.forward.items():
         body += _late(program, waiting, e)
-        line = f"{name} = {code.text(e, layer.kind(name) == TILE)}"
-        body += _with_form(line, name, e, program)
+        body += _with_form(_line(program, code, name, e), name, e, program)
         if name in layer.outputs and layer.users(name) and layer.kind(name) == TILE:
             body.append(f"{name} = cast({name}, {name}_ptr.dtype.element_ty).to(ACC)  # the number that is stored")
         if name in program.stored:
@@ -312,7 +319,7 @@ def _backward(program):
     for name, e in program.backward.items():
         body += _late(program, waiting, e)
         if name in own:
-            body += _with_form(f"{name} = {code.text(e, layer.kind(name) == TILE)}", name, e, program)
+            body += _with_form(_line(program, code, name, e), name, e, program)
             if name in written:
                 body += [f"if {name}_ptr is not None:", f"    {_store(program, name)}"]
             continue

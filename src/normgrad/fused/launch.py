@@ -37,7 +37,8 @@ class Rows(torch.autograd.Function):
                   zip(call.inputs, ctx.like, ctx.needs_input_grad[3:], strict=True) if need}  # fmt: skip
         # torch's operations can be differentiated again
         run = _backward_in_torch if ctx.in_torch or torch.is_grad_enabled() else backward_kernel
-        found = run(ctx.forms, values, ctx.constants, wanted)
+        shape = next(shape for name, (shape, _) in zip(call.inputs, ctx.like, strict=True) if kinds[name] == TILE)
+        found = run(ctx.forms, values, ctx.constants, wanted, (shape[:-1].numel(), shape[-1]))
         # one and the same tensor where two inputs have one gradient: autograd then copies it before it becomes both
         keys = {name: (call.gradients[name], shape, dtype) for name, (shape, dtype) in wanted.items()}
         grads = {key: found[key[0]].reshape(key[1]).to(key[2]) for key in set(keys.values())}
@@ -78,11 +79,11 @@ def _forward_in_torch(forms, values, constants):
     return {name: t.to(dtype if call.kinds[name] == TILE else acc) for name, t in zip(call.stored, found, strict=True)}
 
 
-def _backward_in_torch(forms, values, constants, wanted):
-    call = forms.call
+def _backward_in_torch(forms, values, constants, wanted, sizes):
+    call, (m, n) = forms.call, sizes
     acc = accumulator(values[call.seeds[call.outputs[0]]].dtype)
     given = {name: values[name].to(acc) for name in (*forms.sources, *call.seeds.values())}
-    return {**given, **forms.backward(**given, **constants)}
+    return {**given, **forms.backward(**given, **constants, M=m, N=n)}
 
 
 # kernels
@@ -110,8 +111,11 @@ def forward_kernel(forms: Forms, values: dict, constants: dict) -> dict:
     return found
 
 
-def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict) -> dict:
-    """{name: gradient}, and the values themselves; wanted: {input: (shape, dtype)} of those that need one."""
+def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, sizes: tuple[int, int]) -> dict:
+    """{name: gradient}, and the values themselves.
+
+    Args:  wanted: {input: (shape, dtype)} of those that need a gradient; sizes: M and N
+    """
     from ..triton_kernels import configuration, launch
 
     call, kinds = forms.call, forms.call.kinds
@@ -119,8 +123,8 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict) -
         return values
     tensors = {name: _laid_out(values[name]) for name in call.loaded}
     streams = [t for t in tensors.values() if t.dim() == 2]
-    first, acc = streams[0], accumulator(values[call.seeds[call.outputs[0]]].dtype)
-    m, n = first.shape
+    first, acc = next(iter(tensors.values())), accumulator(values[call.seeds[call.outputs[0]]].dtype)
+    m, n = sizes
     device, tile = configuration.device_of(first), configuration.backward_tile(n, acc.itemsize)
     programs = configuration.programs(max(m, 1), n, tile, device, False)
     due = {call.gradients[name]: (kinds[name], dtype) for name, (_, dtype) in wanted.items()}
@@ -132,7 +136,8 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict) -
         if name in found:
             found[name] = new(shapes[kind], dtype=dtype if kind in (TILE, ROW) else acc)
     if m > 0 and any(t is not None for t in found.values()):
-        options = {**_options(n, acc), **launch._tile(tile), **launch._stages(tile, device, *streams)}
+        stages = launch._stages(tile, device, *streams) if streams else {"STAGES": 1}
+        options = {**_options(n, acc), **launch._tile(tile), **stages}
         options |= {one: constants[one] for one in call.backward_constants}
         # as the package's own backward, which says why
         odd = options["VECTOR"] == 1 and first.element_size() > 2

@@ -79,10 +79,25 @@ def make_program(layer: Layer, forward: dict, backward: dict, gradients: dict[st
             raise NotFused(f"{name}: sums over the rows, and only a parameter's gradient can: it is added up last")
     with evaluate(True):
         maxima = {name: Largest(e, j, N) for name, e in layer.maxima.items()}
-    first = needed({**maxima, **forward}, {*layer.outputs, *saved})
+    first = needed(_in_order({**maxima, **forward}), {*layer.outputs, *saved})
     again = {name: e for name, e in forward.items() if name in again}
     saved = [name for name in first if name in saved]
     return Program(layer, first, {**again, **mine}, derived, gradients, saved, reads)
+
+
+def _in_order(lines):
+    """The lines, each after those that it rests on."""
+    found = {}
+
+    def add(name):
+        if name in lines and name not in found:
+            for one in sorted(names_in(lines[name])):
+                add(one)
+            found[name] = lines[name]
+
+    for name in lines:
+        add(name)
+    return found
 
 
 def _handed_on(layer, lines, gradients):

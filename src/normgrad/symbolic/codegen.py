@@ -24,12 +24,14 @@ _DIALECTS = {
         "module": "numpy",
         "sum": "numpy.sum({}, axis={})",
         "largest": "numpy.max({}, axis={})",
+        "full": "{} + numpy.zeros({})",
         "move": "numpy.transpose({}, {})",
     },
     TORCH: {
         "module": "torch",
         "sum": "torch.sum({}, dim={})",
         "largest": "torch.amax({}, dim={})",
+        "full": "torch.broadcast_to(torch.as_tensor({}), {})",
         "move": "torch.permute({}, {})",
     },
 }
@@ -183,9 +185,9 @@ def _line(head, formula, dialect):
     ranges = dict(zip(letters, head.base.shape, strict=True)) if letters else {}
     code = ArrayCode(dialect, letters, ranges).code(formula)
     if set(letters) - free_letters(formula):
-        # a formula without some of its indices broadcasts against zeros of the full shape
+        # a formula without some of its indices is one number, or one row, for all of them
         shape = ", ".join(str(ranges[letter]) for letter in letters)
-        code = f"{code} + {_DIALECTS[dialect]['module']}.zeros(({shape},))"
+        code = _DIALECTS[dialect]["full"].format(code, f"({shape},)")
     return code
 
 
