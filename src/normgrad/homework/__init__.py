@@ -15,6 +15,7 @@ _LAZY = {
     "misconceptions": "task",
     "Report": "report",
     "StageResult": "report",
+    "stages_of": "folder",
 }
 
 __all__ = list(_LAZY)

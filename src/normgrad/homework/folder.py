@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from .solutions import HERE, SOLUTION, starter
@@ -15,15 +17,13 @@ import pytest
 
 import normgrad.homework as hw
 
-REPORTS = hw.grade_file(Path(__file__).with_name("solution.py"), "{name}", feedback="")
-STAGES = [pytest.param(report, stage.name, id=f"{{report.task}}: {{stage.name}}")
-          for report in REPORTS for stage in report.stages]
+STAGES = hw.stages_of("{name}", Path(__file__).with_name("solution.py"))
 
 
-@pytest.mark.parametrize(("report", "stage"), STAGES)
-def test_stage(report, stage):
+@pytest.mark.parametrize("stage", STAGES, ids=str)
+def test_stage(stage):
     """A stage passes, or says why not."""
-    result = report.told(stage)
+    result = stage.result()
     if not result.passed:
         pytest.fail(result.message, pytrace=False)
 '''
@@ -58,3 +58,39 @@ def listing() -> str:
         lines += [f"     {task.name:24}{task.max_points:4}  {task.title}" for task in homework.tasks]
     lines += ["", "new hwN --to DIR writes a folder, describe TASK says what is asked, check DIR grades."]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class TestedStage:
+    """One stage as a test: its result comes from a grade that all stages of a file share."""
+
+    homework: str
+    path: str
+    task: str
+    stage: str
+
+    __test__ = False  # pytest would otherwise take the class itself for a test
+
+    def __str__(self):
+        return f"{self.task}: {self.stage}"
+
+    def result(self):
+        """The StageResult; the file is graded when the first stage asks."""
+        return next(report for report in _graded(self.path, self.homework) if report.task == self.task).told(self.stage)
+
+
+@cache
+def _graded(path, homework):
+    from .grade import grade_file
+
+    return grade_file(path, homework, feedback="")
+
+
+def stages_of(homework: str, path) -> list[TestedStage]:
+    """All stages of a homework, for pytest.mark.parametrize.
+
+    Args:    homework: such as "hw2"; path: of the solution.py
+    Raises:  ValueError for an unknown homework
+    """
+    found = find_homework(homework)
+    return [TestedStage(homework, str(path), task.name, stage.name) for task in found.tasks for stage in task.stages]
