@@ -273,3 +273,40 @@ def kernels(target, arguments, options):
     results = returned(result)
     own = any(r.untyped_storage().data_ptr() in written for r in results if isinstance(r, torch.Tensor))
     return results, {"launches": [launch.facts() for launch in found], "torch": names, "own": own}
+
+
+class Context:
+    """What forward and backward of an autograd Function are handed where no autograd runs."""
+
+    saved_tensors, needs_input_grad = (), (True,) * 8
+
+    def save_for_backward(self, *tensors):
+        """Keeps the tensors."""
+        self.saved_tensors = tensors
+
+    def set_materialize_grads(self, value):
+        """Nothing: all cotangents are there."""
+
+
+def _there_and_back(target, inputs, cotangents):
+    """The outputs of an autograd Function and the gradients that its backward returns, without the last None."""
+    import torch
+
+    ctx = Context()
+    if target.setup_context is torch.autograd.Function.setup_context:
+        outputs = target.forward(ctx, *inputs)
+    else:
+        outputs = target.forward(*inputs)
+        target.setup_context(ctx, inputs, outputs)
+    return [*outputs, *(each for each in target.backward(ctx, *cotangents) if each is not None)]
+
+
+@operation
+def layer_kernels(target, arguments, options):
+    """As kernels, of an autograd Function's forward and then its backward; the cotangents are the last arguments."""
+    count = len(options["cotangents"])
+
+    def both(*given):
+        return _there_and_back(target, given[:-count], given[-count:])
+
+    return kernels(both, arguments, options)

@@ -119,6 +119,17 @@ def _padded(target, facts):
     return Padded
 
 
+def _sent(outputs, arguments, options):
+    """(outputs of a Function that have a cotangent, their cotangents): y with dy where the options name no others.
+
+    Raises:  TypeError where there are too few outputs
+    """
+    names = options.get("cotangents", ("dy",))
+    if len(outputs) < len(names):
+        raise TypeError(f"forward returned {len(outputs)} results, needs {len(names)}")
+    return outputs[: len(names)], [arguments[name] for name in names]
+
+
 @operation
 def apply(target, arguments, options):
     """The output of an autograd Function."""
@@ -132,12 +143,12 @@ def gradients(target, arguments, options):
     With the cotangents dy of y and ddx, ddw, ddb of the gradients: y, dx, dw, db, and what these send to dy, x, weight.
     """
     facts = {}
-    y, *_ = _apply(target, arguments, options, facts)
+    outputs, sent = _sent(_apply(target, arguments, options, facts), arguments, options)
     wanted = [arguments[name] for name in options["differentiable"]]
     twice = options.get("second")
-    grads = grad(y, wanted, arguments["dy"], create_graph=bool(twice), allow_unused=True)
+    grads = grad(outputs, wanted, sent, create_graph=bool(twice), allow_unused=True)
     if not twice:
-        return [y, *grads], facts
+        return [*outputs, *grads], facts
     cotangents = [arguments[name] for name in twice["cotangents"]]
     found, facts["graph"] = _onward(grads, cotangents, [arguments[name] for name in twice["inputs"]])
     return found, facts
@@ -155,12 +166,12 @@ def _onward(grads, cotangents, inputs):
 @operation
 def two_layers(target, arguments, options):
     """The gradients of a first layer, after a second one with another weight went forward and backward."""
-    y, *_ = _apply(target, arguments, options, {})
+    outputs, sent = _sent(_apply(target, arguments, options, {}), arguments, options)
     swapped = arguments | {"weight": arguments["other"]}
-    other = _apply(target, swapped, options, {})
-    grad(other[0], swapped["x"], arguments["dy"], allow_unused=True)
+    other, _ = _sent(_apply(target, swapped, options, {}), arguments, options)
+    grad(other, swapped["x"], sent, allow_unused=True)
     wanted = [arguments[name] for name in options["differentiable"]]
-    return [y, *grad(y, wanted, arguments["dy"], allow_unused=True)], {}
+    return [*outputs, *grad(outputs, wanted, sent, allow_unused=True)], {}
 
 
 @operation
@@ -286,6 +297,14 @@ def formats(target, arguments, options):
         run = OPERATIONS[options.get("run", "call")]
         result, _ = run(_watched(target, found), given, options)
     return list(map(_plain, returned(result))), {name: sorted(set(each)) for name, each in found.items()}
+
+
+@operation
+def program(target, arguments, options):
+    """What options["run"], a function of the grader's own text options["source"], makes of a student's code."""
+    names = {"__name__": "program"}
+    exec(compile(options["source"], __file__, "exec"), names)  # under this name, no line of it passes for the student's
+    return names[options["run"]](target, arguments, options, grad)
 
 
 def _method(target, name):
