@@ -18,7 +18,7 @@ from normgrad.homework.task import find_homework
 
 ROOT = Path(__file__).parents[1]
 TOOLS = ("nbgrader==0.9.6", "otter-grader==7.0.0", "numpy", "ipykernel")
-# Those that need NumPy alone; test_homework_export.py runs the notebooks of all seven.
+# Those that need NumPy alone; test_homework_export.py runs the notebooks of all eight.
 each_homework = pytest.mark.parametrize("name", ["hw2", "hw5"])
 
 pytestmark = pytest.mark.graders

@@ -476,9 +476,23 @@ OWN = {
     _("factor-last", "A gradient is multiplied by another input at the end", "a factor commutes with the Jacobian",
       "Does the forward multiply by it before or after the statistics?", "index-gradient"),
     ),
+    **_own("hw8",
+    _("above-the-floor", "The kernels ask for more bytes than one visit to each number takes",
+      "bytes that were read once are free",
+      "Which of your tensors does more than one load or store visit, and how often?"),
+    _("stream-cut", "The gradient of the stream is not handed on from place to place", "every place has one use, its y",
+      "The sum at a place is used twice. Where does its second use send a gradient?", "res-fused-backward"),
+    _("stream-twice", "The gradient of the stream is added twice", "norms[k] knows nothing of the stream",
+      "What does norms[k] do with its second argument?", "res-fused-backward"),
+    _("order-reversed", "The places come in the wrong order", "the way back is the order of the answer",
+      "Which place does your first number belong to?"),
+    _("squared-norm", "A norm lacks its root, or the sum in it is a mean", "any measure of size is a norm",
+      "What is the norm of a matrix of ones?"),
+    ),
 }  # fmt: skip
 SHARED = {"hw1": ("results-swapped",),
-          "hw7": ("input-overwritten", "wide-arithmetic", "narrow-intermediate", "results-swapped")}  # fmt: skip
+          "hw7": ("input-overwritten", "wide-arithmetic", "narrow-intermediate", "results-swapped"),
+          "hw8": tuple(MISTAKES)}  # fmt: skip
 
 
 def titles(homework: str = "") -> dict[str, str]:

@@ -162,7 +162,7 @@ def launches(most):
             (trial,) = _of_size(exam, rows, columns)
             outcome = exam.ask(exam.task.oracle.request(trial, apart=True))
             exam.named(outcome, trial, exam.base)
-            if found := _problems(outcome.facts, most):
+            if found := problems(outcome.facts, most):
                 words, key = found[0]
                 diagnoses = [named(key)] if key else ()
                 raise Wrong(f"For x of shape ({rows}, {columns}): {words}", diagnoses=diagnoses)
@@ -177,7 +177,7 @@ def launches(most):
     return stage
 
 
-def _problems(facts, most) -> list[tuple[str, str]]:
+def problems(facts, most) -> list[tuple[str, str]]:
     """(what is wrong with the launches of one call, in words; the key of the mistake), the worst first."""
     found, all_launches = [], facts["launches"]
     for launch in all_launches:

@@ -1,0 +1,234 @@
+"""A layer for a network: the losses of a training, the bytes of its kernels; the gradients of a stack by depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from inspect import getsource
+from math import inf
+from types import SimpleNamespace
+
+import numpy as np
+
+from ...checks.cases import cases
+from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
+from ..diagnosis.table import named
+from ..hw3.checks import FunctionOracle
+from ..hw4.checks import StreamOracle, StreamTrial, problems
+from ..messages import INPUTS, Wrong, compare, small
+from ..sandbox.student import Given, Request
+from ..task import Draw
+from .text import text
+
+COTANGENTS = ("dy", "dresidual_out")
+BYTES = 8  # of one float64
+# Many rows, so that what does not grow with them is small beside what does.
+ROWS, COLUMNS = 128, 48
+
+
+@dataclass(frozen=True)
+class LayerOracle(FunctionOracle, StreamOracle):
+    """Residual add and LayerNorm as an autograd Function with two outputs."""
+
+    op: str = "gradients"
+    dtypes: tuple[str, ...] = ("float32",)
+    trial: type = StreamTrial
+
+    def request(self, trial, dtype="float64", layout="contiguous", op="gradients", **options) -> Request:
+        """The call that a trial leads to; the cotangents come after the Function's own arguments."""
+        extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
+        asked = super().request(trial, dtype, layout, op, **options)
+        stream = Given("dresidual_out", trial.rounded(dtype).case.dresidual_out, dtype, self.kind, layout=layout)
+        return Request(op, (*asked.arguments, stream, *extra), asked.options | {"cotangents": COTANGENTS})
+
+    def admit(self, request, outcome) -> None:
+        """Raises Wrong where kernels are asked for and none wrote a result, or one left its tensors."""
+        if request.op == "layer_kernels":
+            super().admit(request, outcome)
+
+    def large(self, rng) -> StreamTrial:
+        """Ordinary rows, many of them."""
+        return self._trial(cases(rng, ROWS, COLUMNS)[0], Draw())
+
+
+def floor() -> int:
+    """Bytes of a forward and a backward in which each tensor is loaded or stored once, statistics left out.
+
+    x, residual, y, residual_out and weight, bias; dy, dresidual_out, residual_out, dx and weight, dw, db.
+    """
+    return BYTES * (8 * ROWS * COLUMNS + 5 * COLUMNS)
+
+
+def bytes_within(most):
+    """A stage that counts what the kernels load and store. Args: most: how many times the floor is allowed"""
+
+    def stage(exam) -> str:
+        oracle = exam.task.oracle
+        trial = oracle.large(exam.rng())
+        outcome = exam.ask(oracle.request(trial, op="layer_kernels", apart=True))
+        got, known = exam.named(outcome, trial, exam.base), oracle.expected(trial)
+        for name in oracle.results:
+            if words := compare(name, got[name], *known[name])[2]:
+                raise Wrong(f"{INPUTS}{ROWS} rows of {COLUMNS}. {words} Bytes of wrong numbers do not count.")
+        for words, key in problems(outcome.facts, inf):
+            raise Wrong(words, diagnoses=[named(key)])
+        asked = BYTES * sum(launch["read"] + launch["written"] for launch in outcome.facts["launches"])
+        said = f"{asked} bytes for {ROWS} rows of {COLUMNS}, {asked / floor():.3f} times the floor of {floor()}"
+        if asked > most * floor():
+            found, right = f"{asked} bytes", f"at most {int(most * floor())} bytes"
+            mistake = named("above-the-floor", found, right, homework="hw8")
+            raise Wrong(f"{said}; {most} times is allowed.", diagnoses=[mistake])
+        return f"{said}."
+
+    return stage
+
+
+# The interpreter takes some milliseconds for a program, and there may be one for each row.
+DEPTH, STEPS, SIZE, LETTERS = 2, 6, 16, 2000
+# A step for differences of losses: far above the rounding of float64, and small enough that losses move in proportion.
+NUDGE, DRAWS = 1e-7, 3
+
+
+def trains(exam) -> str:
+    """A short training of a small network has the losses that it has with the package's own layer."""
+    from . import model
+
+    seed = int(exam.rng().integers(2**31))
+    options = {"source": getsource(model), "run": "trained", "text": text()[:LETTERS], "depth": DEPTH, "steps": STEPS,
+               "size": SIZE, "seed": seed}  # fmt: skip
+    outcome = exam.ask(Request("program", (), options))
+    losses = outcome.values[0].numbers
+    known, bound = _losses(options, exam.rng("nudges"))
+    error, allowed, words = compare("the loss before step ", losses, known, bound)
+    if words:
+        raise Wrong(f"{INPUTS}{STEPS} steps of training, {DEPTH} branches between norms. {words[0].upper()}{words[1:]}")
+    return (
+        f"The loss falls from {losses[0]:.3f} to {losses[-1]:.3f} in {STEPS} steps, as with the package's layer: "
+        f"largest difference {small(error)}, allowed {small(allowed)}."
+    )
+
+
+def _losses(options, rng):
+    """(losses with the package's layer, how far off rounding may lead them).
+
+    Each result of the layer is moved by NUDGE of itself, up or down at random, and with it what comes back. Losses move
+    in proportion, and rounding moves each result by a sum's terms times the unit roundoff. A loss is a sum as well.
+    """
+    from . import model
+
+    def losses(nudge=0.0):
+        layer = SimpleNamespace(apply=_nudged(rng, nudge))
+        return model.trained(layer, {}, options, model.torch.autograd.grad)[0].numpy()
+
+    known = losses()
+    moved = np.max([np.abs(losses(NUDGE) - known) for _ in range(DRAWS)], axis=0)
+    rounding = SAFETY * (model.HIDDEN + SIZE + ELEMENTWISE) * unit_roundoff("float64")
+    return known, rounding * (np.maximum.accumulate(moved) / NUDGE + known)
+
+
+def _nudged(rng, nudge):
+    """The package's layer, its results multiplied by 1 + nudge or 1 - nudge."""
+    import torch
+
+    from ...torch_ops.api import add_layer_norm
+
+    def layer(x, residual, weight, bias, eps):
+        results = add_layer_norm(x, residual, x.shape[-1], weight, bias, eps)
+        if not nudge:
+            return results
+        return tuple(t * (1 + nudge * torch.from_numpy(rng.choice([-1.0, 1.0], t.shape))) for t in results)
+
+    return layer
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack whose norms and branches are matrices. Args: dy (M, N); mixes (K + 1, N, N), norms; turns (K, N, N)."""
+
+    dy: np.ndarray
+    mixes: np.ndarray
+    turns: np.ndarray
+
+    @classmethod
+    def drawn(cls, rng, depth, rows, columns):
+        """A random one, whose gradients neither grow nor shrink much."""
+        mixes, turns = (rng.standard_normal((k, columns, columns)) / np.sqrt(columns) for k in (depth + 1, depth))
+        return cls(rng.standard_normal((rows, columns)), mixes, turns)
+
+    def gradients(self, handed=1.0, kept=0.0) -> list[np.ndarray]:
+        """The gradient at each place. Args: handed, kept: times the stream, to a norm and past it."""
+        stream, dy, found = np.zeros_like(self.dy), self.dy, []
+        for k in reversed(range(len(self.mixes))):
+            stream = dy @ self.mixes[k] + (handed + kept) * stream
+            found.insert(0, stream)
+            dy = stream @ self.turns[k - 1] if k else None
+        return found
+
+    def bounds(self) -> np.ndarray:
+        """How far off the norms may be: the roundings of all sums on the way, times the sizes of their terms."""
+        sizes = Stack(*(np.abs(each) for each in (self.dy, self.mixes, self.turns))).gradients()
+        terms = 2 * len(self.mixes) * (self.dy.shape[1] + ELEMENTWISE) + self.dy.size
+        return SAFETY * unit_roundoff("float64") * terms * norms(sizes)
+
+    def request(self) -> Request:
+        """The call of the student's function."""
+        from . import model
+
+        given = [Given(name, getattr(self, name), kind="torch") for name in ("dy", "mixes", "turns")]
+        return Request("program", tuple(given), {"source": getsource(model), "run": "by_depth"})
+
+
+def norms(gradients) -> np.ndarray:
+    """The root of the sum of squares of each."""
+    return np.sqrt([np.square(each).sum() for each in gradients])
+
+
+# What a wrong answer may be instead, by the key of the mistake.
+RECIPES = {
+    "stream-cut": lambda stack: norms(stack.gradients(handed=0.0)),
+    "stream-twice": lambda stack: norms(stack.gradients(kept=1.0)),
+    "order-reversed": lambda stack: norms(stack.gradients())[::-1],
+    "squared-norm": lambda stack: norms(stack.gradients()) ** 2,
+}
+SHAPE, PLACES = (3, 5), 6
+
+
+def _answered(exam, stack) -> np.ndarray:
+    """What the student's function returns for a stack, of the right kind."""
+    outcome, places = exam.ask(stack.request()), len(stack.mixes)
+    if len(outcome.values) != 1 or outcome.values[0].facts.get("kind") != "tensor":
+        raise Wrong(f"It returned {len(outcome.values)} results, needs one tensor with a number for each place.")
+    facts = outcome.values[0].facts
+    if facts["shape"] != [places] or facts["dtype"] != "float64":
+        got = f"shape {tuple(facts['shape'])} in {facts['dtype']}"
+        raise Wrong(f"The result has {got}, needs shape ({places},) in float64 for {places} norms.")
+    return outcome.values[0].numbers
+
+
+def returns_norms(exam) -> str:
+    """One number for each place, in a tensor of dy's dtype."""
+    _answered(exam, Stack.drawn(exam.rng(), PLACES - 1, *SHAPE))
+    return "It returns one number for each place."
+
+
+def by_depth(depths):
+    """A stage that compares the norms of stacks with so many branches."""
+
+    def stage(exam) -> str:
+        rng, worst = exam.rng(), (0.0, 1.0)
+        for depth in depths:
+            stack = Stack.drawn(rng, depth, *SHAPE)
+            got, known, bound = _answered(exam, stack), norms(stack.gradients()), stack.bounds()
+            error, allowed, words = compare("the norm at place ", got, known, bound)
+            if words:
+                found = [key for key, recipe in RECIPES.items() if _same(got, recipe(stack), bound)]
+                said = f"{INPUTS}{depth} branches between {depth + 1} norms. {words[0].upper()}{words[1:]}"
+                raise Wrong(said, diagnoses=[named(key, homework="hw8") for key in found[:1]])
+            worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
+        return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+    return stage
+
+
+def _same(got, other, bound) -> bool:
+    """Whether an answer is another recipe's, within bounds that its size scales."""
+    return bool((np.abs(got - other) <= bound * (1 + np.abs(other))).all())
