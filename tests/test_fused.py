@@ -271,10 +271,15 @@ def test_second_derivatives_after_the_kernels(name):
     assert gradgradcheck(of(layer, layer), list(drawn(layer, 2, 3)[0].values()), fast_mode=True)
 
 
-def test_long_rows_are_refused_by_name_and_run_in_torch():
+def test_long_rows_are_held_whole_and_longer_ones_refused_by_name():
     layer = fused("l2_norm")
-    long = torch.ones(1, 8193)
-    with pytest.raises(ValueError, match="N: got 8193 columns, .* at most 8192; use .torch"):
+    whole = {"x": torch.linspace(-1, 1, 20000)[None].requires_grad_()}
+    wide = {"x": whole["x"].detach().double().requires_grad_()}
+    found, seeds = results(layer, whole, {"eps": EPS})
+    wanted, _ = results(layer.torch, wide, {"eps": EPS}, [seed.double() for seed in seeds])
+    assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float32")
+    long = torch.ones(1, 32769)
+    with pytest.raises(ValueError, match="N: got 32769 columns, .* at most 32768; use .torch"):
         layer(x=long, eps=EPS)
     assert layer.torch(x=long, eps=EPS).shape == long.shape
 
@@ -337,6 +342,10 @@ EDITS = {
     "another shift in the backward": ("softmax", "m = tl.load(m_ptr", "m = tl.load(z_ptr"),
     "the largest of something else": ("softmax", "tl.max(tl.where(inside, x", "tl.max(tl.where(inside, 2 * x"),
     "a number that is no share": ("scaled_residual", "tl.sum(da, axis=0)", "a"),
+    "a share in another's place": ("scaled_residual", "da_ptr + tl.program_id(0)", "da_ptr"),
+    "the share of the last tile": ("scaled_residual", "da += tl.sum", "da = tl.sum"),
+    "rows past M in a share": ("tempered_softmax", "inside & filled", "inside"),
+    "a jump to something else": ("l2_clamp", "tl.where(s > eps, 1.0, 0.0)", "tl.where(s > eps, 1.0, 0.5)"),
     "a floor for the row": ("l2_clamp", "tl.where(s > eps, s, eps)", "tl.where(s > eps, eps, s)"),
 }
 

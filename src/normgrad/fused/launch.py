@@ -8,6 +8,11 @@ from ..torch_ops.formula import accumulator
 from .call import Forms
 from .layer import COLUMN, NUMBER, ROW, TILE
 
+# The longest rows by the bytes of an accumulator, and the warps of a block that holds one. Beyond what the package's
+# own kernels hold, a thread has 64 registers, and the compiler may keep numbers in memory: `compile` says how many.
+MOST_COLUMNS = {4: 32768, 8: 16384}
+MOST_WARPS = 32
+
 
 class Rows(torch.autograd.Function):
     """The outputs of a fused layer, (..., N) or (...); saves what its backward reads."""
@@ -98,10 +103,7 @@ def forward_kernel(forms: Forms, values: dict, constants: dict) -> dict:
     tensors = [_laid_out(values[name]) for name in call.inputs]
     first = next(t for t in tensors if t.dim() == 2)
     m, n = first.shape
-    tile = configuration.forward_tile(n, acc.itemsize)
-    if tile.sweeps or configuration.backward_tile(n, acc.itemsize).sweeps:
-        most = configuration.BACKWARD_COLUMNS[acc.itemsize]
-        raise ValueError(f"N: got {n} columns, and a program holds rows of at most {most}; use .torch for longer ones")
+    tile = _whole_rows(configuration.forward_tile(n, acc.itemsize), n, acc)
     like = {TILE: ((m, n), dtype), ROW: ((m,), acc)}
     found = {name: first.new_empty(like[kind][0], dtype=like[kind][1])
              for name, kind in ((name, call.kinds[name]) for name in call.stored)}  # fmt: skip
@@ -125,7 +127,7 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, s
     streams = [t for t in tensors.values() if t.dim() == 2]
     first, acc = next(iter(tensors.values())), accumulator(values[call.seeds[call.outputs[0]]].dtype)
     m, n = sizes
-    device, tile = configuration.device_of(first), configuration.backward_tile(n, acc.itemsize)
+    device, tile = configuration.device_of(first), _whole_rows(configuration.backward_tile(n, acc.itemsize), n, acc)
     programs = configuration.programs(max(m, 1), n, tile, device, False)
     due = {call.gradients[name]: (kinds[name], dtype) for name, (_, dtype) in wanted.items()}
     shapes = {TILE: (m, n), ROW: (m,), COLUMN: (programs, n), NUMBER: (programs,)}
@@ -141,7 +143,7 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, s
         options |= {one: constants[one] for one in call.backward_constants}
         # as the package's own backward, which says why
         odd = options["VECTOR"] == 1 and first.element_size() > 2
-        options |= {} if odd else configuration.REGISTERS
+        options |= {} if odd or tile.warps > configuration.MOST_WARPS else configuration.REGISTERS
         _run(forms.kernels[1], programs, (*tensors.values(), *found.values()), (m, *_steps(tensors.values())), options)
     return {**values, **_added_up(found, due, programs, n)}
 
@@ -158,6 +160,16 @@ def _added_up(found, due, programs, n):
         launch._reduce([shares[name] for name in pair], [sums[name] for name in pair], programs, n)
     numbers = {name: t.sum() for name, t in found.items() if t is not None and due[name][0] == NUMBER}
     return {**found, **sums, **numbers}
+
+
+def _whole_rows(tile, n, acc):
+    """The package's tile; for a row that the package would sweep over, all warps that a block can have."""
+    from ..triton_kernels.configuration import Tile
+
+    most = MOST_COLUMNS[acc.itemsize]
+    if n > most:
+        raise ValueError(f"N: got {n} columns, and a program holds rows of at most {most}; use .torch for longer ones")
+    return Tile(1, 1 << (n - 1).bit_length(), MOST_WARPS, sweeps=False) if tile.sweeps else tile
 
 
 def _laid_out(t):

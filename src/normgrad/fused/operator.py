@@ -40,7 +40,7 @@ class Fused:
     Numerics: sums and numbers of the rows in float32, in float64 for float64, such outputs included; each input is
              read once in the forward, the fewest matrices that suffice are read in the backward, numbers of the rows
              are saved; on a CPU without Triton's interpreter, and where there is no Triton, `torch` is what runs, and
-             the layer's text says so; a row holds at most 8192 columns, 4096 in float64; a function is known by its
+             the layer's text says so; a row has at most 32768 columns, 16384 in float64; a function is known by its
              value and its derivative, so at a kink, or where there is no derivative as for a root at 0, the gradient
              is what the formula gives there
     Raises:  NotFused for definitions that no program of whole rows computes; NotProved with a point for a closed form
