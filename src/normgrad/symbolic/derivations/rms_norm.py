@@ -147,7 +147,9 @@ def _directions():
         total(N, lambda t: Partial(x_hat[k], x[t])), rstd * (1 - x_hat[k] * mean(N, lambda t: x_hat[t])),
     )  # fmt: skip
     yield proved(
-        "rms-trace", "What the eigenvalues add up to: the weights, less a mean in which large entries count more.", defs,
+        "rms-trace",
+        "What the eigenvalues add up to: the weights, less a mean in which large entries count more.",
+        defs,
         total(N, lambda t: Partial(row.y[t], x[t])),
         rstd * (total(N, lambda t: row.w[t]) - mean(N, lambda t: row.w[t] * x_hat[t] ** 2)),
     )  # fmt: skip
