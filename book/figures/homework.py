@@ -18,4 +18,4 @@ def by_depth(pre, post) -> None:
             axes.semilogy(sizes, style, color=color, ms=4, label=words)
         axes.set(title=title, xlabel="$k$, norms from the input")
     panels[0].set(ylabel=r"$|\mathrm{dx}_k|$")
-    panels[1].legend(frameon=False)
+    panels[0].legend(frameon=False, loc="lower left")

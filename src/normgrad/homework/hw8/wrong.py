@@ -29,6 +29,8 @@ WRONG = (
           stage="structure", misconception="global-read"),
     layer("torch adds first", ("programs, sizes = tiles(*x.shape)", "x, residual = x + residual, torch.zeros_like(x)\n"
                                "        programs, sizes = tiles(*x.shape)"), stage=HALF, misconception="work-outside"),
+    layer("torch helps on the way back", (SAVED, f"{SAVED}\n        residual_out = residual_out * 1"), stage=HALF,
+          misconception="work-outside"),
     layer("one row a program", (TILE, "rows = 1"), stage=HALF, misconception="above-the-floor"),
     layer("the sum is read back", ("tl.store(residual_out_ptr + at, p, mask=mask)",
                                    "tl.store(residual_out_ptr + at, p, mask=mask)\n"

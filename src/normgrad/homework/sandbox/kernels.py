@@ -288,25 +288,33 @@ class Context:
         """Nothing: all cotangents are there."""
 
 
-def _there_and_back(target, inputs, cotangents):
-    """The outputs of an autograd Function and the gradients that its backward returns, without the last None."""
+def _forward(target, ctx, inputs):
+    """The outputs of an autograd Function in either style."""
     import torch
 
-    ctx = Context()
     if target.setup_context is torch.autograd.Function.setup_context:
-        outputs = target.forward(ctx, *inputs)
-    else:
-        outputs = target.forward(*inputs)
-        target.setup_context(ctx, inputs, outputs)
-    return [*outputs, *(each for each in target.backward(ctx, *cotangents) if each is not None)]
+        return target.forward(ctx, *inputs)
+    outputs = target.forward(*inputs)
+    target.setup_context(ctx, inputs, outputs)
+    return outputs
 
 
 @operation
 def layer_kernels(target, arguments, options):
-    """As kernels, of an autograd Function's forward and then its backward; the cotangents are the last arguments."""
-    count = len(options["cotangents"])
+    """As kernels, of an autograd Function's forward and then its backward; the cotangents are the last arguments.
 
-    def both(*given):
-        return _there_and_back(target, given[:-count], given[-count:])
+    Backward is handed what forward saved, so that torch's arithmetic on that is seen as well; "own" is true of both.
+    """
+    ctx, count, given = Context(), len(options["cotangents"]), list(arguments.values())
 
-    return kernels(both, arguments, options)
+    def forward(*inputs):
+        return _forward(target, ctx, inputs)
+
+    def backward(*sent):
+        ctx.saved_tensors = sent[count:]
+        return [each for each in target.backward(ctx, *sent[:count]) if each is not None]
+
+    outputs, there = kernels(forward, dict(enumerate(given[:-count])), options)
+    gradients, back = kernels(backward, dict(enumerate([*given[-count:], *ctx.saved_tensors])), options)
+    facts = {name: there[name] + back[name] for name in ("launches", "torch")}
+    return [*returned(outputs), *gradients], facts | {"own": there["own"] and back["own"]}
