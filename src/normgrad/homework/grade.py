@@ -77,7 +77,7 @@ def _run(stage, exam, forbidden):
     start, wrong = time.monotonic(), None
     try:
         if forbidden:
-            raise Wrong(f"It uses {', '.join(forbidden)}: this task asks you to write that yourself.")
+            raise Wrong(f"It uses {', '.join(forbidden)}: {exam.task.forbidden_because}.")
         with np.errstate(all="ignore"):  # of wrong numbers; what they lead to is compared
             message, passed = stage.run(exam), True
     except Wrong as error:

@@ -106,7 +106,7 @@ class Task:
            signature: how it is called and what it returns, where that is not what the oracle says
            equations: labels of what the book has about it
            oracle: makes the inputs and knows the right answers; stages: the checks
-           library: what arrays are made of; forbidden: names of functions that would do the work
+           library: what arrays are made of; forbidden: names that may not occur; forbidden_because: and why
            patience: how many times as long as others its stages may take
     """
 
@@ -120,6 +120,7 @@ class Task:
     stages: tuple[Stage, ...]
     library: str = "numpy"
     forbidden: tuple[str, ...] = ()
+    forbidden_because: str = "this task asks you to write that yourself"
     patience: float = 1.0
 
     @property

@@ -130,7 +130,11 @@ class Exam:
         statistic = name in ("mean", "var", "rstd") and dtype not in ("float64", "float32")
         needed = "float32" if statistic else dtype
         if facts.get("dtype") != needed:
-            raise Wrong(f"{name} has dtype {facts.get('dtype')}, needs {needed}, the dtype of x.")
+            why = "as statistics have for every x" if statistic else "the dtype of x"
+            words = f"{name} has dtype {facts.get('dtype')}, needs {needed}, {why}."
+            if dtype != self.base or not str(facts.get("dtype")).startswith("int"):
+                raise Wrong(words)
+            self.slips[words] = "whole-numbers"
 
     def compare(self, trials, names, dtype=None, layout="contiguous", **options) -> str:
         """The student's results against the oracle's.
@@ -147,8 +151,7 @@ class Exam:
                 if words:
                     sentence = sentence or f"{INPUTS}{trial.name}{_kind(dtype, layout, self.base)}. {words}"
                     order = order or swapped(name, got, known)
-                    beside = getattr(self.task.oracle, "beside", {}).get(name)
-                    evidence.append((name, (got[name], got[beside]) if beside else got[name], trial))
+                    evidence.append((name, got[name], trial))
                 elif bound and error / bound >= (worst[0] / worst[1] if worst[1] else 0):
                     worst = error, bound
         if order:

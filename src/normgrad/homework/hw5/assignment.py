@@ -22,6 +22,7 @@ FORBIDDEN = (
     "float64", "double", "longdouble", "float128", "complex128", "float", "fsum", "item", "tolist", "Decimal",
     "Fraction",
 )  # fmt: skip
+WIDER = "it leads to numbers wider than float32, and here all arithmetic is float32, as a kernel's is"
 
 ROWS = Task(
     name="stable-normalize",
@@ -43,6 +44,7 @@ ROWS = Task(
         Stage("stored in float16", 2, stored_in_float16, follows=True),
     ),
     forbidden=FORBIDDEN,
+    forbidden_because=WIDER,
 )
 
 MERGE = Task(
@@ -62,6 +64,7 @@ MERGE = Task(
         Stage("float32 throughout", 1, merged_in_float32, interface=True),
     ),
     forbidden=FORBIDDEN,
+    forbidden_because=WIDER,
 )
 
 HOMEWORK = Homework(

@@ -18,7 +18,8 @@ from ..diagnosis.table import named
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare
 from ..sandbox.student import Given, Request
 from ..task import MOST_ROWS
-from .diagnosis import diagnose_merge, diagnose_rstd, diagnose_variance, spacing
+from .diagnosis import spacing
+from .probes import behind, explaining, pairs, rows
 
 OFFSETS = (0.0, 1e2, 1e4)
 LENGTHS = (1, 2, 3, 17, 256, 1000, 4096)
@@ -55,14 +56,9 @@ class RowsTrial:
         """What the grader reads shapes from."""
         return SimpleNamespace(x=self.x)
 
-    def diagnose(self, output, numbers):
-        """What is wrong with a variance or an rstd; numbers: (var, mean) or (rstd, var) as they came back."""
-        if output == "rstd":
-            return diagnose_rstd(*numbers, self.eps)
-        if output != "var":
-            return []
-        error = mean_error(self.x), variance_error(self.x, self.x.var(-1))
-        return diagnose_variance(self.x, *numbers, *error)
+    def alone(self, at) -> RowsTrial:
+        """One of the rows."""
+        return replace(self, x=self.x[at : at + 1])
 
 
 def far_rows(rng, rows, columns, offset, scale=1.0) -> RowsTrial:
@@ -83,8 +79,6 @@ class RowsOracle:
     kind: str = "numpy"
     base: str = "float32"
     dtypes: tuple[str, ...] = ("float16",)
-    # A wrong variance is looked at with the mean that came back, a wrong rstd with the variance.
-    beside = {"var": "mean", "rstd": "var"}
 
     def trials(self, rng, draw, kinds=USUAL) -> list[RowsTrial]:
         """Ordinary rows, or the degenerate ones."""
@@ -132,9 +126,9 @@ class MergeTrial:
         some = np.maximum(n, 1)
         return n, mean1 + n2 / some * d, squares1 + squares2 + n1 * n2 / some * d**2
 
-    def diagnose(self, output, numbers):
-        """What is wrong with a merged mean or sum of squares."""
-        return diagnose_merge(output, numbers, self.parts, MergeOracle().expected(self)[output])
+    def alone(self, at) -> MergeTrial:
+        """One of the pairs."""
+        return replace(self, parts={name: part[at : at + 1] for name, part in self.parts.items()})
 
 
 @dataclass(frozen=True)
@@ -180,6 +174,7 @@ def with_outlier(trial: RowsTrial) -> RowsTrial:
     return replace(trial, x=round_to(x, "float32"), name=f"{trial.name}, the first entry far off")
 
 
+ONE_SHAPE = [named("one-shape")]
 # Lengths of the blocks that a row is cut into.
 BLOCKS = (5, 12, 73, 110, 1, 199, 112)
 # Rows of far_rows are at most this much larger than their scale.
@@ -202,30 +197,41 @@ def variance_at(offset):
 
     def stage(exam) -> str:
         first, *others = _trials(exam, offset, (exam.draw.columns, 64, 512))
-        if not offset:  # far from 0, rounding may be what is wrong for the longer rows alone
-            two_shapes(exam, [first], others, ("var",))
-        return exam.compare([first, *others, with_outlier(others[0])], ("var",))
+        with explaining(exam, rows):
+            if not offset:  # far from 0, rounding may be what is wrong for the longer rows alone
+                two_shapes(exam, [first], others, ("var",), lambda wrong: behind(exam, wrong, rows) or ONE_SHAPE)
+            return exam.compare([first, *others, with_outlier(others[0])], ("var",))
 
     return stage
 
 
 def others(exam) -> str:
     """mean, rstd and the normalized rows at every offset."""
-    trials = [trial for offset in OFFSETS for trial in _trials(exam, offset, (exam.draw.columns, 64))]
-    return exam.compare(trials, ("mean", "rstd", "x_hat"))
+    small = far_rows(exam.rng("small"), exam.draw.rows, exam.draw.columns, 1.0, EPS**0.5)
+    trials = [replace(small, name=f"rows of {exam.draw.columns} with a variance near eps")]
+    trials += [trial for offset in OFFSETS for trial in _trials(exam, offset, (exam.draw.columns, 64))]
+    with explaining(exam, rows):
+        return exam.compare(trials, ("mean", "rstd", "x_hat"))
 
 
 def lengths(exam) -> str:
     """Rows of 1 to 4096 numbers, near 0 and far from it."""
     trials = [trial for offset in (0.0, 1e4) for trial in _trials(exam, offset, LENGTHS)]
-    exam.compare(trials, exam.task.oracle.results)
+    with explaining(exam, rows):
+        exam.compare(trials, exam.task.oracle.results)
     return f"Right for rows of {', '.join(map(str, LENGTHS))} numbers."
 
 
 def flat(exam) -> str:
     """Constant rows, whose variance is 0 and never negative, no rows, one column."""
     for trial in exam.trials(DEGENERATE):
-        exam.compare([trial], exam.task.oracle.results)
+        try:
+            with explaining(exam, rows):
+                exam.compare([trial], exam.task.oracle.results)
+        except Wrong as wrong:
+            if wrong.stub or str(wrong).startswith(INPUTS):
+                raise
+            raise Wrong(f"{wrong} The inputs: {trial.name}.", diagnoses=wrong.diagnoses) from None
         if (exam.answers(trial)["var"] < 0).any():
             raise Wrong(f"{INPUTS}{trial.name}. A variance is negative: the root of it is not a number.")
     return "Constant rows, no rows and one column are right."
@@ -306,14 +312,16 @@ def merged_at(*names):
         oracle, rng = exam.task.oracle, exam.rng()
         draws = [replace(exam.draw, rows=max(2, exam.draw.rows - less)) for less in range(len(OFFSETS))]
         trials = [oracle.trials(rng, *each)[0] for each in zip(draws, [USUAL] * len(OFFSETS), OFFSETS, strict=True)]
-        return exam.compare(trials, names)
+        with explaining(exam, pairs):
+            return exam.compare(trials, names)
 
     return stage
 
 
 def empty_blocks(exam) -> str:
     """An empty block changes nothing; two empty blocks are an empty block."""
-    exam.compare(exam.trials(DEGENERATE), exam.task.oracle.results)
+    with explaining(exam, pairs):
+        exam.compare(exam.trials(DEGENERATE), exam.task.oracle.results)
     return "Empty blocks and blocks of one are right."
 
 

@@ -9,6 +9,16 @@ OUT = "return (q * rstd[:, None]).astype(x.dtype), (first + left)[:, 0], var, rs
 FORMATS = "float32 throughout"
 MEAN, SQUARES, BETWEEN = "mean = mean1 + share * d", "squares", "n1 * share * d * d"
 
+OTHERS = "mean, rstd, x_hat"
+SHIFTED = """near = wide - ({})
+    var = np.maximum((near * near).mean(-1) - near.mean(-1) ** 2, 0)"""
+WELFORD = """running, squares = np.zeros(len(x), "f"), np.zeros(len(x), "f")
+    for at, entry in enumerate(wide.T):
+        d = entry - running
+        running = running + d / np.float32(at + 1)
+        squares = squares + d * (entry - running)
+    var = squares / np.float32(x.shape[1])"""
+
 
 rows = of("stable-normalize", ZERO)
 merge = of("merge-blocks", SQUARES)
@@ -33,7 +43,24 @@ ROWS = (
     rows("the mean is rounded to 16 bits", (FIRST, f"{FIRST}.astype(np.float16).astype(np.float32)"),
          (LAST, VAR), (OUT, OUT.replace("(first + left)", "first")), stage=HUNDRED, misconception="rough-mean"),
     rows("the mean of the first four", (FIRST, "first = wide[:, :4].mean(-1, keepdims=True)"),
-         (LAST, VAR), (OUT, OUT.replace("(first + left)", "first")), misconception="rough-mean"),
+         (LAST, VAR), (OUT, OUT.replace("(first + left)", "first")), misconception="columns-left-out"),
+    rows("a shift for all rows", (VAR, SHIFTED.format("wide.mean() if x.size else 0")), stage=FAR,
+         misconception="rows-mixed"),
+    rows("a shift of 10000", (VAR, SHIFTED.format("np.float32(1e4)")), misconception="fixed-number"),
+    rows("Welford without a shift", (VAR, WELFORD), stage=FAR, misconception="running-mean"),
+    rows("x times its deviation", (VAR, "var = np.maximum((wide * (wide - first)).mean(-1), 0)"), stage=HUNDRED,
+         misconception="deviation-not-squared"),
+    rows("eps in the variance", (VAR, f"{VAR} + np.float32(eps)"), ("var + np.float32(eps)", "var"),
+         misconception="eps-in-variance"),
+    rows("variances of blocks", (VAR, "var = sum(part.shape[1] * part.var(-1) for part in np.array_split(q, range(32, "
+         "q.shape[1], 32), axis=1)) / np.float32(q.shape[1])"), misconception="block-distances"),
+    rows("whole blocks of 16", (LAST, f"{LAST}\n    full = x.shape[1] // 16 * 16 or x.shape[1]\n    "
+         "var = (q[:, :full] ** 2).sum(-1) / np.float32(x.shape[1])"), stage="rows of 1 to 4096",
+         misconception="columns-left-out"),
+    rows("the shift is not added back", (WIDE, f"{WIDE}\n    wide = wide - wide[:, -1:]"), stage=OTHERS,
+         misconception="shift-not-added"),
+    rows("eps is a floor", ("var + np.float32(eps)", "np.maximum(var, np.float32(eps))"), stage=OTHERS,
+         misconception="eps-placement"),
     rows("the standard deviation", (VAR, "var = np.sqrt((q * q).mean(-1))"), misconception="deviation-for-variance"),
     rows("computes in the dtype of x", (WIDE, "wide = x"), stage="stored in float16",
          misconception="narrow-intermediate"),
@@ -59,6 +86,18 @@ MERGE = (
     merge("the squares add up", (f" + {BETWEEN}", ""), misconception="merge-between"),
     merge("the distance without a weight", (BETWEEN, "d * d"), misconception="merge-between"),
     merge("the weight is not divided", (BETWEEN, "n1 * n2 * d * d"), misconception="merge-between"),
+    merge("the weight of a variance", (BETWEEN, "n1 * share / np.maximum(n, 1) * d * d"),
+          misconception="merge-between"),
+    merge("the second block alone moves", (BETWEEN, "n2 * (mean2 - mean) ** 2"), misconception="merge-between"),
+    merge("the squares are averaged", ("squares1 + squares2", "(1 - share) * squares1 + share * squares2"),
+          misconception="merge-within"),
+    merge("one empty block decides for all", ("n = n1 + n2", "if np.any(n1 == 0):\n        "
+          "return n2.copy(), mean2.copy(), squares2.copy()\n    n = n1 + n2"), stage="empty blocks",
+          misconception="rows-mixed"),
+    merge("a small number beside n", ("np.maximum(n, 1)", "(n + np.float32(1e-5))"), stage="empty blocks",
+          misconception="merge-denominator"),
+    merge("n in whole numbers", ("return n,", "return n.astype(int),"), stage="signature and shapes",
+          misconception="whole-numbers"),
     merge("minus for plus", (f" + {BETWEEN}", f" - {BETWEEN}"), misconception="merge-between"),
     merge("each block counts alike", (MEAN, "mean = (mean1 + mean2) / 2"), stage="count and mean",
           misconception="merge-weights"),
