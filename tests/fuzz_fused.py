@@ -13,8 +13,9 @@ import numpy as np
 from fused_layers import LAYERS
 from sympy import Add, Indexed, Mul, Pow, Sum, evaluate
 
-from normgrad.fused.backward import Functions, by_reverse_mode, needed
-from normgrad.fused.layer import loss_gradient, read_layer
+from normgrad.fused.backward import by_reverse_mode
+from normgrad.fused.layer import loss_gradient, needed, read_layer
+from normgrad.fused.naming import Functions
 from normgrad.symbolic import Defs, NotProved, compile, prove
 from normgrad.symbolic.symbols import N
 

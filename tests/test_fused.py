@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sympy import Piecewise, sin, sqrt
+from sympy import Piecewise, Rational, sin, sqrt
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -41,11 +41,12 @@ from normgrad.checks.tolerance import unit_roundoff  # noqa: E402
 from normgrad.fused import Fused, NotFused, operator  # noqa: E402
 from normgrad.fused.operator import kernels_of  # noqa: E402
 from normgrad.fused.read_back import prove_kernels  # noqa: E402
-from normgrad.symbolic import Defs, NotProved, Partial, delta, dim, largest, mean, tensor, total  # noqa: E402
+from normgrad.symbolic import Defs, NotProved, Partial, delta, dim, index, largest, mean, tensor, total  # noqa: E402
 from normgrad.symbolic.kernel_text import Unread  # noqa: E402
 from normgrad.triton_kernels import interpreter  # noqa: E402
 
-EPS = 0.05
+EXACT = Rational(1, 20)
+EPS = float(EXACT)
 # Results of some tens of roundings, in units of the larger of 1 and the largest number.
 ROUNDINGS = 64
 
@@ -234,6 +235,30 @@ def test_the_kernels_read_as_if_typed():
         assert line in text.splitlines()
     assert max(map(len, text.splitlines())) <= 110
     assert normgrad.Fused is Fused and "dx, dg" in repr(fused("gated_rms_norm"))
+
+
+def test_a_layer_in_one_line_comes_out_in_steps():
+    defs = Defs()
+    level = mean(N, lambda r: x[i, r])
+    defs[y[i, j]] = w[j] * (x[i, j] - level) / sqrt(mean(N, lambda r: (x[i, r] - level) ** 2) + EXACT)
+    layer = Fused(defs, [y[i, j]], name="one")
+    for line in ("row1 = tl.sum(x, axis=1) / N", "tile1 = x - row1[:, None]", "y = tile1 * w * row2[:, None]"):
+        assert f"    {line}  # " in layer.source
+    assert (layer.program.reads, layer.program.saved) == (["x"], ["row1", "row2"])
+    inputs = {name: t for name, t in drawn(fused("layer_norm"), 3, 5)[0].items() if name != "b"}
+    found, _ = results(layer, inputs, {})
+    wanted, _ = results(lambda x, w: LAYERS["layer_norm"][1](x, w, None, EPS), inputs, {})
+    assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float64")
+
+
+def test_letters_are_the_reader_s_own():
+    sources = []
+    for row, column in ((i, j), index("p", "k"), (j, i)):
+        defs = Defs()
+        defs[rstd[row]] = 1 / sqrt(mean(N, lambda r, row=row: x[row, r] ** 2) + EXACT)
+        defs[y[row, column]] = w[column] * x[row, column] * rstd[row]
+        sources.append(Fused(defs, [y[row, column]]).source)
+    assert sources[0] == sources[1] == sources[2]
 
 
 def test_both_kernels_compile_for_a_gpu_and_spill_nothing():

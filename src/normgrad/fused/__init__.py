@@ -1,8 +1,8 @@
 """Bring your own norm: the package derives, proves and writes what a layer of rows needs, from its definitions.
 
-Modules in the order of reading: layer (what definitions say), backward (lines of the gradients), program (what is read,
-saved and computed again), kernel_source (two Triton kernels as text), read_back (what the text stores, proved), call
-and launch (torch), operator (`Fused`).
+Modules in the order of reading: layer (what definitions say), naming (what stands within a line), backward (lines of
+the gradients), program (what is read, saved and computed again), kernel_source (two Triton kernels as text), read_back
+(what the text stores, proved), call and launch (torch), operator (`Fused`).
 """
 
 from .layer import NotFused

@@ -2,79 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import product
 
-from sympy import Add, Expr, Function, Indexed, Mul, S, Sum, Symbol, evaluate, exp, factor, factor_terms, log, tanh
+from sympy import Add, Expr, Function, Indexed, Mul, S, Sum, Symbol, evaluate, exp, factor, factor_terms, log
 
 from ..symbolic.adjoint import reverse
 from ..symbolic.calculus import free_letters
 from ..symbolic.definitions import Defs
-from ..symbolic.elementary import sigmoid
 from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
 from ..symbolic.notation import Local, Partial, rename_bound, tensor
 from ..symbolic.proof import Proof, prove
 from ..symbolic.symbols import M, N, i, j
-from .layer import NUMBER, SHAPES, TILE, Layer, NotFused, canonical, loss_gradient, names_in, text_of
-
-FUNCTIONS = (exp, log, sigmoid, tanh)
-
-
-def needed(lines: dict[str, Expr], wanted: Iterable[str]) -> dict[str, Expr]:
-    """Those of the lines that the wanted names rest on, in order."""
-    wanted, kept = set(wanted), {}
-    for name in reversed(lines):
-        if name in wanted:
-            kept[name] = lines[name]
-            wanted |= names_in(lines[name])
-    return dict(reversed(kept.items()))
-
-
-class Functions:
-    """Names for what a function makes of a whole matrix, so that each is computed once: sigmoid_g for sigmoid(g[i, j]).
-
-    Args:  layer: takes up the new names
-    """
-
-    def __init__(self, layer: Layer):
-        self.layer, self.known = layer, {}
-
-    def named(self, lines: dict[str, Expr]) -> dict[str, Expr]:
-        """The lines with each function in a line of its own, before the first one that uses it."""
-        found: dict[str, Expr] = {}
-        for name, e in lines.items():
-            with evaluate(True):
-                if isinstance(e, FUNCTIONS) and e not in self.known and self._whole(e):
-                    inner = e.func(self._walk(e.args[0], {}, found))
-                    self.known[e] = self.known[inner] = name
-                    found[name] = inner
-                else:
-                    found[name] = self._walk(e, {}, found)
-        return found
-
-    def _whole(self, e):
-        return free_letters(e) == {i, j}
-
-    def _walk(self, e, bound, found):
-        if isinstance(e, Sum):
-            bound = bound | {limit[0]: i if limit[2] == M else j for limit in e.limits}
-            return Sum(self._walk(e.function, bound, found), *e.limits)
-        if not e.args or isinstance(e, Indexed):
-            return e
-        e = e.func(*[self._walk(part, bound, found) for part in e.args])
-        opened = e.xreplace(bound)
-        if not (isinstance(e, FUNCTIONS) and self._whole(opened)):
-            return e
-        if opened not in self.known:
-            self.known[opened] = self._new(opened)
-            found[self.known[opened]] = opened
-        return self.layer.at(self.known[opened], {own: letter for letter, own in bound.items()})
-
-    def _new(self, e):
-        name = "_".join([type(e).__name__, *sorted(names_in(e))])
-        while name in self.layer.tensors:
-            name += "_"
-        return self.layer.add(tensor(name, *SHAPES[TILE], positive=bool(e.is_positive))[i, j])
+from .layer import NUMBER, SHAPES, Layer, NotFused, canonical, loss_gradient, names_in, text_of
 
 
 def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> tuple[dict[str, Expr], dict[str, str]]:

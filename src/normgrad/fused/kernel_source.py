@@ -170,6 +170,10 @@ class _Text:
         code = " * ".join(self.text(one, tile, PRODUCT if place == 0 else FACTOR) for place, one in enumerate(above))
         return (code or "1") + "".join(f" / {self.text(one, tile, FACTOR)}" for one in below), PRODUCT
 
+    def is_known(self, e):
+        """Whether the compiler knows the number, so that it is no tensor."""
+        return not e.atoms(Indexed) and names_in(e) <= set(self.layer.constants)
+
     @staticmethod
     def _repeated(e):
         """A whole power of a tensor's entry as its factors."""
@@ -181,6 +185,8 @@ class _Text:
         base, exponent = e.args
         if exponent.is_negative:
             return f"1 / {self.text(1 / e, tile, FACTOR)}", PRODUCT
+        if exponent == S.Half and self.is_known(base):
+            return f"{self.text(base, tile, WHOLE)} ** 0.5", FACTOR
         if exponent == S.Half:
             return f"tl.sqrt({self.text(base, tile)})", WHOLE
         if exponent.is_Integer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
 
@@ -115,6 +115,16 @@ def parts_in(e: Expr) -> set[Expr]:
 def names_in(e: Expr) -> set[str]:
     """The names in an expression, letters and dimensions excepted."""
     return set(map(text_of, parts_in(e)))
+
+
+def needed(lines: dict[str, Expr], wanted: Iterable[str]) -> dict[str, Expr]:
+    """Those of the lines that the wanted names rest on, in order."""
+    wanted, kept = set(wanted), {}
+    for name in reversed(lines):
+        if name in wanted:
+            kept[name] = lines[name]
+            wanted |= names_in(lines[name])
+    return dict(reversed(kept.items()))
 
 
 def canonical(head: Expr, e: Expr) -> Expr:

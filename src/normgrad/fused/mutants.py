@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from sympy import Add, Expr, Indexed, Mul, S, Sum, evaluate
 
 from ..symbolic.proof import NotProved, lettered, prove
-from .backward import needed
-from .layer import loss_gradient
+from .layer import loss_gradient, needed
 from .program import Program
 
 

@@ -16,12 +16,13 @@ from ..symbolic.codegen import TORCH, compile
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import tensor
 from ..symbolic.proof import Proof
-from .backward import Functions, by_closed_forms, by_reverse_mode, needed
+from .backward import by_closed_forms, by_reverse_mode
 from .call import Call, Forms, check_arguments
 from .compiled import compile_kernels
 from .kernel_source import source as kernel_source
-from .layer import TILE, names_in, read_layer
+from .layer import TILE, names_in, needed, read_layer
 from .mutants import Mutant, mutants
+from .naming import Functions, in_steps
 from .program import Program, make_program
 from .read_back import prove_independence, prove_kernels
 
@@ -64,13 +65,12 @@ class Fused:
         self.layer = read_layer(defs, outputs, scalars, name)
         self.proved: dict[str, Proof] = prove_independence(self.layer)
         self.closed: dict[str, Proof] = {}
-        functions = Functions(self.layer)
-        if gradients is None:
-            forward = functions.named(self.layer.lines)
-            lines, names = by_reverse_mode(self.layer, forward)
-        else:
+        if gradients is not None:
             lines, names, self.closed = by_closed_forms(self.layer, defs, gradients)
-            forward = functions.named(self.layer.lines)
+        functions = Functions(self.layer)
+        forward = functions.named(in_steps(self.layer, self.layer.lines))
+        if gradients is None:
+            lines, names = by_reverse_mode(self.layer, forward)
         backward = functions.named(needed(lines, names.values()))
         self.program: Program = make_program(self.layer, forward, backward, names)
         self.source = kernel_source(self.program)

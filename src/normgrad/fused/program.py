@@ -10,8 +10,7 @@ from sympy import Add, Expr, Indexed, Mul, Sum, evaluate
 from ..symbolic.measured import Largest
 from ..symbolic.normal_form import as_powers, nf
 from ..symbolic.symbols import M, N, i, j
-from .backward import needed
-from .layer import COLUMN, NUMBER, ROW, TILE, Layer, NotFused, names_in, text_of
+from .layer import COLUMN, NUMBER, ROW, TILE, Layer, NotFused, names_in, needed, text_of
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ def prove_kernels(program: Program, forward, backward) -> dict[str, Proof]:
     layer = program.layer
     with evaluate(True):
         defs = layer.definitions()
+        for name, e in program.forward.items():
+            if name not in {*layer.lines, *layer.maxima}:
+                defs[layer.at(name)] = e  # what the layer's own lines do not name
         stored = _stored(layer, forward, program.stored)
         proofs = {name: prove(e, layer.at(name), defs, where=name) for name, e in stored.items()}
         stored = _stored(layer, backward, program.written)
