@@ -105,6 +105,37 @@ def test_a_lost_row_is_named(name):
     assert keys(report) == {"rows-left-out"}, report
 
 
+def test_a_second_mistake_in_rows_without_spread_is_not_hidden():
+    dx = "dx = rstd * (wdy - c2 - x_hat * c1)\n    dw"
+    wrong = "dx = np.where((x == x[:, :1]).all(-1)[:, None], 0, rstd * (wdy - c2 + x_hat * c1))\n    dw"
+    assert keys(report_of("layernorm-backward", (dx, wrong))) == {"projection-sign", "flat-row"}
+
+
+def test_a_guard_is_not_taken_for_a_missing_eps():
+    """Ordinary rows do not tell one from the other, rows without spread do."""
+    old = "1 / np.sqrt((x * x).mean(-1) + eps)"
+    for new, key in (("1 / np.sqrt((x * x).mean(-1))", "eps-missing"),
+                     ("1 / np.maximum(np.sqrt((x * x).mean(-1)), eps)", "eps-placement")):  # fmt: skip
+        assert keys(report_of("rmsnorm-forward", (old, new))) == {key}
+
+
+CUT = {
+    "x_hat in dw": (("(dy * x_hat).sum(0), dy.sum(0)", "(dy * x_hat.detach()).sum(0), dy.sum(0)"),
+                    "no path from x to dw:"),
+    "the weight": (("wdy = wide(weight) * dy", "wdy = wide(weight.data) * dy"), "no path from weight to dx:"),
+    "the mean": (("q = x - x.mean(-1, keepdim=True)", "q = x - x.mean(-1, keepdim=True).detach()"),
+                 "only a part of the path from x to dx, only a part of the path from x to dw:"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_the_path_that_autograd_does_not_see_is_named(name):
+    edit, words = CUT[name]
+    report = report_of("layernorm-function", edit)
+    assert words in report["gradgradcheck"].message and "forward made" not in str(report), report
+    assert keys(report) == {"constant-to-autograd"}
+
+
 SWAPPED = {
     "mean and var": ("stable-normalize", "(first + left)[:, 0], var, rstd", "var, (first + left)[:, 0], rstd"),
     "in a circle": ("stable-normalize", "(first + left)[:, 0], var, rstd", "var, rstd, (first + left)[:, 0]"),

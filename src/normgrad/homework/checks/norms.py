@@ -14,6 +14,7 @@ from ... import numpy_ref
 from ...checks.cases import ARRAYS, Case, cases
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SIGNIFICAND, SMALLEST, accumulator, bounds, round_to, unit_roundoff
 from ...spec import NormSpec
+from ..diagnosis.explain import flat_rows
 from ..diagnosis.table import named
 from ..sandbox.student import Given, Request
 
@@ -46,16 +47,23 @@ class Trial:
         return numpy_ref.forward(self.case.x, self.case.weight, self.case.bias, spec=self.spec)
 
     def diagnose_rstd(self, output, numbers) -> list:
-        """One Diagnosis where the root came back and not its reciprocal."""
+        """One Diagnosis where the root came back and not its reciprocal, or 0 for rows without spread alone."""
         rstd, half = self.forward().rstd, 2.0 ** (-SIGNIFICAND["float64"] / 2)
+        zero = numbers == 0
+        if zero.any() and (flat_rows(self.case, self.spec) | ~zero).all() and _near(numbers[~zero], rstd[~zero], half):
+            return [named("flat-row", "rstd = 0", "rstd = 1 / sqrt(eps)")]
         other = np.abs(numbers * rstd - 1) <= half
-        if not other.all() or (np.abs(numbers - rstd) <= half * rstd).all():
+        if not other.all() or _near(numbers, rstd, half):
             return []
         return [named("root-for-reciprocal", "rstd = sqrt(s**2 + eps)", "rstd = 1 / sqrt(s**2 + eps)")]
 
     def rounded(self, dtype) -> Trial:
         """The trial with numbers that the dtype holds."""
         return replace(self, case=self.case.rounded(dtype))
+
+
+def _near(numbers, rstd, half) -> bool:
+    return bool((np.abs(numbers - rstd) <= half * rstd).all())
 
 
 # Of every result its axes, M rows and N columns.

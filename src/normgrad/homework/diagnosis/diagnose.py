@@ -10,7 +10,7 @@ import numpy as np
 from ...checks.cases import Case
 from ...checks.tolerance import Dtypes, unit_roundoff
 from ...spec import NormSpec, check_spec
-from .explain import Explained, explain
+from .explain import Explained, explain, flat_rows
 from .fit import Target, over_rows
 from .formulas import Arrays
 from .table import REFUSED, UNKNOWN, Diagnosis, equation, find
@@ -118,6 +118,12 @@ def _written(target, found: Explained) -> list[Diagnosis]:
     ]
 
 
+def _tells_more(settled, named) -> bool:
+    """Whether rows without spread show a second mistake, or where eps stands that ordinary rows do not notice."""
+    keys = {each.misconception for each in named}
+    return settled < keys or settled == {"eps-missing"} and keys == {"eps-placement"}
+
+
 def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
     """What the term attribution says about wrong results, output by output.
 
@@ -129,7 +135,8 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
         if own is None and output not in OUTPUTS or not trial.case.x.size:
             continue
         # What ordinary rows do not explain, fewer or simpler rows explain too easily, with another formula for each.
-        if any(each.misconception != REFUSED for each in found.get(output, ())):
+        settled = {each.misconception for each in found.get(output, ())} - {REFUSED}
+        if settled and (UNKNOWN in settled or own or not flat_rows(trial.case, trial.spec).any()):
             continue
         if own is None and min(trial.case.x.shape) == 1:  # any formula explains one row, or one column
             continue
@@ -139,7 +146,8 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
                 named = own(output, numbers) if own else diagnose(
                     output, numbers, trial.case, trial.spec, narrow=narrow
                 )  # fmt: skip
-                found[output] = named or found.get(output, [])
+                if not settled or _tells_more(settled, named):
+                    found[output] = named or found.get(output, [])
         except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
             continue
     return [each for named in found.values() for each in named]

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...checks.cases import Case
 from ...checks.tolerance import ELEMENTWISE, round_to, unit_roundoff
+from ...spec import NormSpec
 from .fit import SAME, Target, by_row, over_rows, sparse
 from .formulas import EPS_IS, Arrays, Candidate, Part, changes, dictionary, doubles, singles, value
 from .table import MISTAKES, REFUSED, UNKNOWN
@@ -118,15 +120,23 @@ def _other_eps(arrays, factor, uncertain):
     return None
 
 
-def left_out(target: Target) -> bool:
-    """Whether a sum over the rows is right but for one row, the first rows or the last ones."""
+# Of more rows, only the first ones, the last ones or one alone are tried.
+MOST_ROWS = 12
+
+
+def left_out(target: Target) -> list[int]:
+    """The rows without which a sum over the rows is what it is; [] where no such rows are found."""
     arrays = target.arrays
     each, right = arrays.case.dy, arrays.grads.dbias
     if target.output == "dw":
         each = each * arrays.q * arrays.saved.rstd[:, None]
         right = arrays.grads.dweight
-    lost = np.concatenate([each, each.cumsum(0)[:-1], each[::-1].cumsum(0)[:-1]])
-    return bool((np.abs(right - lost - target.whole) <= target.bound).all(-1).any())
+    rows = len(each)
+    tried = np.concatenate([np.eye(rows), np.tri(rows), 1 - np.tri(rows)]) == 1
+    if rows <= MOST_ROWS:
+        tried = np.concatenate([tried, np.arange(1 << rows)[:, None] >> np.arange(rows) & 1 == 1])
+    fits = (np.abs(right - tried @ each - target.whole) <= target.bound).all(-1) & tried.any(-1)
+    return np.flatnonzero(tried[fits.argmax()]).tolist() if fits.any() else []
 
 
 def one_pass_in_sum(target: Target) -> bool:
@@ -139,7 +149,8 @@ def one_pass_in_sum(target: Target) -> bool:
     return bool(np.all(np.abs(target.whole - arrays.grads.dweight) <= target.bound + each.sum(0)))
 
 
-LOST = "some rows are left out of the sum"
+# The arrays of a case that have a row for each row of x.
+ROWS = ("x", "residual", "dy", "dresidual_out")
 # How many of the nearest candidates are held to the noise; the others are farther away still.
 NEAREST = 16
 
@@ -159,11 +170,37 @@ class Explained:
         return self.keys == (UNKNOWN,) and not self.confidence
 
 
+def flat_rows(case: Case, spec: NormSpec) -> np.ndarray:
+    """Whether a row has no spread: it is constant, or 0 in a norm that does not centre."""
+    p = case.x if case.residual is None else case.x + case.residual
+    return (p == (p[:, :1] if spec.center else 0)).all(-1)
+
+
+def _flat_apart(target: Target):
+    """What explains the other rows, where rows without spread are 0 and that gives them something else; or None."""
+    case, spec, dtypes = target.arrays.case, target.arrays.spec, target.arrays.dtypes
+    zero = flat_rows(case, spec)
+    if len(target.shape) == 2:
+        zero = zero & ~target.whole.any(-1)
+    if len(target.shape) != 2 or zero.all() or not zero.any() or not target.finite.all():
+        return None
+    rows = {name: each[~zero] for name in ROWS if (each := getattr(case, name)) is not None}
+    rest = Target(target.output, target.whole[~zero], Arrays(replace(case, **rows), spec, dtypes))
+    found = explain(rest) or Explained((), target.right.parts, 1.0)
+    given, right = target.prediction(found.parts).reshape(target.shape)[zero], target.expected[zero]
+    seen = np.isfinite(given) & (np.minimum(np.abs(given), np.abs(right)) > target.bound[zero])
+    if found.keys[:1] in ((UNKNOWN,), (REFUSED,)) or not seen.any():
+        return None
+    return replace(found, keys=(*found.keys, "flat-row"))
+
+
 def explain(target: Target) -> Explained | None:
     """The first explanation that fits: one mistake, another rstd in each row, two mistakes, regression; None where the
     output is right."""
     if target.finite.all() and np.all(np.abs(target.whole - target.expected) <= target.bound):
         return None
+    if apart := _flat_apart(target):
+        return apart
     output, setting, nearest = target.output, target.setting, []
     found = _fitting(target, singles(output, setting), nearest) or _not_finite(target)
     each = None if found else _by_rows(target)
@@ -253,8 +290,9 @@ def _by_rows(target):
             parts = [replace(part, term=replace(part.term, stats=f"{EPS_IS}{eps!r}")) for part in parts]
             return Explained((key,), tuple(parts), 0.9)
         return Explained((key,), parts, 0.9, f"rstd is off by up to {decimals(off)} of itself")
-    if left_out(target):
-        return Explained(("rows-left-out",), parts, 1.0, LOST)
+    if lost := left_out(target):
+        which = f"row{'s' * (len(lost) > 1)} {', '.join(map(str, lost))} of {target.setting.rows}"
+        return Explained(("rows-left-out",), parts, 1.0, f"the sum is without {which}")
     if target.output == "dw" and one_pass_in_sum(target):
         return Explained(("one-pass-variance",), parts, 0.5)
     return None

@@ -44,16 +44,23 @@ class Setting:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows that are normalized, in float64: p = x + residual and x itself, both (M, N), and the resolved spec."""
+    """The rows that are normalized, in float64: p = x + residual and x itself, both (M, N), the resolved spec and the
+    weight (N,), or 1."""
 
     p: np.ndarray
     x: np.ndarray
     spec: NormSpec
+    weight: np.ndarray | float
 
     @property
     def count(self) -> int:
         """N."""
         return self.p.shape[-1]
+
+    @property
+    def ratio(self) -> float:
+        """N / M."""
+        return self.count / max(len(self.p), 1)
 
     @property
     def share(self) -> float:
@@ -78,14 +85,16 @@ def _statistics(rows, **changes) -> Statistics:
     """The statistics with some of p, center, axis, s2's factor and padding, eps, its placement and the root changed."""
     spec = rows.spec
     options = {"p": rows.p, "axis": -1, "factor": 1.0, "uncentred": False, "center": spec.center, "eps": spec.eps,
-               "placement": "inside", "padding": 0, "mean": 1.0, "stored": lambda rstd: rstd} | changes  # fmt: skip
+               "placement": "inside", "padding": 0, "mean": 1.0, "scale": 1.0,
+               "stored": lambda rstd: rstd} | changes  # fmt: skip
     p, axis, eps = options["p"], options["axis"], options["eps"]
     q = p - options["mean"] * p.mean(axis, keepdims=True) if options["center"] else p
-    squares = p if options["uncentred"] else q
+    squares = options["scale"] * (p if options["uncentred"] else q)
     s2 = (squares * squares).mean(axis, keepdims=True) * options["factor"]
     s2 = s2 + options["padding"] * p.mean(axis, keepdims=True) ** 2
     denominators = {"inside": lambda: np.sqrt(s2 + eps), "outside": lambda: np.sqrt(s2) + eps,
-                    "clamp": lambda: np.maximum(np.sqrt(s2), eps), "no root": lambda: s2 + eps}  # fmt: skip
+                    "clamp": lambda: np.maximum(np.sqrt(s2), eps), "floor": lambda: np.sqrt(np.maximum(s2, eps)),
+                    "no root": lambda: s2 + eps}  # fmt: skip
     return Statistics(q, options["stored"](1 / denominators[options["placement"]]()))
 
 
@@ -101,12 +110,19 @@ VARIANTS = {
     "eps on sum": ("eps / N stands for eps", lambda rows: {"eps": rows.spec.eps / rows.count}),
     "eps squared": ("eps**2 stands for eps", lambda rows: {"eps": rows.spec.eps**2}),
     "eps outside": ("rstd = 1 / (s + eps)", lambda rows: {"placement": "outside"}),
-    "eps clamp": ("rstd = 1 / max(s, eps)", lambda rows: {"placement": "clamp"}),
+    "eps clamp": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "clamp"}),
+    "eps floor": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "floor"}),
     "no root": ("rstd = 1 / (s**2 + eps)", lambda rows: {"placement": "no root"}),
     "bessel": ("s**2 = sum(q**2) / (N - 1)", lambda rows: {"factor": np.float64(rows.count) / (rows.count - 1)}),
     "other reduce": ("s**2 = sum(q**2)", lambda rows: {"factor": float(rows.count)}),
     "variance for mean square": ("s**2 = mean((p - mean(p))**2)", lambda rows: {"padding": -1}),
     "centring": ("", lambda rows: {"center": not rows.spec.center}),
+    "centred row": ("x_hat = (p - mean(p)) * rstd", lambda rows: {"center": True, "uncentred": True}),
+    "weighted squares": ("s**2 = mean((weight * p)**2)", lambda rows: {"uncentred": True, "scale": rows.weight}),
+    "weighted row": ("the statistics are those of weight * p",
+                     lambda rows: {"p": rows.p * rows.weight} if rows.spec.center else {}),
+    "divided by M": ("the sums of the row are divided by M", lambda rows: {"mean": rows.ratio, "factor": rows.ratio}),
+    "squares divided by M": ("s**2 = sum(q**2) / M", lambda rows: {"factor": rows.ratio}),
     "uncentred variance": ("s**2 = mean(p**2)", lambda rows: {"uncentred": True}),
     # Columns past N, up to a power of two, that hold -mean and are counted.
     "padding counted": ("s**2 = (sum(q**2) + padding * mean**2) / N", lambda rows: {"padding": 1 / rows.share - 1}),
@@ -163,6 +179,7 @@ PATTERNS = {
     "1/(M*N)": (lambda n, m: 1 / (m * n), "1 / (M * N)"),
     "N**0.5": (lambda n, m: n**0.5, "sqrt(N)"),
     "N**-0.5": (lambda n, m: n**-0.5, "1 / sqrt(N)"),
+    "N/M": (lambda n, m: n / m, "N / M"),
     "N/B": (lambda n, m: n / block(n), "N / BLOCK"),
 }
 # One name for several fields of dx.
@@ -179,8 +196,9 @@ class Term:
     """One term of a formula.
 
     Args:  outer: names of elementwise factors; inner, reduce, axis: factors that are reduced, how ("mean", "sum",
-           "last" or "first" row), and along which axis (-1 columns, 0 rows, None both); power of the leading rstd;
-           post: power of a weight that multiplies what is left of the row; stats: key of VARIANTS
+           "total" of the matrix, "last" or "first" row), and along which axis (-1 columns, 0 rows, None both)
+           power of the leading rstd; post: power of a weight that multiplies what is left of the row; stats: key of
+           VARIANTS
     """
 
     outer: tuple[str, ...] = ()
@@ -297,7 +315,7 @@ class Arrays:
             p = round_to(p + case.residual, dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator)
         self.case, self.dtypes = case, dtypes
         self.spec = spec.resolve(2 * unit_roundoff(dtypes.accumulator))
-        self.rows = Rows(p, case.x, self.spec)
+        self.rows = Rows(p, case.x, self.spec, 1.0 if case.weight is None else case.weight)
         self.saved = numpy_ref.forward(p, case.weight, case.bias, spec=self.spec)
         self.grads = numpy_ref.backward(case.dy, self.saved, case.dresidual_out)
         self.q = p - (0 if self.saved.mean is None else self.saved.mean[:, None])
@@ -380,6 +398,8 @@ def _core(term, arrays, shape):
     inner = inner if inner.shape == shape else np.broadcast_to(inner, shape)
     if term.reduce in ("last", "first"):
         return total * inner[-1 if term.reduce == "last" else 0]
+    if term.reduce == "total":
+        return total * inner.sum()
     count = 1 if term.reduce == "sum" else inner.size if term.axis is None else shape[term.axis]
     return total * (inner.sum(axis=term.axis, keepdims=term.axis != 0) / count)
 

@@ -49,6 +49,8 @@ def _reduced(term, setting, operation, divisor) -> str:
     inner = inner.removeprefix("(").removesuffix(")") if alone else inner
     if term.reduce in ("first", "last"):
         return f"{inner if alone else f'({inner})'}[{0 if term.reduce == 'first' else -1}]"
+    if term.reduce == "total":
+        return f"sum({inner}, axis=None)"
     return f"{operation}({inner}{'' if term.axis == -1 else f', axis={term.axis}'}){divisor}"
 
 
@@ -62,7 +64,8 @@ def _counted(term, size, setting, uncertainty):
     divisor = size if term.reduce == "mean" else size * length
     letter = {0: "M", -1: "N"}.get(term.axis, "(M * N)")
     known = ((length, "sum", ""), (1, "mean", ""), (length / (length - 1), "sum", f" / ({letter} - 1)"),
-             (1 / length, "sum", f" / {letter}**2"))  # fmt: skip
+             (1 / length, "sum", f" / {letter}**2"),
+             (length / setting.rows, "sum", " / M"))  # fmt: skip
     tolerance = uncertainty * (1 if term.reduce == "mean" else length)
     for number, operation, text in known:
         if abs(divisor - number) <= tolerance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -122,33 +123,46 @@ def gradgradcheck(exam) -> str:
         twice = {"cotangents": list(cotangents), "inputs": list(TWICE)}
         request = exam.task.oracle.request(trial, second=twice, extra=cotangents)
         outcome = exam.ask(request)
-        if outcome.facts.get("graph") != len(cotangents):
+        shapes = [value.numbers.shape for value in outcome.values]
+        if outcome.facts.get("graph") != len(cotangents) or not any(map(math.prod, shapes)):
             raise Wrong(
                 "The gradients cannot be differentiated: they are not connected to x, weight and dy. In backward use "
-                "tensors from ctx.saved_tensors and operations that autograd follows, without .detach() or no_grad.",
+                "tensors from ctx.saved_tensors and operations that autograd follows, without .detach(), no_grad or "
+                "once_differentiable.",
                 diagnoses=CONSTANT,
             )
         known = second_gradients(trial, cotangents)
         for (name, (value, bound)), got in zip(known.items(), outcome.values, strict=True):
             if got.numbers.shape != value.shape:
-                raise Wrong(
-                    f"torch sees no way from {name} to the gradients. Backward uses something that forward made from "
-                    f"{name} and saved: a constant, when backward is differentiated. Compute it from {name} again.",
-                    diagnoses=CONSTANT,
-                )
+                got = replace(got, numbers=np.zeros(value.shape))
             error, allowed, words = compare(f"the second gradient for {name}, at ", got.numbers, value, bound)
+            if words and outcome.facts["by hand"]:
+                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, by a Function that you wrote, {words}")
             if words:
-                raise Wrong(
-                    f"{INPUTS}{trial.name}. Differentiated again, {words} An intermediate "
-                    "that forward saved looks like a constant here; compute it from x again, or differentiate by hand.",
-                    diagnoses=CONSTANT,
-                )
+                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, {words} {_lost(exam, trial, cotangents)}",
+                            diagnoses=CONSTANT)  # fmt: skip
             if np.isfinite(allowed) and allowed:
                 worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
     return f"Second gradients agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
 
 
-BYTES = 8  # of one float64
+def _lost(exam, trial, cotangents) -> str:
+    """Which paths from the inputs to the gradients torch does not see, and what may have cut them off."""
+    paths = []
+    for at, gradient in enumerate(("dx", "dw", "db")):
+        alone = {name: u * (k == at) for k, (name, u) in enumerate(cotangents.items())}
+        twice = {"cotangents": list(alone), "inputs": list(TWICE)}
+        outcome = exam.ask(exam.task.oracle.request(trial, second=twice, extra=alone))
+        for (name, (right, bound)), got in zip(second_gradients(trial, alone).items(), outcome.values, strict=True):
+            numbers = got.numbers if got.numbers.shape == right.shape else np.zeros(right.shape)
+            if compare("", numbers, right, bound)[2]:
+                paths.append(f"{'only a part of the' if numbers.any() else 'no'} path from {name} to {gradient}")
+    kept = exam.ask(exam.task.oracle.request(trial, op="saved")).facts["saved"]
+    made = [f"an intermediate {tuple(each['shape'])}" for each in kept if not each["name"]]
+    cut = "Look in backward for .detach(), .data, .item(), no_grad and new tensors."
+    if made:
+        cut = f"What forward made and saved ({', '.join(made)}) is a constant: compute it from the inputs again. {cut}"
+    return f"torch sees {', '.join(paths)}: something on it is a constant to torch. {cut}"
 
 
 def structure(exam) -> str:
@@ -170,22 +184,33 @@ def _globals(exam):
         )
 
 
+# The bytes of a number of x, of one of the weight, which may be kept in float32, and of a statistic.
+BYTES = {"float64": (8, 8, 8), "bfloat16": (2, 4, 4)}
+
+
+WIDENED = " Keep x and the weight as they came, and widen them in backward."
+
+
 def _saved(exam):
     """(key, complaint) about bytes; a backward needs x, the weight and two statistics of each row."""
     trial = exam.trials(("random",))[0]
-    request = exam.task.oracle.request(trial, op="saved")
-    kept = exam.ask(request).facts.get("saved", [])
-    storages = {each["storage"]: each for each in kept}
     rows, columns = trial.case.x.shape
-    allowed = BYTES * (rows * columns + columns + 2 * rows)
-    needed = sum(each["bytes"] for each in storages.values())
-    if needed > allowed:
-        listed = ", ".join(f"{each['name'] or 'an intermediate'} {tuple(each['shape'])}" for each in storages.values())
-        yield (
-            "saves-too-much",
-            f"It keeps {needed} bytes from forward to backward, where x, weight and two numbers a row are {allowed}: "
-            f"{listed}.",
-        )
+    for dtype, (number, parameter, statistic) in BYTES.items():
+        kept = exam.ask(exam.task.oracle.request(trial, dtype, op="saved")).facts.get("saved", [])
+        storages = {each["storage"]: each for each in kept}
+        allowed = number * rows * columns + parameter * columns + 2 * statistic * rows
+        needed = sum(each["bytes"] for each in storages.values())
+        if needed > allowed:
+            listed = ", ".join(
+                f"{each['name'] or 'an intermediate'} {tuple(each['shape'])} in {each['bytes']} bytes"
+                for each in storages.values()
+            )
+            yield (
+                "saves-too-much",
+                f"For x in {dtype} it keeps {needed} bytes from forward to backward, where x, weight and two numbers a "
+                f"row are {allowed}: {listed}." + WIDENED * (dtype != "float64"),
+            )
+            break
     outside = [each["how"] for each in kept if each["how"] != "save_for_backward"]
     if outside:
         words = f"It keeps tensors as {', '.join(outside)}; autograd only looks after what ctx.save_for_backward holds."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -68,8 +69,9 @@ class StreamOracle(NormOracle):
             raise Wrong(NO_KERNEL, diagnoses=[named("work-outside")])
 
 
-# (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less.
-SIZES = ((9, 5), (37, 3), (2, 13), (3, 33))
+# (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less,
+# more columns than a block whose width stands in the code.
+SIZES = ((9, 5), (37, 3), (2, 13), (3, 33), (2, 1030))
 # Rows of the cases are at most this much larger than the scale that a draw asks for.
 SPREAD = 4096
 
@@ -95,7 +97,7 @@ def _of_shape(exam, wrong, **options) -> list:
     try:
         exam.compare(trials, exam.task.oracle.results, **options)
     except Wrong as whole:  # statistics have no formula, and what is made of them has
-        found = [each for each in attributed(whole.evidence) if each.misconception in BLOCKS]
+        found = [each for each in attributed(whole.evidence) if each.misconception in (*BLOCKS, "rows-left-out")]
     return found or [named("one-shape")]
 
 
@@ -133,7 +135,7 @@ def sizes(exam) -> str:
         found = wrong.diagnoses
         if not found and not wrong.stub and _usually_right(exam):
             found = _of_shape(exam, wrong, apart=True)
-        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
+        raise Wrong(f"{wrong}{_columns_left(exam, wrong)}", stub=wrong.stub, diagnoses=found) from None
     try:
         exam.compare(trials[:1], names, layout="wide")
     except Wrong as wrong:  # the same numbers were right one line above, so it is where they lie
@@ -143,6 +145,17 @@ def sizes(exam) -> str:
     return f"Right for the shapes {shapes}, and for rows of a wider matrix."
 
 
+def _columns_left(exam, wrong) -> str:
+    """A sentence where columns from some place on are never written."""
+    for trial in {id(trial): trial for _, _, trial in wrong.evidence}.values():
+        got, known = exam.answers(trial, apart=True), exam.task.oracle.expected(trial)
+        for name in (name for name in known if AXES[name] == "MN"):
+            empty = _missing(got[name].T, known[name][0].T)
+            if empty.any() and not empty.all() and empty[empty.argmax() :].all():
+                return f" No column of {name} from {empty.argmax()} on is computed."
+    return ""
+
+
 def _usually_right(exam) -> bool:
     """Whether the results are right for the shapes of the other stages, which name what is wrong there."""
     usual = exam.trials()
@@ -150,7 +163,7 @@ def _usually_right(exam) -> bool:
 
 
 def _of_size(exam, rows, columns):
-    sized = replace(exam.draw, rows=rows, columns=columns)
+    sized = SimpleNamespace(rows=rows, columns=columns, scale=exam.draw.scale)
     return exam.task.oracle.trials(exam.rng(), sized, ("random",))
 
 

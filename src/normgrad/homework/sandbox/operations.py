@@ -150,6 +150,7 @@ def gradients(target, arguments, options):
     if not twice:
         return [*outputs, *grads], facts
     cotangents = [arguments[name] for name in twice["cotangents"]]
+    facts["by hand"] = _by_hand(grads)
     found, facts["graph"] = _onward(grads, cotangents, [arguments[name] for name in twice["inputs"]])
     return found, facts
 
@@ -161,6 +162,22 @@ def _onward(grads, cotangents, inputs):
         return [], 0
     ends, cotangents = zip(*pairs, strict=True)
     return list(grad(ends, inputs, cotangents, allow_unused=True)), len(pairs)
+
+
+def _by_hand(grads) -> bool:
+    """Whether a Function of the student's stands between the gradients and the inputs."""
+    from torch.autograd.function import BackwardCFunction
+
+    left, seen = [g.grad_fn for g in grads if g is not None and g.requires_grad], set()
+    while left:
+        node = left.pop()
+        if node is None or node in seen:
+            continue
+        if isinstance(node, BackwardCFunction):
+            return True
+        seen.add(node)
+        left += [each for each, _ in node.next_functions]
+    return False
 
 
 @operation
@@ -191,8 +208,9 @@ def saved(target, arguments, options):
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: note(tensor, "save_for_backward"), lambda t: t):
         results = _apply(target, arguments, options, {})
     for name, value in vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ():
-        if isinstance(value, torch.Tensor):
-            note(value, f"ctx.{name}")
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(each, torch.Tensor):
+                note(each, f"ctx.{name}")
     for each in kept:
         if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (each["storage"], each["shape"]):
             each["name"] = "y"
