@@ -163,6 +163,19 @@ def test_a_layer_in_torch_lacks_the_bytes_alone(draw):
     assert report.points == report.max_points - 4
 
 
+def test_a_layer_of_one_output_is_told():
+    class One(InTorch):
+        @staticmethod
+        def forward(x, residual, weight, bias, eps):
+            return InTorch.forward(x, residual, weight, bias, eps)[0]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(output)
+
+    assert "forward returned 1 result, needs 2" in hw.check("addnorm-layer", One)["signature and shapes"].message
+
+
 def test_what_training_allows_is_rounding(answers):
     """A gradient that is wrong by a part in ten thousand million is noticed; the bound is a few roundings of a loss."""
 

@@ -126,7 +126,8 @@ def _sent(outputs, arguments, options):
     """
     names = options.get("cotangents", ("dy",))
     if len(outputs) < len(names):
-        raise TypeError(f"forward returned {len(outputs)} results, needs {len(names)}")
+        count = f"{len(outputs)} result{'s' * (len(outputs) != 1)}"
+        raise TypeError(f"forward returned {count}, needs {len(names)}")
     return outputs[: len(names)], [arguments[name] for name in names]
 
 
