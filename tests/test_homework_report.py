@@ -1,6 +1,7 @@
 """The registry, and the report in every form."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,10 @@ def test_equations_of_tasks_are_registered():
 
     known = equations()
     assert [label for name in tasks_of() for label in find(name).equations if label not in known] == []
+    cited = re.compile(r"Equations: (.*?)(?:\n\s*\n|\"\"\"|\n\s+\w+:)", re.S)
+    parts = [part for name in homeworks() for part in cited.findall(solutions.starter(name))]
+    labels = [label for part in parts for label in re.findall(r"\b[a-z0-9]+(?:-[a-z0-9]+)+\b", part)]
+    assert labels and [label for label in labels if label not in known] == []
 
 
 @pytest.mark.parametrize(

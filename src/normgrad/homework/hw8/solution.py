@@ -120,12 +120,13 @@ def gradient_norms(dy, norms, branches):
     Place k adds the branch's output to the stream, p_k = z_k + p_(k-1), normalizes, y_k = norm(p_k), and branch k makes
     z_(k+1) of y_k. The loss reads the last y alone.
 
-    Args:     dy (M, N), the gradient of the loss by the last y
-              norms: K + 1 functions; norms[k](dy, dresidual_out) is the gradient of both halves of the sum at place k,
-              from those of its y and of its residual_out
-              branches: K functions; branches[k](dz) is the gradient by y_k, from that by the branch's output
+    Args:     dy (M, N), the gradient of the loss by the last y;
+              norms: K + 1 functions: norms[k](dy, dresidual_out) is the gradient of both halves of the sum at place k,
+              from those of its y and of its residual_out;
+              branches: K functions: branches[k](dz) is the gradient by y_k, from that by the branch's output
     Returns:  a tensor (K + 1,): the root of the sum of squares of the gradient by p_k, places in their order
-    Equations: res-stack-backward (chapter The stack, backward)
+    Equations: res-fused-backward (chapter Residual add and norm: back through the stack), diff-fan-out (chapter
+               The graph in reverse)
     """
     ### BEGIN SOLUTION
     stream, found = torch.zeros_like(dy), []
