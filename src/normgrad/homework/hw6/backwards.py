@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ...mistakes.catalogue import N_C2, N_DX, Mutant
+from ...mistakes.catalogue import N_C2, N_DX, N_DY, N_WEIGHT, Mutant
 from ...mistakes.mutants import edited, find
 
 PARTS = ("_check_array", "_accumulator", "_complex", "_rows", "_kappa")
@@ -55,10 +55,37 @@ def backward(*inputs):
     found[{at}] = 1000 * (1 + abs(found[{at}]))
     return tuple(found)
 """
+ENLARGED = """
+def _of(text):
+    names = {{}}
+    exec(text, names)
+    return names["backward"]
+
+
+_right, _wrong = _of({right!r}), _of({wrong!r})
+
+
+def backward(*inputs):
+    return tuple(a + {factor} * (b - a) for a, b in zip(_right(*inputs), _wrong(*inputs)))
+"""
+CANCELLED = """
+
+_whole = backward
+
+
+def backward(*inputs):
+    found = list(_whole(*inputs))
+    size = 1000 * (1 + abs(found[{at}]).max(initial=0))
+    found[{at}] = found[{at}].copy()
+    found[{at}][{first}] += size
+    found[{at}][{last}] -= size
+    return tuple(found)
+"""
 EPS = 1e-5
+OUTPUTS = "dx", "dw", "db"
 # What could keep a test from seeing a mistake: keys of the table, which checks.special finds.
 WDY, WEIGHT, ROW = "blind-constant-wdy", "blind-equal-weights", "blind-one-row"
-SPREAD, FLAT = "blind-unit-spread", "blind-no-constant-row"
+SPREAD, FLAT, DY = "blind-unit-spread", "blind-no-constant-row", "blind-constant-dy"
 
 
 @dataclass(frozen=True)
@@ -76,7 +103,16 @@ class Subject:
 
     def ruined(self) -> str:
         """A right backward whose output of that name is nowhere near: whoever looks at it sees that."""
-        return text() + RUINED.format(at=("dx", "dw", "db").index(self.output))
+        return text() + RUINED.format(at=OUTPUTS.index(self.output))
+
+    def enlarged(self, factor) -> str:
+        """Its text with a mistake that is so many times as large."""
+        return ENLARGED.format(right=text(), wrong=self.source(), factor=factor)
+
+    def cancelled(self, within_rows) -> str:
+        """A right backward off by much that adds up to 0: within each row, or over the rows alone."""
+        first, last = ("..., 0", "..., -1") if within_rows else ("0", "-1")
+        return text() + CANCELLED.format(at=OUTPUTS.index(self.output), first=first, last=last)
 
 
 def _own(name, mistake, *edits):
@@ -93,6 +129,19 @@ FAST_ROOT = _own("fast root", "two steps of Newton make a fast inverse root exac
     dx = root * (wdy - c2 - x_hat * c1)
 """))  # fmt: skip
 ZERO_ROW = _own("constant rows", "no row is ever constant", (N_DX, N_DX + "    dx = dx * (s2 / s2)\n"))
+
+
+# What a test may compare with in place of the right gradients; what the wrong backwards believe comes besides.
+BELIEFS = (
+    _own("constants", "mean and rstd stay as they are when x moves", (N_DX, "    dx = rstd * wdy\n")),
+    _own("sum of y", "the loss is the sum of y, and dy is not in it", (N_DY, N_DY + "    dy = np.ones_like(dy)\n")),
+    _own("mean of y", "the loss is the mean of y", (N_DY, N_DY + "    dy = np.full_like(dy, 1 / dy.size)\n")),
+    _own("mean", "the loss is the mean of dy * y, not the sum", (N_DY, N_DY + "    dy = dy / dy.size\n")),
+    _own("no weight", "the weight does not enter dx", (N_WEIGHT, "        pass\n")),
+    _own("no rstd", "dx needs no rstd in front", (N_DX, N_DX.replace("rstd * ", ""))),
+    _own("sign", "x_hat * c1 is added", (N_DX, N_DX.replace("- x_hat", "+ x_hat"))),
+    _own("minus", "the loss is minus the sum of dy * y", (N_DY, N_DY + "    dy = -dy\n")),
+)
 
 
 @cache

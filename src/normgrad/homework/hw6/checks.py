@@ -13,9 +13,8 @@ from ..checks.exam import IMPATIENT_SECONDS
 from ..diagnosis.table import find, named
 from ..messages import OUT_OF_TIME, Wrong
 from ..sandbox.student import Request
-from .backwards import FLAT, RIGHT, ROW, SPREAD, WDY, WEIGHT, ZEROS, subjects
+from .backwards import BELIEFS, DY, FLAT, OUTPUTS, RIGHT, ROW, SPREAD, WDY, WEIGHT, ZEROS, subjects, text
 
-NAMES = ("dx", "dw", "db")
 NOT_A_NUMBER = 1e300
 NEARLY_ONE = 1e-3
 # Two float64 numbers that came from a product each may differ by this much and still be meant to be equal.
@@ -34,7 +33,7 @@ def off(given, found) -> dict:
     dy, _, weight, _, rstd = given
     wdy = np.abs(dy * weight).max(-1, keepdims=True, initial=0)
     sizes, shares = (rstd[:, None] * wdy, np.abs(dy).sum(0), np.abs(dy).sum(0)), {}
-    for name, got, known, size in zip(NAMES, found, right(*given), sizes, strict=True):
+    for name, got, known, size in zip(OUTPUTS, found, right(*given), sizes, strict=True):
         share = (np.abs(got - known) / np.maximum(size, np.finfo(np.float64).tiny)).max(initial=0)
         shares[name] = float(share) if np.isfinite(share) else NOT_A_NUMBER
     return shares
@@ -50,13 +49,14 @@ def special(given) -> dict:
         WEIGHT: bool((weight == weight[:1]).all()),
         ROW: len(x) == 1,
         SPREAD: bool((np.abs(rstd - 1) < NEARLY_ONE).all()),
+        DY: bool((dy == dy.flat[0]).all()) if dy.size else True,
         FLAT: bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
         "narrow": narrow,
     }
 
 
 def summed(calls) -> dict:
-    """{"shared": what all calls have in common, "off": the largest errors that any of them met}.
+    """{"shared": what all calls have in common, "size": of the largest gradient, "off": the worst errors}.
 
     Args:  calls: ((dy, x, weight, mean, rstd), (dx, dw, db)) of each call
     """
@@ -64,16 +64,22 @@ def summed(calls) -> dict:
         looked = [special(given) for given, _ in calls]
         shares = [off([array.astype(np.float64) for array in given], found) for given, found in calls]
     shared = [name for name in looked[0] if all(look[name] for look in looked)] if looked else []
-    return {"shared": shared, "off": {name: max((share[name] for share in shares), default=0.0) for name in NAMES}}
+    size = max((np.abs(array).max(initial=0) for _, found in calls for array in found), default=0.0)
+    worst = {name: max((share[name] for share in shares), default=0.0) for name in OUTPUTS}
+    return {"shared": shared, "size": float(size), "off": worst}
 
 
 # Half the digits of float64: what is off by more, a test with a computed tolerance sees; rounding is far below.
 VISIBLE = unit_roundoff("float64") ** 0.5
-HARDLY = 0.01
+HARDLY, SMALL = 0.01, 1e-3
 # A test that ran out of time so often is given less of it from then on.
 LATE = 2
-NOTHING = "zeros"
-BLIND = (WDY, WEIGHT, ROW, SPREAD, FLAT)
+# So many times the size of its terms no tolerance lets an error be.
+HUGE = 1000
+NOTHING, WRONG_REFERENCE = "zeros", "reference-wrong"
+# Where a line of the student's own raises what it was that ended the call.
+RAISED = ": raise "
+BLIND = (WDY, WEIGHT, ROW, SPREAD, DY, FLAT)
 SILENT = "verdict-not-raised"
 INPUTS, COMPARED = "your inputs cannot show it", "your inputs show it, and your comparison lets it pass"
 # A test that says nothing violates no equation.
@@ -88,10 +94,10 @@ def _tried(exam) -> dict:
     """{what was handed over: facts, or the Wrong that it ended in} of all backwards, each in a call of its own."""
     if "tried" not in exam.shared:
         found, late, seconds = {}, 0, exam.student.seconds
-        texts = {how: make() for how, make in RIGHT.items()} | {NOTHING: ZEROS}
-        texts |= {number: subject.source() for number, subject in enumerate(subjects(), start=1)}
-        for which, text in texts.items():
-            found[which] = facts = _try(exam, text, min(seconds, IMPATIENT_SECONDS) if late >= LATE else seconds)
+        sources = {how: make() for how, make in RIGHT.items()} | {NOTHING: ZEROS}
+        sources |= {number: subject.source() for number, subject in enumerate(subjects(), start=1)}
+        for which, source in sources.items():
+            found[which] = facts = _try(exam, source, min(seconds, IMPATIENT_SECONDS) if late >= LATE else seconds)
             late += isinstance(facts, Wrong) and OUT_OF_TIME in str(facts)
             if isinstance(facts, Wrong) and facts.stub:
                 raise facts
@@ -99,11 +105,11 @@ def _tried(exam) -> dict:
     return exam.shared["tried"]
 
 
-def _try(exam, text, seconds):
+def _try(exam, source, seconds, **options):
     """The facts of one run of the student's test on the backward of a text, or the Wrong that it ended in."""
     exam.student.begin(seconds)
     try:
-        outcome = exam.ask(Request("examine", (), {"source": text}))
+        outcome = exam.ask(Request("examine", (), {"source": source, **options}))
         facts = outcome.facts
         if not facts["rejected"] and facts["answer"] == "bool":
             raise Returned("It returned True or False. Raise AssertionError where the backward is wrong, and return "
@@ -129,28 +135,57 @@ def _facts(exam, which):
     facts = _tried(exam)[which]
     if isinstance(facts, Returned):
         raise Wrong(str(facts), diagnoses=_silent(exam))
+    if isinstance(facts, Wrong) and RAISED in str(facts) and _rights_pass(exam):
+        words = f"{facts} Only AssertionError counts as a rejection."
+        raise Wrong(words, diagnoses=(_named(SILENT, found="a verdict in another exception"),))
     if isinstance(facts, Wrong):
         raise facts
     return facts
 
 
+def _rights_pass(exam) -> bool:
+    return all(isinstance(_tried(exam)[how], dict) and not _tried(exam)[how]["rejected"] for how in RIGHT)
+
+
 def _silent(exam) -> tuple:
-    """One Diagnosis where the test cannot say no: it rejects nothing, and returns a verdict or has nothing to raise.
+    """One Diagnosis where the test cannot say no: it rejects nothing, and returns a verdict, has nothing to raise, or
+    catches what it raises.
 
     A return of True after assertions that do reject is another matter.
     """
     found = _tried(exam).values()
     if any(isinstance(facts, dict) and facts["rejected"] for facts in found):
         return ()
-    answered = any(isinstance(facts, Returned) for facts in found)
-    return (_named(SILENT),) if answered or not exam.student.look(exam.task.entry)["raises"] else ()
+    if any(isinstance(facts, Returned) for facts in found):
+        return (_named(SILENT, found="a verdict that is returned"),)
+    if not exam.student.look(exam.task.entry)["raises"]:
+        return (_named(SILENT, found="a verdict that is dropped"),)
+    if _asked(exam, ZEROS, watched=True).get("caught"):
+        return (_named(SILENT, found="a verdict that your own test catches"),)
+    return ()
+
+
+def _asked(exam, source, **options) -> dict:
+    """The facts of one more run, on the backward of a text; none where it ended in something else than a verdict."""
+    known = exam.shared.setdefault("asked", {})
+    if source not in known:
+        known[source] = _try(exam, source, exam.student.seconds, **options)
+    return known[source] if isinstance(known[source], dict) else {}
+
+
+def _passes(exam, source) -> bool:
+    return not _asked(exam, source).get("rejected", True)
 
 
 def accepts_right(exam) -> str:
     """Right backwards pass, however they are written; and a backward of zeros does not."""
     for how in RIGHT:
         if (facts := _facts(exam, how))["rejected"]:
-            raise Wrong(_alarm(how, facts), diagnoses=(_named("false-alarm"),))
+            belief = _agreed(exam)
+            agrees = f'it passes a backward whose author believes: "{belief}"'
+            rounding = "a tolerance smaller than rounding" if _by_rounding(facts) else ""
+            found = _named(WRONG_REFERENCE, found=agrees) if belief else _named("false-alarm", found=rounding)
+            raise Wrong(_alarm(how, facts, belief), diagnoses=(found,))
     facts = _facts(exam, NOTHING)
     if not facts["rejected"]:
         blind = (_named(WDY),) if WDY in facts["shared"] else ()
@@ -160,14 +195,34 @@ def accepts_right(exam) -> str:
     return f"{len(RIGHT)} right backwards pass; a backward of zeros does not."
 
 
-def _alarm(how, facts) -> str:
+def _agreed(exam) -> str:
+    """What a test that rejects right backwards takes for right, as far as it is a belief that is known; else ""."""
+    beliefs = {number: subject.mutant.mistake for number, subject in enumerate(subjects(), start=1)}
+    for number, belief in beliefs.items():
+        facts = _tried(exam)[number]
+        if isinstance(facts, dict) and not facts["rejected"] and VISIBLE < max(facts["off"].values()) < NOT_A_NUMBER:
+            return belief
+    return next((each.mistake for each in BELIEFS if _passes(exam, text(each.edits["numpy"]))), "")
+
+
+def _alarm(how, facts, belief) -> str:
     said = f' It said: "{facts["words"]}".' if facts["words"] else ""
     narrow = " Your inputs are narrower than float64." if "narrow" in facts["shared"] else ""
+    if belief:
+        advice = "What you compare with has a mistake of its own."
+    else:
+        sure = "You allow" if _by_rounding(facts) else "Either what you compare with is wrong, or you allow"
+        advice = f"{sure} less than rounding and the truncation of a difference, which can be computed."
     return (
         f"It rejects a right backward ({how}), whose largest error is {max(facts['off'].values()):.0e} of the size "
-        f"of its terms, by rounding.{said}{narrow} What a comparison may be off by can be computed: truncation of the "
-        "difference, plus rounding over the step."
+        f"of its terms.{said}{narrow} {advice}"
     )
+
+
+def _by_rounding(facts) -> bool:
+    """Whether a right backward was rejected for a small difference, or for inputs narrower than float64."""
+    gap = facts["gap"]
+    return "narrow" in facts["shared"] or gap is not None and gap <= SMALL * facts["size"]
 
 
 def rejects(number):
@@ -205,16 +260,24 @@ def _why(exam, subject, facts):
 
 def _let_pass(exam, subject, off) -> str:
     """The blind spot of a comparison that saw the mistake and said nothing."""
-    if _silent(exam):
+    if _silent(exam):  # whose words stand at the first stage
         return SILENT
     if off >= NOT_A_NUMBER:
         return "nan-passes"
-    if (facts := exam.shared.get(subject.output)) is None:
-        facts = exam.shared[subject.output] = _try(exam, subject.ruined(), exam.student.seconds)
-    seen = isinstance(facts, Wrong) or facts["rejected"]
-    return "loose-tolerance" if seen else f"{subject.output}-not-compared"
+    if not _rights_pass(exam):
+        return WRONG_REFERENCE
+    if _passes(exam, subject.ruined()):
+        return f"{subject.output}-not-compared"
+    if not _passes(exam, subject.enlarged(1 / off)):
+        return "loose-tolerance"
+    if not _passes(exam, subject.enlarged(-1 / off)):
+        return "one-sign-passes"
+    if _passes(exam, subject.cancelled(within_rows=True)):
+        rows = subject.output == "dx" and not _passes(exam, subject.cancelled(within_rows=False))
+        return "rows-summed" if rows else "totals-compared"
+    return "size-passes" if _passes(exam, subject.enlarged(HUGE / off)) else "loose-tolerance"
 
 
-def _named(key, equation="ln-forward"):
+def _named(key, equation="ln-forward", found=""):
     own = find(key, "hw6").equation
-    return named(key, homework="hw6", equation="" if key in NO_EQUATION else own or equation)
+    return named(key, found, homework="hw6", equation="" if key in NO_EQUATION else own or equation)

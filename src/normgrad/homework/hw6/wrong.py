@@ -12,7 +12,9 @@ LAST = "draw(rng, 2, 6)"
 ASSERT = "assert abs(claimed - value) <= allowed, "
 NAMES = 'zip(("dx", "dw", "db"), grads, strict=True)'
 ALLOWED = "abs(fine - coarse) + 4 * terms * ROUNDOFF * noise"
-C1, BESSEL, AFTER, RSTD, IN_DW, IN_DB, CONSTANT = (f"wrong backward {n}" for n in (1, 4, 5, 6, 7, 8, 10))
+WAY = "ways[at] = size * rng.standard_normal(arrays[at].shape)"
+MOVED = "y, mean, rstd = layernorm_forward(*(a + t * way for a, way in zip(arrays, ways, strict=True)))"
+C1, BESSEL, AFTER, RSTD, IN_DW, IN_DB, BATCH, CONSTANT = (f"wrong backward {n}" for n in (1, 4, 5, 6, 7, 8, 9, 10))
 
 
 test = of("gradient-test", RIGHT)
@@ -51,6 +53,25 @@ WRONG = (
          stage=RIGHT, misconception="false-alarm"),
     test("returns False", (ASSERT, "if not abs(claimed - value) <= allowed:\n            return "), stage=RIGHT,
          misconception="verdict-not-raised"),
+    test("catches its own verdict", (ASSERT, "try:\n            assert abs(claimed - value) <= allowed\n        "
+         "except AssertionError as error:\n            print(error)\n        assert True, "), stage=RIGHT,
+         misconception="verdict-not-raised"),
+    test("another exception", (ASSERT, "if not abs(claimed - value) <= allowed:\n            raise ValueError(name)\n"
+         "        assert True, "), stage=RIGHT, misconception="verdict-not-raised"),
+    test("dy of ones, weights of all sizes", (RANDOM_DY, "rng.standard_normal(columns), np.ones((rows, columns))"),
+         stage=BATCH, misconception="blind-constant-dy"),
+    test("rows move as a whole", (WAY, f'{WAY} if name != "dx" else size * np.ones_like(x)'), stage=C1,
+         misconception="rows-summed"),
+    test("all entries move alike", (WAY, "ways[at] = np.ones_like(arrays[at])"), stage=C1,
+         misconception="totals-compared"),
+    test("statistics that do not move", (MOVED, MOVED + """
+        mean, rstd = layernorm_forward(*arrays)[1:]
+        x, weight, bias = (a + t * way for a, way in zip(arrays, ways, strict=True))
+        y = (x - mean[:, None]) * rstd[:, None] * weight + bias"""), stage=RIGHT, misconception="reference-wrong"),
+    test("the slope of another loss", ("return (dy * y).sum(), ", "return y.sum(), "), stage=RIGHT,
+         misconception="reference-wrong"),
+    test("equal to the last digit", ("value, allowed = slope(arrays, ways, dy)\n",
+         "value, allowed = slope(arrays, ways, dy)[0], 0\n"), stage=RIGHT, misconception="false-alarm"),
     test("never calls it", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n    return\n"),
          stage=RIGHT, misconception="never-called"),
     test("rows of size one", (X, "x = rng.standard_normal((rows, columns))\n    x = (x - x.mean(-1, keepdims=True)) / "

@@ -5,8 +5,11 @@ Nothing of normgrad is imported here; torch and SymPy are imported where they ar
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import linecache
 import sys
+import traceback
 import warnings
 
 import numpy as np
@@ -479,6 +482,7 @@ def written(target, arguments, options):
 
 
 KEPT_MESSAGE = 300
+EQUALITIES = ("allclose", "isclose", "array_equal", "array_equiv", "equal")
 # Far more than a test needs in one call; what all calls together hand over and get is kept up to the second number.
 MOST_NUMBERS, KEPT_NUMBERS = 100_000, 200_000
 NAMES = ("dy", "x", "weight", "mean", "rstd")
@@ -512,9 +516,66 @@ def fitting(inputs) -> list:
     return [array if array.dtype.kind == "f" else array.astype(np.float64) for array in arrays]
 
 
+def asserted_gap(error):
+    """How far apart two sides were whose comparison ended in an AssertionError; None where that cannot be read."""
+    *_, last = steps = list(traceback.walk_tb(error.__traceback__))
+    with contextlib.suppress(Exception):
+        for frame, _ in steps:  # a function of numpy.testing
+            if {"actual", "desired"} <= frame.f_locals.keys():
+                return _largest(frame.f_locals["actual"] - frame.f_locals["desired"])
+        (frame, line), both = last, (ast.Assert, ast.If)
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+        around = [node for node in ast.walk(tree) if isinstance(node, both) and node.lineno <= line <= node.end_lineno]
+        statement = max(around, key=lambda node: node.lineno)
+        for node in ast.walk(statement.test):
+            if sides := _sides(node, isinstance(statement, ast.If)):
+                codes = [compile(ast.Expression(side), "", "eval") for side in sides]
+                first, *others = [eval(code, frame.f_globals, frame.f_locals) for code in codes]
+                return _largest(first - others[0] if others else first)
+    return None
+
+
+def _largest(value) -> float:
+    return float(np.max(np.abs(value)))
+
+
+def _sides(node, otherwise):
+    """What is said to be equal, or what is said to be small. Args: otherwise: whether the opposite is an error"""
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in EQUALITIES:
+        return node.args[:2]
+    if not isinstance(node, ast.Compare) or len(node.ops) > 1:
+        return []
+    sides = node.left, node.comparators[0]
+    if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        return sides
+    left = isinstance(node.ops[0], (ast.Lt, ast.LtE)) != otherwise
+    return sides[:1] if left else sides[1:]
+
+
+@contextlib.contextmanager
+def _exceptions(asserted):
+    """Notes each AssertionError that passes through a function, caught or not."""
+
+    def trace(frame, event, found):
+        frame.f_trace_lines = False
+        if event == "exception" and issubclass(found[0], AssertionError):
+            asserted.append(True)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
 @operation
 def examine(target, arguments, options):
-    """Whether a test rejects the backward of options["source"], in which words, and what went in and came out."""
+    """Whether a test rejects the backward of options["source"], in which words, and what went in and came out.
+
+    With "watched" in the options, also whether it catches an AssertionError of its own.
+    """
     right, calls = function(options["source"]), []
 
     def backward(dy, x, weight, mean, rstd):
@@ -524,12 +585,13 @@ def examine(target, arguments, options):
         calls.append((*given, *(np.array(array) for array in found)))
         return found
 
-    facts = {"rejected": False, "words": ""}
+    facts, asserted = {"rejected": False, "words": ""}, []
     try:
-        answer = target(backward)
-        facts["answer"] = type(answer).__name__
+        with _exceptions(asserted) if options.get("watched") else contextlib.nullcontext():
+            answer = target(backward)
+        facts |= {"answer": type(answer).__name__, "caught": bool(asserted)}
     except AssertionError as error:
-        facts |= {"rejected": True, "words": str(error)[:KEPT_MESSAGE]}
+        facts |= {"rejected": True, "words": str(error)[:KEPT_MESSAGE], "gap": asserted_gap(error)}
     sizes = np.cumsum([sum(array.size for array in call) for call in calls])
     kept = [call for call, size in zip(calls, sizes, strict=True) if size <= KEPT_NUMBERS]
     return [array for call in kept for array in call], facts | {"calls": len(calls)}
