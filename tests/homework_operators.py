@@ -127,21 +127,22 @@ class Operator:
 
 OPERATORS = {
     "softmax": (SOFTMAX, "numpy", {
-        "the sum is a constant": ((" - (dy * y).sum(-1, keepdims=True)", ""), FIRST, "x", ""),
-        "temperature once": (("temperature**2", "temperature"), OTHERS, "temperature", "constant-factor"),
+        "the sum is a constant": ((" - (dy * y).sum(-1, keepdims=True)", ""), FIRST, "x", "path-to-others"),
+        "temperature once": (("temperature**2", "temperature"), OTHERS, "temperature", "wrong-derivative"),
     }),
     "mean absolute value": (L1, "numpy", {
-        "the sign is forgotten": (("np.sign(x) *", "x *"), FIRST, "x", ""),
+        "the sign is forgotten": (("np.sign(x) *", "x *"), FIRST, "x", "summed-derivative"),
         "no weight": (("wdy = weight * dy", "wdy = dy"), FIRST, "x", "factor-left-out"),
     }),
     "learned power": (POWER, "torch", {
         "the power is not differentiated in the mean": ((" + (dm * (powers * x.abs().log()).mean(-1, keepdim=True))"
-                                                         ".sum()", ""), OTHERS, "p", "constant-factor"),
-        "a minus is lost": (("dm = -dr", "dm = dr"), FIRST, "x", ""),
+                                                         ".sum()", ""), OTHERS, "p", "row-factor"),
+        "a minus is lost": (("dm = -dr", "dm = dr"), FIRST, "x", "path-to-others"),
     }),
     "weight norm": (WEIGHT_NORM, "numpy", {
         "the length is a constant": ((" - unit * dg[:, None]", ""), FIRST, "v", "path-through-a-scale"),
-        "the length is not divided by": (("dg = (dy * unit).sum(-1)", "dg = (dy * v).sum(-1)"), FIRST, "v", ""),
+        "the length is not divided by": (("dg = (dy * unit).sum(-1)", "dg = (dy * v).sum(-1)"), FIRST, "v",
+                                         "path-through-a-scale"),
     }),
     "instance norm": (INSTANCE, "torch", {
         "the mean is a constant": ((" - wdy.mean(-1, keepdim=True)", ""), FIRST, "x", "path-through-a-mean"),

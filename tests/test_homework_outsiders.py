@@ -265,6 +265,62 @@ def test_the_limits_of_autotune_are_said():
     assert "triton.autotune tries its configurations on a GPU, and none is here" in str(report)
 
 
+# Homework 7 is the student's own operator
+
+OPERATOR = """
+import numpy as np
+MASK = np.array([[1, 1, 1, 0, 0], [1, 0, 1, 1, 1], [0, 1, 1, 1, 1], [1, 1, 1, 1, 0]])
+def window(a):
+    return a + np.pad(a, ((0, 0), (1, 0)))[:, :-1]
+def sigmoid(t):
+    return 1 / (1 + np.exp(-t))
+class Operator:
+    @staticmethod
+    def inputs(rng): return {{"x": rng.normal(0, 2, (4, 5)), "g": rng.normal(0, 1, (4, 5)), "w": rng.normal(0, 1, 5)}}
+    @staticmethod
+    def degenerate(rng): return [Operator.inputs(rng)]
+    @staticmethod
+    def forward(x, g, w):
+        {forward}
+    @staticmethod
+    def backward(dy, x, g, w):
+        {backward}
+"""
+LOCAL = ("d = 1 + window(x * x)", "return w * g * x / d",
+         "dd = -dy * w * g * x / d**2",
+         "return dy * w * g / d + 2 * x * window(dd), dy * w * x / d, (dy * g * x / d).sum(0)")  # fmt: skip
+COLUMNS = ("q = x - x.mean(0)", "r = 1 / np.sqrt((q * q).mean(0) + 1e-3)", "return w * g * q * r", "u = w * g * dy",
+           "dv = -0.5 * r**3 * (u * q).sum(0)", "dx = r * (u - u.mean(0)) + dv * q / len(x)",
+           "return dx, dy * w * q * r, (dy * g * q * r).sum(0)")  # fmt: skip
+GATE = ("r = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3)", "s = sigmoid(g)", "return w * x * r * g * s",
+        "u = dy * w * g * s", "dx = r * (u - x * r * (u * x * r).mean(-1, keepdims=True))",
+        "return dx, dy * w * x * r * s * (1 - s), (dy * x * r).sum(0)")  # fmt: skip
+MASKED = ("m = MASK.astype(x.dtype)", "n = m.sum(-1, keepdims=True)",
+          "q = m * (x - (m * x).sum(-1, keepdims=True) / n)", "return w * g * q", "u = dy * w * g",
+          "return m * (u - u.sum(-1, keepdims=True) / n), dy * w * q, (dy * g * q).sum(0)")  # fmt: skip
+OWN = {
+    "the window of the forward": (LOCAL, 2, ["dy goes to x on the ways from x to y"]),
+    "a factor 2 of the variance": (COLUMNS, 3, ["The path through a size of x is 1/2 times what is needed"]),
+    "one term of a product, and no gate": (GATE, 3, ["The gradient for g is off by a factor that depends on g alone",
+                                                     "The gradient for w does not depend on g"]),
+    "masked cotangents": (MASKED, 4, ["does not depend on x, but the gradient for x reads dy["]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_path_that_a_gradient_takes_is_named(name):
+    lines, own, expected = OWN[name]
+    shared = [line for line in lines[: own - 1] if not line.startswith("return")]
+    text = ["\n        ".join(part) for part in (lines[:own], (*shared, *lines[own:]))]
+    names = {}
+    exec(OPERATOR.format(forward=text[0], backward=text[1]), names)
+    for seed in range(2):
+        report = hw.check("norm-project", names["Operator"], seed=seed)
+        titles = [each.title for each in report.diagnoses]
+        assert len(titles) == len(expected), report
+        assert all(words in title for words, title in zip(expected, titles, strict=True)), report
+
+
 # Where nothing is wrong, and where nothing is done
 
 

@@ -47,15 +47,15 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
         results.append(result)
         evidence += getattr(wrong, "evidence", ())
         for each in getattr(wrong, "diagnoses", ()):
-            named.setdefault(each.misconception, each)
+            named.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages = _earned(task, results)
     # Numbers that a program spoils have no formula: what it does says all.
-    spoiled = OPEN_KEYS if set(named) & set(SPOILS) else ()
+    spoiled = OPEN_KEYS if {key for key, _ in named} & set(SPOILS) else ()
     found = attributed(evidence, partial(_computes_narrow, Exam(task, student, draw, "formats")))
     report.diagnoses = [each for each in found if each.misconception not in spoiled]
     known = {each.misconception for each in report.diagnoses}
-    report.diagnoses += [each for key, each in named.items() if key not in known]
+    report.diagnoses += [each for (key, _), each in named.items() if key not in known]
     return report
 
 

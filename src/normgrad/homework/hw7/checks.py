@@ -85,7 +85,7 @@ def _loss(operator, inputs, dy, grads):
 
 def _compared(exam, choose) -> str:
     """The gradients of some inputs against central differences, each along random directions."""
-    operator, worst = Operator(exam), (0.0, 1.0)
+    operator, worst, wrong = Operator(exam), (0.0, 1.0), []
     worth_it(operator, operator.usual(), operator.usual())
     for _ in range(SEEDS):
         inputs = operator.usual()
@@ -98,13 +98,16 @@ def _compared(exam, choose) -> str:
             claimed = inner(grads[name], ways[list(inputs.arrays).index(name)])
             error = abs(claimed - slope.value)
             if not error <= slope.tolerance:
-                _explain(operator, inputs, dy, grads, name, (claimed, slope))
+                wrong.append(_explain(operator, inputs, dy, grads, name, (claimed, slope)))
             worst = max(worst, (error, slope.tolerance), key=lambda pair: pair[0] / pair[1])
+        if wrong:
+            found = [each for _, diagnoses in wrong for each in diagnoses]
+            raise Wrong(f"{INPUTS}drawn by your inputs. {' '.join(words for words, _ in wrong)}", diagnoses=found)
     return f"Slopes agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
 
 
 def _explain(operator, inputs, dy, grads, name, slopes):
-    """Raises Wrong with the place that is furthest off, and what the error looks like as a whole."""
+    """The place that is furthest off, in words, and the diagnoses of what the error looks like as a whole."""
     claimed, slope = slopes
     known, bound = entries(_loss(operator, inputs, dy, grads), inputs, name)
     words = compare(f"the gradient for {name}, at ", grads[name], known, bound)[2]
@@ -114,16 +117,22 @@ def _explain(operator, inputs, dy, grads, name, slopes):
         ones = inputs.moved(**{other: np.ones_like(inputs.arrays[other])})
         return entries(_loss(operator, ones, dy, grads), ones, name)
 
+    def again():
+        fresh = operator.usual()
+        cotangent = operator.dy(operator.forward(fresh))
+        other = operator.backward(cotangent, fresh)
+        return other[name], *entries(_loss(operator, fresh, cotangent, other), fresh, name)
+
     shape, loss = grads[name].shape, _loss(operator, inputs, dy, grads)
     for other in (each for each in grads if each != name and grads[each].shape == shape):
         theirs = entries(loss, inputs, other)
         if swapped(name, grads, {name: (known, bound), other: theirs}):
             words = f"{words[0].upper()}{words[1:]} That is the gradient for {other}."
-            raise Wrong(f"{INPUTS}drawn by your inputs. {words}", diagnoses=noted("results-swapped"))
+            return words, noted("results-swapped")
     # Twice dy gives exactly twice a linear gradient; of another one, a factor would be true of this dy alone.
     linear = np.array_equal(operator.backward(2 * dy, inputs)[name], 2 * grads[name], equal_nan=True)
-    raise Wrong(f"{INPUTS}drawn by your inputs. {words[0].upper()}{words[1:]}",
-                diagnoses=pattern(name, grads[name], known, bound, inputs, without) if linear else ())  # fmt: skip
+    found = pattern(operator, name, (grads[name], known, bound), inputs, without, again) if linear else ()
+    return f"{words[0].upper()}{words[1:]}", found
 
 
 def first_gradient(exam) -> str:
@@ -217,7 +226,11 @@ def declared(exam) -> str:
             raise Wrong(f"Set {number} of degenerate has {', '.join(inputs.arrays)}, needs {', '.join(names)}.")
         inputs = inputs.ordered(names)
         y = operator.forward(inputs)
-        grads = operator.backward(operator.dy(y), inputs)
+        try:
+            grads = operator.backward(operator.dy(y), inputs)
+        except Wrong as wrong:
+            raise Wrong(f"{INPUTS}set {number} of degenerate, where y has shape {y.shape}. {wrong}",
+                        stub=wrong.stub) from None  # fmt: skip
         for name, numbers in {"y": y, **{f"the gradient for {name}": grad for name, grad in grads.items()}}.items():
             if not np.isfinite(numbers).all():
                 raise Wrong(f"{INPUTS}set {number} of degenerate. There {name} has numbers that are not finite.",

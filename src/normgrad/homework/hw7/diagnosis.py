@@ -10,6 +10,7 @@ import numpy as np
 from ...checks.finite_difference import best_step, directional
 from ..diagnosis.table import named
 from ..messages import Wrong, apart
+from .paths import paths
 
 ARRAYS, MOST_AXES, MOVES = ("ndarray", "tensor"), 8, 3
 WIDE = {"float64", "complex128", "float128", "longdouble", "complex256"}
@@ -104,19 +105,23 @@ def entries(loss, inputs, name):
     return known, bound
 
 
-def pattern(name, got, known, bound, inputs, without) -> tuple:
-    """One Diagnosis where the wrong gradient is the right one times a number, off by a part in each row, or made
-    without a factor.
+def pattern(operator, name, gradients, inputs, without, again) -> tuple:
+    """One Diagnosis where the wrong gradient is the right one times a number, made without a factor, takes a wrong path
+    from dy to the input, or is off by a part in each row.
 
-    Args:  name: of the input; got, known, bound: its gradients; inputs: an Inputs
+    Args:  name: of the input; gradients: the student's, the right one and its bound; inputs: an Inputs
            without: takes the name of another input, returns (gradient, bound) for the case that it is 1 everywhere
+           again: gives the gradients of another draw, for one number is always a factor times another one
     """
-    found = _factor(name, got, known, bound) or _row(name, got, known, bound)
-    found = found or _left(name, got, inputs.arrays, without) or _scale(name, got, known, bound, inputs.arrays[name])
+    got, known, bound = gradients
+    enough = gradients if got.size > 1 else [np.stack(pair) for pair in zip(gradients, again(), strict=True)]
+    found = _factor(name, *enough, got.shape) or _left(name, got, inputs.arrays, without)
+    found = found or paths(operator, inputs, name)
+    found = found or _row(name, *gradients) or _scale(name, *gradients, inputs.arrays[name])
     return noted(*found) if found else ()
 
 
-def _factor(name, got, known, bound):
+def _factor(name, got, known, bound, shape):
     """The whole gradient times a constant."""
     if not np.isfinite(got).all() or not got.any():
         return None if got.any() else ("gradient-zero", f"The gradient for {name} is zero")
@@ -125,7 +130,7 @@ def _factor(name, got, known, bound):
         return None
     if np.isclose(factor, -1):
         return "sign", f"The gradient for {name} has the wrong sign"
-    sizes = {f"1/{n}" if factor < 1 else str(n) for n in got.shape if np.isclose(factor, 1 / n if factor < 1 else n)}
+    sizes = {f"1/{n}" if factor < 1 else str(n) for n in shape if np.isclose(factor, 1 / n if factor < 1 else n)}
     words = sorted(sizes)[0] if sizes else apart(factor, 1.0)[0]
     return "constant-factor", f"The gradient for {name} is {words} times what it must be"
 

@@ -1,0 +1,203 @@
+"""Which paths from an input to y a wrong gradient takes, read off its Jacobian beside that of the forward.
+
+K[j, i] is the slope of entry j of y by entry i of the input, from central differences; G[j, i] is what the student's
+backward gives entry i for a cotangent that is 1 at j and 0 elsewhere. A right backward has G = K. Both are divided by
+the largest entry of K.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...checks.finite_difference import best_step
+from ..messages import Wrong, apart
+
+# Differences have half the digits of float64. What is below NOISE may be 0, what is above SEEN is not, and two numbers
+# that are nearer than NEAR are one.
+NOISE, SEEN, NEAR = 1e-7, 1e-3, 1e-4
+MOST = 256
+# Two entries lie on every straight line.
+LEAST = 3
+
+
+def paths(operator, inputs, name):
+    """(key, title) of what the Jacobian of one input shows, or None.
+
+    Args:  operator: an Operator; inputs: an Inputs; name: of the input whose gradient is wrong
+    """
+    try:
+        return _paths(operator, inputs, name)
+    except Wrong:  # forward refuses other inputs, or the time is over
+        return None
+
+
+def _paths(operator, inputs, name):
+    array, y = inputs.arrays[name], operator.forward(inputs)
+    if not 0 < y.size <= MOST or not 0 < array.size <= MOST:
+        return None
+    K, G = _slopes(operator, inputs, name), _given(operator, inputs, name, y)
+    size = np.abs(K).max()
+    if not size or not np.isfinite(G).all():
+        return None
+    K, G = K / size, G / size
+    found = _reach(name, K, G, y, array) or _blind(operator, inputs, name)
+    if found is None and y.shape == array.shape:
+        found = _among_entries(name, K, G, array.ravel())
+    return found or _factor_of_its_own(operator, inputs, name, K, G, y)
+
+
+def _slopes(operator, inputs, name):
+    array, columns = inputs.arrays[name], []
+    for index in np.ndindex(array.shape):
+        ends = []
+        for step in (best_step(), -best_step()):
+            moved = array.copy()
+            moved[index] += step
+            ends.append(operator.forward(inputs.moved(**{name: moved})).ravel())
+        columns.append((ends[0] - ends[1]) / (2 * best_step()))
+    return np.stack(columns, 1)
+
+
+def _given(operator, inputs, name, y):
+    units = np.eye(y.size).reshape(y.size, *y.shape)
+    return np.stack([operator.backward(dy, inputs)[name].ravel() for dy in units])
+
+
+def _reach(name, K, G, y, array):
+    """It reads dy at an entry of y that does not depend on the entry of the input."""
+    none, read = np.abs(K) <= NOISE, np.abs(G) > SEEN
+    wrong = read & none
+    if not wrong.any():
+        return None
+    if y.shape == array.shape and (none.T == (np.abs(G) <= NOISE)).all():
+        return "wrong-reach", f"dy goes to {name} on the ways from {name} to y, and not on the ways back"
+    j, i = np.argwhere(wrong)[0]
+    here, there = _place(j, y.shape), "" if none[j].all() else _place(i, array.shape)
+    return "wrong-reach", f"y{here} does not depend on {name}{there}, but the gradient for {name}{there} reads dy{here}"
+
+
+def _place(index, shape) -> str:
+    return f"[{', '.join(map(str, np.unravel_index(index, shape)))}]" if shape else ""
+
+
+def _with_others(operator, inputs, names):
+    """The inputs with some of them drawn anew; None where their shapes are drawn, too."""
+    fresh = operator.usual().arrays
+    if any(fresh[each].shape != inputs.arrays[each].shape for each in names):
+        return None
+    return inputs.moved(**{each: fresh[each] for each in names})
+
+
+def _blind(operator, inputs, name):
+    """It does not change with another input, although the slopes of y by it do."""
+    dy = operator.dy(operator.forward(inputs))
+    got, before = operator.backward(dy, inputs)[name], None
+    for other in (each for each in inputs.arrays if each != name):
+        moved = _with_others(operator, inputs, [other])
+        if moved is None or not np.array_equal(operator.backward(dy, moved)[name], got):
+            continue
+        before = _slopes(operator, inputs, name) if before is None else before
+        if np.abs(before - _slopes(operator, moved, name)).max() > SEEN * np.abs(before).max():
+            return "factor-left-out", f"The gradient for {name} does not depend on {other}, the slope of y does"
+    return None
+
+
+def _one(values):
+    """The one number that all values are; None where they differ, or there are none."""
+    if not values.size or np.ptp(values) > NEAR * max(1, np.abs(values).max()):
+        return None
+    return float(np.median(values))
+
+
+def _times(factor) -> str:
+    """A factor in words."""
+    if abs(factor) <= NEAR:
+        return "missing"
+    if abs(factor + 1) <= NEAR:
+        return "of the wrong sign"
+    whole = {f"1/{n}" if factor < 1 else str(n) for n in range(2, 13) if abs((1 / factor if factor < 1 else factor) - n)
+             <= n * NEAR}  # fmt: skip
+    return f"{min(whole) if whole else apart(round(factor, 4), 1.0)[0]} times what is needed"
+
+
+def _among_entries(name, K, G, a):
+    """Where y and the input have one shape: what each entry does to the other ones."""
+    other = (np.abs(K) > SEEN) & ~np.eye(len(a), dtype=bool)
+    if not other.any():
+        return None
+    if found := _statistics(name, K, G, a):
+        return found
+    ratio = G / np.where(other, K, 1)
+    whole, columns = _one(ratio[other]), [_one(each[here]) for each, here in zip(ratio.T, other.T, strict=True)]
+    if whole is not None:
+        words = f"What each entry of {name} does to the others is {_times(whole)}"
+        return None if abs(whole - 1) <= NEAR else ("path-to-others", words)
+    used = other.any(0)
+    if any(each is None for each, there in zip(columns, used, strict=True) if there) or other.sum(0)[used].min() < 2:
+        return None
+    factors = np.array([1.0 if each is None else each for each in columns])
+    sign = (np.abs(factors - np.sign(a))[used] <= NEAR).all()
+    wrong = f"the sign of each entry of {name} is missing" if sign else f"each entry of {name} has a factor of its own"
+    return "summed-derivative", f"In what an entry of {name} does to the others {wrong}"
+
+
+def _statistics(name, K, G, a):
+    """Where the entries reach each other through a mean and a size alone: what is wrong with either path."""
+    known, got, middles = [], [], []
+    for j, group in enumerate((np.abs(K) > NOISE) | np.eye(len(a), dtype=bool)):
+        entries = group & (np.arange(len(a)) != j)
+        if entries.sum() < LEAST:
+            continue
+        terms = np.stack([np.ones(entries.sum()), a[entries] - a[group].mean()], 1)
+        fits = [np.linalg.lstsq(terms, each[j, entries], rcond=None)[0] for each in (K, G)]
+        left = [np.abs(terms @ fit - each[j, entries]).max() for fit, each in zip(fits, (K, G), strict=True)]
+        if max(left) > NEAR:
+            return None
+        known.append(fits[0])
+        got.append(fits[1])
+        middles.append(a[group].mean())
+    if not known:
+        return None
+    known, got = np.array(known), np.array(got)
+    mean, size = (_one(got[seen, at] / known[seen, at])
+                  for at in (0, 1) for seen in [np.abs(known[:, at]) > 10 * SEEN])  # fmt: skip
+    plain, same = ((np.abs(each[:, 0] - each[:, 1] * middles) <= NEAR).all() for each in (known, got))
+    if plain and same and size is None:
+        return "path-through-a-scale", f"The path through a size of {name} has a wrong factor, not everywhere the same"
+    if size is None:
+        return None
+    if plain:  # a size without a mean: both terms are one
+        mean = 1.0
+    wrong = [None if each is None or abs(each - 1) <= NEAR else _times(each) for each in (mean, size)]
+    if mean is None or not any(wrong):
+        return None
+    if not wrong[0]:
+        return "path-through-a-scale", f"The path through a size of {name} is {wrong[1]}"
+    if not wrong[1]:
+        return "path-through-a-mean", f"The path through a mean of {name} is {wrong[0]}"
+    second = "" if wrong[0] == wrong[1] else f"{wrong[0]}, the second "
+    first = f"are both {wrong[1]}" if not second else f"are wrong: the first is {second}is {wrong[1]}"
+    return "paths-through-both", f"The paths through a mean and through a size of {name} {first}"
+
+
+def _factor_of_its_own(operator, inputs, name, K, G, y):
+    """The right Jacobian times a function of the input alone, or times one number in each row of y."""
+    here = np.abs(K) > SEEN
+    if (np.abs(G) > SEEN)[np.abs(K) <= NOISE].any() or not here.any():
+        return None
+    ratio = np.where(here, G / np.where(here, K, 1), np.nan)
+    used = here.any(0)
+    columns = [_one(each[np.isfinite(each)]) for each in ratio.T[used]]
+    if None not in columns:
+        moved = _with_others(operator, inputs, [each for each in inputs.arrays if each != name])
+        if moved is None:
+            return None
+        K, G = _slopes(operator, moved, name), _given(operator, moved, name, y)
+        near = np.abs(G[:, used] - K[:, used] * np.array(columns)) <= SEEN * np.abs(K).max()
+        found = "wrong-derivative", f"The gradient for {name} is off by a factor that depends on {name} alone"
+        return found if near.all() and len(inputs.arrays) > 1 else None
+    rows = ratio.reshape(-1, y.shape[-1]) if y.ndim > 1 and ratio.shape[1] == 1 else np.empty((0, 0))
+    numbers = [_one(row[np.isfinite(row)]) for row in rows if np.isfinite(row).any()]
+    if not numbers or None in numbers or y.shape[-1] < 2:
+        return None
+    return "row-factor", f"The gradient for {name} has a wrong factor, another one in each row of y"
