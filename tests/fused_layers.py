@@ -1,4 +1,4 @@
-"""Twenty-two layers as a reader types them, and the same in torch, written without looking at the definitions."""
+"""Twenty-three layers as a reader types them, and the same in torch, written without looking at the definitions."""
 
 import torch
 from sympy import Max, Rational, exp, log, sqrt, tanh
@@ -163,6 +163,12 @@ def pooled(defs):
     defs[z[i]] = mean(N, lambda r: x[i, r] + b[r])
 
 
+def centred_twice(defs):
+    """The slope of a centred row is one number for all its columns, which is then summed."""
+    defs[z[i]] = mean(N, lambda r: x[i, r] - k[i])
+    defs[y[i, j]] = w[j] * tanh(x[i, j]) * k[i] + w[j] * (x[i, j] + b[j]) * z[i]
+
+
 def made(layer, outputs=(y[i, j],), scalars=()):
     """The arguments of Fused for one of the layers above."""
     defs = Defs()
@@ -222,6 +228,10 @@ LAYERS = {
     "geglu": (made(geglu), in_torch_geglu),
     "softmax_with_sink": (made(softmax_with_sink), in_torch_sink),
     "tempered_softmax": (made(tempered_softmax, scalars=(a,)), lambda x, a: torch.softmax(a * x, -1)),
+    "centred_twice": (
+        made(centred_twice),
+        lambda x, k, w, b: w * torch.tanh(x) * k[..., None] + w * (x + b) * (x - k[..., None]).mean(-1, keepdim=True),
+    ),
     "pooled": (made(pooled, (z[i],)), lambda x, b: (x + b).mean(-1)),
 }
 

@@ -95,7 +95,7 @@ def of(layer, run):
     return lambda *inputs: run(**dict(zip(layer.call.inputs, inputs, strict=True)), **constants)
 
 
-# -- twenty-two layers
+# -- twenty-three layers
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from sympy import Add, Expr, Function, Indexed, Mul, S, Sum, Symbol, evaluate, exp, factor, factor_terms, log
+from sympy import Add, Expr, Function, Indexed, Mul, Pow, S, Sum, Symbol, evaluate, exp, factor, factor_terms, log
 
 from ..symbolic.adjoint import reverse
 from ..symbolic.calculus import free_letters
@@ -72,7 +72,13 @@ def grouped(e: Expr, cotangents: set[str]) -> Expr:
         for term in Add.make_args(e):
             found = [one for one in Mul.make_args(term) if names_in(one) & cotangents]
             slopes[Mul(*found)] = slopes.get(Mul(*found), S.Zero) + term / Mul(*found)
-        return _with_short_numbers(factor_terms(Add(*[one * factor(slope) for one, slope in slopes.items()])))
+        parts = [one * (slope if _has_quotient(slope) else factor(slope)) for one, slope in slopes.items()]
+        return _with_short_numbers(factor_terms(Add(*parts)))
+
+
+def _has_quotient(e):
+    """Whether something is divided by a sum; over one denominator a sum over rows would be proved no more."""
+    return any(part.exp.is_negative and part.base.is_Add for part in e.atoms(Pow))
 
 
 def _with_short_numbers(e):

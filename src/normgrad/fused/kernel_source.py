@@ -248,9 +248,9 @@ def _load(program, name):
 
 
 def _line(program, code, name, e):
-    """A definition as code; a matrix that is stored is [ROWS, BLOCK], also where all its rows or columns agree."""
+    """A definition as code; a matrix is [ROWS, BLOCK], also where all its rows or columns agree."""
     tile = program.layer.kind(name) == TILE
-    if not tile or name not in (*program.stored, *program.written) or free_letters(e) == {i, j}:
+    if not tile or free_letters(e) == {i, j}:
         return f"{name} = {code.text(e, tile)}"
     return f"{name} = tl.zeros([ROWS, BLOCK], ACC) + {code.text(e, tile, PRODUCT)}"
 

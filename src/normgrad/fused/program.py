@@ -138,14 +138,23 @@ def _reached(layer, forward, name, reads, saved, again):
 
 def _summand(name, e):
     """What a tile adds to a parameter's gradient, in i and j, where the gradient is a sum over the rows."""
-    terms = []
     with evaluate(True):
-        for term in Add.make_args(as_powers(nf(e)) if e.is_Add else e):
-            factors = Mul.make_args(term)
-            rows = [one for one in factors if isinstance(one, Sum) and M in [limit[2] for limit in one.limits]]
-            if len(rows) != 1 or any(one.has(Sum) for one in factors if one is not rows[0]):
-                raise NotFused(f"{name}: is no sum over the rows, which the gradient of what all rows share has to be")
-            letters = {limit[0]: i if limit[2] == M else j for limit in rows[0].limits}
-            rest = Mul(*[one for one in factors if one is not rows[0]])
-            terms.append(rest * rows[0].function.xreplace(letters))
-        return Add(*terms)
+        found = _of_products(e)
+        found = _of_products(as_powers(nf(e))) if found is None else found
+    if found is None:
+        raise NotFused(f"{name}: is no sum over the rows, which the gradient of what all rows share has to be")
+    return found
+
+
+def _of_products(e):
+    """A sum of products, each with one sum over the rows in it, as the sum of what stands in those; None for others."""
+    terms = []
+    for term in Add.make_args(e):
+        factors = Mul.make_args(term)
+        rows = [one for one in factors if isinstance(one, Sum) and M in [limit[2] for limit in one.limits]]
+        if len(rows) != 1 or any(one.has(Sum) for one in factors if one is not rows[0]):
+            return None
+        letters = {limit[0]: i if limit[2] == M else j for limit in rows[0].limits}
+        rest = Mul(*[one for one in factors if one is not rows[0]])
+        terms.append(rest * rows[0].function.xreplace(letters))
+    return Add(*terms)
