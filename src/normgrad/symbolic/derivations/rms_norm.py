@@ -146,13 +146,6 @@ def _directions():
         "rms-shift", "What a shift of the whole row changes, to first order: not nothing, as in LayerNorm.", defs,
         total(N, lambda t: Partial(x_hat[k], x[t])), rstd * (1 - x_hat[k] * mean(N, lambda t: x_hat[t])),
     )  # fmt: skip
-    yield proved(
-        "rms-trace",
-        "What the eigenvalues add up to: the weights, less a mean in which large entries count more.",
-        defs,
-        total(N, lambda t: Partial(row.y[t], x[t])),
-        rstd * (total(N, lambda t: row.w[t]) - mean(N, lambda t: row.w[t] * x_hat[t] ** 2)),
-    )  # fmt: skip
 
 
 def _invariance():
