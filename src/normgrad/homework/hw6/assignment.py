@@ -1,10 +1,10 @@
-"""Homework 6, the reverse: a test that rejects ten wrong backwards and no right one."""
+"""Homework 6, the reverse: a test that rejects thirteen wrong backwards and no right one."""
 
 from ..checks.exam import OwnInputs
 from ..task import Homework, Stage, Task
 from .checks import accepts_right, rejects
 
-WRONG_ONES = 10
+WRONG_ONES = 13
 
 
 CHECK = Task(
@@ -23,7 +23,7 @@ CHECK = Task(
 
 HOMEWORK = Homework(
     name="hw6",
-    title="The reverse: a test that rejects ten wrong backwards",
+    title="The reverse: a test that rejects thirteen wrong backwards",
     time="2 to 3 hours",
     chapters=("layer_norm", "testing_gradients", "bugs"),
     software="NumPy",

@@ -1,6 +1,6 @@
-"""The backwards that a student's test is handed: ten wrong ones and some right ones, as source text without names.
+"""The backwards that a student's test is handed: thirteen wrong ones and some right ones, as source text without names.
 
-The wrong ones are the catalogue's edits of the package's own backward; three more edits stand here. Each text defines
+The wrong ones are the catalogue's edits of the package's own backward; more edits stand here. Each text defines
 `backward(dy, x, weight, mean, rstd)` for LayerNorm with eps inside the root, and imports NumPy alone.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ...mistakes.catalogue import N_C2, N_DX, N_DY, N_WEIGHT, Mutant
+from ...mistakes.catalogue import N_C1, N_C2, N_DW, N_DX, N_DY, N_WEIGHT, Mutant
 from ...mistakes.mutants import edited, find
 
 PARTS = ("_check_array", "_accumulator", "_complex", "_rows", "_kappa")
@@ -86,6 +86,7 @@ OUTPUTS = "dx", "dw", "db"
 # What could keep a test from seeing a mistake: keys of the table, which checks.special finds.
 WDY, WEIGHT, ROW = "blind-constant-wdy", "blind-equal-weights", "blind-one-row"
 SPREAD, FLAT, DY = "blind-unit-spread", "blind-no-constant-row", "blind-constant-dy"
+CENTRED, SQUARE, ALIKE = "blind-centred-rows", "blind-square", "blind-alike-rows"
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,11 @@ FAST_ROOT = _own("fast root", "two steps of Newton make a fast inverse root exac
 ZERO_ROW = _own("constant rows", "no row is ever constant", (N_DX, N_DX + "    dx = dx * (s2 / s2)\n"))
 
 
+NOT_CENTRED = _own("no mean in dw", "dw sums dy * x * rstd", (N_DW, N_DW.replace("x_hat", "p * rstd")))
+BY_ROWS = _own(
+    "M for N", "a row has as many entries as the batch has rows", (N_C1, N_C1.replace("shape[-1]", "shape[0]"))
+)
+FIRST_RSTD = _own("one rstd", "one rstd serves all rows", (N_DX, N_DX.replace("rstd *", "rstd[:1] *")))
 # What a test may compare with in place of the right gradients; what the wrong backwards believe comes besides.
 BELIEFS = (
     _own("constants", "mean and rstd stay as they are when x moves", (N_DX, "    dx = rstd * wdy\n")),
@@ -146,7 +152,7 @@ BELIEFS = (
 
 @cache
 def subjects() -> tuple[Subject, ...]:
-    """The ten wrong backwards, in the order of the stages."""
+    """The thirteen wrong backwards, in the order of the stages."""
     return (
         Subject(find("c1 dropped"), "dx", (WDY,), "ln-dx"),
         Subject(find("c2 dropped"), "dx", (), "ln-dx"),
@@ -158,6 +164,9 @@ def subjects() -> tuple[Subject, ...]:
         Subject(find("mean over rows in db"), "db", (ROW,), "ln-db"),
         Subject(BATCH, "dx", (ROW,), "ln-names"),
         Subject(ZERO_ROW, "dx", (FLAT,), "ln-forward"),
+        Subject(NOT_CENTRED, "dw", (CENTRED,), "ln-names"),
+        Subject(BY_ROWS, "dx", (WDY, SQUARE), "ln-names"),
+        Subject(FIRST_RSTD, "dx", (ROW, SPREAD, ALIKE), "ln-dx"),
     )
 
 

@@ -13,7 +13,23 @@ from ..checks.exam import IMPATIENT_SECONDS
 from ..diagnosis.table import find, named
 from ..messages import OUT_OF_TIME, Wrong
 from ..sandbox.student import Request
-from .backwards import BELIEFS, DY, FLAT, OUTPUTS, RIGHT, ROW, SPREAD, WDY, WEIGHT, ZEROS, subjects, text
+from .backwards import (
+    ALIKE,
+    BELIEFS,
+    CENTRED,
+    DY,
+    FLAT,
+    OUTPUTS,
+    RIGHT,
+    ROW,
+    SPREAD,
+    SQUARE,
+    WDY,
+    WEIGHT,
+    ZEROS,
+    subjects,
+    text,
+)
 
 NOT_A_NUMBER = 1e300
 NEARLY_ONE = 1e-3
@@ -42,7 +58,7 @@ def off(given, found) -> dict:
 def special(given) -> dict:
     """What is special about the inputs of one call."""
     narrow = any(array.dtype != np.float64 for array in given[:2])
-    dy, x, weight, _, rstd = (array.astype(np.float64) for array in given)
+    dy, x, weight, mean, rstd = (array.astype(np.float64) for array in given)
     wdy = dy * weight
     return {
         WDY: bool((np.abs(wdy - wdy[..., :1]) <= EQUAL * np.abs(wdy).max(initial=0)).all()),
@@ -50,6 +66,9 @@ def special(given) -> dict:
         ROW: len(x) == 1,
         SPREAD: bool((np.abs(rstd - 1) < NEARLY_ONE).all()),
         DY: bool((dy == dy.flat[0]).all()) if dy.size else True,
+        CENTRED: bool((np.abs(mean) * rstd < NEARLY_ONE).all()),
+        SQUARE: x.shape[0] == x.shape[1],
+        ALIKE: bool((np.ptp(rstd) < NEARLY_ONE * rstd).all()) if rstd.size else True,
         FLAT: bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
         "narrow": narrow,
     }

@@ -1,4 +1,4 @@
-"""Homework 6: write a test that rejects ten wrong backwards.
+"""Homework 6: write a test that rejects thirteen wrong backwards.
 
 Check with `pytest` in this folder, or with `python -m normgrad.homework check .`
 """

@@ -14,7 +14,9 @@ NAMES = 'zip(("dx", "dw", "db"), grads, strict=True)'
 ALLOWED = "abs(fine - coarse) + 4 * terms * ROUNDOFF * noise"
 WAY = "ways[at] = size * rng.standard_normal(arrays[at].shape)"
 MOVED = "y, mean, rstd = layernorm_forward(*(a + t * way for a, way in zip(arrays, ways, strict=True)))"
-C1, BESSEL, AFTER, RSTD, IN_DW, IN_DB, BATCH, CONSTANT = (f"wrong backward {n}" for n in (1, 4, 5, 6, 7, 8, 9, 10))
+C1, BESSEL, AFTER, RSTD, IN_DW, IN_DB, BATCH, CONSTANT, NO_MEAN, BY_ROWS = (
+    f"wrong backward {n}" for n in (1, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+)
 
 
 test = of("gradient-test", RIGHT)
@@ -60,6 +62,10 @@ WRONG = (
          "        assert True, "), stage=RIGHT, misconception="verdict-not-raised"),
     test("dy of ones, weights of all sizes", (RANDOM_DY, "rng.standard_normal(columns), np.ones((rows, columns))"),
          stage=BATCH, misconception="blind-constant-dy"),
+    test("rows without a mean", (X, f"{X}\n    x = x - x.mean(-1, keepdims=True)"), (FLAT, "    x[0] = 0\n"),
+         stage=NO_MEAN, misconception="blind-centred-rows"),
+    test("squares", (SIZES, "((4, 4), (3, 3), (5, 5))"), ("draw(rng, 2, 6)", "draw(rng, 6, 6)"), stage=BY_ROWS,
+         misconception="blind-square"),
     test("rows move as a whole", (WAY, f'{WAY} if name != "dx" else size * np.ones_like(x)'), stage=C1,
          misconception="rows-summed"),
     test("all entries move alike", (WAY, "ways[at] = np.ones_like(arrays[at])"), stage=C1,
