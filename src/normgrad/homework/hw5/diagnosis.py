@@ -85,6 +85,10 @@ def _variances(trial, got, known) -> dict:
     for words, value in _without_distances(trial.x):
         found[words] = "block-distances", value, error
     sums = np.cumsum((trial.x - mean[:, None]) ** 2, axis=-1)
+    for place, ends in {"x[:, 0]": sums[:, -1] - sums[:, 0], "x[:, -1]": sums[:, -2]}.items():
+        for words, count in {"N": n, "(N - 1)": n - 1}.items():
+            each = f"sum((x - mean)**2) / {words}, without {place}"
+            found[each] = "columns-left-out", ends / count, error
     for size in range(2, min(n, LONGEST_BLOCK + 1)):
         full = n // size * size
         for words, count in {"N": n, "their number": full}.items():

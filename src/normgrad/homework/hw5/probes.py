@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 
@@ -38,11 +39,21 @@ def behind(exam, wrong, explain) -> list:
     failed = {}
     for name, _, trial in wrong.evidence:
         failed.setdefault(name, []).append((trial, exam.answers(trial), exam.task.oracle.expected(trial)))
-    try:
-        with np.errstate(all="ignore"):
-            return explain(exam, failed)
-    except Wrong:  # the code fails on rows that nobody promised; without a diagnosis, what is wrong is still said
-        return []
+    with np.errstate(all="ignore"):
+        return explain(exam, failed)
+
+
+def _probe(probe):
+    """A question that has no answer where the code fails on rows that nobody promised."""
+
+    @wraps(probe)
+    def asked(*arguments):
+        try:
+            return probe(*arguments)
+        except Wrong:
+            return []
+
+    return asked
 
 
 def rows(exam, failed) -> list:
@@ -58,7 +69,9 @@ def rows(exam, failed) -> list:
     trial = trials[0][0]
     more = _together(exam, left[0], trials) or _left_out(exam, trial)
     if not more and left[0] == "var":
-        more = _fixed(exam, trial) or by_rounding(trials) or _rounded_means(exam, trial) or _offset(exam, trial)
+        more = _fixed(exam, trial) or by_rounding(trials)
+    if not more and (more := _offset(exam, trial, left[0])) and left[0] == "var":
+        more = _rounded_means(exam, trial) or more
     known.update(STATISTICS if more else ())
     return found + more
 
@@ -72,6 +85,7 @@ def pairs(exam, failed) -> list:
     return found
 
 
+@_probe
 def _together(exam, name, failed, what="row") -> list:
     """One Diagnosis where each row is right alone, and not with the others."""
     trial, got, known = failed[0]
@@ -92,6 +106,7 @@ def _made(trial, x):
     return replace(trial, x=round_to(x, "float32"))
 
 
+@_probe
 def _left_out(exam, trial) -> list:
     """One Diagnosis where an entry of a row may change, and mean or variance does not."""
     row = trial.x[0] - trial.x[0].mean()
@@ -110,6 +125,7 @@ def _left_out(exam, trial) -> list:
     return []
 
 
+@_probe
 def _fixed(exam, trial) -> list:
     """One Diagnosis where the variance of rows that are multiplied does not grow with their square."""
     once, more = (exam.answers(_made(trial, factor * trial.x))["var"] for factor in (1, LARGER))
@@ -118,6 +134,7 @@ def _fixed(exam, trial) -> list:
     return [named("fixed-number", f"var of {LARGER} * x is not {LARGER}**2 times var of x")]
 
 
+@_probe
 def _rounded_means(exam, trial) -> list:
     """One Diagnosis where rows whose sums and mean are exact lose digits of their mean, but not those of its square."""
     deviations = np.repeat([[3, -5, 7, -1, -6, 2, -4, 4]], 8, axis=-1) * [[1], [-1]]
@@ -127,9 +144,10 @@ def _rounded_means(exam, trial) -> list:
     return [named("running-mean")] if (off > LOOSE * exact).any() and (off <= most).all() else []
 
 
-def _offset(exam, trial) -> list:
+@_probe
+def _offset(exam, trial, name) -> list:
     """One Diagnosis where the same rows less their first entry are right."""
     near = _made(trial, trial.x - trial.x[:, :1])
-    value, bound = exam.task.oracle.expected(near)["var"]
-    right = (np.abs(exam.answers(near)["var"] - value) <= bound).all()
+    value, bound = exam.task.oracle.expected(near)[name]
+    right = (np.abs(exam.answers(near)[name] - value) <= bound).all()
     return [named("offset-kept")] if right else []

@@ -19,6 +19,14 @@ WELFORD = """running, squares = np.zeros(len(x), "f"), np.zeros(len(x), "f")
         squares = squares + d * (entry - running)
     var = squares / np.float32(x.shape[1])"""
 
+MERGED = """count, mean, squares = 0, np.zeros(len(x), "f"), np.zeros(len(x), "f")
+    for block in np.split(wide, range(4, wide.shape[1], 4), axis=1):
+        k, d = block.shape[1], block.mean(-1) - mean
+        mean = mean + d * np.float32(k / (count + k))
+        squares = squares + k * block.var(-1) + d * d * np.float32(count * k / (count + k))
+        count += k
+    var = squares / np.float32(x.shape[1])"""
+
 
 rows = of("stable-normalize", ZERO)
 merge = of("merge-blocks", SQUARES)
@@ -57,6 +65,9 @@ ROWS = (
     rows("whole blocks of 16", (LAST, f"{LAST}\n    full = x.shape[1] // 16 * 16 or x.shape[1]\n    "
          "var = (q[:, :full] ** 2).sum(-1) / np.float32(x.shape[1])"), stage="rows of 1 to 4096",
          misconception="columns-left-out"),
+    rows("the first entry is not squared", (VAR, "var = (q[:, 1:] ** 2).sum(-1) / np.float32(x.shape[1])"),
+         misconception="columns-left-out"),
+    rows("blocks of four are merged without a shift", (VAR, MERGED), stage=FAR, misconception="running-mean"),
     rows("the shift is not added back", (WIDE, f"{WIDE}\n    wide = wide - wide[:, -1:]"), stage=OTHERS,
          misconception="shift-not-added"),
     rows("eps is a floor", ("var + np.float32(eps)", "np.maximum(var, np.float32(eps))"), stage=OTHERS,
