@@ -90,7 +90,9 @@ def summed(calls) -> dict:
 
 # Half the digits of float64: what is off by more, a test with a computed tolerance sees; rounding is far below.
 VISIBLE = unit_roundoff("float64") ** 0.5
-HARDLY, SMALL = 0.01, 1e-3
+HARDLY = 0.01
+# Differences, as a share of the largest gradient, that rounding and truncation make, in float64 and below it.
+SMALL, NARROW = 1e-6, 1e-5
 # A test that ran out of time so often is given less of it from then on.
 LATE = 2
 # So many times the size of its terms no tolerance lets an error be.
@@ -239,9 +241,9 @@ def _alarm(how, facts, belief) -> str:
 
 
 def _by_rounding(facts) -> bool:
-    """Whether a right backward was rejected for a small difference, or for inputs narrower than float64."""
-    gap = facts["gap"]
-    return "narrow" in facts["shared"] or gap is not None and gap <= SMALL * facts["size"]
+    """Whether a right backward was rejected for a difference that no wrong formula makes."""
+    small = NARROW if "narrow" in facts["shared"] else SMALL
+    return facts["gap"] is not None and facts["gap"] <= small * facts["size"]
 
 
 def rejects(number):
