@@ -45,6 +45,11 @@ def tracked_texts():
             yield name, content.decode("utf8")
 
 
+def test_every_folder_of_modules_is_in_the_wheel():
+    """A folder without __init__.py is found from a clone, and left out of what is installed."""
+    assert [relative(path.parent) for path in SOURCES if not path.with_name("__init__.py").exists()] == []
+
+
 def lines_with(pattern):
     return [
         f"{name}:{number}: {line.strip()[:90]}"
