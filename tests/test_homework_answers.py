@@ -36,6 +36,7 @@ LINES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", LINES)
 def test_a_right_solution_may_begin_like_this(tmp_path, name):
     homework, lines = LINES[name]

@@ -188,6 +188,7 @@ def whole(name):
     return CLASS.format(forward="x", backward=GRADIENTS) + LN + source, words
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", [*FUNCTIONS, *TORCHS_OWN])
 def test_torch_does_not_do_the_work(torch, tmp_path, name):
     source, words = whole(name)

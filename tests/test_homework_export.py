@@ -15,6 +15,7 @@ def codes(path):
     return [cell["source"] for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
+@pytest.mark.sampled(of=4)
 @pytest.mark.parametrize("homework", homeworks())
 @pytest.mark.parametrize("tool", export.EXPORTERS)
 def test_the_instructors_notebook_runs(tmp_path, tool, homework):

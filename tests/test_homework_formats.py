@@ -68,6 +68,7 @@ def graded(way, mode, place, seed=0):
     return hw.grade_file(place / "solution.py", "hw5", Draw(seed))[0]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("mode", ["cell", "shell"])
 @pytest.mark.parametrize("way", WIDE)
 def test_a_wider_format_is_seen(tmp_path, way, mode):

@@ -110,7 +110,7 @@ def test_pytest_says_which_term(tmp_path):
     ("call", "words"),
     [
         (lambda: hw.check("rmsnorm_backward", print), "task: got 'rmsnorm_backward', needs rmsnorm-backward$"),
-        (lambda: hw.check("rms", print), "needs one of rmsnorm-forward, rmsnorm-backward$"),
+        (lambda: hw.check("rms", print), "needs one of rmsnorm-forward, rmsnorm-backward, gradient-norms$"),
         (lambda: hw.check(print, "rmsnorm-backward"), "task: got the function print"),
         (lambda: hw.check("rmsnorm-backward", None), "target: got None, needs the function or class itself"),
         (lambda: hw.check("rmsnorm-backward", print, seed="3"), "seed: got '3'"),

@@ -228,6 +228,7 @@ def test_the_floor_is_below_what_the_reference_asks_for(answers):
     assert message.startswith(f"{checks.floor() + 8 * more} bytes"), message
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", ["reference", "torch"])
 def test_in_a_process_of_its_own(answers, tmp_path, name):
     """Where neither the package nor torch's own derivatives are there, a training runs all the same."""
