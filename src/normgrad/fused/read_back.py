@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sympy import Expr, S, evaluate
 
-from ..symbolic.kernel_text import Unread, read
+from ..symbolic.kernel_text import read
 from ..symbolic.notation import Partial, tensor
 from ..symbolic.proof import NotProved, Proof, prove
 from ..symbolic.symbols import M, i, p
+from ..symbolic.text_reader import Unread
 from .layer import Layer, NotFused, loss_gradient
 from .program import Program
 

@@ -13,10 +13,11 @@ from sympy import Expr, Indexed, S
 
 from .definitions import Defs
 from .derivations import family
-from .kernel_text import WHOLE, Unread, read
+from .kernel_text import WHOLE, read
 from .notation import tensor, total
 from .proof import Proof, prove
 from .symbols import M, N, eps, i, j
+from .text_reader import Unread
 
 c1, c2 = tensor("c1", M), tensor("c2", M)
 NAMES = {"weight": "w", "bias": "b"}
@@ -102,6 +103,13 @@ CASES += (
 )
 
 
+def compared(kernel: str, stored: dict[str, Expr], wanted: dict[str, Expr]) -> dict[tuple[str, str], tuple[Expr, Expr]]:
+    """{(kernel, output): (what is stored, what it is to be)} of a kernel; Unread where it stores other outputs."""
+    if set(stored) != set(wanted):
+        raise Unread(f"{kernel} stores {sorted(stored)}, needs {sorted(wanted)}")
+    return {(kernel, output): (stored[output], e) for output, e in wanted.items()}
+
+
 def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[str, str], tuple[Expr, Expr]]:
     """{(kernel, output): (what the text stores, the name in the definitions)} of a variant.
 
@@ -113,12 +121,15 @@ def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[s
         reading = read(kernel, case.constants, case.piece != "clamped", case.piece == "zero", NAMES)
         if module == "sweeps" and WHOLE in reading.assumed:
             raise Unread(f"{name}: takes the first block of columns for the whole row")
-        stored = reading.stored
         wanted = {output: e for output, e in outputs.items() if case.constants.get(f"{output}_ptr", 0) is not None}
-        if set(stored) != set(wanted):
-            raise Unread(f"{name} stores {sorted(stored)}, needs {sorted(wanted)}")
-        found |= {(name, output): (stored[output], e) for output, e in wanted.items()}
+        found |= compared(name, reading.stored, wanted)
     return found
+
+
+def proved(case: Case, pairs: dict[tuple[str, str], tuple[Expr, Expr]]) -> dict[tuple[str, str], Proof]:
+    """The proof of each claim about a variant; NotProved where there is none."""
+    defs = case.definitions()
+    return {place: prove(e, name, defs, where=", ".join(place)) for place, (e, name) in pairs.items()}
 
 
 def prove_kernels(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[str, str], Proof]:
@@ -128,8 +139,4 @@ def prove_kernels(case: Case, package: str = "normgrad.triton_kernels") -> dict[
     Returns:  {(kernel, output): Proof}
     Raises:   NotProved, with a counterexample where one is found; Unread for a text that is wrong in itself
     """
-    defs = case.definitions()
-    pairs = claims(case, package).items()
-    return {
-        (kernel, output): prove(e, name, defs, where=f"{kernel}, {output}") for (kernel, output), (e, name) in pairs
-    }
+    return proved(case, claims(case, package))

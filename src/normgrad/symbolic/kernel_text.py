@@ -15,32 +15,10 @@ tile.
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sympy import (
-    Add,
-    Basic,
-    Expr,
-    Function,
-    Heaviside,
-    Max,
-    Mul,
-    Pow,
-    S,
-    Symbol,
-    evaluate,
-    exp,
-    log,
-    nan,
-    oo,
-    sqrt,
-    sympify,
-    tanh,
-)
+from sympy import Basic, Expr, Heaviside, Max, S, Symbol, evaluate, exp, log, nan, oo, sqrt, sympify, tanh
 
 from .calculus import free_letters
 from .elementary import sigmoid
@@ -48,12 +26,13 @@ from .normal_form import nf
 from .notation import tensor, total
 from .proof import lettered
 from .symbols import M, N, i, j
+from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, RANGE, Reading, TextReader
+from .text_reader import Unread as Unread
 
 ROWS, BLOCK, VECTOR = (Symbol(name, integer=True, positive=True) for name in ("ROWS", "BLOCK", "VECTOR"))
-PROGRAM, COLUMNS, PROGRAMS = (Symbol(name, integer=True) for name in ("program_id_0", "program_id_1", "num_programs"))
+COLUMNS = Symbol("program_id_1", integer=True)
 LANE_ROW, LANE_COLUMN = (Symbol(name, integer=True) for name in ("row_of_tile", "column_of_tile"))
 ROW_TURN, COLUMN_TURN = (Symbol(name, integer=True) for name in ("turn_over_rows", "turn_over_columns"))
-FLOOR = Function("floordiv")
 TILE, ROW, COLUMN, NUMBER = ("R", "C"), ("R",), ("C",), ()
 # The loops that there are: of all programs together over the tiles of rows, or over the rows; of one over the blocks of
 # columns; and, in the reduction, of one over the rows of partial sums. Each takes every tile once.
@@ -68,14 +47,6 @@ SHARE = "P"
 KNOWN = {"tanh": tanh}
 # What is taken for granted where a row is one block.
 WHOLE = "BLOCK >= N"
-
-
-class Unread(ValueError):
-    """A line that this reader does not follow, or that is wrong in itself, such as a sum over what is not there."""
-
-
-class _Return(Exception):
-    pass
 
 
 @dataclass(frozen=True)
@@ -127,33 +98,10 @@ class Test:
     right: Held
 
 
-@dataclass
-class Reading:
-    """What a kernel stores.
-
-    Args:  stored: {argument without _ptr: expression in i and j}; maxima: {name: expression of i and j}, for each row
-           its largest value; assumed: what the reading takes for granted, in words
-    """
-
-    stored: dict[str, Expr] = field(default_factory=dict)
-    maxima: dict[str, Expr] = field(default_factory=dict)
-    assumed: set[str] = field(default_factory=set)
-
-    def __str__(self):
-        lines = [f"{name} holds {lettered(e)[0]}" for name, e in self.stored.items()]
-        return "\n".join(lines + [f"taken for granted: {each}" for each in sorted(self.assumed)])
-
-
 def plain(e, shape=NUMBER) -> Held:
     """The same expression everywhere."""
     e = sympify(e)
     return Held(e, e, e, shape)
-
-
-@lru_cache(maxsize=256)
-def parsed(function) -> ast.FunctionDef:
-    """The syntax tree of a kernel or of a function that it calls, of which there are many calls."""
-    return ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "fn", function)))).body[0]
 
 
 def read(
@@ -172,85 +120,45 @@ def read(
               names: {argument without _ptr: the tensor that it points to, or its name}
     Raises:   Unread, with the line
     """
-    reader = _Reader(constants, above, zero, names or {})
-    with evaluate(True):
-        try:
-            reader.kernel(kernel)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise Unread(f"{reader.line}: no Triton that this reader follows ({error})") from error
-    return reader.reading
+    return _Reader(constants, above, zero, names or {}).read(kernel)
 
 
-class _Reader:
+class _Reader(TextReader):
+    language = "Triton"
+
     def __init__(self, constants, above, zero, names):
-        self.constants, self.above, self.zero, self.names = constants, above, zero, names
-        self.reading, self.scope, self.line = Reading(), {}, ""
-        self.loops, self.blocks, self.reduces, self.exact, self.after_rows = [], False, False, False, False
+        super().__init__(constants, above, zero, names)
+        self.blocks, self.exact, self.after_rows = False, False, False
 
-    def kernel(self, kernel):
-        function = getattr(kernel, "fn", kernel)
-        local, self.scope = {}, function.__globals__
-        arguments = parsed(kernel).args.args
-        # in the reduction a row is a program's partial sum
-        self.reduces = any(argument.arg == "programs" for argument in arguments)
-        for argument in arguments:
-            name = argument.arg
-            if name in self.constants:
-                value = self.constants[name]
-                local[name] = plain(value) if isinstance(value, Expr) else value
-            elif name.endswith("_ptr"):
-                local[name] = Pointer(name.removesuffix("_ptr"), plain(0))
-            elif name in ("M", "programs"):
-                local[name] = plain(M)
-            elif name == "N":
-                local[name] = plain(N)
-            elif name.endswith(STRIDES) or name in ("stride", "ROWS", "BLOCK", "VECTOR"):
-                local[name] = plain(Symbol(name, integer=True, positive=True))
-            else:
-                local[name] = Opaque(name)
-        self.arguments = {argument.arg for argument in arguments}
-        self.block(parsed(kernel).body, local)
+    @property
+    def reduces(self):
+        """Whether this is the reduction, in which a row is a program's partial sum."""
+        return "programs" in self.arguments
 
-    def refuse(self, why):
-        raise Unread(f"{self.line.removesuffix(':')}: {why}")
+    def argument(self, name):
+        if name in self.constants:
+            value = self.constants[name]
+            return plain(value) if isinstance(value, Expr) else value
+        if name.endswith("_ptr"):
+            return Pointer(name.removesuffix("_ptr"), plain(0))
+        if name in ("M", "programs"):
+            return plain(M)
+        if name == "N":
+            return plain(N)
+        if name.endswith(STRIDES) or name in ("stride", "ROWS", "BLOCK", "VECTOR"):
+            return plain(Symbol(name, integer=True, positive=True))
+        return Opaque(name)
 
     # statements
 
-    def block(self, lines, local):
-        for line in lines:
-            self.line = ast.unparse(line).partition("\n")[0]
-            if isinstance(line, ast.Expr):
-                if not isinstance(line.value, ast.Constant):
-                    self.value(line.value, local)
-            elif isinstance(line, ast.Return):
-                local["return"] = self.value(line.value, local)
-                raise _Return
-            elif isinstance(line, ast.If):
-                self.block(line.body if self.decided(line.test, local) else line.orelse, local)
-            elif isinstance(line, ast.For):
-                self.loop(line, local)
-            elif isinstance(line, ast.AugAssign):
-                left, right = self.value(line.target, local), self.value(line.value, local)
-                self.assign(line.target, self.operate(line.op, left, right), local)
-            elif isinstance(line, ast.Assign) and len(line.targets) == 1:
-                self.assign(line.targets[0], self.value(line.value, local), local)
-            else:
-                self.refuse("a statement that this reader does not know")
-
     def assign(self, target, value, local):
-        if isinstance(target, ast.Tuple):
-            for one, part in zip(target.elts, value, strict=True):
-                self.assign(one, part, local)
-            return
         if isinstance(value, Held) and value.inside == LANE_COLUMN:
             self.reading.assumed.add(WHOLE)
             value = plain(j, COLUMN)
-        local[target.id] = value
+        super().assign(target, value, local)
 
     def loop(self, line, local):
-        head = ast.unparse(line).partition("\n")[0]
-        if not isinstance(line.iter, ast.Call) or ast.unparse(line.iter.func) not in ("tl.range", "range"):
-            self.refuse("a loop over something else than a range")
+        head = self.line
         bounds = tuple(self.value(each, local).inside for each in line.iter.args)
         loops = dict.fromkeys(ROW_LOOPS, ("R", ROW_TURN)) | {COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)}
         if self.reduces:
@@ -289,39 +197,14 @@ class _Reader:
             self.refuse(f"{name} is not added up from 0")
         return Held(*added, value.shape, along)
 
-    def decided(self, test, local) -> bool:
-        if isinstance(test, ast.BoolOp):
-            found = (self.decided(part, local) for part in test.values)
-            return all(found) if isinstance(test.op, ast.And) else any(found)
-        found = self.value(test, local)
-        if not isinstance(found, bool):
-            self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(test)}")
-        return found
-
     # expressions
-
-    def value(self, e, local):
-        method = getattr(self, f"value_{type(e).__name__.lower()}", None)
-        if method is None:
-            self.refuse(f"{ast.unparse(e)}, which this reader does not know")
-        return method(e, local)
 
     def value_constant(self, e, local):
         if e.value is None or isinstance(e.value, str | bool):
             return e.value
         return plain(sympify(str(e.value), rational=True))
 
-    def value_name(self, e, local):
-        if e.id in local:
-            return local[e.id]
-        if e.id not in self.scope:
-            self.refuse(f"{e.id} has no value")
-        return self.scope[e.id]
-
-    def value_tuple(self, e, local):
-        return tuple(self.value(part, local) for part in e.elts)
-
-    value_list = value_tuple
+    value_list = TextReader.value_tuple
 
     def value_attribute(self, e, local):
         return Opaque(ast.unparse(e))
@@ -336,9 +219,6 @@ class _Reader:
         if not isinstance(e.op, ast.USub):
             self.refuse(ast.unparse(e))
         return self.operate(ast.Sub(), plain(0), self.value(e.operand, local))
-
-    def value_binop(self, e, local):
-        return self.operate(e.op, self.value(e.left, local), self.value(e.right, local))
 
     def value_compare(self, e, local):
         left, right, op = self.value(e.left, local), self.value(e.comparators[0], local), e.ops[0]
@@ -425,20 +305,6 @@ class _Reader:
         if function is None:
             self.refuse(f"{name} has no value")
         return self.inlined(function, given, named)
-
-    def inlined(self, function, given, named):
-        tree, outer, line = parsed(function), self.scope, self.line
-        names = [each.arg for each in tree.args.args]
-        local = dict(zip(names, given, strict=False)) | named
-        if set(local) != set(names):
-            self.refuse(f"{tree.name} needs {', '.join(names)}")
-        self.scope = getattr(function, "fn", function).__globals__
-        try:
-            self.block(tree.body, local)
-        except _Return:
-            pass
-        self.scope, self.line = outer, line
-        return local.get("return")
 
     def call_program_id(self, axis):
         if axis.inside not in (0, 1):
@@ -582,7 +448,7 @@ class _Reader:
             column = b.column if "C" in condition.axes else a.column
             return Held(a.inside, column, b.row if "R" in condition.axes else a.row, shape)
         if condition.kind is ast.And and b.inside is nan:
-            self.reading.assumed.add("the squares of a row stay within the range of its dtype")
+            self.reading.assumed.add(RANGE)
             return a
         if condition.kind not in (ast.Gt, ast.Eq):
             self.refuse("a choice that this reader does not know")
@@ -619,25 +485,10 @@ class _Reader:
         if kind is ast.Eq and pair[1] != 0:
             self.refuse(f"a choice where {lettered(pair[0])[0]} is {pair[1]}")
         if kind is ast.Eq:
-            self.reading.assumed.add("a row of zeros" if self.zero else "no row of zeros")
-            return self.zero
+            return self.row_of_zeros()
         self.reading.assumed.add("s > EPS" if self.above else "s <= EPS")
         return self.above
 
 
 def _computed(operation, a, b):
     return nan if a is nan or b is nan else operation(a, b)
-
-
-def _quotient(a, b):
-    return nan if b == 0 else a / b
-
-
-OPERATIONS = {
-    ast.Add: Add,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: Mul,
-    ast.Div: _quotient,
-    ast.Pow: Pow,
-    ast.FloorDiv: FLOOR,
-}

@@ -12,23 +12,19 @@ every program is run once, on partial sums that are zero at first.
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from sympy import Expr, S, Symbol, evaluate, sqrt, sympify
+from sympy import Expr, S, Symbol, sqrt, sympify
 
-from .kernel_text import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, Reading, Unread, _Return
 from .notation import tensor, total
 from .symbols import M, N, i, j
+from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, RANGE, Reading, TextReader
 
 BLOCK = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * (PROGRAM + 1), PROGRAMS))
 WHOLE, COLUMNS = (S.Zero, M), (S.Zero, N)
 # Arrays of one axis that goes over the columns; one that goes over the rows is known by its index.
 VECTORS = ("weight", "bias", "total")
-RANGE = "the squares of a row stay within the range of its dtype"
 
 
 @dataclass(frozen=True)
@@ -56,17 +52,6 @@ class Most:
     """The largest number that is taken for one: where the range of a dtype ends."""
 
 
-@lru_cache(maxsize=256)
-def parsed(function) -> ast.FunctionDef:
-    """The syntax tree of a function."""
-    return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-
-
-def plain(function):
-    """The function that Numba was given."""
-    return getattr(function, "py_func", function)
-
-
 def read(
     kernel, constants: dict[str, Any], above: bool = True, zero: bool = False, names: dict[str, str] | None = None
 ) -> Reading:
@@ -79,29 +64,15 @@ def read(
               names: {argument: the name of the tensor that it is}
     Raises:   Unread, with the line
     """
-    reader = _Reader(constants, above, zero, names or {})
-    with evaluate(True):
-        try:
-            reader.kernel(plain(kernel))
-        except (AttributeError, KeyError, TypeError, IndexError) as error:
-            raise Unread(f"{reader.line}: no loop that this reader follows ({error})") from error
-    return reader.reading
+    return _Reader(constants, above, zero, names or {}).read(kernel)
 
 
-class _Reader:
+class _Reader(TextReader):
+    language = "loop"
+
     def __init__(self, constants, above, zero, names):
-        self.constants, self.above, self.zero, self.names = constants, above, zero, names
-        self.reading, self.line, self.scope = Reading(), "", {}
-        self.loops, self.sums, self.axes, self.outside = [], {}, {}, 0
-
-    def kernel(self, function):
-        self.scope = function.__globals__
-        self.arguments = [argument.arg for argument in parsed(function).args.args]
-        local = {name: self.argument(name) for name in self.arguments}
-        try:
-            self.block(parsed(function).body, local)
-        except _Return:
-            self.refuse("a kernel returns nothing")
+        super().__init__(constants, above, zero, names)
+        self.sums, self.axes = {}, {}
 
     def argument(self, name):
         given = self.constants.get(name)
@@ -109,52 +80,19 @@ class _Reader:
             return given
         return {"program": PROGRAM, "programs": PROGRAMS, "N": N}.get(name, Array(name))
 
-    def refuse(self, why):
-        raise Unread(f"{self.line.removesuffix(':')}: {why}")
-
     # statements
 
-    def block(self, lines, local):
-        for line in lines:
-            self.line = ast.unparse(line).partition("\n")[0]
-            if isinstance(line, ast.Expr):
-                if not isinstance(line.value, ast.Constant):
-                    self.value(line.value, local)
-            elif isinstance(line, ast.Return):
-                if len(self.loops) > self.outside:
-                    self.refuse("a loop that ends early")
-                local["return"] = self.value(line.value, local)
-                raise _Return
-            elif isinstance(line, ast.If):
-                self.block(line.body if self.decided(line.test, local) else line.orelse, local)
-            elif isinstance(line, ast.For):
-                self.loop(line, local)
-            elif isinstance(line, ast.AugAssign):
-                self.add(line, local)
-            elif isinstance(line, ast.Assign):
-                value = self.value(line.value, local)
-                for target in line.targets:
-                    self.assign(target, value, local)
-            else:
-                self.refuse("a statement that this reader does not know")
-
     def assign(self, target, value, local):
-        if isinstance(target, ast.Tuple):
-            for one, part in zip(target.elts, value, strict=True):
-                self.assign(one, part, local)
-        elif isinstance(target, ast.Name):
-            local[target.id] = value
-        else:
+        if isinstance(target, ast.Subscript):
             self.store(self.value(target, local), value)
+        else:
+            super().assign(target, value, local)
 
-    def add(self, line, local):
-        value = self.number(self.value(line.value, local))
-        if not isinstance(line.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
-            self.refuse("an operation that this reader does not know")
+    def change(self, line, local):
         if isinstance(line.target, ast.Name):
-            local[line.target.id] = self.operate(line.op, self.number(local[line.target.id]), value)
+            super().change(line, local)
             return
-        place = self.value(line.target, local)
+        place, value = self.value(line.target, local), self.number(self.value(line.value, local))
         own = place.at == (PROGRAM, j) or (place.at == (j,) and "program" not in self.arguments)
         if not isinstance(line.op, ast.Add) or not own or self.loops != ["rows", "columns"]:
             self.refuse(f"{place.name} is no sum over the rows, in a place of this program's own")
@@ -169,8 +107,6 @@ class _Reader:
             self.refuse(f"{place.name} is written twice")
 
     def loop(self, line, local):
-        if line.orelse or not isinstance(line.iter, ast.Call) or ast.unparse(line.iter.func) != "range":
-            self.refuse("a loop over something else than a range")
         bounds = [self.number(self.value(each, local)) for each in line.iter.args]
         bounds = tuple([S.Zero] * (len(bounds) == 1) + bounds)
         if bounds == (0, 0):
@@ -208,12 +144,6 @@ class _Reader:
             self.refuse(f"{name} is not added up")
         return self.number(start) + total(size, lambda r: added.xreplace({letter: r}))
 
-    def decided(self, test, local) -> bool:
-        found = self.value(test, local)
-        if not isinstance(found, bool):
-            self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(test)}")
-        return found
-
     # expressions
 
     def number(self, value):
@@ -234,24 +164,8 @@ class _Reader:
         name = self.names.get(value.name, value.name)
         return tensor(name, *(M if letter == i else N for letter in value.at))[value.at]
 
-    def value(self, e, local):
-        method = getattr(self, f"value_{type(e).__name__.lower()}", None)
-        if method is None:
-            self.refuse(f"{ast.unparse(e)}, which this reader does not know")
-        return method(e, local)
-
     def value_constant(self, e, local):
         return e.value if isinstance(e.value, bool) else sympify(str(e.value), rational=True)
-
-    def value_name(self, e, local):
-        if e.id in local:
-            return local[e.id]
-        if e.id not in self.scope:
-            self.refuse(f"{e.id} has no value")
-        return self.scope[e.id]
-
-    def value_tuple(self, e, local):
-        return tuple(self.value(part, local) for part in e.elts)
 
     def value_attribute(self, e, local):
         value = self.value(e.value, local)
@@ -265,19 +179,11 @@ class _Reader:
             self.refuse(f"{ast.unparse(e.value)} is no array")
         return Array(array.name, array.at + (cut if isinstance(cut, tuple) else (cut,)))
 
-    def value_binop(self, e, local):
-        left, right = (self.number(self.value(part, local)) for part in (e.left, e.right))
-        return self.operate(e.op, left, right)
-
     def value_unaryop(self, e, local):
         value = self.value(e.operand, local)
         if isinstance(e.op, ast.Not):
             return not value if isinstance(value, bool) else self.refuse(ast.unparse(e))
         return -self.number(value)
-
-    def value_boolop(self, e, local):
-        found = (self.decided(part, local) for part in e.values)
-        return all(found) if isinstance(e.op, ast.And) else any(found)
 
     def value_ifexp(self, e, local):
         return self.value(e.body if self.decided(e.test, local) else e.orelse, local)
@@ -300,8 +206,7 @@ class _Reader:
         if difference.is_positive or difference.is_nonpositive:
             return bool(difference.is_positive)
         if right == 0:
-            self.reading.assumed.add("a row of zeros" if self.zero else "no row of zeros")
-            return not self.zero
+            return not self.row_of_zeros()
         if right != self.constants.get("eps"):
             self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(e)}")
         self.reading.assumed.add("s > eps" if self.above else "s <= eps")
@@ -319,7 +224,7 @@ class _Reader:
             return known[name](*given)
         if name not in self.scope:
             self.refuse(f"{name}, which this reader does not know")
-        return self.inlined(plain(self.scope[name]), given)
+        return self.inlined(self.scope[name], given)
 
     def root(self, value):
         return sqrt(self.number(value))
@@ -335,21 +240,8 @@ class _Reader:
             return S.Zero if self.constants.get(array.name, 0) is None else N
         return M
 
-    def inlined(self, function, given):
-        tree, scope, line = parsed(function), self.scope, self.line
-        names = [argument.arg for argument in tree.args.args]
-        if len(names) != len(given):
-            self.refuse(f"{tree.name} needs {', '.join(names)}")
-        local, self.scope = dict(zip(names, given, strict=True)), function.__globals__
-        outside, self.outside = self.outside, len(self.loops)
-        try:
-            self.block(tree.body, local)
-        except _Return:
-            pass
-        self.scope, self.line, self.outside = scope, line, outside
-        return local.get("return")
-
     def operate(self, op, a, b):
+        a, b = self.number(a), self.number(b)
         if isinstance(op, ast.Div) and b == 0:
             self.refuse("a division by zero")
         return OPERATIONS[type(op)](a, b)

@@ -1,0 +1,43 @@
+"""Kernels with a changed text, held to the definitions in the variants that show every line."""
+
+import sys
+from functools import cache
+
+from normgrad.symbolic import NotProved, prove
+from normgrad.symbolic.kernel_proofs import Case
+from normgrad.symbolic.text_reader import Unread
+
+# Every flag in both states, and each piece of a denominator.
+FEW = (
+    Case(True, True, "inside", dresidual=True),
+    Case(False, False, "outside"),
+    Case(False, True, "zero"),
+    Case(True, False, "clamp"),
+    Case(False, True, "clamped", residual=False, bias=False),
+    Case(True, True, "inside", residual=False, weight=False, dx=False),
+)
+
+
+@cache
+def right(claims, case):
+    """(definitions, what the package's kernels store) of a case."""
+    return case.definitions(), {place: stored.as_dummy() for place, (stored, _) in claims(case).items()}
+
+
+def refusal(claims, package):
+    """The error that a package of kernels ends in; None where what they store is what is defined.
+
+    Args:  claims: of `kernel_proofs` or `loop_proofs`; package: a module, which is unloaded afterwards
+    """
+    try:
+        for case in FEW:
+            defs, known = right(claims, case)
+            for place, (stored, name) in claims(case, package.__name__).items():
+                if stored.as_dummy() != known[place]:
+                    prove(stored, name, defs, where=", ".join(place), seconds=20)
+    except (NotProved, Unread) as error:
+        return error
+    finally:
+        for each in [each for each in sys.modules if each.startswith(package.__name__)]:
+            del sys.modules[each]
+    return None
