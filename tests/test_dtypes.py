@@ -12,6 +12,7 @@ from normgrad.checks import cases, contract
 from normgrad.checks.backends import INPUTS, TorchBackend
 from normgrad.checks.cases import SPECS
 from normgrad.checks.tolerance import Dtypes, bounds, unit_roundoff
+from normgrad.dtypes import NAMES, accumulator, promoted
 from normgrad.mistakes import mutants
 from normgrad.torch_ops import formula as torch_formula
 from normgrad.torch_ops import rows as torch_rows
@@ -48,6 +49,19 @@ VALUES = [
     for dtypes in MIXED
     if CASES[case].residual is not None or dtypes.residual is None
 ]
+
+
+@pytest.mark.parametrize("first", NAMES)
+def test_statistics_are_in_the_oracles_dtype(first):
+    if first != "bfloat16":
+        oracle = numpy_ref.forward(np.ones((1, 2), first))
+        assert accumulator(first) == oracle.rstd.dtype.name
+    x = torch.ones(1, 2, dtype=getattr(torch, first))
+    assert torch_formula.accumulator(x.dtype) == getattr(torch, accumulator(first))
+    for second in NAMES:
+        residual = x.to(getattr(torch, second))
+        named = getattr(torch, promoted(first, second))
+        assert (x + residual).dtype == torch_formula.promoted(x, residual) == named
 
 
 @pytest.mark.parametrize(("backend", "spec", "case", "dtypes"), VALUES)

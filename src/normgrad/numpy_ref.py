@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .dtypes import LEAST
 from .spec import LAYER_NORM, NormSpec, check_shapes, check_spec
 
 
@@ -51,7 +52,7 @@ def _check_array(name, array):
 
 
 def _accumulator(dtype):
-    return np.result_type(dtype, np.float32)
+    return np.result_type(dtype, LEAST)
 
 
 def _complex(dtype, *arrays):

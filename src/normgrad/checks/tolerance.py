@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import numpy_ref
+from ..dtypes import accumulator, check_dtype, promoted
 
 # Bits of the significand, the hidden one counted; the unit roundoff is 2**-bits.
 SIGNIFICAND = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
@@ -23,23 +24,12 @@ ELEMENTWISE = 8
 SAFETY = 2
 
 
-def _check_dtype(dtype) -> str:
-    if not isinstance(dtype, str) or dtype not in SIGNIFICAND:
-        raise ValueError(f"dtype: got {dtype!r}, needs one of {', '.join(map(repr, SIGNIFICAND))}")
-    return dtype
-
-
 def unit_roundoff(dtype: str) -> float:
     """u, half the distance from 1 to the next number of the dtype.
 
     Raises:  ValueError, here and below, for a dtype that is not one of the four names
     """
-    return 2.0 ** -SIGNIFICAND[_check_dtype(dtype)]
-
-
-def accumulator(dtype: str) -> str:
-    """The dtype of statistics and sums: float64 for float64, float32 for the rest."""
-    return "float64" if _check_dtype(dtype) == "float64" else "float32"
+    return 2.0 ** -SIGNIFICAND[check_dtype(dtype)]
 
 
 def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
@@ -47,18 +37,11 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
 
     bfloat16, which NumPy lacks, is float32 with the low 16 bits rounded away.
     """
-    if _check_dtype(dtype) != "bfloat16":
+    if check_dtype(dtype) != "bfloat16":
         return array.astype(dtype).astype(np.float64)
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
     return rounded.view(np.float32).astype(np.float64).reshape(array.shape)
-
-
-def promoted(first: str, second: str) -> str:
-    """The dtype in which torch holds the sum of two: the same one, or the narrowest that holds both."""
-    if first == second:
-        return first
-    return "float64" if "float64" in (_check_dtype(first), _check_dtype(second)) else "float32"
 
 
 @dataclass(frozen=True)
@@ -85,7 +68,7 @@ class Dtypes:
         gradients = dict(zip(("dx", "dresidual", "dw", "db"), plain.values(), strict=True))
         object.__setattr__(self, "names", plain | outputs | gradients)
         for dtype in self.names.values():
-            _check_dtype(dtype)
+            check_dtype(dtype)
 
     def __getitem__(self, name: str) -> str:
         """The dtype of an input, an output, a cotangent or a gradient."""
@@ -104,7 +87,7 @@ class Dtypes:
     @classmethod
     def of(cls, dtype) -> Dtypes:
         """The dtypes of a run, given as they are or as one name for all of them."""
-        return dtype if isinstance(dtype, Dtypes) else cls(_check_dtype(dtype))
+        return dtype if isinstance(dtype, Dtypes) else cls(check_dtype(dtype))
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 
 from ..spec import check_axes, check_shapes
 from . import rows as torch_rows
-from .formula import promoted
+from .formula import DTYPES, promoted
 
-DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 BACKENDS = ("auto", "torch", "triton", "numba")
 # What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
 TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import torch
 
+from ..dtypes import LEAST, NAMES
+
+DTYPES = tuple(getattr(torch, name) for name in NAMES)
+
 
 def accumulator(dtype):
-    """The dtype of statistics and sums: float64 for float64, float32 for everything else."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
+    """The dtype of statistics and sums, by the rule of numpy_ref; torch promotes no dtype of 8 bits."""
+    least = getattr(torch, LEAST)
+    return dtype if dtype.itemsize > least.itemsize else least
 
 
 def promoted(x, residual):

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ...dtypes import LEAST
 from ...mistakes.catalogue import N_C1, N_C2, N_DW, N_DX, N_DY, N_WEIGHT, Mutant
 from ...mistakes.mutants import edited, find
 
 PARTS = ("_check_array", "_accumulator", "_complex", "_rows", "_kappa")
 HEAD = """
 import numpy as np
+
+LEAST = "{least}"
 
 
 class Spec:
@@ -181,7 +184,7 @@ def text(edits=()) -> str:
     for node in parts:
         node.returns = None
         node.body = node.body[1:] if ast.get_docstring(node) else node.body
-    return HEAD.format(eps=EPS) + "\n\n\n".join(map(ast.unparse, parts)) + ADAPTER
+    return HEAD.format(eps=EPS, least=LEAST) + "\n\n\n".join(map(ast.unparse, parts)) + ADAPTER
 
 
 ZEROS = """
