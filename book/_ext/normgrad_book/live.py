@@ -1,0 +1,91 @@
+"""Figures that move: one classic script each, which puts the live figure in place of the picture on the page.
+
+A figure whose name begins with `fig-live-` is one. Its script is what this module writes from definitions, what all
+such figures share, and `book/live/NAME.js`. A classic script also runs where the site is opened from a disk; without
+scripts, and on paper, the picture `book/live/NAME.svg` stands on the page.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+
+from normgrad.bench import results
+from normgrad.symbolic import equation
+
+from .live_functions import COTANGENTS, FUNCTIONS, written
+
+PREFIX = "fig-live-"
+FOLDER = "book/live"
+STYLE = "live/live.css"
+# Of the measured files: which records a figure shows, and what it takes of them.
+OPERATORS = ("layer_norm", "add_layer_norm")
+SHOWN = ("normgrad", "torch")
+KEPT = ("operator", "direction", "dtype", "rows", "columns", "implementation")
+
+
+def equations() -> dict[str, str]:
+    """The cotangents of LayerNorm's graph as LaTeX, first and last expression of each."""
+    return {name: equation(f"ln-graph-{name}").ends().latex() for name in COTANGENTS}
+
+
+def measured() -> list[dict]:
+    """The medians that the package's measured files hold for LayerNorm, one record a point."""
+    found = []
+    for file in map(results.load, results.available()):
+        name = file["device"]["name"]
+        device = next((known for known in results.BANDWIDTHS if known in name), name)
+        for one in file["records"]:
+            wanted = one["operator"] in OPERATORS and one["implementation"] in SHOWN
+            if wanted and one["refused"] is None:
+                found.append({key: one[key] for key in KEPT} | {"device": device, "seconds": one["median"]})
+    return found
+
+
+# What a figure knows besides its functions: the constants of its script.
+DATA = {
+    "graph": lambda: {"EQUATIONS": equations()},
+    "bytes": lambda: {"BANDWIDTHS": results.BANDWIDTHS, "MEASURED": measured()},
+}
+
+
+def script(root, name) -> str:
+    """The whole script of a figure."""
+    constants = DATA.get(name, dict)()
+    data = [f"const {key} = {json.dumps(value, ensure_ascii=False)};" for key, value in constants.items()]
+    parts = [(Path(root) / FOLDER / f"{part}.js").read_text(encoding="utf8") for part in ("shared", name)]
+    return "\n".join(["(() => {", '"use strict";', written(name), *data, *parts, "})();", ""])
+
+
+def write(app):
+    """The scripts and their style, before any page asks for them."""
+    if app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static/live"
+    target.mkdir(parents=True, exist_ok=True)
+    style = Path(app.srcdir) / FOLDER / "live.css"
+    (target / style.name).write_text(style.read_text(encoding="utf8"), encoding="utf8")
+    for name in FUNCTIONS:
+        (target / f"{name}.js").write_text(script(app.srcdir, name), encoding="utf8")
+
+
+def shown(doctree) -> list[str]:
+    """The names of a page's live figures."""
+    ids = [one for node in doctree.findall(nodes.figure) for one in node["ids"]] if doctree else []
+    return [one.removeprefix(PREFIX) for one in ids if one.startswith(PREFIX)]
+
+
+def load(app, pagename, templatename, context, doctree):
+    """A page loads the scripts of its own figures and no others."""
+    names = shown(doctree)
+    if names:
+        app.add_css_file(STYLE)
+    for name in names:
+        app.add_js_file(f"live/{name}.js", loading_method="defer")
+
+
+def setup(app):
+    app.connect("builder-inited", write)
+    app.connect("html-page-context", load)

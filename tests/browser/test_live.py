@@ -1,0 +1,120 @@
+"""Figures that move: from a disk, by keyboard, in both themes, and the pictures in their place."""
+
+import live_pictures
+import pytest
+from built_site import SITE, pages
+
+each_figure = pytest.mark.parametrize("name", live_pictures.names())
+# What a figure shows: its words, and where its shapes stand.
+SHOWN = "() => document.querySelector('.live').innerHTML.replace(/ (aria-|id=|for=|tabindex)[^ >]*/g, '')"
+
+
+def home(name):
+    """The page that shows a figure."""
+    (found,) = [path for path in pages() if f'id="fig-live-{name}"' in (SITE / path).read_text(encoding="utf8")]
+    return found
+
+
+@pytest.fixture
+def opened(chromium):
+    """A function that opens the page of a figure from the disk, as a reader of a downloaded site does."""
+    contexts, messages = [], []
+
+    def open_(name, scheme="light", scripts=True):
+        context = chromium.new_context(color_scheme=scheme, java_script_enabled=scripts, reduced_motion="reduce")
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.goto((SITE / home(name)).as_uri(), wait_until="domcontentloaded")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert messages == []
+
+
+@each_figure
+def test_the_picture_is_how_the_figure_begins(chromium, name):
+    page = chromium.new_page()
+    drawn = live_pictures.picture(page, name)
+    page.close()
+    assert (live_pictures.FOLDER / f"{name}.svg").read_text(encoding="utf8") == drawn
+
+
+@each_figure
+def test_each_control_changes_the_figure_and_the_keyboard_reaches_it(opened, name):
+    page = opened(name)
+    page.wait_for_selector(".live svg")
+    assert page.locator("img.live-picture, .live-picture img").count() == 1
+    assert not page.locator(f"#fig-live-{name} img").is_visible()
+    controls = page.locator(".live :is(input, select, button), .live svg [tabindex='0']").element_handles()
+    assert len(controls) >= 2
+    for control in controls:
+        kind = control.evaluate("one => one.getAttribute('role') || one.type || one.tagName")
+        if control.is_disabled() or (kind == "button" and "mend" in control.inner_text()):
+            continue
+        before = page.evaluate(SHOWN)
+        control.focus()
+        assert control.evaluate("one => one === document.activeElement")
+        page.keyboard.press({"switch": "Enter", "button": "Enter"}.get(kind, "ArrowDown"))
+        assert page.evaluate(SHOWN) != before, control.evaluate("one => one.outerHTML")
+
+
+@each_figure
+def test_without_scripts_and_on_paper_the_picture_stands(opened, name):
+    opened(name, scripts=False).locator(f"#fig-live-{name} img").wait_for(state="visible")
+    page = opened(name)
+    page.wait_for_selector(".live svg")
+    page.emulate_media(media="print")
+    page.locator(f"#fig-live-{name} img").wait_for(state="visible")
+    assert not page.locator(".live").is_visible()
+
+
+def luminance(colour):
+    """Of a colour as browsers print it, by the definition of WCAG 2."""
+    parts = [float(one) / 255 for one in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@each_figure
+def test_letters_stand_out_from_the_paper(opened, name, scheme):
+    """At least 4.5 to 1, which axe does not look at within a drawing."""
+    page = opened(name, scheme)
+    page.wait_for_selector(".live svg text")
+    background = page.evaluate("""() => {
+      let node = document.querySelector('.live');
+      while (/rgba\\(.*, 0\\)|transparent/.test(getComputedStyle(node).backgroundColor)) node = node.parentElement;
+      return getComputedStyle(node).backgroundColor;
+    }""")
+    fills = page.locator(".live svg text").evaluate_all("all => all.map(one => getComputedStyle(one).fill)")
+    paper = luminance(background)
+    for fill in set(fills):
+        bright, dim = sorted((luminance(fill) + 0.05, paper + 0.05), reverse=True)
+        assert bright / dim >= 4.5, (fill, background)
+
+
+def test_a_cut_arrow_gives_a_wrong_dx(opened):
+    page = opened("graph")
+    words = page.locator(".live-words")
+    assert "dx = (0.50, −0.50, 0.00, 0.00)" in words.inner_text()
+    page.get_by_role("switch", name="arrow from v back to q").focus()
+    page.keyboard.press("Space")
+    assert "Wrong: without the cut it is (0.50, −0.50, 0.00, 0.00)" in words.inner_text()
+    page.get_by_role("button", name="mend all arrows").click()
+    assert "Wrong" not in words.inner_text()
+
+
+def test_a_bar_is_dragged(opened):
+    page = opened("jacobian")
+    handle = page.get_by_role("slider", name="x, entry 1")
+    handle.scroll_into_view_if_needed()
+    box, before = handle.bounding_box(), page.locator(".live-words").inner_text()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60, steps=4)
+    page.mouse.up()
+    assert float(handle.get_attribute("aria-valuenow")) < 1.2
+    assert page.locator(".live-words").inner_text() != before

@@ -1,0 +1,190 @@
+"""What the figures that move compute with: written from proved definitions, and held against the NumPy reference."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sympy import Symbol, evaluate
+
+from normgrad import LAYER_NORM, NormSpec, numpy_ref
+from normgrad.bench import traffic
+from normgrad.checks import tolerance
+from normgrad.checks.cases import draw
+from normgrad.symbolic import Defs, NotProved, dim, equation, index, mean, prove, sigmoid, tensor
+from normgrad.symbolic.browser_code import HELPERS, browser_source
+from normgrad.symbolic.derivations import layer_norm_graph
+from normgrad.symbolic.symbols import k, p
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
+
+from normgrad_book import live_functions as live  # noqa: E402
+
+N = dim("N")
+x, y = tensor("x", N), tensor("y", N)
+r, t = index("r", "t")
+
+
+@pytest.fixture(scope="module")
+def node():
+    """The Node that comes with playwright."""
+    driver = pytest.importorskip("playwright._impl._driver")
+    return driver.compute_driver_executable()[0]
+
+
+@pytest.fixture
+def run(node):
+    """run(code, calls): what JavaScript's functions return for each {"name", "inputs"}; as outputs by name."""
+
+    def run(code, calls, rounding="(value) => value"):
+        script = (
+            f"{code}\nconst calls = {json.dumps(calls)};\nconst f = {rounding};\n"
+            "console.log(JSON.stringify(calls.map(({name, inputs}) => eval(name)(inputs, f))));"
+        )
+        done = subprocess.run([node, "-"], input=script, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return [{name: np.array(value) for name, value in one.items()} for one in json.loads(done.stdout)]
+
+    return run
+
+
+def as_lists(arrays):
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arrays.items()}
+
+
+def norm_inputs(case, spec):
+    constants = {"a": float(spec.center), "c": spec.scale, "eps": spec.eps, "n": spec.count(case.x.shape[1])}
+    arrays = {"x": case.x, "residual": case.residual, "w": case.weight, "b": case.bias}
+    return as_lists(arrays | {"dy": case.dy, "dresidual_out": case.dresidual_out} | constants)
+
+
+def test_norms_agree_with_the_reference(run, rng):
+    """Fifty settings of rows, columns, sizes, eps, its place, centring, reduction and scale."""
+    settings = []
+    for number in range(50):
+        case = draw(rng, rows=int(rng.integers(1, 5)), columns=int(rng.integers(1, 9)))
+        size = 10 ** rng.uniform(-2, 2)
+        spec = NormSpec(
+            center=bool(rng.integers(2)),
+            reduce=("mean", "sum")[number % 2],
+            scale=rng.uniform(0.5, 2),
+            eps=10 ** rng.uniform(-8, 0),
+            placement=live.PLACES[number % 3],
+        )
+        settings.append((replace(case, x=size * case.x, residual=size * case.residual), spec))
+    calls = [{"name": f"norm_{spec.placement}", "inputs": norm_inputs(case, spec)} for case, spec in settings]
+    for (case, spec), found in zip(settings, run(live.written("eps"), calls), strict=True):
+        saved = numpy_ref.forward(case.x, case.weight, case.bias, case.residual, spec)
+        bound = tolerance.bounds(case.dy, case.dresidual_out, saved, "float64")
+        grads = numpy_ref.backward(case.dy, saved, case.dresidual_out)
+        assert (abs(found["y"] - saved.y) <= bound.y).all(), spec
+        assert (abs(found["dp"] - grads.dx) <= bound.dx).all(), spec
+
+
+def plain_layer_norm(rng, rows, columns):
+    """A case without residual, its reference and the bounds."""
+    case = draw(rng, rows, columns).without("residual", "dresidual_out")
+    saved = numpy_ref.forward(case.x, case.weight, case.bias)
+    return case, numpy_ref.backward(case.dy, saved), tolerance.bounds(case.dy, None, saved, "float64")
+
+
+def test_the_graph_agrees_with_the_reference_and_misses_what_is_cut(run, rng):
+    case, grads, bound = plain_layer_norm(rng, 2, 5)
+    whole = as_lists({"x": case.x, "w": case.weight, "dy": case.dy}) | {"eps": LAYER_NORM.eps}
+    whole |= dict.fromkeys(live.ARROWS, 1)
+    calls = [{"name": "graph", "inputs": whole | {arrow: 0}} for arrow in live.ARROWS]
+    right, *cut = run(live.written("graph"), [{"name": "graph", "inputs": whole}, *calls])
+    assert (abs(right["dx"] - grads.dx) <= bound.dx).all()
+    for arrow, found in zip(live.ARROWS, cut, strict=True):
+        assert (abs(found["dx"] - grads.dx) > bound.dx).any(), arrow
+
+
+def test_the_graph_is_the_one_that_is_proved():
+    """With every arrow in place, the lines of the figure are equal to the equations of the page, for every N."""
+    passes = {Symbol(name, nonnegative=True): 1 for name in live.ARROWS}
+    defs, whole = live.graph_defs(), Defs()
+    with evaluate(True):
+        for head, formula in defs:
+            whole[head] = formula.xreplace(passes)
+    for name in live.COTANGENTS:
+        shown = equation(f"ln-graph-{name}")
+        prove(getattr(layer_norm_graph.g, name)[(p, k) if name in ("dq", "dx") else p], shown.chain[-1], whole)
+
+
+def test_slopes_agree_with_the_reference(run, rng):
+    """The right dx claims the slope of the reference; the loss is the reference's own on the line."""
+    case, grads, bound = plain_layer_norm(rng, 2, 6)
+    x_dot, step = draw(rng, 2, 6).x, 0.25
+    inputs = as_lists({"x0": case.x, "x_dot": x_dot, "w": case.weight, "b": case.bias, "dy": case.dy})
+    inputs |= {"eps": LAYER_NORM.eps, "h": step}
+    loss, claimed = run(
+        live.written("v-curve"), [{"name": "loss", "inputs": inputs}, {"name": "claimed", "inputs": inputs | {"h": 0}}]
+    )
+    assert abs(claimed["right"] - (grads.dx * x_dot).sum()) <= (bound.dx * abs(x_dot)).sum()
+    moved = numpy_ref.forward(case.x + step * x_dot, case.weight, case.bias)
+    limit = tolerance.bounds(case.dy, None, moved, "float64").y
+    assert abs(loss["L"] - (case.dy * moved.y).sum()) <= (abs(case.dy) * limit).sum()
+
+
+def test_every_other_claimed_slope_is_wrong():
+    _, claims = live.slope_defs()
+    shown = equation("ln-dx")
+    for name, claim in claims.items():
+        if name == "right":
+            prove(shown.chain[0], claim, shown.defs)
+        else:
+            with pytest.raises(NotProved) as refusal:
+                prove(shown.chain[0], claim, shown.defs)
+            assert refusal.value.counterexample, name
+
+
+def test_rounding_reaches_every_operation(run, rng):
+    """In float32 a loss is what NumPy gets in float32, up to the bounds of float32, and not what float64 gives."""
+    case, _, _ = plain_layer_norm(rng, 2, 6)
+    case = case.rounded("float32")
+    inputs = as_lists({"x0": case.x, "x_dot": case.x, "w": case.weight, "b": case.bias, "dy": case.dy})
+    call = {"name": "loss", "inputs": inputs | {"eps": float(np.float32(LAYER_NORM.eps)), "h": 0}}
+    (narrow,) = run(live.written("v-curve"), [call], "Math.fround")
+    (wide,) = run(live.written("v-curve"), [call])
+    saved = numpy_ref.forward(case.x, case.weight, case.bias)
+    limit = tolerance.bounds(case.dy, None, saved, "float32").y
+    terms = abs(case.dy * saved.y).sum() * case.x.size * tolerance.unit_roundoff("float32")
+    assert 0 < abs(narrow["L"] - wide["L"]) <= (abs(case.dy) * limit).sum() + terms
+    assert narrow["L"] == np.float32(narrow["L"])
+
+
+def test_the_floor_is_that_of_the_package(run):
+    shapes = [(1, 8, "float32"), (16384, 4096, "bfloat16"), (1000, 1001, "float16")]
+    calls = [
+        {"name": "floor", "inputs": {"M": rows, "N": columns, "e": traffic.BYTES[dtype]}}
+        for rows, columns, dtype in shapes
+    ]
+    for (rows, columns, dtype), found in zip(shapes, run(live.written("bytes"), calls), strict=True):
+        for prefix, operator in (("", "layer_norm"), ("add_", "add_layer_norm")):
+            for direction in ("forward", "backward"):
+                least = traffic.moved(operator, direction, rows=rows, columns=columns, dtype=dtype)
+                assert found[prefix + direction] == least.total
+
+
+def test_a_bound_letter_never_takes_the_name_of_an_array(run):
+    """The sum runs over r, and an array is called r."""
+    row, out = tensor("r", N), tensor("out", N)
+    defs = Defs()
+    defs[out[r]] = row[r] * mean(N, lambda r: row[r])
+    code = HELPERS + browser_source(defs, (out[r],), "centre")
+    (found,) = run(code, [{"name": "centre", "inputs": {"r": [1, 3]}}])
+    assert found["out"].tolist() == [2, 6]
+
+
+def test_what_has_no_browser_code_is_refused():
+    defs = Defs()
+    name = tensor("const", N)
+    defs[name[r]] = x[r]
+    with pytest.raises(ValueError, match="const: is no name of its own"):
+        browser_source(defs, (name[r],), "f")
+    defs[y[t]] = sigmoid(x[t])
+    with pytest.raises(NotImplementedError, match="no browser code"):
+        browser_source(defs, (y[t],), "f")
