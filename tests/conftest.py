@@ -17,6 +17,9 @@ def pytest_configure(config):
     """Triton compiles for the `gpu` tests and interprets for all others; one process can do only one of the two."""
     if config.option.markexpr != "gpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
+    # Who names files means all that is in them. A worker is told by the option, which xdist hands on.
+    if not hasattr(config, "workerinput") and config.args_source is config.ArgsSource.ARGS:
+        config.option.whole = True
 
 
 # What `make quick` runs: files of tests, and what the name of a test must hold.
@@ -32,13 +35,45 @@ QUICK = {
     "test_homework_wrong.py": "hw2",
 }
 
+# Of these, `make test` runs one case in so many, other ones for each commit; `make test WHOLE=1` runs all, and so does
+# pytest with the name of a file. They guard proofs that the build makes again, pages, reports and their shells. What
+# kills a wrong kernel, gradient or homework is not here: contract, covering set, mutants, wrong solutions.
+SAMPLED = {
+    "test_book_extension.py": 4,
+    "test_broken_cells.py": 4,
+    "test_compile.py": 2,
+    "test_condition_mutants.py": 5,
+    "test_derivation_cells.py": 5,
+    "test_fused.py": 3,
+    "test_homework_attacks.py": 5,
+    "test_homework_class.py": 3,
+    "test_homework_diagnosis.py": 5,
+    "test_homework_export.py": 2,
+    "test_homework_feedback.py": 3,
+    "test_homework_formats.py": 3,
+    "test_homework_letters.py": 3,
+    "test_homework_messages.py": 3,
+    "test_homework_named.py": 3,
+    "test_homework_other.py": 5,
+    "test_homework_outsiders.py": 4,
+    "test_homework_project.py": 3,
+    "test_homework_report.py": 4,
+    "test_homework_right.py": 3,
+    "test_homework_trained.py": 3,
+    "test_kernel_proofs.py": 3,
+    "test_loop_proofs.py": 5,
+    "test_own_norm.py": 4,
+    "test_symbolic.py": 5,
+    "test_symbolic_honesty.py": 5,
+    "test_write_kernel_steps.py": 3,
+}
 
 ROOT = Path(__file__).parents[1]
 
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="what `make quick` runs; proofs of changed derivations alone")
-    parser.addoption("--whole", action="store_true", help="every case of the tests that are marked as sampled")
+    parser.addoption("--whole", action="store_true", help="every case of what is sampled by the commit otherwise")
     parser.addoption("--seeds", type=int, default=3, help="at most how many seeds a test of right homeworks takes")
 
 
@@ -79,24 +114,26 @@ def quickly():
 
 
 def sampled():
-    """Whether a case is in this commit's sample: one in `of`, by file and parameters, so that a page stays whole."""
+    """Whether a case is in this commit's sample, by file and parameters, so that a page stays whole: one in as many as
+    its file's entry says, times its mark's `of`."""
     commit = git("rev-parse", "HEAD")
 
     def wanted(item):
         marker = item.get_closest_marker("sampled")
+        of = SAMPLED.get(item.path.name, 1) * (marker.kwargs["of"] if marker else 1)
         key = f"{commit}{item.path.name}{item.callspec.id if hasattr(item, 'callspec') else item.name}"
-        return marker is None or zlib.crc32(key.encode()) % marker.kwargs["of"] == 0
+        return zlib.crc32(key.encode()) % of == 0
 
     return wanted
 
 
 def pytest_collection_modifyitems(config, items):
-    rules = [quickly()] if config.option.quick else []
-    if not config.option.whole:
-        rules.append(sampled())
-    left_out = [item for item in items if not all(wanted(item) for wanted in rules)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    if config.option.whole and not config.option.quick:
+        return
+    wanted = quickly() if config.option.quick else sampled()
+    left_out = {item for item in items if not wanted(item)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(autouse=True)
