@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page times quick test notebooks browser graders numbers triton-matrix lint clean
+.PHONY: book page times quick test notebooks browser graders numbers triton-matrix lint types clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -59,6 +59,10 @@ triton-matrix: .venv/installed
 
 lint: .venv/installed
 	$(BIN)/ruff check .
+
+# The client of tests/typed_client.py, read by mypy, and by pyright, which npx fetches.
+types: .venv/installed
+	$(BIN)/python tests/type_checkers.py mypy pyright
 
 clean:
 	rm -rf _build build

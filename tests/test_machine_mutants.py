@@ -42,6 +42,7 @@ def changed(source):
         ("f(a)", {"pass"}),
         ("raise a", {"pass"}),
         ("def f(a: int | None) -> str | None: 'text'", set()),
+        ("@overload\ndef f(a=1, b=True): ...", set()),
         ("é = 'ü'; y = a - b", {"é = 'ü'; y = a + b"}),
     ],
 )

@@ -240,9 +240,14 @@ def test_tests_need_no_network(path):
 
 
 def public(tree):
-    """Public functions and classes of a module, and their public methods; an autograd.Function's are torch's hooks."""
+    """Public functions and classes of a module, and their public methods; an autograd.Function's are torch's hooks.
+
+    What is marked as an overload is one more signature of a function, which has the docstring.
+    """
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            if "overload" in map(ast.unparse, node.decorator_list):
+                continue
             yield node
             if isinstance(node, ast.ClassDef) and "torch.autograd.Function" not in map(ast.unparse, node.bases):
                 yield from public(node)

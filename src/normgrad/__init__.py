@@ -4,6 +4,7 @@ Importing the package needs NumPy alone; torch, triton and sympy are loaded by t
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from .spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
 
@@ -36,18 +37,52 @@ _MODULES = (
     "triton_kernels",
 )
 
-__all__ = ["L2_NORM", "LAYER_NORM", "LAYER_NORM_STD", "RMS_NORM", "NormSpec", *_LAZY]
+# Written out, as the imports below are, for those who read the text and run nothing: checkers, completion.
+__all__ = [
+    "L2_NORM",
+    "LAYER_NORM",
+    "LAYER_NORM_STD",
+    "RMS_NORM",
+    "NormSpec",
+    "layer_norm",
+    "rms_norm",
+    "l2_norm",
+    "add_layer_norm",
+    "add_rms_norm",
+    "normalize",
+    "Fused",
+    "doctor",
+]
+
+if TYPE_CHECKING:
+    from . import bench as bench
+    from . import checks as checks
+    from . import fused as fused
+    from . import homework as homework
+    from . import ledger as ledger
+    from . import mistakes as mistakes
+    from . import nn as nn
+    from . import numba_kernels as numba_kernels
+    from . import numpy_ref as numpy_ref
+    from . import residual as residual
+    from . import symbolic as symbolic
+    from . import teaching as teaching
+    from . import torch_ops as torch_ops
+    from . import triton_kernels as triton_kernels
+    from .doctor import doctor
+    from .fused import Fused
+    from .torch_ops.api import add_layer_norm, add_rms_norm, l2_norm, layer_norm, normalize, rms_norm
+else:
+    # Checkers would take any name for one that is here.
+    def __getattr__(name):
+        if name in _LAZY:
+            value = getattr(import_module(f".{_LAZY[name]}", __name__), name)
+            globals()[name] = value
+            return value
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __getattr__(name):
-    if name in _LAZY:
-        value = getattr(import_module(f".{_LAZY[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_LAZY, *_MODULES])

@@ -67,7 +67,7 @@ def _torch_lines():
         yield "triton mode", how
 
 
-def doctor():
+def doctor() -> None:
     """Print the versions found, the device, and Triton's mode.
 
     Returns:  nothing; one line for each finding, with what to do where something is missing or untested

@@ -11,7 +11,12 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .checks.formulas import Formula
 
 MIME = "application/vnd.normgrad.ledger+json"
 WORDS = {
@@ -71,7 +76,7 @@ def slack_in_words(slack: float) -> str:
     return f"{slack:.2g} times the error"
 
 
-class Entries(tuple):
+class Entries(tuple[Entry, ...]):
     """The entries that one cell makes; shown as text and carried in the cell's output."""
 
     def __repr__(self):
@@ -140,7 +145,7 @@ def prove(*labels: str) -> Entries:
     return Entries(entries)
 
 
-def prove_small(*labels: str, sizes=(2, 3, 4)) -> Entries:
+def prove_small(*labels: str, sizes: Sequence[int] = (2, 3, 4)) -> Entries:
     """Prove registered equations for a few N, entry by entry, by explicit matrices and scalar derivatives.
 
     Raises:  ValueError for no sizes, with which nothing would be proved; AssertionError when an entry differs
@@ -189,7 +194,9 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
     return Entries([Entry(label, "follows-from", claim, seconds=seconds, follows_from=labels, because=because)])
 
 
-def check(formula, values: dict | list[dict], claim: str, within=None) -> Entries:
+def check(
+    formula: Formula | str, values: dict[str, Any] | list[dict[str, Any]], claim: str, within: Any = None
+) -> Entries:
     """The entry of a formula about computed numbers: the numbers are put into the formula itself.
 
     Args:    formula: a Formula, or the label of one of the book's; values: numbers, arrays or functions by the names in

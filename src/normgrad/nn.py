@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-import torch
+from typing import Any
 
-from .spec import check_axes, check_eps
+import torch
+from torch import Tensor
+from torch.types import Device
+
+from .spec import Axes, check_axes, check_eps
 from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
-from .torch_ops.arguments import check_backend, check_device, check_dtype, check_flag
+from .torch_ops.arguments import Backend, check_backend, check_device, check_dtype, check_flag
 
 
 class _Norm(torch.nn.Module):
     """The parameters, named and shaped as in torch.nn, so that either state_dict loads into the other's module."""
 
-    def __init__(self, normalized_shape, eps, affine, bias, device, dtype, *, out_dtype, backend):
+    def __init__(
+        self,
+        normalized_shape: Axes,
+        eps: float | None,
+        affine: bool,
+        bias: bool,
+        device: Device,
+        dtype: torch.dtype | None,
+        *,
+        out_dtype: torch.dtype | None,
+        backend: Backend,
+    ) -> None:
         super().__init__()
         shape = check_axes(normalized_shape)
         if eps is not None:
@@ -29,21 +44,21 @@ class _Norm(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(shape, **factory)) if affine else None
         self.bias = torch.nn.Parameter(torch.zeros(shape, **factory)) if affine and bias else None
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Weight 1 and bias 0, as after construction."""
         if self.weight is not None:
             torch.nn.init.ones_(self.weight)
         if self.bias is not None:
             torch.nn.init.zeros_(self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         out = "" if self.out_dtype is None else f"out_dtype={self.out_dtype}, "
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}, {out}backend={self.backend!r}"
         )
 
-    def _keywords(self):
+    def _keywords(self) -> dict[str, Any]:
         return {"out_dtype": self.out_dtype, "backend": self.backend}
 
 
@@ -56,21 +71,21 @@ class LayerNorm(_Norm):
 
     def __init__(
         self,
-        normalized_shape,
-        eps=1e-5,
-        elementwise_affine=True,
-        bias=True,
-        device=None,
-        dtype=None,
+        normalized_shape: Axes,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
         *,
-        out_dtype=None,
-        backend="auto",
-    ):
+        out_dtype: torch.dtype | None = None,
+        backend: Backend = "auto",
+    ) -> None:
         check_eps(eps)
         options = {"out_dtype": out_dtype, "backend": backend}
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype, **options)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         """layer_norm of input (..., *normalized_shape) with the module's weight, bias and eps."""
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps, **self._keywords())
 
@@ -84,19 +99,19 @@ class RMSNorm(_Norm):
 
     def __init__(
         self,
-        normalized_shape,
-        eps=None,
-        elementwise_affine=True,
-        device=None,
-        dtype=None,
+        normalized_shape: Axes,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
         *,
-        out_dtype=None,
-        backend="auto",
-    ):
+        out_dtype: torch.dtype | None = None,
+        backend: Backend = "auto",
+    ) -> None:
         options = {"out_dtype": out_dtype, "backend": backend}
         super().__init__(normalized_shape, eps, elementwise_affine, False, device, dtype, **options)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         """rms_norm of input (..., *normalized_shape) with the module's weight and eps."""
         return rms_norm(input, self.normalized_shape, self.weight, self.eps, **self._keywords())
 
@@ -108,7 +123,9 @@ class AddNorm(torch.nn.Module):
            residual_dtype, round_residual as normgrad.normalize
     """
 
-    def __init__(self, norm, *, residual_dtype=None, round_residual=True):
+    def __init__(
+        self, norm: LayerNorm | RMSNorm, *, residual_dtype: torch.dtype | None = None, round_residual: bool = True
+    ) -> None:
         super().__init__()
         if not isinstance(norm, _Norm):
             got = f"{type(norm).__module__}.{type(norm).__name__}"  # torch has a LayerNorm, too
@@ -117,11 +134,11 @@ class AddNorm(torch.nn.Module):
         check_flag("round_residual", round_residual)
         self.norm, self.residual_dtype, self.round_residual = norm, residual_dtype, round_residual
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What the representation says besides the norm."""
         return f"residual_dtype={self.residual_dtype}, round_residual={self.round_residual}"
 
-    def forward(self, input, residual):
+    def forward(self, input: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
         """(output, residual_out) for input and residual (..., *normalized_shape)."""
         norm, keywords = self.norm, self.norm._keywords()
         keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}

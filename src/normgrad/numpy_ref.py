@@ -95,7 +95,13 @@ def _kappa(s2, spec):
     return np.where(s == 0, 0, 1 + spec.eps / np.where(s == 0, 1, s))
 
 
-def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forward:
+def forward(
+    x: np.ndarray,
+    weight: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    residual: np.ndarray | None = None,
+    spec: NormSpec = LAYER_NORM,
+) -> Forward:
     """The operator, one row at a time.
 
     p = x + residual,  q = p - center * mean(p),  s = sqrt(reduce(q**2))                  {eq}`norm-forward`
@@ -126,7 +132,7 @@ def forward(x, weight=None, bias=None, residual=None, spec=LAYER_NORM) -> Forwar
     return Forward(y.astype(_complex(x.dtype, y), copy=False), residual_out, mean, rstd[..., 0], weight, bias, spec)
 
 
-def backward(dy, saved, dresidual_out=None) -> Grads:
+def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = None) -> Grads:
     """Gradients of the operator from the cotangents of its outputs.
 
     dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out,  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)

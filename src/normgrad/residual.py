@@ -21,8 +21,15 @@ twice.
 
 from __future__ import annotations
 
-from .nn import AddNorm
+from collections.abc import Callable, Iterable
+
+from torch import Tensor
+
+from .nn import AddNorm, LayerNorm, RMSNorm
 from .torch_ops.arguments import check_tensors
+
+Layer = Callable[[Tensor], Tensor]
+Norm = LayerNorm | RMSNorm
 
 
 def _callables(name, given):
@@ -62,7 +69,9 @@ def _pairs(x, layers, norms, final_norm=None):
     return [(_keeping_shape(layer, place), norm) for place, (layer, norm) in enumerate(zip(layers, norms, strict=True))]
 
 
-def naive_stack(x, layers, norms, final_norm=None):
+def naive_stack(
+    x: Tensor, layers: Iterable[Layer], norms: Iterable[Layer], final_norm: Layer | None = None
+) -> Tensor:
     """The pre-norm stack as it is defined: normalize, apply, add.
 
     Args:     x (..., N); layers f_1 .. f_K, callables that keep the shape; norms norm_1 .. norm_K, one for each layer;
@@ -75,7 +84,7 @@ def naive_stack(x, layers, norms, final_norm=None):
     return x if final_norm is None else final_norm(x)
 
 
-def fused_stack(x, layers, norms, final_norm=None):
+def fused_stack(x: Tensor, layers: Iterable[Layer], norms: Iterable[Norm], final_norm: Norm | None = None) -> Tensor:
     """The pre-norm stack with each addition moved into the next normalization, the last one into the final norm.
 
     Args:     as naive_stack; norms and final_norm are normgrad.nn.LayerNorm or RMSNorm modules
@@ -98,7 +107,7 @@ def _add_norm(add_norm, z, p):
     return (add_norm.norm(z), z) if p is None else add_norm(z, p)
 
 
-def naive_post_norm(x, layers, norms):
+def naive_post_norm(x: Tensor, layers: Iterable[Layer], norms: Iterable[Layer]) -> Tensor:
     """The post-norm stack as it is defined: apply, add, normalize.
 
     Args:     x (..., N); layers f_1 .. f_K, callables that keep the shape; norms norm_1 .. norm_K, one for each layer
@@ -110,7 +119,7 @@ def naive_post_norm(x, layers, norms):
     return x
 
 
-def fused_post_norm(x, layers, norms):
+def fused_post_norm(x: Tensor, layers: Iterable[Layer], norms: Iterable[Norm]) -> Tensor:
     """The post-norm stack with each addition and the normalization after it in one operator.
 
     Args:     as naive_post_norm; norms are normgrad.nn.LayerNorm or RMSNorm modules

@@ -15,10 +15,11 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 REDUCTIONS = ("mean", "sum")
 PLACEMENTS = ("inside", "outside", "clamp")
+Axes = int | tuple[int, ...] | list[int]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class NormSpec:
     eps: float | None = 1e-5
     placement: Literal["inside", "outside", "clamp"] = "inside"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, known in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
@@ -53,7 +54,7 @@ class NormSpec:
         if self.eps is not None:
             object.__setattr__(self, "eps", check_eps(self.eps))
 
-    def replace(self, **changes) -> NormSpec:
+    def replace(self, **changes: Any) -> NormSpec:
         """The same spec with some fields changed: ``RMS_NORM.replace(eps=1e-6)``."""
         known = [one.name for one in dataclasses.fields(self)]
         for name in changes:
@@ -70,7 +71,7 @@ class NormSpec:
         return columns if self.reduce == "mean" else 1
 
 
-def _finite(name, value) -> float:
+def _finite(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: got {type(value).__name__} {value!r}, needs a real number")
     try:
@@ -82,7 +83,7 @@ def _finite(name, value) -> float:
     return number
 
 
-def check_eps(eps) -> float:
+def check_eps(eps: float) -> float:
     """eps as a float; negative, infinite and non-numeric values are refused by name."""
     number = _finite("eps", eps)
     if number < 0:
@@ -96,7 +97,7 @@ RMS_NORM = NormSpec(center=False, eps=None)
 L2_NORM = NormSpec(center=False, reduce="sum", eps=1e-12, placement="clamp")
 
 
-def check_axes(normalized_shape) -> tuple[int, ...]:
+def check_axes(normalized_shape: Axes) -> tuple[int, ...]:
     """The sizes of the normalized axes as a tuple; TypeError or ValueError by name for anything but sizes from 1 on."""
     one = isinstance(normalized_shape, Integral) and not isinstance(normalized_shape, bool)
     axes = (normalized_shape,) if one else normalized_shape
@@ -113,14 +114,14 @@ def check_axes(normalized_shape) -> tuple[int, ...]:
     return tuple(int(axis) for axis in axes)
 
 
-def check_spec(spec) -> NormSpec:
+def check_spec(spec: NormSpec) -> NormSpec:
     """The spec itself; anything else is refused by name."""
     if not isinstance(spec, NormSpec):
         raise TypeError(f"spec: got {type(spec).__name__}, needs a NormSpec such as normgrad.LAYER_NORM")
     return spec
 
 
-def check_shapes(x, weight, bias, residual, name="x") -> None:
+def check_shapes(x: Any, weight: Any, bias: Any, residual: Any, name: str = "x") -> None:
     """Shapes of the operator's arguments, whatever array library they come from.
 
     Args:    x (..., N) with N at least 1; weight, bias (N,) or None; residual of x's shape or None

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from .. import numpy_ref
+from ..spec import NormSpec
 from .cases import ARRAYS, Case
 from .tolerance import Dtypes, promoted
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Name = Literal["numpy", "sympy", "torch", "triton", "numba"]
 INPUTS = ("x", "residual", "weight", "bias")
 
 
@@ -68,22 +75,32 @@ def _spec_of(module, spec):
     return spec if preset is None else preset.replace(**asdict(spec))
 
 
+class Backend(Protocol):
+    """What the contract needs: a name for its messages, and the outputs and gradients of a case."""
+
+    name: str
+
+    def run(self, case: Case, spec: NormSpec, dtype: Any) -> Outcome:
+        """Forward and backward of a case whose numbers the dtype holds."""
+        ...
+
+
 class NumpyBackend:
     """numpy_ref, or a module with the same two functions."""
 
     name = "numpy"
     dtypes = ("float64", "float32", "float16")
 
-    def __init__(self, module: ModuleType = numpy_ref):
+    def __init__(self, module: ModuleType = numpy_ref) -> None:
         self.module = module
 
-    def forward(self, case: Case, arrays: dict, spec):
+    def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         case = replace(case, **arrays)
         saved = self.module.forward(case.x, case.weight, case.bias, case.residual, spec)
         return saved.y, saved.residual_out
 
-    def run(self, case: Case, spec, dtype: str) -> Outcome:
+    def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case whose numbers the dtype holds."""
 
         def convert(_name, array):
@@ -108,17 +125,17 @@ class SympyBackend:
     name = "sympy"
     dtypes = ("float64",)
 
-    def __init__(self, module: ModuleType | None = None):
+    def __init__(self, module: ModuleType | None = None) -> None:
         if module is None:
             from ..symbolic import backend as module
         self.module = module
 
-    def forward(self, case: Case, arrays: dict, spec):
+    def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         case = replace(case, **arrays)
         return self.module.forward(case.x, case.weight, case.bias, case.residual, spec)[:2]
 
-    def run(self, case: Case, spec, dtype: str) -> Outcome:
+    def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case."""
         a = _arrays(case, lambda _name, array: array)
         inputs = (a["x"], a["weight"], a["bias"], a["residual"])
@@ -166,11 +183,11 @@ class TorchBackend:
         device: str | None = None,
         create_graph: bool = False,
         package: str = "normgrad",
-    ):
+    ) -> None:
         self.name, self.kernels, self.device, self.create_graph = name, kernels, device or _home(name), create_graph
         self.package = package
 
-    def differentiable(self):
+    def differentiable(self) -> TorchBackend:
         """The same backend, its gradients taken with create_graph."""
         return TorchBackend(self.name, self.kernels, self.device, True, self.package)
 
@@ -179,7 +196,15 @@ class TorchBackend:
         name = "torch_ops.rows" if self.name == "torch" else f"{self.name}_kernels"
         return self.kernels or import_module(f"{self.package}.{name}")
 
-    def normalize(self, x, residual, weight, bias, spec, **options):
+    def normalize(
+        self,
+        x: Tensor,
+        residual: Tensor | None,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        spec: NormSpec,
+        **options: Any,
+    ) -> tuple[Tensor, Tensor]:
         """(y, residual_out) of tensors; options as normgrad.normalize."""
         from ..torch_ops import autograd
         from ..torch_ops.arguments import check_options
@@ -193,7 +218,7 @@ class TorchBackend:
         y, residual_out, *_ = autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels, options)
         return y, x.to(options.residual_dtype) if residual is None else residual_out
 
-    def tensors(self, case: Case, dtypes: Dtypes) -> dict:
+    def tensors(self, case: Case, dtypes: Dtypes) -> dict[str, Tensor | None]:
         """{name: tensor or None} of the case's arrays, laid out as the case says."""
         return _arrays(case, partial(self._tensor, case, dtypes))
 
@@ -206,13 +231,13 @@ class TorchBackend:
         plain = torch.tensor(array).to(self.device, dtype)
         return _laid_out(plain, case.layout, partial(torch.empty, dtype=dtype, device=self.device))
 
-    def forward(self, case: Case, arrays: dict, spec):
+    def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         a = _arrays(replace(case, **arrays), partial(self._tensor, case, Dtypes("float64")))
         y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
         return y.cpu().numpy(), residual_out.cpu().numpy()
 
-    def run(self, case: Case, spec, dtype: str | Dtypes) -> Outcome:
+    def run(self, case: Case, spec: NormSpec, dtype: str | Dtypes) -> Outcome:
         """Forward and backward, through torch.autograd.grad, of a case whose numbers the dtype holds."""
         import torch
 
@@ -232,7 +257,7 @@ class TorchBackend:
         found = (y, residual_out, *(grads.get(name) for name in INPUTS))
         return _in_rows(case, *(None if t is None else t.detach().double().cpu().numpy() for t in found))
 
-    def function(self, case: Case, spec):
+    def function(self, case: Case, spec: NormSpec) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
         """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck.
 
         gradcheck sends a cotangent into one output at a time; the sum of both outputs is there to send one into both.
@@ -249,19 +274,19 @@ class TorchBackend:
         return function, tuple(a[name].requires_grad_() for name in names)
 
 
-BACKENDS = {
+BACKENDS: dict[Name, Callable[[], Any]] = {
     "numpy": NumpyBackend,
     "sympy": SympyBackend,
     "torch": partial(TorchBackend, "torch"),
     "triton": partial(TorchBackend, "triton"),
     "numba": partial(TorchBackend, "numba"),
 }
-ALL = tuple(BACKENDS)
+ALL: tuple[Name, ...] = get_args(Name)
 # Those that pages run: Numba is no library of theirs.
 NAMES = ALL[:-1]
 
 
-def get(backend):
+def get(backend: Name | Backend) -> Any:
     """The backend of a name; a backend itself is returned as it is.
 
     Raises:  ValueError for another name, and for what neither is a name nor has a method `run`

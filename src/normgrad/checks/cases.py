@@ -63,7 +63,7 @@ class Case:
         return replace(self, **dict.fromkeys(names), name=f"{self.name}, no {' no '.join(names)}")
 
 
-def draw(rng: np.random.Generator, rows=4, columns=7, name="random") -> Case:
+def draw(rng: np.random.Generator, rows: int = 4, columns: int = 7, name: str = "random") -> Case:
     """A case of standard normal numbers: no unit weight, no constant cotangent.
 
     Args:     rng: the generator that everything random comes from; rows M, at least 0; columns N, at least 1
@@ -116,7 +116,7 @@ def _expanded(rng, rows, columns):
     return replace(case, **repeated, layout="expanded")
 
 
-def cases(rng: np.random.Generator, rows=4, columns=7) -> list[Case]:
+def cases(rng: np.random.Generator, rows: int = 4, columns: int = 7) -> list[Case]:
     """Every kind of input the contract names, at the given size where the kind leaves it open.
 
     Args:     rng, rows, columns: as draw

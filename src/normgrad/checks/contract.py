@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import numpy_ref
-from .backends import Outcome, get
+from ..spec import NormSpec
+from .backends import Backend, Name, Outcome, get
 from .cases import Case
 from .finite_difference import directional, inner
 from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, round_to, unit_roundoff
@@ -44,7 +45,7 @@ class Measured:
         return max(self.errors.values(), key=lambda pair: pair[0] / pair[1] if pair[1] else 0)
 
 
-def check_within(title, got, expected, error, bound):
+def check_within(title: str, got: np.ndarray, expected: np.ndarray, error: np.ndarray, bound: np.ndarray) -> None:
     """Nothing, or an AssertionError with the first place where the error exceeds its bound; NaN never passes."""
     bad = ~(error <= bound)
     if bad.any():
@@ -88,12 +89,12 @@ def _flat(case: Case, spec, dtype) -> bool:
     return bool((size == 0).any())
 
 
-def defined(case: Case, spec, dtype: str | Dtypes = "float64") -> bool:
+def defined(case: Case, spec: NormSpec, dtype: str | Dtypes = "float64") -> bool:
     """Whether the operator has a value on the case: without eps, a row with s = 0 has none."""
     return spec.eps != 0 or not _flat(case, spec, dtype)
 
 
-def differentiable(case: Case, spec) -> bool:
+def differentiable(case: Case, spec: NormSpec) -> bool:
     """Whether finite differences can see both derivatives of every row.
 
     Where s = 0, eps outside the root leaves the first one alone, and a floor below the step looks like no eps.
@@ -102,7 +103,9 @@ def differentiable(case: Case, spec) -> bool:
     return smooth[spec.placement] or not _flat(case, spec, "float64")
 
 
-def reference(case: Case, spec, dtype: str | Dtypes, residual_out=None):
+def reference(
+    case: Case, spec: NormSpec, dtype: str | Dtypes, residual_out: np.ndarray | None = None
+) -> tuple[numpy_ref.Forward, numpy_ref.Grads]:
     """(saved, grads) of the oracle in float64, on inputs rounded to dtype and on the sum as the backend rounded it.
 
     Where the sum is normalized before it is rounded, only the backward gets the rounded one.
@@ -116,7 +119,7 @@ def reference(case: Case, spec, dtype: str | Dtypes, residual_out=None):
     return saved, numpy_ref.backward(case.dy, saved, case.dresidual_out)
 
 
-def lost_rows(saved, dtype: str | Dtypes) -> np.ndarray:
+def lost_rows(saved: numpy_ref.Forward, dtype: str | Dtypes) -> np.ndarray:
     """Rows (M, 1) whose squares leave the range of the accumulator's dtype: their sum is infinite, or too small for D.
 
     Below the smallest normal number a square has lost digits; eps hides that where it carries D.
@@ -143,7 +146,9 @@ def _expected(case: Case, spec, dtypes, residual_out):
     return expected, Outcome(*(getattr(allowed, name) for name in OUTPUTS)), lost
 
 
-def check_values(backend, case: Case, spec, dtype: str | Dtypes = "float64") -> Measured:
+def check_values(
+    backend: Name | Backend, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64"
+) -> Measured:
     """Every output and gradient against the float64 oracle on the same rounded inputs, elementwise.
 
     Args:     backend: a name ("numpy", "sympy", "torch", "triton", "numba") or a Backend; case, spec; dtype: the name
@@ -162,7 +167,9 @@ def check_values(backend, case: Case, spec, dtype: str | Dtypes = "float64") -> 
     return Measured(f"{backend.name}: {case.name}, {dtype}", errors)
 
 
-def compared(outcome: Outcome, case: Case, spec, dtype: str | Dtypes, restored: bool = False) -> dict:
+def compared(
+    outcome: Outcome, case: Case, spec: NormSpec, dtype: str | Dtypes, restored: bool = False
+) -> dict[str, tuple[float, float]]:
     """{output: (error, bound)} of an outcome; AssertionError where an error exceeds its bound.
 
     Args:  case: of numbers that the dtype holds; restored: whether the gradients take the statistics from the sum as it
@@ -187,7 +194,9 @@ def compared(outcome: Outcome, case: Case, spec, dtype: str | Dtypes, restored: 
     return errors
 
 
-def check_differences(backend, case: Case, spec, rng: np.random.Generator) -> Measured:
+def check_differences(
+    backend: Name | Backend, case: Case, spec: NormSpec, rng: np.random.Generator
+) -> Measured:
     """The backend's gradients against central differences of the backend's own forward, along a random direction.
 
     L = <dy, y> + <dresidual_out, residual_out>; its slope along v must be <dx, v_x> + <dresidual, v_residual> + ...
@@ -226,7 +235,9 @@ def check_differences(backend, case: Case, spec, rng: np.random.Generator) -> Me
     return Measured(f"{backend.name}: {case.name}, central differences", {"slope": (error, slope.tolerance)})
 
 
-def check_gradcheck(backend, case: Case, spec, second: bool = False, forward_mode: bool = False) -> Measured:
+def check_gradcheck(
+    backend: Name | Backend, case: Case, spec: NormSpec, second: bool = False, forward_mode: bool = False
+) -> Measured:
     """torch.autograd.gradcheck, float64, torch's default tolerances, on the backend itself; and gradgradcheck.
 
     Args:     second: gradgradcheck as well; forward_mode: check jvp too

@@ -12,7 +12,8 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import numpy_ref
-from .backends import INPUTS, Outcome
+from ..spec import NormSpec
+from .backends import INPUTS, Outcome, TorchBackend
 from .cases import Case
 from .contract import check_within, compared, lost_rows
 from .finite_difference import directional
@@ -26,7 +27,7 @@ def wanted(case: Case) -> tuple[str, ...]:
     return tuple(name for name in INPUTS if getattr(case, name) is not None and name in (case.wanted or INPUTS))
 
 
-def directions(case: Case, spec, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def directions(case: Case, spec: NormSpec, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """A random direction for each input that moves; that of x and residual a 16th of the row's deviations.
 
     Of a row near float16's limit the tangent is held by float16 as well then.
@@ -52,7 +53,9 @@ def _options(dtypes):
     return {"out_dtype": getattr(torch, dtypes["y"]), "residual_dtype": getattr(torch, dtypes["residual_out"])}
 
 
-def check_tangents(backend, case: Case, spec, dtype: str, rng: np.random.Generator) -> None:
+def check_tangents(
+    backend: TorchBackend, case: Case, spec: NormSpec, dtype: str | Dtypes, rng: np.random.Generator
+) -> None:
     """Forward mode against the complex step of the oracle, elementwise.
 
     Raises:  AssertionError that names the place, the value and the bound
@@ -87,7 +90,9 @@ def _within(title, got, expected, bound, lost=False):
     check_within(title, got, expected, error, bound)
 
 
-def check_mapped(backend, case: Case, other: Case, spec, dtype: str, rng: np.random.Generator) -> None:
+def check_mapped(
+    backend: TorchBackend, case: Case, other: Case, spec: NormSpec, dtype: str | Dtypes, rng: np.random.Generator
+) -> None:
     """torch.func.vmap over the inputs that move, of outputs and gradients: each slice is held to the contract.
 
     Args:     other: the case with other inputs where they move, the second slice; rng: draws the mapped axes
@@ -122,7 +127,9 @@ def check_mapped(backend, case: Case, other: Case, spec, dtype: str, rng: np.ran
         compared(Outcome(*rows, named.get("weight"), named.get("bias")), replace(each, wanted=None), spec, dtypes)
 
 
-def check_higher(backend, case: Case, spec, rng: np.random.Generator, third: bool = False) -> None:
+def check_higher(
+    backend: TorchBackend, case: Case, spec: NormSpec, rng: np.random.Generator, third: bool = False
+) -> None:
     """The second derivative along random directions by backward twice and by nested forward mode; and the third.
 
     The second is held against central differences of the oracle's gradient, the third against those of the complex

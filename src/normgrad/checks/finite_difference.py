@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ def best_step(dtype: str = "float64") -> float:
     return unit_roundoff(dtype) ** (1 / 3)
 
 
-def central(f, x, h):
+def central(f: Callable[[Any], Any], x: Any, h: Any) -> Any:
     """(f(x + h) - f(x - h)) / (2 h), divided by the step as it was rounded.  {eq}`fd-central`
 
     Args:  f: a function of one array or number; x where; h the step, of x's shape or one number
@@ -31,7 +33,7 @@ def central(f, x, h):
     return (f(up) - f(down)) / (up - down)
 
 
-def complex_step(f, x, h=1e-200):
+def complex_step(f: Callable[[Any], Any], x: Any, h: float = 1e-200) -> Any:
     """Im f(x + i h) / h: no difference is taken, so no digit is lost at any h.  {eq}`fd-complex-step`
 
     Args:  f: a function that is analytic and computed in complex arithmetic; x real; h the step
@@ -39,7 +41,12 @@ def complex_step(f, x, h=1e-200):
     return np.imag(f(x + 1j * h)) / h
 
 
-def directional(f, inputs, direction, dtype: str = "float64") -> Difference:
+def directional(
+    f: Callable[..., tuple[Any, Any]],
+    inputs: Sequence[np.ndarray],
+    direction: Sequence[np.ndarray],
+    dtype: str = "float64",
+) -> Difference:
     """The derivative of a scalar function along a direction, and how far off it can be.
 
     Two central differences, with steps h and h / 2, give Richardson's extrapolation; their distance measures the
@@ -61,6 +68,6 @@ def directional(f, inputs, direction, dtype: str = "float64") -> Difference:
     return Difference((4 * fine - coarse) / 3, abs(fine - coarse) + 2 * roundoff)
 
 
-def inner(a, b) -> float:
+def inner(a: np.ndarray | None, b: np.ndarray | None) -> float:
     """The sum of products of two arrays, in float64; 0 where either is absent."""
     return 0.0 if a is None or b is None else float(np.sum(np.asarray(a, np.float64) * np.asarray(b, np.float64)))

@@ -85,7 +85,7 @@ class Dtypes:
         return accumulator(promoted(self["x"], self["residual"]))
 
     @classmethod
-    def of(cls, dtype) -> Dtypes:
+    def of(cls, dtype: str | Dtypes) -> Dtypes:
         """The dtypes of a run, given as they are or as one name for all of them."""
         return dtype if isinstance(dtype, Dtypes) else cls(check_dtype(dtype))
 
@@ -102,7 +102,9 @@ class Bounds:
     db: np.ndarray | None
 
 
-def bounds(dy, dresidual_out, saved, dtype: str | Dtypes) -> Bounds:
+def bounds(
+    dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Forward, dtype: str | Dtypes
+) -> Bounds:
     """Error bounds of the operator's outputs and gradients in a dtype, from the float64 reference.
 
     With t = u (N + 8), x_hat is off by e = t (max|p| rstd + |x_hat|): the rounding of the mean grows with the row's
@@ -140,7 +142,14 @@ def bounds(dy, dresidual_out, saved, dtype: str | Dtypes) -> Bounds:
     return Bounds(*(stored(*pair, value) for pair, value in zip(errors.items(), values, strict=True)))
 
 
-def tangent_bound(saved, p_dot, weight_dot, bias_dot, value, dtype: str | Dtypes) -> np.ndarray:
+def tangent_bound(
+    saved: numpy_ref.Forward,
+    p_dot: np.ndarray,
+    weight_dot: np.ndarray | float,
+    bias_dot: np.ndarray | float,
+    value: np.ndarray,
+    dtype: str | Dtypes,
+) -> np.ndarray:
     """The largest allowed error of y's tangent, elementwise.
 
     The projection of p_dot is off as that of wdy is in dx; the weight comes after it.

@@ -14,6 +14,7 @@ import numpy as np
 from .tolerance import round_to, unit_roundoff
 
 Rounding = Callable[[np.ndarray], np.ndarray]
+Statistics = tuple[np.ndarray, np.ndarray]
 
 
 def rounding(dtype: str) -> Rounding:
@@ -64,7 +65,7 @@ def in_blocks(terms: np.ndarray, fl: Rounding, blocks: int = 8) -> np.ndarray:
 # -- ways to a variance
 
 
-def one_pass(x, dtype="float32"):
+def one_pass(x: np.ndarray, dtype: str = "float32") -> Statistics:
     """mean(x^2) - mean(x)^2, {eq}`fp-one-pass`: both sums in one pass over the row.
 
     Args:     x: rows (..., N) that the dtype holds; dtype: computed in
@@ -76,14 +77,14 @@ def one_pass(x, dtype="float32"):
     return mean, fl(mean_square - fl(mean * mean))
 
 
-def shifted(x, dtype="float32"):
+def shifted(x: np.ndarray, dtype: str = "float32") -> Statistics:
     """One pass over x - m, {eq}`fp-shifted`, with the row's first entry as m."""
     fl, m = rounding(dtype), x[..., 0]
     mean, variance = one_pass(fl(x - m[..., None]), dtype)
     return fl(m + mean), variance
 
 
-def two_pass(x, dtype="float32"):
+def two_pass(x: np.ndarray, dtype: str = "float32") -> Statistics:
     """The definition, {eq}`fp-statistics`: the mean first, then the squares of what is left."""
     fl, n = rounding(dtype), x.shape[-1]
     mean = fl(in_order(x, fl) / n)
@@ -91,7 +92,7 @@ def two_pass(x, dtype="float32"):
     return mean, fl(in_order(fl(q * q), fl) / n)
 
 
-def corrected(x, dtype="float32"):
+def corrected(x: np.ndarray, dtype: str = "float32") -> Statistics:
     """Two passes, with the deviations' own mean taken out, 0 on paper by {eq}`fp-correction`."""
     fl, n = rounding(dtype), x.shape[-1]
     mean = fl(in_order(x, fl) / n)
@@ -99,7 +100,7 @@ def corrected(x, dtype="float32"):
     return fl(mean + left), variance
 
 
-def welford(x, dtype="float32"):
+def welford(x: np.ndarray, dtype: str = "float32") -> Statistics:
     """One number at a time, {eq}`fp-welford`."""
     fl = rounding(dtype)
     mean = squares = np.zeros(x.shape[:-1])
@@ -110,7 +111,7 @@ def welford(x, dtype="float32"):
     return mean, fl(squares / x.shape[-1])
 
 
-def chan(x, dtype="float32", block=1):
+def chan(x: np.ndarray, dtype: str = "float32", block: int = 1) -> Statistics:
     """Halves of the row, each cut in halves itself, merged by {eq}`fp-merge`.
 
     Args:  block: the length up to which a piece is not cut, but done in two passes

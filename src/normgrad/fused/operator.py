@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from inspect import signature
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Symbol, evaluate
 
@@ -25,6 +26,11 @@ from .mutants import Mutant, mutants
 from .naming import Functions, in_steps
 from .program import Program, make_program
 from .read_back import prove_independence, prove_kernels
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..bench.compile import Record
 
 
 class Fused:
@@ -56,7 +62,7 @@ class Fused:
         gradients: dict[Expr, Expr] | None = None,
         scalars: Sequence[Symbol] = (),
         name: str = "layer",
-    ):
+    ) -> None:
         # a notebook may keep expressions as they are typed
         with evaluate(True):
             self._make(defs, outputs, gradients, scalars, name)
@@ -78,7 +84,7 @@ class Fused:
         if self._kernels:
             self.proved |= prove_kernels(self.program, *self._kernels)
 
-    def __call__(self, **arguments):
+    def __call__(self, **arguments: Tensor | float) -> Any:
         """The outputs for the inputs and constants by name: one tensor, or a tuple where there are several.
 
         Args:  a matrix as (..., N), a number of each row as (...), a vector over the columns as (N,), a scalar with a
@@ -99,7 +105,7 @@ class Fused:
         return "\n".join(lines)
 
     @cached_property
-    def torch(self) -> Callable:
+    def torch(self) -> Callable[..., Any]:
         """The same layer in torch's operations, forward and backward, on any device; `.source` is their text."""
 
         def in_torch(**arguments):
@@ -109,7 +115,7 @@ class Fused:
         return in_torch
 
     @cached_property
-    def numpy(self) -> Callable:
+    def numpy(self) -> Callable[..., Any]:
         """The outputs and the gradients in NumPy, of the inputs and the cotangents by name; `.source` is its text."""
         defs = self._definitions({**self.program.forward, **self.program.lines})
         results = [*self.layer.outputs, *self.program.gradients.values()]
@@ -118,7 +124,7 @@ class Fused:
             defs[self._renamed(name)] = self.layer.at(name)
         return compile(defs, [self._renamed(name) if name in given else self.layer.at(name) for name in results])
 
-    def compile(self, target: str = "sm_90", dtype: str = "bfloat16", columns: int = 4096) -> list:
+    def compile(self, target: str = "sm_90", dtype: str = "bfloat16", columns: int = 4096) -> list[Record]:
         """What the two kernels need on a GPU that need not be here: registers, spilled bytes, shared memory.
 
         Args:    target: as Triton names it, sm_90 for an H100; dtype: of all tensors; columns: N

@@ -127,8 +127,13 @@ def _is_python(source):
     return True
 
 
+def _is_overload(node):
+    """A signature for checkers of types alone, which nothing runs."""
+    return isinstance(node, ast.FunctionDef) and any(ast.unparse(one) == "overload" for one in node.decorator_list)
+
+
 def _walk(node, places) -> Iterator[MachineMutant]:
-    if isinstance(node, ast.JoinedStr):
+    if isinstance(node, ast.JoinedStr) or _is_overload(node):
         return
     rule = _RULES.get(type(node))
     if rule:

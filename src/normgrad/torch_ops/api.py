@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any, Literal, overload
 
 import torch
+from torch import Tensor
 from torch.autograd import forward_ad
 
-from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, check_eps, check_shapes, check_spec
+from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec, check_eps, check_shapes, check_spec
 from . import compiled as torch_operators
 from . import formula as torch_formula
-from .arguments import check_backend, check_flag, check_options, check_tensors, flatten, kernels_of
+from .arguments import Backend, check_backend, check_flag, check_options, check_tensors, flatten, kernels_of
 from .autograd import Normalize
 from .formula import accumulator, promoted
 
 
-def _open_transforms():
+def _open_transforms() -> int:
     """How many transforms of torch.func are open; a compiler opens its own where the function that it traces does."""
     return torch._C._functorch.get_dynamic_layer_stack_depth()
 
@@ -26,7 +28,7 @@ def _open_transforms():
 _open_transforms._dynamo_marked_constant = True
 
 
-def _needs_formula():
+def _needs_formula() -> bool:
     """Whether torch would lose derivatives without a word, so that the plain formula has to take over.
 
     In eager mode that is where two forward-mode transforms are nested: torch differentiates the tangents of an
@@ -39,20 +41,65 @@ def _needs_formula():
     return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 
 
+@overload
 def normalize(
-    input,
-    weight=None,
-    bias=None,
-    residual=None,
+    input: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
     *,
-    spec=LAYER_NORM,
-    return_residual=False,
-    backend="auto",
-    out_dtype=None,
-    residual_dtype=None,
-    round_residual=True,
-    portable_sums=False,
-):
+    spec: NormSpec = LAYER_NORM,
+    return_residual: Literal[False] = False,
+    backend: Backend = "auto",
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    portable_sums: bool = False,
+) -> Tensor: ...
+@overload
+def normalize(
+    input: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    *,
+    spec: NormSpec = LAYER_NORM,
+    return_residual: Literal[True],
+    backend: Backend = "auto",
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    portable_sums: bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def normalize(
+    input: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    *,
+    spec: NormSpec = LAYER_NORM,
+    return_residual: bool,
+    backend: Backend = "auto",
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    portable_sums: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+def normalize(
+    input: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    *,
+    spec: NormSpec = LAYER_NORM,
+    return_residual: bool = False,
+    backend: Backend = "auto",
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    portable_sums: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
     """The operator on the last axis, whatever the spec.
 
     p = x + residual,  q = p - center * mean(p)                                           {eq}`norm-forward`
@@ -88,12 +135,21 @@ def normalize(
     return y, residual_out if residual is not None else input if residual_dtype is None else input.to(residual_dtype)
 
 
-def _as(t, input):
+def _as(t: Tensor, input: Tensor) -> Tensor:
     """In input's shape; the very tensor where it has that already, since a view may not be modified in place."""
     return t if t.shape == input.shape else t.reshape(input.shape)
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, out_dtype=None, backend="auto"):
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Axes,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    *,
+    out_dtype: torch.dtype | None = None,
+    backend: Backend = "auto",
+) -> Tensor:
     """LayerNorm over the last axes, as torch.nn.functional.layer_norm.
 
     y = (x - mean) * rstd * weight + bias,  rstd = 1 / sqrt(var + eps)                    {eq}`ln-forward`
@@ -110,7 +166,15 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, out
     return _as(normalize(x, weight, bias, spec=spec, out_dtype=out_dtype, backend=backend), input)
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None, *, out_dtype=None, backend="auto"):
+def rms_norm(
+    input: Tensor,
+    normalized_shape: Axes,
+    weight: Tensor | None = None,
+    eps: float | None = None,
+    *,
+    out_dtype: torch.dtype | None = None,
+    backend: Backend = "auto",
+) -> Tensor:
     """RMSNorm over the last axes, as torch.nn.functional.rms_norm.
 
     y = x * rstd * weight,  rstd = 1 / sqrt(mean(x**2) + eps)                             {eq}`rms-forward`
@@ -126,11 +190,18 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, out_dtype=None, 
     return _as(normalize(x, weight, spec=_rms_spec(eps), out_dtype=out_dtype, backend=backend), input)
 
 
-def _rms_spec(eps):
+def _rms_spec(eps: float | None) -> NormSpec:
     return RMS_NORM.replace(eps=None if eps is None else check_eps(eps))
 
 
-def l2_norm(input, dim=-1, eps=1e-12, *, out_dtype=None, backend="auto"):
+def l2_norm(
+    input: Tensor,
+    dim: int = -1,
+    eps: float = 1e-12,
+    *,
+    out_dtype: torch.dtype | None = None,
+    backend: Backend = "auto",
+) -> Tensor:
     """L2 normalization along one axis, as torch.nn.functional.normalize.
 
     y = x / max(sqrt(sum(x**2)), eps)                                                     {eq}`l2-clamp`
@@ -148,18 +219,18 @@ def l2_norm(input, dim=-1, eps=1e-12, *, out_dtype=None, backend="auto"):
 
 
 def add_layer_norm(
-    input,
-    residual,
-    normalized_shape,
-    weight=None,
-    bias=None,
-    eps=1e-5,
+    input: Tensor,
+    residual: Tensor,
+    normalized_shape: Axes,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
     *,
-    out_dtype=None,
-    residual_dtype=None,
-    round_residual=True,
-    backend="auto",
-):
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    backend: Backend = "auto",
+) -> tuple[Tensor, Tensor]:
     """(output, residual_out): LayerNorm of the sum input + residual, and the sum.
 
     residual_out = input + residual,  output = layer_norm(residual_out)                   {eq}`res-forward`
@@ -178,17 +249,17 @@ def add_layer_norm(
 
 
 def add_rms_norm(
-    input,
-    residual,
-    normalized_shape,
-    weight=None,
-    eps=None,
+    input: Tensor,
+    residual: Tensor,
+    normalized_shape: Axes,
+    weight: Tensor | None = None,
+    eps: float | None = None,
     *,
-    out_dtype=None,
-    residual_dtype=None,
-    round_residual=True,
-    backend="auto",
-):
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    backend: Backend = "auto",
+) -> tuple[Tensor, Tensor]:
     """(output, residual_out): RMSNorm of the sum input + residual, and the sum.
 
     residual_out = input + residual,  output = rms_norm(residual_out)
@@ -205,7 +276,9 @@ def add_rms_norm(
     return _add_norm(input, x, residual, weight, None, spec=_rms_spec(eps), backend=backend, **options)
 
 
-def _add_norm(input, x, residual, weight, bias, **options):
+def _add_norm(
+    input: Tensor, x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, **options: Any
+) -> tuple[Tensor, Tensor]:
     if residual is None:
         raise TypeError("residual: got None, needs a torch.Tensor; without a residual use layer_norm or rms_norm")
     y, residual_out = normalize(x, weight, bias, residual, return_residual=True, **options)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Literal, get_args
 
 import torch
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.types import Device
 
-from ..spec import check_axes, check_shapes
+from ..spec import Axes, check_axes, check_shapes
 from . import rows as torch_rows
 from .formula import DTYPES, promoted
 
-BACKENDS = ("auto", "torch", "triton", "numba")
+Backend = Literal["auto", "torch", "triton", "numba"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
 # What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
 TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
 
@@ -33,18 +38,18 @@ class Options:
     portable_sums: bool = False
 
     @property
-    def of_forward(self) -> dict:
+    def of_forward(self) -> dict[str, Any]:
         """The keywords of a forward."""
         return {name: getattr(self, name) for name in ("out_dtype", "residual_dtype", "round_residual")}
 
 
-def check_dtype(name, dtype):
+def check_dtype(name: str, dtype: torch.dtype | None) -> None:
     """A dtype of the operator or None, or an error that names the argument."""
     if dtype is not None and (not isinstance(dtype, torch.dtype) or dtype not in DTYPES):
         raise TypeError(f"{name}: got {dtype!r}, needs torch.float64, float32, float16, bfloat16 or None")
 
 
-def check_device(name, device):
+def check_device(name: str, device: Device) -> None:
     """What torch takes for a device, or None, or an error that names the argument; whether it is there torch says."""
     try:
         device is None or torch.device(device)
@@ -53,13 +58,20 @@ def check_device(name, device):
         raise TypeError(f"{name}: got {type(device).__name__} {device!r}, needs {kinds}") from error
 
 
-def check_flag(name, flag):
+def check_flag(name: str, flag: bool) -> None:
     """True or False, or an error that names the argument."""
     if not isinstance(flag, bool):
         raise TypeError(f"{name}: got {type(flag).__name__} {flag!r}, needs True or False")
 
 
-def check_options(input, residual, out_dtype=None, residual_dtype=None, round_residual=True, portable_sums=False):
+def check_options(
+    input: Tensor,
+    residual: Tensor | None,
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    portable_sums: bool = False,
+) -> Options:
     """Options with a dtype for each None; an error that names the argument for what is no such option.
 
     float64 is refused where neither input nor residual has it: the statistics are in float32 then, and so is the sum.
@@ -75,13 +87,13 @@ def check_options(input, residual, out_dtype=None, residual_dtype=None, round_re
     return Options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)
 
 
-def check_backend(backend):
+def check_backend(backend: Backend) -> None:
     """One of the backends' names, or an error that lists them."""
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
 
 
-def kernels_of(backend, device):
+def kernels_of(backend: Backend, device: torch.device) -> ModuleType:
     """The module of a backend's name whose forward and backward run on tensors of a device."""
     check_backend(backend)
     if backend == "torch" or (backend == "auto" and device.type != "cuda"):
@@ -95,7 +107,7 @@ def kernels_of(backend, device):
     return kernels
 
 
-def check_memory(name, t):
+def check_memory(name: str, t: Tensor) -> None:
     """A dense tensor of torch's own type, or an error that names the argument.
 
     A kernel reads the memory at data_ptr. Where a subclass keeps its numbers elsewhere (DTensor, jagged tensors), that
@@ -109,7 +121,7 @@ def check_memory(name, t):
         raise TypeError(f"{name}: got {'a nested' if t.is_nested else f'a {t.layout}'} tensor, needs a dense one")
 
 
-def check_tensors(input, *, name="input", **others):
+def check_tensors(input: Tensor, *, name: str = "input", **others: Tensor | None) -> None:
     """Floating-point tensors on one device, or an error that names the argument, what it got and what it needs."""
     first = name
     for name, t in ((first, input), *others.items()):
@@ -122,7 +134,9 @@ def check_tensors(input, *, name="input", **others):
             raise ValueError(f"{name}: got device {t.device}, needs {input.device}, the device of {first}")
 
 
-def flatten(input, normalized_shape, residual=None, **affine):
+def flatten(
+    input: Tensor, normalized_shape: Axes, residual: Tensor | None = None, **affine: Tensor | None
+) -> tuple[Any, ...]:
     """The arguments with the normalized axes as one."""
     check_tensors(input, residual=residual, **affine)
     axes = check_axes(normalized_shape)

@@ -1,0 +1,66 @@
+"""What users write, for checkers of types: each line that is marked as wrong is an error to them, and no other line is.
+
+Nothing here is run: `make types` and tests/test_types.py give the text to checkers.
+"""
+
+import numpy as np
+import torch
+
+import normgrad
+from normgrad import NormSpec, doctor, ledger, nn, numpy_ref, residual
+from normgrad.checks import cases, contract, finite_difference
+
+x = torch.zeros(3, 8)
+weight = torch.ones(8)
+array = np.zeros((3, 8))
+spec = normgrad.RMS_NORM.replace(eps=1e-6)
+case = cases.draw(np.random.default_rng(0))
+
+
+def right() -> torch.Tensor:
+    """Every public function in use."""
+    y: torch.Tensor = normgrad.layer_norm(x, 8, weight, eps=1e-6, backend="torch")
+    y = normgrad.rms_norm(y, (8,), out_dtype=torch.float32) + normgrad.l2_norm(y, dim=0)
+    output, stream = normgrad.add_layer_norm(x, y, [8], weight, weight, residual_dtype=torch.float32)
+    output, stream = normgrad.add_rms_norm(output, stream, x.shape[-1:])
+    y = normgrad.normalize(stream, weight, spec=spec, portable_sums=True)
+    y, stream = normgrad.normalize(y, residual=stream, return_residual=True)
+    norms = nn.LayerNorm(8, device="cpu"), nn.RMSNorm((8,), eps=None, dtype=torch.float64)
+    for parameter in norms[0].parameters():
+        y = y + parameter
+    y = residual.fused_stack(y, [torch.sin, torch.cos], norms, final_norm=nn.RMSNorm(8))
+    y = residual.naive_post_norm(y, torch.nn.ModuleList([torch.nn.Linear(8, 8)]), [torch.nn.LayerNorm(8)])
+    return nn.AddNorm(norms[0])(y, y)[0]
+
+
+def right_without_torch() -> np.ndarray:
+    """Specs, the reference, the checks."""
+    saved = numpy_ref.forward(array, spec=NormSpec(placement="clamp", eps=0.5))
+    grads = numpy_ref.backward(array, saved)
+    error, bound = contract.check_values("numpy", case, spec).worst
+    difference = finite_difference.directional(lambda v: (v.sum(), abs(v).sum()), [array], [array])
+    ledger.prove_small("l2-dq", sizes=[2, 3])
+    doctor()
+    normgrad.doctor()
+    return grads.dx * (error <= bound) + difference.value
+
+
+normgrad.layer_norm(x, "8")  # wrong: a shape
+normgrad.layer_norm(x, 8, epsilon=1e-5)  # wrong: a keyword
+normgrad.layer_norm(x, 8, backend="cuda")  # wrong: a backend
+normgrad.rms_norm(array, 8)  # wrong: an array for a tensor
+normgrad.l2_norm(x, dim="last")  # wrong: an axis
+normgrad.add_layer_norm(x, None, 8)  # wrong: no residual
+normgrad.normalize(x, spec="layer_norm")  # wrong: a name for a spec
+print(normgrad.normalize(x, residual=x, return_residual=True).shape)  # wrong: two tensors for one
+normgrad.batch_norm(x, 8)  # wrong: a function that is not there
+nn.LayerNorm(8, backend="numpy")  # wrong: a backend of the checks
+nn.RMSNorm(8, bias=True)  # wrong: RMSNorm has no bias
+nn.AddNorm(torch.nn.LayerNorm(8))  # wrong: torch's own norm
+residual.fused_stack(x, [torch.sin], [torch.nn.LayerNorm(8)])  # wrong: torch's own norm
+NormSpec(placement="under")  # wrong: a place of eps
+numpy_ref.backward(array, array)  # wrong: what forward did not return
+print(numpy_ref.forward(array).dx)  # wrong: a gradient of the forward
+contract.check_values("cuda", case, spec)  # wrong: a backend
+ledger.prove_small("l2-dq", sizes=3)  # wrong: one size
+doctor(x)  # wrong: an argument
