@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[1]
 PAGES = "".join((ROOT / f"book/{name}.md").read_text(encoding="utf8") for name in ("bugs", "bugs_memory"))
-TORCH = ("torch", "triton")
+TORCH = ("torch", "triton", "numba")
 
 
 def _caught(name):

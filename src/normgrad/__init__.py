@@ -1,4 +1,4 @@
-"""normgrad: gradients of normalization layers, derived, proved for every N, and implemented four times.
+"""normgrad: gradients of normalization layers, derived, proved for every N, and implemented five times.
 
 Importing the package needs NumPy alone; torch, triton and sympy are loaded by the first use of a name that needs them.
 """

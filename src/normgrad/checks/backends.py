@@ -281,9 +281,7 @@ BACKENDS: dict[Name, Callable[[], Any]] = {
     "triton": partial(TorchBackend, "triton"),
     "numba": partial(TorchBackend, "numba"),
 }
-ALL: tuple[Name, ...] = get_args(Name)
-# Those that pages run: Numba is no library of theirs.
-NAMES = ALL[:-1]
+NAMES: tuple[Name, ...] = get_args(Name)
 
 
 def get(backend: Name | Backend) -> Any:
@@ -293,6 +291,6 @@ def get(backend: Name | Backend) -> Any:
     """
     if callable(getattr(backend, "run", None)):
         return backend
-    if not isinstance(backend, str) or backend not in ALL:
-        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, ALL))}")
+    if not isinstance(backend, str) or backend not in NAMES:
+        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, NAMES))}")
     return BACKENDS[backend]()

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..spec import NormSpec
 from . import contract
-from .backends import ALL, INPUTS, get
+from .backends import INPUTS, NAMES, get
 from .cases import Case
 from .pairwise import Point, chosen, cover, pairs
 from .tolerance import LARGEST
@@ -218,7 +218,7 @@ def summary() -> str:
         f"{len(points())} points of {full:,} cover {len(pairs(FACTORS, allowed)):,} pairs, "
         f"and every combination of {', '.join(SPEC)}"
     ]
-    for backend in ALL:
+    for backend in NAMES:
         lines.append(f"  {backend}: {len(points_of(backend))} points")
     for name, levels in FACTORS.items():
         counts = Counter(point[name] for point in points())

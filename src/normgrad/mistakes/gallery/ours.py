@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...checks.backends import get
 from ...spec import LAYER_NORM
 
-AUTOGRAD = ("torch", "triton")
+AUTOGRAD = ("torch", "triton", "numba")
 
 
 def gradients(backend: str):
