@@ -9,16 +9,16 @@ import normgrad
 from normgrad.mistakes.copies import copied
 
 # The lines that are edited, each written once.
-RMS_CALL = "return _as(normalize(x, weight, spec=_rms_spec(eps), out_dtype=out_dtype, backend=backend), input)"
-NORM_CALL = "return _as(normalize(x, weight, bias, spec=spec, out_dtype=out_dtype, backend=backend), input)"
-ADD_LAYER = "    spec = LAYER_NORM.replace(eps=check_eps(eps))\n    return _add_norm(input, x,"
-L2_SPEC = "spec = L2_NORM.replace(eps=check_eps(eps))"
-RMS_SPEC = "return RMS_NORM.replace(eps=None if eps is None else check_eps(eps))"
+RMS_CALL = "return _as(_normalized(x, weight, None, None, _rms_spec(eps), backend, out_dtype)[0], input)"
+NORM_CALL = "return _as(_normalized(x, weight, bias, None, spec, backend, out_dtype)[0], input)"
+ADD_LAYER = "    spec = _with_eps(LAYER_NORM, check_eps(eps))\n    return _add_norm(input, x,"
+L2_SPEC = "spec = _with_eps(L2_NORM, check_eps(eps))"
+RMS_SPEC = "return RMS_NORM if eps is None else _with_eps(RMS_NORM, check_eps(eps))"
 NORM_KEYWORDS = 'return {"out_dtype": self.out_dtype, "backend": self.backend}'
 ADD_KEYWORDS = 'keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}'
-OPTIONS = "return Options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)"
-OF_FORWARD = 'for name in ("out_dtype", "residual_dtype", "round_residual")}'
-EAGER = "Normalize.apply(*arguments, spec, kernels_of(backend, input.device), options)"
+OPTIONS = "return _options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)"
+OF_FORWARD = '"round_residual": self.round_residual}'
+EAGER = "return apply(*arguments, spec, kernels_of(backend, input.device), options)"
 TOTAL = "torch_formula.total(x, residual, residual_dtype, ctx.options.round_residual)"
 SUMMED = "portable_sums=ctx.options.portable_sums"
 OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
@@ -31,14 +31,14 @@ WRONG = {
         "torch_ops/api.py", ADD_LAYER, ADD_LAYER.replace("check_eps(eps)", "1e-5"), "add_layer_norm",
     ),
     "layer_norm ignores out_dtype": (
-        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("out_dtype=out_dtype, ", ""), "layer_norm",
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("out_dtype", "None"), "layer_norm",
     ),
     "layer_norm ignores bias": ("torch_ops/api.py", NORM_CALL, NORM_CALL.replace("bias,", "None,"), "layer_norm"),
     "layer_norm ignores backend": (
-        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("backend=backend", 'backend="auto"'), "layer_norm",
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("backend", '"auto"'), "layer_norm",
     ),
     "rms_norm ignores out_dtype": (
-        "torch_ops/api.py", RMS_CALL, RMS_CALL.replace("out_dtype=out_dtype, ", ""), "rms_norm",
+        "torch_ops/api.py", RMS_CALL, RMS_CALL.replace("out_dtype", "None"), "rms_norm",
     ),
     "rms_norm ignores eps": ("torch_ops/api.py", RMS_SPEC, "return RMS_NORM", "rms_norm"),
     "l2_norm takes the last axis": ("torch_ops/api.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm"),
@@ -54,7 +54,7 @@ WRONG = {
     ),
     "autograd forgets portable sums": ("torch_ops/autograd.py", SUMMED, "portable_sums=False", "normalize"),
     "the kernel forgets how the sum is rounded": (
-        "torch_ops/arguments.py", OF_FORWARD, OF_FORWARD.replace(', "round_residual"', ""), "normalize",
+        "torch_ops/arguments.py", OF_FORWARD, OF_FORWARD.replace("self.round_residual", "True"), "normalize",
     ),
     "tangents forget how the sum is rounded": (
         "torch_ops/autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ", True"), "normalize",

@@ -40,12 +40,12 @@ T_C1 = "c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)"
 T_C2 = "c2 = torch.mv(dy, weight) / n"
 T_ALONG = "dx = torch.addcmul(wdy_c2, q, (rstd * c1)[:, None], value=-1, out=wdy_c2)"
 T_DX = "return torch.mul(dx, rstd[:, None], out=out)"
-T_OUT = "torch.add(dp, dresidual_out[rows], out=dx[rows])"
+T_OUT = "torch.add(dp, dresidual_out, out=dx)"
 T_START = "    m, n = p.shape\n    acc = rstd.dtype\n"
 T_ROWS = "_input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)"
 T_DW = "dw.addmv_(dy_q.t(), r)"
 T_DB = "db += dy_rows.sum(0)"
-T_RSTD = "r = _rstd(_size(q, spec, out=rstd[rows]), spec)"
+T_RSTD = "_rstd(_size(q, spec, out=r), spec)"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 # triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
@@ -239,7 +239,7 @@ MUTANTS = (
         "only y feeds the loss",
         key="dresidual-forgotten",
         numpy=(N_OUT, "        pass\n"),
-        torch=(T_OUT, "dx[rows] = dp"),
+        torch=(T_OUT, "dx.copy_(dp)"),
         triton=(K_OUT, K_OUT.replace("dx +", "dx + 0 *")),
         numba=(J_OUT, "pass"),
         sympy=(S_DP, S_DP.replace(" + dresidual_out[i, j]", "")),
@@ -253,7 +253,7 @@ MUTANTS = (
             (N_DY, "    dy = dy.astype(acc) if dresidual_out is None else (dy + dresidual_out).astype(acc)\n"),
         ),
         torch=(
-            (T_OUT, "dx[rows] = dp"),
+            (T_OUT, "dx.copy_(dp)"),
             (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n"),
         ),
         triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
@@ -291,7 +291,7 @@ MUTANTS = (
         "mean(x**2) - mean**2 is the variance and costs one pass",
         key="one-pass-variance",
         numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
-        torch=(T_RSTD, "r = rstd[rows].copy_(_rstd(((p * p).mean(-1) - mean[rows] ** 2).clamp(min=0).sqrt(), spec))"),
+        torch=(T_RSTD, "r.copy_(_rstd(((p * p).mean(-1) - means**2).clamp(min=0).sqrt(), spec))"),
         triton=(
             K_SQUARES,
             "reciprocal(tl.where((cols < N)[None, :], p * p - (mean * mean)[:, None], 0), rows",
@@ -325,7 +325,7 @@ MUTANTS = (
         "eps may stand beside the sum as well as beside the mean",
         key="eps-on-sum",
         numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
-        torch=(T_RSTD, T_RSTD.replace("]), spec)", "]), spec.replace(eps=spec.eps / n))")),
+        torch=(T_RSTD, T_RSTD.replace(" spec)", " spec.replace(eps=spec.eps / n))")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
         numba=(J_EPS, "number(spec.eps / n)"),
         sympy=("sqrt(s[i] ** 2 + eps)", "sqrt(s[i] ** 2 + eps / N)"),

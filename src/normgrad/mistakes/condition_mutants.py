@@ -61,16 +61,17 @@ LOOPS = _of("numba", "numba_kernels/kernels.py")
 PROGRAMS = _of("numba", "numba_kernels/launch.py")
 
 # The lines that are edited.
-T_RSTD = "r = _rstd(_size(q, spec, out=rstd[rows]), spec)\n"
+T_RSTD = "_rstd(_size(q, spec, out=r), spec)\n"
 T_DW = "        if dw is not None:\n            dw.addmv_"
 T_DB = "            db += dy_rows.sum(0)\n"
-T_WEIGHT = "    weight = spec.scale * weight\n    blocks"
+T_WEIGHT = "    weight = spec.scale * weight\n    most"
 T_WEIGHTS = "if weight is None else weight.to(acc)\n    weight"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 T_ROWS = "        q = p = p.to(acc)\n"
 T_INSIDE = "s.square_().add_(spec.eps).rsqrt_()"
-T_STORED = "    _affine(x_hat, weight, bias, y[rows])\n"
-T_OUT = "torch.add(dp, dresidual_out[rows], out=dx[rows])"
+T_STORED = "    _affine(x_hat, weight, bias, y_rows)\n"
+T_FIRST = "r.data_ptr() == rstd.data_ptr()"
+T_STORE = "_store(dp, from_sum, dx_rows)"
 T_LOUD = "return s.masked_fill_(lost(s), torch.nan)"
 T_SIZE = "mul_(spec.count(q.shape[-1]) ** -0.5)"
 F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
@@ -118,7 +119,7 @@ KINDS = (
     ROWS(
         "eps doubled for the sum",
         T_RSTD,
-        T_RSTD.replace("]), spec", "]), spec.replace(eps=spec.eps * (2 if spec.reduce == 'sum' else 1))"),
+        T_RSTD.replace("r), spec", "r), spec.replace(eps=spec.eps * (2 if spec.reduce == 'sum' else 1))"),
     ),
     LAUNCH("eps doubled for the sum", K_EPS, '"EPS": spec.eps * (2 if spec.reduce == "sum" else 1),'),
     NUMPY(
@@ -163,10 +164,14 @@ KINDS = (
     ),
     NUMPY("kappa ignored for centred sums", N_C1, f"c1 = (1 if {CENTRED_SUM} else _kappa(s2, spec)) * "),
     # blocks
-    ROWS("dw from the first block alone", T_DW, T_DW.replace("not None", "not None and rows.start == 0")),
+    ROWS("dw from the first block alone", T_DW, T_DW.replace("not None", f"not None and {T_FIRST}")),
     ROWS("db from the last block alone", T_DB, "            db.copy_(dy_rows.sum(0))\n"),
-    ROWS("rstd off after the first block", T_RSTD, f"{T_RSTD}        r.mul_(1.01 if rows.start else 1)\n"),
-    ROWS("dresidual_out of the first block", T_OUT, T_OUT.replace("dresidual_out[rows]", "dresidual_out[: len(dp)]")),
+    ROWS("rstd off after the first block", T_RSTD, f"{T_RSTD}        r.mul_(1 if {T_FIRST} else 1.01)\n"),
+    ROWS(
+        "dresidual_out of the first block",
+        T_STORE,
+        T_STORE.replace("from_sum", "None if from_sum is None else dresidual_out[: len(dp)]"),
+    ),
     # rows
     ROWS("rstd off beyond 256 rows", T_STORED, f"{T_STORED}    rstd[256:].mul_(1.001)\n"),
     TILES(

@@ -12,8 +12,8 @@ from torch.autograd import forward_ad
 from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec, check_eps, check_shapes, check_spec
 from . import compiled as torch_operators
 from . import formula as torch_formula
-from .arguments import Backend, check_backend, check_flag, check_options, check_tensors, flatten, kernels_of
-from .autograd import Normalize
+from .arguments import Backend, check_backend, check_flag, check_options, check_tensors, flatten, kept, kernels_of
+from .autograd import apply
 from .formula import accumulator, promoted
 
 
@@ -120,19 +120,41 @@ def normalize(
     check_tensors(input, weight=weight, bias=bias, residual=residual)
     check_shapes(input, weight, bias, residual, name="input")
     check_flag("return_residual", return_residual)
-    options = check_options(input, residual, out_dtype, residual_dtype, round_residual, portable_sums)
-    spec = check_spec(spec).resolve(torch.finfo(accumulator(promoted(input, residual))).eps)
-    arguments = (input, residual, weight, bias)
-    check_backend(backend)
-    if _needs_formula():
-        y, residual_out = torch_formula.forward(*arguments, spec, **options.of_forward)
-    elif torch.compiler.is_compiling():
-        y, residual_out = torch_operators.normalize(*arguments, spec, backend, options)
-    else:
-        y, residual_out, _, _ = Normalize.apply(*arguments, spec, kernels_of(backend, input.device), options)
+    options = (out_dtype, residual_dtype, round_residual, portable_sums)
+    y, residual_out = _normalized(input, weight, bias, residual, check_spec(spec), backend, *options)
     if not return_residual:
         return y
     return y, residual_out if residual is not None else input if residual_dtype is None else input.to(residual_dtype)
+
+
+def _normalized(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    residual: Tensor | None,
+    spec: NormSpec,
+    backend: Backend,
+    *given: Any,
+) -> tuple[Tensor, Any]:
+    """(y, residual_out) of tensors that were checked; residual_out is None without a residual.
+
+    Args:  given: out_dtype, residual_dtype, round_residual and portable_sums, as many of them as are given
+    """
+    options = check_options(input, residual, *given)
+    check_backend(backend)
+    if spec.eps is None:
+        spec = _with_eps(spec, torch.finfo(accumulator(promoted(input, residual))).eps)
+    arguments = (input, residual, weight, bias)
+    if _needs_formula():
+        return torch_formula.forward(*arguments, spec, **options.of_forward)
+    if torch.compiler.is_compiling():
+        return torch_operators.normalize(*arguments, spec, backend, options)
+    return apply(*arguments, spec, kernels_of(backend, input.device), options)[:2]
+
+
+@kept
+def _with_eps(spec: NormSpec, eps: float) -> NormSpec:
+    return spec.replace(eps=eps)
 
 
 def _as(t: Tensor, input: Tensor) -> Tensor:
@@ -162,8 +184,8 @@ def layer_norm(
     Source:   Ba, Kiros and Hinton 2016, arXiv:1607.06450
     """
     x, _, weight, bias = flatten(input, normalized_shape, weight=weight, bias=bias)
-    spec = LAYER_NORM.replace(eps=check_eps(eps))
-    return _as(normalize(x, weight, bias, spec=spec, out_dtype=out_dtype, backend=backend), input)
+    spec = _with_eps(LAYER_NORM, check_eps(eps))
+    return _as(_normalized(x, weight, bias, None, spec, backend, out_dtype)[0], input)
 
 
 def rms_norm(
@@ -187,11 +209,11 @@ def rms_norm(
     Source:   Zhang and Sennrich 2019, arXiv:1910.07467
     """
     x, _, weight = flatten(input, normalized_shape, weight=weight)
-    return _as(normalize(x, weight, spec=_rms_spec(eps), out_dtype=out_dtype, backend=backend), input)
+    return _as(_normalized(x, weight, None, None, _rms_spec(eps), backend, out_dtype)[0], input)
 
 
 def _rms_spec(eps: float | None) -> NormSpec:
-    return RMS_NORM.replace(eps=None if eps is None else check_eps(eps))
+    return RMS_NORM if eps is None else _with_eps(RMS_NORM, check_eps(eps))
 
 
 def l2_norm(
@@ -214,7 +236,7 @@ def l2_norm(
     check_tensors(input)
     if isinstance(dim, bool) or not isinstance(dim, Integral) or not -input.dim() <= dim < input.dim():
         raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
-    spec = L2_NORM.replace(eps=check_eps(eps))
+    spec = _with_eps(L2_NORM, check_eps(eps))
     return normalize(input.movedim(dim, -1), spec=spec, out_dtype=out_dtype, backend=backend).movedim(-1, dim)
 
 
@@ -243,9 +265,9 @@ def add_layer_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     x, residual, weight, bias = flatten(input, normalized_shape, residual, weight=weight, bias=bias)
-    options = {"out_dtype": out_dtype, "residual_dtype": residual_dtype, "round_residual": round_residual}
-    spec = LAYER_NORM.replace(eps=check_eps(eps))
-    return _add_norm(input, x, residual, weight, bias, spec=spec, backend=backend, **options)
+    options = (out_dtype, residual_dtype, round_residual)
+    spec = _with_eps(LAYER_NORM, check_eps(eps))
+    return _add_norm(input, x, weight, bias, residual, spec, backend, *options)
 
 
 def add_rms_norm(
@@ -272,14 +294,21 @@ def add_rms_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     x, residual, weight = flatten(input, normalized_shape, residual, weight=weight)
-    options = {"out_dtype": out_dtype, "residual_dtype": residual_dtype, "round_residual": round_residual}
-    return _add_norm(input, x, residual, weight, None, spec=_rms_spec(eps), backend=backend, **options)
+    options = (out_dtype, residual_dtype, round_residual)
+    return _add_norm(input, x, weight, None, residual, _rms_spec(eps), backend, *options)
 
 
 def _add_norm(
-    input: Tensor, x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, **options: Any
+    input: Tensor,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    residual: Tensor | None,
+    spec: NormSpec,
+    backend: Backend,
+    *options: Any,
 ) -> tuple[Tensor, Tensor]:
     if residual is None:
         raise TypeError("residual: got None, needs a torch.Tensor; without a residual use layer_norm or rms_norm")
-    y, residual_out = normalize(x, weight, bias, residual, return_residual=True, **options)
+    y, residual_out = _normalized(x, weight, bias, residual, spec, backend, *options)
     return _as(y, input), _as(residual_out, input)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import torch
 from torch import Tensor
@@ -21,6 +23,20 @@ Backend = Literal["auto", "torch", "triton", "numba"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 # What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
 TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kept(function: Function) -> Function:
+    """The function, its results kept; called anew while a compiler traces, which warns of caches."""
+    known = lru_cache(maxsize=256, typed=True)(function)
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        return function(*arguments) if torch.compiler.is_compiling() else known(*arguments)
+
+    return cast(Function, call)
 
 
 @dataclass(frozen=True)
@@ -40,7 +56,8 @@ class Options:
     @property
     def of_forward(self) -> dict[str, Any]:
         """The keywords of a forward."""
-        return {name: getattr(self, name) for name in ("out_dtype", "residual_dtype", "round_residual")}
+        dtypes = {"out_dtype": self.out_dtype, "residual_dtype": self.residual_dtype}
+        return {**dtypes, "round_residual": self.round_residual}
 
 
 def check_dtype(name: str, dtype: torch.dtype | None) -> None:
@@ -84,7 +101,10 @@ def check_options(
             raise ValueError(f"{name}: got {dtype}, needs float32, float16 or bfloat16, as no summand is in float64")
     check_flag("round_residual", round_residual)
     check_flag("portable_sums", portable_sums)
-    return Options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)
+    return _options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)
+
+
+_options = kept(Options)
 
 
 def check_backend(backend: Backend) -> None:

@@ -6,10 +6,10 @@ computed by normgrad.torch_ops.formula from the inputs, so that second and highe
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 
 import torch
+from torch._functorch.utils import unwrap_dead_wrappers
 
 from . import formula as torch_formula
 from .arguments import check_memory, rows, shaped
@@ -56,7 +56,7 @@ class Normalize(torch.autograd.Function):
         else:
             arguments = (rows(dy), rows(dresidual_out), rows(p), weight, mean, rstd)
             grads = ctx.kernels.backward(*arguments, ctx.spec, wanted, portable_sums=ctx.options.portable_sums)
-            dx, dresidual, dw, db = *_one_or_two(p.shape, *grads[:2]), *grads[2:]
+            return *_one_or_two(p.shape, *grads[:2]), *grads[2:], None, None, None
         needed = zip((dx, dresidual, dw, db), wanted, strict=True)
         grads = [grad.to(dtype) if dtype is not None and grad is not None else None for grad, dtype in needed]
         return *grads, None, None, None
@@ -79,12 +79,23 @@ class Normalize(torch.autograd.Function):
         return _vmap(info.batch_size, in_dims, x, residual, weight, bias, spec, kernels, options)
 
 
-# torch asks for the signature at every call; to work it out takes 13 us, as long as torch's own layer on a small batch.
-Normalize.forward.__signature__ = inspect.signature(Normalize.forward)
+_apply = super(torch.autograd.Function, Normalize).apply
+
+
+def apply(*arguments):
+    """Normalize.apply, by what torch does itself where no transform of torch.func is active.
+
+    At every call torch first looks for the signature of the forward: half of the time of a call on a small batch.
+    """
+    if torch._C._are_functorch_transforms_active():
+        return Normalize.apply(*arguments)
+    return _apply(*unwrap_dead_wrappers(arguments))
 
 
 def _one_or_two(shape, dx, dresidual):
     """Both in another shape, and still one tensor where they are one."""
+    if len(shape) == 2:
+        return dx, dresidual
     first, second = (None if t is None else t.reshape(shape) for t in (dx, dresidual))
     return first, first if dresidual is dx else second
 

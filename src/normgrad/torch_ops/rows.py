@@ -16,11 +16,22 @@ from .formula import accumulator, lost, promoted
 BLOCK_ELEMENTS = 524288
 
 
-def _blocks(x):
-    """Slices of rows, and how many rows the largest of them has."""
+def _block(x):
+    """How many rows the largest block has."""
     m, n = x.shape
-    step = max(1, BLOCK_ELEMENTS // n) if x.device.type == "cpu" else max(1, m)
-    return [slice(start, min(start + step, m)) for start in range(0, m, step)], min(step, m)
+    return min(m, max(1, BLOCK_ELEMENTS // n)) if x.device.type == "cpu" else m
+
+
+def _blocks(rows, *tensors):
+    """The tensors, a block of so many rows at a time; None for None.
+
+    Where one block is all there is, the tensors themselves: on a few rows a view takes as long as a sum.
+    """
+    m = len(tensors[0])
+    if m == rows:
+        return [tensors] if m > 0 else []
+    starts = range(0, m, rows)
+    return [[None if t is None else t[start : start + rows] for t in tensors] for start in starts]
 
 
 def _size(q, spec, out=None):
@@ -62,18 +73,19 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     rstd = x.new_empty(m, dtype=acc)
     weight = _scaled(weight, n, rstd, spec)
     bias = None if bias is None else bias.to(acc)
-    blocks, most = _blocks(x)
+    most = _block(x)
     # Where y has the accumulator's dtype its own rows hold x_hat: memory touched for the first time costs a page fault.
     scratch = None if y.dtype == acc else x.new_empty(most, n, dtype=acc)
-    for rows in blocks:
-        p = x[rows] if residual is None else _sum(x[rows], residual[rows], residual_out[rows], round_residual)
+    for p, its, sums, y_rows, means, r in _blocks(most, x, residual, residual_out, y, mean, rstd):
+        if residual is not None:
+            p = _sum(p, its, sums, round_residual)
         q = p = p.to(acc)
-        x_hat = y[rows] if scratch is None else scratch[: len(p)]
+        x_hat = y_rows if scratch is None else scratch[: len(p)]
         if spec.center:
-            q = torch.sub(p, torch.mean(p, -1, out=mean[rows])[:, None], out=x_hat)
-        r = _rstd(_size(q, spec, out=rstd[rows]), spec)
+            q = torch.sub(p, torch.mean(p, -1, out=means)[:, None], out=x_hat)
+        _rstd(_size(q, spec, out=r), spec)
         torch.mul(q, r[:, None], out=x_hat)
-        _affine(x_hat, weight, bias, y[rows])
+        _affine(x_hat, weight, bias, y_rows)
     return y, residual_out, mean, rstd
 
 
@@ -126,36 +138,36 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     dw, db = (None if dtype is None else p.new_zeros(n, dtype=acc) for dtype in dtypes[2:])
     weight = p.new_ones(n, dtype=acc) if weight is None else weight.to(acc)
     weight = spec.scale * weight
-    blocks, most = _blocks(p)
+    most = _block(p)
     centred = p.new_empty(most, n, dtype=acc) if spec.center else None
     products = p.new_empty(most, n, dtype=acc) if acc not in made else None
-    for rows in blocks:
-        dy_rows, r = dy[rows].to(acc), rstd[rows]
+    for dy_rows, from_sum, q, means, r, *dx_rows in _blocks(most, dy, dresidual_out, p, mean, rstd, *outs):
+        dy_rows = dy_rows.to(acc)
         if db is not None:
             db += dy_rows.sum(0)
         if not outs and dw is None:
             continue
-        q, dy_q = p[rows].to(acc), outs[-1][rows] if products is None else products[: len(r)]
+        q, dy_q = q.to(acc), dx_rows[-1] if products is None else products[: len(r)]
         if spec.center:
-            q = torch.sub(q, mean[rows, None], out=centred[: len(r)])
+            q = torch.sub(q, means[:, None], out=centred[: len(r)])
         torch.mul(dy_rows, q, out=dy_q)
         if dw is not None:
             dw.addmv_(dy_q.t(), r)
         if outs:
-            dp = outs[0][rows] if dresidual_out is None and len(outs) == 1 else dy_q
+            dp = dx_rows[0] if dresidual_out is None and len(outs) == 1 else dy_q
             _input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)
-            _store(dp, dresidual_out, rows, outs)
+            _store(dp, from_sum, dx_rows)
     dw, db = None if dw is None else dw.mul_(spec.scale).to(dtypes[2]), None if db is None else db.to(dtypes[3])
     return *map(made.get, dtypes[:2]), dw, db
 
 
-def _store(dp, dresidual_out, rows, outs):
-    """dp + dresidual_out into the rows of each tensor of outs, where it is not there already."""
+def _store(dp, dresidual_out, outs):
+    """dp + dresidual_out into each tensor of outs, where it is not there already."""
     for dx in outs:
         if dresidual_out is not None:
-            torch.add(dp, dresidual_out[rows], out=dx[rows])
-        elif dx[rows].data_ptr() != dp.data_ptr():
-            dx[rows].copy_(dp)
+            torch.add(dp, dresidual_out, out=dx)
+        elif dx.data_ptr() != dp.data_ptr():
+            dx.copy_(dp)
 
 
 def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
