@@ -4,6 +4,7 @@ import pytest
 from homework_operators import OPERATORS, TRIVIAL
 
 import normgrad.homework as hw
+from normgrad.homework.checks.exam import Exam
 from normgrad.homework.grade import grade_file
 
 WRONG = [(name, what) for name, (_, _, wrong) in OPERATORS.items() for what in wrong]
@@ -42,6 +43,19 @@ def test_a_right_operator_has_full_marks_in_the_shell(tmp_path, name):
     (tmp_path / "solution.py").write_text(written(name)[0], encoding="utf8")
     (report,) = grade_file(tmp_path / "solution.py", "hw7")
     assert report.passed, report
+
+
+def test_what_differences_need_is_asked_for_at_once(monkeypatch):
+    """Each call of a solution.py is a process of its own: one for an entry and a step would be twice as many in all."""
+    asked, ask = [], Exam.ask
+
+    def noted(exam, request):
+        asked.append(request.op)
+        return ask(exam, request)
+
+    monkeypatch.setattr(Exam, "ask", noted)
+    hw.check("norm-project", operator(written(*WRONG[0])[0]))
+    assert "operator_versions" in asked and len(asked) < 200, len(asked)
 
 
 @pytest.mark.parametrize(("name", "what"), WRONG)

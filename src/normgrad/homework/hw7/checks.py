@@ -109,23 +109,23 @@ def _compared(exam, choose) -> str:
 def _explain(operator, inputs, dy, grads, name, slopes):
     """The place that is furthest off, in words, and the diagnoses of what the error looks like as a whole."""
     claimed, slope = slopes
-    known, bound = entries(_loss(operator, inputs, dy, grads), inputs, name)
+    known, bound = entries(operator, _loss(operator, inputs, dy, grads), inputs, name)
     words = compare(f"the gradient for {name}, at ", grads[name], known, bound)[2]
     words = words or f"Along a random direction the slope is {claimed:.9g}, central differences give {slope.value:.9g}."
 
     def without(other):
         ones = inputs.moved(**{other: np.ones_like(inputs.arrays[other])})
-        return entries(_loss(operator, ones, dy, grads), ones, name)
+        return entries(operator, _loss(operator, ones, dy, grads), ones, name)
 
     def again():
         fresh = operator.usual()
         cotangent = operator.dy(operator.forward(fresh))
         other = operator.backward(cotangent, fresh)
-        return other[name], *entries(_loss(operator, fresh, cotangent, other), fresh, name)
+        return other[name], *entries(operator, _loss(operator, fresh, cotangent, other), fresh, name)
 
     shape, loss = grads[name].shape, _loss(operator, inputs, dy, grads)
     for other in (each for each in grads if each != name and grads[each].shape == shape):
-        theirs = entries(loss, inputs, other)
+        theirs = entries(operator, loss, inputs, other)
         if swapped(name, grads, {name: (known, bound), other: theirs}):
             words = f"{words[0].upper()}{words[1:]} That is the gradient for {other}."
             return words, noted("results-swapped")

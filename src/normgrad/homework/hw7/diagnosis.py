@@ -92,8 +92,9 @@ def formats(operator, dy, inputs, dtype) -> tuple:
     return (*wide, *(noted("narrow-intermediate") if (computed | converted) & NARROW else ()))
 
 
-def entries(loss, inputs, name):
+def entries(operator, loss, inputs, name):
     """(gradient, bound) of one input, entry by entry, by central differences."""
+    operator.differences(inputs, name)
     arrays = list(inputs.arrays.values())
     at = list(inputs.arrays).index(name)
     known, bound = np.empty(arrays[at].shape), np.empty(arrays[at].shape)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...checks.finite_difference import best_step
 from ...checks.tolerance import round_to
 from ..messages import Wrong
 from ..sandbox.student import Given, Request
@@ -41,6 +42,8 @@ class Operator:
 
     def __init__(self, exam):
         self.exam, self.rng = exam, exam.rng()
+        # What `differences` has found out: {the inputs: y}.
+        self.known = {}
 
     def drawn(self, method="inputs", seed=None) -> list[Inputs]:
         """What the student's `inputs` or `degenerate` draws for a seed.
@@ -63,8 +66,40 @@ class Operator:
         """A random cotangent."""
         return self.rng.standard_normal(np.shape(like))
 
+    def differences(self, inputs, name):
+        """Run forward at once wherever differences by the entries of an input will ask for it."""
+        array, versions = inputs.arrays[name], []
+        for index in np.ndindex(array.shape):
+            for step in (best_step(), -best_step(), best_step() / 2, -best_step() / 2):
+                versions.append(array.copy())
+                versions[-1][index] += step
+        keys = [_key(inputs.moved(**{name: version})) for version in versions]
+        if not versions or keys[0] in self.known:
+            return
+        try:
+            results = self._versions("forward", _given(inputs, "float64", "contiguous"), name, versions)
+        except Wrong:  # asked for one at a time, it may be right where it matters
+            return
+        self.known |= dict(zip(keys, results, strict=True))
+
+    def gradients(self, cotangents, inputs, name) -> list[np.ndarray]:
+        """The gradient for an input, of each of some cotangents."""
+        given = _given(inputs, "float64", "contiguous", cotangents[0])
+        return self._versions("backward", given, "dy", cotangents, list(inputs.arrays).index(name))
+
+    def _versions(self, method, given, name, versions, at=0) -> list[np.ndarray]:
+        """The results of a method for versions of one argument, by one call."""
+        last = Given(f"versions of {name}", np.stack(versions), kind=given[0].kind)
+        options = {"method": method, "name": name, "at": at}
+        values = self.exam.ask(Request("operator_versions", (*given, last), options)).values
+        for value in values:
+            _checked("y" if method == "forward" else "a gradient", value, last.kind, "float64")
+        return [value.numbers for value in values]
+
     def forward(self, inputs, dtype="float64", layout="contiguous", whole=False):
         """y, or the whole outcome."""
+        if (dtype, layout, whole) == ("float64", "contiguous", False) and _key(inputs) in self.known:
+            return self.known[_key(inputs)]
         outcome = self.exam.ask(Request("operator_forward", _given(inputs, dtype, layout)))
         if len(outcome.values) != 1:
             raise Wrong(f"forward returned {len(outcome.values)} results, needs one: y.")
@@ -118,6 +153,10 @@ def _inputs(method, values) -> Inputs:
     if sum(value.numbers.size for value in values.values()) > MOST_ENTRIES:
         raise Wrong(f"{method} gives more than {MOST_ENTRIES} numbers; smaller arrays test the same.")
     return Inputs({name: value.numbers for name, value in values.items()}, LIBRARIES[kinds.pop()])
+
+
+def _key(inputs):
+    return tuple((name, a.shape, a.tobytes()) for name, a in inputs.arrays.items())
 
 
 def _given(inputs, dtype, layout, dy=None):

@@ -47,6 +47,7 @@ def _paths(operator, inputs, name):
 
 
 def _slopes(operator, inputs, name):
+    operator.differences(inputs, name)
     array, columns = inputs.arrays[name], []
     for index in np.ndindex(array.shape):
         ends = []
@@ -60,7 +61,7 @@ def _slopes(operator, inputs, name):
 
 def _given(operator, inputs, name, y):
     units = np.eye(y.size).reshape(y.size, *y.shape)
-    return np.stack([operator.backward(dy, inputs)[name].ravel() for dy in units])
+    return np.stack([gradient.ravel() for gradient in operator.gradients(units, inputs, name)])
 
 
 def _reach(name, K, G, y, array):

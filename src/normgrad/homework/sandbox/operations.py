@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import linecache
 import sys
 import traceback
@@ -351,6 +352,17 @@ def operator_inputs(target, arguments, options):
 def operator_forward(target, arguments, options):
     """The output of the operator."""
     return _method(target, "forward")(*arguments.values()), {}
+
+
+@operation
+def operator_versions(target, arguments, options):
+    """A result of one of the operator's functions for versions of an argument, which come last."""
+    *names, versions = arguments
+    results = []
+    for version in arguments[versions]:
+        given = {name: copy.deepcopy(arguments[name]) for name in names} | {options["name"]: version}
+        results.append(returned(_method(target, options["method"])(*given.values()))[options["at"]])
+    return results, {}
 
 
 @operation
