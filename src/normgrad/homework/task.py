@@ -249,19 +249,14 @@ def describe(name: str) -> Task:
 def misconceptions(task: str = "") -> dict[str, str]:
     """{key: title} of the misconceptions that reports name, over all homeworks or in one task.
 
-    The same confusion may have a title of its own in each task: name the task to get that one.
+    A key may have another title in a homework of its own: name the task to get that one.
 
     Args:     task: the name of a task, "" for all
     Raises:   ValueError with the nearest names for an unknown task
     """
     if task:
-        return _own_titles(find(task)) or titles()
+        return titles(find(task).homework) or titles()
     found = titles()
-    for name in tasks():
-        found = _own_titles(find(name)) | found
+    for name in homeworks():
+        found = titles(name) | found
     return found
-
-
-def _own_titles(task: Task) -> dict[str, str]:
-    """What a task names beside the mistakes of gradients: what its oracle knows, and what its stages do."""
-    return titles(task.homework) | {each.key: each.title for each in getattr(task.oracle, "confusions", ())}

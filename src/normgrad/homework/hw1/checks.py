@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
@@ -46,22 +46,23 @@ class Sheet:
 class Confusion:
     """An answer that a known confusion leads to.
 
-    Args:  key, title, hint; equation: the label of the equation to read; text: the answer, for the report
+    Args:  key: of the table; text: the answer, for the report
            answers: {result: a function of (arrays, point) that gives what the confused answer is worth}
            together: whether all results have to be the confused ones
+           equation: the label of the equation to read, and a hint, where this task has other ones than the table
     """
 
     key: str
-    title: str
-    hint: str
-    equation: str
     text: str
     answers: dict[str, Callable]
     together: bool = False
+    equation: str = ""
+    hint: str = ""
 
     def diagnosis(self, right: str) -> Diagnosis:
         """What the report shows."""
-        return Diagnosis(self.key, self.title, self.hint, self.equation, self.text, right)
+        found = named(self.key, self.text, right, self.equation, "hw1")
+        return replace(found, hint=self.hint or found.hint)
 
 
 @dataclass(frozen=True)

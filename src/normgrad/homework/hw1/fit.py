@@ -258,14 +258,10 @@ def fitted(exam, name) -> list[Diagnosis]:
 
     Args:  exam: whose student is asked for a few more values; name: of the result
     """
-    oracle, rng = exam.task.oracle, exam.rng("fit")
-    sheets = [[oracle.sheet(rng, dict(zip("MN", size, strict=True))) for _ in range(SHEETS)] for size in SIZES]
-    asked = [[exam.ask(oracle.request(sheet)).values for sheet in of_size] for of_size in sheets]
-    formulas = {}
-    for place, result in enumerate(oracle.results):
-        given = [[values[place].numbers for values in of_size] for of_size in asked]
-        right = [[oracle.expected(sheet)[result][0] for sheet in of_size] for of_size in sheets]
-        formulas[result] = [_read(oracle, sheets, values, right) for values in (given, right)]
+    oracle = exam.task.oracle
+    if "formulas" not in exam.shared:
+        exam.shared["formulas"] = _formulas(exam)
+    formulas = exam.shared["formulas"]
     yours, needed = formulas[name]
     if not yours or not needed:
         return []
@@ -281,6 +277,19 @@ def fitted(exam, name) -> list[Diagnosis]:
         title = named(key, homework="hw1").title + (f": {text.removeprefix('+ ')}" if text else "")
         diagnoses.append(named(key, _written(yours), oracle.texts[name], exam.task.equations[0], "hw1", title))
     return diagnoses
+
+
+def _formulas(exam) -> dict:
+    """{result: (the student's formula, the right one)}, None where none is found."""
+    oracle, rng = exam.task.oracle, exam.draw.rng(exam.task.name, "fit")
+    sheets = [[oracle.sheet(rng, dict(zip("MN", size, strict=True))) for _ in range(SHEETS)] for size in SIZES]
+    asked = [[exam.ask(oracle.request(sheet)).values for sheet in of_size] for of_size in sheets]
+    found = {}
+    for place, result in enumerate(oracle.results):
+        given = [[values[place].numbers for values in of_size] for of_size in asked]
+        right = [[oracle.expected(sheet)[result][0] for sheet in of_size] for of_size in sheets]
+        found[result] = tuple(_read(oracle, sheets, values, right) for values in (given, right))
+    return found
 
 
 def _read(oracle, sheets, values, like):
