@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page times quick test notebooks browser graders numbers triton-matrix lint types clean
+.PHONY: book page times quick test notebooks browser graders numbers triton-matrix lint types distributions clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -64,8 +64,16 @@ lint: .venv/installed
 types: .venv/installed
 	$(BIN)/python tests/type_checkers.py mypy pyright
 
+# The source distribution and the wheel that is built from it, in dist, as a release has them.
+distributions:
+	rm -rf dist _build/distributions
+	$(PYTHON) -m venv _build/distributions
+	_build/distributions/bin/pip install --quiet build==1.6.1 twine==7.0.0
+	_build/distributions/bin/python -m build
+	_build/distributions/bin/twine check --strict dist/*
+
 clean:
-	rm -rf _build build
+	rm -rf _build build dist
 
 .venv/locked: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=..." if sys.version_info < (3, 11) else 0)'

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import normgrad
+
 BLOCK = """
 import sys
 class Block:
@@ -42,6 +44,28 @@ def test_the_doctor_can_be_called_whoever_imported_its_module():
     done = _run("import normgrad.doctor; normgrad.doctor()")
     assert done.returncode == 0, done.stderr
     assert "normgrad" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "triton mode"),
+        (("doctor",), "triton mode"),
+        (("version",), normgrad.__version__),
+        (("homework", "list"), "rmsnorm-backward"),
+        (("bench", "--help"), "python -m normgrad.bench"),
+        (("--help",), "commands:"),
+    ],
+    ids=" ".join,
+)
+def test_python_m_normgrad(arguments, said):
+    done = subprocess.run([sys.executable, "-m", "normgrad", *arguments], capture_output=True, text=True)
+    assert said in done.stdout and done.returncode == 0, done.stderr
+
+
+def test_python_m_normgrad_refuses_other_words():
+    done = subprocess.run([sys.executable, "-m", "normgrad", "version", "2"], capture_output=True, text=True)
+    assert done.returncode == 2 and "version takes no arguments, got 2" in done.stderr
 
 
 def test_importing_loads_nothing_heavy():

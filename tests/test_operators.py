@@ -95,7 +95,7 @@ def test_compiled_is_eager_bit_for_bit(name, backend, torch_rng):
         assert got.dtype == want.dtype and torch.equal(got, want)
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")  # inductor's own use
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated")  # inductor's own use
 @pytest.mark.skipif(shutil.which("g++") is None, reason="on a CPU inductor needs a C++ compiler")
 def test_inductor_is_eager_bit_for_bit(torch_rng):
     spec, tensors, options, cotangents = _draw("stream", torch_rng)

@@ -36,10 +36,13 @@ def read(path):
 
 
 def tracked_texts():
-    """Each text file of the repository, those not yet committed included."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
+    """Each text file of the repository, those not yet committed included; of a source distribution, its own list."""
+    if (ROOT / "PKG-INFO").exists():
+        listed = read("src/normgrad.egg-info/SOURCES.txt").split("\n")
+    else:
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, listed):
         content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b"\0"
         if b"\0" not in content:
             yield name, content.decode("utf8")
@@ -145,12 +148,40 @@ def jobs():
             yield pytest.param(job, id=f"{path.stem}-{name}")
 
 
+# What a job may write, and no other job: the branch of the site, and a token for the index of packages.
+WRITES = {
+    ("test", "pages"): {"contents": "write"},
+    ("pages", "publish"): {"contents": "write"},
+    ("release", "publish"): {"id-token": "write"},
+}
+PINNED = re.compile(r"(?P<action>[\w-]+/[\w-]+)@(?P<commit>[0-9a-f]{40}) # v[\d.]+|\./\.github/workflows/\w+\.yml")
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=[path.stem for path in WORKFLOWS])
 def test_workflow_asks_for_least(path):
     workflow = yaml.safe_load(path.read_text(encoding="utf8"))
     # YAML reads the key `on` as true.
     assert {"name", True, "permissions", "jobs"} <= set(workflow)
-    assert workflow["permissions"] == {"contents": "write" if path.stem == "pages" else "read"}
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    for name, job in workflow["jobs"].items():
+        assert job.get("permissions") == WRITES.get((path.stem, name)), name
+
+
+def test_each_action_is_one_commit():
+    """A tag can be moved to other code; a commit cannot."""
+    used = [line.partition("uses: ")[2] for path in WORKFLOWS for line in read(path).splitlines() if "uses: " in line]
+    found = [PINNED.fullmatch(each) for each in used]
+    assert used and [each for each, match in zip(used, found, strict=True) if not match] == []
+    assert len({match["action"] for match in found}) == len({match["commit"] for match in found})
+
+
+def test_the_site_is_published_once_everything_has_passed():
+    jobs = yaml.safe_load(read(".github/workflows/test.yml"))["jobs"]
+    assert set(jobs["pages"]["needs"]) == set(jobs) - {"pages"} and jobs["pages"]["if"] == "github.event_name == 'push'"
+    commands = [step.get("run", "") for step in jobs["book"]["steps"]]
+    assert ["make book", "make test WHOLE=1", "make browser", "make notebooks"] == commands[2:6]
+    publishing = yaml.safe_load(read(".github/workflows/pages.yml"))
+    assert list(publishing[True]) == ["workflow_call"] and "make" not in read(".github/workflows/pages.yml")
 
 
 @pytest.mark.parametrize("job", list(jobs()))
@@ -158,10 +189,11 @@ def test_job(job):
     if "uses" in job:
         assert (ROOT / job["uses"]).is_file()
         return
-    assert job["runs-on"] == "ubuntu-latest" and job["timeout-minutes"] <= 90
+    assert job["runs-on"] in ("ubuntu-latest", "${{ matrix.system }}") and job["timeout-minutes"] <= 90
     for step in job["steps"]:
         assert ("uses" in step) != ("run" in step), step
-        assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/checkout@v1"))
+        if step.get("uses", "").startswith("actions/checkout"):
+            assert step["with"] == {"persist-credentials": False}
         script = re.sub(r"\$\{\{.*?\}\}", "x", step.get("run", ""))
         assert subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True).stderr == ""
         assert [path for path in re.findall(r"tests/[\w./]+", script) if not (ROOT / path).exists()] == []

@@ -237,7 +237,7 @@ def test_a_residual_that_is_returned_but_not_given_carries_its_gradient(tensors)
     assert torch.equal(dx, x)
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # the tracer's own look
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # the tracer's own look
 def test_compiled_is_eager(tensors):
     x, residual, weight, bias = (t.detach().requires_grad_() for t in tensors)
 

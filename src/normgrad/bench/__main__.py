@@ -8,7 +8,7 @@ import sys
 from .. import writable
 
 
-def main():
+def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and run the benchmark that it names."""
     parser = argparse.ArgumentParser(prog="python -m normgrad.bench", description="Benchmarks, as ratios in one run.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -40,7 +40,7 @@ def main():
         one.add_argument("--operators", nargs="+", help="only these operators")
         one.add_argument("--dtypes", nargs="+", help="only these dtypes")
         one.add_argument("--columns", nargs="+", type=int, help="rows of these lengths only")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments)
     known = {"cpu": _cpu, "gpu": _gpu, "plot": _plot, "judge": _judge, "compile": _compile}
     known[arguments.command](parser, arguments)
 
