@@ -83,11 +83,13 @@ class TextReader:
         return self.reading
 
     def refuse(self, why):
+        """Unread, with the line that is being run."""
         raise Unread(f"{self.line.removesuffix(':')}: {why}")
 
     # statements
 
     def block(self, lines, local):
+        """Runs statements with these local names."""
         for line in lines:
             self.line = ast.unparse(line).partition("\n")[0]
             if isinstance(line, ast.Expr):
@@ -114,10 +116,12 @@ class TextReader:
                 self.refuse("a statement that this reader does not know")
 
     def change(self, line, local):
+        """Runs a statement such as `total += e`."""
         left, right = self.value(line.target, local), self.value(line.value, local)
         self.assign(line.target, self.operate(line.op, left, right), local)
 
     def assign(self, target, value, local):
+        """Gives a value a name, or names to its parts."""
         if isinstance(target, ast.Tuple):
             for one, part in zip(target.elts, value, strict=True):
                 self.assign(one, part, local)
@@ -127,6 +131,7 @@ class TextReader:
             self.refuse("a statement that this reader does not know")
 
     def decided(self, test, local) -> bool:
+        """Whether a condition holds; Unread where that is known only while the kernel runs."""
         found = self.value(test, local)
         if not isinstance(found, bool):
             self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(test)}")
@@ -150,12 +155,14 @@ class TextReader:
     # expressions
 
     def value(self, e, local):
+        """What an expression is worth: by the method for its kind."""
         method = getattr(self, f"value_{type(e).__name__.lower()}", None)
         if method is None:
             self.refuse(f"{ast.unparse(e)}, which this reader does not know")
         return method(e, local)
 
     def value_name(self, e, local):
+        """What a name stands for, here or in the module of the function."""
         if e.id in local:
             return local[e.id]
         if e.id not in self.scope:
@@ -163,12 +170,15 @@ class TextReader:
         return self.scope[e.id]
 
     def value_tuple(self, e, local):
+        """Each part."""
         return tuple(self.value(part, local) for part in e.elts)
 
     def value_binop(self, e, local):
+        """The subclass's `operate` of both sides."""
         return self.operate(e.op, self.value(e.left, local), self.value(e.right, local))
 
     def value_boolop(self, e, local):
+        """Of conditions that are decided."""
         found = (self.decided(part, local) for part in e.values)
         return all(found) if isinstance(e.op, ast.And) else any(found)
 
