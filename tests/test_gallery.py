@@ -12,6 +12,10 @@ import pytest
 from normgrad import LAYER_NORM
 from normgrad.checks import cases, contract
 from normgrad.checks.backends import NAMES, get
+from normgrad.homework import misconceptions
+from normgrad.homework.diagnosis.diagnose import diagnose
+from normgrad.homework.diagnosis.table import MISTAKES
+from normgrad.mistakes.broken_rules import BROKEN
 from normgrad.mistakes.gallery import BUGS, REJECTED, look, looks
 
 torch = pytest.importorskip("torch")
@@ -139,6 +143,27 @@ def test_a_dropped_projection_is_rejected_at_every_length(columns, rng):
     with pytest.raises(AssertionError, match=r"dx\["):
         look(BUGS["a fixed tolerance"].wrong, rng)
     look("torch", rng)
+
+
+# One mistake has one key, in the gallery as in reports about homework
+
+# What no homework asks for: a gate, a matrix of 2**31 elements, compiled variants, a buffer that the caller gives.
+KEYLESS = {"gate order", "32-bit offset", "a kernel per batch", "buffer dropped"}
+FORMULAS = [name for name, bug in BUGS.items() if bug.key in MISTAKES and bug.output in MISTAKES[bug.key].looks
+            and bug.check.dtype == "float64"]  # fmt: skip
+
+
+def test_every_bug_has_its_key_of_the_table():
+    assert {name for name, bug in BUGS.items() if not bug.key} == KEYLESS
+    assert {each.key for each in (*BUGS.values(), *BROKEN)} - {""} <= set(misconceptions())
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_wrong_formula_of_the_gallery_is_given_its_key(name, rng):
+    bug = BUGS[name]
+    case = bug.check.case(rng)
+    got = getattr(bug.wrong.run(case, bug.check.spec, "float64"), bug.output)
+    assert [each.misconception for each in diagnose(bug.output, got, case, bug.check.spec)] == [bug.key]
 
 
 # The same checks on the package's own backends

@@ -25,12 +25,14 @@ class BrokenRule:
     Args:  rule: its name, R1 to R8; belief: the mistake, as a reader might believe it
            edits: for each module of the kernel, the texts to replace and what by
            lie: a false claim that the broken kernel proves; None where it proves less but nothing false
+           key: of the mistake in homework/diagnosis/table.py, where a homework can show it
     """
 
     rule: str
     belief: str
     edits: dict[str, tuple[tuple[str, str], ...]] = field(repr=False)
     lie: tuple[Expr, Expr] | None = field(default=None, repr=False)
+    key: str = ""
 
 
 x, w, a, A = tensor("x", N), tensor("w", N), tensor("a"), tensor("A", N, N)
@@ -64,6 +66,7 @@ BROKEN = (
         "a sum is a constant when one differentiates",
         {"calculus": (("\n        return rename_bound(resolve(sympify(e))).diff(v)\n", _HELD),)},
         (Partial(x[k] / _NORM, x[j]), delta(k, j) / _NORM),
+        "c1-dropped",
     ),
     BrokenRule(
         "R3",
@@ -82,6 +85,7 @@ BROKEN = (
             )
         },
         (_all(lambda r: delta(k, r) * x[r]), _all(lambda r: x[r])),
+        "delta-is-one",
     ),
     BrokenRule(
         "R5",
@@ -98,6 +102,7 @@ BROKEN = (
             )
         },
         (_all(lambda r: w[r] * x[r]), _all(lambda r: w[r]) * _all(lambda r: x[r])),
+        "sum-split",
     ),
     BrokenRule(
         "R7",

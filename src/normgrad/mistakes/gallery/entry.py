@@ -36,6 +36,7 @@ class Bug:
            output: what is off, in words; harm: of (wrong, rng), how far, by default the relative error of output
            unit: of that number; "crash" where there is none
            ours: of a backend's name, gives what the check takes; backends: those that the check is for
+           key: of the mistake in homework/diagnosis/table.py, where a homework can show it
     """
 
     name: str
@@ -50,6 +51,7 @@ class Bug:
     unit: str = "%"
     ours: Callable = ours.itself
     backends: tuple[str, ...] = NAMES
+    key: str = ""
 
     @property
     def rejected_by(self) -> str:

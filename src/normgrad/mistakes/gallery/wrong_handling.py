@@ -21,8 +21,18 @@ MEMORY = (
         "dx of norm(x) + x",
         harm.shared_cotangent,
         ours=ours.gradients,
+        key="input-overwritten",
     ),
-    values("dw too late", "dy is still in its buffer", memory.dw_too_late, None, STRONG, INPUT_ONLY, "dw"),
+    values(
+        "dw too late",
+        "dy is still in its buffer",
+        memory.dw_too_late,
+        None,
+        STRONG,
+        INPUT_ONLY,
+        "dw",
+        key="input-overwritten",
+    ),
     values(
         "buffer dropped",
         "a name that is None was never given",
@@ -44,6 +54,7 @@ MEMORY = (
         "dx of a transposed dy",
         harm.transposed,
         ours=ours.gradients,
+        key="stride-ignored",
     ),
     Bug(
         "32-bit offset",
@@ -69,6 +80,7 @@ MEMORY = (
         harm.past_the_end,
         "numbers",
         backends=(),
+        key="out-of-bounds",
     ),
     values(
         "no rows",
@@ -80,6 +92,7 @@ MEMORY = (
         "dw",
         "by zero",
         unit="crash",
+        key="no-rows",
     ),
 )
 
@@ -95,6 +108,7 @@ GRAPH = (
         "gradient of a gradient penalty",
         harm.penalty,
         backends=ours.AUTOGRAD,
+        key="constant-to-autograd",
     ),
     Bug(
         "a kernel per batch",
@@ -122,8 +136,18 @@ TESTS = (
             "loss y.sum(), weight 1", looks.sum_loss(8, 64), LAYER_NORM, allowed=usual.FIXED["float32"], outputs=("dx",)
         ),
         "dx",
+        key="blind-constant-wdy",
     ),
-    values("weight of ones", "a fresh layer is a layer", formulas.weight_left_out, None, STRONG, AT_ONE, "dx"),
+    values(
+        "weight of ones",
+        "a fresh layer is a layer",
+        formulas.weight_left_out,
+        None,
+        STRONG,
+        AT_ONE,
+        "dx",
+        key="blind-equal-weights",
+    ),
     values(
         "one-sided",
         "a small maximum is a small error",
@@ -134,6 +158,7 @@ TESTS = (
         "y",
         harm=harm.furthest,
         unit="",
+        key="one-sign-passes",
     ),
     Bug(
         "a buffer and itself",
@@ -146,6 +171,7 @@ TESTS = (
         "dx",
         harm.doubled,
         ours=ours.gradients,
+        key="reference-wrong",
     ),
     values(
         "a fixed tolerance",
@@ -155,5 +181,6 @@ TESTS = (
         Look("dy along x_hat and 1, N = 4096", looks.aligned(4, 4096), LAYER_NORM, "bfloat16"),
         EIGHTH,
         "dx",
+        key="loose-tolerance",
     ),
 )

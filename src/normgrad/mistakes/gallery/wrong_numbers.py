@@ -20,9 +20,18 @@ FORMULAS = (
         Look("weights of both signs", looks.rows(8, 64, *PLAIN, "bias"), RMS),
         Look("weight 1", looks.unit_weight(8, 64, *PLAIN, "bias"), RMS, allowed=usual.FIXED["float32"]),
         "dx",
+        key="y-for-x_hat",
     ),
     values(
-        "no dw", "norm weights are frozen", formulas.no_weight_gradient, None, STRONG, INPUT_ONLY, "dw", "dw is absent"
+        "no dw",
+        "norm weights are frozen",
+        formulas.no_weight_gradient,
+        None,
+        STRONG,
+        INPUT_ONLY,
+        "dw",
+        "dw is absent",
+        key="gradient-missing",
     ),
     values(
         "residual first",
@@ -32,6 +41,7 @@ FORMULAS = (
         WITH_STREAM,
         Look("only y in the loss", looks.rows(8, 64, "dresidual_out"), LAYER_NORM, allowed=usual.FIXED["float32"]),
         "dx",
+        key="dresidual-through-norm",
     ),
     values(
         "first block",
@@ -41,6 +51,7 @@ FORMULAS = (
         Look("residual returned, none given", looks.rows(8, 64, "residual"), LAYER_NORM),
         Look("a residual is given", ROWS, LAYER_NORM, allowed=usual.FIXED["float32"]),
         "dx",
+        key="dresidual-forgotten",
     ),
     Bug(
         "gate order",
@@ -63,6 +74,7 @@ FORMULAS = (
         Look("rows of size 0.001", looks.rows(8, 64, *PLAIN, scale=1e-3), LAYER_NORM),
         Look("rows of size 1", NORM, LAYER_NORM, allowed=usual.FIXED["float32"], outputs=("y",)),
         "y",
+        key="eps-on-sum",
     ),
 )
 
@@ -75,6 +87,7 @@ PRECISION = (
         Look("float16, mean 8", looks.rows(8, 512, *PLAIN, offset=8), LAYER_NORM, "float16"),
         Look("float32, mean 0", looks.rows(8, 512, *PLAIN), LAYER_NORM, "float32", usual.FIXED["float32"]),
         "y",
+        key="one-pass-variance",
     ),
     values(
         "16-bit statistics",
@@ -85,6 +98,7 @@ PRECISION = (
         Look("mean 0", looks.rows(64, 512, *PLAIN), LAYER_NORM, "bfloat16", usual.FIXED["bfloat16"], ("y", "dx")),
         "dw",
         r"d[xw]\[",
+        key="narrow-statistics",
     ),
     values(
         "gradient from y",
@@ -94,6 +108,7 @@ PRECISION = (
         Look("dy nearly along y", looks.along_x(64, 128), L2_NORM, "bfloat16"),
         Look("random dy", looks.rows(64, 128, *PLAIN, "weight", "bias"), L2_NORM, "bfloat16", usual.FIXED["bfloat16"]),
         "dx",
+        key="narrow-intermediate",
     ),
     values(
         "16-bit partial sums",
@@ -110,6 +125,7 @@ PRECISION = (
         ),
         "dw",
         harm=harm.many_rows,
+        key="narrow-intermediate",
     ),
     Bug(
         "order of arrival",
@@ -122,5 +138,6 @@ PRECISION = (
         "entries of dw whose bits change",
         harm.changed,
         backends=(),
+        key="atomics",
     ),
 )
