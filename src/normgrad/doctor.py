@@ -9,6 +9,7 @@ import types
 import warnings
 
 from .teaching import notebook
+from .versions import conflict_here, release
 
 # The versions that the test suite runs on, lowest and highest; outside them the package may well work.
 TESTED = {
@@ -27,10 +28,6 @@ def _version(name):
         return None
 
 
-def _numbers(version):
-    return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in version.split("+")[0].split(".")[:2])
-
-
 def _no_triton():
     requirement = notebook.missing_triton()
     remedy = f" (pip install --no-deps {requirement})" if requirement else ""
@@ -45,7 +42,7 @@ def _remark(name, version):
         return _no_triton()
     if version is None:
         return f"not installed; the parts that need it say so (pip install {name})"
-    if not _numbers(low) <= _numbers(version) <= _numbers(high):
+    if not release(low) <= release(version) <= release(high):
         return f"{version}, outside the tested range {low} to {high}"
     return version
 
@@ -65,6 +62,8 @@ def _torch_lines():
 
         how = "interpreter (kernels run on the CPU, slowly)" if triton_kernels.INTERPRETED else "compiler"
         yield "triton mode", how
+        if triton_kernels.INTERPRETED and conflict_here():
+            yield "", conflict_here()
 
 
 def doctor() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..versions import conflict_here
 from .layer import COLUMN, NUMBER, ROW, TILE
 
 
@@ -48,6 +49,13 @@ class Forms:
     forward: Callable
     backward: Callable
     sources: tuple[str, ...]
+
+
+def interprets() -> bool:
+    """Whether Triton's interpreter runs kernels here: it was chosen, and it gets along with NumPy."""
+    from ..triton_kernels.interpreter import INTERPRETED
+
+    return INTERPRETED and not conflict_here()
 
 
 def check_arguments(call: Call, arguments: dict) -> tuple[list, dict]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..torch_ops.formula import accumulator
-from .call import Forms
+from .call import Forms, interprets
 from .layer import COLUMN, NUMBER, ROW, TILE
 
 # The longest rows by the bytes of an accumulator, and the warps of a block that holds one. Beyond what the package's
@@ -61,11 +61,7 @@ def _flat(t, kind):
 
 def _kernels_run(forms, t):
     """Whether the kernels can run on a tensor's device: on a CPU, in Triton's interpreter alone."""
-    if forms.kernels is None:
-        return False
-    from ..triton_kernels.interpreter import INTERPRETED
-
-    return t.device.type == "cuda" or t.device.type == "cpu" and INTERPRETED
+    return forms.kernels is not None and (t.device.type == "cuda" or t.device.type == "cpu" and interprets())
 
 
 def _widest(call, values):

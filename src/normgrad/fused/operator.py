@@ -18,7 +18,7 @@ from ..symbolic.definitions import Defs
 from ..symbolic.notation import tensor
 from ..symbolic.proof import Proof
 from .backward import by_closed_forms, by_reverse_mode
-from .call import Call, Forms, check_arguments
+from .call import Call, Forms, check_arguments, interprets
 from .compiled import compile_kernels
 from .kernel_source import source as kernel_source
 from .layer import TILE, names_in, needed, read_layer
@@ -100,7 +100,7 @@ class Fused:
             f"{self.layer.name}: {', '.join(self.layer.outputs)} of {', '.join(self.layer.inputs)}",
             f"  proved for every M and N: {', '.join(self.proved)}",
             f"  the backward moves the matrices {', '.join(moved)}; the forward saves {', '.join(saved) or 'nothing'}",
-            f"  on a CPU it runs in {'Triton, interpreted' if self._kernels and _interpreted() else 'torch'}",
+            f"  on a CPU it runs in {'Triton, interpreted' if self._kernels and interprets() else 'torch'}",
         ]
         return "\n".join(lines)
 
@@ -203,12 +203,6 @@ def _taking(function, names=None):
 
     call.source = function.source
     return call
-
-
-def _interpreted():
-    from ..triton_kernels.interpreter import INTERPRETED
-
-    return INTERPRETED
 
 
 @cache

@@ -10,10 +10,11 @@ import ast
 import dis
 import importlib.metadata
 import importlib.util
-import re
 import sys
 import types
 import warnings
+
+from ..versions import FIRST_FOR_STRICT_NUMPY, STRICT_NUMPY, release
 
 # The first line of a cell that needs Triton, whether or not it names it.
 MARK = "# needs Triton"
@@ -30,8 +31,6 @@ PAIRS = {
     "2.13": "3.7.1",
     "2.14": "3.8.0",
 }
-# Before 3.7 the interpreter takes arrays of one element for numbers, which NumPy refuses since 2.4.
-STRICT_NUMPY, FIRST_FOR_STRICT_NUMPY = (2, 4), "3.7.1"
 # How bytecode asks for a name that no function or comprehension has for itself.
 GLOBAL = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME"}
 
@@ -48,11 +47,6 @@ def fitting_triton(torch_version, numpy_version):
     if pair and release(numpy_version) >= STRICT_NUMPY:
         pair = max(pair, FIRST_FOR_STRICT_NUMPY, key=release)
     return f"triton=={pair}" if pair else "triton"
-
-
-def release(version):
-    """The first two numbers of a version."""
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def missing_triton():

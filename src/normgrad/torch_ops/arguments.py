@@ -16,6 +16,7 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.types import Device
 
 from ..spec import Axes, check_axes, check_shapes
+from ..versions import check_interpreter
 from . import rows as torch_rows
 from .formula import DTYPES, promoted
 
@@ -124,6 +125,8 @@ def kernels_of(backend: Backend, device: torch.device) -> ModuleType:
         from .. import triton_kernels as kernels
 
     kernels.check_device(device)
+    if backend == "triton" and device.type != "cuda":
+        check_interpreter()
     return kernels
 
 

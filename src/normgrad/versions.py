@@ -1,0 +1,36 @@
+"""Which versions go together: what the call, the doctor and a notebook's first cell say of them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from functools import cache
+
+# Before 3.7 the interpreter takes arrays of one element for numbers, which NumPy refuses since 2.4.
+STRICT_NUMPY, FIRST_FOR_STRICT_NUMPY = (2, 4), "3.7.1"
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+
+
+def interpreter_conflict(triton: str, numpy: str) -> str:
+    """Why Triton's interpreter cannot run with this NumPy, and the remedy; nothing where it can."""
+    if release(triton) >= release(FIRST_FOR_STRICT_NUMPY) or release(numpy) < STRICT_NUMPY:
+        return ""
+    strict = ".".join(map(str, STRICT_NUMPY))
+    remedy = f'pip install --no-deps triton=={FIRST_FOR_STRICT_NUMPY}, or pip install "numpy<{strict}"'
+    return f"the interpreter of Triton {triton} fails with NumPy {numpy}: {remedy}"
+
+
+@cache
+def conflict_here() -> str:
+    """interpreter_conflict of what is installed."""
+    return interpreter_conflict(importlib.metadata.version("triton"), importlib.metadata.version("numpy"))
+
+
+def check_interpreter() -> None:
+    """RuntimeError, with the remedy, where Triton's interpreter cannot run with the NumPy that is here."""
+    if conflict_here():
+        raise RuntimeError(f"backend: 'triton' on the CPU, and {conflict_here()}")
