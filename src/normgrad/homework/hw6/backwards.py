@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from ...dtypes import LEAST
-from ...mistakes.catalogue import N_C1, N_C2, N_DW, N_DX, N_DY, N_WEIGHT, Mutant
+from ...mistakes.catalogue import N_C1, N_C2, N_DW, N_DX, N_DY, Mutant
 from ...mistakes.mutants import edited, find
 
 PARTS = ("_check_array", "_accumulator", "_complex", "_rows", "_kappa")
@@ -146,9 +146,7 @@ BELIEFS = (
     _own("sum of y", "the loss is the sum of y, and dy is not in it", (N_DY, N_DY + "    dy = np.ones_like(dy)\n")),
     _own("mean of y", "the loss is the mean of y", (N_DY, N_DY + "    dy = np.full_like(dy, 1 / dy.size)\n")),
     _own("mean", "the loss is the mean of dy * y, not the sum", (N_DY, N_DY + "    dy = dy / dy.size\n")),
-    _own("no weight", "the weight does not enter dx", (N_WEIGHT, "        pass\n")),
-    _own("no rstd", "dx needs no rstd in front", (N_DX, N_DX.replace("rstd * ", ""))),
-    _own("sign", "x_hat * c1 is added", (N_DX, N_DX.replace("- x_hat", "+ x_hat"))),
+    *map(find, ("weight missing", "rstd missing in dx", "projection added")),
     _own("minus", "the loss is minus the sum of dy * y", (N_DY, N_DY + "    dy = -dy\n")),
 )
 

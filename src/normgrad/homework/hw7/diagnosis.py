@@ -118,7 +118,6 @@ def pattern(operator, name, gradients, inputs, without, again) -> tuple:
     enough = gradients if got.size > 1 else [np.stack(pair) for pair in zip(gradients, again(), strict=True)]
     found = _factor(name, *enough, got.shape) or _left(name, got, inputs.arrays, without)
     found = found or paths(operator, inputs, name)
-    found = found or _row(name, *gradients) or _scale(name, *gradients, inputs.arrays[name])
     return noted(*found) if found else ()
 
 
@@ -134,31 +133,6 @@ def _factor(name, got, known, bound, shape):
     sizes = {f"1/{n}" if factor < 1 else str(n) for n in shape if np.isclose(factor, 1 / n if factor < 1 else n)}
     words = sorted(sizes)[0] if sizes else apart(factor, 1.0)[0]
     return "constant-factor", f"The gradient for {name} is {words} times what it must be"
-
-
-def _row(name, got, known, bound):
-    """The same number in all entries of a row: a path through a mean is missing."""
-    if got.ndim < 2 or got.shape[-1] < 2:
-        return None
-    off = got - known
-    if (np.abs(off - off.mean(-1, keepdims=True)) > 2 * bound.max(-1, keepdims=True)).any():
-        return None
-    return "path-through-a-mean", f"In each row the gradient for {name} is off by one number"
-
-
-def _scale(name, got, known, bound, array):
-    """In every row a multiple of the input and a number: a path through a size is missing, or has a wrong factor."""
-    if got.ndim < 2 or got.shape[-1] < 3:
-        return None
-    rows, off = array.reshape(-1, array.shape[-1]), (got - known).reshape(-1, got.shape[-1])
-    limit = bound.reshape(off.shape).max(-1)
-    rows, off = rows - rows.mean(-1, keepdims=True), off - off.mean(-1, keepdims=True)
-    along = (rows * off).sum(-1) / np.maximum((rows * rows).sum(-1), np.finfo(float).tiny)
-    # The projection is no longer than what it is taken of, so that twice the root of N is room enough.
-    left = np.abs(off - along[:, None] * rows).max(-1)
-    if (left > 2 * np.sqrt(off.shape[-1]) * limit).any():
-        return None
-    return "path-through-a-scale", f"In each row the gradient for {name} is off by a multiple of {name}, and a number"
 
 
 def _left(name, got, arrays, without):

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...checks.finite_difference import best_step
 from ..messages import Wrong, apart
+from .operator import MOST_ENTRIES
 
 # Differences have half the digits of float64. What is below NOISE may be 0, what is above SEEN is not, and two numbers
 # that are nearer than NEAR are one.
 NOISE, SEEN, NEAR = 1e-7, 1e-3, 1e-4
-MOST = 256
 # Two entries lie on every straight line.
 LEAST = 3
 
@@ -33,7 +33,7 @@ def paths(operator, inputs, name):
 
 def _paths(operator, inputs, name):
     array, y = inputs.arrays[name], operator.forward(inputs)
-    if not 0 < y.size <= MOST or not 0 < array.size <= MOST:
+    if not 0 < y.size <= MOST_ENTRIES or not 0 < array.size <= MOST_ENTRIES:
         return None
     K, G = _slopes(operator, inputs, name), _given(operator, inputs, name, y)
     size = np.abs(K).max()
