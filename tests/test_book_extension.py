@@ -558,6 +558,19 @@ def test_chapter_offers_notebook_and_colab(book):
     assert "colab" not in (book / "ledger.html").read_text()
 
 
+def test_a_site_of_no_repository_says_how_to_get_the_button():
+    app = SimpleNamespace(
+        config=SimpleNamespace(book_repository=""),
+        env=SimpleNamespace(metadata={"book/one": {"kernelspec": {}}}, found_docs={"book/one", notebooks.HOW}),
+        builder=SimpleNamespace(get_relative_uri=lambda start, end: f"{end} from {start}"),
+    )
+    context = {"header_buttons": []}
+    notebooks.offer_notebook(app, "book/one", "", context, None)
+    (group,) = context["header_buttons"]
+    assert [each["url"] for each in group["buttons"]] == [f"{notebooks.HOW} from book/one#colab-button"]
+    assert "\n(colab-button)=\n" in (ROOT / f"{notebooks.HOW}.md").read_text(encoding="utf8")
+
+
 def test_mathjax_is_served_by_the_site(book):
     assert (book / "_static/mathjax/tex-chtml-full.js").is_file()
     assert 'src="_static/mathjax/tex-chtml-full.js' in (book / "one.html").read_text()

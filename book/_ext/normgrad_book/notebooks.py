@@ -21,6 +21,8 @@ from .plain_markdown import PlainMarkdown
 # Tags that Jupyter and its runners know, and the mark of what a student writes; the others concern the page alone.
 KEPT_TAGS = ("raises-exception", "skip-execution", "homework", "triton", "your-turn")
 KEPT_TAGS += ("derivation", "numpy-backward", "torch-function", "triton-kernel")
+# The page that says how a site gets its links to Colab.
+HOW = "book/your_course"
 
 
 def is_notebook(env, docname) -> bool:
@@ -116,7 +118,7 @@ def write_notebooks(app, error):
 
 
 def offer_notebook(app, pagename, templatename, context, doctree):
-    """The download, and Colab where a repository is known.
+    """The download, and Colab where a repository is known; elsewhere the page that says how to get it.
 
     Runs at priority 500 after the theme's prep_header_buttons, which is registered earlier, and before its
     add_header_buttons (501), which reads what is set here.
@@ -124,16 +126,16 @@ def offer_notebook(app, pagename, templatename, context, doctree):
     if not is_notebook(app.env, pagename):
         return
     context["ipynb_source"] = f"{pagename}.ipynb"
-    if not app.config.book_repository:
+    if app.config.book_repository:
+        base = f"https://colab.research.google.com/github/{app.config.book_repository}/blob"
+        words = {"text": "Open in Colab", "tooltip": "Run this chapter in Google Colab"}
+        url = f"{base}/{app.config.book_site_branch}/_sources/{pagename}.ipynb"
+    elif HOW in app.env.found_docs:
+        words = {"text": "Colab: how to get it", "tooltip": "This site was built without the name of a repository"}
+        url = app.builder.get_relative_uri(pagename, HOW) + "#colab-button"
+    else:
         return
-    base = f"https://colab.research.google.com/github/{app.config.book_repository}/blob/{app.config.book_site_branch}"
-    colab = {
-        "type": "link",
-        "text": "Open in Colab",
-        "tooltip": "Run this chapter in Google Colab",
-        "icon": "_static/images/logo_colab.png",
-        "url": f"{base}/_sources/{pagename}.ipynb",
-    }
+    colab = {"type": "link", "icon": "_static/images/logo_colab.png", "url": url, **words}
     # A group, because the theme's style scales the logo only inside one.
     group = {"type": "group", "label": "launch-buttons", "icon": "fas fa-rocket", "tooltip": "Run this chapter"}
     context["header_buttons"].append(group | {"buttons": [colab]})

@@ -1,0 +1,120 @@
+"""The five steps of *Use this for your course*, run from a bare clone: real git, grader and scripts, no network.
+
+Addresses on GitHub lead to bare repositories here. What takes minutes is only noted: `make` and `pip install`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from normgrad.homework import solutions
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "book/your_course.md"
+STAND_IN = """#!/bin/sh
+echo "${0##*/} $*" >> "$NOTED"
+[ "${0##*/} $1" = "make book" ] || exit 0
+mkdir -p .venv/bin _build/html/_sources/book
+ln -sf "$PYTHON" .venv/bin/python
+printf '#!/bin/sh\\nexec "$PYTHON" -m ghp_import "$@"\\n' > .venv/bin/ghp-import
+chmod +x .venv/bin/ghp-import
+echo "$GITHUB_REPOSITORY" > _build/html/index.html
+echo {} > _build/html/_sources/book/one_row.ipynb
+"""
+
+
+def steps():
+    """(heading, script) of each step: its blocks of shell, one after the other."""
+    parts = re.split(r"^## (\d\. .+)$", PAGE.read_text(encoding="utf8"), flags=re.M)[1:]
+    return [
+        (heading, "\n".join(re.findall(r"^```bash\n(.*?)^```", text, re.M | re.S)))
+        for heading, text in zip(parts[::2], parts[1::2], strict=True)
+    ]
+
+
+@pytest.fixture
+def github(tmp_path):
+    """The environment of someone whose addresses on GitHub are bare repositories in this folder."""
+    pytest.importorskip("ghp_import", reason="the book's packages are not installed")
+    if not (ROOT / ".git").exists():
+        pytest.skip("no repository to copy: this is a source distribution")
+    subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, tmp_path / "OWNER/NAME.git"], check=True)
+    subprocess.run(["git", "-C", tmp_path / "OWNER/NAME.git", "update-ref", "refs/heads/main", "HEAD"], check=True)
+    subprocess.run(
+        ["git", "-C", tmp_path / "OWNER/NAME.git", "symbolic-ref", "HEAD", "refs/heads/main"], check=True
+    )
+    (tmp_path / "THEIR_OWNER").mkdir()
+    (tmp_path / "THEIR_OWNER/THEIR_NAME.git").symlink_to(tmp_path / "OWNER/NAME.git")
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    for name in ("make", "pip"):
+        (bin / name).write_text(STAND_IN)
+        (bin / name).chmod(0o755)
+    config = f"""[user]
+name = Someone
+email = someone@example.org
+[url "{tmp_path}/"]
+insteadOf = https://github.com/
+insteadOf = https://x-access-token:secret@github.com/
+"""
+    (tmp_path / "gitconfig").write_text(config)
+    student = tmp_path / "submissions/ada"
+    student.mkdir(parents=True)
+    (student / "solution.py").write_text(solutions.solution("hw2"), encoding="utf8")
+    return os.environ | {
+        "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}",
+        "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "NOTED": str(tmp_path / "noted.txt"),
+        "PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+
+
+def run(script, folder, environ):
+    done = subprocess.run(["bash", "-euc", script], cwd=folder, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def git(folder, *arguments):
+    return subprocess.run(
+        ["git", "-C", folder, *arguments], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_the_five_steps(github, tmp_path):
+    (_, take), *others = found = steps()
+    assert [heading[0] for heading, _ in found] == list("12345") and all(script for _, script in found)
+    run(take, tmp_path, github)
+    clone, bare = tmp_path / "NAME", tmp_path / "OWNER/NAME.git"
+    config = clone / "_config.yml"
+    config.write_text(config.read_text(encoding="utf8").replace("author: The normgrad authors", "author: A teacher"))
+    printed = [run(script, clone, github) for _, script in others]
+    assert git(bare, "rev-parse", "autumn-term") == git(bare, "rev-parse", "main")
+    assert "author: A teacher" in subprocess.check_output(["git", "-C", bare, "show", "main:_config.yml"], text=True)
+    assert "_sources/book/one_row.ipynb" in git(bare, "ls-tree", "-r", "--name-only", "gh-pages")
+    assert git(bare, "show", "gh-pages:index.html") == ["OWNER/NAME"]
+    assert "ada" in printed[2] and (tmp_path / "reports/ada.json").is_file()
+    noted = (tmp_path / "noted.txt").read_text().splitlines()
+    assert [line for line in noted if line.startswith("make")] == [
+        "make book", "make page P=teachers", "make book", "make test", "make book"
+    ]  # fmt: skip
+
+
+def test_the_workflow_publishes_to_the_copy(github, tmp_path):
+    """The last script of pages.yml, as GitHub runs it in a fork."""
+    job = yaml.safe_load((ROOT / ".github/workflows/pages.yml").read_text(encoding="utf8"))["jobs"]["publish"]
+    clone = tmp_path / "NAME"
+    run("git clone --quiet https://github.com/OWNER/NAME.git", tmp_path, github)
+    run("make book\n", clone, github)
+    environ = github | {"TOKEN": "secret", "GITHUB_REPOSITORY": "OWNER/NAME"}
+    environ["PATH"] = f"{clone}/.venv/bin{os.pathsep}{environ['PATH']}"
+    run(job["steps"][-1]["run"], clone, environ)
+    published = git(tmp_path / "OWNER/NAME.git", "ls-tree", "-r", "--name-only", "gh-pages")
+    assert {".nojekyll", "index.html", "_sources/book/one_row.ipynb"} <= set(published)
