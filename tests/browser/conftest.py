@@ -77,7 +77,8 @@ class Reader:
     def open(self, path):
         response = self.page.goto(f"{self.address}/{path}", wait_until="load")
         assert response.ok, f"{path}: status {response.status}"
-        self.page.evaluate("window.MathJax && MathJax.startup.promise.then(() => true)")
+        # formulas are typeset as they come into view; a reader has seen all of them
+        self.page.evaluate("window.MathJax?.startup.promise.then(() => MathJax.startup.document.lazyTypesetAll())")
         return self.page
 
     def route(self, route):

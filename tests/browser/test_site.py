@@ -31,14 +31,29 @@ OVERLAPS = """() => {
   return found;
 }"""
 
-# Formulas whose end cannot be reached, because what is wider than its place is cut off there.
+# Formulas whose end cannot be reached, because what is wider than its place is cut off there; displays that scroll; and
+# formulas with a scrollbar that scrolls nothing.
 CUT_OFF = """() => [...document.querySelectorAll('article .math')].filter(formula =>
   formula.scrollWidth > formula.clientWidth + 1 && getComputedStyle(formula).overflowX === 'hidden'
 ).map(formula => formula.textContent)"""
+SCROLLING = """() => [...document.querySelectorAll('article div.math > mjx-container')].filter(box =>
+  box.scrollWidth > box.clientWidth + 1).map(box => box.parentElement.id || box.closest('section').id)"""
+IDLE_SCROLLBARS = """() => [...document.querySelectorAll('article :is(.math, .math > mjx-container)')].filter(box => {
+  const {overflowX, overflowY} = getComputedStyle(box), scrollbar = ['auto', 'scroll'];
+  return scrollbar.includes(overflowY) || box.matches('span') && scrollbar.includes(overflowX) &&
+    box.scrollWidth <= box.clientWidth;
+}).map(box => box.textContent)"""
+# Displays that no way of breaking them makes narrow enough, by their sections: a table of shorthand and what it means.
+TOO_WIDE = {"how-to-read-p2-to-p6"}
+
+# Code of at most 80 columns that does not fit.
+CODE_CUT = """() => [...document.querySelectorAll('article div.highlight pre')].filter(code =>
+  code.scrollWidth > code.clientWidth && code.textContent.split('\\n').every(line => line.length <= 80)
+).map(code => code.textContent)"""
 
 # A4 between its margins of 12 mm, in CSS pixels, and the displays of the formula sheet that are wider than their place.
 A4_WIDTH = int((210 - 2 * 12) / 25.4 * 96)
-TOO_WIDE = """() => [...document.querySelectorAll('.formula div.math')].filter(display => {
+SHEET_TOO_WIDE = """() => [...document.querySelectorAll('.formula div.math')].filter(display => {
   const ends = [display.closest('.formula'), display].map(box => box.getBoundingClientRect().right);
   const formula = display.querySelector('mjx-math').getBoundingClientRect();
   return formula.width < 1 || formula.right > Math.min(...ends) + 1;
@@ -81,6 +96,10 @@ def test_page_renders(read, path, screen):
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert page.evaluate(OVERLAPS) == []
     assert page.evaluate(CUT_OFF) == []
+    assert set(page.evaluate(SCROLLING)) <= TOO_WIDE
+    assert page.evaluate(IDLE_SCROLLBARS) == []
+    assert width < 1280 or page.evaluate(CODE_CUT) == []
+    assert page.locator("mjx-container[tabindex]").count() == 0
     for image in page.locator("article img").all():
         assert image.get_attribute("alt"), image.get_attribute("src")
         assert image.evaluate("image => image.complete && image.naturalWidth > 0")
@@ -158,7 +177,7 @@ def test_formula_sheet_prints_on_one_page(read, scheme):
     page.emulate_media(media="print")
     page.set_viewport_size({"width": A4_WIDTH, "height": 1000})
     assert page.locator(".formula div.math").count() > 10
-    assert page.evaluate(TOO_WIDE) == []
+    assert page.evaluate(SHEET_TOO_WIDE) == []
     for other in (".bd-sidebar-primary", ".bd-header-article", "footer", "p.ledger-badge"):
         assert [found for found in page.locator(other).all() if found.is_visible()] == [], other
     styles = "texts => texts.map(text => [parseFloat(getComputedStyle(text).fontSize), getComputedStyle(text).color])"
