@@ -14,9 +14,9 @@ from normgrad.checks import cases, contract
 from normgrad.checks.backends import NAMES, get
 from normgrad.homework import misconceptions
 from normgrad.homework.diagnosis.diagnose import diagnose
-from normgrad.homework.diagnosis.table import MISTAKES
 from normgrad.mistakes.broken_rules import BROKEN
 from normgrad.mistakes.gallery import BUGS, REJECTED, look, looks
+from normgrad.mistakes.table import MISTAKES
 
 torch = pytest.importorskip("torch")
 

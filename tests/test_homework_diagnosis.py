@@ -15,9 +15,9 @@ from normgrad.homework.diagnosis import formulas, written
 from normgrad.homework.diagnosis.diagnose import diagnose
 from normgrad.homework.diagnosis.fit import SAME
 from normgrad.homework.diagnosis.formulas import Setting
-from normgrad.homework.diagnosis.table import MISTAKES, OWN, REFUSED, UNKNOWN, find
 from normgrad.homework.equations import places
 from normgrad.mistakes import catalogue, mutants
+from normgrad.mistakes.table import MISTAKES, OWN, REFUSED, UNKNOWN, find
 from normgrad.spec import LAYER_NORM, NormSpec
 from normgrad.symbolic import equations
 

@@ -12,10 +12,10 @@ from homework_solutions import of_source, tasks_of
 import normgrad.homework as hw
 from normgrad.homework import __main__ as shell
 from normgrad.homework import folder, solutions
-from normgrad.homework.diagnosis.table import MISTAKES
 from normgrad.homework.equations import place
 from normgrad.homework.task import Draw, find, homeworks
 from normgrad.homework.wrong import wrong
+from normgrad.mistakes.table import MISTAKES
 
 
 def test_tasks_are_described():

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..mistakes.table import REFUSED, SPOILS, UNKNOWN
 from .attempts import CELLS, InFolder, version_of
 from .checks.exam import IMPATIENT_SECONDS, Exam
 from .diagnosis.diagnose import attributed
-from .diagnosis.table import REFUSED, SPOILS, UNKNOWN
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals

@@ -18,7 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
-from .diagnosis.table import titles
+from ..mistakes.table import titles
 from .equations import place, shown
 from .solutions import starter
 

@@ -25,7 +25,7 @@ class BrokenRule:
     Args:  rule: its name, R1 to R8; belief: the mistake, as a reader might believe it
            edits: for each module of the kernel, the texts to replace and what by
            lie: a false claim that the broken kernel proves; None where it proves less but nothing false
-           key: of the mistake in homework/diagnosis/table.py, where a homework can show it
+           key: of the mistake in mistakes/table.py, where a homework can show it
     """
 
     rule: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .table import MISTAKES
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -13,7 +15,7 @@ class Mutant:
            edits: {backend: ((old, new), ...)}; spec: the key of cases.SPECS under which the mistake shows
            backward: whether only the backward is wrong; a wrong forward is another function, which only a comparison
                of values is sure to see
-           key: of the mistake in homework/diagnosis/table.py, where a student's result shows it
+           key: of the mistake in mistakes/table.py, where a student's result shows it
     """
 
     name: str
@@ -86,15 +88,15 @@ S_S = "sqrt(1 / n * total(N, lambda t: q[i, t] ** 2))"
 S_RSTD = "defs[rstd[i]] = 1 / D[i]"
 
 
-def _mutant(name, mistake, numpy, torch, triton, numba, sympy, **options) -> Mutant:
+def _mutant(name, numpy, torch, triton, numba, sympy, mistake="", key="", **options) -> Mutant:
     edits = {"numpy": numpy, "torch": torch, "triton": triton, "numba": numba, "sympy": sympy}
-    return Mutant(name, mistake, {k: (v,) if isinstance(v[0], str) else v for k, v in edits.items()}, **options)
+    edits = {k: (v,) if isinstance(v[0], str) else v for k, v in edits.items()}
+    return Mutant(name, mistake or MISTAKES[key].belief, edits, key=key, **options)
 
 
 MUTANTS = (
     _mutant(
         "c1 dropped",
-        "rstd does not depend on x",
         key="c1-dropped",
         numpy=(N_DX, "    dx = rstd * (wdy - c2)\n"),
         torch=(T_C1, f"{T_C1} * 0"),
@@ -104,7 +106,6 @@ MUTANTS = (
     ),
     _mutant(
         "c2 dropped",
-        "the mean does not depend on x",
         key="c2-dropped",
         numpy=(N_DX, "    dx = rstd * (wdy - x_hat * c1)\n"),
         torch=(T_C2, "c2 = torch.zeros_like(rstd)"),
@@ -114,7 +115,6 @@ MUTANTS = (
     ),
     _mutant(
         "projection added",
-        "the derivative of 1 / D has no minus sign",
         key="projection-sign",
         numpy=(N_DX, "    dx = rstd * (wdy - c2 + x_hat * c1)\n"),
         torch=(T_ALONG, T_ALONG.replace("value=-1", "value=1")),
@@ -124,7 +124,6 @@ MUTANTS = (
     ),
     _mutant(
         "N - 1 for N",
-        "the variance is Bessel's",
         key="bessel",
         numpy=(N_C1, N_C1.replace("/ spec.count(p.shape[-1])", "/ (spec.count(p.shape[-1]) - 1)")),
         torch=(T_C1, T_C1.replace("/ spec.count(n)", "/ (spec.count(n) - 1)")),
@@ -134,7 +133,6 @@ MUTANTS = (
     ),
     _mutant(
         "sum for mean in c1",
-        "the squares are summed, not averaged",
         key="sum-for-mean-c1",
         numpy=(N_C1, N_C1.replace(" / spec.count(p.shape[-1])", "")),
         torch=(T_C1, T_C1.replace(" / spec.count(n)", "")),
@@ -144,7 +142,6 @@ MUTANTS = (
     ),
     _mutant(
         "sum for mean in c2",
-        "the adjoint of a mean is a sum",
         key="sum-for-mean-c2",
         numpy=(N_C2, N_C2.replace("mean", "sum")),
         torch=(T_C2, T_C2.replace(" / n", "")),
@@ -154,7 +151,6 @@ MUTANTS = (
     ),
     _mutant(
         "weight missing",
-        "the weight only scales the output",
         key="weight-missing",
         numpy=(N_WEIGHT, "        pass\n"),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)")),
@@ -164,7 +160,6 @@ MUTANTS = (
     ),
     _mutant(
         "weight twice",
-        "the weight belongs in dy and in the Jacobian",
         key="weight-twice",
         numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
         torch=(T_ROWS, T_ROWS.replace("weight", "weight * weight")),
@@ -174,7 +169,6 @@ MUTANTS = (
     ),
     _mutant(
         "weight after the projection",
-        "the weight commutes with the Jacobian",
         key="weight-after",
         numpy=((N_WEIGHT, "        pass\n"), (N_DX, N_DX.replace("rstd *", "weight * rstd *"))),
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)") + ".mul_(weight)"),
@@ -192,7 +186,7 @@ MUTANTS = (
     ),
     _mutant(
         "rstd missing in dx",
-        "the projection alone is the gradient",
+        mistake="the projection alone is the gradient",
         key="rstd-missing",
         numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
         torch=(T_DX, "return out.copy_(dx)"),
@@ -202,7 +196,7 @@ MUTANTS = (
     ),
     _mutant(
         "rstd missing in dw",
-        "dw sums dy * q",
+        mistake="dw sums dy * q",
         key="rstd-missing",
         numpy=(N_DW, N_DW.replace("x_hat", "q")),
         torch=(T_DW, T_DW.replace(", r)", ", torch.ones_like(r))")),
@@ -212,7 +206,6 @@ MUTANTS = (
     ),
     _mutant(
         "weight in dw",
-        "dw sums wdy * x_hat",
         key="weight-in-dw",
         numpy=(N_DW, N_DW.replace("dy *", "dy * weight *")),
         torch=(T_DW, T_DW.replace("dy_q.t()", "(dy_q * weight).t()")),
@@ -226,7 +219,6 @@ MUTANTS = (
     ),
     _mutant(
         "mean over rows in db",
-        "a batch averages its gradients",
         key="rows-averaged",
         numpy=(N_DB, N_DB.replace("sum", "mean")),
         torch=(T_DB, f"{T_DB} / m"),
@@ -236,7 +228,6 @@ MUTANTS = (
     ),
     _mutant(
         "dresidual_out forgotten",
-        "only y feeds the loss",
         key="dresidual-forgotten",
         numpy=(N_OUT, "        pass\n"),
         torch=(T_OUT, "dx.copy_(dp)"),
@@ -246,7 +237,6 @@ MUTANTS = (
     ),
     _mutant(
         "dresidual_out through the norm",
-        "both cotangents enter at y",
         key="dresidual-through-norm",
         numpy=(
             (N_OUT, "        pass\n"),
@@ -268,7 +258,7 @@ MUTANTS = (
     ),
     _mutant(
         "kappa ignored, outside",
-        "eps outside the root leaves the gradient as it is",
+        mistake="eps outside the root leaves the gradient as it is",
         numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
         torch=(T_KAPPA, "if False:"),
         triton=(K_KAPPA, "c1 = c1"),
@@ -278,7 +268,7 @@ MUTANTS = (
     ),
     _mutant(
         "kappa ignored, clamp",
-        "a clamped row is projected like any other",
+        mistake="a clamped row is projected like any other",
         numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
         torch=(T_KAPPA, "if False:"),
         triton=(K_KAPPA, "c1 = c1"),
@@ -288,7 +278,6 @@ MUTANTS = (
     ),
     _mutant(
         "one-pass variance",
-        "mean(x**2) - mean**2 is the variance and costs one pass",
         key="one-pass-variance",
         numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
         torch=(T_RSTD, "r.copy_(_rstd(((p * p).mean(-1) - means**2).clamp(min=0).sqrt(), spec))"),
@@ -308,7 +297,6 @@ MUTANTS = (
     ),
     _mutant(
         "statistics in bfloat16",
-        "the statistics may be kept in the input's dtype",
         key="narrow-statistics",
         numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
         torch=(T_RSTD, f"{T_RSTD}\n        r.copy_(r.bfloat16())"),
@@ -322,7 +310,6 @@ MUTANTS = (
     ),
     _mutant(
         "eps on the sum",
-        "eps may stand beside the sum as well as beside the mean",
         key="eps-on-sum",
         numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
         torch=(T_RSTD, T_RSTD.replace(" spec)", " spec.replace(eps=spec.eps / n))")),

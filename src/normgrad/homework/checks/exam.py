@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..messages import INPUTS, Wrong, a, compare, failure, small, swapped
 from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task

@@ -15,7 +15,7 @@ from ...checks.cases import ARRAYS, Case, cases
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SIGNIFICAND, SMALLEST, accumulator, bounds, round_to, unit_roundoff
 from ...spec import NormSpec
 from ..diagnosis.explain import flat_rows
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..sandbox.student import Given, Request
 
 USUAL = ("random", "rows of different scale and offset", "cotangent along x_hat and 1")

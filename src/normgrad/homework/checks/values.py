@@ -11,7 +11,7 @@ import numpy as np
 from ...checks.finite_difference import directional, inner
 from ...checks.tolerance import Dtypes
 from ..diagnosis.diagnose import OUTPUTS, diagnose
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare, small
 from .norms import DEGENERATE, OFFSET, USUAL
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from ...checks.cases import Case
 from ...checks.tolerance import Dtypes, unit_roundoff
+from ...mistakes.table import REFUSED, UNKNOWN, find
 from ...spec import NormSpec, check_spec
 from .explain import Explained, explain, flat_rows
 from .fit import Target, over_rows
 from .formulas import Arrays
-from .table import REFUSED, UNKNOWN, Diagnosis, equation, find
+from .named import Diagnosis, equation
 from .written import definitions, formula, name, remark_of, should_be
 
 OUTPUTS = ("dx", "dresidual", "dw", "db", "y")

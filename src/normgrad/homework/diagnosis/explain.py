@@ -8,10 +8,10 @@ import numpy as np
 
 from ...checks.cases import Case
 from ...checks.tolerance import ELEMENTWISE, round_to, unit_roundoff
+from ...mistakes.table import MISTAKES, REFUSED, UNKNOWN
 from ...spec import NormSpec
 from .fit import SAME, Target, by_row, over_rows, sparse
 from .formulas import EPS_IS, Arrays, Candidate, Part, changes, dictionary, doubles, singles, value
-from .table import MISTAKES, REFUSED, UNKNOWN
 from .written import decimals
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from ... import numpy_ref
 from ...checks.cases import Case
 from ...checks.tolerance import Bounds, Dtypes, bounds, round_to, unit_roundoff
+from ...mistakes.table import MISTAKES
 from ...spec import NormSpec
-from .table import MISTAKES
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, unit_roundoff
-from ..diagnosis.table import Diagnosis, named
+from ..diagnosis.named import Diagnosis, named
 from ..messages import INPUTS, Wrong, apart, swapped
 from ..sandbox.student import Given, Request
 from ..task import Stage

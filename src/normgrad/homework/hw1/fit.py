@@ -11,7 +11,7 @@ from itertools import combinations, product
 import numpy as np
 
 from ...checks.tolerance import unit_roundoff
-from ..diagnosis.table import Diagnosis, named
+from ..diagnosis.named import Diagnosis, named
 
 # Rows, columns and N - 1 are three different numbers in one size at least, so that no factor is taken for another.
 SIZES = ((2, 3), (3, 4), (2, 5))

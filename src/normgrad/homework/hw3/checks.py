@@ -11,7 +11,7 @@ from ... import numpy_ref
 from ...checks.finite_difference import complex_step
 from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
 from ..checks.norms import USUAL, NormOracle, Trial
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..messages import INPUTS, WRONG_BEFORE, Wrong, compare, small
 from ..sandbox.student import Given, Request
 

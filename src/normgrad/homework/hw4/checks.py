@@ -10,10 +10,11 @@ import numpy as np
 from ... import numpy_ref
 from ...checks.cases import Case
 from ...checks.tolerance import LARGEST, round_to
+from ...mistakes.table import BLOCKS
 from ..checks.norms import AXES, NormOracle, Trial
 from ..checks.values import low_precision, two_shapes
 from ..diagnosis.diagnose import attributed
-from ..diagnosis.table import BLOCKS, named
+from ..diagnosis.named import named
 from ..messages import Wrong
 from ..sandbox.student import Request
 from . import gpu

@@ -14,7 +14,7 @@ import numpy as np
 from ...checks.tolerance import ELEMENTWISE, LARGEST, SAFETY, SMALLEST, round_to, unit_roundoff
 from ..checks.norms import DEGENERATE, USUAL
 from ..checks.values import two_shapes
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare
 from ..sandbox.student import Given, Request
 from ..task import MOST_ROWS

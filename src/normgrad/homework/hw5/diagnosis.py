@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, SIGNIFICAND
-from ..diagnosis.table import Diagnosis, find, named
+from ...mistakes.table import find
+from ..diagnosis.named import Diagnosis, named
 
 RIGHT, RECIPROCAL = "var = mean((x - mean)**2)", "rstd = 1 / sqrt(var + eps)"
 MERGED = {

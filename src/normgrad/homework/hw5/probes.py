@@ -9,7 +9,7 @@ from functools import wraps
 import numpy as np
 
 from ...checks.tolerance import round_to
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..messages import Wrong
 from .diagnosis import LOOSE, by_rounding, of_pairs, of_rows
 

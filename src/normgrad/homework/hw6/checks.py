@@ -8,9 +8,10 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.tolerance import unit_roundoff
+from ...mistakes.table import find
 from ...spec import LAYER_NORM
 from ..checks.exam import IMPATIENT_SECONDS
-from ..diagnosis.table import find, named
+from ..diagnosis.named import named
 from ..messages import OUT_OF_TIME, Wrong
 from ..sandbox.student import Request
 from .backwards import (

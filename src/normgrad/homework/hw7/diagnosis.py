@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from ...checks.finite_difference import best_step, directional
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..messages import Wrong, apart
 from .paths import paths
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...checks.cases import cases
 from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
-from ..diagnosis.table import named
+from ..diagnosis.named import named
 from ..hw3.checks import FunctionOracle
 from ..hw4.checks import StreamOracle, StreamTrial, problems
 from ..messages import INPUTS, Wrong, compare, small

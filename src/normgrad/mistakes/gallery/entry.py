@@ -36,7 +36,7 @@ class Bug:
            output: what is off, in words; harm: of (wrong, rng), how far, by default the relative error of output
            unit: of that number; "crash" where there is none
            ours: of a backend's name, gives what the check takes; backends: those that the check is for
-           key: of the mistake in homework/diagnosis/table.py, where a homework can show it
+           key: of the mistake in mistakes/table.py, where a homework can show it
     """
 
     name: str
