@@ -572,8 +572,8 @@ def test_a_site_of_no_repository_says_how_to_get_the_button():
 
 
 def test_mathjax_is_served_by_the_site(book):
-    assert (book / "_static/mathjax/tex-chtml-full.js").is_file()
-    assert 'src="_static/mathjax/tex-chtml-full.js' in (book / "one.html").read_text()
+    assert (book / "_static/mathjax/mathjax.js").is_file()
+    assert 'src="_static/mathjax/mathjax.js' in (book / "one.html").read_text()
 
 
 def test_notebook_is_executed_and_plain(book):

@@ -61,7 +61,7 @@ def script(root, name) -> str:
 
 def write(app):
     """The scripts and their style, before any page asks for them."""
-    if app.builder.format != "html":
+    if app.builder.format != "html" or not (Path(app.srcdir) / FOLDER).is_dir():
         return
     target = Path(app.outdir) / "_static/live"
     target.mkdir(parents=True, exist_ok=True)
