@@ -37,7 +37,7 @@ SPEC = SPECS["layer_norm"]
 OFFSET = "mean a thousand deviations away"  # where the rounding of the sum in 16 bits is as large as the deviations
 # Triton's interpreter takes about 4 ms for each row and launch.
 CHOSEN = {
-    "torch": (("layer_norm", "rms_norm", "layer_norm_std", "l2_clamp"), tuple(CASES)),
+    "torch": (("layer_norm", "rms_norm", "layer_norm_std", "l2_clamp", "rms_norm_offset"), tuple(CASES)),
     "triton": (("layer_norm", "layer_norm_std"), ("random", "strided", OFFSET)),
     "numba": (("layer_norm", "l2_clamp"), tuple(CASES)),
 }
@@ -47,7 +47,7 @@ VALUES = [
     for spec in specs
     for case in names
     for dtypes in MIXED
-    if CASES[case].residual is not None or dtypes.residual is None
+    if (CASES[case].residual is not None or dtypes.residual is None) and contract.defined(CASES[case], SPECS[spec])
 ]
 
 
@@ -90,9 +90,11 @@ NARROW = Dtypes("float16", **PARAMETERS)
 FAST_SUM = "    if rounded and out.dtype == promoted(x, residual):\n        return torch.add(x, residual, out=out)\n"
 ROUND = "        if ROUND:\n"
 LOADED = "p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR).to(ACC)"
-COLUMNS = "SCALE * load_columns(weight_ptr, cols, N, ACC)"
+COLUMNS = "SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)"
 OPTIONS = "    dtypes, residual_out = [x.dtype, out_dtype], None\n"
 SECOND = "    if dresidual_ptr is not None:\n"
+AFTER = "the offset added in 16 bits"
+WIDE = "_weight(weight, n, acc, spec), _vector(bias"
 # name: (the dtypes that show it, {backend: (the text, what it becomes)})
 MUTANTS = {
     "statistics of the rounded sum": (
@@ -154,22 +156,34 @@ MUTANTS = {
     "weight rounded to x's dtype": (
         NARROW,
         {
-            "torch": ("if weight is None else weight.to(acc)", "if weight is None else weight.to(p.dtype).to(acc)"),
+            "torch": (
+                "if weight is None else full_weight(weight,",
+                "if weight is None else full_weight(weight.to(p.dtype),",
+            ),
             "triton": (f"weight = {COLUMNS}", f"weight = cast({COLUMNS}, tl.float16).to(ACC)"),
-            "numba": ("_vector(weight, n, acc, 1), mean)", "_vector(weight.to(p.dtype), n, acc, 1), mean)"),
+            "numba": ("_weight(weight, n, acc, spec), mean)", "_weight(weight.to(p.dtype), n, acc, spec), mean)"),
         },
     ),
 }
+MUTANTS[AFTER] = (
+    Dtypes("bfloat16"),
+    {
+        "torch": ("full_weight(weight, like.dtype, spec)", "(weight + spec.weight_offset).to(like.dtype)"),
+        "triton": ("weight = weight + OFFSET", "weight = cast(weight + OFFSET, tl.bfloat16).to(ACC)"),
+        "numba": (WIDE, WIDE.replace("weight,", "weight + 1 - 1,", 1)),
+    },
+)
 REJECTED = [(name, backend) for name, (_, edits) in MUTANTS.items() for backend in edits]
 
 
 @pytest.mark.parametrize(("name", "backend"), REJECTED)
 def test_the_contract_rejects(name, backend):
     dtypes, edits = MUTANTS[name]
+    spec = SPECS["rms_norm_offset"] if name == AFTER else SPEC
     wrong = mutants.mutated(mutants.Mutant(name, name, {backend: (edits[backend],)}), backend)
     with pytest.raises(AssertionError, match="exceeds the bound"):
         for case in (CASES["random"], CASES[OFFSET]):
-            contract.check_values(wrong, case, SPEC, dtypes)
+            contract.check_values(wrong, case, spec, dtypes)
 
 
 KERNELS = {

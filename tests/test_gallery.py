@@ -41,6 +41,10 @@ def test_the_weight_enters_dx_once():
     _caught("weight twice")
 
 
+def test_the_offset_of_the_weight_is_in_dx():
+    _caught("offset forgotten")
+
+
 def test_dw_is_there():
     _caught("no dw")
 
@@ -63,6 +67,10 @@ def test_eps_stands_where_it_is_said_to():
 
 def test_the_variance_is_centred_first():
     _caught("one pass")
+
+
+def test_the_offset_is_added_in_float32():
+    _caught("16-bit offset")
 
 
 def test_statistics_are_saved_in_float32():
@@ -147,8 +155,9 @@ def test_a_dropped_projection_is_rejected_at_every_length(columns, rng):
 
 # One mistake has one key, in the gallery as in reports about homework
 
-# What no homework asks for: a gate, a matrix of 2**31 elements, compiled variants, a buffer that the caller gives.
-KEYLESS = {"gate order", "32-bit offset", "a kernel per batch", "buffer dropped"}
+# What no homework asks for: a gate, an offset of the weight, a matrix of 2**31 elements, compiled variants, a buffer
+# that the caller gives.
+KEYLESS = {"gate order", "offset forgotten", "16-bit offset", "32-bit offset", "a kernel per batch", "buffer dropped"}
 FORMULAS = [name for name, bug in BUGS.items() if bug.key in MISTAKES and bug.output in MISTAKES[bug.key].looks
             and bug.check.dtype == "float64"]  # fmt: skip
 
@@ -292,5 +301,5 @@ def test_the_experiment_says_what_a_bug_does(capsys):
 
 
 def test_the_experiment_refuses_a_name_that_it_does_not_know():
-    with pytest.raises(ValueError, match="name: got 'dw', needs one of 'weight twice', 'no dw'"):
+    with pytest.raises(ValueError, match="name: got 'dw', needs one of 'weight twice', 'offset forgotten'"):
         look("dw")

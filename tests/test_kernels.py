@@ -56,7 +56,8 @@ def test_swept_rows_hold_the_contract(spec, columns):
     for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
         contract.check_values("triton", case, SPECS[spec])
     plain = case.without("residual", "weight", "bias", "dresidual_out")
-    contract.check_values("triton", plain, SPECS[spec], "bfloat16")
+    if contract.defined(plain, SPECS[spec]):
+        contract.check_values("triton", plain, SPECS[spec], "bfloat16")
 
 
 @every("sweeps")

@@ -9,12 +9,15 @@ import normgrad
 from normgrad.mistakes.copies import copied
 
 # The lines that are edited, each written once.
-RMS_CALL = "return _as(_normalized(x, weight, None, None, _rms_spec(eps), backend, out_dtype)[0], input)"
+RMS_CALL = "return _as(_normalized(x, weight, None, None, spec, backend, out_dtype)[0], input)"
 NORM_CALL = "return _as(_normalized(x, weight, bias, None, spec, backend, out_dtype)[0], input)"
-ADD_LAYER = "    spec = _with_eps(LAYER_NORM, check_eps(eps))\n    return _add_norm(input, x,"
-L2_SPEC = "spec = _with_eps(L2_NORM, check_eps(eps))"
-RMS_SPEC = "return RMS_NORM if eps is None else _with_eps(RMS_NORM, check_eps(eps))"
-NORM_KEYWORDS = 'return {"out_dtype": self.out_dtype, "backend": self.backend}'
+ADD_LAYER = (
+    "    spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))\n"
+    "    return _add_norm(input, x,"
+)
+L2_SPEC = "spec = _with(L2_NORM, check_eps(eps), 0.0)"
+RMS_SPEC = "return _with(RMS_NORM, None if eps is None else check_eps(eps), weight_offset)"
+NORM_KEYWORDS = 'return {"weight_offset": self.weight_offset, "out_dtype": self.out_dtype, "backend": self.backend}'
 ADD_KEYWORDS = 'keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}'
 OPTIONS = "return _options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)"
 OF_FORWARD = '"round_residual": self.round_residual}'
@@ -23,7 +26,7 @@ TOTAL = "torch_formula.total(x, residual, residual_dtype, ctx.options.round_resi
 SUMMED = "portable_sums=ctx.options.portable_sums"
 OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
 BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, self.backend)"
-PARAMETER = "self.weight = torch.nn.Parameter(torch.ones(shape, **factory)) if affine else None"
+PARAMETER = "self.weight = torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory)) if affine else None"
 FINAL = "return x if final_norm is None else final_norm(x)"
 # {what is wrong: (file, old, new, the subject whose rows find it)}
 WRONG = {
@@ -40,7 +43,20 @@ WRONG = {
     "rms_norm ignores out_dtype": (
         "torch_ops/api.py", RMS_CALL, RMS_CALL.replace("out_dtype", "None"), "rms_norm",
     ),
-    "rms_norm ignores eps": ("torch_ops/api.py", RMS_SPEC, "return RMS_NORM", "rms_norm"),
+    "rms_norm ignores eps": (
+        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("None if eps is None else check_eps(eps)", "None"), "rms_norm",
+    ),
+    "rms_norm ignores weight_offset": (
+        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("weight_offset", "0.0"), "rms_norm",
+    ),
+    "modules ignore weight_offset": (
+        "nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.weight_offset", "0.0"), "nn.AddNorm of RMSNorm",
+    ),
+    "the operator has no weight_offset": (
+        "torch_ops/compiled.py", "NormSpec(*scalars[:SPEC_FIELDS]), Options",
+        "NormSpec(*scalars[: SPEC_FIELDS - 1]), Options",
+        "NormSpec",
+    ),
     "l2_norm takes the last axis": ("torch_ops/api.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm"),
     "l2_norm ignores eps": ("torch_ops/api.py", L2_SPEC, "spec = L2_NORM", "l2_norm"),
     "the sum is always rounded": (

@@ -24,13 +24,14 @@ def right(claims, case):
     return case.definitions(), {place: stored.as_dummy() for place, (stored, _) in claims(case).items()}
 
 
-def refusal(claims, package):
+def refusal(claims, package, few=FEW):
     """The error that a package of kernels ends in; None where what they store is what is defined.
 
     Args:  claims: of `kernel_proofs` or `loop_proofs`; package: a module, which is unloaded afterwards
+           few: the variants
     """
     try:
-        for case in FEW:
+        for case in few:
             defs, known = right(claims, case)
             for place, (stored, name) in claims(case, package.__name__).items():
                 if stored.as_dummy() != known[place]:

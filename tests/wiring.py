@@ -165,6 +165,7 @@ CONSTRUCTOR = {
     "bias": Change(False),
     "device": Change("meta"),
     "dtype": Change(torch.bfloat16),
+    "weight_offset": Change(1.0),
     **OPTIONS,
 }
 
@@ -232,6 +233,7 @@ def _spec_changes(package):
         "scale": Change(1.5),
         "eps": Change(0.5),
         "placement": Change("outside", {"eps": 0.5}),
+        "weight_offset": Change(1.0),
     }
 
 
@@ -286,6 +288,7 @@ def _all_of(*changes):
 
 
 EPS = {"eps": Change(0.5)}
+WEIGHT_OFFSET = {"weight_offset": Change(1.0)}
 SHAPED = {"normalized_shape": 4}
 RESHAPED = {"normalized_shape": Change((3, 4), {"weight": None, "bias": None})}
 RESHAPED_RMS = {"normalized_shape": Change((3, 4), {"weight": None})}
@@ -320,10 +323,14 @@ SUBJECTS = {
         lambda package: package.NormSpec, _numpy_spec_backward, _spec_given, _spec_changes, ("outputs",)
     ),
     "layer_norm": _function(
-        "layer_norm", {**_tensors(*TWO), **SHAPED, **BACKEND}, _all_of(_other(*TWO), RESHAPED, EPS, OPTIONS)
+        "layer_norm",
+        {**_tensors(*TWO), **SHAPED, **BACKEND},
+        _all_of(_other(*TWO), RESHAPED, EPS, WEIGHT_OFFSET, OPTIONS),
     ),
     "rms_norm": _function(
-        "rms_norm", {**_tensors(*ONE), **SHAPED, **BACKEND}, _all_of(_other(*ONE), RESHAPED_RMS, EPS, OPTIONS)
+        "rms_norm",
+        {**_tensors(*ONE), **SHAPED, **BACKEND},
+        _all_of(_other(*ONE), RESHAPED_RMS, EPS, WEIGHT_OFFSET, OPTIONS),
     ),
     "l2_norm": _function(
         "l2_norm",
@@ -333,12 +340,12 @@ SUBJECTS = {
     "add_layer_norm": _function(
         "add_layer_norm",
         {**TENSORS, **SHAPED, **BACKEND},
-        _all_of(_other(*TENSORS), RESHAPED, EPS, OPTIONS, SUM_OPTIONS),
+        _all_of(_other(*TENSORS), RESHAPED, EPS, WEIGHT_OFFSET, OPTIONS, SUM_OPTIONS),
     ),
     "add_rms_norm": _function(
         "add_rms_norm",
         {**_tensors("input", "residual", "weight"), **SHAPED, **BACKEND},
-        _all_of(_other("input", "residual", "weight"), RESHAPED_RMS, EPS, OPTIONS, SUM_OPTIONS),
+        _all_of(_other("input", "residual", "weight"), RESHAPED_RMS, EPS, WEIGHT_OFFSET, OPTIONS, SUM_OPTIONS),
     ),
     "nn.LayerNorm": _module("LayerNorm", False),
     "nn.RMSNorm": _module("RMSNorm", False),

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.types import Device
 
-from .spec import Axes, check_axes, check_eps
+from .spec import Axes, check_axes, check_eps, check_weight_offset
 from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
 from .torch_ops.arguments import Backend, check_backend, check_device, check_dtype, check_flag
 
@@ -25,6 +25,7 @@ class _Norm(torch.nn.Module):
         device: Device,
         dtype: torch.dtype | None,
         *,
+        weight_offset: float,
         out_dtype: torch.dtype | None,
         backend: Backend,
     ) -> None:
@@ -38,35 +39,38 @@ class _Norm(torch.nn.Module):
         for name, one in (("dtype", dtype), ("out_dtype", out_dtype)):
             check_dtype(name, one)
         check_device("device", device)
+        self.weight_offset = check_weight_offset(shape if affine else None, weight_offset)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, affine
         self.out_dtype, self.backend = out_dtype, backend
         factory = {"device": device, "dtype": dtype}
-        self.weight = torch.nn.Parameter(torch.ones(shape, **factory)) if affine else None
+        self.weight = torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory)) if affine else None
         self.bias = torch.nn.Parameter(torch.zeros(shape, **factory)) if affine and bias else None
 
     def reset_parameters(self) -> None:
-        """Weight 1 and bias 0, as after construction."""
+        """Weight 1 - weight_offset and bias 0, as after construction."""
         if self.weight is not None:
-            torch.nn.init.ones_(self.weight)
+            torch.nn.init.constant_(self.weight, 1 - self.weight_offset)
         if self.bias is not None:
             torch.nn.init.zeros_(self.bias)
 
     def extra_repr(self) -> str:
-        out = "" if self.out_dtype is None else f"out_dtype={self.out_dtype}, "
+        out = "" if self.weight_offset == 0 else f"weight_offset={self.weight_offset}, "
+        out += "" if self.out_dtype is None else f"out_dtype={self.out_dtype}, "
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}, {out}backend={self.backend!r}"
         )
 
     def _keywords(self) -> dict[str, Any]:
-        return {"out_dtype": self.out_dtype, "backend": self.backend}
+        return {"weight_offset": self.weight_offset, "out_dtype": self.out_dtype, "backend": self.backend}
 
 
 class LayerNorm(_Norm):
     """LayerNorm as torch.nn.LayerNorm, with this package's gradients.
 
     Args:  normalized_shape: an int or the last axes' sizes; eps, elementwise_affine, bias, device, dtype as in torch;
-           out_dtype, backend as normgrad.normalize
+           weight_offset: what is added to the weight, which begins at 1 - weight_offset; out_dtype, backend as
+           normgrad.normalize
     """
 
     def __init__(
@@ -78,11 +82,12 @@ class LayerNorm(_Norm):
         device: Device = None,
         dtype: torch.dtype | None = None,
         *,
+        weight_offset: float = 0.0,
         out_dtype: torch.dtype | None = None,
         backend: Backend = "auto",
     ) -> None:
         check_eps(eps)
-        options = {"out_dtype": out_dtype, "backend": backend}
+        options = {"weight_offset": weight_offset, "out_dtype": out_dtype, "backend": backend}
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype, **options)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -94,7 +99,8 @@ class RMSNorm(_Norm):
     """RMSNorm as torch.nn.RMSNorm, with this package's gradients.
 
     Args:  normalized_shape: an int or the last axes' sizes; eps (None means the statistics' machine epsilon),
-           elementwise_affine, device, dtype as in torch; out_dtype, backend as normgrad.normalize
+           elementwise_affine, device, dtype as in torch; weight_offset: what is added to the weight, which begins at
+           1 - weight_offset: 1.0 in Gemma; out_dtype, backend as normgrad.normalize
     """
 
     def __init__(
@@ -105,10 +111,11 @@ class RMSNorm(_Norm):
         device: Device = None,
         dtype: torch.dtype | None = None,
         *,
+        weight_offset: float = 0.0,
         out_dtype: torch.dtype | None = None,
         backend: Backend = "auto",
     ) -> None:
-        options = {"out_dtype": out_dtype, "backend": backend}
+        options = {"weight_offset": weight_offset, "out_dtype": out_dtype, "backend": backend}
         super().__init__(normalized_shape, eps, elementwise_affine, False, device, dtype, **options)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -119,8 +126,8 @@ class RMSNorm(_Norm):
 class AddNorm(torch.nn.Module):
     """Residual add and norm in one: (norm(input + residual), input + residual).
 
-    Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps, out_dtype and backend are used;
-           residual_dtype, round_residual as normgrad.normalize
+    Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps, weight_offset, out_dtype and backend
+           are used; residual_dtype, round_residual as normgrad.normalize
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .dtypes import LEAST
-from .spec import LAYER_NORM, NormSpec, check_shapes, check_spec
+from .spec import LAYER_NORM, NormSpec, check_shapes, check_spec, check_weight_offset
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,11 @@ def _kappa(s2, spec):
     return np.where(s == 0, 0, 1 + spec.eps / np.where(s == 0, 1, s))
 
 
+def _weight(weight, dtype, spec):
+    """weight_offset + weight, added in a dtype that is wide enough: 1 + w of 16 bits has two values near 1."""
+    return weight.astype(dtype, copy=False) + spec.weight_offset
+
+
 def forward(
     x: np.ndarray,
     weight: np.ndarray | None = None,
@@ -105,7 +110,7 @@ def forward(
     """The operator, one row at a time.
 
     p = x + residual,  q = p - center * mean(p),  s = sqrt(reduce(q**2))                  {eq}`norm-forward`
-    y = scale * q / D(s, eps) * weight + bias
+    y = scale * q / D(s, eps) * (weight_offset + weight) + bias
 
     Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec
     Returns:  Forward(y, residual_out, mean, rstd, ...)
@@ -118,6 +123,7 @@ def forward(
         if array is not None or name == "x":
             _check_array(name, array)
     check_shapes(x, weight, bias, residual)
+    check_weight_offset(weight, spec.weight_offset)
     residual_out = x if residual is None else x + residual
     acc = _accumulator(residual_out.dtype)
     spec = spec.resolve(np.finfo(acc).eps)
@@ -125,7 +131,7 @@ def forward(
     rstd = _reciprocal(s2, spec)
     y = spec.scale * (q * rstd)
     if weight is not None:
-        y = y * weight
+        y = y * _weight(weight, np.result_type(acc, weight), spec)
     if bias is not None:
         y = y + bias
     mean = None if mean is None else mean[..., 0]
@@ -159,7 +165,7 @@ def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = 
     x_hat = q * rstd
     wdy = spec.scale * dy
     if weight is not None:
-        wdy = wdy * weight.astype(acc, copy=False)
+        wdy = wdy * _weight(weight, acc, spec)
     c1 = _kappa(s2, spec) * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])
     c2 = wdy.mean(-1, keepdims=True) if spec.center else 0
     dx = rstd * (wdy - c2 - x_hat * c1)

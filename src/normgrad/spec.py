@@ -6,7 +6,7 @@ For rows of length N, with everything computed per row:
     q = p - center * mean(p)
     s = sqrt(reduce(q**2))
     D = sqrt(s**2 + eps)  |  s + eps  |  max(s, eps)
-    y = scale * (q / D) * weight + bias
+    y = scale * (q / D) * (weight_offset + weight) + bias
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class NormSpec:
              torch's rms_norm computes, measured with 2.13; its documentation names the input's dtype)
              placement: where eps stands in the denominator D of s = sqrt(reduce(q**2)):
                  "inside" sqrt(s**2 + eps), "outside" s + eps, "clamp" max(s, eps)
+             weight_offset: the constant that is added to the weight, in the dtype of the statistics: 1 where the weight
+             is stored as its distance from 1, as in Gemma; what has an offset needs a weight
     Raises:  ValueError or TypeError naming the field, what it got and what it needs
     """
 
@@ -41,6 +43,7 @@ class NormSpec:
     scale: float = 1.0
     eps: float | None = 1e-5
     placement: Literal["inside", "outside", "clamp"] = "inside"
+    weight_offset: float = 0.0
 
     def __post_init__(self) -> None:
         for name, known in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
@@ -50,7 +53,8 @@ class NormSpec:
         if not isinstance(self.center, (bool, Integral)) or self.center not in (0, 1):
             raise TypeError(f"center: got {type(self.center).__name__} {self.center!r}, needs True or False")
         object.__setattr__(self, "center", bool(self.center))
-        object.__setattr__(self, "scale", _finite("scale", self.scale))
+        for name in ("scale", "weight_offset"):
+            object.__setattr__(self, name, _finite(name, getattr(self, name)))
         if self.eps is not None:
             object.__setattr__(self, "eps", check_eps(self.eps))
 
@@ -119,6 +123,14 @@ def check_spec(spec: NormSpec) -> NormSpec:
     if not isinstance(spec, NormSpec):
         raise TypeError(f"spec: got {type(spec).__name__}, needs a NormSpec such as normgrad.LAYER_NORM")
     return spec
+
+
+def check_weight_offset(weight: Any, weight_offset: float) -> float:
+    """weight_offset as a float; other than 0 it needs a weight to be added to, as an absent weight is a factor of 1."""
+    number = _finite("weight_offset", weight_offset)
+    if weight is None and number != 0:
+        raise ValueError(f"weight_offset: got {number} without a weight, needs 0.0 there")
+    return number
 
 
 def check_shapes(x: Any, weight: Any, bias: Any, residual: Any, name: str = "x") -> None:

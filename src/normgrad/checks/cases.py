@@ -29,6 +29,7 @@ SPECS = {
     "rms_outside": NormSpec(center=False, eps=0.3, placement="outside"),
     "l2_outside": NormSpec(center=False, reduce="sum", eps=0.3, placement="outside"),
     "layer_norm_clamp": NormSpec(center=True, eps=0.5, placement="clamp"),
+    "rms_norm_offset": RMS_NORM.replace(eps=1e-6, weight_offset=1.0),
     "l2_clamp": NormSpec(center=False, reduce="sum", eps=0.5, placement="clamp"),
 }
 

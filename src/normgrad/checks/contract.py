@@ -15,7 +15,7 @@ from ..spec import NormSpec
 from .backends import Backend, Name, Outcome, get
 from .cases import Case
 from .finite_difference import directional, inner
-from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, round_to, unit_roundoff
+from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, round_to, unit_roundoff
 
 OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
 GRADIENT_OF = {"dx": "x", "dresidual": "residual", "dw": "weight", "db": "bias"}
@@ -90,7 +90,12 @@ def _flat(case: Case, spec, dtype) -> bool:
 
 
 def defined(case: Case, spec: NormSpec, dtype: str | Dtypes = "float64") -> bool:
-    """Whether the operator has a value on the case: without eps, a row with s = 0 has none."""
+    """Whether the operator has a value on the case: without eps, a row with s = 0 has none.
+
+    An offset of the weight asks for a weight.
+    """
+    if spec.weight_offset != 0 and case.weight is None:
+        return False
     return spec.eps != 0 or not _flat(case, spec, dtype)
 
 
@@ -99,6 +104,8 @@ def differentiable(case: Case, spec: NormSpec) -> bool:
 
     Where s = 0, eps outside the root leaves the first one alone, and a floor below the step looks like no eps.
     """
+    if spec.weight_offset != 0 and case.weight is None:
+        return False
     smooth = {"inside": spec.eps != 0, "outside": False, "clamp": spec.eps > GRADCHECK_STEP}
     return smooth[spec.placement] or not _flat(case, spec, "float64")
 
@@ -146,9 +153,7 @@ def _expected(case: Case, spec, dtypes, residual_out):
     return expected, Outcome(*(getattr(allowed, name) for name in OUTPUTS)), lost
 
 
-def check_values(
-    backend: Name | Backend, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64"
-) -> Measured:
+def check_values(backend: Name | Backend, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64") -> Measured:
     """Every output and gradient against the float64 oracle on the same rounded inputs, elementwise.
 
     Args:     backend: a name ("numpy", "sympy", "torch", "triton", "numba") or a Backend; case, spec; dtype: the name
@@ -194,9 +199,7 @@ def compared(
     return errors
 
 
-def check_differences(
-    backend: Name | Backend, case: Case, spec: NormSpec, rng: np.random.Generator
-) -> Measured:
+def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: np.random.Generator) -> Measured:
     """The backend's gradients against central differences of the backend's own forward, along a random direction.
 
     L = <dy, y> + <dresidual_out, residual_out>; its slope along v must be <dx, v_x> + <dresidual, v_residual> + ...
@@ -214,7 +217,7 @@ def check_differences(
     # A row far from 0 loses digits when its mean is subtracted: y is as uncertain as a term of size max|p| rstd w.
     saved, _ = reference(case, spec, "float64", case.x if case.residual is None else case.x + case.residual)
     lost = np.abs(saved.residual_out).max(-1, keepdims=True) * saved.rstd[:, None]
-    lost = lost * np.abs(spec.scale * (1 if case.weight is None else case.weight))
+    lost = lost * np.abs(factor(case.weight, case.x.shape[-1], spec))
 
     def loss(*arrays):
         y, residual_out = backend.forward(case, dict(zip(names, arrays, strict=True)), spec)

@@ -43,6 +43,7 @@ FACTORS = {
     "placement": ("inside", "outside", "clamp"),
     "eps": (0.0, 1e-12, 1e-5, 0.1),
     "scale": (1.0, -1.7, 2.5),
+    "weight_offset": (0.0, 1.0, -0.5),
     "columns": tuple(range(1, 71)),
     "lead": ((), (1,), (2,), (7,), (40,), (3, 87), (2, 3), (2, 1, 3), (2, 2, 2, 2)),
     "residual": ("none", "sum unused", "sum used"),
@@ -68,6 +69,8 @@ def allowed(part: Point) -> bool:
     if not inputs.issuperset(part.get("wanted", ())):
         return False
     if part.get("dtype") == "float16" and part.get("magnitude") in (1e-30, 1e-15, 1e10, 1e20, 1e30):
+        return False
+    if part.get("weight_offset", 0) != 0 and "weight" not in PRESENT[part.get("affine", "weight")]:
         return False
     # A centred row of one number is zero, and has no value without eps.
     return (part.get("center"), part.get("columns"), part.get("eps")) != (True, 1, 0.0)
@@ -95,12 +98,16 @@ def points_of(backend: str) -> tuple[Point, ...]:
     of_dtype = [point for point in points() if point["dtype"] in get(backend).dtypes]
     if backend != "triton":
         return tuple(of_dtype)
-    return tuple(chosen(of_dtype, coarse, lambda p: {"columns": p["columns"]}, lambda p: {"spec": spec_of(p)}))
+    return tuple(
+        chosen(
+            of_dtype, coarse, lambda p: {"columns": p["columns"]}, lambda p: {"spec": tuple(p[name] for name in SPEC)}
+        )
+    )
 
 
 def spec_of(point: Point) -> NormSpec:
     """The spec of a point."""
-    return NormSpec(**{name: point[name] for name in SPEC})
+    return NormSpec(**{name: point[name] for name in (*SPEC, "weight_offset")})
 
 
 def _affine(rng, kind, columns):
@@ -124,7 +131,7 @@ def _drawn(point, rng):
     p = x if residual is None else x + residual
     # Along x_hat and 1 as well, so that c1 and c2 are seen at every N.
     along = (p - p.mean(-1, keepdims=True)) * rng.uniform(0.5, 1, (rows, 1)) + rng.uniform(0.5, 1, (rows, 1))
-    dy = noise + along * (1 if weight is None else np.sign(weight))
+    dy = noise + along * (1 if weight is None else np.sign(spec_of(point).weight_offset + weight))
 
     def sized(a, part=0.95 if residual is None else 0.475):
         # The sum of x and any other residual of the same kind is below the limit, too.

@@ -13,13 +13,15 @@ import numpy as np
 
 from .. import numpy_ref
 from ..dtypes import accumulator, check_dtype, promoted
+from ..spec import NormSpec
 
 # Bits of the significand, the hidden one counted; the unit roundoff is 2**-bits.
 SIGNIFICAND = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 SMALLEST = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 SMALLEST_NORMAL = {"float64": 2.0**-1022, "float32": 2.0**-126}
 LARGEST = {"float64": 1.797e308, "float32": 3.402e38, "float16": 65504.0, "bfloat16": 3.389e38}
-# Roundings that an element meets besides its sums: subtract, scale, weight, bias, multiply by rstd, divide, root.
+# Roundings that an element meets besides its sums: subtract, scale, weight and its offset, bias, multiply by rstd,
+# divide, root.
 ELEMENTWISE = 8
 SAFETY = 2
 
@@ -102,9 +104,12 @@ class Bounds:
     db: np.ndarray | None
 
 
-def bounds(
-    dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Forward, dtype: str | Dtypes
-) -> Bounds:
+def factor(weight: np.ndarray | None, columns: int, spec: NormSpec) -> np.ndarray:
+    """What multiplies x_hat, (columns,): scale * (weight_offset + weight), scale alone without a weight."""
+    return spec.scale * (np.ones(columns) if weight is None else spec.weight_offset + weight)
+
+
+def bounds(dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Forward, dtype: str | Dtypes) -> Bounds:
     """Error bounds of the operator's outputs and gradients in a dtype, from the float64 reference.
 
     With t = u (N + 8), x_hat is off by e = t (max|p| rstd + |x_hat|): the rounding of the mean grows with the row's
@@ -116,7 +121,7 @@ def bounds(
     """
     p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
     u = unit_roundoff(dtypes.accumulator)
-    weight = spec.scale * (np.ones(p.shape[-1]) if saved.weight is None else saved.weight)
+    weight = factor(saved.weight, p.shape[-1], spec)
     grads = numpy_ref.backward(dy, saved, dresidual_out)
     rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
     x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
@@ -158,7 +163,7 @@ def tangent_bound(
     """
     p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
     u = unit_roundoff(dtypes.accumulator)
-    weight = np.abs(spec.scale * (np.ones(p.shape[-1]) if saved.weight is None else saved.weight))
+    weight = np.abs(factor(saved.weight, p.shape[-1], spec))
     rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
     x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
     e_x = terms * (np.abs(p).max(-1, keepdims=True, initial=0) * rstd + np.abs(x_hat))

@@ -29,7 +29,7 @@ class Mutant:
 # The lines that are edited, each written once. numpy: numpy_ref.py
 N_C1 = "c1 = _kappa(s2, spec) * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
 N_C2 = "c2 = wdy.mean(-1, keepdims=True) if spec.center else 0"
-N_WEIGHT = "        wdy = wdy * weight.astype(acc, copy=False)\n"
+N_WEIGHT = "        wdy = wdy * _weight(weight, acc, spec)\n"
 N_DX = "    dx = rstd * (wdy - c2 - x_hat * c1)\n"
 N_OUT = "        dx = dx + dresidual_out\n"
 N_DY = "    dy = dy.astype(acc, copy=False)\n"
@@ -48,13 +48,14 @@ T_ROWS = "_input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)"
 T_DW = "dw.addmv_(dy_q.t(), r)"
 T_DB = "db += dy_rows.sum(0)"
 T_RSTD = "_rstd(_size(q, spec, out=r), spec)"
+T_WEIGHT = "p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 # triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
 K_C2 = "c2 = tl.sum(wdy, axis=1) / N"
-K_WEIGHT = "weight = SCALE * load_columns(weight_ptr, cols, N, ACC)"
+K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)"
 K_WDY = "wdy = dy * weight\n"
-K_SWEEP_WDY = "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, ACC)\n"
+K_SWEEP_WDY = "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)\n"
 K_ROWS_DX = "dx = input_gradient(wdy, x_hat, rstd, c1, c2)"
 K_SWEEP_DX = "dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)"
 K_DX = "return rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])"
@@ -71,6 +72,7 @@ J_MEANS = "return products / n, total / N"
 J_WDY = "return scale * weight[j] * load(dy, j)"
 J_DX = "dp = rstd * (wdy - c2 - x_hat * c1)"
 J_OUT = "dp += load(dresidual_out, j)"
+J_WEIGHT = "_weight(weight, n, acc, spec), mean)"
 J_START = "    wanted = {one for one in dtypes[:2] if one is not None}\n"
 J_DW = "dw[j] += load(dy, j) * scale * x_hat"
 J_REDUCED = "*map(_reduced, partial, dtypes[2:])"
@@ -81,7 +83,7 @@ J_EPS = "number(spec.eps)"
 # sympy: symbolic/derivations/family.py
 S_DQ = "rstd[i] * (wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t]))"
 S_DP = "dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dresidual_out[i, j]"
-S_WDY = "defs[wdy[i, j]] = c * dy[i, j] * w[j]"
+S_WDY = "defs[wdy[i, j]] = c * dy[i, j] * (w0 + w[j])"
 S_DW = "c * total(M, lambda t: dy[t, j] * r[t, j])"
 S_DB = "total(M, lambda t: dy[t, j])\n"
 S_S = "sqrt(1 / n * total(N, lambda t: q[i, t] ** 2))"
@@ -156,7 +158,7 @@ MUTANTS = (
         torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)")),
         triton=(K_WEIGHT, K_WEIGHT.replace("SCALE *", "SCALE + 0 *")),
         numba=(J_WDY, J_WDY.replace(" * weight[j]", "")),
-        sympy=(S_WDY, S_WDY.replace(" * w[j]", "")),
+        sympy=(S_WDY, S_WDY.replace(" * (w0 + w[j])", "")),
     ),
     _mutant(
         "weight twice",
@@ -166,6 +168,16 @@ MUTANTS = (
         triton=(K_WEIGHT, f"{K_WEIGHT} * load_columns(weight_ptr, cols, N, ACC)"),
         numba=(J_WDY, f"{J_WDY} * weight[j]"),
         sympy=(S_WDY, f"{S_WDY} ** 2"),
+    ),
+    _mutant(
+        "offset missing in wdy",
+        numpy=(N_WEIGHT, N_WEIGHT.replace("_weight(weight, acc, spec)", "weight.astype(acc, copy=False)")),
+        torch=(T_WEIGHT, T_WEIGHT.replace("full_weight(weight, acc, spec)", "weight.to(acc)")),
+        triton=(K_WEIGHT, K_WEIGHT.replace("load_weight", "load_columns").replace("OFFSET, ", "")),
+        numba=(J_WEIGHT, "_vector(weight, n, acc, 1), mean)"),
+        sympy=(S_WDY, S_WDY.replace("w0 + ", "")),
+        mistake="the offset of the weight is a constant, so no gradient has it",
+        spec="rms_norm_offset",
     ),
     _mutant(
         "weight after the projection",
@@ -180,7 +192,7 @@ MUTANTS = (
         ),
         numba=((J_WDY, J_WDY.replace(" * weight[j]", "")), (J_DX, f"{J_DX} * weight[j]")),
         sympy=(
-            (S_WDY, S_WDY.replace(" * w[j]", "")),
+            (S_WDY, S_WDY.replace(" * (w0 + w[j])", "")),
             (S_DP, "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dresidual_out[i, j]"),
         ),
     ),

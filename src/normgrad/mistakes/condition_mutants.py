@@ -65,7 +65,7 @@ T_RSTD = "_rstd(_size(q, spec, out=r), spec)\n"
 T_DW = "        if dw is not None:\n            dw.addmv_"
 T_DB = "            db += dy_rows.sum(0)\n"
 T_WEIGHT = "    weight = spec.scale * weight\n    most"
-T_WEIGHTS = "if weight is None else weight.to(acc)\n    weight"
+T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 T_ROWS = "        q = p = p.to(acc)\n"
 T_INSIDE = "s.square_().add_(spec.eps).rsqrt_()"
@@ -75,24 +75,29 @@ T_STORE = "_store(dp, from_sum, dx_rows)"
 T_LOUD = "return s.masked_fill_(lost(s), torch.nan)"
 T_SIZE = "mul_(spec.count(q.shape[-1]) ** -0.5)"
 F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
+F_WEIGHT = "_scaled(dy, spec) * full_weight(weight, acc, spec)"
+F_MOVED = "x_hat_dot * full_weight(weight, acc, spec)"
 F_C1 = "c1 = kappa * (x_hat * wdy)"
 F_ALONG = "along = kappa * (x_hat * q_dot)"
 F_STATISTICS = "def statistics(p, spec):"
 F_ROWS = "rows = tuple(range(p.dim() - 1))"
 N_WDY = "    wdy = spec.scale * dy\n"
+N_WEIGHT = "y = y * _weight(weight, np.result_type(acc, weight), spec)\n"
 N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
 N_C1 = "c1 = _kappa(s2, spec) * "
 N_INSIDE = "return np.sqrt(s2 + spec.eps)"
 K_RSTD = "    rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = 'if PLACEMENT != "inside" and EPS != 0:'
-K_WEIGHT = "weight = SCALE * load_columns(weight_ptr, cols, N, ACC)\n"
+K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)\n"
+K_OFFSET = "    if OFFSET != 0:\n        weight = weight + OFFSET\n"
 K_OPTIONS = "**_stages(tile, device, *streams)}\n"
 K_TILES = "tl.range(tl.program_id(0), (M - 1) // ROWS + 1,"
 K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
 J_STORED = "        store(y, j, scale"
 J_EPS = "number(spec.eps)"
 J_ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        if len(dx"
+J_WEIGHT = "_weight(weight, n, acc, spec), mean)"
 J_PARTIAL = "_absent(count, acc) if one is None"
 J_MEANS = "return products / n, total / N"
 CENTRED_SUM = 'spec.center and spec.reduce == "sum"'
@@ -144,8 +149,9 @@ KINDS = (
     ),
     FORMULA(
         "scale ignored backward for the mean",
-        "wdy = _scaled(dy, spec) if weight is None else _scaled(dy, spec) * weight.to(acc)",
-        'wdy = dy * (spec.scale if spec.reduce == "sum" else 1) * (1 if weight is None else weight.to(acc))',
+        f"wdy = _scaled(dy, spec) if weight is None else {F_WEIGHT}",
+        'wdy = dy * (spec.scale if spec.reduce == "sum" else 1)'
+        " * (1 if weight is None else full_weight(weight, acc, spec))",
     ),
     NUMPY(
         "scale ignored backward for the mean",
@@ -186,18 +192,33 @@ KINDS = (
     NUMPY("rows beyond 256 left out of db", "dy.sum(rows).astype", "dy.reshape(-1, dy.shape[-1])[:256].sum(0).astype"),
     # weights
     ROWS(
-        "a weight of 0 taken for 1", T_WEIGHTS, T_WEIGHTS.replace("weight.to", "torch.where(weight == 0, 1, weight).to")
+        "a weight of 0 taken for 1",
+        T_WEIGHTS,
+        T_WEIGHTS.replace("full_weight(weight,", "full_weight(torch.where(weight == 0, 1, weight),"),
     ),
     ARITHMETIC(
         "a weight of 0 taken for 1",
         K_WEIGHT,
         f"{K_WEIGHT}        weight = tl.where((weight == 0) & (cols < N)[None, :], SCALE, weight).to(ACC)\n",
     ),
-    NUMPY("a weight of 0 taken for 1", "y = y * weight\n", "y = y * np.where(weight == 0, 1, weight)\n"),
+    NUMPY("a weight of 0 taken for 1", N_WEIGHT, N_WEIGHT.replace("(weight,", "(np.where(weight == 0, 1, weight),", 1)),
     FORMULA(
         "a weight of 0 taken for 1",
-        "_scaled(dy, spec) * weight.to(acc)",
-        "_scaled(dy, spec) * torch.where(weight == 0, 1, weight).to(acc)",
+        F_WEIGHT,
+        F_WEIGHT.replace("(weight,", "(torch.where(weight == 0, 1, weight),"),
+    ),
+    ROWS(
+        "an offset that is not 1 taken for 1",
+        T_WEIGHTS,
+        T_WEIGHTS.replace("spec)", "spec.replace(weight_offset=bool(spec.weight_offset)))"),
+    ),
+    ARITHMETIC("a negative offset dropped", K_OFFSET, K_OFFSET.replace("OFFSET != 0", "OFFSET > 0")),
+    FORMULA("an offset dropped where dx is differentiated", F_WEIGHT, "_scaled(dy, spec) * weight.to(acc)"),
+    FORMULA("forward mode: an offset dropped", F_MOVED, "x_hat_dot * weight.to(acc)"),
+    AUTOGRAD(
+        "vmap: an offset dropped",
+        "full_weight(weight, accumulator(promoted(x, residual)), spec)",
+        "weight.to(accumulator(promoted(x, residual)))",
     ),
     # leading axes
     NUMPY("dw sums two axes at most", "rows = tuple(range(p.ndim - 1))", "rows = tuple(range(min(p.ndim - 1, 2)))"),
@@ -290,6 +311,11 @@ COMPILED = (
     LOOPS("c2 is a mean over n", J_MEANS, J_MEANS.replace("/ N", "/ n")),
     LOOPS("the second program begins a row late", J_ROWS, J_ROWS.replace("programs,", "programs + (program == 1),", 1)),
     LOOPS("scale twice in dw", "* scale * x_hat", "* scale * scale * x_hat"),
+    PROGRAMS(
+        "an offset dropped for the sum",
+        J_WEIGHT,
+        J_WEIGHT.replace("spec)", "spec.replace(weight_offset=0.0 if spec.reduce == 'sum' else spec.weight_offset))"),
+    ),
     PROGRAMS("db only with dw", J_PARTIAL, f"{J_PARTIAL} or dtypes[2] is None"),
     PROGRAMS("dresidual only with dx", "made.get(dtypes[1])", "dtypes[0] and made.get(dtypes[1])"),
     LOOPS("bfloat16 is cut off", "np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))", "np.uint32(0)"),

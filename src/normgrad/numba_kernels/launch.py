@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from ..torch_ops.formula import accumulator, promoted, total
+from ..torch_ops.formula import accumulator, full_weight, promoted, total
 from . import kernels
 
 # Programs of a launch, whatever the number of threads, so that dw and db are the same bits with any of them.
@@ -85,6 +85,11 @@ def _vector(t, n, acc, absent):
     return np.full(n, absent, NUMBERS[acc]) if t is None else _array(_rows(t, acc))
 
 
+def _weight(weight, n, acc, spec):
+    """weight_offset + weight, once for all rows; ones where there is no weight."""
+    return _vector(None if weight is None else full_weight(weight.detach(), acc, spec), n, acc, 1)
+
+
 def _absent(rows, dtype):
     """Rows without columns."""
     return np.empty((rows, 0), NUMBERS[dtype])
@@ -120,7 +125,7 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
         x, residual_out = total(x.detach(), residual.detach(), residual_dtype, round_residual)
     y = x.new_empty(m, n, dtype=dtype)
     mean, rstd = x.new_empty(m, dtype=acc), x.new_empty(m, dtype=acc)
-    inputs = (_array(_rows(x, dtype)), summands, _vector(weight, n, acc, 1), _vector(bias, n, acc, 0))
+    inputs = (_array(_rows(x, dtype)), summands, _weight(weight, n, acc, spec), _vector(bias, n, acc, 0))
     outputs = (_array(y), sums, _array(mean), _array(rstd))
     _launch(kernels.forward, programs(m, n), *inputs, *outputs, *_numbers(spec, n, acc), MOST[acc])
     return y.to(out_dtype), residual_out, mean if spec.center else None, rstd
@@ -141,7 +146,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     from_sum = _absent(m, dtype) if dresidual_out is None else _array(_rows(dresidual_out, dtype))
     # Rows that are not centred have the mean 0.
     mean = np.zeros(m, NUMBERS[acc]) if mean is None else _array(mean)
-    inputs = (_array(_rows(dy, dtype)), from_sum, _array(_rows(p, dtype)), _vector(weight, n, acc, 1), mean)
+    inputs = (_array(_rows(dy, dtype)), from_sum, _array(_rows(p, dtype)), _weight(weight, n, acc, spec), mean)
     outputs = (_absent(m, dtype) if dx is None else _array(dx), *partial)
     _launch(kernels.backward, count, *inputs, _array(rstd), *outputs, *_numbers(spec, n, acc))
     made = {one: dx.to(one) for one in wanted}

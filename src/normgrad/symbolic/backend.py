@@ -10,7 +10,7 @@ from inspect import signature
 
 import numpy
 
-from ..spec import NormSpec, check_shapes, check_spec
+from ..spec import NormSpec, check_shapes, check_spec, check_weight_offset
 from .codegen import compile
 from .derivations import family
 from .symbols import i, j
@@ -33,6 +33,7 @@ def _run(program, arguments):
 def _arguments(x, weight, residual, spec):
     check_shapes(x, weight, None, residual)
     spec = check_spec(spec).resolve(numpy.finfo(numpy.float64).eps)
+    check_weight_offset(weight, spec.weight_offset)
     columns = x.shape[-1]
     rows = x.reshape(-1, columns).astype(numpy.float64)
     return spec, {
@@ -41,6 +42,7 @@ def _arguments(x, weight, residual, spec):
         "w": numpy.ones(columns) if weight is None else weight.astype(numpy.float64),
         "a": float(spec.center),
         "c": spec.scale,
+        "w0": spec.weight_offset,
         "eps": spec.eps,
         "n": spec.count(columns),
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 
-from sympy import Expr, Indexed, S
+from sympy import Expr, Indexed, S, Symbol
 
 from .definitions import Defs
 from .derivations import family
@@ -21,6 +21,8 @@ from .text_reader import Unread
 
 c1, c2 = tensor("c1", M), tensor("c2", M)
 NAMES = {"weight": "w", "bias": "b"}
+# What a kernel asks of the constant is whether it is 0.
+OFFSET = Symbol("w0", real=True, nonzero=True)
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Case:
     Args:  center, mean: whether rows are centred, and squares averaged
            piece: of `family.branches`, or "zero", a row of zeros with eps outside, where kappa is 0
            residual, weight, bias: whether there is one; dx: whether it is wanted
-           dresidual: whether it is an array of its own
+           dresidual: whether it is an array of its own; offset: whether weight_offset is other than 0
     """
 
     center: bool
@@ -41,11 +43,12 @@ class Case:
     bias: bool = True
     dx: bool = True
     dresidual: bool = False
+    offset: bool = False
 
     def __str__(self):
         parts = ["centred" if self.center else "as it is", "mean" if self.mean else "sum", self.piece]
         lacks = [f"no {name}" for name in ("residual", "weight", "bias", "dx") if not getattr(self, name)]
-        return ", ".join(parts + lacks + ["dresidual"] * self.dresidual)
+        return ", ".join(parts + lacks + [name for name in ("dresidual", "offset") if getattr(self, name)])
 
     @property
     def constants(self) -> dict:
@@ -61,7 +64,13 @@ class Case:
         absent = [name for flag, names in pointers.items() if not getattr(self, flag) for name in names]
         placement = {"clamped": "clamp", "zero": "outside"}.get(self.piece, self.piece)
         flags = {"CENTER": self.center, "MEAN": self.mean, "PLACEMENT": placement, "ROUND": True}
-        return flags | {"SCALE": family.c, "EPS": eps} | {f"{name}_ptr": None for name in absent}
+        numbers = {"SCALE": family.c, "OFFSET": self.weight_offset, "EPS": eps}
+        return flags | numbers | {f"{name}_ptr": None for name in absent}
+
+    @property
+    def weight_offset(self) -> Expr:
+        """The constant that is added to the weight."""
+        return OFFSET if self.offset else S.Zero
 
     def definitions(self) -> Defs:
         """The operator and its backward as definitions, and the two sums that row_sums keeps."""
@@ -72,7 +81,7 @@ class Case:
         general[c2[i]] = family.a / N * total(N, lambda t: family.wdy[i, t])
         values = {} if self.residual else {family.residual: 0, family.dresidual_out: 0}
         values |= ({} if self.weight else {family.w: 1}) | ({} if self.bias else {family.b: 0})
-        numbers = {family.a: S(int(self.center)), family.n: N if self.mean else S.One}
+        numbers = {family.a: S(int(self.center)), family.n: N if self.mean else S.One, family.w0: self.weight_offset}
         special = Defs()
         for head, e in general:
             special[head] = e.replace(
@@ -100,6 +109,8 @@ CASES += (
     Case(False, False, "clamp", residual=False, weight=False, bias=False),
     Case(True, True, "outside", weight=False, dx=False),
     Case(True, True, "inside", dresidual=True),
+    Case(True, True, "inside", offset=True),
+    Case(False, False, "outside", residual=False, bias=False, offset=True),
 )
 
 

@@ -85,6 +85,7 @@ SHEET = {
     "v": ("M", "variance: the mean of $q^2$"),
     "V": ("", "sum of squared deviations, $N v$"),
     "w": (("N", ""), "weight"),
+    "w0": ("", "what is added to the weight: 0, or 1 where the weight is stored as its distance from 1"),
     "W": ("", "warps of a program"),
     "wdy": ("MN", "$w \\, \\mathrm{dy}$, the weighted cotangent"),
     "x": ("MN", "input"),

@@ -9,7 +9,17 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec, check_eps, check_shapes, check_spec
+from ..spec import (
+    L2_NORM,
+    LAYER_NORM,
+    RMS_NORM,
+    Axes,
+    NormSpec,
+    check_eps,
+    check_shapes,
+    check_spec,
+    check_weight_offset,
+)
 from . import compiled as torch_operators
 from . import formula as torch_formula
 from .arguments import Backend, check_backend, check_flag, check_options, check_tensors, flatten, kept, kernels_of
@@ -103,7 +113,7 @@ def normalize(
     """The operator on the last axis, whatever the spec.
 
     p = x + residual,  q = p - center * mean(p)                                           {eq}`norm-forward`
-    y = scale * q / D(sqrt(reduce(q**2)), eps) * weight + bias
+    y = scale * q / D(sqrt(reduce(q**2)), eps) * (weight_offset + weight) + bias
 
     Args:     input, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec;
               return_residual: return p as well; backend "torch", "triton", "numba" (compiled for the CPU) or "auto"
@@ -120,8 +130,9 @@ def normalize(
     check_tensors(input, weight=weight, bias=bias, residual=residual)
     check_shapes(input, weight, bias, residual, name="input")
     check_flag("return_residual", return_residual)
+    check_weight_offset(weight, check_spec(spec).weight_offset)
     options = (out_dtype, residual_dtype, round_residual, portable_sums)
-    y, residual_out = _normalized(input, weight, bias, residual, check_spec(spec), backend, *options)
+    y, residual_out = _normalized(input, weight, bias, residual, spec, backend, *options)
     if not return_residual:
         return y
     return y, residual_out if residual is not None else input if residual_dtype is None else input.to(residual_dtype)
@@ -143,7 +154,7 @@ def _normalized(
     options = check_options(input, residual, *given)
     check_backend(backend)
     if spec.eps is None:
-        spec = _with_eps(spec, torch.finfo(accumulator(promoted(input, residual))).eps)
+        spec = _with(spec, torch.finfo(accumulator(promoted(input, residual))).eps, spec.weight_offset)
     arguments = (input, residual, weight, bias)
     if _needs_formula():
         return torch_formula.forward(*arguments, spec, **options.of_forward)
@@ -153,8 +164,8 @@ def _normalized(
 
 
 @kept
-def _with_eps(spec: NormSpec, eps: float) -> NormSpec:
-    return spec.replace(eps=eps)
+def _with(spec: NormSpec, eps: float | None, weight_offset: float) -> NormSpec:
+    return spec.replace(eps=eps, weight_offset=weight_offset)
 
 
 def _as(t: Tensor, input: Tensor) -> Tensor:
@@ -169,22 +180,23 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
     *,
+    weight_offset: float = 0.0,
     out_dtype: torch.dtype | None = None,
     backend: Backend = "auto",
 ) -> Tensor:
     """LayerNorm over the last axes, as torch.nn.functional.layer_norm.
 
-    y = (x - mean) * rstd * weight + bias,  rstd = 1 / sqrt(var + eps)                    {eq}`ln-forward`
+    y = (x - mean) * rstd * (weight_offset + weight) + bias,  rstd = 1 / sqrt(var + eps)  {eq}`ln-forward`
 
-    Args:     input (..., *normalized_shape); weight, bias normalized_shape or None; eps at least 0;
-              out_dtype, backend as normalize
+    Args:     input (..., *normalized_shape); weight, bias normalized_shape or None; eps at least 0; weight_offset: what
+              is added to the weight, 1.0 where it is stored as its distance from 1; out_dtype, backend as normalize
     Returns:  y in input's shape, in out_dtype or input's dtype
     Numerics: as normalize; the variance is centred first (two passes)
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Ba, Kiros and Hinton 2016, arXiv:1607.06450
     """
     x, _, weight, bias = flatten(input, normalized_shape, weight=weight, bias=bias)
-    spec = _with_eps(LAYER_NORM, check_eps(eps))
+    spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))
     return _as(_normalized(x, weight, bias, None, spec, backend, out_dtype)[0], input)
 
 
@@ -194,26 +206,29 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
     *,
+    weight_offset: float = 0.0,
     out_dtype: torch.dtype | None = None,
     backend: Backend = "auto",
 ) -> Tensor:
     """RMSNorm over the last axes, as torch.nn.functional.rms_norm.
 
-    y = x * rstd * weight,  rstd = 1 / sqrt(mean(x**2) + eps)                             {eq}`rms-forward`
+    y = x * rstd * (weight_offset + weight),  rstd = 1 / sqrt(mean(x**2) + eps)           {eq}`rms-forward`
 
     Args:     input (..., *normalized_shape); weight normalized_shape or None; eps at least 0, None means the machine
-              epsilon of the statistics' dtype, as torch computes it; out_dtype, backend as normalize
+              epsilon of the statistics' dtype, as torch computes it; weight_offset: what is added to the weight, 1.0 in
+              Gemma; out_dtype, backend as normalize
     Returns:  y in input's shape, in out_dtype or input's dtype
     Numerics: as normalize
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Zhang and Sennrich 2019, arXiv:1910.07467
     """
     x, _, weight = flatten(input, normalized_shape, weight=weight)
-    return _as(_normalized(x, weight, None, None, _rms_spec(eps), backend, out_dtype)[0], input)
+    spec = _rms_spec(eps, check_weight_offset(weight, weight_offset))
+    return _as(_normalized(x, weight, None, None, spec, backend, out_dtype)[0], input)
 
 
-def _rms_spec(eps: float | None) -> NormSpec:
-    return RMS_NORM if eps is None else _with_eps(RMS_NORM, check_eps(eps))
+def _rms_spec(eps: float | None, weight_offset: float) -> NormSpec:
+    return _with(RMS_NORM, None if eps is None else check_eps(eps), weight_offset)
 
 
 def l2_norm(
@@ -236,7 +251,7 @@ def l2_norm(
     check_tensors(input)
     if isinstance(dim, bool) or not isinstance(dim, Integral) or not -input.dim() <= dim < input.dim():
         raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
-    spec = _with_eps(L2_NORM, check_eps(eps))
+    spec = _with(L2_NORM, check_eps(eps), 0.0)
     return normalize(input.movedim(dim, -1), spec=spec, out_dtype=out_dtype, backend=backend).movedim(-1, dim)
 
 
@@ -248,6 +263,7 @@ def add_layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
     *,
+    weight_offset: float = 0.0,
     out_dtype: torch.dtype | None = None,
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
@@ -266,7 +282,7 @@ def add_layer_norm(
     """
     x, residual, weight, bias = flatten(input, normalized_shape, residual, weight=weight, bias=bias)
     options = (out_dtype, residual_dtype, round_residual)
-    spec = _with_eps(LAYER_NORM, check_eps(eps))
+    spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))
     return _add_norm(input, x, weight, bias, residual, spec, backend, *options)
 
 
@@ -277,6 +293,7 @@ def add_rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
     *,
+    weight_offset: float = 0.0,
     out_dtype: torch.dtype | None = None,
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
@@ -295,7 +312,8 @@ def add_rms_norm(
     """
     x, residual, weight = flatten(input, normalized_shape, residual, weight=weight)
     options = (out_dtype, residual_dtype, round_residual)
-    return _add_norm(input, x, weight, None, residual, _rms_spec(eps), backend, *options)
+    spec = _rms_spec(eps, check_weight_offset(weight, weight_offset))
+    return _add_norm(input, x, weight, None, residual, spec, backend, *options)
 
 
 def _add_norm(

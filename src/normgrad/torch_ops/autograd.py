@@ -13,7 +13,7 @@ from torch._functorch.utils import unwrap_dead_wrappers
 
 from . import formula as torch_formula
 from .arguments import check_memory, rows, shaped
-from .formula import accumulator, promoted
+from .formula import accumulator, full_weight, promoted
 
 
 class Normalize(torch.autograd.Function):
@@ -114,6 +114,7 @@ def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels, options):
     if affine_mapped:  # y is rounded once, after weight and bias
         options = replace(options, out_dtype=accumulator(promoted(x, residual)))
     y, residual_out, *statistics = Normalize.apply(x, residual, *arguments, spec, kernels, options)
+    weight = None if weight is None else full_weight(weight, accumulator(promoted(x, residual)), spec)
     for t, dim, combine in ((weight, in_dims[2], torch.mul), (bias, in_dims[3], torch.add)):
         if affine_mapped and t is not None:
             between = (1,) * (x.dim() - 2)

@@ -22,7 +22,7 @@ from .arguments import Options, kernels_of, rows, shaped
 from .autograd import Normalize
 from .formula import accumulator, promoted
 
-SPEC = "bool center, str reduce, float scale, float eps, str placement"
+SPEC = "bool center, str reduce, float scale, float eps, str placement, float weight_offset"
 OPTIONS = "ScalarType out_dtype, ScalarType residual_dtype, bool round_residual, bool portable_sums"
 WANTED = "ScalarType? dx, ScalarType? dresidual, ScalarType? dw, ScalarType? db"
 FORWARD = f"(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, {SPEC}, {OPTIONS}, str backend)"

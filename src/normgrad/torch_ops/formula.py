@@ -61,6 +61,12 @@ def total(x, residual, residual_dtype, round_residual):
     return (residual_out if round_residual else p), residual_out
 
 
+def full_weight(weight, dtype, spec):
+    """weight_offset + weight, added in the accumulator's dtype: 1 + w of 16 bits has two values near 1."""
+    weight = weight.to(dtype)
+    return weight if spec.weight_offset == 0 else weight + spec.weight_offset
+
+
 def forward(x, residual, weight, bias, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
     """(y, residual_out) of the operator; residual_out is None without a residual. Keywords as torch_rows.forward."""
     p, residual_out = total(x, residual, residual_dtype, round_residual)
@@ -68,7 +74,7 @@ def forward(x, residual, weight, bias, spec, *, out_dtype=None, residual_dtype=N
     q, rstd, _ = statistics(p.to(acc), spec)
     y = _scaled(q * rstd, spec)
     if weight is not None:
-        y = y * weight.to(acc)
+        y = y * full_weight(weight, acc, spec)
     if bias is not None:
         y = y + bias.to(acc)
     return y.to(out_dtype or x.dtype), residual_out
@@ -83,7 +89,7 @@ def vjp(dy, p, weight, spec):
     dy = dy.to(acc)
     q, rstd, kappa = statistics(p.to(acc), spec)
     x_hat = q * rstd
-    wdy = _scaled(dy, spec) if weight is None else _scaled(dy, spec) * weight.to(acc)
+    wdy = _scaled(dy, spec) if weight is None else _scaled(dy, spec) * full_weight(weight, acc, spec)
     c1 = kappa * (x_hat * wdy).sum(-1, keepdim=True) / spec.count(p.shape[-1])
     centred = wdy - wdy.mean(-1, keepdim=True) if spec.center else wdy
     rows = tuple(range(p.dim() - 1))
@@ -114,7 +120,7 @@ def jvp(p, p_dot, weight, weight_dot, bias_dot, spec):
         q_dot = p_dot - p_dot.mean(-1, keepdim=True) if spec.center else p_dot
         along = kappa * (x_hat * q_dot).sum(-1, keepdim=True) / spec.count(p.shape[-1])
         x_hat_dot = rstd * (q_dot - x_hat * along)
-        y_dot = x_hat_dot if weight is None else x_hat_dot * weight.to(acc)
+        y_dot = x_hat_dot if weight is None else x_hat_dot * full_weight(weight, acc, spec)
     if weight_dot is not None:
         y_dot = y_dot + x_hat * weight_dot.to(acc)
     y_dot = _scaled(y_dot, spec)

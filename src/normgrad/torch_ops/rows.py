@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from .formula import accumulator, lost, promoted
+from .formula import accumulator, full_weight, lost, promoted
 
 # 512 Ki elements, 2 MiB in float32. Measured on two cores that share 32 MiB of cache, at (4096, 1024), forward plus
 # backward: 12 ms with 64 Ki, 9.7 with 256 Ki, 8.4 with 512 Ki. A smaller block stays in a nearer cache, but each of
@@ -55,7 +55,7 @@ def _kappa(s, spec):
 def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
     """(y, residual_out, mean, rstd) for rows x (M, N).
 
-    p = x + residual,  q = p - center * mean(p),  y = scale * q * rstd * weight + bias
+    p = x + residual,  q = p - center * mean(p),  y = scale * q * rstd * (weight_offset + weight) + bias
 
     Args:     x, residual (M, N); weight, bias (N,); residual, weight and bias may be None; spec with a number for eps;
               out_dtype of y, None means x.dtype; residual_dtype of residual_out, None means the promoted dtype of x and
@@ -100,10 +100,11 @@ def _sum(x, residual, out, rounded):
 
 
 def _scaled(weight, n, like, spec):
-    """scale * weight, None where that is 1."""
+    """scale * (weight_offset + weight), None where that is 1."""
     if weight is None:
         return None if spec.scale == 1 else like.new_full((n,), spec.scale)
-    return weight.to(like.dtype) if spec.scale == 1 else spec.scale * weight.to(like.dtype)
+    weight = full_weight(weight, like.dtype, spec)
+    return weight if spec.scale == 1 else spec.scale * weight
 
 
 def _affine(x_hat, weight, bias, y):
@@ -136,7 +137,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     # The one in the accumulator's dtype comes last: its rows are the workspace until they are stored.
     outs = sorted(made.values(), key=lambda t: t.dtype == acc)
     dw, db = (None if dtype is None else p.new_zeros(n, dtype=acc) for dtype in dtypes[2:])
-    weight = p.new_ones(n, dtype=acc) if weight is None else weight.to(acc)
+    weight = p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)
     weight = spec.scale * weight
     most = _block(p)
     centred = p.new_empty(most, n, dtype=acc) if spec.center else None

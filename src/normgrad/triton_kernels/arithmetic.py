@@ -121,23 +121,34 @@ def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.co
 
 
 @triton.jit
-def affine(x_hat, weight_ptr, bias_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, ACC: tl.constexpr):
-    """y = scale * x_hat * weight + bias."""
+def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr):
+    """weight_offset + weight, added in the dtype of the sums: 1 + w of 16 bits has two values near 1."""
+    weight = load_columns(ptr, cols, N, ACC)
+    if OFFSET != 0:
+        weight = weight + OFFSET
+    return weight
+
+
+@triton.jit
+def affine(
+    x_hat, weight_ptr, bias_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr
+):
+    """y = scale * x_hat * (weight_offset + weight) + bias."""
     y = SCALE * x_hat
     if weight_ptr is not None:
-        y = y * load_columns(weight_ptr, cols, N, ACC)
+        y = y * load_weight(weight_ptr, cols, N, OFFSET, ACC)
     if bias_ptr is not None:
         y = y + load_columns(bias_ptr, cols, N, ACC)
     return y
 
 
 @triton.jit
-def scaled_weight(weight_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, ACC: tl.constexpr):
-    """scale * weight, which turns dy into wdy, the cotangent of x_hat."""
+def scaled_weight(weight_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr):
+    """scale * (weight_offset + weight), which turns dy into wdy, the cotangent of x_hat."""
     # A tile in any case: a plain number would come out of this function as float32.
     weight = tl.full([1, 1], SCALE, ACC)
     if weight_ptr is not None:
-        weight = SCALE * load_columns(weight_ptr, cols, N, ACC)
+        weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)
     return weight
 
 

@@ -56,6 +56,7 @@ def _options(n, acc, spec):
         "CENTER": spec.center,
         "MEAN": spec.reduce == "mean",
         "SCALE": spec.scale,
+        "OFFSET": spec.weight_offset,
         "EPS": spec.eps,
         "PLACEMENT": spec.placement,
         "ACC": tl.float64 if acc == torch.float64 else tl.float32,

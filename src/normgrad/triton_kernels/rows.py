@@ -41,6 +41,7 @@ def forward_rows(
     CENTER: tl.constexpr,
     MEAN: tl.constexpr,
     SCALE: tl.constexpr,
+    OFFSET: tl.constexpr,
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
     ROUND: tl.constexpr,
@@ -61,7 +62,7 @@ def forward_rows(
         q = centred(p, mean, cols, N)
     rstd = reciprocal(q * q, rows, M, N, MEAN, EPS, PLACEMENT)
     tl.store(rstd_ptr + rows, rstd, mask=rows < M)
-    store_tile(y_ptr, affine(q * rstd[:, None], weight_ptr, bias_ptr, cols, N, SCALE, ACC), rows, cols, M, N)
+    store_tile(y_ptr, affine(q * rstd[:, None], weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC), rows, cols, M, N)
 
 
 @triton.jit(do_not_specialize=["M", "dy_step", "dresidual_out_step", "p_step"])
@@ -85,6 +86,7 @@ def backward_rows(
     CENTER: tl.constexpr,
     MEAN: tl.constexpr,
     SCALE: tl.constexpr,
+    OFFSET: tl.constexpr,
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
     ACC: tl.constexpr,
@@ -95,7 +97,7 @@ def backward_rows(
     """dx of every programs-th tile of rows, and this program's row of the partial sums of dw and db."""
     cols = tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
-    weight = scaled_weight(weight_ptr, cols, N, SCALE, ACC)
+    weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)
     # With STAGES of at least 2 the compiler issues the loads of the tiles to come before it waits for this one's.
     for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):
         rows = tile * ROWS + tl.arange(0, ROWS)

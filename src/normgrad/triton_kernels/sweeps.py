@@ -42,6 +42,7 @@ def forward_sweeps(
     CENTER: tl.constexpr,
     MEAN: tl.constexpr,
     SCALE: tl.constexpr,
+    OFFSET: tl.constexpr,
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
     ROUND: tl.constexpr,
@@ -75,7 +76,7 @@ def forward_sweeps(
         if residual_ptr is not None:
             store_tile(residual_out_ptr, p, rows, cols, M, N)
         x_hat = centred(p, mean, cols, N) * rstd[:, None]
-        store_tile(y_ptr, affine(x_hat, weight_ptr, bias_ptr, cols, N, SCALE, ACC), rows, cols, M, N)
+        store_tile(y_ptr, affine(x_hat, weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC), rows, cols, M, N)
 
 
 @triton.jit
@@ -104,6 +105,7 @@ def row_sums(
     CENTER: tl.constexpr,
     MEAN: tl.constexpr,
     SCALE: tl.constexpr,
+    OFFSET: tl.constexpr,
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
     ACC: tl.constexpr,
@@ -121,7 +123,7 @@ def row_sums(
     for start in tl.range(0, N, BLOCK, num_stages=STAGES):
         cols = start + tl.arange(0, BLOCK)
         dy, q = _load_row(dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC)
-        wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, ACC)
+        wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)
         products += q * rstd[:, None] * wdy
         total += wdy
         squares += q * q
@@ -152,6 +154,7 @@ def backward_columns(
     VECTOR: tl.constexpr,
     CENTER: tl.constexpr,
     SCALE: tl.constexpr,
+    OFFSET: tl.constexpr,
     ACC: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -160,7 +163,7 @@ def backward_columns(
     """dx of a block of columns, and this program's row of the partial sums of dw and db there."""
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
-    weight = scaled_weight(weight_ptr, cols, N, SCALE, ACC)
+    weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)
     for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):
         rows = tile * ROWS + tl.arange(0, ROWS)
         rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)

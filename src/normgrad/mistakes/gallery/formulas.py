@@ -17,6 +17,12 @@ def weight_twice(given, saved):
     return replace(right(given, saved), dx=dx)
 
 
+def offset_forgotten(given, saved):
+    """The weight is stored as its distance from 1, and wdy is formed with it alone."""
+    plain = replace(saved, spec=saved.spec.replace(weight_offset=0.0))
+    return replace(right(given, saved), dx=right(given, plain).dx)
+
+
 def no_weight_gradient(given, saved):
     """Only dx is computed; the weight is taken to be frozen."""
     return replace(right(given, saved), dweight=None)

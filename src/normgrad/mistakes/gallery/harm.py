@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...checks.cases import draw
@@ -94,6 +96,14 @@ def furthest(wrong, rng):
     """The largest error of y."""
     got, wanted, _ = Look("", rows(8, 64), LAYER_NORM).pairs(wrong, rng)["y"]
     return float(np.abs(got - wanted).max())
+
+
+def factors(wrong, rng):
+    """How many numbers multiply 128 columns whose weights are all different, and near 0.001."""
+    case = draw(rng, 1, 128).without(*PLAIN, "bias")
+    case = replace(case, x=np.ones((1, 128)), weight=1e-3 * case.weight).rounded("bfloat16")
+    given = wrong._given(case, RMS_NORM.replace(eps=0, weight_offset=1.0), "bfloat16")
+    return len(np.unique(wrong.forward_function(given).y))
 
 
 def many_rows(wrong, rng):

@@ -51,7 +51,7 @@ def parts(given: Given, saved: Forward) -> SimpleNamespace:
     """x_hat, rstd, wdy, c1 and c2 of the rows, for wrong formulas to combine."""
     rstd, p = saved.rstd[:, None], saved.residual_out
     x_hat = (p if saved.mean is None else p - saved.mean[:, None]) * rstd
-    wdy = given.dy if given.weight is None else given.dy * given.weight
+    wdy = given.dy if given.weight is None else given.dy * (given.spec.weight_offset + given.weight)
     c1 = (x_hat * wdy).sum(-1, keepdims=True) / given.spec.count(p.shape[-1])
     c2 = wdy.mean(-1, keepdims=True) if given.spec.center else 0
     return SimpleNamespace(x_hat=x_hat, rstd=rstd, wdy=wdy, c1=c1, c2=c2)

@@ -22,6 +22,13 @@ def one_pass(given):
     return replace(right_forward(given), y=y)
 
 
+def offset_in_dtype(given):
+    """1 + weight, added where the weight lies, in its 16 bits."""
+    factor = given.store(1 + given.weight)
+    spec = given.spec.replace(weight_offset=0.0)
+    return right_forward(replace(given, weight=factor, spec=spec))
+
+
 def statistics_in_dtype(given, saved):
     """The forward is right; mean and rstd wait for the backward in 16 bits."""
     mean, rstd = given.store(saved.mean), given.store(saved.rstd)

@@ -10,6 +10,7 @@ from .entry import INPUT_ONLY, NORM, PLAIN, ROWS, STRONG, WITH_STREAM, Bug, valu
 from .looks import Look
 
 RMS = RMS_NORM.replace(eps=1e-6)
+GEMMA = RMS.replace(weight_offset=1.0)
 
 FORMULAS = (
     values(
@@ -21,6 +22,15 @@ FORMULAS = (
         Look("weight 1", looks.unit_weight(8, 64, *PLAIN, "bias"), RMS, allowed=usual.FIXED["float32"]),
         "dx",
         key="y-for-x_hat",
+    ),
+    values(
+        "offset forgotten",
+        "a constant has no gradient",
+        formulas.offset_forgotten,
+        None,
+        Look("an offset of 1, random dy", looks.rows(8, 64, *PLAIN, "bias"), GEMMA),
+        Look("only y", looks.rows(8, 64, *PLAIN, "bias"), GEMMA, allowed=usual.FIXED["float32"], outputs=("y",)),
+        "dx",
     ),
     values(
         "no dw",
@@ -88,6 +98,17 @@ PRECISION = (
         Look("float32, mean 0", looks.rows(8, 512, *PLAIN), LAYER_NORM, "float32", usual.FIXED["float32"]),
         "y",
         key="one-pass-variance",
+    ),
+    values(
+        "16-bit offset",
+        "1 + w is a weight like any other",
+        precision.offset_in_dtype,
+        None,
+        Look("computed bounds", looks.rows(8, 64, *PLAIN, "bias"), GEMMA, "bfloat16"),
+        Look("0.05", looks.rows(8, 64, *PLAIN, "bias"), GEMMA, "bfloat16", usual.FIXED["bfloat16"], ("y",)),
+        "y",
+        harm=harm.factors,
+        unit="factors for 128 weights",
     ),
     values(
         "16-bit statistics",

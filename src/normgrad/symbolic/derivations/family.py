@@ -15,7 +15,7 @@ from ..notation import Partial, as_written, mean, tensor, total
 from ..registry import definition, proved
 from ..symbols import M, N, eps, i, j, over_all
 
-a, c, n = tensor("a"), tensor("c"), Symbol("n", integer=True, positive=True)
+a, c, w0, n = tensor("a"), tensor("c"), tensor("w0"), Symbol("n", integer=True, positive=True)
 x, residual, p, q, r, y = (tensor(name, M, N) for name in ("x", "residual", "p", "q", "r", "y"))
 dy, dp, dq, wdy, dresidual_out = (tensor(name, M, N) for name in ("dy", "dp", "dq", "wdy", "dresidual_out"))
 w, b, dw, db = (tensor(name, N) for name in ("w", "b", "dw", "db"))
@@ -59,10 +59,10 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
     defs[D[i]] = denominator
     defs[rstd[i]] = 1 / D[i]
     defs[r[i, j]] = q[i, j] * rstd[i]
-    defs[y[i, j]] = c * r[i, j] * w[j] + b[j]
+    defs[y[i, j]] = c * r[i, j] * (w0 + w[j]) + b[j]
     defs[loss] = over_all(lambda row, t: dy[row, t] * y[row, t] + dresidual_out[row, t] * p[row, t])
     defs[kappa[i]] = factor
-    defs[wdy[i, j]] = c * dy[i, j] * w[j]
+    defs[wdy[i, j]] = c * dy[i, j] * (w0 + w[j])
     defs[dq[i, j]] = rstd[i] * (wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t]))
     defs[dp[i, j]] = dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dresidual_out[i, j]
     defs[dw[j]] = c * total(M, lambda t: dy[t, j] * r[t, j])
