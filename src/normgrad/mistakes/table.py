@@ -396,6 +396,8 @@ OWN = {
       "Which letters does the left side have?", "index-delta"),
     _("delta-not-contracted", "A delta is still summed over", "a sum with a delta is short enough",
       "Which terms of the sum are not 0?", "index-delta"),
+    _("sum-without-its-letter", "A sum counts a letter that its terms do not have", "any letter may stand in a sum",
+      "Which letter does the sum count, and which one do its terms have?", "index-count"),
     _("counted-from-zero", "A sum begins with an entry 0", "indices are Python's",
       "Which entry is the first one of a row, and which is the last?", "index-mean"),
     _("term-sign", "A term has the wrong sign", "plus and minus can be put right at the end",

@@ -172,7 +172,10 @@ def letters_match(exam) -> str:
             )  # fmt: skip
         if form["outside"]:
             zero = _named("counted-from-zero", form["text"], "a sum whose letter takes the values of an index")
-            raise Wrong(f"{name} asks for {form['outside'][0]}, which is not there: indices run from 1 to the length.",
+            entry = form["outside"][0]
+            both = "the first index counts the M rows, the second the N columns"
+            counts = both if "," in entry else "its index counts N entries"
+            raise Wrong(f"{name} asks for {entry}, which is not there: {counts}, from 1 on.",
                         diagnoses=zero if form["from zero"] else ())  # fmt: skip
         letters = {letter for letter, kind in oracle.kinds if kind == "letter"} & _needed(oracle, name, trial)
         if missing := sorted(letters - set(form["free"])):
@@ -202,8 +205,12 @@ def _worth(exam, names) -> str:
         for trial, found in zip(trials, got, strict=True):
             value, bound = oracle.expected(trial)[name]
             if found[name].shape != value.shape or not (np.abs(found[name] - value) <= bound).all():
-                words = _words(name, found[name], value, bound, trial, asked[0][1][name])
-                raise Wrong(words, diagnoses=_confused(oracle, trials, got, name) or fitted(exam, name))
+                form = asked[0][1][name]
+                words = _words(name, found[name], value, bound, trial, form)
+                needs = "a sum whose terms have the letter that it counts"
+                idle = _named("sum-without-its-letter", form["text"], needs)
+                known = _confused(oracle, trials, got, name) or (idle if form["idle"] else fitted(exam, name))
+                raise Wrong(words, diagnoses=known)
     count = sum(len(trial.points()) for trial in trials)
     return f"Equal at all {count} values of the letters and lengths."
 

@@ -2,6 +2,7 @@
 
 from ..wrong import Wrong, of
 
+IMPORT = "from sympy import KroneckerDelta, Sum, symbols"
 VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
 DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"
 LOCAL, TOTAL = "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N", "total = local + x[j] / N"
@@ -42,6 +43,10 @@ WRONG = (
     delta("r is left free", "w[k] * x[k] - w[r] * x[r] / N", LETTERS, "letter-left-free"),
     delta("not contracted", "Sum(w[r] * (KroneckerDelta(k, r) - 1 / N) * x[r], (r, 1, N))", FORM,
           "delta-not-contracted"),
+    Wrong("a case for a delta", "contract-delta",
+          ((IMPORT, IMPORT.replace("KroneckerDelta", "Eq, KroneckerDelta, Piecewise")),
+           (DELTA, DELTA.replace("w[k] * x[k]", "Sum(Piecewise((w[r] * x[r], Eq(r, k)), (0, True)), (r, 1, N))"))),
+          FORM, "delta-not-contracted"),
     delta("counted from 0", "w[k] * x[k] - Sum(w[r] * x[r], (r, 0, N - 1)) / N", LETTERS, "counted-from-zero"),
     delta("a text", "'w[k] * x[k] - ...'", "signature", "text-for-expression"),
     paths("local for total", TOTAL, "total = local", misconception="local-for-total"),
@@ -65,6 +70,8 @@ WRONG = (
     cotangent("the mean is a sum", "w[j] * (dy[j] - Sum(dy[r], (r, 1, N)))", misconception="mean-is-a-sum"),
     cotangent("summed over the free letter", "Sum(w[j] * (dy[j] - Sum(dy[r], (r, 1, N)) / N), (j, 1, N))",
               misconception="free-letter-summed"),
+    cotangent("the free letter in the sum", "w[j] * dy[j] - w[j] * Sum(dy[j], (r, 1, N)) / N",
+              misconception="sum-without-its-letter"),
     cotangent("with a matrix", "Sum(dy[r] * w[j] * (KroneckerDelta(r, j) - 1 / N), (r, 1, N))", FORM,
               "delta-not-contracted"),
     sums("summed over everything", (DW, "dw = Sum(dy[i, j] * q, (i, 1, M), (j, 1, N))"),

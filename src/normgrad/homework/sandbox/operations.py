@@ -452,7 +452,12 @@ def _described(expression, bases) -> dict:
 
     free = {str(s) for s in expression.free_symbols if not isinstance(s, sympy.Indexed)} - bases
     names = {"text": str(expression)[:KEPT_TEXT], "free": sorted(free)}
-    names["deltas"] = sums_with(expression, sympy.KroneckerDelta, lambda delta: delta.free_symbols)
+    # A case that asks whether two letters agree is a delta, too.
+    deltas = (sympy.KroneckerDelta, sympy.Equality, sympy.Unequality)
+    names["deltas"] = sums_with(expression, deltas, lambda delta: delta.free_symbols)
+    names["idle"] = sum(
+        not each.function.free_symbols & {limit[0] for limit in each.limits} for each in expression.atoms(sympy.Sum)
+    )
     # A sum begins with an entry 0 where its letter begins at 0 and is an index as it is.
     zero = sums_with(expression, sympy.Indexed, lambda entry: entry.indices, lambda limit: limit[1:2] == (0,))
     return names | {"from zero": zero}
@@ -461,14 +466,14 @@ def _described(expression, bases) -> dict:
 def sums_with(expression, kind, letters_of, starts=lambda limit: True) -> int:
     """How many sums of an expression have something of a kind inside that has their own letter.
 
-    Args:  letters_of: takes it, returns its letters; starts: which of a sum's limits count
+    Args:  kind: a class or several; letters_of: takes it, returns its letters; starts: which of a sum's limits count
     """
     import sympy
 
     found = 0
     for each in expression.atoms(sympy.Sum):
         letters = {limit[0] for limit in each.limits if starts(limit)}
-        found += any(letters & set(letters_of(inside)) for inside in each.function.atoms(kind))
+        found += any(letters & set(letters_of(inside)) for inside in each.function.atoms(*np.atleast_1d(kind)))
     return found
 
 
