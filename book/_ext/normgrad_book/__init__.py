@@ -7,6 +7,7 @@ MODULES = (
     "repository",
     "mathjax",
     "live",
+    "workbench",
     "execution",
     "equations",
     "guard",

@@ -1,0 +1,94 @@
+"""Proofs in the page: every registered equation, a changed sign, a trace, what it weighs, and where it cannot run."""
+
+import json
+
+import pytest
+from built_site import SITE
+
+from normgrad.symbolic import equation, equations
+from normgrad.symbolic.registry import DEFINITION
+
+PAGE = "book/proving.html"
+WORKBENCH = SITE / "_static/workbench"
+MOST_BYTES = 9_000_000
+# Parts of the registry, of which each commit proves one in the browser; all of it takes minutes.
+PARTS = 8
+# Python starts in seconds, where nothing else runs.
+PATIENCE = 120_000
+
+
+@pytest.fixture
+def bench(read):
+    """A function that opens the workbench; none where the site was built without Node."""
+    told = (WORKBENCH / "here.js").read_text(encoding="utf8")
+    if missing := json.loads(told[told.index("{") : told.rindex("}") + 1])["missing"]:
+        pytest.skip(f"no Pyodide on this site: {missing}")
+
+    def open_(label=""):
+        page = read().open(PAGE + (f"?label={label}" if label else ""))
+        page.set_default_timeout(PATIENCE)
+        return page
+
+    return open_
+
+
+def press(page, name):
+    """Press a button of the workbench and wait for the answer."""
+    page.get_by_role("button", name=name, exact=True).click()
+    page.wait_for_function("!document.querySelector('.workbench button').disabled")
+    return page.locator(".workbench-found")
+
+
+def test_an_equation_is_proved_changed_and_refuted(bench):
+    page = bench()
+    sizes = []
+    page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+    found = press(page, "prove")
+    assert found.locator(".workbench-proved").count() == 1
+    assert page.locator(".workbench mjx-container").count() == 1
+    assert 0 < sum(sizes) < MOST_BYTES
+    cell = page.locator(".workbench textarea")
+    text = cell.input_value()
+    assert "- z[j]*z[k]" in text
+    cell.fill(text.replace("- z[j]*z[k]", "+ z[j]*z[k]"))
+    found = press(page, "prove")
+    assert "N = " in found.locator(".workbench-refuted").inner_text()
+    cell.fill(text.replace("prove(", "trace("))
+    assert press(page, "prove").locator(".workbench-shown mjx-container").count() == 1
+    cell.fill("x = (")
+    assert "line 1: SyntaxError" in press(page, "prove").inner_text()
+
+
+def test_the_address_names_the_equation(bench):
+    page = bench("ln-dx")
+    press(page, "load")
+    assert equation("ln-dx").claim in page.locator(".workbench textarea").input_value()
+    page.locator(".workbench input").fill("ln-dxx")
+    press(page, "load")
+    assert "which no registered equation has" in page.locator(".workbench [role=status]").inner_text()
+
+
+@pytest.mark.sampled(of=PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_equation_is_proved_in_the_browser(bench, part):
+    page = bench()
+    page.evaluate("""() => {
+      window.worker = new Worker(new URL('../_static/workbench/worker.mjs', location), {type: 'module'});
+      window.judged = (text) => new Promise((resolve) => {
+        worker.onmessage = ({data}) => 'id' in data && resolve(data);
+        worker.postMessage({id: 1, ask: 'judge', text});
+      });
+    }""")
+    labels = [label for label, one in equations().items() if one.kind != DEFINITION]
+    for label in labels[part::PARTS]:
+        text = f"claim = equation({label!r})\nfor proof in claim.prove():\n    show(proof)\n"
+        answer = page.evaluate("text => judged(text)", text)
+        assert [one["kind"] for one in answer["answer"]] == ["shown"] * len(equation(label).steps), (label, answer)
+
+
+def test_from_a_disk_it_says_that_it_cannot_run(chromium):
+    page = chromium.new_page()
+    page.goto((SITE / PAGE).as_uri(), wait_until="domcontentloaded")
+    page.wait_for_selector(".workbench .live-words")
+    assert "Python cannot run here: this page was opened from a disk" in page.locator(".workbench").inner_text()
+    page.close()

@@ -1,0 +1,103 @@
+"""The workbench's text of each registered equation is that equation, and what it says of claims is what prove says."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from sympy import Basic, Function, Indexed, Sum, evaluate, expand, sympify
+
+from normgrad.symbolic import as_written, equation, equations
+from normgrad.symbolic.definitions import _numbered
+from normgrad.symbolic.opaque import Opaque
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "book/live/workbench"))
+
+import workbench  # noqa: E402
+
+IN_SEQUENCES = "claim = equation("
+
+
+def plain(e):
+    """Evaluated and expanded, the bound letters numbered, without what a local derivative holds fixed."""
+
+    def again(e):
+        if not isinstance(e, Basic) or not e.args or isinstance(e, Indexed):
+            return e
+        if type(e).__name__ == "Local":
+            return e.func(*map(again, e.args[:2]))
+        if isinstance(e, Opaque):
+            return Function(f"{e.letter}{e.order}")(*map(again, e.args))
+        if isinstance(e, Sum):
+            return Sum(again(e.function), *e.limits)
+        return e.func(*map(again, e.args))
+
+    with evaluate(True):
+        return expand(_numbered(again(sympify(e))))
+
+
+def typed(text):
+    """The claims and the definitions of a cell."""
+    claims = []
+    scope = workbench.NAMES | {"prove": lambda *claim: claims.append(claim)}
+    with as_written():
+        exec(text, scope)  # noqa: S102 - the text was written by the line that is tested
+    return [claim[:2] for claim in claims], claims[0][2]
+
+
+@pytest.mark.parametrize("label", equations())
+def test_the_text_is_the_equation(label):
+    one, text = equation(label), workbench.statement(label)
+    if IN_SEQUENCES in text:
+        assert repr(label) in text
+        return
+    claims, defs = typed(text)
+    assert [tuple(map(plain, claim)) for claim in claims] == [tuple(map(plain, step)) for step in one.steps]
+    needed = one.defs.reached(*[e for step in one.steps for e in step])
+    assert [tuple(map(plain, line)) for line in defs] == [tuple(map(plain, line)) for line in needed]
+
+
+def test_nearly_all_equations_have_a_text_to_change():
+    """All but those about sequences, and those in which one letter is two things."""
+    short = [label for label in equations() if IN_SEQUENCES in workbench.statement(label)]
+    assert all(label.startswith(("res-", "eps-theorem-")) for label in short), short
+
+
+def judged(text):
+    return json.loads(workbench.judge(text))
+
+
+def test_a_claim_is_proved_with_its_certificate():
+    (found,) = judged(workbench.statement("proof-jacobian"))
+    assert found["kind"] == "proved"
+    assert "both sides" in found["text"] and r"\partial" in found["latex"]
+
+
+def test_a_changed_sign_is_refuted_with_a_point():
+    text = workbench.statement("proof-jacobian")
+    assert "- z[j]*z[k]" in text
+    (found,) = judged(text.replace("- z[j]*z[k]", "+ z[j]*z[k]"))
+    assert found["kind"] == "refuted"
+    assert "N = " in found["text"] and "left" in found["text"]
+
+
+def test_a_claim_of_ones_own_and_its_trace():
+    names = 'N = dim("N")\nj = index("j")\nx = tensor("x", N)\n'
+    claim = "claim = Partial(total(N, lambda r: x[r] ** 2), x[j]), 2 * x[j]\n"
+    proved, shown = judged(f"{names}{claim}prove(*claim)\ntrace(*claim)\n")
+    assert (proved["kind"], shown["kind"]) == ("proved", "shown")
+    assert "R4" in shown["latex"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = (", "line 1: SyntaxError"),
+        ("\nprove(1 / 0, 1)", "line 2: ZeroDivisionError"),
+        ("x = 1", "nothing was claimed"),
+    ],
+)
+def test_an_error_names_its_line(text, said):
+    (found,) = judged(text)
+    assert found["kind"] == "error"
+    assert said in found["text"]
