@@ -178,9 +178,20 @@ def put(folder, target):
     (target / "pyodide-lock.json").write_text(lock(home), encoding="utf8")
 
 
+def note(app, doctree):
+    """A page with a container of the class `workbench` has one."""
+    if any("workbench" in box["classes"] for box in doctree.findall(nodes.container)):
+        app.env.metadata[app.env.docname]["workbench"] = True
+
+
+def wanted(app, docname) -> bool:
+    """Whether a page has a workbench; a page that is built by itself goes without."""
+    return not PAGE and app.env.metadata.get(docname, {}).get("workbench", False)
+
+
 def write(app, error):
-    """Beside the finished site; a page by itself goes without."""
-    if error or app.builder.name != "html" or PAGE:
+    """Beside the finished site, where one of its pages has a workbench."""
+    if error or app.builder.name != "html" or not any(wanted(app, one) for one in app.env.found_docs):
         return
     target = Path(app.outdir) / "_static/workbench"
     shutil.rmtree(target, ignore_errors=True)
@@ -198,9 +209,8 @@ def write(app, error):
 
 
 def load(app, pagename, templatename, context, doctree):
-    """The page with a container of the class `workbench` gets the scripts; a page by itself goes without."""
-    boxes = doctree.findall(nodes.container) if doctree and not PAGE else ()
-    if any("workbench" in box["classes"] for box in boxes):
+    """The scripts come with the page; Python comes with the first click."""
+    if wanted(app, pagename):
         app.add_css_file("live/live.css")
         app.add_css_file("workbench/workbench.css")
         app.add_js_file("workbench/here.js", loading_method="defer")
@@ -208,5 +218,6 @@ def load(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
+    app.connect("doctree-read", note)
     app.connect("html-page-context", load)
     app.connect("build-finished", write)
