@@ -45,11 +45,6 @@ DELTA = Task(
             "delta-on-every-term", "w[k]*x[k] - w[k]*x[k]/N",
             {"value": lambda A, p: at(A["w"] * A["x"], p, "k") * (1 - 1 / p["N"])},
         ),
-        Confusion(
-            "mean-is-a-sum", "w[k]*x[k] - Sum(w[r]*x[r], (r, 1, N))",
-            {"value": lambda A, p: at(A["w"] * A["x"], p, "k") - (A["w"] * A["x"]).sum()},
-            equation="index-count", hint="What became of the factor 1/N?",
-        ),
     ),
     stages=stages(("value", 2)),
 )  # fmt: skip
@@ -73,20 +68,6 @@ LOCAL = Task(
         ),
         Confusion(
             "total-for-local", "the total derivative", {"local": _total},
-        ),
-        Confusion(
-            "letters-exchanged", "... + x[k]/N", {"total": lambda A, p: _local(A, p) + at(A["x"], p, "k") / p["N"]},
-            equation="index-total", hint="On the path through the mean: what does y_j do when the mean moves by one?",
-        ),
-        Confusion(
-            "mean-is-a-sum", "... + x[j]", {"total": lambda A, p: _local(A, p) + at(A["x"], p, "j")},
-            equation="index-partial-mean", hint="One of N entries moves. By how much does the mean?",
-        ),
-        Confusion(
-            "delta-is-one", "Sum(x[r], (r, 1, N))/N",
-            {"local": lambda A, p: A["x"].mean(),
-             "total": lambda A, p: A["x"].mean() + at(A["x"], p, "j") / p["N"]},
-            equation="index-partial-x", hint="Does y_j react directly to another entry x_k?",
         ),
     ),
     stages=stages(("local", 1), ("total", 2), form=False),
@@ -121,12 +102,6 @@ LAYOUTS = Task(
             {name: lambda A, p: delta(p, "a", "b") * at(A["w"], p, "b") - 1 / p["N"]
              for name in ("numerator", "denominator")},
         ),
-        Confusion(
-            "mean-is-a-sum", "w[b]*(KroneckerDelta(a, b) - 1)",
-            {"numerator": lambda A, p: (delta(p, "a", "b") - 1) * at(A["w"], p, "b"),
-             "denominator": lambda A, p: (delta(p, "a", "b") - 1) * at(A["w"], p, "a")},
-            equation="index-partial-mean",
-        ),
     ),
     stages=stages(("numerator", 2), ("denominator", 1), form=False),
 )  # fmt: skip
@@ -154,11 +129,6 @@ VJP = Task(
             equation="index-total", hint="x_j moves the mean, and the mean moves every y_k.",
         ),
         Confusion(
-            "mean-is-a-sum", "w[j]*(dy[j] - Sum(dy[r], (r, 1, N)))",
-            {"dx": lambda A, p: at(A["w"] * (A["dy"] - A["dy"].sum()), p, "j")},
-            equation="index-vjp",
-        ),
-        Confusion(
             "free-letter-summed", "a sum over j", {"dx": lambda A, p: (A["w"] * (A["dy"] - A["dy"].mean())).sum()},
             equation="index-vjp", hint="dx_j is one number for every j. Sums run over the other letter.",
         ),
@@ -184,12 +154,6 @@ SUMS = Task(
             "free-letter-summed", "a sum over i and j",
             {"dw": lambda A, p: (A["dy"] * _centred(A, p)).sum(), "db": lambda A, p: A["dy"].sum()},
             equation="pg-dw", hint="dw has one entry a column, so j stays free. Which index of dy is summed?",
-        ),
-        Confusion(
-            "rows-averaged", "Sum(..., (i, 1, M))/M",
-            {"dw": lambda A, p: at((A["dy"] * _centred(A, p)).mean(0), p, "j"),
-             "db": lambda A, p: at(A["dy"].mean(0), p, "j")},
-            equation="pg-dw",
         ),
         Confusion(
             "mean-of-the-column", "x[i, j] - Sum(x[r, j], (r, 1, M))/M",

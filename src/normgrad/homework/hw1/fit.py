@@ -11,6 +11,7 @@ from itertools import combinations, product
 import numpy as np
 
 from ...checks.tolerance import unit_roundoff
+from ...mistakes.table import find
 from ..diagnosis.named import Diagnosis, named
 
 # Rows, columns and N - 1 are three different numbers in one size at least, so that no factor is taken for another.
@@ -274,8 +275,10 @@ def fitted(exam, name) -> list[Diagnosis]:
     found = ways[nearest] if len(ways[nearest]) <= 2 else [("another-formula", "")]
     diagnoses = [named("results-swapped")] if nearest != name else []
     for key, text in found:
-        title = named(key, homework="hw1").title + (f": {text.removeprefix('+ ')}" if text else "")
-        diagnoses.append(named(key, _written(yours), oracle.texts[name], exam.task.equations[0], "hw1", title))
+        mistake = find(key, "hw1")
+        title = mistake.title + (f": {text.removeprefix('+ ')}" if text else "")
+        label = mistake.equation or exam.task.equations[0]
+        diagnoses.append(named(key, _written(yours), oracle.texts[name], label, "hw1", title))
     return diagnoses
 
 
