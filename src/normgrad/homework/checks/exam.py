@@ -14,6 +14,11 @@ from .norms import AXES, USUAL, shape_of
 
 # Code that ran out of time once will do so again; what is left is still tried, with less patience.
 IMPATIENT_SECONDS = 0.3
+# Of a Function.
+PLACES = (
+    " A gradient stands among the results of backward where its argument stands in forward, and so does its flag in "
+    "ctx.needs_input_grad."
+)
 KINDS = {"numpy": ("ndarray", "a numpy.ndarray"), "torch": ("tensor", "a torch.Tensor")}
 
 
@@ -119,7 +124,8 @@ class Exam:
     def _check(self, name, shape, value, x_shape, dtype, order):
         facts, (kind, words) = value.facts, KINDS[self.task.oracle.kind]
         if facts.get("kind") != kind:
-            raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.")
+            lost = facts.get("type") == "NoneType" and self.task.oracle.op == "gradients"
+            raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.{PLACES if lost else ''}")
         got = tuple(facts.get("shape", ()))
         if got != shape or value.numbers.shape != shape:
             words = f"{name} has shape {got}, needs {shape} for x of shape {x_shape}."
