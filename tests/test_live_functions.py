@@ -57,12 +57,13 @@ def as_lists(arrays):
 
 def norm_inputs(case, spec):
     constants = {"a": float(spec.center), "c": spec.scale, "eps": spec.eps, "n": spec.count(case.x.shape[1])}
+    constants |= {"w0": spec.weight_offset}
     arrays = {"x": case.x, "residual": case.residual, "w": case.weight, "b": case.bias}
     return as_lists(arrays | {"dy": case.dy, "dresidual_out": case.dresidual_out} | constants)
 
 
 def test_norms_agree_with_the_reference(run, rng):
-    """Fifty settings of rows, columns, sizes, eps, its place, centring, reduction and scale."""
+    """Fifty settings of rows, columns, sizes, eps, its place, centring, reduction, scale and offset."""
     settings = []
     for number in range(50):
         case = draw(rng, rows=int(rng.integers(1, 5)), columns=int(rng.integers(1, 9)))
@@ -71,6 +72,7 @@ def test_norms_agree_with_the_reference(run, rng):
             center=bool(rng.integers(2)),
             reduce=("mean", "sum")[number % 2],
             scale=rng.uniform(0.5, 2),
+            weight_offset=rng.uniform(-1, 1),
             eps=10 ** rng.uniform(-8, 0),
             placement=live.PLACES[number % 3],
         )

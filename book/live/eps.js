@@ -11,7 +11,7 @@ function through(norm, size, eps) {
   const zeros = [[0, 0, 0]];
   const x = [DIRECTION.map((value) => size * value)];
   const found = norm({
-    x, dy: [COTANGENT], residual: zeros, dresidual_out: zeros, w: [1, 1, 1], b: [0, 0, 0], a: 0, c: 1, eps, n: 3,
+    x, dy: [COTANGENT], residual: zeros, dresidual_out: zeros, w: [1, 1, 1], b: [0, 0, 0], a: 0, c: 1, w0: 0, eps, n: 3,
   });
   return {kappa: found.kappa[0], dx: found.dp[0], y: found.y[0]};
 }

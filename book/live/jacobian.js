@@ -16,7 +16,7 @@ function backward(layer, eps, x, dys) {
   const same = (value) => dys.map(() => value);
   const found = norm_inside({
     x: same(x), dy: dys, residual: same([0, 0, 0]), dresidual_out: same([0, 0, 0]),
-    w: [1, 1, 1], b: [0, 0, 0], a: layer.a, c: 1, eps, n: layer.n,
+    w: [1, 1, 1], b: [0, 0, 0], a: layer.a, c: 1, w0: 0, eps, n: layer.n,
   });
   return {y: found.y[0], gradients: found.dp, rstd: 1 / Math.sqrt(found.s[0] ** 2 + eps)};
 }

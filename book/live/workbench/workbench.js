@@ -59,6 +59,7 @@
   }
 
   function begin(box) {
+    box.classList.add("live");
     const wanted = new URLSearchParams(location.search).get("label") ?? box.querySelector("code").textContent;
     const why = obstacle();
     if (why) {
