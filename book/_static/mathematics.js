@@ -31,7 +31,8 @@
     return rows.map((row) => row.join("").trim()).filter(Boolean);
   }
 
-  // A row cut wherever the level allows it: [{text, indent}], indents in em.
+  // A row cut wherever the level allows it: [{text, indent, gap}], in em: how far a line is indented that begins with it, and
+  // the space before it in a line that does not.
   function pieces(row, level) {
     const found = [{text: "", indent: 0}], stack = [];
     const last = () => found[found.length - 1];
@@ -44,6 +45,7 @@
       let written = token;
       if (stack.length === 0 && /^\\q?quad$/.test(token)) {
         begin(2);
+        last().gap = 1;
         written = "";
       } else if (stack.length === 0 && RELATIONS.has(token)) begin(1);
       else if (SIGNS.has(token) && binary && reachable(level.signs)) begin(2 + stack.length);
@@ -61,7 +63,7 @@
     }
     // {} before a sign gives it the space of one between two terms
     const filled = found.filter((piece) => piece.text.trim());
-    return filled.map(({text, indent}, place) => ({text: place ? `{}${text}` : text, indent}));
+    return filled.map(({text, ...more}, place) => ({text: place ? `{}${text}` : text, ...more}));
   }
 
   // A reason in words, beside or below its line: cut between its words.
@@ -91,9 +93,10 @@
       const own = widths(parts.map((piece) => piece.text)), found = [];
       parts.forEach((piece, place) => {
         const line = found[found.length - 1];
-        if (line && line.width + 0.1 + own[place] <= room) {
-          line.text += ` ${piece.text}`;
-          line.width += 0.1 + own[place];
+        const gap = piece.gap ?? 0.1;
+        if (line && line.width + gap + own[place] <= room) {
+          line.text += piece.gap ? ` \\quad ${piece.text}` : ` ${piece.text}`;
+          line.width += gap + own[place];
         } else {
           const indent = Math.max(0, Math.min(piece.indent, room - own[place]));
           found.push({text: `\\hspace{${indent.toFixed(2)}em} ${piece.text}`, width: indent + own[place]});

@@ -15,12 +15,15 @@ MODULES = (
     "unchecked",
     "ledger",
     "ledger_page",
+    "objects",
+    "search",
     "notebooks",
     "docstrings",
     "report",
     "reader_work",
     "reading_time",
     "tested",
+    "access",
     "alone",
 )
 

@@ -52,7 +52,7 @@ class Equation(MathDirective):
         if not {"unnumbered", "ends"} & set(self.options):
             self.options["label"] = label
         result = super().run()
-        result[-1]["claim"], result[-1]["kind"] = equation.claim, equation.kind
+        result[-1]["claim"], result[-1]["kind"], result[-1]["shows"] = equation.claim, equation.kind, label
         return result
 
 

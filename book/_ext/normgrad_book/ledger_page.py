@@ -100,8 +100,20 @@ def add_badges(app, doctree, docname):
             # the same words as in the notebook: for which sizes, where, and the label
             badge += inline(node.get("known") or known(app.env, main))
             label = nodes.literal("", main["label"])
-            line = nodes.paragraph("", "", badge, nodes.Text(" · "), label, classes=["ledger-badge"])
+            parts = (badge, nodes.Text(" · "), label, nodes.Text(" "), button(app.env, main["label"]))
+            line = nodes.paragraph("", "", *parts, classes=["ledger-badge"])
             node.parent.insert(node.parent.index(node) + 1, line)
+
+
+def button(env, label) -> nodes.Node:
+    """The control below an equation, which equations.js brings to life."""
+    equation = env.get_domain("ledger").equations()[label]
+    says = f"Copy or prove equation {number(env, equation)}"
+    text = (
+        f'<button type="button" class="equation-menu pst-js-only" aria-expanded="false" aria-label="{says}"'
+        f' title="{says}" data-label="{label}" data-page="{equation.docname}">&#x22EF;</button>'
+    )
+    return nodes.raw("", text, format="html")
 
 
 # -- the page -----------------------------------------------------------------------

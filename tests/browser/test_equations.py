@@ -1,0 +1,104 @@
+"""Equations as objects: what the button below each of them offers, and that the search finds them first."""
+
+import json
+from urllib.parse import urldefrag
+
+import pytest
+from built_site import SITE
+from test_site import parsed
+
+LN_DX = "book/layer_norm_theorem.html"
+# What readers type, and where the first hit has to lead: a label, or a page and its anchor.
+SEARCHES = {
+    "rstd": "ln-forward",
+    "dx": "ln-dx",
+    "ln-dx": "ln-dx",
+    "c_1": "ln-names",
+    "wdy": "ln-names",
+    "kappa": "eps-kappa",
+    "Bessel": "layer_norm_entries.html#ex-ln-unbiased",
+    "unbiased": "layer_norm_entries.html#ex-ln-unbiased",
+    "Flux": "eps_practice.html#who-does-what",
+    "x_hat": "ln-forward",
+    "rms-dx": "rms-dx",
+    "native_layer_norm_backward": "ln-dx",
+    "_layer_norm_bwd_dx_fused": "ln-dx",
+    "fused_add_rms_norm": "res-forward",
+    "grad_weight": "ln-dw",
+    "Welford": "fp-welford",
+    "hessian": "hess-ln",
+}
+
+
+def shown(page):
+    """What the build wrote for the buttons of a page."""
+    text = (SITE / "_static/equations" / page.replace(".html", ".js")).read_text(encoding="utf8")
+    return json.loads(text.removeprefix("normgradEquations(").removesuffix(");\n"))
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return {one["label"]: one["number"] for one in json.loads((SITE / "ledger.json").read_text(encoding="utf8"))}
+
+
+def test_the_button_is_used_by_keyboard_and_copies(read):
+    page = read().open(LN_DX)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = page.locator('button.equation-menu[data-label="ln-dx"]')
+    button.focus()
+    page.keyboard.press("Enter")
+    panel = page.locator(".equation-panel")
+    known = shown(LN_DX)["ln-dx"]
+    for name, key in (("LaTeX", "latex"), ("NumPy", "numpy"), ("torch", "torch")):
+        panel.get_by_role("button", name=f"Copy {name}").click()
+        assert panel.get_by_role("status").inner_text() == f"{name} copied"
+        assert page.evaluate("navigator.clipboard.readText()") == known[key]
+    assert "tag" not in known["latex"] and "rstd" in known["latex"]
+    panel.get_by_role("button", name="See the proof").press("Enter")
+    page.wait_for_selector(".equation-proof mjx-math")
+    assert "R2 differentiate" in panel.inner_text()
+    assert page.locator(".equation-panel mjx-merror").count() == 0
+    page.keyboard.press("Escape")
+    assert panel.count() == 0 and page.evaluate("document.activeElement.dataset.label") == "ln-dx"
+
+
+def test_every_numbered_equation_has_its_button_and_every_proof_is_legible(read, numbers):
+    files = [path.relative_to(SITE / "_static/equations") for path in (SITE / "_static/equations").rglob("*.js")]
+    found = {label: one for file in files for label, one in shown(str(file)).items()}
+    assert found.keys() == numbers.keys()
+    displays = sorted({latex for one in found.values() for _, latex in one.get("proof", ())}, key=len)
+    page = read().open(LN_DX)
+    # a tenth of all lines, of every length
+    errors = page.evaluate(
+        "all => all.filter(one => MathJax.tex2chtml(one).querySelector('mjx-merror'))", displays[::10]
+    )
+    assert errors == []
+
+
+def test_what_the_buttons_lead_to_is_there():
+    for path in (SITE / "_static/equations").rglob("*.js"):
+        for label, one in shown(str(path.relative_to(SITE / "_static/equations"))).items():
+            for _, address in one["links"]:
+                target, anchor = urldefrag(address)
+                file = parsed(SITE / target.partition("?")[0])
+                assert not anchor or anchor in file.ids, (label, address)
+
+
+def test_the_search_finds_the_right_object_first(read, numbers):
+    page = read().open("search.html")
+    wanted = SEARCHES | {numbers["ln-dx"]: "ln-dx", f"({numbers['eps-kappa']})": "eps-kappa"}
+    wrong = {}
+    for query, target in wanted.items():
+        page.goto(page.url.partition("?")[0] + "?q=" + query)
+        first = page.locator(".search-objects a").first.get_attribute("href")
+        if not first.endswith(target if "#" in target else f"#equation-{target}"):
+            wrong[query] = first
+    assert wrong == {}
+
+
+def test_what_the_search_leads_to_is_there():
+    text = (SITE / "_static/search_objects.js").read_text(encoding="utf8")
+    known = json.loads(text.removeprefix("window.normgradObjects = ").removesuffix(";\n"))
+    for one in [*known["equations"], *[place for place in known["names"].values() if "address" in place]]:
+        target, anchor = urldefrag(one["address"])
+        assert not anchor or anchor in parsed(SITE / target).ids, one
