@@ -59,6 +59,13 @@ class Case:
         dtypes, arrays = Dtypes.of(dtype), {name: getattr(self, name) for name in ARRAYS}
         return replace(self, **{name: None if a is None else round_to(a, dtypes[name]) for name, a in arrays.items()})
 
+    def summed(self, dtype: str | Dtypes) -> np.ndarray:
+        """p = x + residual (M, N), as residual_out holds it, or in the dtype of the sums where it is not rounded."""
+        dtypes = Dtypes.of(dtype)
+        if self.residual is None:
+            return self.x
+        return round_to(self.x + self.residual, dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator)
+
     def without(self, *names: str) -> Case:
         """The case without some of weight, bias, residual and dresidual_out."""
         return replace(self, **dict.fromkeys(names), name=f"{self.name}, no {' no '.join(names)}")

@@ -15,7 +15,7 @@ from ..spec import NormSpec
 from .backends import Backend, Name, Outcome, get
 from .cases import Case
 from .finite_difference import directional, inner
-from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, round_to, unit_roundoff
+from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 
 OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
 GRADIENT_OF = {"dx": "x", "dresidual": "residual", "dw": "weight", "db": "bias"}
@@ -80,11 +80,7 @@ def _compare(title, name, got, expected, bound, largest, lost=False):
 
 def _flat(case: Case, spec, dtype) -> bool:
     """Whether some row, as it is normalized, has s = 0: constant where the spec centres, zero where it does not."""
-    dtypes = Dtypes.of(dtype)
-    case = case.rounded(dtypes)
-    p = case.x
-    if case.residual is not None:
-        p = round_to(p + case.residual, dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator)
+    p = case.rounded(dtype).summed(dtype)
     size = np.ptp(p, axis=-1) if spec.center else np.abs(p).max(-1)
     return bool((size == 0).any())
 

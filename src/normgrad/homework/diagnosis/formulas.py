@@ -310,9 +310,7 @@ class Arrays:
     def __init__(self, case: Case, spec: NormSpec, dtype: str | Dtypes):
         dtypes = Dtypes.of(dtype)
         case = case.rounded(dtypes)
-        p = case.x
-        if case.residual is not None:
-            p = round_to(p + case.residual, dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator)
+        p = case.summed(dtypes)
         self.case, self.dtypes = case, dtypes
         self.spec = spec.resolve(2 * unit_roundoff(dtypes.accumulator))
         self.rows = Rows(p, case.x, self.spec, 1.0 if case.weight is None else case.weight)

@@ -10,7 +10,7 @@ import numpy as np
 from ...checks.backends import get
 from ...checks.cases import Case, cases, draw
 from ...checks.contract import check_values, reference
-from ...checks.tolerance import bounds, round_to
+from ...checks.tolerance import bounds
 
 
 def _names(outcome, saved, grads):
@@ -46,8 +46,7 @@ class Look:
         case = self.case(rng).rounded(self.dtype)
         with np.errstate(all="ignore"):
             outcome = get(backend).run(case, self.spec, self.dtype)
-        p = case.x if case.residual is None else round_to(case.x + case.residual, self.dtype)
-        saved, grads = reference(case, self.spec, self.dtype, p)
+        saved, grads = reference(case, self.spec, self.dtype, case.summed(self.dtype))
         pairs = _names(outcome, saved, grads)
         limits = bounds(case.dy, case.dresidual_out, saved, self.dtype)
         chosen = [name for name in pairs if self.allowed is None or name in self.outputs]
