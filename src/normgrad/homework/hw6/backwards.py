@@ -7,15 +7,15 @@ The wrong ones are the catalogue's edits of the package's own backward; more edi
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 from ...dtypes import LEAST
 from ...mistakes.catalogue import N_C1, N_C2, N_DW, N_DX, N_DY, Mutant
 from ...mistakes.mutants import edited, find
+from ...spec import LAYER_NORM
 
-PARTS = ("_check_array", "_accumulator", "_complex", "_rows", "_kappa")
 HEAD = """
 import numpy as np
 
@@ -23,7 +23,7 @@ LEAST = "{least}"
 
 
 class Spec:
-    center, reduce, scale, eps, placement = True, "mean", 1.0, {eps}, "inside"
+    {spec}
 
     @staticmethod
     def count(n):
@@ -176,13 +176,18 @@ def text(edits=()) -> str:
     """The package's backward after some edits, as a text that stands alone; its docstrings are left out."""
     source = edited((Path(__file__).parents[2] / "numpy_ref.py").read_text(encoding="utf8"), edits, "numpy_ref.py")
     known = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-    whole = known["backward"]
-    whole.name = "_backward"
-    parts = [*(known[name] for name in PARTS), whole]
-    for node in parts:
+    parts, left = {}, ["backward"]
+    while left:
+        node = parts[name] = known[name := left.pop()]
+        left += [each.id for each in ast.walk(node) if getattr(each, "id", "") in known.keys() - parts.keys()]
+    known["backward"].name = "_backward"
+    for node in parts.values():
         node.returns = None
+        for argument in node.args.args:
+            argument.annotation = None
         node.body = node.body[1:] if ast.get_docstring(node) else node.body
-    return HEAD.format(eps=EPS, least=LEAST) + "\n\n\n".join(map(ast.unparse, parts)) + ADAPTER
+    spec = "\n    ".join(f"{name} = {value!r}" for name, value in asdict(LAYER_NORM.replace(eps=EPS)).items())
+    return HEAD.format(spec=spec, least=LEAST) + "\n\n\n".join(map(ast.unparse, parts.values())) + ADAPTER
 
 
 ZEROS = """
