@@ -141,6 +141,7 @@ EQUAL = (
     ("x_hat, SCALE", "order: x_hat, SCALE -> SCALE, x_hat", "a product"),
     ("if dw_ptr is not None", "-> True", "a sum that is not stored"),
     ("if db_ptr is not None", "-> True", "a sum that is not stored"),
+    ("if OFFSET != 0", "-> True", "0 is added"),
     ("k = tl.where(s == 0", "1.0 -> 2.0", "the branch that is not taken"),
 )
 FILES = ("arithmetic.py", "rows.py", "sweeps.py", "reduction.py")
