@@ -119,7 +119,7 @@
       status.textContent = "stopped";
     });
     box.replaceChildren(
-      element("p", {}, element("label", {for: "workbench-label"}, "equation "), label, " ", load, " ", run, " ", stop, " ", status),
+      element("p", {class: "workbench-bar"}, element("label", {for: "workbench-label"}, "equation"), label, load, run, stop, status),
       cell,
       found,
     );
