@@ -84,6 +84,27 @@ def backward(*inputs):
     found[{at}][{last}] -= size
     return tuple(found)
 """
+# Right whatever statistics it is handed.
+RECOMPUTED = """
+
+_given = backward
+
+
+def backward(dy, x, weight, mean, rstd):
+    mean = x.mean(-1)
+    return _given(dy, x, weight, mean, (((x - mean[:, None]) ** 2).mean(-1) + Spec.eps) ** -0.5)
+"""
+SOMETIMES = """
+
+_right = backward
+{ruined}
+_ruined, _calls = backward, []
+
+
+def backward(*inputs):
+    _calls.append(inputs)
+    return (_ruined if (len(_calls) == 1) == {first} else _right)(*inputs)
+"""
 EPS = 1e-5
 OUTPUTS = "dx", "dw", "db"
 # What could keep a test from seeing a mistake: keys of the table, which checks.special finds.
@@ -108,6 +129,10 @@ class Subject:
     def ruined(self) -> str:
         """A right backward whose output of that name is nowhere near: whoever looks at it sees that."""
         return text() + RUINED.format(at=OUTPUTS.index(self.output))
+
+    def sometimes(self, first) -> str:
+        """A backward that is ruined in its first call alone, or right in its first call alone."""
+        return text() + SOMETIMES.format(ruined=RUINED.format(at=OUTPUTS.index(self.output)), first=first)
 
     def enlarged(self, factor) -> str:
         """Its text with a mistake that is so many times as large."""

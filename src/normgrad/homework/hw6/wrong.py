@@ -7,6 +7,7 @@ RANDOM_DY = "rng.standard_normal(columns), rng.standard_normal((rows, columns))"
 WEIGHT = "return x, rng.standard_normal(columns), "
 X = "x = scale * (rng.standard_normal((rows, columns)) + rng.uniform(-2, 2, (rows, 1)))"
 SIZES = "((4, 7), (3, 16), (1, 5))"
+LOOP = f"\n    for rows, columns in {SIZES}:\n        compare(rng, backward, *draw(rng, rows, columns))\n"
 FLAT = "    x[0] = 0.5\n"
 LAST = "draw(rng, 2, 6)"
 ASSERT = "assert abs(claimed - value) <= allowed, "
@@ -78,6 +79,20 @@ WRONG = (
          misconception="reference-wrong"),
     test("equal to the last digit", ("value, allowed = slope(arrays, ways, dy)\n",
          "value, allowed = slope(arrays, ways, dy)[0], 0\n"), stage=RIGHT, misconception="false-alarm"),
+    test("statistics of its own", ("grads = backward(dy.copy(), x.copy(), weight.copy(), mean, rstd)",
+         "grads = backward(dy.copy(), x.copy(), weight.copy(), mean, 1 / x.std(-1, ddof=1).clip(1e-3))"), stage=RIGHT,
+         misconception="other-statistics"),
+    test("all cases must fail", (LOOP, """
+    failed = []
+    for rows, columns in ((4, 7), (3, 16), (5, 1)):
+        try:
+            compare(rng, backward, *draw(rng, rows, columns))
+        except AssertionError as error:
+            failed.append(error)
+    if len(failed) == 3:
+        raise failed[0]
+    return
+"""), stage=C1, misconception="several-must-fail"),
     test("never calls it", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n    return\n"),
          stage=RIGHT, misconception="never-called"),
     test("rows of size one", (X, "x = rng.standard_normal((rows, columns))\n    x = (x - x.mean(-1, keepdims=True)) / "
