@@ -109,6 +109,27 @@ def test_a_prediction_keeps_no_promise():
             judge.judge(found)
 
 
+def host(microseconds, backends=("triton", "torch", "numba")):
+    """A file of `bench host`, in which each time is as far above its lowest as a busy machine makes it."""
+    records = [
+        {"kind": "host", "operator": "rms_norm", "implementation": f"normgrad {name}", "direction": direction,
+         "microseconds": [time, 2 * time, 3 * time, 4 * time]}
+        for name in backends
+        for direction, time in zip(("forward", "backward"), microseconds[name], strict=True)
+    ]  # fmt: skip
+    return measured(shapes=()) | {"kind": "host", "records": records}
+
+
+def test_the_hosts_time_is_promised():
+    assert states(host(judge.OF_THE_HOST)) == ["pass"] * 3
+    for name, limits in judge.OF_THE_HOST.items():
+        for late in ((limits[0] + 1, limits[1]), (limits[0], limits[1] + 1)):
+            assert "FAIL" in states(host({**judge.OF_THE_HOST, name: late}))
+    found = judge.judge(host(judge.OF_THE_HOST, ("torch",)))
+    assert [one.state for one in found] == ["open", "pass", "open"]
+    assert str(found[1]) == "pass  torch: at most 40 and 60 microseconds of the host: 40 and 60"
+
+
 def call(monkeypatch, found, file):
     results.save(file, found)
     monkeypatch.setattr(sys, "argv", ["bench", "judge", str(file)])

@@ -1,5 +1,5 @@
-"""``python -m normgrad.bench cpu`` times this CPU; ``... gpu`` writes the times of a GPU to a file, which ``... plot``
-draws and ``... judge`` judges; ``... compile`` writes what the kernels need on GPUs."""
+"""``python -m normgrad.bench cpu`` times this CPU, ``... host`` what precedes a launch; ``... gpu`` writes the times of
+a GPU to a file, which ``... plot`` draws and ``... judge`` judges; ``... compile`` writes what the kernels need."""
 
 import argparse
 import os
@@ -20,17 +20,21 @@ def main(arguments: list[str] | None = None) -> None:
     cpu.add_argument("--shapes", nargs="+", metavar="MxN", help="only these shapes, as 4096x1024")
     cpu.add_argument("--dtype", default="float32", help="the dtype of all arrays (default float32)")
     cpu.add_argument("--baselines", action="store_true", help="LayerNorm by autograd and as source 003 has it, too")
+    host = commands.add_parser("host", help="what the host does for a call, up to the launch of a kernel; needs no GPU")
+    host.add_argument("--rounds", type=int, default=101, help="each times every implementation once")
+    host.add_argument("--json", help="the results file to write")
+    host.add_argument("--operators", nargs="+", help="only these operators")
     gpu = commands.add_parser("gpu", help="the kernels on this GPU, beside torch, torch.compile, Liger and a copy")
     gpu.add_argument("--json", required=True, help="the results file; a run goes on where the file ends")
     gpu.add_argument("--quick", action="store_true", help="two shapes in one 16-bit dtype, in two minutes")
-    gpu.add_argument("--lease", type=float, help="minutes; what matters most comes first, the same command goes on")
+    gpu.add_argument("--minutes", type=float, help="minutes; what matters most comes first, the same command goes on")
     gpu.add_argument("--rounds", type=int, help="rounds; each times every implementation once (default 20)")
     gpu.add_argument("--elements", nargs="+", type=int, help="sizes M N in Mi elements (default 16 64 256)")
     plot = commands.add_parser("plot", help="figures of a results file, as SVG")
     plot.add_argument("file", help="a file that `gpu` wrote, or the name of one that the package holds")
     plot.add_argument("--out", default=".", help="the folder for the figures (default: this one)")
     judge = commands.add_parser("judge", help="what is promised of the speed, judged by a results file")
-    judge.add_argument("file", help="a file that `gpu` wrote, or the name of one that the package holds")
+    judge.add_argument("file", help="a file that `gpu` or `host` wrote, or the name of one that the package holds")
     compile = commands.add_parser("compile", help="the kernels, compiled for GPUs that need not be here")
     compile.add_argument("--json", required=True, help="the file to write")
     compile.add_argument("--targets", nargs="+", help="only these GPUs")
@@ -41,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
         one.add_argument("--dtypes", nargs="+", help="only these dtypes")
         one.add_argument("--columns", nargs="+", type=int, help="rows of these lengths only")
     arguments = parser.parse_args(arguments)
-    known = {"cpu": _cpu, "gpu": _gpu, "plot": _plot, "judge": _judge, "compile": _compile}
+    known = {"cpu": _cpu, "host": _host, "gpu": _gpu, "plot": _plot, "judge": _judge, "compile": _compile}
     known[arguments.command](parser, arguments)
 
 
@@ -71,13 +75,28 @@ def _cpu(parser, arguments):
     if arguments.dtype not in ("float64", *plan.DTYPES):
         parser.error(f"--dtype: got {arguments.dtype!r}, needs one of float64, {', '.join(plan.DTYPES)}")
     shapes = [_shape(parser, text) for text in arguments.shapes] if arguments.shapes else cpu.SHAPES
+    _check_json(parser, arguments)
+    options = {"dtype": arguments.dtype, "baselines": arguments.baselines, "file": arguments.json}
+    cpu.run(arguments.rounds, arguments.threads, shapes, operators, **options)
+
+
+def _host(parser, arguments):
+    # before anything imports triton, which reads it once
+    os.environ["TRITON_INTERPRET"] = "0"
+    _at_least_one(parser, arguments, "rounds")
+    from . import host, plan
+
+    operators = _chosen(parser, arguments, operators=plan.OPERATORS)["operators"]
+    _check_json(parser, arguments)
+    host.run(arguments.rounds, operators, arguments.json)
+
+
+def _check_json(parser, arguments):
     if arguments.json is not None:
         try:
             writable.check_file("--json", arguments.json)
         except ValueError as error:
             parser.error(str(error))
-    options = {"dtype": arguments.dtype, "baselines": arguments.baselines, "file": arguments.json}
-    cpu.run(arguments.rounds, arguments.threads, shapes, operators, **options)
 
 
 def _shape(parser, text):
@@ -93,8 +112,8 @@ def _gpu(parser, arguments):
     from . import plan
 
     _at_least_one(parser, arguments, "rounds", "columns", "elements")
-    if arguments.lease is not None and not arguments.lease > 0:
-        parser.error(f"--lease: got {arguments.lease}, needs a positive number of minutes")
+    if arguments.minutes is not None and not arguments.minutes > 0:
+        parser.error(f"--minutes: got {arguments.minutes}, needs a positive number")
     chosen = _chosen(parser, arguments, operators=plan.OPERATORS, dtypes=plan.DTYPES)
     defaults = plan.QUICK if arguments.quick else {"columns": plan.COLUMNS, "elements": plan.ELEMENTS}
     for name in ("columns", "elements"):
@@ -111,7 +130,7 @@ def _gpu(parser, arguments):
         parser.error(f"--json: {error}")
     if not arguments.dtypes:
         chosen["dtypes"] = [here.half, *(one for one in plan.DTYPES if one != here.half and not arguments.quick)]
-    shapes, minutes = plan.shapes(**chosen), arguments.lease
+    shapes, minutes = plan.shapes(**chosen), arguments.minutes
     if arguments.quick:
         shapes, minutes = gpu.scaled(shapes, here), minutes or plan.QUICK_MINUTES
     gpu.run(arguments.json, found, shapes, here, seconds=None if minutes is None else 60 * minutes)

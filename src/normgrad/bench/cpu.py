@@ -134,7 +134,7 @@ def _timed(call, repeats):
     return seconds / repeats, _waited() - before <= WAITED * seconds
 
 
-def _rounds(calls, repeats):
+def interleaved(calls, repeats):
     """Rounds without an end: ({name: seconds}, whether all of it was clean)."""
     names = list(calls)
     for call in calls.values():
@@ -164,7 +164,7 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
     calls = {name: work.call(function, "both", drawn) for name, function in functions.items()}
     calls[COPY] = lambda _: half.clone()
     repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
-    for one in islice(_rounds(calls, repeats), TRIES * rounds):
+    for one in islice(interleaved(calls, repeats), TRIES * rounds):
         tried.append(one)
         if sum(clean for _, clean in tried) == rounds:
             break
@@ -204,7 +204,8 @@ def _line(one):
     return f"{one['implementation']:10}{ms:>28}{ratios}{rest}"
 
 
-def _processor():
+def processor() -> str:
+    """The name of this machine's processor."""
     found = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     return found[0] if found else platform.processor()
 
@@ -221,7 +222,7 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
     """
     torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
-    device = {"name": _processor(), "threads": threads, "cores": os.cpu_count()}
+    device = {"name": processor(), "threads": threads, "cores": os.cpu_count()}
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"rounds": rounds, "waited": WAITED, "direction": "both", "spread": "quartile, median, quartile"}
     found = {"kind": "cpu", "device": device, "versions": versions, "date": datetime.date.today().isoformat()}

@@ -108,7 +108,7 @@ def visit(shape: plan.Shape, directions, builders: dict, device, rounds: int):
         yield made
 
 
-class Lease:
+class TimeLimit:
     """The seconds that a run may take: nothing is begun that would not end in them, if it takes as long as the longest.
 
     The first shape, for which torch.compile starts its own processes, counts only while it is the only one.
@@ -160,19 +160,19 @@ def scaled(shapes: list[plan.Shape], device) -> list[plan.Shape]:
     return plan.scaled(shapes, device.l2_bytes, device.free_bytes(), len(contenders.contenders()))
 
 
-def _measure(file, found, shape, missing, builders, device, lease):
-    """The directions of a shape that are missing, as long as the lease lasts; what was measured is in the file."""
+def _measure(file, found, shape, missing, builders, device, limit):
+    """The directions of a shape that are missing, as long as the limit lasts; what was measured is in the file."""
     begun = device.clock()
     try:
         for made in visit(shape, missing, builders, device, found["settings"]["rounds"]):
             found["records"] += made
             results.save(file, found)
             _print(report.point(made))
-            if lease.over():
+            if limit.over():
                 break
     except torch.OutOfMemoryError as error:
         _print(f"left out: {_name(shape)}: {str(error).splitlines()[0]}")
-    lease.visits.append(device.clock() - begun)
+    limit.visits.append(device.clock() - begun)
 
 
 def _left(shapes, found):
@@ -189,17 +189,17 @@ def run(file, found: dict, shapes: list[plan.Shape], device, builders=None, seco
            builders: as contenders.contenders, which is the default; seconds: how long it may take, None: no limit
     """
     builders = contenders.contenders() if builders is None else builders
-    lease, fit = Lease(device, seconds), _fitting(shapes, device, len(builders))
+    limit, fit = TimeLimit(device, seconds), _fitting(shapes, device, len(builders))
     tried, todo = set(), _left(fit, found)
     print("\n".join((*report.HEADER, "")), flush=True)
     with device.session():
         for number, (shape, missing) in enumerate(todo.items(), len(fit) - len(todo)):
-            if lease.over(more=True):
+            if limit.over(more=True):
                 break
             _progress(number, len(fit), shape)
             tried.add(shape)
-            _measure(file, found, shape, missing, builders, device, lease)
-    left = [shape for shape in _left(fit, found) if shape not in tried or lease.over()]
+            _measure(file, found, shape, missing, builders, device, limit)
+    left = [shape for shape in _left(fit, found) if shape not in tried or limit.over()]
     _print("\n\n".join((report.summary(found["records"]), judge.text(found), *_not_measured(left, len(fit)))))
 
 
@@ -231,7 +231,7 @@ def live(seconds: float = 60.0) -> dict | None:
         file = Path(folder) / "live.json"
         # this very package, wherever it was imported from, and after the standard library on the path
         code = "import sys; sys.path.append(sys.argv.pop(1)); from normgrad.bench.__main__ import main; main()"
-        options = [str(KERNELS.parents[1]), "gpu", "--quick", "--lease", str(seconds / 60), "--json", str(file)]
+        options = [str(KERNELS.parents[1]), "gpu", "--quick", "--minutes", str(seconds / 60), "--json", str(file)]
         done = subprocess.run([sys.executable, "-c", code, *options], capture_output=True, text=True)
         if done.returncode or not file.exists():
             said = done.stderr.strip().splitlines() or ["nothing said"]

@@ -14,6 +14,8 @@ from .record import key
 OF_THE_COPY = {"forward": 0.90, "backward": 0.85}
 OF_THE_BEST = 0.95
 OURS, OTHERS = "normgrad", ("torch", "torch.compile", "liger")
+# Microseconds of the host, forward and backward, on a few rows; Triton's kernels up to their launch.
+OF_THE_HOST = {"triton": (30, 45), "torch": (40, 60), "numba": (25, 40)}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ def judge(found: dict) -> list[Verdict]:
     Args:    found: as results.load returns it
     Raises:  ValueError where the file, or a record in it, was not measured
     """
+    if found["kind"] == "host":
+        return [_of_the_host(found["records"], *one) for one in OF_THE_HOST.items()]
     for kind in (found["kind"], *(one["kind"] for one in found["records"])):
         if kind != "measured":
             raise ValueError(f"results: got kind {kind!r}, needs measured; a prediction keeps no promise")
@@ -49,6 +53,20 @@ def text(found: dict) -> str:
     Args, Raises:  as judge
     """
     return "\n".join(map(str, judge(found)))
+
+
+def _of_the_host(records, backend, most) -> Verdict:
+    """Both directions of every operator; the lowest time counts, since a busy machine only adds to it."""
+    promise = f"{backend}: at most {most[0]} and {most[1]} microseconds of the host"
+    lowest = {"forward": [], "backward": []}
+    for one in records:
+        if one["implementation"] == f"{OURS} {backend}":
+            lowest[one["direction"]].append(one["microseconds"][0])
+    if not all(lowest.values()):
+        return Verdict(promise, "open", "not measured")
+    worst = [max(times) for times in lowest.values()]
+    state = "pass" if all(time <= limit for time, limit in zip(worst, most, strict=True)) else "FAIL"
+    return Verdict(promise, state, " and ".join(f"{time:.0f}" for time in worst))
 
 
 def _where(point):

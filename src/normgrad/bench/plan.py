@@ -16,7 +16,7 @@ ELEMENTS = (16, 64, 256)
 # The shapes that the promises of normgrad.bench.judge are about, and the size of the activation that they have.
 ALWAYS = ((16384, 4096), (8192, 8192))
 USUAL = 64
-# What a quick run measures; its minutes are its lease.
+# What a quick run measures; and for how long.
 QUICK = {"columns": (4096, 8192), "elements": (USUAL,)}
 QUICK_MINUTES = 2
 ROUNDS = 20

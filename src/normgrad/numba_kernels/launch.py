@@ -48,6 +48,9 @@ def programs(m: int, n: int) -> int:
 
 def _launch(kernel, count, *arguments):
     """Run each of the programs once, in as many threads as torch takes."""
+    if count == 1:
+        kernel(0, 1, *arguments)
+        return
     waiting = iter(range(count))
 
     def run():
@@ -69,10 +72,12 @@ def _common(acc, *dtypes):
 
 def _rows(t, dtype):
     """The tensor in a dtype and without gaps; a kernel sees memory, not torch's lazy negation."""
-    t = t.detach()
-    if t.dtype != dtype:
-        t = t.to(dtype)
-    return t.resolve_neg().contiguous()
+    return _cast(t.detach(), dtype).resolve_neg().contiguous()
+
+
+def _cast(t, dtype):
+    """The tensor in a dtype; what torch does to see that it has it already takes longer than to look."""
+    return t if t.dtype == dtype else t.to(dtype)
 
 
 def _array(t):
@@ -128,7 +133,7 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     inputs = (_array(_rows(x, dtype)), summands, _weight(weight, n, acc, spec), _vector(bias, n, acc, 0))
     outputs = (_array(y), sums, _array(mean), _array(rstd))
     _launch(kernels.forward, programs(m, n), *inputs, *outputs, *_numbers(spec, n, acc), MOST[acc])
-    return y.to(out_dtype), residual_out, mean if spec.center else None, rstd
+    return _cast(y, out_dtype), residual_out, mean if spec.center else None, rstd
 
 
 def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False):
@@ -149,7 +154,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     inputs = (_array(_rows(dy, dtype)), from_sum, _array(_rows(p, dtype)), _weight(weight, n, acc, spec), mean)
     outputs = (_absent(m, dtype) if dx is None else _array(dx), *partial)
     _launch(kernels.backward, count, *inputs, _array(rstd), *outputs, *_numbers(spec, n, acc))
-    made = {one: dx.to(one) for one in wanted}
+    made = {one: _cast(dx, one) for one in wanted}
     return made.get(dtypes[0]), made.get(dtypes[1]), *map(_reduced, partial, dtypes[2:])
 
 
@@ -157,6 +162,8 @@ def _reduced(partial, dtype):
     """The programs' sums, added up and rounded once; None where they are not wanted."""
     if dtype is None:
         return None
+    if len(partial) == 1:
+        return _cast(torch.from_numpy(partial[0]), dtype)
     sums = np.zeros(partial.shape[1], partial.dtype)
     kernels.reduce_partials(partial, sums)
-    return torch.from_numpy(sums).to(dtype)
+    return _cast(torch.from_numpy(sums), dtype)

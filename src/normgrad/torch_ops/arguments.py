@@ -163,14 +163,15 @@ def flatten(
     """The arguments with the normalized axes as one."""
     check_tensors(input, residual=residual, **affine)
     axes = check_axes(normalized_shape)
-    if tuple(input.shape[-len(axes) :]) != axes:
+    if input.shape[-len(axes) :] != axes:
         raise ValueError(
             f"normalized_shape: got {axes}, needs the last axes of input, whose shape is {tuple(input.shape)}"
         )
     for name, t in affine.items():
-        if t is not None and tuple(t.shape) != axes:
+        if t is not None and t.shape != axes:
             raise ValueError(f"{name}: got shape {tuple(t.shape)}, needs {axes}, the normalized_shape")
-    check_shapes(input, None, None, residual, name="input")
+    if residual is not None:
+        check_shapes(input, None, None, residual, name="input")
     if len(axes) == 1:
         return input, residual, *affine.values()
     rows = (*input.shape[: -len(axes)], math.prod(axes))

@@ -34,7 +34,7 @@ class Normalize(torch.autograd.Function):
         x, residual, weight, bias, ctx.spec, ctx.kernels, ctx.options = inputs
         _, residual_out, mean, rstd = output
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*(statistic for statistic in (mean, rstd) if statistic is not None))
+        ctx.mark_non_differentiable(*((rstd,) if mean is None else (mean, rstd)))
         ctx.dtypes = [None if t is None else t.dtype for t in (x, residual, weight, bias)]
         ctx.save_for_backward(x if residual is None else residual_out, weight, mean, rstd)
         ctx.save_for_forward(x, residual, weight)

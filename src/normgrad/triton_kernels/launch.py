@@ -8,7 +8,7 @@ import torch
 
 from ..torch_ops.formula import accumulator, promoted
 from . import configuration
-from .interpreter import ONE_AT_A_TIME, tl
+from .interpreter import ONE_AT_A_TIME, tl, triton
 from .reduction import reduce_partials
 from .rows import backward_rows, forward_rows
 from .sweeps import backward_columns, forward_sweeps, row_sums
@@ -16,12 +16,33 @@ from .sweeps import backward_columns, forward_sweeps, row_sums
 ALIGNMENT = 16  # bytes that a thread loads or stores at once
 
 
+# Triton 3.2 gives a compiled kernel no constants, later ones do.
+KEEPS = tuple(map(int, triton.__version__.split(".")[:2])) > (3, 2)
+# What Triton compiled, and its constants, by all that it was compiled for: Triton takes longer to look for it than the
+# rest of a forward takes before its launch.
+_compiled = {}
+
+
+def _kind(argument):
+    """What of an argument Triton compiles a kernel for, whether or not the kernel asks it not to."""
+    if isinstance(argument, torch.Tensor):
+        return argument.dtype, argument.data_ptr() % ALIGNMENT == 0
+    return None if argument is None else (argument == 1, argument % ALIGNMENT == 0, -(2**31) <= argument < 2**31)
+
+
 def _launch(kernel, grid, *arguments, **options):
     """Launch on the device of the tensors: Triton itself takes the current one, whatever the tensors lie on."""
     tensor = next(t for t in arguments if isinstance(t, torch.Tensor))
+    key = (kernel, tensor.device, *map(_kind, arguments), *options.values())
     with ONE_AT_A_TIME, torch.cuda.device_of(tensor):
+        if kept := _compiled.get(key):
+            found, constants = kept
+            found[(*grid, 1, 1)[:3]](*arguments, *constants)
+            return
         # Said outright, since its default is announced to change: fused multiply-adds, at every version of Triton.
-        kernel[grid](*arguments, **options, enable_fp_fusion=True)
+        found = kernel[grid](*arguments, **options, enable_fp_fusion=True)
+    if found is not None and KEEPS:  # the interpreter compiles nothing
+        _compiled[key] = found, tuple(options[name] for name in kernel.arg_names[len(arguments) :])
 
 
 def _vector(n):
@@ -35,8 +56,8 @@ def _rows(t):
     What is laid out otherwise is copied: else a kernel would have to be compiled once more for each layout. A kernel
     sees memory, not torch's lazy negation.
     """
-    if t is None:
-        return None
+    if t is None or (t.is_contiguous() and not t.is_neg() and t.data_ptr() % ALIGNMENT == 0):
+        return t
     t = t.resolve_neg()
     adjacent = t.stride(-1) == 1 or t.shape[-1] == 1
     if not adjacent or (t.dim() == 2 and t.stride(0) % _vector(t.shape[-1])):

@@ -50,7 +50,7 @@ def points(*rows):
     return set(itertools.product(rows, traffic.DIRECTIONS))
 
 
-def test_a_lease_ends_before_a_shape_that_would_not_fit(tmp_path, capsys):
+def test_a_run_ends_before_a_shape_that_would_not_fit(tmp_path, capsys):
     """30 seconds a shape: in 89 there is time for two, since the third would end at 90."""
     assert run(tmp_path / "r.json", 89) == points(8, 9)
     said = capsys.readouterr().out
@@ -157,12 +157,12 @@ def test_quick(monkeypatch, tmp_path):
     assert len(small) == 8 and max(one.rows for one in small) < 8192
 
 
-def test_a_lease_is_in_minutes_and_starts_with_the_devices_dtype(monkeypatch, tmp_path):
-    shapes, seconds = call(monkeypatch, "--json", tmp_path / "r.json", "--lease", 9)
+def test_minutes_are_seconds_and_starts_with_the_devices_dtype(monkeypatch, tmp_path):
+    shapes, seconds = call(monkeypatch, "--json", tmp_path / "r.json", "--minutes", 9)
     assert seconds == 540 and list(dict.fromkeys(one.dtype for one in shapes)) == ["float16", "bfloat16", "float32"]
     shapes, seconds = call(monkeypatch, "--json", tmp_path / "r.json", "--dtypes", "float32")
     assert seconds is None and {one.dtype for one in shapes} == {"float32"}
-    assert call(monkeypatch, "--json", tmp_path / "r.json", "--quick", "--lease", 0.5)[1] == 30
+    assert call(monkeypatch, "--json", tmp_path / "r.json", "--quick", "--minutes", 0.5)[1] == 30
 
 
 # Live
@@ -177,8 +177,8 @@ def test_nothing_is_measured_without_a_gpu(monkeypatch, capfd):
 
 def test_live_results_are_the_commands(monkeypatch, capfd):
     def command(arguments, **options):
-        name, lease, file = (arguments[arguments.index(one) + 1] for one in ("-c", "--lease", "--json"))
-        assert "--quick" in arguments and float(lease) == 0.5 and options["capture_output"]
+        name, minutes, file = (arguments[arguments.index(one) + 1] for one in ("-c", "--minutes", "--json"))
+        assert "--quick" in arguments and float(minutes) == 0.5 and options["capture_output"]
         found = gpu.begin(file, Watch())
         results.save(file, found | {"records": [{"kind": "measured"}]})
         return subprocess.CompletedProcess(arguments, 0, "a table", "a bar")
@@ -200,7 +200,7 @@ def test_a_live_run_that_fails_says_why(monkeypatch):
         gpu.live(0)
 
 
-def test_a_lease_of_no_time_is_refused(monkeypatch, capsys):
+def test_no_time_is_refused(monkeypatch, capsys):
     with pytest.raises(SystemExit):
-        call(monkeypatch, "--json", "r.json", "--lease", 0)
-    assert "--lease: got 0.0, needs a positive number of minutes" in capsys.readouterr().err
+        call(monkeypatch, "--json", "r.json", "--minutes", 0)
+    assert "--minutes: got 0.0, needs a positive number" in capsys.readouterr().err

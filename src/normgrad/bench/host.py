@@ -1,0 +1,159 @@
+"""What the host does for a call: forward and backward on so few rows that nothing else takes time.
+
+Kernels for a GPU are timed up to their launch, and need no GPU for it: Triton is given a driver that launches nothing.
+So what is compiled is compiled for nobody, tensors lie on the CPU, and a device's properties cost nothing.
+
+The time is this thread's own, without what other processes take of the machine. Each round times every implementation
+once, in an order that rotates.
+"""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest import mock
+
+import torch
+
+import normgrad
+
+from . import contenders, cpu, results, work
+from .launches import TARGETS
+from .plan import OPERATORS, Shape
+from .record import quartiles
+
+ROWS, COLUMNS, DTYPE = 4, 64, "float32"
+DIRECTIONS = ("forward", "backward")
+# Calls of one timing, few enough that most timings are not interrupted.
+CALLS = 20
+
+
+class Driver:
+    """Says which GPU there is, and launches nothing."""
+
+    def get_current_target(self):
+        """The GPU that kernels are compiled for."""
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self):
+        """Its number."""
+        return 0
+
+    def get_current_stream(self, _device):
+        """A stream's number."""
+        return 0
+
+
+@contextmanager
+def without_gpu(launch=lambda *_: None) -> Iterator[None]:
+    """Triton launches on tensors of the CPU while the context lasts, by a function in place of a driver's launcher.
+
+    Args:    launch: of a launch's grid, stream, kernel, metadata, hooks and arguments, as Triton's launchers
+    Raises:  RuntimeError where this process has imported Triton to interpret
+    """
+    from .launches import compiler
+
+    compiler()
+    import triton
+    from triton.compiler import CompiledKernel
+
+    from .. import triton_kernels
+    from ..triton_kernels import configuration
+
+    def compiled(source, **_):
+        made = object.__new__(CompiledKernel)
+        made.src, made.name, made.metadata, made._run = source, source.name, None, launch
+        made.module = made.function = made.packed_metadata = 0
+        return made
+
+    target = TARGETS["sm_90"]
+    device = configuration.Device(target.multiprocessors, target.shared_bytes)
+    with ExitStack() as stack:
+        for owner, name, value in (
+            (triton.compiler, "compile", compiled),
+            (triton.runtime.driver, "_active", Driver()),
+            (triton_kernels, "check_device", lambda _: None),
+            (configuration, "device_of", lambda _: device),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, value))
+        yield
+
+
+def implementations(operator: str) -> dict:
+    """{name: function of (x, residual, weight, bias)}, those that are installed."""
+    found = {"torch": contenders.eager(operator)}
+    found |= {f"normgrad {name}": contenders.ours(operator, name) for name in ("torch", "numba", "triton")}
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        del found["normgrad numba"]
+    try:
+        found["liger"] = contenders.liger(operator)
+    except contenders.Unavailable as error:
+        print(f"liger is left out: {error}", flush=True)
+    return found
+
+
+def _timed(call) -> float:
+    """Microseconds of a call."""
+    start = time.thread_time()
+    for _ in range(CALLS):
+        call(0)
+    return 1e6 * (time.thread_time() - start) / CALLS
+
+
+def measure(operator: str, rounds: int, generator: torch.Generator) -> dict:
+    """{(name, direction): microseconds, one a round}.
+
+    Args:  operator: of plan.OPERATORS; rounds: at least 1; generator: draws the inputs
+    """
+    drawn = work.draw(Shape(operator, DTYPE, ROWS, COLUMNS), 1, "cpu", generator)
+    functions = implementations(operator)
+    calls = {(name, which): work.call(function, which, drawn) for name, function in functions.items()
+             for which in DIRECTIONS}  # fmt: skip
+    times, keys = {key: [] for key in calls}, list(calls)
+    for call in calls.values():
+        _timed(call)
+    for turn in range(rounds):
+        first = turn % len(keys)
+        for key in keys[first:] + keys[:first]:
+            times[key].append(_timed(calls[key]))
+    return times
+
+
+def _record(operator, name, which, times):
+    low, high = quartiles(times)
+    spread = [float(f"{value:.4g}") for value in (min(times), low, statistics.median(times), high)]
+    return {"kind": "host", "operator": operator, "implementation": name, "direction": which, "microseconds": spread}
+
+
+def run(rounds: int, operators=OPERATORS, file=None) -> dict:
+    """Print the table, and write it to a file as it grows.
+
+    Args:     rounds: how often each is timed; operators: their names; file: results in JSON, or None
+    Returns:  the results
+    """
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(0)
+    versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
+    settings = {"rounds": rounds, "rows": ROWS, "columns": COLUMNS, "spread": "lowest, quartile, median, quartile"}
+    found = {"kind": "host", "device": {"name": cpu.processor()}, "versions": versions, "settings": settings}
+    found |= {"date": datetime.date.today().isoformat(), "records": []}
+    print(f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]")
+    with without_gpu():
+        for operator in operators:
+            print(f"\n{operator}")
+            for (name, which), times in measure(operator, rounds, generator).items():
+                one = _record(operator, name, which, times)
+                lowest, low, _, high = one["microseconds"]
+                print(f"{name:16}{which:9}{lowest:8.1f} [{low:.1f} {high:.1f}]", flush=True)
+                found["records"].append(one)
+            if file is not None:
+                results.save(file, found)
+    return found
