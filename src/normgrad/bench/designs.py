@@ -1,0 +1,153 @@
+"""Designs of a LayerNorm on this CPU, compiled by Numba: bytes predicted as multiples of a copy, and times measured so.
+
+One thread, and memory for all results made and touched beforehand. Each round times every design once, in an order that
+rotates, and each time is divided by the copy's of its own round.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import torch
+from numba import njit
+
+from ..numba_kernels import kernels, launch
+from ..spec import LAYER_NORM
+from . import contenders, cpu, guard, traffic, work
+from .plan import Shape
+from .record import COPY, quartiles
+
+DTYPE = "float32"
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is timed, what it moves by the count of traffic, and where its results lie, by their names."""
+
+    call: Callable[[], object]
+    moved: traffic.Traffic
+    results: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Multiples of a copy: predicted, and the quartiles of what was measured; the median time in seconds."""
+
+    predicted: float
+    low: float
+    median: float
+    high: float
+    seconds: float
+
+
+def machine() -> str:
+    """The processor, its cores, and how many programs want one now."""
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{cpu.processor()}, {os.cpu_count()} cores, one thread{load}"
+
+
+@njit(**kernels.OPTIONS)
+def _backward_with_products(dy, p, weight, mean, rstd, dx, products, N, n, scale):
+    """dx, and in a matrix what each row adds to dw."""
+    for i in range(len(p)):
+        c1, c2 = kernels.row_means(dy[i], p[i], weight, mean[i], rstd[i], scale, N, n)
+        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1, c2, dx[i])
+        for j in range(len(products[i])):
+            products[i, j] = dy[i, j] * kernels.normalized(p[i], mean[i], rstd[i], j)
+
+
+def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, Design]:
+    """{name: design} of a forward, of an addition and a forward, and of a backward, a copy first.
+
+    Args:     rows, columns: M and N; generator: draws the inputs
+    Raises:   ValueError naming a design whose results are wrong
+    """
+    shape = {"rows": rows, "columns": columns, "dtype": DTYPE}
+    drawn = work.draw(Shape("add_layer_norm", DTYPE, rows, columns), 1, "cpu", generator)[0]
+    x, residual, weight, bias = (t.detach().numpy() for t in drawn.arguments)
+    dy = drawn.cotangents[0].numpy()
+    y, total, products = (np.zeros_like(x) for _ in range(3))
+    mean, rstd, *written = np.zeros((4, rows), x.dtype)
+    sums, none, no_sums = np.zeros((2, 1, columns), x.dtype), x[:, :0], weight[None, :0]
+    numbers = launch._numbers(LAYER_NORM, columns, torch.float32)
+    N, n, _, scale, *_ = numbers
+
+    def forward(p, added=none, stored=none, statistics=written):
+        kernels.forward(0, 1, p, added, weight, bias, y, stored, *statistics, *numbers, launch.MOST[torch.float32])
+
+    def backward(dx=y, dw=sums[0], db=sums[1]):
+        dw[:], db[:] = 0, 0
+        kernels.backward(0, 1, dy, none, x, weight, mean, rstd, dx, dw, db, *numbers)
+
+    def apart():
+        np.add(x, residual, out=total)
+        forward(total)
+
+    def two_kernels():
+        backward(dw=no_sums, db=no_sums)
+        backward(dx=none)
+
+    def matrix():
+        _backward_with_products(dy, x, weight, mean, rstd, y, products, N, n, scale)
+        np.sum(products, 0, out=sums[0, 0])
+        np.sum(dy, 0, out=sums[1, 0])
+
+    forward(x, statistics=(mean, rstd))
+    copied = traffic.copy(2 * x.nbytes)
+    ahead, back = {"y": y}, {"dx": y, "dw": sums[0, 0], "db": sums[1, 0]}
+    both = {**ahead, "residual_out": total}
+    found = {
+        COPY: Design(lambda: np.copyto(y, x), copied, {}),
+        "copy, new memory": Design(x.copy, copied, {}),
+        "forward": Design(lambda: forward(x), traffic.moved("layer_norm", "forward", **shape), ahead),
+        "add, then norm": Design(apart, traffic.unfused("add_layer_norm", "forward", **shape), both),
+        "add and norm": Design(
+            lambda: forward(x, residual, total), traffic.moved("add_layer_norm", "forward", **shape), both
+        ),
+        "backward, matrix": Design(matrix, traffic.matrix("layer_norm", **shape), back),
+        "backward, two kernels": Design(two_kernels, traffic.two_kernels("layer_norm", **shape), back),
+        "backward, persistent": Design(backward, traffic.moved("layer_norm", "backward", **shape), back),
+    }
+    _check(found, drawn, rows, columns)
+    return found
+
+
+def _check(found, drawn, rows, columns):
+    """An error for a design whose results are not those of this package in torch operations."""
+    x, residual, weight, bias = drawn.arguments
+    given = {
+        "layer_norm": ((x, None, weight, bias), drawn.cotangents[:1]),
+        "add_layer_norm": (drawn.arguments, drawn.cotangents),
+    }
+    right = {operator: guard.outcome(contenders.reference(operator), *one) for operator, one in given.items()}
+    for name, design in found.items():
+        design.call()
+        mine = {one: torch.from_numpy(array) for one, array in design.results.items()}
+        theirs = right["add_layer_norm" if "residual_out" in mine else "layer_norm"]
+        wrong = guard.differences(mine, {one: theirs[one] for one in mine})
+        why = guard.refusal(wrong, guard.limit(DTYPE, rows, columns))
+        if why:
+            raise ValueError(f"{name}: {why}")
+
+
+def measure(rows: int = 4096, columns: int = 4096, rounds: int = 9, seed: int = 0) -> dict[str, Measured]:
+    """{name: predicted and measured multiples of a copy} of each design.
+
+    Args:  rows, columns: M and N; rounds: at least 1; seed: of the inputs
+    """
+    found = designs(rows, columns, torch.Generator().manual_seed(seed))
+    calls = {name: lambda _, call=design.call: call() for name, design in found.items()}
+    times = [seconds for seconds, _ in islice(cpu.interleaved(calls, 1), rounds)]
+    copied = found[COPY].moved.total
+    result = {}
+    for name, design in found.items():
+        ratios = [seconds[name] / seconds[COPY] for seconds in times]
+        low, high = quartiles(ratios)
+        middle = statistics.median(seconds[name] for seconds in times)
+        result[name] = Measured(design.moved.total / copied, low, statistics.median(ratios), high, middle)
+    return result
