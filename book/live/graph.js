@@ -24,7 +24,11 @@ figure("graph", {
   start({left, controls, words}) {
     const cut = new Set();
     let step = STEPS.length - 1;
-    const formula = html("div", {class: "live-formula"});
+    // MathJax sets a formula when it comes into view, and until then must not lose it: all stand there, one is shown.
+    const formulas = Object.entries(EQUATIONS).map(([name, latex]) => {
+      return html("div", {class: "math", hidden: "", "data-name": name}, `\\(${latex}\\)`);
+    });
+    const formula = html("div", {class: "live-formula"}, ...formulas);
     const arrows = Object.fromEntries(EDGES.map(([from, to, slope]) => [`${from}_${to}`, drawEdge(from, to, slope)]));
     left.append(...Object.values(arrows).map(({group}) => group));
     const nodes = Object.fromEntries(Object.keys(NODES).map((name) => [name, drawNode(name)]));
@@ -48,7 +52,7 @@ figure("graph", {
       }
       for (const {name, node} of STEPS) nodes[node].show(reached.some((one) => one.name === name) ? name : "");
       const {name} = STEPS[step];
-      typeset(formula, name === "dy" ? "" : EQUATIONS[name]);
+      for (const one of formulas) one.hidden = one.dataset.name !== name;
       const wrong = cut.size && say(mine[name]) !== say(right[name]);
       const told = [`Step ${step + 1} of ${STEPS.length}: ${name} = ${say(mine[name])}`];
       if (wrong) told.push(`Wrong: without the cut it is ${say(right[name])}.`);
@@ -84,6 +88,8 @@ figure("graph", {
     controls.append(html("div", {}, over, back, next, mend));
     controls.after(formula);
     draw();
+    const engine = window.MathJax;
+    engine?.startup?.promise?.then(() => engine.typesetPromise?.([formula]));
   },
 });
 
@@ -122,11 +128,4 @@ function drawNode(name) {
   };
   show("");
   return {group, show};
-}
-
-// A formula of the book, as the page's own MathJax sets it; as LaTeX where there is none.
-function typeset(node, latex) {
-  node.textContent = latex && `\\(${latex}\\)`;
-  const engine = window.MathJax;
-  engine?.startup?.promise?.then(() => engine.typesetPromise?.([node]));
 }

@@ -1,5 +1,7 @@
 """Figures that move: from a disk, by keyboard, in both themes, and the pictures in their place."""
 
+from functools import cache
+
 import live_pictures
 import pytest
 from built_site import SITE, pages
@@ -15,23 +17,31 @@ def home(name):
     return found
 
 
-@pytest.fixture
-def opened(chromium):
+@pytest.fixture(scope="module")
+def disk(chromium):
     """A function that opens the page of a figure from the disk, as a reader of a downloaded site does."""
     contexts, messages = [], []
 
-    def open_(name, scheme="light", scripts=True):
-        context = chromium.new_context(color_scheme=scheme, java_script_enabled=scripts, reduced_motion="reduce")
+    def open_(name, scripts=True):
+        context = chromium.new_context(java_script_enabled=scripts, reduced_motion="reduce")
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: messages.append(str(error)))
         page.goto((SITE / home(name)).as_uri(), wait_until="domcontentloaded")
+        if scripts:
+            page.wait_for_selector(".live svg")
         return page
 
     yield open_
     for context in contexts:
         context.close()
     assert messages == []
+
+
+@pytest.fixture(scope="module")
+def opened(disk):
+    """The same, once for each figure; what one test does to it, the next one finds."""
+    return cache(disk)
 
 
 @each_figure
@@ -45,7 +55,6 @@ def test_the_picture_is_how_the_figure_begins(chromium, name):
 @each_figure
 def test_each_control_changes_the_figure_and_the_keyboard_reaches_it(opened, name):
     page = opened(name)
-    page.wait_for_selector(".live svg")
     assert page.locator("img.live-picture, .live-picture img").count() == 1
     assert not page.locator(f"#fig-live-{name} img").is_visible()
     controls = page.locator(".live :is(input, select, button), .live svg [tabindex='0']").element_handles()
@@ -62,13 +71,13 @@ def test_each_control_changes_the_figure_and_the_keyboard_reaches_it(opened, nam
 
 
 @each_figure
-def test_without_scripts_and_on_paper_the_picture_stands(opened, name):
-    opened(name, scripts=False).locator(f"#fig-live-{name} img").wait_for(state="visible")
+def test_without_scripts_and_on_paper_the_picture_stands(disk, opened, name):
+    disk(name, scripts=False).locator(f"#fig-live-{name} img").wait_for(state="visible")
     page = opened(name)
-    page.wait_for_selector(".live svg")
     page.emulate_media(media="print")
     page.locator(f"#fig-live-{name} img").wait_for(state="visible")
     assert not page.locator(".live").is_visible()
+    page.emulate_media(media="screen")
 
 
 def luminance(colour):
@@ -82,8 +91,8 @@ def luminance(colour):
 @each_figure
 def test_letters_stand_out_from_the_paper(opened, name, scheme):
     """At least 4.5 to 1, which axe does not look at within a drawing."""
-    page = opened(name, scheme)
-    page.wait_for_selector(".live svg text")
+    page = opened(name)
+    page.evaluate("scheme => { document.documentElement.dataset.theme = scheme; }", scheme)
     background = page.evaluate("""() => {
       let node = document.querySelector('.live');
       while (/rgba\\(.*, 0\\)|transparent/.test(getComputedStyle(node).backgroundColor)) node = node.parentElement;
@@ -96,8 +105,8 @@ def test_letters_stand_out_from_the_paper(opened, name, scheme):
         assert bright / dim >= 4.5, (fill, background)
 
 
-def test_a_cut_arrow_gives_a_wrong_dx(opened):
-    page = opened("graph")
+def test_a_cut_arrow_gives_a_wrong_dx(disk):
+    page = disk("graph")
     words = page.locator(".live-words")
     assert "dx = (0.50, −0.50, 0.00, 0.00)" in words.inner_text()
     page.get_by_role("switch", name="arrow from v back to q").focus()
@@ -107,8 +116,8 @@ def test_a_cut_arrow_gives_a_wrong_dx(opened):
     assert "Wrong" not in words.inner_text()
 
 
-def test_a_bar_is_dragged(opened):
-    page = opened("jacobian")
+def test_a_bar_is_dragged(disk):
+    page = disk("jacobian")
     handle = page.get_by_role("slider", name="x, entry 1")
     handle.scroll_into_view_if_needed()
     box, before = handle.bounding_box(), page.locator(".live-words").inner_text()

@@ -45,7 +45,7 @@ def test_an_equation_is_proved_changed_and_refuted(bench):
     page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
     found = press(page, "prove")
     assert found.locator(".workbench-proved").count() == 1
-    assert page.locator(".workbench mjx-container").count() == 1
+    assert page.locator(".workbench-found mjx-container").count() == 1
     assert 0 < sum(sizes) < MOST_BYTES
     cell = page.locator(".workbench textarea")
     text = cell.input_value()

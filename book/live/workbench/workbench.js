@@ -74,6 +74,8 @@
     const stop = element("button", {type: "button", disabled: ""}, "stop");
     const status = element("span", {role: "status"});
     const found = element("div", {class: "workbench-found", "aria-live": "polite"});
+    // MathJax sets a formula when it comes into view, and until then must not lose it: what was found stays, unseen.
+    const before = element("div", {hidden: ""});
     let engine;
 
     async function busy(work, words) {
@@ -99,12 +101,14 @@
     const fetchText = () => busy(async ({ask}) => {
       cell.value = await ask("statement", label.value.trim());
       cell.rows = Math.min(30, Math.max(8, cell.value.split("\n").length));
-      found.replaceChildren();
+      before.append(...found.children);
     }, "writing the equation as a cell");
 
     const judge = () => busy(async ({ask}) => {
       if (!cell.value.trim()) cell.value = await ask("statement", label.value.trim());
-      found.replaceChildren(...(await ask("judge", cell.value)).map(shown));
+      const answer = await ask("judge", cell.value);
+      before.append(...found.children);
+      found.append(...answer.map(shown));
       typeset([found]);
     }, "proving");
 
@@ -122,6 +126,7 @@
       element("p", {class: "workbench-bar"}, element("label", {for: "workbench-label"}, "equation"), label, load, run, stop, status),
       cell,
       found,
+      before,
     );
   }
 
