@@ -137,6 +137,9 @@ def _among_entries(name, K, G, a):
     if any(each is None for each, there in zip(columns, used, strict=True) if there) or other.sum(0)[used].min() < 2:
         return None
     factors = np.array([1.0 if each is None else each for each in columns])
+    groups = [other[:, j] | other[j] for j in np.flatnonzero(used)]
+    if all(_one(factors[group & used]) is not None for group in groups):
+        return "path-to-others", f"What the entries of a row of {name} do to each other has a factor of the row's own"
     sign = (np.abs(factors - np.sign(a))[used] <= NEAR).all()
     wrong = f"the sign of each entry of {name} is missing" if sign else f"each entry of {name} has a factor of its own"
     return "summed-derivative", f"In what an entry of {name} does to the others {wrong}"
@@ -190,6 +193,8 @@ def _factor_of_its_own(operator, inputs, name, K, G, y):
     used = here.any(0)
     columns = [_one(each[np.isfinite(each)]) for each in ratio.T[used]]
     if None not in columns:
+        if len(columns) > 1 and _one(np.array(columns)) is not None:  # a number, which other looks name
+            return None
         moved = _with_others(operator, inputs, [each for each in inputs.arrays if each != name])
         if moved is None:
             return None
