@@ -266,5 +266,9 @@ def test_dual_numbers_are_not_dropped(problem):
     compiled = _compiled(function)
     compiled(x)
     with forward_ad.dual_level():
-        tangent = forward_ad.unpack_dual(compiled(forward_ad.make_dual(x, dot))).tangent
+        try:
+            tangent = forward_ad.unpack_dual(compiled(forward_ad.make_dual(x, dot))).tangent
+        except torch._dynamo.exc.Unsupported as error:  # torch 2.14 takes none into what it compiles, and says so
+            assert "Attempted to wrap a dual tensor input" in str(error)
+            return
     assert (tangent - expected).abs().max() <= 64 * torch.finfo(torch.float64).eps * expected.abs().max()
