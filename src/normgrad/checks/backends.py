@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
+from . import cases
 from .cases import ARRAYS, Case
 from .tolerance import Dtypes, promoted
 
@@ -218,7 +219,7 @@ class TorchBackend:
         y, residual_out, *_ = autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels, options)
         return y, x.to(options.residual_dtype) if residual is None else residual_out
 
-    def tensors(self, case: Case, dtypes: Dtypes) -> dict[str, Tensor | None]:
+    def tensors(self, case: cases.Case, dtypes: Dtypes) -> dict[str, Tensor | None]:
         """{name: tensor or None} of the case's arrays, laid out as the case says."""
         return _arrays(case, partial(self._tensor, case, dtypes))
 
@@ -257,7 +258,7 @@ class TorchBackend:
         found = (y, residual_out, *(grads.get(name) for name in INPUTS))
         return _in_rows(case, *(None if t is None else t.detach().double().cpu().numpy() for t in found))
 
-    def function(self, case: Case, spec: NormSpec) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    def function(self, case: cases.Case, spec: NormSpec) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
         """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck.
 
         gradcheck sends a cotangent into one output at a time; the sum of both outputs is there to send one into both.
