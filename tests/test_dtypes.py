@@ -96,6 +96,7 @@ SECOND = "    if dresidual_ptr is not None:\n"
 AFTER = "the offset added in 16 bits"
 WIDE = "_weight(weight, n, acc, spec), _vector(bias"
 # name: (the dtypes that show it, {backend: (the text, what it becomes)})
+ONE_PARTIAL = "    if len(partial) == 1:\n"
 MUTANTS = {
     "statistics of the rounded sum": (
         UNROUNDED,
@@ -126,14 +127,14 @@ MUTANTS = {
         {
             "torch": ("    for dx in outs:\n", "    dp = dp.bfloat16().float()\n    for dx in outs:\n"),
             "triton": (SECOND, f"{SECOND}        dx = cast(dx, tl.bfloat16).to(ACC)\n"),
-            "numba": ("{one: dx.to(one)", "{one: dx.bfloat16().to(one)"),
+            "numba": ("{one: _cast(dx, one)", "{one: _cast(dx.bfloat16(), one)"),
         },
     ),
     "y rounded twice on its way to out_dtype": (
         Dtypes("bfloat16", out="float16"),
         {
             "torch": ("        y.copy_(out)", "        y.copy_(out.bfloat16())"),
-            "numba": ("return y.to(", "return y.bfloat16().to("),
+            "numba": ("return _cast(y, out_dtype)", "return _cast(y.bfloat16(), out_dtype)"),
         },
     ),
     "dw rounded to x's dtype": (NARROW, {"torch": (".to(dtypes[2])", ".to(p.dtype).to(dtypes[2])")}),
@@ -142,13 +143,13 @@ MUTANTS = {
         NARROW,
         {
             "triton": ("tl.sum(total, axis=0), out", "cast(tl.sum(total, axis=0), tl.float16).to(tl.float32), out"),
-            "numba": ("from_numpy(sums)", "from_numpy(sums.astype(np.float16))"),
+            "numba": (ONE_PARTIAL, f"    partial = partial.astype(np.float16).astype(partial.dtype)\n{ONE_PARTIAL}"),
         },
     ),
     "backward takes its own mean of the rounded sum": (
         UNROUNDED,
         {
-            "torch": ("torch.sub(q, mean[rows, None]", "torch.sub(q, q.mean(-1, keepdim=True)"),
+            "torch": ("torch.sub(q, means[:, None]", "torch.sub(q, q.mean(-1, keepdim=True)"),
             "triton": ("centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0)", "centred(q, tl.sum(q, 1) / N"),
             "numba": ("else _array(mean)", "else _array(p.to(acc).mean(-1))"),
         },

@@ -116,6 +116,7 @@ SENSE = {
     "eps": NUMBERS,
     "scale": {*NUMBERS, "negative"},
     "center": {"true", "0"},
+    "weight_offset": {*NUMBERS, "negative"},
     "spec": {"spec"},
     "dim": {"0"},
     "backend": {"auto"},
