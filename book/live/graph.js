@@ -26,7 +26,7 @@ figure("graph", {
     let step = STEPS.length - 1;
     // MathJax sets a formula when it comes into view, and until then must not lose it: all stand there, one is shown.
     const formulas = Object.entries(EQUATIONS).map(([name, latex]) => {
-      return html("div", {class: "math", hidden: "", "data-name": name}, `\\(${latex}\\)`);
+      return html("div", {class: "mathjax_process", hidden: "", "data-name": name}, `\\(${latex}\\)`);
     });
     const formula = html("div", {class: "live-formula"}, ...formulas);
     const arrows = Object.fromEntries(EDGES.map(([from, to, slope]) => [`${from}_${to}`, drawEdge(from, to, slope)]));
