@@ -1,4 +1,6 @@
-"""Tensors that hold no memory of their own are refused by name: a kernel would read what nobody wrote."""
+"""Tensors that hold no memory of their own: DTensors are taken apart, all others refused by name."""
+
+from importlib import import_module
 
 import pytest
 import torch
@@ -94,16 +96,43 @@ def test_a_subclass_is_refused_wherever_it_is_given(function, argument, backend,
         call(given, backend)
 
 
+ALONE = r"^(weight|bias|residual): got a tensor of one process, needs a DTensor on the mesh of input, which is one"
+# Functions that take a DTensor where all their tensors are.
+SHARED = ("normalize", "layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm", "LayerNorm", "RMSNorm", "AddNorm")
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("function", "argument"), PLACES)
-def test_dtensor_is_refused_wherever_it_is_given(function, argument, backend, torch_rng, mesh):
-    """Rows shared among processes: the forward is exact, and the gradients would be what memory happens to hold."""
+@pytest.mark.parametrize(("function", "argument"), [place for place in PLACES if place != ("l2_norm", "x")])
+def test_a_dtensor_among_others_is_refused(function, argument, backend, torch_rng, mesh):
+    """A process would normalize its rows, or take its part of a weight for the whole."""
     call, names = FUNCTIONS[function]
     given = _tensors(torch_rng)
     placement = Shard(1) if argument in X else Replicate()
     given[argument] = distribute_tensor(given[argument], mesh, [placement])
-    with pytest.raises(TypeError, match=rf"^{names[argument]}: got torch\.distributed.*\.DTensor, {SUBCLASS}"):
+    other = rf"^{names[argument]}: got torch\.distributed.*\.DTensor, {SUBCLASS}"
+    with pytest.raises(TypeError, match=ALONE if argument == "x" and function in SHARED else other):
         call(given, backend)
+
+
+def test_a_dtensor_on_another_mesh_is_refused(torch_rng, mesh):
+    given, square = _tensors(torch_rng), init_device_mesh("cpu", (1, 1))
+    x = distribute_tensor(given["x"], mesh, [Shard(0)])
+    weight = distribute_tensor(given["weight"], square, [Replicate()] * 2)
+    with pytest.raises(ValueError, match=r"^weight: got a DTensor on .*, needs .*, the mesh of input"):
+        normgrad.rms_norm(x, 4, weight)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_gradients_of_a_dtensor_are_one(backend, torch_rng, mesh):
+    """Split as the arguments are; those of the weight a part of a sum, as torch's own norms have it."""
+    given = _tensors(torch_rng)
+    x = distribute_tensor(given["x"], mesh, [Shard(1)]).requires_grad_()
+    weight = distribute_tensor(given["weight"], mesh, [Replicate()]).requires_grad_()
+    y = normgrad.rms_norm(x, 4, weight, backend=backend)
+    dx, dw = torch.autograd.grad(y, (x, weight), distribute_tensor(given["residual"], mesh, [Shard(1)]))
+    theirs = torch.nn.functional.layer_norm(x, (4,), weight)
+    expected = torch.autograd.grad(theirs, (x, weight), distribute_tensor(given["residual"], mesh, [Shard(1)]))
+    assert [t.placements for t in (y, dx, dw)] == [t.placements for t in (theirs, *expected)]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -203,10 +232,11 @@ def test_the_types_that_a_compiler_traces_with_are_the_known_ones(torch_rng):
         seen.add(type(t))
         return original(name, t)
 
+    common = import_module("torch._dynamo.backends.common")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(normgrad.torch_ops.autograd, "check_memory", watched)
         torch._dynamo.reset()
-        both = torch._dynamo.backends.common.aot_autograd(
+        both = common.aot_autograd(
             fw_compiler=lambda graph, _: make_boxed_func(graph.forward),
             bw_compiler=lambda graph, _: make_boxed_func(graph.forward),
         )

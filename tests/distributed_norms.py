@@ -1,0 +1,201 @@
+"""The operator on DTensors: the contract in every placement, and sharded models beside torch's own norms.
+
+    python tests/distributed_norms.py 2      in so many processes, on the CPU
+
+Prints a line for each case, with the largest error of each output over its bound; ends with an error where a case fails
+in any process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+os.environ.setdefault("TRITON_INTERPRET", "1")
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, init_device_mesh
+from torch.distributed.tensor.parallel import SequenceParallel, parallelize_module
+from torch.nn.parallel import DistributedDataParallel
+
+from normgrad import LAYER_NORM, RMS_NORM, nn
+from normgrad.checks.backends import TorchBackend
+from normgrad.checks.cases import cases, draw
+from normgrad.checks.contract import check_values
+from normgrad.checks.tolerance import Dtypes, unit_roundoff
+
+# Three batches do not divide among two or four processes: one holds fewer rows, or none.
+BATCH, SEQUENCE, COLUMNS = 3, 5, 8
+R = Replicate()
+ON_A_LINE = {
+    "batch": Shard(0),
+    "sequence": Shard(1),
+    "columns": Shard(2),
+    "replicated": R,
+    "parts of a sum": Partial(),
+}
+# In 16 bits each process would round its part of dw and db before they are summed, as torch's own norms do.
+DTYPES = (Dtypes("float64"), Dtypes("bfloat16", weight="float32", bias="float32"))
+ON_A_GRID = {
+    "batch, sequence": (Shard(0), Shard(1)),
+    "batch, replicated": (Shard(0), R),
+    "batch twice": (Shard(0), Shard(0)),
+    "sequence, columns": (Shard(1), Shard(2)),
+}
+
+
+class Distributed(TorchBackend):
+    """A backend on DTensors: the arguments are shared among processes, the outputs collected from them.
+
+    Args:  name: of the backend; mesh; rows, affine: the placements of x and residual, and of weight and bias
+    """
+
+    def __init__(self, name, mesh, rows, affine):
+        super().__init__(name)
+        self.mesh, self.rows, self.affine = mesh, rows, affine
+
+    def _shared(self, t, placements):
+        if t is None:
+            return None
+        if placements[0].is_partial():
+            # the first process has the numbers, the others zeros whose derivative is 1
+            part = t if dist.get_rank() == 0 else t - t.detach()
+            return DTensor.from_local(part, self.mesh, placements)
+        return DTensor.from_local(t, self.mesh, [R] * self.mesh.ndim).redistribute(placements=placements)
+
+    def normalize(self, x, residual, weight, bias, spec, **options):
+        rows = (self._shared(t, self.rows) for t in (x, residual))
+        affine = (self._shared(t, self.affine) for t in (weight, bias))
+        outputs = super().normalize(*rows, *affine, spec, **options)
+        return tuple(t.full_tensor() for t in outputs)
+
+
+def contract(world):
+    """(title, check) of the operator's cases."""
+    line = init_device_mesh("cpu", (world,))
+    rng = np.random.default_rng(0)
+    case = replace(draw(rng, BATCH * SEQUENCE, COLUMNS), lead=(BATCH, SEQUENCE))
+    calls = {
+        "layer_norm": (case.without("residual", "dresidual_out"), LAYER_NORM),
+        "add_rms_norm": (case.without("bias"), RMS_NORM.replace(weight_offset=1.0)),
+        # of the shape (tokens, heads, columns)
+        "a weight for each head": (replace(cases(rng, BATCH, COLUMNS)[-1], layout="contiguous"), LAYER_NORM),
+    }
+    settings = [(line, name, (placement,), (R,)) for name, placement in ON_A_LINE.items()]
+    settings.append((line, "batch, weight split", (Shard(0),), (Shard(0),)))
+    if world == 4:
+        grid = init_device_mesh("cpu", (2, 2))
+        settings += [(grid, name, placements, (R, R)) for name, placements in ON_A_GRID.items()]
+    for mesh, name, rows, affine in settings:
+        for function, (one, spec) in calls.items():
+            for backend in ("torch", "numba", "triton"):
+                for dtype in DTYPES:
+                    shared = Distributed(backend, mesh, rows, affine)
+                    check = partial(check_values, shared, one, spec, dtype)
+                    yield f"{function}, {name}, {backend}, {dtype.x}", lambda check=check: check().errors
+
+
+# -- models -------------------------------------------------------------------------
+
+
+class Block(torch.nn.Module):
+    """A norm between two layers."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.first, self.norm, self.last = torch.nn.Linear(COLUMNS, COLUMNS), norm, torch.nn.Linear(COLUMNS, 2)
+
+    def forward(self, x):
+        return self.last(self.norm(self.first(x)))
+
+
+def sequence_parallel(model, world):
+    """The norm alone, its input split along the sequence."""
+    return parallelize_module(model.norm, init_device_mesh("cpu", (world,)), SequenceParallel())
+
+
+def fully_sharded(model, world):
+    """Every parameter split, gathered where it is used."""
+    fully_shard(model, mesh=init_device_mesh("cpu", (world,)))
+    return model
+
+
+def data_parallel(model, _):
+    """The same parameters everywhere."""
+    return DistributedDataParallel(model)
+
+
+def _whole(t):
+    return t.full_tensor() if isinstance(t, DTensor) else t
+
+
+def _trained(wrapped, make, world):
+    """y and all gradients of a block, in one process's turn."""
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
+    model = wrapped(Block(make(COLUMNS)), world)
+    generator = torch.Generator().manual_seed(1 + (dist.get_rank() if wrapped is not sequence_parallel else 0))
+    # a sequence is split evenly: SequenceParallel counts on it
+    x = torch.randn(BATCH, 4, COLUMNS, generator=generator)
+    if wrapped is sequence_parallel:
+        x = x.chunk(world, 1)[dist.get_rank()]
+    x.requires_grad_()
+    y = _whole(model(x))
+    y.backward(torch.randn(y.shape, generator=generator))
+    grads = {name.removeprefix("module."): _whole(p.grad) for name, p in model.named_parameters()}
+    return {"y": y.detach(), "dx": x.grad, **grads}
+
+
+def models(world):
+    """(title, check) of sharded models."""
+    norms = {
+        "LayerNorm": (nn.LayerNorm, torch.nn.LayerNorm),
+        "RMSNorm": (nn.RMSNorm, torch.nn.RMSNorm),
+        "RMSNorm of Llama": (partial(nn.RMSNorm, casting="llama"), torch.nn.RMSNorm),
+    }
+    for wrapped in (sequence_parallel, fully_sharded, data_parallel):
+        for name, pair in norms.items():
+
+            def check(wrapped=wrapped, pair=pair):
+                mine, theirs = (_trained(wrapped, make, world) for make in pair)
+                assert mine.keys() == theirs.keys()
+                found = {}
+                for key, expected in theirs.items():
+                    error = (mine[key] - expected).abs().max().item()
+                    bound = 64 * unit_roundoff("float64") * expected.abs().max().item()
+                    assert error <= bound, f"{key}: error {error:.1e} exceeds the bound {bound:.1e}"
+                    found[key] = error, bound
+                return found
+
+            yield f"{name}, {wrapped.__name__.replace('_', ' ')}", check
+
+
+def work(rank, world, file):
+    """What one process does."""
+    torch.set_num_threads(1)
+    minute = timedelta(seconds=120)
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=minute)
+    for title, check in [*contract(world), *models(world)]:
+        errors = check()
+        if rank == 0:
+            parts = (f"{name} {error / bound if bound else 0:.2f}" for name, (error, bound) in errors.items())
+            print(f"{title}: {', '.join(parts)}", flush=True)
+    dist.destroy_process_group()
+
+
+def main():
+    """All cases in as many processes as the argument says."""
+    world = int(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(work, (world, f"{folder}/store"), nprocs=world)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Rows shared among processes: contract and sharded models, in processes of their own."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+pytest.importorskip("numba")
+
+
+@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.sampled(of=3))])
+def test_the_contract_holds_in_every_placement(processes):
+    script = Path(__file__).with_name("distributed_norms.py")
+    done = subprocess.run([sys.executable, script, str(processes)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    # settings of placements, functions, backends, dtypes; and models
+    settings = {2: 6, 4: 10}[processes]
+    assert len(re.findall(r": y \d", done.stdout)) == settings * 3 * 3 * 2 + 9
