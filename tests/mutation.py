@@ -66,6 +66,7 @@ TESTS = (
     "test_numpy_dtypes.py",
     "test_operators.py",
     "test_parameter_gradients.py",
+    "test_replace_norms.py",
     "test_residual.py",
     "test_subclasses.py",
     "test_torch.py",

@@ -89,8 +89,8 @@ STREAM = Dtypes("bfloat16", residual="float32", **PARAMETERS)
 NARROW = Dtypes("float16", **PARAMETERS)
 FAST_SUM = "    if rounded and out.dtype == promoted(x, residual):\n        return torch.add(x, residual, out=out)\n"
 ROUND = "        if ROUND:\n"
-LOADED = "p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR).to(ACC)"
-COLUMNS = "SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)"
+LOADED = "M, residual_step, N, VECTOR, heads, residual_head_step).to(ACC)\n"
+COLUMNS = "SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)"
 OPTIONS = "    dtypes, residual_out = [x.dtype, out_dtype], None\n"
 SECOND = "    if dresidual_ptr is not None:\n"
 AFTER = "the offset added in 16 bits"
@@ -118,7 +118,7 @@ MUTANTS = {
         Dtypes("bfloat16", residual_out="float32"),
         {
             "torch": ("torch.add(x.to(accumulator(promoted(x, residual))), residual)", "torch.add(x, residual)"),
-            "triton": (LOADED, f"{LOADED}\n        p = cast(p, tl.bfloat16).to(ACC)"),
+            "triton": (LOADED, f"{LOADED}        p = cast(p, tl.bfloat16).to(ACC)\n"),
             "numba": (OPTIONS, f"    x, residual = x + residual, residual * 0\n{OPTIONS}"),
         },
     ),
@@ -149,7 +149,7 @@ MUTANTS = {
     "backward takes its own mean of the rounded sum": (
         UNROUNDED,
         {
-            "torch": ("torch.sub(q, means[:, None]", "torch.sub(q, q.mean(-1, keepdim=True)"),
+            "torch": ("torch.sub(q, means.unsqueeze(-1)", "torch.sub(q, q.mean(-1, keepdim=True)"),
             "triton": ("centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0)", "centred(q, tl.sum(q, 1) / N"),
             "numba": ("else _array(mean)", "else _array(p.to(acc).mean(-1))"),
         },

@@ -9,23 +9,27 @@ import normgrad
 from normgrad.mistakes.copies import copied
 
 # The lines that are edited, each written once.
-RMS_CALL = "return _as(_normalized(x, weight, None, None, spec, backend, out_dtype)[0], input)"
-NORM_CALL = "return _as(_normalized(x, weight, bias, None, spec, backend, out_dtype)[0], input)"
+RMS_CALL = "return _as(_normalized(x, weight, None, None, spec, backend, heads, out_dtype)[0], input)"
+NORM_CALL = "return _as(_normalized(x, weight, bias, None, spec, backend, heads, out_dtype)[0], input)"
 ADD_LAYER = (
     "    spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))\n"
     "    return _add_norm(input, x,"
 )
 L2_SPEC = "spec = _with(L2_NORM, check_eps(eps), 0.0)"
 RMS_SPEC = "return _with(RMS_NORM, None if eps is None else check_eps(eps), weight_offset)"
-NORM_KEYWORDS = 'return {"weight_offset": self.weight_offset, "out_dtype": self.out_dtype, "backend": self.backend}'
+NORM_KEYWORDS = 'return {**of_weight, "out_dtype": self.out_dtype, "backend": self.backend}'
+OF_WEIGHT = 'of_weight = {"weight_offset": self.weight_offset, "heads": self.heads}'
 ADD_KEYWORDS = 'keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}'
-OPTIONS = "return _options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)"
+OPTIONS = (
+    "dtypes = (out_dtype or input.dtype, residual_dtype or sum_dtype)\n"
+    "    return _options(*dtypes, round_residual, portable_sums, heads is not None)"
+)
 OF_FORWARD = '"round_residual": self.round_residual}'
 EAGER = "return apply(*arguments, spec, kernels_of(backend, input.device), options)"
 TOTAL = "torch_formula.total(x, residual, residual_dtype, ctx.options.round_residual)"
-SUMMED = "portable_sums=ctx.options.portable_sums"
+SUMMED = '"portable_sums": ctx.options.portable_sums'
 OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
-BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, self.backend)"
+BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)"
 PARAMETER = "self.weight = torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory)) if affine else None"
 FINAL = "return x if final_norm is None else final_norm(x)"
 # {what is wrong: (file, old, new, the subject whose rows find it)}
@@ -50,7 +54,7 @@ WRONG = {
         "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("weight_offset", "0.0"), "rms_norm",
     ),
     "modules ignore weight_offset": (
-        "nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.weight_offset", "0.0"), "nn.AddNorm of RMSNorm",
+        "nn.py", OF_WEIGHT, OF_WEIGHT.replace("self.weight_offset", "0.0"), "nn.AddNorm of RMSNorm",
     ),
     "the operator has no weight_offset": (
         "torch_ops/compiled.py", "NormSpec(*scalars[:SPEC_FIELDS]), Options",
@@ -66,9 +70,9 @@ WRONG = {
         "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("residual_dtype or ", ""), "add_layer_norm",
     ),
     "sums are never portable": (
-        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("portable_sums)", "False)"), "normalize",
+        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("portable_sums,", "False,"), "normalize",
     ),
-    "autograd forgets portable sums": ("torch_ops/autograd.py", SUMMED, "portable_sums=False", "normalize"),
+    "autograd forgets portable sums": ("torch_ops/autograd.py", SUMMED, '"portable_sums": False', "normalize"),
     "the kernel forgets how the sum is rounded": (
         "torch_ops/arguments.py", OF_FORWARD, OF_FORWARD.replace("self.round_residual", "True"), "normalize",
     ),
@@ -103,6 +107,16 @@ WRONG = {
         "nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.out_dtype", "None"), "nn.AddNorm of LayerNorm",
     ),
     "modules ignore backend": ("nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.backend", '"auto"'), "nn.RMSNorm"),
+    "modules have one casting": (
+        "nn.py", 'if self.casting == "llama":', 'if self.casting == "LLAMA":', "nn.RMSNorm",
+    ),
+    "AddNorm has one casting": (
+        "nn.py", 'if norm.casting == "llama":', 'if norm.casting == "LLAMA":', "nn.AddNorm of RMSNorm",
+    ),
+    "replaced norms have one backend": (
+        "nn.py", 'spec.weight_offset, "backend": backend}', 'spec.weight_offset, "backend": "torch"}',
+        "nn.replace_norms",
+    ),
     "modules ignore dtype": ("nn.py", '"dtype": dtype}', '"dtype": None}', "nn.LayerNorm"),
     "modules ignore device": ("nn.py", '{"device": device, ', '{"device": None, ', "nn.LayerNorm"),
     "a norm is always affine": ("nn.py", PARAMETER, PARAMETER.removesuffix(" if affine else None"), "nn.RMSNorm"),

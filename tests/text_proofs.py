@@ -7,7 +7,7 @@ from normgrad.symbolic import NotProved, prove
 from normgrad.symbolic.kernel_proofs import Case
 from normgrad.symbolic.text_reader import Unread
 
-# Every flag in both states, and each piece of a denominator.
+# Every flag in both states, each piece of a denominator, and heads.
 FEW = (
     Case(True, True, "inside", dresidual=True),
     Case(False, False, "outside"),
@@ -15,6 +15,7 @@ FEW = (
     Case(True, False, "clamp"),
     Case(False, True, "clamped", residual=False, bias=False),
     Case(True, True, "inside", residual=False, weight=False, dx=False),
+    Case(True, True, "inside", dresidual=True, heads="weights"),
 )
 
 

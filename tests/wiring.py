@@ -6,6 +6,7 @@ without a variation in it. A package is given to every function here, since the 
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -22,6 +23,8 @@ MODULES = ("", "nn", "residual", "numpy_ref", "teaching.double_backward")
 EXCLUDED = {
     "doctor": "has no argument",
     "Fused": "its arguments are definitions: test_fused.py",
+    "gated_rms_norm": "each of its arguments changes what comes out in test_gated.py",
+    "nn.ReplacedNorms": "what a function returns",
     "numpy_ref.Forward": "what a function returns",
     "numpy_ref.Grads": "what a function returns",
     **{
@@ -115,6 +118,8 @@ AGAIN = {
 }
 RIGHT_ALREADY = "the argument is the context"
 CONTEXT_REASONS = {("backend", context): RIGHT_ALREADY for context in BOTH if "triton" in context}
+SHAPES = "a weight of one shape is refused with heads, of the other without: test_heads.py"
+HEADS_REASONS = {("heads", context): SHAPES for context in ALL}
 NORM_REASONS = {**BIAS_REASONS, **CONTEXT_REASONS}
 
 
@@ -127,7 +132,9 @@ def _function(name, given, changes, contexts=BOTH, reasons=None, module=""):
     def call(package, arguments):
         return _outputs(target(package)(**arguments)), []
 
-    return Subject(target, call, lambda _: given, lambda _: changes, contexts, NORM_REASONS | (reasons or {}))
+    return Subject(
+        target, call, lambda _: given, lambda _: changes, contexts, NORM_REASONS | HEADS_REASONS | (reasons or {})
+    )
 
 
 def _module(name, wrapped):
@@ -166,6 +173,8 @@ CONSTRUCTOR = {
     "device": Change("meta"),
     "dtype": Change(torch.bfloat16),
     "weight_offset": Change(1.0),
+    "casting": Change("llama"),
+    "heads": Change(3),
     **OPTIONS,
 }
 
@@ -177,6 +186,20 @@ def _add_norm(package, arguments):
     module = nn.AddNorm(norm, **options)
     tensors = {name: arguments.get(name, TENSORS[name]) for name in inputs}
     return _outputs(module(**tensors)), list(norm.parameters())
+
+
+def _replace_norms(package, arguments):
+    """A copy of the model changed, and run."""
+    model, nn = arguments["model"], submodule(package, "nn")
+    model = copy.deepcopy(model) if isinstance(model, torch.nn.Module) else model
+    nn.replace_norms(**arguments | {"model": model})
+    return _outputs(model(TENSORS["input"].float())), list(model.parameters())
+
+
+def _of_torch(eps=1e-5):
+    model = torch.nn.Sequential(torch.nn.LayerNorm(4, eps))
+    _fill(model)
+    return model
 
 
 def _norm(package, eps=1e-5, kind="LayerNorm"):
@@ -307,7 +330,7 @@ SUBJECTS = {
             SUM_OPTIONS,
         ),
         ALL,
-        {**NORM_REASONS, **NO_KERNEL, **SUMS_REASONS, **AGAIN},
+        {**NORM_REASONS, **HEADS_REASONS, **NO_KERNEL, **SUMS_REASONS, **AGAIN},
     ),
     "NormSpec": Subject(
         lambda package: package.NormSpec,
@@ -358,6 +381,14 @@ SUBJECTS = {
         lambda package: {"norm": Change(_norm(package, 0.5)), **SUM_OPTIONS},
         PLAIN,
     ),
+    "nn.replace_norms": Subject(
+        lambda package: package.nn.replace_norms,
+        _replace_norms,
+        lambda _: {"model": _of_torch(), **BACKEND},
+        lambda _: {"model": Change(_of_torch(0.5)), "backend": OPTIONS["backend"]},
+        BOTH,
+        CONTEXT_REASONS,
+    ),
     "nn.LayerNorm.forward": _forward("LayerNorm", "input"),
     "nn.RMSNorm.forward": _forward("RMSNorm", "input"),
     "nn.AddNorm.forward": _forward("AddNorm", "input", "residual"),
@@ -374,6 +405,7 @@ SUBJECTS = {
             "spec": Change(package.RMS_NORM),
         },
         ("outputs",),
+        HEADS_REASONS,
     ),
     "numpy_ref.backward": Subject(
         lambda package: package.numpy_ref.backward,

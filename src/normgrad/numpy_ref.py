@@ -21,7 +21,7 @@ class Forward:
 
     Args:  y (..., N) in x's dtype; residual_out (..., N), the sum x + residual (x itself without a residual)
            mean (...) or None where the spec does not centre; rstd (...), always the reciprocal 1 / D
-           weight, bias (N,) or None and spec, as given (eps resolved)
+           weight, bias (N,), with heads (H, N), or None and spec, as given (eps resolved)
     """
 
     y: np.ndarray
@@ -35,7 +35,10 @@ class Forward:
 
 @dataclass(frozen=True)
 class Grads:
-    """The gradients: dx (..., N), which is also dresidual; dweight and dbias (N,), None where there was no argument."""
+    """The gradients: dx (..., N), which is also dresidual; dweight and dbias, None where there was no argument.
+
+    dweight and dbias are (N,), with heads (H, N).
+    """
 
     dx: np.ndarray
     dweight: np.ndarray | None
@@ -106,13 +109,16 @@ def forward(
     bias: np.ndarray | None = None,
     residual: np.ndarray | None = None,
     spec: NormSpec = LAYER_NORM,
+    *,
+    heads: int | None = None,
 ) -> Forward:
     """The operator, one row at a time.
 
     p = x + residual,  q = p - center * mean(p),  s = sqrt(reduce(q**2))                  {eq}`norm-forward`
     y = scale * q / D(s, eps) * (weight_offset + weight) + bias
 
-    Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec
+    Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec; heads: H where weight and
+              bias are (H, N), one row for each head of x (..., H, N)
     Returns:  Forward(y, residual_out, mean, rstd, ...)
     Numerics: sums in the dtype of p, at least float32; the variance is centred first (two passes); a row whose squares
               leave the range of that dtype gives NaN
@@ -122,7 +128,7 @@ def forward(
     for name, array in (("x", x), ("weight", weight), ("bias", bias), ("residual", residual)):
         if array is not None or name == "x":
             _check_array(name, array)
-    check_shapes(x, weight, bias, residual)
+    check_shapes(x, weight, bias, residual, heads=heads)
     check_weight_offset(weight, spec.weight_offset)
     residual_out = x if residual is None else x + residual
     acc = _accumulator(residual_out.dtype)
@@ -171,7 +177,9 @@ def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = 
     dx = rstd * (wdy - c2 - x_hat * c1)
     if dresidual_out is not None:
         dx = dx + dresidual_out
-    rows = tuple(range(p.ndim - 1))
+    # With heads the rows of each head have a sum of their own.
+    axes = max(0 if vector is None else vector.ndim for vector in (weight, saved.bias))
+    rows = tuple(range(p.ndim - max(1, axes)))
     dw = None if weight is None else (dy * (spec.scale * x_hat)).sum(rows).astype(_complex(weight.dtype, dy))
     db = None if saved.bias is None else dy.sum(rows).astype(_complex(saved.bias.dtype, dy))
     return Grads(dx.astype(_complex(p.dtype, dx), copy=False), dw, db)

@@ -64,7 +64,8 @@ class NormSpec:
         for name in changes:
             if name not in known:
                 raise TypeError(f"changes: got {name!r}, needs fields among {', '.join(map(repr, known))}")
-        return dataclasses.replace(self, **changes)
+        # dataclasses.replace does the same, and the compiler of torch 2.6 does not trace it.
+        return type(self)(**{name: getattr(self, name) for name in known} | changes)
 
     def resolve(self, machine_epsilon: float) -> NormSpec:
         """The spec with a number for eps: its own, or the machine epsilon where eps is None."""
@@ -133,19 +134,49 @@ def check_weight_offset(weight: Any, weight_offset: float) -> float:
     return number
 
 
-def check_shapes(x: Any, weight: Any, bias: Any, residual: Any, name: str = "x") -> None:
+def check_heads(heads: Any, *vectors: Any) -> tuple[int, ...]:
+    """The axis of weight and bias that counts heads: (heads,), or () where heads is None and one vector is for all.
+
+    Args:    vectors: weight and bias, one of which heads ask for
+    Raises:  TypeError or ValueError that names heads, what it got and what it needs
+    """
+    if heads is None:
+        return ()
+    if isinstance(heads, bool) or not isinstance(heads, Integral):
+        raise TypeError(f"heads: got {type(heads).__name__} {heads!r}, needs an int or None")
+    if not 1 <= heads < 2**63:
+        raise ValueError(f"heads: got {heads!r}, needs at least 1 and less than 2**63, or None")
+    if all(vector is None for vector in vectors):
+        raise ValueError(f"heads: got {heads!r} without a weight or a bias, needs None there")
+    return (int(heads),)
+
+
+def check_head_axis(heads: tuple[int, ...], lead: tuple[int, ...], name: str) -> None:
+    """Nothing, or a ValueError where the axis before the normalized ones is not that of the heads.
+
+    Args:  heads: as check_heads returns it, not empty; lead: the axes before the normalized ones; name: of their array
+    """
+    if lead[-1:] != heads:
+        needs = "the axis before the normalized ones of"
+        raise ValueError(f"heads: got {heads[0]}, needs {needs} {name}, whose leading axes are {lead}")
+
+
+def check_shapes(x: Any, weight: Any, bias: Any, residual: Any, name: str = "x", heads: int | None = None) -> None:
     """Shapes of the operator's arguments, whatever array library they come from.
 
-    Args:    x (..., N) with N at least 1; weight, bias (N,) or None; residual of x's shape or None
+    Args:    x (..., N) with N at least 1; weight, bias (N,) or None; residual of x's shape or None; heads: None, or H
+             where x is (..., H, N) and weight and bias are (H, N)
     Raises:  ValueError naming the argument, the shape received and the shape required
     """
     shape = tuple(x.shape)
     if len(shape) < 1 or shape[-1] < 1:
         raise ValueError(f"{name}: got shape {shape}, needs at least one axis and a last axis of length at least 1")
+    of_heads = check_heads(heads, weight, bias)
+    if of_heads:
+        check_head_axis(of_heads, shape[:-1], name)
+    needed, axes = (*of_heads, shape[-1]), "the last two axes" if of_heads else "the last axis"
     for argument, array in (("weight", weight), ("bias", bias)):
-        if array is not None and tuple(array.shape) != shape[-1:]:
-            raise ValueError(
-                f"{argument}: got shape {tuple(array.shape)}, needs {shape[-1:]}, the last axis of {name} {shape}"
-            )
+        if array is not None and tuple(array.shape) != needed:
+            raise ValueError(f"{argument}: got shape {tuple(array.shape)}, needs {needed}, {axes} of {name} {shape}")
     if residual is not None and tuple(residual.shape) != shape:
         raise ValueError(f"residual: got shape {tuple(residual.shape)}, needs {shape}, the shape of {name}")

@@ -14,7 +14,7 @@ import numpy as np
 from .. import numpy_ref
 from ..spec import NormSpec
 from . import cases
-from .cases import ARRAYS, Case
+from .cases import ARRAYS, MATRICES, Case
 from .tolerance import Dtypes, promoted
 
 if TYPE_CHECKING:
@@ -35,12 +35,21 @@ class Outcome:
     dw: np.ndarray | None
     db: np.ndarray | None
 
+    def of_head(self, head: int, heads: int) -> Outcome:
+        """What belongs to one head: its rows, and its row of dw and db."""
+        rows = {name: None if (a := getattr(self, name)) is None else a[head::heads]
+                for name in ("y", "residual_out", "dx", "dresidual")}  # fmt: skip
+        return Outcome(
+            **rows, **{name: None if (a := getattr(self, name)) is None else a[head] for name in ("dw", "db")}
+        )
+
 
 def _arrays(case: Case, convert) -> dict:
-    def given(array):
-        return array if case.lead is None or array.ndim == 1 else array.reshape(*case.lead, array.shape[-1])
+    def given(name, array):
+        return array if case.lead is None or name not in MATRICES else array.reshape(*case.lead, array.shape[-1])
 
-    return {name: None if getattr(case, name) is None else convert(name, given(getattr(case, name))) for name in ARRAYS}
+    found = {name: getattr(case, name) for name in ARRAYS}
+    return {name: None if array is None else convert(name, given(name, array)) for name, array in found.items()}
 
 
 def _in_rows(case: Case, *outputs) -> Outcome:
@@ -56,11 +65,16 @@ def _repeats(case, array):
     return case.layout == "expanded" and array.ndim == 2 and len(array) > 0 and np.ptp(array, 0).max() == 0
 
 
-def _laid_out(array, layout, empty):
-    """The array in every second column of a wider one, where the layout asks for it."""
-    if layout != "strided":
+def _laid_out(name, array, layout, empty):
+    """The array in every second column of a wider one, or among more heads, where the layout asks for it."""
+    if layout == "strided":
+        wide = empty((*array.shape[:-1], 2 * array.shape[-1]))[..., ::2]
+    elif layout == "sliced" and name in MATRICES:
+        first = 1 + MATRICES.index(name)
+        *lead, heads, columns = array.shape
+        wide = empty((*lead, heads + first + 1, columns))[..., first:-1, :]
+    else:
         return array
-    wide = empty((*array.shape[:-1], 2 * array.shape[-1]))[..., ::2]
     wide[...] = array
     return wide
 
@@ -97,21 +111,24 @@ class NumpyBackend:
 
     def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        case = replace(case, **arrays)
-        saved = self.module.forward(case.x, case.weight, case.bias, case.residual, spec)
-        return saved.y, saved.residual_out
+        a = _arrays(replace(case, **arrays), lambda _name, array: array)
+        heads = {} if case.heads is None else {"heads": case.heads}
+        saved = self.module.forward(a["x"], a["weight"], a["bias"], a["residual"], spec, **heads)
+        return saved.y.reshape(case.x.shape), saved.residual_out.reshape(case.x.shape)
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case whose numbers the dtype holds."""
 
-        def convert(_name, array):
+        def convert(name, array):
             array = array.astype(dtype)
             if _repeats(case, array):
                 return np.broadcast_to(array[:1], array.shape)
-            return _laid_out(array, case.layout, partial(np.empty, dtype=dtype))
+            return _laid_out(name, array, case.layout, partial(np.empty, dtype=dtype))
 
         a = _arrays(case, convert)
-        saved = self.module.forward(a["x"], a["weight"], a["bias"], a["residual"], _spec_of(self.module, spec))
+        heads = {} if case.heads is None else {"heads": case.heads}
+        inputs = (a["x"], a["weight"], a["bias"], a["residual"])
+        saved = self.module.forward(*inputs, _spec_of(self.module, spec), **heads)
         grads = self.module.backward(a["dy"], saved, a["dresidual_out"])
         dresidual = None if case.residual is None else grads.dx
         for name, array in (("y", saved.y), ("dx", grads.dx), ("dw", grads.dweight), ("db", grads.dbias)):
@@ -134,16 +151,29 @@ class SympyBackend:
     def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         case = replace(case, **arrays)
+        if case.heads is not None:
+            found = [self.forward(case.of_head(head), {}, spec) for head in range(case.heads)]
+            return tuple(np.stack(outputs, 1).reshape(case.x.shape) for outputs in zip(*found, strict=True))
         return self.module.forward(case.x, case.weight, case.bias, case.residual, spec)[:2]
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
-        """Forward and backward of a case."""
+        """Forward and backward of a case, head by head where each has a weight."""
+        if case.heads is not None:
+            found = [self.run(case.of_head(head), spec, dtype) for head in range(case.heads)]
+            return _of_heads(found)
         a = _arrays(case, lambda _name, array: array)
         inputs = (a["x"], a["weight"], a["bias"], a["residual"])
         y, residual_out, *_ = self.module.forward(*inputs, spec)
         dx, dw, db = self.module.backward(a["dy"], *inputs, a["dresidual_out"], spec)
         dresidual = None if case.residual is None else dx
         return _in_rows(case, y, residual_out, dx, dresidual, dw, db)
+
+
+def _of_heads(outcomes):
+    """The outcome of all heads from those of each."""
+    found = [[getattr(one, name) for one in outcomes] for name in Outcome.__dataclass_fields__]
+    stacked = [None if arrays[0] is None else np.stack(arrays, -2) for arrays in found]
+    return Outcome(*(a if a is None or a.ndim == 2 else a.reshape(-1, a.shape[-1]) for a in stacked))
 
 
 def _home(name):
@@ -154,11 +184,13 @@ def _home(name):
     return "cpu" if triton_kernels.INTERPRETED else "cuda"
 
 
-def _options(dtypes):
-    """The keywords of normgrad.normalize that give these dtypes; none where they are the defaults."""
+def _options(case, dtypes):
+    """The keywords of normgrad.normalize that a case in these dtypes needs; none where they are the defaults."""
     import torch
 
     options = {} if dtypes.round_residual else {"round_residual": False}
+    if case.heads is not None:
+        options["heads"] = case.heads
     if dtypes["y"] != dtypes["x"]:
         options["out_dtype"] = getattr(torch, dtypes["y"])
     if dtypes["residual_out"] != promoted(dtypes["x"], dtypes["residual"]):
@@ -230,13 +262,14 @@ class TorchBackend:
         if _repeats(case, array):
             return torch.tensor(array[:1]).to(self.device, dtype).expand(array.shape)
         plain = torch.tensor(array).to(self.device, dtype)
-        return _laid_out(plain, case.layout, partial(torch.empty, dtype=dtype, device=self.device))
+        return _laid_out(name, plain, case.layout, partial(torch.empty, dtype=dtype, device=self.device))
 
     def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         a = _arrays(replace(case, **arrays), partial(self._tensor, case, Dtypes("float64")))
-        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec)
-        return y.cpu().numpy(), residual_out.cpu().numpy()
+        options = _options(case, Dtypes("float64"))
+        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **options)
+        return y.cpu().numpy().reshape(case.x.shape), residual_out.cpu().numpy().reshape(case.x.shape)
 
     def run(self, case: Case, spec: NormSpec, dtype: str | Dtypes) -> Outcome:
         """Forward and backward, through torch.autograd.grad, of a case whose numbers the dtype holds."""
@@ -248,7 +281,7 @@ class TorchBackend:
         inputs = {name: a[name] for name in wanted if a[name] is not None}
         for t in inputs.values():
             t.requires_grad_()
-        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **_options(dtypes))
+        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **_options(case, dtypes))
         outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
         for name, t in (("y", y), ("residual_out", residual_out)):
             _same_dtype(name, t, getattr(torch, dtypes[name]))
@@ -266,10 +299,12 @@ class TorchBackend:
         case = replace(case, layout="contiguous")
         a = _arrays(case, partial(self._tensor, case, Dtypes("float64")))
         names = [name for name in INPUTS if a[name] is not None]
+        options = _options(case, Dtypes("float64"))
 
         def function(*tensors):
             given = {**dict.fromkeys(INPUTS), **dict(zip(names, tensors, strict=True))}
-            y, residual_out = self.normalize(given["x"], given["residual"], given["weight"], given["bias"], spec)
+            inputs = (given["x"], given["residual"], given["weight"], given["bias"])
+            y, residual_out = self.normalize(*inputs, spec, **options)
             return y if given["residual"] is None else (y, y + residual_out)
 
         return function, tuple(a[name].requires_grad_() for name in names)

@@ -16,6 +16,7 @@ from ..spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
 from .tolerance import Dtypes, round_to
 
 ARRAYS = ("x", "weight", "bias", "residual", "dy", "dresidual_out")
+MATRICES = ("x", "residual", "dy", "dresidual_out")
 
 # The presets, the source text's operator (sum, scale, no eps), and the remaining pairs of centring and placement.
 # An eps of 0.3 to 0.5 stands beside rows of size 0.1 to 10, so that the clamp is met on both of its sides.
@@ -38,9 +39,11 @@ SPECS = {
 class Case:
     """One set of inputs and cotangents, float64: x, residual, dy, dresidual_out (M, N); weight, bias (N,).
 
-    Args:  layout: "contiguous", "strided" (every second column of a wider array) or "expanded" (one row, repeated)
+    Args:  layout: "contiguous", "strided" (every second column of a wider array), "expanded" (one row, repeated) or
+           "sliced" (some of more heads, of another number for each array: two strides, of tokens and of heads)
            lead: the axes before the last one of the arrays that a backend is given, None means (M,)
            wanted: the inputs whose gradients are asked for, None means all
+           heads: H where weight and bias are (H, N) and row r is that of head r % H, None where all rows share them
     """
 
     name: str
@@ -53,6 +56,14 @@ class Case:
     layout: str = "contiguous"
     lead: tuple[int, ...] | None = None
     wanted: tuple[str, ...] | None = None
+    heads: int | None = None
+
+    def of_head(self, head: int) -> Case:
+        """The rows of one head with its weight and bias: a case of the operator as it is for all."""
+        rows = {name: None if (a := getattr(self, name)) is None else a[head :: self.heads] for name in MATRICES}
+        vectors = {name: None if (a := getattr(self, name)) is None else a[head] for name in ("weight", "bias")}
+        plain = {"layout": "contiguous", "lead": None, "heads": None, "name": f"{self.name}, head {head}"}
+        return replace(self, **rows, **vectors, **plain)
 
     def rounded(self, dtype: str | Dtypes) -> Case:
         """The case with every number rounded to the nearest of its dtype, still held in float64."""
@@ -124,6 +135,15 @@ def _expanded(rng, rows, columns):
     return replace(case, **repeated, layout="expanded")
 
 
+def _of_heads(rng, rows, columns, own):
+    """Rows of 3 heads as slices of more heads; own: each head has a weight and a bias of its own."""
+    case = replace(draw(rng, 3 * rows, columns, "slices of heads"), layout="sliced", lead=(rows, 3))
+    if not own:
+        return case
+    weight, bias = rng.standard_normal((2, 3, columns))
+    return replace(case, name="a weight for each head", weight=weight, bias=bias, heads=3)
+
+
 def cases(rng: np.random.Generator, rows: int = 4, columns: int = 7) -> list[Case]:
     """Every kind of input the contract names, at the given size where the kind leaves it open.
 
@@ -146,4 +166,6 @@ def cases(rng: np.random.Generator, rows: int = 4, columns: int = 7) -> list[Cas
         plain.without("bias"),
         plain.without("weight", "bias", "residual", "dresidual_out"),
         plain.without("dresidual_out"),
+        _of_heads(rng, rows, columns, own=False),
+        _of_heads(rng, rows, columns, own=True),
     ]

@@ -13,7 +13,7 @@ import numpy as np
 from .. import numpy_ref
 from ..spec import NormSpec
 from .backends import Backend, Name, Outcome, get
-from .cases import Case
+from .cases import MATRICES, Case
 from .finite_difference import directional, inner
 from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 
@@ -134,6 +134,8 @@ def lost_rows(saved: numpy_ref.Forward, dtype: str | Dtypes) -> np.ndarray:
 
 
 def _some_lost(case, spec, dtype) -> bool:
+    if case.heads is not None:
+        return any(_some_lost(case.of_head(head), spec, dtype) for head in range(case.heads))
     saved, _ = reference(case, spec, dtype, case.x if case.residual is None else case.x + case.residual)
     return bool(lost_rows(saved, dtype).any())
 
@@ -176,6 +178,11 @@ def compared(
     Args:  case: of numbers that the dtype holds; restored: whether the gradients take the statistics from the sum as it
            is stored, where the forward does not
     """
+    if case.heads is not None:
+        return _worst(
+            compared(outcome.of_head(head, case.heads), case.of_head(head), spec, dtype, restored)
+            for head in range(case.heads)
+        )
     dtypes, title = Dtypes.of(dtype), f"{case.name}, {dtype}"
     # Without a residual x is normalized, whatever dtype it is returned in.
     residual_out = case.x if case.residual is None else outcome.residual_out
@@ -195,6 +202,15 @@ def compared(
     return errors
 
 
+def _worst(found) -> dict[str, tuple[float, float]]:
+    """For each output the pair whose error is the largest part of its bound."""
+    worst = {}
+    for errors in found:
+        for name, pair in errors.items():
+            worst[name] = max(worst.get(name, pair), pair, key=lambda one: one[0] / one[1] if one[1] else 0)
+    return worst
+
+
 def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: np.random.Generator) -> Measured:
     """The backend's gradients against central differences of the backend's own forward, along a random direction.
 
@@ -208,12 +224,15 @@ def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: 
     inputs = [getattr(case, name) for name in names]
     spread = case.x - (case.x.mean(-1, keepdims=True) if spec.center else 0)
     scale = np.sqrt((spread * spread).mean(-1, keepdims=True))
-    direction = [rng.standard_normal(a.shape) * (scale if a.ndim == 2 else 1) for a in inputs]
+    direction = [rng.standard_normal(a.shape) * (scale if name in MATRICES else 1)
+                 for name, a in zip(names, inputs, strict=True)]  # fmt: skip
 
     # A row far from 0 loses digits when its mean is subtracted: y is as uncertain as a term of size max|p| rstd w.
-    saved, _ = reference(case, spec, "float64", case.x if case.residual is None else case.x + case.residual)
+    plain = replace(case, weight=None, bias=None, heads=None)
+    saved, _ = reference(plain, spec.replace(weight_offset=0.0), "float64", case.summed("float64"))
     lost = np.abs(saved.residual_out).max(-1, keepdims=True) * saved.rstd[:, None]
-    lost = lost * np.abs(factor(case.weight, case.x.shape[-1], spec))
+    weight = case.weight if case.heads is None else np.tile(case.weight, (len(case.x) // case.heads, 1))
+    lost = lost * np.abs(factor(weight, case.x.shape[-1], spec))
 
     def loss(*arrays):
         y, residual_out = backend.forward(case, dict(zip(names, arrays, strict=True)), spec)

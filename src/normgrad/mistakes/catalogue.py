@@ -38,31 +38,31 @@ N_DB = "dy.sum(rows).astype"
 N_S2 = "s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
 N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
 # torch: torch_ops/rows.py
-T_C1 = "c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)"
-T_C2 = "c2 = torch.mv(dy, weight) / n"
-T_ALONG = "dx = torch.addcmul(wdy_c2, q, (rstd * c1)[:, None], value=-1, out=wdy_c2)"
-T_DX = "return torch.mul(dx, rstd[:, None], out=out)"
+T_C1 = "c1 = rstd * _along(dy_q, weight) / spec.count(n)"
+T_C2 = "c2 = _along(dy, weight) / n"
+T_ALONG = "dx = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)"
+T_DX = "return torch.mul(dx, rstd.unsqueeze(-1), out=out)"
 T_OUT = "torch.add(dp, dresidual_out, out=dx)"
-T_START = "    m, n = p.shape\n    acc = rstd.dtype\n"
+T_START = "    *lead, n = p.shape\n    acc = rstd.dtype\n"
 T_ROWS = "_input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)"
-T_DW = "dw.addmv_(dy_q.t(), r)"
-T_DB = "db += dy_rows.sum(0)"
+T_DW = "_add_weight_gradient(dw, dy_q, r)"
+T_DB = "db += dy_rows.sum(shared)"
 T_RSTD = "_rstd(_size(q, spec, out=r), spec)"
 T_WEIGHT = "p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 # triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
 K_C2 = "c2 = tl.sum(wdy, axis=1) / N"
-K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)"
+K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)"
 K_WDY = "wdy = dy * weight\n"
-K_SWEEP_WDY = "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)\n"
+K_SWEEP_WDY = "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)\n"
 K_ROWS_DX = "dx = input_gradient(wdy, x_hat, rstd, c1, c2)"
 K_SWEEP_DX = "dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)"
 K_DX = "return rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])"
-K_OUT = "dx = dx + load_tile(dresidual_out_ptr"
-K_START = "    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _rows(weight)\n"
+K_OUT = "dx = dx + load_tile("
+K_START = "    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _vectors(weight)\n"
 K_SUMS = "add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)"
-K_REDUCE = "        _reduce(partial, sums, programs, n)\n"
+K_REDUCE = "        _reduce(partial, sums, programs, vector.numel())\n"
 K_SQUARES = "reciprocal(q * q, rows"
 K_RSTD = "rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
@@ -76,7 +76,7 @@ J_WEIGHT = "_weight(weight, n, acc, spec), mean)"
 J_START = "    wanted = {one for one in dtypes[:2] if one is not None}\n"
 J_DW = "dw[j] += load(dy, j) * scale * x_hat"
 J_REDUCED = "*map(_reduced, partial, dtypes[2:])"
-J_KAPPA = "c1 = kappa(row_size(p[i], mean[i], n), eps, placement) * c1"
+J_KAPPA = "c1 = kappa(row_size(row(p, i), mean[i], n), eps, placement) * c1"
 J_SQUARES = "        q = load(p, j) - mean\n        total += q * q\n    return total / n"
 J_RSTD = "rstd = 1 / denominator(s2, eps, placement)\n"
 J_EPS = "number(spec.eps)"
@@ -165,7 +165,7 @@ MUTANTS = (
         key="weight-twice",
         numpy=(N_WEIGHT, N_WEIGHT + N_WEIGHT),
         torch=(T_ROWS, T_ROWS.replace("weight", "weight * weight")),
-        triton=(K_WEIGHT, f"{K_WEIGHT} * load_columns(weight_ptr, cols, N, ACC)"),
+        triton=(K_WEIGHT, f"{K_WEIGHT} * load_columns(weight_ptr, cols, N, ACC, head)"),
         numba=(J_WDY, f"{J_WDY} * weight[j]"),
         sympy=(S_WDY, f"{S_WDY} ** 2"),
     ),
@@ -220,12 +220,15 @@ MUTANTS = (
         "weight in dw",
         key="weight-in-dw",
         numpy=(N_DW, N_DW.replace("dy *", "dy * weight *")),
-        torch=(T_DW, T_DW.replace("dy_q.t()", "(dy_q * weight).t()")),
+        torch=(T_DW, T_DW.replace("dy_q,", "dy_q * weight,")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "x_hat * weight")),
         numba=(
             (J_DW, f"{J_DW} * weight[j]"),
             ("def add_weight_gradient(dy, p, mean", "def add_weight_gradient(dy, p, weight, mean"),
-            ("add_weight_gradient(dy[i], p[i], mean", "add_weight_gradient(dy[i], p[i], weight, mean"),
+            (
+                "add_weight_gradient(row(dy, i), row(p, i), mean",
+                "add_weight_gradient(row(dy, i), row(p, i), weight, mean",
+            ),
         ),
         sympy=(S_DW, f"w[j] * {S_DW}"),
     ),
@@ -233,7 +236,7 @@ MUTANTS = (
         "mean over rows in db",
         key="rows-averaged",
         numpy=(N_DB, N_DB.replace("sum", "mean")),
-        torch=(T_DB, f"{T_DB} / m"),
+        torch=(T_DB, f"{T_DB} / len(p)"),
         triton=(K_REDUCE, f"{K_REDUCE}        sums[1] = sums[1] / m\n"),
         numba=(J_REDUCED, "*map(_reduced, (partial[0], partial[1] / m), dtypes[2:])"),
         sympy=(S_DB, "total(M, lambda t: dy[t, j]) / M\n"),

@@ -62,8 +62,8 @@ PROGRAMS = _of("numba", "numba_kernels/launch.py")
 
 # The lines that are edited.
 T_RSTD = "_rstd(_size(q, spec, out=r), spec)\n"
-T_DW = "        if dw is not None:\n            dw.addmv_"
-T_DB = "            db += dy_rows.sum(0)\n"
+T_DW = "        if dw is not None:\n            _add_weight_gradient"
+T_DB = "            db += dy_rows.sum(shared)\n"
 T_WEIGHT = "    weight = spec.scale * weight\n    most"
 T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
@@ -80,7 +80,8 @@ F_MOVED = "x_hat_dot * full_weight(weight, acc, spec)"
 F_C1 = "c1 = kappa * (x_hat * wdy)"
 F_ALONG = "along = kappa * (x_hat * q_dot)"
 F_STATISTICS = "def statistics(p, spec):"
-F_ROWS = "rows = tuple(range(p.dim() - 1))"
+F_ROWS = "rows = tuple(range(p.dim() - 1 - per_head))"
+N_ROWS = "rows = tuple(range(p.ndim - max(1, axes)))"
 N_WDY = "    wdy = spec.scale * dy\n"
 N_WEIGHT = "y = y * _weight(weight, np.result_type(acc, weight), spec)\n"
 N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
@@ -89,10 +90,10 @@ N_INSIDE = "return np.sqrt(s2 + spec.eps)"
 K_RSTD = "    rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = 'if PLACEMENT != "inside" and EPS != 0:'
-K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)\n"
+K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)\n"
 K_OFFSET = "    if OFFSET != 0:\n        weight = weight + OFFSET\n"
 K_OPTIONS = "**_stages(tile, device, *streams)}\n"
-K_TILES = "tl.range(tl.program_id(0), (M - 1) // ROWS + 1,"
+K_TILES = "tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1,"
 K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
 J_STORED = "        store(y, j, scale"
 J_EPS = "number(spec.eps)"
@@ -170,7 +171,7 @@ KINDS = (
     NUMPY("kappa ignored for centred sums", N_C1, f"c1 = (1 if {CENTRED_SUM} else _kappa(s2, spec)) * "),
     # blocks
     ROWS("dw from the first block alone", T_DW, T_DW.replace("not None", f"not None and {T_FIRST}")),
-    ROWS("db from the last block alone", T_DB, "            db.copy_(dy_rows.sum(0))\n"),
+    ROWS("db from the last block alone", T_DB, "            db.copy_(dy_rows.sum(shared))\n"),
     ROWS("rstd off after the first block", T_RSTD, f"{T_RSTD}        r.mul_(1 if {T_FIRST} else 1.01)\n"),
     ROWS(
         "dresidual_out of the first block",
@@ -182,12 +183,12 @@ KINDS = (
     TILES(
         "rows beyond 256 left out of the backward",
         K_TILES,
-        K_TILES.replace("(M - 1) // ROWS + 1", "tl.minimum((M - 1) // ROWS + 1, 256 // ROWS)"),
+        K_TILES.replace("(M - 1) // (ROWS * share) + 1", "tl.minimum((M - 1) // (ROWS * share) + 1, 256 // ROWS)"),
     ),
     SWEEPS(
         "rows beyond 256 left out of the backward",
         K_TILES,
-        K_TILES.replace("(M - 1) // ROWS + 1", "tl.minimum((M - 1) // ROWS + 1, 256 // ROWS)"),
+        K_TILES.replace("(M - 1) // (ROWS * share) + 1", "tl.minimum((M - 1) // (ROWS * share) + 1, 256 // ROWS)"),
     ),
     NUMPY("rows beyond 256 left out of db", "dy.sum(rows).astype", "dy.reshape(-1, dy.shape[-1])[:256].sum(0).astype"),
     # weights
@@ -221,9 +222,13 @@ KINDS = (
         "weight.to(accumulator(promoted(x, residual)))",
     ),
     # leading axes
-    NUMPY("dw sums two axes at most", "rows = tuple(range(p.ndim - 1))", "rows = tuple(range(min(p.ndim - 1, 2)))"),
-    FORMULA("dw sums two axes at most", F_ROWS, "rows = tuple(range(min(p.dim() - 1, 2)))"),
-    AUTOGRAD("a mapped weight meets two axes at most", "(1,) * (x.dim() - 2)", "(1,) * min(x.dim() - 2, 2)"),
+    NUMPY("dw sums two axes at most", N_ROWS, N_ROWS.replace("p.ndim - max(1, axes)", "min(p.ndim - max(1, axes), 2)")),
+    FORMULA(
+        "dw sums two axes at most", F_ROWS, F_ROWS.replace("p.dim() - 1 - per_head", "min(p.dim() - 1 - per_head, 2)")
+    ),
+    AUTOGRAD(
+        "a mapped weight meets two axes at most", "(1,) * (x.dim() - t.dim())", "(1,) * min(x.dim() - t.dim(), 2)"
+    ),
     # dtypes and magnitudes
     ROWS("rows above 3e4 cut off", T_ROWS, "        q = p = p.to(acc).clamp(-3e4, 3e4)\n"),
     ROWS(
@@ -266,13 +271,17 @@ KINDS = (
     ),
     AUTOGRAD(
         "the residual loses dresidual_out where x needs nothing",
-        "rows(dresidual_out), rows(p)",
-        "rows(dresidual_out) if ctx.needs_input_grad[0] else None, rows(p)",
+        "rows(per_head, dy, dresidual_out, p)",
+        "rows(per_head, dy, dresidual_out if ctx.needs_input_grad[0] else None, p)",
     ),
     # vmap
     AUTOGRAD("vmap: a residual mapped as x is", "front(residual, in_dims[1])", "front(residual, in_dims[0])"),
     AUTOGRAD("vmap: a bias mapped as the weight is", "(bias, in_dims[3], torch.add)", "(bias, in_dims[2], torch.add)"),
-    AUTOGRAD("vmap: a weight's axis is the first", "t.movedim(dim, 0).reshape", "t.reshape"),
+    AUTOGRAD(
+        "vmap: a weight's axis is the first",
+        "t = t.movedim(dim, 0)\n",
+        "t = t.reshape(size, *t.movedim(dim, 0).shape[1:])\n",
+    ),
     AUTOGRAD(
         "vmap: an axis is the first",
         "return t.movedim(dim, 0) if dim is not None",
@@ -329,7 +338,7 @@ OTHERS = (
         T_RSTD,
         f"{T_RSTD}        r.mul_(1 + 1e-3 * (n > 4 and n & (n - 1) == 0))\n",
     ),
-    ROWS("c1 off for one number of columns, 61", "c1 = rstd * torch.mv", "c1 = (1 + (n == 61)) * rstd * torch.mv"),
+    ROWS("c1 off for one number of columns, 61", "c1 = rstd * _along", "c1 = (1 + (n == 61)) * rstd * _along"),
     SWEEPS(
         "the mean of the whole blocks alone",
         "    if CENTER:\n        for start in tl.range(0, N, BLOCK",
@@ -337,15 +346,15 @@ OTHERS = (
     ),
     SWEEPS(
         "db takes the last block's columns for the first's",
-        "store_partial(db_ptr, db, cols, N)",
-        "store_partial(db_ptr, db, cols % BLOCK, N)",
+        "store_partial(db_ptr, db, cols, N, head",
+        "store_partial(db_ptr, db, cols % BLOCK, N, head",
     ),
     REDUCTION("partial sums after the first tile of them left out", "range(0, programs, ROWS)", "range(0, ROWS, ROWS)"),
     TILES("only the first tile of a program", "tl.num_programs(0), num_stages", "(M - 1) // ROWS + 1, num_stages"),
     LAUNCH(
         "rows of one column read from their neighbours",
-        "return 0 if t is None else t.stride(0)",
-        "return 0 if t is None else (t.stride(0) + (t.shape[-1] == 1) * t.shape[0] // 2)",
+        "return 0 if t is None else t.stride(axis)",
+        "return 0 if t is None else (t.stride(axis) + (t.shape[-1] == 1) * t.shape[0] // 2)",
     ),
     ROWS("a negative scale loses its sign backward", T_WEIGHT, T_WEIGHT.replace("spec.scale", "abs(spec.scale)")),
     ROWS(

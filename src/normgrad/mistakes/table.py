@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 UNKNOWN, REFUSED = "unknown", "hidden-by-rounding"
 # What makes numbers wrong although no formula is.
-SPOILS = ("out-of-bounds", "race", "rows-left-out", "stride-ignored")
+SPOILS = ("out-of-bounds", "race", "rows-left-out", "stride-ignored", "rows-mixed", "inputs-exchanged", "y-for-x")
 # What a block that is wider than a row does to a formula.
 BLOCKS = ("block-for-columns", "padding-counted")
 
@@ -63,6 +63,8 @@ def _over(axis):
           {"e1": 0, "v1": ("q",), "v2": ("x_hat", "rstd", "rstd")}]  # fmt: skip
     c1 = [{"a1": axis} | each for each in c1]
     c2 = [{"a2": axis}, {"a2": axis, "e2": 0, "v3": ("rstd",)}]
+    if axis == 0:
+        c1, c2 = c1 + [each | {"k1": "M/N"} for each in c1], c2 + [each | {"k2": "M/N"} for each in c2]
     return [*c1, *c2, *(one | other for one in c1 for other in c2)]
 
 
@@ -164,6 +166,9 @@ MISTAKES = {each.key: each for each in (
       {"red2": "none"}, {"red2": "none", "k2": "1/N"}]),
     _("projection-exact", "The projection is divided by the sum of the squares of x_hat, not by N",
       "the squares of x_hat add up to N, eps or not", PROJECTION, dx=[{"v": ("q / s", )}]),
+    _("c1-for-c2", "c1 and c2 have changed places", "both are means of wdy",
+      "Which of the two means has x_hat in it, and which one is multiplied by x_hat?", when="centred", alone=True,
+      dx=[{"v2": (), "v3": ("x_hat",)}, {"v2": (), "v3": ("x_hat",), "k1": -1, "k2": -1}]),
     _("x_hat-missing", "x_hat is missing beside c1, or within it",
       "c1 is subtracted as it is, or c1 is the mean of wdy", PROJECTION, dx=[{"v1": ()}, {"v2": ()}, {"v": ()},
       {"split": True}]),
@@ -260,6 +265,17 @@ MISTAKES = {each.key: each for each in (
       "Look at how far apart two rows are, and two entries of a row, in each matrix that is read or written."),
     _("one-shape", "It is right for one shape of x, and not for another", "x has the shape that it has in the example",
       "Look for a number of rows or columns, or a power of two, that the code takes for granted."),
+    _("inputs-exchanged", "Two arrays have changed places on the way to the result", "each name has what it says",
+      "Which array is in each name? Compare the order in which arrays are saved, or handed over, with that in which "
+      "they are taken."),
+    _("y-for-x", "y stands where x belongs", "what the forward returns is what the backward needs",
+      "Which row do the statistics belong to, and which row did the forward keep?"),
+    _("gradient-missing", "An input gets no gradient", "what is not asked for is not needed",
+      "Which inputs does the forward take, in which order? Look at what backward returns in the place of each."),
+    _("gradient-misplaced", "A gradient stands in the place of another input", "the order of the gradients is free",
+      "Compare the order in which backward returns with the order of forward's arguments, eps among them."),
+    _("not-differentiable", "Autograd is told that the output has no gradient", "a result is a number",
+      "What does autograd know of the output, and who told it so?"),
     _("results-swapped", "Right results are returned in the wrong order", "the caller knows which result is which",
       "Compare what the last line returns with the signature."),
     _("axis-of-one", "A result has an axis of length 1 too many, or too few", "keepdims changes nothing",
@@ -281,6 +297,8 @@ MISTAKES = {each.key: each for each in (
       "Look at which programs add to one place, and in which order they do it."),
     _("work-outside", "torch computes what the kernel should", "one more pass over the matrix costs nothing",
       "Look at what the launcher does with whole matrices."),
+    _("library-call", "A function of a library does what the task asks for", "what is there need not be written",
+      "Which function of yours knows the answer without your derivation?"),
     _("python-in-kernel", "A kernel computes with Python or torch in its body", "what the interpreter runs is a kernel",
       "Which lines of the kernel would a GPU not know?"),
     _("sum-not-rounded", "The sum is normalized before it is rounded", "what is stored is what was computed",
@@ -335,8 +353,7 @@ MISTAKES = {each.key: each for each in (
       "a mean that is nearly right is right enough", "Look at how far the mean itself is off.",
       equation="fp-wrong-mean"),
     _("rows-mixed", "Alone each row is right, together they are not", "one number lies near all rows",
-      "What do you compute, choose or decide for all of them at once? Do it for each one on its own.",
-      equation="fp-statistics"),
+      "What do you compute, choose or keep for all of them at once? Do it for each one on its own."),
     _("fixed-number", "A number that is the same for every row enters the variance", "one number lies near all rows",
       "Which number in your code does not change when a row does? What is taken off a row must be its own: an entry.",
       equation="fp-shifted", right="twice a row has four times its variance"),
@@ -396,6 +413,10 @@ OWN = {
       "Which letters does the left side have?", "index-delta"),
     _("delta-not-contracted", "A delta is still summed over", "a sum with a delta is short enough",
       "Which terms of the sum are not 0?", "index-delta"),
+    _("lengths-exchanged", "M stands where N belongs, or N where M does", "one length is like another",
+      "How many rows has the table, and how many columns? Which of the two does each letter count?", "pg-db"),
+    _("indices-exchanged", "The two indices of an array have changed places", "the order of the indices is free",
+      "Which index of x[i, j] is the row's, and which of them does the answer keep?", "pg-db"),
     _("sum-without-its-letter", "A sum counts a letter that its terms do not have", "any letter may stand in a sum",
       "Which letter does the sum count, and which one do its terms have?", "index-count"),
     _("counted-from-zero", "A sum begins with an entry 0", "indices are Python's",
@@ -501,6 +522,9 @@ OWN = {
     _("one-sign-passes", "An error of one sign passes, however large; of the other sign it does not",
       "an error makes a number larger", "What does your comparison say of a gradient that is far too small?",
       found="a comparison that one sign passes", right="a comparison of the absolute value"),
+    _("multiple-passes", "A gradient passes that is the right one many times", "the direction is what counts",
+      "What does your test say of a gradient that is twice as long?", found="a comparison of directions",
+      right="a comparison of numbers"),
     _("rows-summed", "An error of dx that adds up to 0 in each row passes, however large",
       "one direction is as good as another", "What does LayerNorm do when all entries of a row move alike?",
       found="of dx only the sums of its rows are compared", right="entries, or directions that differ within a row"),
@@ -579,7 +603,8 @@ OWN = {
     _("wrong-derivative", "A gradient has a factor that depends on its input alone",
       "the derivative of a product is one factor's", "What does forward make of this input? Write down the derivative "
       "of that; a product has two terms.", "index-gradient"),
-    _("row-factor", "In each row of y a gradient has another wrong factor", "an input that stands twice counts once",
+    _("row-factor", "In each row of y, or for each entry, a gradient has another wrong factor",
+      "an input that stands twice counts once",
       "In how many places of the forward does this input stand? Each of them adds a term.", "diff-fan-out"),
     _("factor-left-out", "A gradient is what it would be if another input were 1", "a factor only scales the output",
       "Where does that other input stand in the forward? Follow it back.", "index-gradient"),
@@ -594,9 +619,17 @@ OWN = {
       "The sum at a place is used twice. Where does its second use send a gradient?", "res-fused-backward"),
     _("stream-twice", "The gradient of the stream is added twice", "norms[k] knows nothing of the stream",
       "What does norms[k] do with its second argument?", "res-fused-backward"),
-    _("order-reversed", "The places come in the wrong order", "the way back is the order of the answer",
-      "Which place does your first number belong to?"),
-    _("squared-norm", "A norm lacks its root, or the sum in it is a mean", "any measure of size is a norm",
+    _("stream-begins", "The stream begins with a gradient that nothing sends", "the loss reads the last sum, too",
+      "What does the loss read of the last place?", "res-fused-backward"),
+    _("branch-passed-by", "A branch is left out, or is handed another gradient than that of its place",
+      "the gradient finds its way", "Draw one place with its branch. Which sum of gradients enters the branch's "
+      "backward, and where does what comes out go?", "res-fused-backward"),
+    _("measured-elsewhere", "The size is that of another gradient at the place", "a place has one gradient",
+      "Of which quantity is the size asked for?"),
+    _("order-reversed", "Places or branches come in the wrong order", "the way back is the order of the answer",
+      "Which place does your first number belong to, and to which does each branch?"),
+    _("squared-norm", "The size is measured otherwise than by the root of the sum of squares",
+      "any measure of size is a norm",
       "What is the norm of a matrix of ones?"),
     ),
 }  # fmt: skip

@@ -89,6 +89,37 @@ def _store(words, j, value):
     return {types.uint16: bfloat16, types.int16: float16}.get(words.dtype, same)
 
 
+# Where a row lies: its numbers are next to each other, so that a loop over them loads several at once
+
+
+def _of_head(matrix, i):
+    memory, heads, step, head_step, N = matrix
+    start = i // heads * step + i % heads * head_step
+    return memory[start : start + N]
+
+
+def row(matrix, i):
+    """Row i of a matrix, or of (memory, heads, step, head_step, N) head i % heads of token i // heads."""
+    return _of_head(matrix, i) if isinstance(matrix, tuple) else matrix[i]
+
+
+def own(vectors, i):
+    """The weight, the bias, dw or db of row i: the only one, or that of its head i % heads."""
+    return vectors if vectors.ndim == 1 else vectors[i % len(vectors)]
+
+
+@overload(row)
+def _row(matrix, i):
+    return _of_head if isinstance(matrix, types.BaseTuple) else lambda matrix, i: matrix[i]
+
+
+@overload(own)
+def _own(vectors, i):
+    if vectors.ndim == 1:
+        return lambda vectors, i: vectors
+    return lambda vectors, i: vectors[i % len(vectors)]
+
+
 # A row: what is absent has no columns, and a loop over it does nothing. A number that is typed here is a float32, which
 # gives way to a float64 and makes none of a float32, as a plain 0 would: a row in float64 takes a third longer.
 
@@ -214,18 +245,19 @@ def forward(
 ):
     """y, residual_out and the statistics of this program's rows.
 
-    Args:  x, residual, y, residual_out (M, N), residual and residual_out (M, 0) where there is none; weight, bias (N,);
-           mean, rstd (M,); most: the largest rstd of a row whose squares are not lost; the rest from the spec
+    Args:  x, residual, y, residual_out (M, N), residual and residual_out (M, 0) where there is none, x and residual
+           also as `row` takes them; weight, bias (N,) or (heads, N); mean, rstd (M,); most: the largest rstd of a row
+           whose squares are not lost; the rest from the spec
     """
-    M = len(x)
+    M = len(rstd)
     for i in range(M * program // programs, M * (program + 1) // programs):
-        p = x[i]
-        if len(residual[i]) > 0:
+        p = row(x, i)
+        if len(row(residual, i)) > 0:
             p = residual_out[i]
-            add(x[i], residual[i], p)
+            add(row(x, i), row(residual, i), p)
         mean[i] = row_mean(p, N) if center else 0
         rstd[i] = reciprocal(row_size(p, mean[i], n), eps, placement, most)
-        affine(p, mean[i], rstd[i], scale, weight, bias, y[i])
+        affine(p, mean[i], rstd[i], scale, own(weight, i), own(bias, i), y[i])
 
 
 @compiled
@@ -234,20 +266,22 @@ def backward(
 ):
     """dx of this program's rows, and its own row of the partial sums of dw and db.
 
-    Args:  dy, p (M, N); dresidual_out, dx (M, N) or (M, 0); weight (N,); mean, rstd (M,); dw, db (programs, N) or
-           (programs, 0), zeros at first; the rest from the spec
+    Args:  dy, p (M, N); dresidual_out, dx (M, N) or (M, 0), all but dx also as `row` takes them; weight (N,) or
+           (heads, N); mean, rstd (M,); dw, db (programs, N), (programs, heads, N) or (programs, 0), zeros at first; the
+           rest from the spec
     """
-    M = len(p)
+    M = len(rstd)
     for i in range(M * program // programs, M * (program + 1) // programs):
         if len(dx[i]) > 0:
-            c1, c2 = row_means(dy[i], p[i], weight, mean[i], rstd[i], scale, N, n)
+            c1, c2 = row_means(row(dy, i), row(p, i), own(weight, i), mean[i], rstd[i], scale, N, n)
             if placement != INSIDE:
-                c1 = kappa(row_size(p[i], mean[i], n), eps, placement) * c1
+                c1 = kappa(row_size(row(p, i), mean[i], n), eps, placement) * c1
             if not center:
                 c2 = np.float32(0)
-            input_gradient(dy[i], dresidual_out[i], p[i], weight, mean[i], rstd[i], scale, c1, c2, dx[i])
-        add_weight_gradient(dy[i], p[i], mean[i], rstd[i], scale, dw[program])
-        add_bias_gradient(dy[i], db[program])
+            added, w = row(dresidual_out, i), own(weight, i)
+            input_gradient(row(dy, i), added, row(p, i), w, mean[i], rstd[i], scale, c1, c2, dx[i])
+        add_weight_gradient(row(dy, i), row(p, i), mean[i], rstd[i], scale, own(dw[program], i))
+        add_bias_gradient(row(dy, i), own(db[program], i))
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -70,9 +71,33 @@ def _common(acc, *dtypes):
     return first if all(dtype == first for dtype in others) and accumulator(first) == acc else acc
 
 
-def _rows(t, dtype):
-    """The tensor in a dtype and without gaps; a kernel sees memory, not torch's lazy negation."""
-    return _cast(t.detach(), dtype).resolve_neg().contiguous()
+def _plain(t, dtype):
+    """The tensor in a dtype; a kernel sees memory, not torch's lazy negation."""
+    return _cast(t.detach(), dtype).resolve_neg()
+
+
+def _rows(dtype, *tensors):
+    """What kernels.row takes for each of the rows (M, N) or (M, H, N); None for None.
+
+    All without gaps, or all with a stride of rows and one of heads, where one of them is laid out so: then no other
+    mixture has to be compiled. What has gaps in its rows is copied.
+    """
+    found = [None if t is None else _plain(t, dtype) for t in tensors]
+    if all(t is None or t.dim() == 2 or t.is_contiguous() for t in found):
+        return [None if t is None else _array(_flat(t.contiguous())) for t in found]
+    return [None if t is None else _strided(t if t.stride(-1) == 1 else t.contiguous()) for t in found]
+
+
+def _flat(t):
+    """Rows without gaps as (M, N)."""
+    return t if t.dim() == 2 else t.view(-1, t.shape[-1])
+
+
+def _strided(t):
+    """(memory, heads, step, head_step, N) of rows (M, H, N) with their numbers next to each other."""
+    (m, heads, n), (step, head_step, _) = t.shape, t.stride()
+    memory = t.as_strided(((m - 1) * step + (heads - 1) * head_step + n,), (1,))
+    return _array(memory), heads, step, head_step, n
 
 
 def _cast(t, dtype):
@@ -87,7 +112,7 @@ def _array(t):
 
 def _vector(t, n, acc, absent):
     """weight or bias in the dtype of the sums, and what stands for it where there is none."""
-    return np.full(n, absent, NUMBERS[acc]) if t is None else _array(_rows(t, acc))
+    return np.full(n, absent, NUMBERS[acc]) if t is None else _array(_plain(t, acc).contiguous())
 
 
 def _weight(weight, n, acc, spec):
@@ -108,51 +133,55 @@ def _numbers(spec, n, acc):
 
 
 def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
-    """(y, residual_out, mean, rstd) for rows x (M, N), by one launch.
+    """(y, residual_out, mean, rstd) for rows x (M, N) or (M, H, N), by one launch.
 
     Args, Returns: as torch_rows.forward
     Numerics: sums in float32, in float64 for float64; the variance is centred first; y of a row is the same bits
               whatever the number of rows and the row's place among them. Where x, residual, y and residual_out are of
               one dtype each crosses memory once; else torch converts them to the dtype of the sums, and back
     """
-    (m, n), acc = x.shape, accumulator(promoted(x, residual))
+    m, n, acc = math.prod(x.shape[:-1]), x.shape[-1], accumulator(promoted(x, residual))
     out_dtype = out_dtype or x.dtype
     dtypes, residual_out = [x.dtype, out_dtype], None
     if residual is not None:
         residual_dtype = residual_dtype or promoted(x, residual)
         dtypes += [residual.dtype, residual_dtype if round_residual else acc]
     dtype = _common(acc, *dtypes)
-    summands = sums = _absent(m, dtype)
+    summands, sums = None, _absent(m, dtype)
     if residual is not None and dtype == residual_dtype:
-        residual_out = x.new_empty(m, n, dtype=dtype)
-        summands, sums = _array(_rows(residual, dtype)), _array(residual_out)
+        residual_out = x.new_empty(x.shape, dtype=dtype)
+        summands, sums = residual, _array(_flat(residual_out))
     elif residual is not None:
         x, residual_out = total(x.detach(), residual.detach(), residual_dtype, round_residual)
-    y = x.new_empty(m, n, dtype=dtype)
+    y = x.new_empty(x.shape, dtype=dtype)
     mean, rstd = x.new_empty(m, dtype=acc), x.new_empty(m, dtype=acc)
-    inputs = (_array(_rows(x, dtype)), summands, _weight(weight, n, acc, spec), _vector(bias, n, acc, 0))
-    outputs = (_array(y), sums, _array(mean), _array(rstd))
+    x, summands = _rows(dtype, x, summands)
+    summands = _absent(m, dtype) if summands is None else summands
+    inputs = (x, summands, _weight(weight, n, acc, spec), _vector(bias, n, acc, 0))
+    outputs = (_array(_flat(y)), sums, _array(mean), _array(rstd))
     _launch(kernels.forward, programs(m, n), *inputs, *outputs, *_numbers(spec, n, acc), MOST[acc])
     return _cast(y, out_dtype), residual_out, mean if spec.center else None, rstd
 
 
-def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False):
+def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
     """(dx, dresidual, dw, db) for rows p = x + residual, by one launch and a sum for dw and db each.
 
     Args, Returns: as torch_rows.backward
     Numerics: as forward; dx of a row is the same bits whatever the number of rows and the row's place; dw and db are
               summed in an order that depends on M and N alone, with portable_sums or without
     """
-    (m, n), acc, count = p.shape, rstd.dtype, programs(*p.shape)
+    m, n, acc = math.prod(p.shape[:-1]), p.shape[-1], rstd.dtype
+    count, vector = programs(m, n), p.shape[-1 - per_head :]
     wanted = {one for one in dtypes[:2] if one is not None}
     dtype = _common(acc, dy.dtype, p.dtype, None if dresidual_out is None else dresidual_out.dtype, *wanted)
-    dx = p.new_empty(m, n, dtype=dtype) if wanted else None
-    partial = [_absent(count, acc) if one is None else np.zeros((count, n), NUMBERS[acc]) for one in dtypes[2:]]
-    from_sum = _absent(m, dtype) if dresidual_out is None else _array(_rows(dresidual_out, dtype))
+    dx = p.new_empty(p.shape, dtype=dtype) if wanted else None
+    partial = [_absent(count, acc) if one is None else np.zeros((count, *vector), NUMBERS[acc]) for one in dtypes[2:]]
+    dy_rows, from_sum, p_rows = _rows(dtype, dy, dresidual_out, p)
+    from_sum = _absent(m, dtype) if from_sum is None else from_sum
     # Rows that are not centred have the mean 0.
     mean = np.zeros(m, NUMBERS[acc]) if mean is None else _array(mean)
-    inputs = (_array(_rows(dy, dtype)), from_sum, _array(_rows(p, dtype)), _weight(weight, n, acc, spec), mean)
-    outputs = (_absent(m, dtype) if dx is None else _array(dx), *partial)
+    inputs = (dy_rows, from_sum, p_rows, _weight(weight, n, acc, spec), mean)
+    outputs = (_absent(m, dtype) if dx is None else _array(_flat(dx)), *partial)
     _launch(kernels.backward, count, *inputs, _array(rstd), *outputs, *_numbers(spec, n, acc))
     made = {one: _cast(dx, one) for one in wanted}
     return made.get(dtypes[0]), made.get(dtypes[1]), *map(_reduced, partial, dtypes[2:])
@@ -164,6 +193,6 @@ def _reduced(partial, dtype):
         return None
     if len(partial) == 1:
         return _cast(torch.from_numpy(partial[0]), dtype)
-    sums = np.zeros(partial.shape[1], partial.dtype)
-    kernels.reduce_partials(partial, sums)
-    return _cast(torch.from_numpy(sums), dtype)
+    sums = np.zeros(partial[0].size, partial.dtype)
+    kernels.reduce_partials(partial.reshape(len(partial), -1), sums)
+    return _cast(torch.from_numpy(sums.reshape(partial.shape[1:])), dtype)

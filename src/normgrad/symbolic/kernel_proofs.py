@@ -13,7 +13,7 @@ from sympy import Expr, Indexed, S, Symbol
 
 from .definitions import Defs
 from .derivations import family
-from .kernel_text import WHOLE, read
+from .kernel_text import HEAD, HEADS, WHOLE, read
 from .notation import tensor, total
 from .proof import Proof, prove
 from .symbols import M, N, eps, i, j
@@ -33,6 +33,8 @@ class Case:
            piece: of `family.branches`, or "zero", a row of zeros with eps outside, where kappa is 0
            residual, weight, bias: whether there is one; dx: whether it is wanted
            dresidual: whether it is an array of its own; offset: whether weight_offset is other than 0
+           heads: "" where an input has one row stride, "strides" where it has two, "weights" where each head has a
+           weight of its own besides: then M, x, w and all others are those of one head
     """
 
     center: bool
@@ -44,11 +46,13 @@ class Case:
     dx: bool = True
     dresidual: bool = False
     offset: bool = False
+    heads: str = ""
 
     def __str__(self):
         parts = ["centred" if self.center else "as it is", "mean" if self.mean else "sum", self.piece]
         lacks = [f"no {name}" for name in ("residual", "weight", "bias", "dx") if not getattr(self, name)]
-        return ", ".join(parts + lacks + [name for name in ("dresidual", "offset") if getattr(self, name)])
+        lacks += [name for name in ("dresidual", "offset") if getattr(self, name)]
+        return ", ".join(parts + lacks + [f"{self.heads} of heads"] * bool(self.heads))
 
     @property
     def constants(self) -> dict:
@@ -64,6 +68,7 @@ class Case:
         absent = [name for flag, names in pointers.items() if not getattr(self, flag) for name in names]
         placement = {"clamped": "clamp", "zero": "outside"}.get(self.piece, self.piece)
         flags = {"CENTER": self.center, "MEAN": self.mean, "PLACEMENT": placement, "ROUND": True}
+        flags |= {"heads": HEADS if self.heads else None, "PER_HEAD": self.heads == "weights"}
         numbers = {"SCALE": family.c, "OFFSET": self.weight_offset, "EPS": eps}
         return flags | numbers | {f"{name}_ptr": None for name in absent}
 
@@ -111,6 +116,11 @@ CASES += (
     Case(True, True, "inside", dresidual=True),
     Case(True, True, "inside", offset=True),
     Case(False, False, "outside", residual=False, bias=False, offset=True),
+    Case(True, True, "inside", heads="strides"),
+    Case(False, False, "clamp", residual=False, bias=False, heads="strides"),
+    Case(True, True, "inside", dresidual=True, heads="weights"),
+    Case(False, True, "outside", residual=False, bias=False, offset=True, heads="weights"),
+    Case(False, False, "clamp", dx=False, heads="weights"),
 )
 
 
@@ -129,7 +139,11 @@ def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[s
     found = {}
     for (module, name), outputs in KERNELS.items():
         kernel = getattr(import_module(f"{package}.{module}"), name)
-        reading = read(kernel, case.constants, case.piece != "clamped", case.piece == "zero", NAMES)
+        # Heads are along the axis of the grid that columns leave free.
+        axis = (
+            {"program_id_2" if name == "backward_columns" else "program_id_1": HEAD} if case.heads == "weights" else {}
+        )
+        reading = read(kernel, case.constants | axis, case.piece != "clamped", case.piece == "zero", NAMES)
         if module == "sweeps" and WHOLE in reading.assumed:
             raise Unread(f"{name}: takes the first block of columns for the whole row")
         wanted = {output: e for output, e in outputs.items() if case.constants.get(f"{output}_ptr", 0) is not None}

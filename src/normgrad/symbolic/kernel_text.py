@@ -7,9 +7,13 @@ edge; what was loaded there without a mask is not known, and neither is 0 times 
 
 A program may hold a tile of rows, or one row: then `tl.program_id(0)` is its number.
 
+Where there are heads, row r of an input is head r % heads of token r // heads, each with a stride of its own. Where
+each head has a weight of its own, what is read is one head's share of the kernel: i counts that head's M rows, which
+are the rows i * heads + head of all, and the tensors are those of that head.
+
 What is trusted: that tl.load, tl.store, tl.sum, tl.where, tl.exp and their like, and arithmetic do what their names
-say, that a cast changes nothing but digits, that integers do not overflow, and that the grid has a program for every
-tile.
+say, that a cast changes nothing but digits, that integers do not overflow, that the grid has a program for every tile,
+and for every head, and that an input's strides are its own.
 """
 
 from __future__ import annotations
@@ -26,11 +30,12 @@ from .normal_form import nf
 from .notation import tensor, total
 from .proof import lettered
 from .symbols import M, N, i, j
-from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, RANGE, Reading, TextReader
+from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, RANGE, REMAINDER, Reading, TextReader
 from .text_reader import Unread as Unread
 
 ROWS, BLOCK, VECTOR = (Symbol(name, integer=True, positive=True) for name in ("ROWS", "BLOCK", "VECTOR"))
 COLUMNS = Symbol("program_id_1", integer=True)
+HEADS, HEAD = Symbol("heads", integer=True, positive=True), Symbol("head", integer=True)
 LANE_ROW, LANE_COLUMN = (Symbol(name, integer=True) for name in ("row_of_tile", "column_of_tile"))
 ROW_TURN, COLUMN_TURN = (Symbol(name, integer=True) for name in ("turn_over_rows", "turn_over_columns"))
 TILE, ROW, COLUMN, NUMBER = ("R", "C"), ("R",), ("C",), ()
@@ -38,6 +43,8 @@ TILE, ROW, COLUMN, NUMBER = ("R", "C"), ("R",), ("C",), ()
 # columns; and, in the reduction, of one over the rows of partial sums. Each takes every tile once.
 with evaluate(True):  # a notebook may import this while it keeps expressions as they are typed
     ROW_LOOPS = ((PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS), (PROGRAM, M, PROGRAMS))
+    # As many tiles as the M rows of one head have.
+    HEAD_LOOP = (PROGRAM, FLOOR(M * HEADS - 1, ROWS * HEADS) + 1, PROGRAMS)
 COLUMN_LOOP = (S.Zero, N, BLOCK)
 PARTIAL_LOOP = (S.Zero, M, ROWS)
 STRIDES = ("_step", "_stride")
@@ -129,6 +136,10 @@ class _Reader(TextReader):
     def __init__(self, constants, above, zero, names):
         super().__init__(constants, above, zero, names)
         self.blocks, self.exact, self.after_rows = False, False, False
+        self.per_head = constants.get("PER_HEAD", False)
+        # The place of row i among all rows, and how many they are; a head's own place among what each head has one of.
+        self.row, self.rows = (i * HEADS + HEAD, M * HEADS) if self.per_head else (i, M)
+        self.head, self.share = (HEAD, HEADS) if self.per_head else (S.Zero, S.One)
 
     @property
     def reduces(self):
@@ -142,9 +153,11 @@ class _Reader(TextReader):
         if name.endswith("_ptr"):
             return Pointer(name.removesuffix("_ptr"), plain(0))
         if name in ("M", "programs"):
-            return plain(M)
+            return plain(self.rows)
         if name == "N":
             return plain(N)
+        if name == "heads":
+            return plain(HEADS)
         if name.endswith(STRIDES) or name in ("stride", "ROWS", "BLOCK", "VECTOR"):
             return plain(Symbol(name, integer=True, positive=True))
         return Opaque(name)
@@ -160,7 +173,9 @@ class _Reader(TextReader):
     def loop(self, line, local):
         head = self.line
         bounds = tuple(self.value(each, local).inside for each in line.iter.args)
-        loops = dict.fromkeys(ROW_LOOPS, ("R", ROW_TURN)) | {COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)}
+        loops = dict.fromkeys((HEAD_LOOP,) if self.per_head else ROW_LOOPS, ("R", ROW_TURN)) | {
+            COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)
+        }
         if self.reduces:
             loops = {PARTIAL_LOOP: ("R", ROW_TURN * ROWS)}
         if bounds not in loops:
@@ -230,9 +245,9 @@ class _Reader(TextReader):
             return (left == right) == isinstance(op, ast.Eq)
         if not (isinstance(left, Held) and isinstance(right, Held)):
             self.refuse(f"{ast.unparse(e)}, which this reader does not know")
-        if isinstance(op, ast.Lt) and (left.inside, right.inside) in ((i, M), (j, N)):
-            return Mask(frozenset("R" if left.inside == i else "C"))
-        if isinstance(op, ast.Lt) and right.inside in (M, N):
+        if isinstance(op, ast.Lt) and (left.inside, right.inside) in ((self.row, self.rows), (j, N)):
+            return Mask(frozenset("C" if left.inside == j else "R"))
+        if isinstance(op, ast.Lt) and right.inside in (self.rows, N):
             self.refuse(f"{ast.unparse(e.left)} is {left.inside}, which is not its tile's place")
         difference = left.inside - right.inside
         if isinstance(op, ast.Eq | ast.NotEq) and (difference.is_zero or difference.is_nonzero):
@@ -307,9 +322,9 @@ class _Reader(TextReader):
         return self.inlined(function, given, named)
 
     def call_program_id(self, axis):
-        if axis.inside not in (0, 1):
-            self.refuse("a third axis of programs")
-        return plain(PROGRAM if axis.inside == 0 else self.constants.get("program_id_1", COLUMNS))
+        axes = {"program_id_0": PROGRAM, "program_id_1": COLUMNS} | self.constants
+        found = axes.get(f"program_id_{axis.inside}")
+        return plain(found) if found is not None else self.refuse("a third axis of programs")
 
     def call_num_programs(self, axis):
         return plain(PROGRAMS) if axis.inside == 0 else self.refuse("the number of programs along another axis")
@@ -369,9 +384,10 @@ class _Reader(TextReader):
 
     def address(self, pointer, does, offsets):
         """The letters of the row and the column that an address says."""
-        offset, row = pointer.offset.inside, None
+        offset, row = pointer.offset.inside.expand(), None
         if "ROWS" not in self.arguments:
             row = ROW_TURN if "R" in self.loops else None if self.after_rows else PROGRAM
+        offsets = {(place.expand(), shape): letters for (place, shape), letters in offsets.items()}
         letters = offsets.get((offset if row is None else offset.xreplace({row: i}), pointer.offset.shape))
         if letters is None:
             self.refuse(f"{pointer.name} is {does} at {offset}, which is not its own row and column")
@@ -380,9 +396,14 @@ class _Reader(TextReader):
     def call_load(self, pointer, mask=None, other=None):
         steps = [f"{pointer.name}{end}" for end in STRIDES] + ["stride"]
         stride = next((Symbol(name, integer=True, positive=True) for name in steps if name in self.arguments), N)
-        start = i * stride * (VECTOR if "VECTOR" in self.arguments and stride != N else 1)
-        offsets = {(start + j, TILE): (i, j), (start + j, COLUMN): (i, j), (j, COLUMN): (j,), (S.Zero, NUMBER): ()}
-        letters = self.address(pointer, "read", offsets | {(i, ROW): (i,), (i, NUMBER): (i,)})
+        vector = VECTOR if "VECTOR" in self.arguments and stride != N else 1
+        start = self.row * stride * vector
+        if stride != N and isinstance(self.constants.get("heads"), Symbol):
+            to_head = Symbol(f"{pointer.name}_head_step", integer=True, positive=True)
+            start = (FLOOR(self.row, HEADS) * stride + REMAINDER(self.row, HEADS) * to_head) * vector
+        own = self.head * N + j
+        offsets = {(start + j, TILE): (i, j), (start + j, COLUMN): (i, j), (own, COLUMN): (j,), (S.Zero, NUMBER): ()}
+        letters = self.address(pointer, "read", offsets | {(self.row, ROW): (i,), (self.row, NUMBER): (i,)})
         self.check_mask(mask, letters, pointer.offset.shape, "reads")
         name = self.names.get(pointer.name, pointer.name)
         shape = tuple(M if letter == i else N for letter in letters)
@@ -395,8 +416,9 @@ class _Reader(TextReader):
 
     def call_store(self, pointer, value, mask=None):
         shape = pointer.offset.shape
-        offsets = {(i * N + j, TILE): (i, j), (i * N + j, COLUMN): (i, j), (i, ROW): (i,), (i, NUMBER): (i,)}
-        share = {(PROGRAM * N + j, COLUMN): (j,), (PROGRAM, NUMBER): ()}
+        row, program = self.row, PROGRAM * self.share + self.head
+        offsets = {(row * N + j, TILE): (i, j), (row * N + j, COLUMN): (i, j), (row, ROW): (i,), (row, NUMBER): (i,)}
+        share = {(program * N + j, COLUMN): (j,), (program, NUMBER): ()}
         offsets |= {(j, COLUMN): (j,)} if self.reduces else share
         letters = self.address(pointer, "written", offsets)
         self.check_mask(mask, letters, shape, "writes")

@@ -4,8 +4,11 @@ The reader runs the text of a function that Numba compiles, and of every functio
 are known by name, and an index has to be the row and the column of the loops around it. A loop over all columns turns
 `total += e` into a sum. A loop over rows is one over a program's block, and all programs together have each row once.
 
-What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, np.sqrt and
-arithmetic do what their names say, that a dtype changes nothing but digits, that integers do not overflow, and that
+Where each head has a weight of its own, what is read is what the kernel does to the rows of one head: i goes over
+those, M counts them, and the arrays are that head's.
+
+What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, row, own, np.sqrt
+and arithmetic do what their names say, that a dtype changes nothing but digits, that integers do not overflow, and that
 every program is run once, on partial sums that are zero at first.
 """
 
@@ -217,7 +220,7 @@ class _Reader(TextReader):
         if name.endswith(".dtype.type"):
             name = "dtype"
         known = {"dtype": self.number, "np.float32": self.number, "np.sqrt": self.root, "len": self.length}
-        known |= {"load": self.load, "store": self.write}
+        known |= {"load": self.load, "store": self.write, "row": self.row, "own": self.own}
         if e.keywords:
             self.refuse("arguments by name")
         if name in known:
@@ -231,6 +234,14 @@ class _Reader(TextReader):
 
     def load(self, array, at):
         return self.number(Array(array.name, (*array.at, at)))
+
+    def row(self, array, at):
+        return Array(array.name, (*array.at, at))
+
+    def own(self, array, at):
+        if at != i:
+            self.refuse(f"{array.name} is taken for the row {at}, which is not its own")
+        return array
 
     def write(self, array, at, value):
         self.store(Array(array.name, (*array.at, at)), value)

@@ -13,7 +13,7 @@ from sympy import Add, Expr, Function, Mul, Pow, Symbol, evaluate, nan
 from .proof import lettered
 
 PROGRAM, PROGRAMS = (Symbol(name, integer=True) for name in ("program_id_0", "num_programs"))
-FLOOR = Function("floordiv")
+FLOOR, REMAINDER = Function("floordiv"), Function("mod")
 # What is taken for granted where a kernel asks how large a row's squares are.
 RANGE = "the squares of a row stay within the range of its dtype"
 
@@ -141,7 +141,9 @@ class TextReader:
         """What a function returns that the kernel calls."""
         tree, before = parsed(function), (self.scope, self.line, self.outside)
         names = [each.arg for each in tree.args.args]
-        local = dict(zip(names, given, strict=False)) | (named or {})
+        defaults = zip(reversed(names), reversed(tree.args.defaults), strict=False)
+        local = {name: self.value(default, {}) for name, default in defaults}
+        local |= dict(zip(names, given, strict=False)) | (named or {})
         if set(local) != set(names) or len(given) > len(names):
             self.refuse(f"{tree.name} needs {', '.join(names)}")
         self.scope, self.outside = undecorated(function).__globals__, len(self.loops)
@@ -199,4 +201,5 @@ OPERATIONS = {
     ast.Div: _quotient,
     ast.Pow: Pow,
     ast.FloorDiv: FLOOR,
+    ast.Mod: REMAINDER,
 }

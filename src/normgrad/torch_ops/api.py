@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, overload
 
@@ -24,6 +25,7 @@ from . import compiled as torch_operators
 from . import formula as torch_formula
 from .arguments import Backend, check_backend, check_flag, check_options, check_tensors, flatten, kept, kernels_of
 from .autograd import apply
+from .distributed import by_rows, is_distributed
 from .formula import accumulator, promoted
 
 
@@ -65,6 +67,7 @@ def normalize(
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
     portable_sums: bool = False,
+    heads: int | None = None,
 ) -> Tensor: ...
 @overload
 def normalize(
@@ -80,6 +83,7 @@ def normalize(
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
     portable_sums: bool = False,
+    heads: int | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def normalize(
@@ -95,6 +99,7 @@ def normalize(
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
     portable_sums: bool = False,
+    heads: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 def normalize(
     input: Tensor,
@@ -109,29 +114,34 @@ def normalize(
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
     portable_sums: bool = False,
+    heads: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The operator on the last axis, whatever the spec.
 
     p = x + residual,  q = p - center * mean(p)                                           {eq}`norm-forward`
     y = scale * q / D(sqrt(reduce(q**2)), eps) * (weight_offset + weight) + bias
 
-    Args:     input, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec;
+    Args:     input, residual (..., N), read where they lie if one stride leads from row to row, or two, as in a slice
+              of a fused QKV tensor, else copied; weight, bias (N,), absent means 1 and 0; or all of them DTensors on
+              one mesh, where each process normalizes the rows that it holds, and columns that are split are gathered
+              first, as weight and bias are, with heads also the heads; spec a NormSpec;
               return_residual: return p as well; backend "torch", "triton", "numba" (compiled for the CPU) or "auto"
               (triton on a GPU tensor, torch on others);
               out_dtype of y, None means input.dtype; residual_dtype of residual_out, None means the promoted dtype of
               input and residual; round_residual: True normalizes the sum as residual_out holds it, False the sum
               before that rounding; portable_sums: the order in which triton sums the gradients of weight and bias does
-              not depend on the GPU's number of multiprocessors
+              not depend on the GPU's number of multiprocessors; heads: H where weight and bias are (H, N), one row for
+              each head of input (..., H, N), as QK norm has them; None means one weight and one bias for all
     Returns:  y (..., N), or (y, residual_out); without a residual residual_out is input, in residual_dtype if given
     Numerics: statistics and sums in float32, in float64 where input or residual is float64; every output and gradient
               is rounded once; the gradients take p as residual_out holds it, with the statistics of the forward
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    check_tensors(input, weight=weight, bias=bias, residual=residual)
-    check_shapes(input, weight, bias, residual, name="input")
+    check_tensors(input, shared=True, weight=weight, bias=bias, residual=residual)
+    check_shapes(input, weight, bias, residual, "input", heads)
     check_flag("return_residual", return_residual)
     check_weight_offset(weight, check_spec(spec).weight_offset)
-    options = (out_dtype, residual_dtype, round_residual, portable_sums)
+    options = (heads, out_dtype, residual_dtype, round_residual, portable_sums)
     y, residual_out = _normalized(input, weight, bias, residual, spec, backend, *options)
     if not return_residual:
         return y
@@ -149,12 +159,20 @@ def _normalized(
 ) -> tuple[Tensor, Any]:
     """(y, residual_out) of tensors that were checked; residual_out is None without a residual.
 
-    Args:  given: out_dtype, residual_dtype, round_residual and portable_sums, as many of them as are given
+    Args:  given: heads, out_dtype, residual_dtype, round_residual and portable_sums, as many of them as are given
     """
     options = check_options(input, residual, *given)
     check_backend(backend)
     if spec.eps is None:
         spec = _with(spec, torch.finfo(accumulator(promoted(input, residual))).eps, spec.weight_offset)
+    if is_distributed(input):
+        normalized = partial(_on_rows, spec, backend, options)
+        return by_rows(normalized, 1 + options.per_head, input, weight, bias, residual)
+    return _on_rows(spec, backend, options, input, weight, bias, residual)
+
+
+def _on_rows(spec, backend, options, input, weight, bias, residual):
+    """_normalized of tensors of one process."""
     arguments = (input, residual, weight, bias)
     if _needs_formula():
         return torch_formula.forward(*arguments, spec, **options.of_forward)
@@ -181,6 +199,7 @@ def layer_norm(
     eps: float = 1e-5,
     *,
     weight_offset: float = 0.0,
+    heads: int | None = None,
     out_dtype: torch.dtype | None = None,
     backend: Backend = "auto",
 ) -> Tensor:
@@ -189,15 +208,16 @@ def layer_norm(
     y = (x - mean) * rstd * (weight_offset + weight) + bias,  rstd = 1 / sqrt(var + eps)  {eq}`ln-forward`
 
     Args:     input (..., *normalized_shape); weight, bias normalized_shape or None; eps at least 0; weight_offset: what
-              is added to the weight, 1.0 where it is stored as its distance from 1; out_dtype, backend as normalize
+              is added to the weight, 1.0 where it is stored as its distance from 1; heads: H where weight and bias are
+              (H, *normalized_shape) and input (..., H, *normalized_shape); out_dtype, backend as normalize
     Returns:  y in input's shape, in out_dtype or input's dtype
     Numerics: as normalize; the variance is centred first (two passes)
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Ba, Kiros and Hinton 2016, arXiv:1607.06450
     """
-    x, _, weight, bias = flatten(input, normalized_shape, weight=weight, bias=bias)
+    x, _, weight, bias = flatten(input, normalized_shape, None, heads, weight=weight, bias=bias)
     spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))
-    return _as(_normalized(x, weight, bias, None, spec, backend, out_dtype)[0], input)
+    return _as(_normalized(x, weight, bias, None, spec, backend, heads, out_dtype)[0], input)
 
 
 def rms_norm(
@@ -207,6 +227,7 @@ def rms_norm(
     eps: float | None = None,
     *,
     weight_offset: float = 0.0,
+    heads: int | None = None,
     out_dtype: torch.dtype | None = None,
     backend: Backend = "auto",
 ) -> Tensor:
@@ -216,15 +237,15 @@ def rms_norm(
 
     Args:     input (..., *normalized_shape); weight normalized_shape or None; eps at least 0, None means the machine
               epsilon of the statistics' dtype, as torch computes it; weight_offset: what is added to the weight, 1.0 in
-              Gemma; out_dtype, backend as normalize
+              Gemma; heads, out_dtype, backend as layer_norm
     Returns:  y in input's shape, in out_dtype or input's dtype
     Numerics: as normalize
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Zhang and Sennrich 2019, arXiv:1910.07467
     """
-    x, _, weight = flatten(input, normalized_shape, weight=weight)
+    x, _, weight = flatten(input, normalized_shape, None, heads, weight=weight)
     spec = _rms_spec(eps, check_weight_offset(weight, weight_offset))
-    return _as(_normalized(x, weight, None, None, spec, backend, out_dtype)[0], input)
+    return _as(_normalized(x, weight, None, None, spec, backend, heads, out_dtype)[0], input)
 
 
 def _rms_spec(eps: float | None, weight_offset: float) -> NormSpec:
@@ -248,7 +269,7 @@ def l2_norm(
     Numerics: as normalize
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    check_tensors(input)
+    check_tensors(input, shared=True)
     if isinstance(dim, bool) or not isinstance(dim, Integral) or not -input.dim() <= dim < input.dim():
         raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
     spec = _with(L2_NORM, check_eps(eps), 0.0)
@@ -264,6 +285,7 @@ def add_layer_norm(
     eps: float = 1e-5,
     *,
     weight_offset: float = 0.0,
+    heads: int | None = None,
     out_dtype: torch.dtype | None = None,
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
@@ -280,8 +302,8 @@ def add_layer_norm(
     Numerics: as normalize; in one dtype bitwise what layer_norm(input + residual) gives
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    x, residual, weight, bias = flatten(input, normalized_shape, residual, weight=weight, bias=bias)
-    options = (out_dtype, residual_dtype, round_residual)
+    x, residual, weight, bias = flatten(input, normalized_shape, residual, heads, weight=weight, bias=bias)
+    options = (heads, out_dtype, residual_dtype, round_residual)
     spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))
     return _add_norm(input, x, weight, bias, residual, spec, backend, *options)
 
@@ -294,6 +316,7 @@ def add_rms_norm(
     eps: float | None = None,
     *,
     weight_offset: float = 0.0,
+    heads: int | None = None,
     out_dtype: torch.dtype | None = None,
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
@@ -310,8 +333,8 @@ def add_rms_norm(
     Numerics: as normalize; in one dtype bitwise what rms_norm(input + residual) gives
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    x, residual, weight = flatten(input, normalized_shape, residual, weight=weight)
-    options = (out_dtype, residual_dtype, round_residual)
+    x, residual, weight = flatten(input, normalized_shape, residual, heads, weight=weight)
+    options = (heads, out_dtype, residual_dtype, round_residual)
     spec = _rms_spec(eps, check_weight_offset(weight, weight_offset))
     return _add_norm(input, x, weight, None, residual, spec, backend, *options)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -15,9 +16,11 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.types import Device
 
-from ..spec import Axes, check_axes, check_shapes
+from ..spec import Axes, check_axes, check_head_axis, check_heads, check_shapes
 from ..versions import check_interpreter
 from . import rows as torch_rows
+from .distributed import check as check_shared
+from .distributed import is_distributed
 from .formula import DTYPES, promoted
 
 Backend = Literal["auto", "torch", "triton", "numba"]
@@ -46,13 +49,14 @@ class Options:
 
     Args:  out_dtype of y; residual_dtype of residual_out; round_residual: whether the sum as residual_out holds it is
            what is normalized; portable_sums: whether dw and db are summed in one order, however many multiprocessors
-           a GPU has
+           a GPU has; per_head: whether weight and bias are (H, N), a row for each head
     """
 
     out_dtype: torch.dtype
     residual_dtype: torch.dtype
     round_residual: bool = True
     portable_sums: bool = False
+    per_head: bool = False
 
     @property
     def of_forward(self) -> dict[str, Any]:
@@ -85,12 +89,15 @@ def check_flag(name: str, flag: bool) -> None:
 def check_options(
     input: Tensor,
     residual: Tensor | None,
+    heads: int | None = None,
     out_dtype: torch.dtype | None = None,
     residual_dtype: torch.dtype | None = None,
     round_residual: bool = True,
     portable_sums: bool = False,
 ) -> Options:
     """Options with a dtype for each None; an error that names the argument for what is no such option.
+
+    heads has been checked beside the shapes.
 
     float64 is refused where neither input nor residual has it: the statistics are in float32 then, and so is the sum.
     """
@@ -102,7 +109,8 @@ def check_options(
             raise ValueError(f"{name}: got {dtype}, needs float32, float16 or bfloat16, as no summand is in float64")
     check_flag("round_residual", round_residual)
     check_flag("portable_sums", portable_sums)
-    return _options(out_dtype or input.dtype, residual_dtype or sum_dtype, round_residual, portable_sums)
+    dtypes = (out_dtype or input.dtype, residual_dtype or sum_dtype)
+    return _options(*dtypes, round_residual, portable_sums, heads is not None)
 
 
 _options = kept(Options)
@@ -133,7 +141,7 @@ def kernels_of(backend: Backend, device: torch.device) -> ModuleType:
 def check_memory(name: str, t: Tensor) -> None:
     """A dense tensor of torch's own type, or an error that names the argument.
 
-    A kernel reads the memory at data_ptr. Where a subclass keeps its numbers elsewhere (DTensor, jagged tensors), that
+    A kernel reads the memory at data_ptr. Where a subclass keeps its numbers elsewhere (jagged tensors, DTensor), that
     memory is nobody's, and what a subclass does to torch's operations a kernel does not know.
     """
     if type(t) not in TENSORS:
@@ -144,13 +152,19 @@ def check_memory(name: str, t: Tensor) -> None:
         raise TypeError(f"{name}: got {'a nested' if t.is_nested else f'a {t.layout}'} tensor, needs a dense one")
 
 
-def check_tensors(input: Tensor, *, name: str = "input", **others: Tensor | None) -> None:
-    """Floating-point tensors on one device, or an error that names the argument, what it got and what it needs."""
-    first = name
+def check_tensors(input: Tensor, *, name: str = "input", shared: bool = False, **others: Tensor | None) -> None:
+    """Floating-point tensors on one device, or an error that names the argument, what it got and what it needs.
+
+    Args:  shared: whether all of them may be DTensors on one mesh
+    """
+    first, shared = name, shared and is_distributed(input)
     for name, t in ((first, input), *others.items()):
         if t is None and name != first:
             continue
-        check_memory(name, t)
+        if shared:
+            check_shared(name, t, input, first)
+        else:
+            check_memory(name, t)
         if t.dtype not in DTYPES:
             raise TypeError(f"{name}: got dtype {t.dtype}, needs float64, float32, float16 or bfloat16")
         if t.device != input.device:
@@ -158,30 +172,66 @@ def check_tensors(input: Tensor, *, name: str = "input", **others: Tensor | None
 
 
 def flatten(
-    input: Tensor, normalized_shape: Axes, residual: Tensor | None = None, **affine: Tensor | None
+    input: Tensor,
+    normalized_shape: Axes,
+    residual: Tensor | None = None,
+    heads: int | None = None,
+    **affine: Tensor | None,
 ) -> tuple[Any, ...]:
     """The arguments with the normalized axes as one."""
-    check_tensors(input, residual=residual, **affine)
+    check_tensors(input, shared=True, residual=residual, **affine)
     axes = check_axes(normalized_shape)
+    of_heads = check_heads(heads, *affine.values())
     if input.shape[-len(axes) :] != axes:
         raise ValueError(
             f"normalized_shape: got {axes}, needs the last axes of input, whose shape is {tuple(input.shape)}"
         )
+    if of_heads:
+        check_head_axis(of_heads, tuple(input.shape[: -len(axes)]), "input")
     for name, t in affine.items():
-        if t is not None and t.shape != axes:
-            raise ValueError(f"{name}: got shape {tuple(t.shape)}, needs {axes}, the normalized_shape")
+        if t is not None and t.shape != of_heads + axes:
+            needs = f"{of_heads + axes}, {'heads and ' if of_heads else ''}the normalized_shape"
+            raise ValueError(f"{name}: got shape {tuple(t.shape)}, needs {needs}")
     if residual is not None:
         check_shapes(input, None, None, residual, name="input")
     if len(axes) == 1:
         return input, residual, *affine.values()
     rows = (*input.shape[: -len(axes)], math.prod(axes))
-    flat = [None if t is None else t.reshape(-1) for t in affine.values()]
+    flat = [None if t is None else t.reshape(*of_heads, -1) for t in affine.values()]
     return input.reshape(rows), None if residual is None else residual.reshape(rows), *flat
 
 
-def rows(t):
-    """The tensor (..., N) as rows (M, N); None for None."""
-    return t if t is None or t.dim() == 2 else t.reshape(math.prod(t.shape[:-1]), t.shape[-1])
+def rows(per_head, *tensors):
+    """Tensors (..., N) of one shape as rows (M, N), or as (M, H, N) where that copies fewer of them; None for None.
+
+    A slice of a fused QKV tensor has two strides, of its rows and of its heads. With a weight for each head H is the
+    last of the leading axes; otherwise any place between two of them may be where the strides part.
+    """
+    there = [t for t in tensors if t is not None]
+    shape = there[0].shape
+    if len(shape) == 2 and not per_head:
+        return tensors
+    if per_head:
+        split = len(shape) - 2
+    elif len(shape) < 2 or all(t.is_contiguous() for t in there):
+        split = 0
+    else:
+        split = min(range(len(shape) - 1), key=lambda place: sum(not _merges(t, place) for t in there))
+    lead = (math.prod(shape[split:-1]),)
+    if split or per_head:
+        lead = (math.prod(shape[:split]), *lead)
+    wanted = (*lead, shape[-1])
+    return [t if t is None or t.shape == wanted else t.reshape(wanted) for t in tensors]
+
+
+def _merges(t, split):
+    """Whether the leading axes before the split and those behind it have one stride each."""
+    return _one_stride(t, 0, split) and _one_stride(t, split, t.dim() - 1)
+
+
+def _one_stride(t, start, stop):
+    axes = [(t.shape[axis], t.stride(axis)) for axis in range(start, stop) if t.shape[axis] != 1]
+    return all(outer == size * inner for (_, outer), (size, inner) in pairwise(axes))
 
 
 def shaped(t, shape):

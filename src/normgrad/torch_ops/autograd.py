@@ -13,20 +13,21 @@ from torch._functorch.utils import unwrap_dead_wrappers
 
 from . import formula as torch_formula
 from .arguments import check_memory, rows, shaped
+from .distributed import finished
 from .formula import accumulator, full_weight, promoted
 
 
 class Normalize(torch.autograd.Function):
     """(y, residual_out, mean, rstd) of x (..., N); saves x (with a residual: residual_out), weight and the statistics.
 
-    The kernels see rows (M, N). The rows are made here, not by the caller, so that backward hands out one and the same
-    tensor as dx and dresidual: autograd then copies it before it becomes the .grad of both.
+    The kernels see rows (M, N) or (M, H, N). The rows are made here, not by the caller, so that backward hands out one
+    and the same tensor as dx and dresidual: autograd then copies it before it becomes the .grad of both.
     """
 
     @staticmethod
     def forward(x, residual, weight, bias, spec, kernels, options):
-        arguments = (rows(x), weight, bias, rows(residual))
-        y, residual_out, mean, rstd = kernels.forward(*arguments, spec, **options.of_forward)
+        p, its = rows(options.per_head, x, residual)
+        y, residual_out, mean, rstd = kernels.forward(p, weight, bias, its, spec, **options.of_forward)
         return shaped(y, x.shape), shaped(residual_out, x.shape), mean, rstd
 
     @staticmethod
@@ -41,21 +42,24 @@ class Normalize(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy, dresidual_out, _dmean, _drstd):
-        # A cotangent can be a subclass where no input was one: what a collective returns asynchronously is.
+        # A cotangent can be a subclass where no input was one.
+        dy, dresidual_out = (None if t is None else finished(t) for t in (dy, dresidual_out))
         for name, cotangent in (("dy", dy), ("dresidual_out", dresidual_out)):
             if cotangent is not None:
                 check_memory(name, cotangent)
         p, weight, mean, rstd = ctx.saved_tensors
         wanted = [dtype if need else None for dtype, need in zip(ctx.dtypes, ctx.needs_input_grad, strict=False)]
+        per_head = ctx.options.per_head
         if dy is None:
-            dw = db = p.new_zeros(p.shape[-1])
+            dw = db = p.new_zeros(p.shape[-1 - per_head :])
             dx = dresidual = dresidual_out
         elif torch.is_grad_enabled():
-            dx, dw, db = torch_formula.vjp(dy, p.to(rstd.dtype), weight, ctx.spec)
+            dx, dw, db = torch_formula.vjp(dy, p.to(rstd.dtype), weight, ctx.spec, per_head)
             dx = dresidual = dx if dresidual_out is None else dx + dresidual_out
         else:
-            arguments = (rows(dy), rows(dresidual_out), rows(p), weight, mean, rstd)
-            grads = ctx.kernels.backward(*arguments, ctx.spec, wanted, portable_sums=ctx.options.portable_sums)
+            arguments = (*rows(per_head, dy, dresidual_out, p), weight, mean, rstd)
+            options = {"portable_sums": ctx.options.portable_sums, "per_head": per_head}
+            grads = ctx.kernels.backward(*arguments, ctx.spec, wanted, **options)
             return *_one_or_two(p.shape, *grads[:2]), *grads[2:], None, None, None
         needed = zip((dx, dresidual, dw, db), wanted, strict=True)
         grads = [grad.to(dtype) if dtype is not None and grad is not None else None for grad, dtype in needed]
@@ -94,9 +98,7 @@ def apply(*arguments):
 
 def _one_or_two(shape, dx, dresidual):
     """Both in another shape, and still one tensor where they are one."""
-    if len(shape) == 2:
-        return dx, dresidual
-    first, second = (None if t is None else t.reshape(shape) for t in (dx, dresidual))
+    first, second = (t if t is None or t.shape == shape else t.reshape(shape) for t in (dx, dresidual))
     return first, first if dresidual is dx else second
 
 
@@ -117,7 +119,9 @@ def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels, options):
     weight = None if weight is None else full_weight(weight, accumulator(promoted(x, residual)), spec)
     for t, dim, combine in ((weight, in_dims[2], torch.mul), (bias, in_dims[3], torch.add)):
         if affine_mapped and t is not None:
-            between = (1,) * (x.dim() - 2)
-            y = combine(y, t if dim is None else t.movedim(dim, 0).reshape(size, *between, -1))
+            if dim is not None:
+                t = t.movedim(dim, 0)
+                t = t.reshape(size, *(1,) * (x.dim() - t.dim()), *t.shape[1:])
+            y = combine(y, t)
     out = (y.to(out_dtype), residual_out, *(None if t is None else t.reshape(size, -1) for t in statistics))
     return out, tuple(None if t is None else 0 for t in out)

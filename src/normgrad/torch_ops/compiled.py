@@ -23,12 +23,12 @@ from .autograd import Normalize
 from .formula import accumulator, promoted
 
 SPEC = "bool center, str reduce, float scale, float eps, str placement, float weight_offset"
-OPTIONS = "ScalarType out_dtype, ScalarType residual_dtype, bool round_residual, bool portable_sums"
+OPTIONS = "ScalarType out_dtype, ScalarType residual_dtype, bool round_residual, bool portable_sums, bool per_head"
 WANTED = "ScalarType? dx, ScalarType? dresidual, ScalarType? dw, ScalarType? db"
 FORWARD = f"(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, {SPEC}, {OPTIONS}, str backend)"
 BACKWARD = (
     "(Tensor dy, Tensor? dresidual_out, Tensor p, Tensor? weight, Tensor? mean, Tensor rstd, "
-    f"{SPEC}, {WANTED}, bool portable_sums, str backend)"
+    f"{SPEC}, {WANTED}, bool portable_sums, bool per_head, str backend)"
 )
 FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 SPEC_FIELDS = len(fields(NormSpec))
@@ -48,8 +48,10 @@ def _given(scalars):
 def forward(x, residual, weight, bias, *scalars):
     """(y, residual_out, mean, rstd) of x (..., N); residual_out and mean are empty where there is none."""
     spec, options, backend = _given(scalars)
-    arguments = (rows(x), weight, bias, rows(residual))
-    y, residual_out, mean, rstd = kernels_of(backend, x.device).forward(*arguments, spec, **options.of_forward)
+    p, its = rows(options.per_head, x, residual)
+    y, residual_out, mean, rstd = kernels_of(backend, x.device).forward(
+        p, weight, bias, its, spec, **options.of_forward
+    )
     residual_out = x.new_empty(0, dtype=options.residual_dtype) if residual is None else shaped(residual_out, x.shape)
     return shaped(y, x.shape), residual_out, rstd.new_empty(0) if mean is None else mean, rstd
 
@@ -87,34 +89,35 @@ class _Operator:
     def __init__(self, backend):
         self.backend = backend
 
-    def backward(self, dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums):
+    def backward(self, dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums, per_head):
         tensors = (dy, dresidual_out, p, weight, mean, rstd)
-        grads = backward(*tensors, *scalars_of(spec), *dtypes, portable_sums, self.backend)
+        grads = backward(*tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)
         dx, dresidual, dw, db = (None if dtype is None else grad for grad, dtype in zip(grads, dtypes, strict=True))
         return dx, dx if dtypes[0] == dtypes[1] else dresidual, dw, db
 
 
 @torch.library.custom_op("normgrad::backward", mutates_args=(), schema=f"{BACKWARD} -> {FOUR}")
 def backward(dy, dresidual_out, p, weight, mean, rstd, *scalars):
-    """(dx, dresidual, dw, db) of rows p (M, N); empty what is not wanted, and dresidual where it would be dx."""
-    spec, wanted, portable_sums, backend = _asked(scalars)
+    """(dx, dresidual, dw, db) of rows p, (M, N) or (M, H, N); empty what is not wanted or, dresidual, would be dx."""
+    spec, wanted, portable_sums, per_head, backend = _asked(scalars)
     kernels = kernels_of(backend, p.device)
     arguments = (dy, dresidual_out, p, weight, mean, rstd, spec)
-    grads = kernels.backward(*arguments, wanted, portable_sums=portable_sums)
+    grads = kernels.backward(*arguments, wanted, portable_sums=portable_sums, per_head=per_head)
     return tuple(p.new_empty(0) if grad is None else grad for grad in _distinct(wanted, grads))
 
 
 @backward.register_fake
 def _(dy, dresidual_out, p, weight, mean, rstd, *scalars):
-    wanted = _asked(scalars)[1]
-    shapes = (p.shape, p.shape, p.shape[-1], p.shape[-1])
+    _, wanted, _, per_head, _ = _asked(scalars)
+    vector = p.shape[-1 - per_head :]
+    shapes = (p.shape, p.shape, vector, vector)
     made = zip(shapes, _distinct(wanted, wanted), strict=True)
     return tuple(p.new_empty(0) if dtype is None else p.new_empty(shape, dtype=dtype) for shape, dtype in made)
 
 
 def _asked(scalars):
-    """(spec, wanted, portable_sums, backend) from the scalars of normgrad::backward."""
-    return NormSpec(*scalars[:SPEC_FIELDS]), scalars[SPEC_FIELDS:-2], *scalars[-2:]
+    """(spec, wanted, portable_sums, per_head, backend) from the scalars of normgrad::backward."""
+    return NormSpec(*scalars[:SPEC_FIELDS]), scalars[SPEC_FIELDS:-3], *scalars[-3:]
 
 
 def _distinct(wanted, grads):

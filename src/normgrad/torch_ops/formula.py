@@ -80,8 +80,10 @@ def forward(x, residual, weight, bias, spec, *, out_dtype=None, residual_dtype=N
     return y.to(out_dtype or x.dtype), residual_out
 
 
-def vjp(dy, p, weight, spec):
+def vjp(dy, p, weight, spec, per_head=False):
     """(dp, dw, db) for the cotangent dy of y, at the rows p = x + residual; dw and db in the accumulator's dtype.
+
+    With per_head p is (..., H, N), and dw and db are (H, N), each row summed over its own head's rows.
 
     dp = rstd * (wdy - c2 - x_hat * c1),  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
     """
@@ -92,7 +94,7 @@ def vjp(dy, p, weight, spec):
     wdy = _scaled(dy, spec) if weight is None else _scaled(dy, spec) * full_weight(weight, acc, spec)
     c1 = kappa * (x_hat * wdy).sum(-1, keepdim=True) / spec.count(p.shape[-1])
     centred = wdy - wdy.mean(-1, keepdim=True) if spec.center else wdy
-    rows = tuple(range(p.dim() - 1))
+    rows = tuple(range(p.dim() - 1 - per_head))
     return rstd * (centred - x_hat * c1), _over(dy * _scaled(x_hat, spec), rows), _over(dy, rows)
 
 

@@ -6,6 +6,8 @@ the temporaries are one block large; on any other device all rows are one block.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from .formula import accumulator, full_weight, promoted
@@ -19,9 +21,9 @@ LOST = {dtype: torch.finfo(dtype).tiny * (1 - torch.finfo(dtype).eps) for dtype 
 
 
 def _block(x):
-    """How many rows the largest block has."""
-    m, n = x.shape
-    return min(m, max(1, BLOCK_ELEMENTS // n)) if x.device.type == "cpu" else m
+    """How many rows the largest block has; where there are heads, how many rows of all heads."""
+    m, *row = x.shape
+    return min(m, max(1, BLOCK_ELEMENTS // math.prod(row))) if x.device.type == "cpu" else m
 
 
 def _blocks(rows, *tensors):
@@ -65,36 +67,37 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
 
     p = x + residual,  q = p - center * mean(p),  y = scale * q * rstd * (weight_offset + weight) + bias
 
-    Args:     x, residual (M, N); weight, bias (N,); residual, weight and bias may be None; spec with a number for eps;
+    Args:     x, residual (M, N), or (M, H, N) where rows and heads have a stride each; weight, bias (N,), or (H, N)
+              beside (M, H, N); residual, weight and bias may be None; spec with a number for eps;
               out_dtype of y, None means x.dtype; residual_dtype of residual_out, None means the promoted dtype of x and
               residual; round_residual: whether p is the sum as residual_out holds it, or the sum before that rounding
-    Returns:  y (M, N); residual_out (M, N), None without a residual; mean (M,), None unless centred, and rstd (M,) in
-              the accumulator's dtype
+    Returns:  y, residual_out in x's shape, residual_out None without a residual; mean, None unless centred, and rstd
+              (M,) or (M * H,) in the accumulator's dtype
     Numerics: sums in float32, in float64 where x or residual is float64; each output is rounded once; a row whose
               squares leave the range of that dtype gives NaN
     """
-    m, n = x.shape
-    acc = accumulator(promoted(x, residual))
-    y = x.new_empty(m, n, dtype=out_dtype or x.dtype)
-    residual_out = None if residual is None else x.new_empty(m, n, dtype=residual_dtype or promoted(x, residual))
-    mean = x.new_empty(m, dtype=acc) if spec.center else None
-    rstd = x.new_empty(m, dtype=acc)
+    *lead, n = x.shape
+    m, acc = math.prod(lead), accumulator(promoted(x, residual))
+    y = x.new_empty(x.shape, dtype=out_dtype or x.dtype)
+    residual_out = None if residual is None else x.new_empty(x.shape, dtype=residual_dtype or promoted(x, residual))
+    mean = x.new_empty(lead, dtype=acc) if spec.center else None
+    rstd = x.new_empty(lead, dtype=acc)
     weight = _scaled(weight, n, rstd, spec)
     bias = None if bias is None else bias.to(acc)
     most = _block(x)
     # Where y has the accumulator's dtype its own rows hold x_hat: memory touched for the first time costs a page fault.
-    scratch = None if y.dtype == acc else x.new_empty(most, n, dtype=acc)
+    scratch = None if y.dtype == acc else x.new_empty(most, *x.shape[1:], dtype=acc)
     for p, its, sums, y_rows, means, r in _blocks(most, x, residual, residual_out, y, mean, rstd):
         if residual is not None:
             p = _sum(p, its, sums, round_residual)
         q = p = p.to(acc)
         x_hat = y_rows if scratch is None else scratch[: len(p)]
         if spec.center:
-            q = torch.sub(p, torch.mean(p, -1, out=means)[:, None], out=x_hat)
+            q = torch.sub(p, torch.mean(p, -1, out=means).unsqueeze(-1), out=x_hat)
         _rstd(_size(q, spec, out=r), spec)
-        torch.mul(q, r[:, None], out=x_hat)
+        torch.mul(q, r.unsqueeze(-1), out=x_hat)
         _affine(x_hat, weight, bias, y_rows)
-    return y, residual_out, mean, rstd
+    return y, residual_out, *_shaped((m,), mean, rstd)
 
 
 def _sum(x, residual, out, rounded):
@@ -105,6 +108,13 @@ def _sum(x, residual, out, rounded):
     total = torch.add(x.to(accumulator(promoted(x, residual))), residual)
     out.copy_(total)
     return out if rounded else total
+
+
+def _shaped(lead, *statistics):
+    """Statistics of all rows in another shape; on a few rows a view takes as long as a sum."""
+    if len(lead) == statistics[-1].dim():
+        return statistics
+    return [None if t is None else t.view(*lead) for t in statistics]
 
 
 def _scaled(weight, n, like, spec):
@@ -127,47 +137,68 @@ def _affine(x_hat, weight, bias, y):
         y.copy_(out)
 
 
-def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False):
+def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
     """(dx, dresidual, dw, db) for rows p = x + residual, from the cotangents of y and residual_out.
 
     dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out,  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
 
-    Args:     dy, p (M, N); dresidual_out (M, N) or None; weight (N,) or None; mean (M,) or None and rstd (M,) as
-              forward returned them; dtypes of dx, dresidual, dw and db, None for what is not wanted; portable_sums
-              changes nothing here, where the order of the sums depends on M, N and torch's number of threads
-    Returns:  dx, dresidual (M, N), one tensor where they have one dtype; dw, db (N,); None for what is not wanted
+    Args:     dy, p and dresidual_out, which may be None, (M, N) or (M, H, N); weight (N,) or None; mean or None and
+              rstd as forward returned them; dtypes of dx, dresidual, dw and db, None for what is not wanted;
+              portable_sums changes nothing here, where the order of the sums depends on M, N and torch's number of
+              threads; per_head: whether weight, dw and db are (H, N), a sum over the rows of each head
+    Returns:  dx, dresidual in p's shape, one tensor where they have one dtype; dw, db (N,) or (H, N); None for what is
+              not wanted
     Numerics: as forward, each gradient rounded once; c1, c2 and dw are matrix-vector products, one pass over the block
               each; x_hat is (p - mean) * rstd, also where p was rounded after mean and rstd were taken
     """
-    m, n = p.shape
+    *lead, n = p.shape
     acc = rstd.dtype
-    made = {dtype: p.new_empty(m, n, dtype=dtype) for dtype in dtypes[:2] if dtype is not None}
+    mean, rstd = _shaped(lead, mean, rstd)
+    shared = tuple(range(len(lead) - per_head))
+    made = {dtype: p.new_empty(p.shape, dtype=dtype) for dtype in dtypes[:2] if dtype is not None}
     # The one in the accumulator's dtype comes last: its rows are the workspace until they are stored.
     outs = sorted(made.values(), key=lambda t: t.dtype == acc)
-    dw, db = (None if dtype is None else p.new_zeros(n, dtype=acc) for dtype in dtypes[2:])
+    dw, db = (None if dtype is None else p.new_zeros(p.shape[len(shared) :], dtype=acc) for dtype in dtypes[2:])
     weight = p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)
     weight = spec.scale * weight
     most = _block(p)
-    centred = p.new_empty(most, n, dtype=acc) if spec.center else None
-    products = p.new_empty(most, n, dtype=acc) if acc not in made else None
+    centred = p.new_empty(most, *p.shape[1:], dtype=acc) if spec.center else None
+    products = p.new_empty(most, *p.shape[1:], dtype=acc) if acc not in made else None
     for dy_rows, from_sum, q, means, r, *dx_rows in _blocks(most, dy, dresidual_out, p, mean, rstd, *outs):
         dy_rows = dy_rows.to(acc)
         if db is not None:
-            db += dy_rows.sum(0)
+            db += dy_rows.sum(shared)
         if not outs and dw is None:
             continue
         q, dy_q = q.to(acc), dx_rows[-1] if products is None else products[: len(r)]
         if spec.center:
-            q = torch.sub(q, means[:, None], out=centred[: len(r)])
+            q = torch.sub(q, means.unsqueeze(-1), out=centred[: len(r)])
         torch.mul(dy_rows, q, out=dy_q)
         if dw is not None:
-            dw.addmv_(dy_q.t(), r)
+            _add_weight_gradient(dw, dy_q, r)
         if outs:
             dp = dx_rows[0] if dresidual_out is None and len(outs) == 1 else dy_q
             _input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)
             _store(dp, from_sum, dx_rows)
     dw, db = None if dw is None else dw.mul_(spec.scale).to(dtypes[2]), None if db is None else db.to(dtypes[3])
     return *map(made.get, dtypes[:2]), dw, db
+
+
+def _add_weight_gradient(dw, dy_q, rstd):
+    """Add sum(dy * q * rstd) over a block's rows, to each head's dw that of its own rows."""
+    if dy_q.dim() == 2:
+        dw.addmv_(dy_q.t(), rstd)
+    elif dw.dim() == 1:
+        dw.addmv_(dy_q.flatten(0, 1).t(), rstd.flatten())
+    else:
+        dw[..., None].baddbmm_(dy_q.permute(1, 2, 0), rstd.t()[..., None])
+
+
+def _along(t, weight):
+    """sum(t * weight) of each row, as matrix-vector products: one, or one for each head."""
+    if t.dim() == 2:
+        return torch.mv(t, weight)
+    return torch.matmul(t.transpose(0, 1), weight.expand(t.shape[1:])[..., None])[..., 0].t()
 
 
 def _store(dp, dresidual_out, outs):
@@ -182,13 +213,13 @@ def _store(dp, dresidual_out, outs):
 def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
     """rstd * (wdy - c2 - x_hat * c1) of one block; dy_q is overwritten, and x_hat = q * rstd is not formed."""
     n = q.shape[-1]
-    c1 = rstd * torch.mv(dy_q, weight) / spec.count(n)
+    c1 = rstd * _along(dy_q, weight) / spec.count(n)
     if spec.placement != "inside" and spec.eps != 0:
         c1 = _kappa(_size(q, spec), spec) * c1
     if spec.center:
-        c2 = torch.mv(dy, weight) / n
-        wdy_c2 = torch.addcmul(-c2[:, None], dy, weight, out=dy_q)
+        c2 = _along(dy, weight) / n
+        wdy_c2 = torch.addcmul(-c2.unsqueeze(-1), dy, weight, out=dy_q)
     else:
         wdy_c2 = torch.mul(dy, weight, out=dy_q)
-    dx = torch.addcmul(wdy_c2, q, (rstd * c1)[:, None], value=-1, out=wdy_c2)
-    return torch.mul(dx, rstd[:, None], out=out)
+    dx = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)
+    return torch.mul(dx, rstd.unsqueeze(-1), out=out)

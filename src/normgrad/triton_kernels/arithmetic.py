@@ -18,10 +18,18 @@ def cast(value, DTYPE: tl.constexpr):
 
 
 @triton.jit
-def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr):
-    """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR."""
+def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr, heads=None, head_step=None):
+    """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR.
+
+    With heads row r is head r % heads of token r // heads: step then leads from token to token, head_step to the next
+    head.
+    """
     # A stride known as a multiple of VECTOR lets the compiler load 16 bytes at once; int64, since M * N may pass 2**31.
-    starts = ptr + rows.to(tl.int64)[:, None] * step * VECTOR
+    if heads is None:
+        starts = ptr + rows.to(tl.int64)[:, None] * step * VECTOR
+    else:
+        starts = ptr + (rows // heads).to(tl.int64)[:, None] * step * VECTOR
+        starts += (rows % heads).to(tl.int64)[:, None] * head_step * VECTOR
     return tl.load(starts + cols[None, :], mask=(rows < M)[:, None] & (cols < N)[None, :], other=0)
 
 
@@ -33,17 +41,17 @@ def store_tile(ptr, value, rows, cols, M, N: tl.constexpr):
 
 
 @triton.jit
-def store_partial(ptr, tile, cols, N: tl.constexpr):
-    """The sums over a tile's rows, as this program's row of the partial sums."""
+def store_partial(ptr, tile, cols, N: tl.constexpr, head=0, share=1):
+    """The sums over a tile's rows, as this program's row of the partial sums, of which each head has its own."""
     if ptr is not None:
-        program = tl.program_id(0).to(tl.int64)
+        program = tl.program_id(0).to(tl.int64) * share + head
         tl.store(ptr + program * N + cols, tl.sum(tile, axis=0), mask=cols < N)
 
 
 @triton.jit
-def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr):
-    """A vector over the columns as one row of a tile."""
-    return tl.load(ptr + cols, mask=cols < N, other=0).to(ACC)[None, :]
+def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr, head=0):
+    """A vector over the columns, a head's where each has one, as one row of a tile."""
+    return tl.load(ptr + head * N + cols, mask=cols < N, other=0).to(ACC)[None, :]
 
 
 @triton.jit
@@ -85,11 +93,14 @@ def load_sum(
     VECTOR: tl.constexpr,
     ROUND: tl.constexpr,
     ACC: tl.constexpr,
+    heads,
+    x_head_step,
+    residual_head_step,
 ):
     """p = x + residual; with ROUND the number that residual_out stores, without it the sum as it is."""
-    p = load_tile(x_ptr, rows, cols, M, x_step, N, VECTOR).to(ACC)
+    p = load_tile(x_ptr, rows, cols, M, x_step, N, VECTOR, heads, x_head_step).to(ACC)
     if residual_ptr is not None:
-        p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR).to(ACC)
+        p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR, heads, residual_head_step).to(ACC)
         if ROUND:
             p = cast(p, residual_out_ptr.dtype.element_ty).to(ACC)
     return p
@@ -121,9 +132,9 @@ def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.co
 
 
 @triton.jit
-def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr):
+def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head):
     """weight_offset + weight, added in the dtype of the sums: 1 + w of 16 bits has two values near 1."""
-    weight = load_columns(ptr, cols, N, ACC)
+    weight = load_columns(ptr, cols, N, ACC, head)
     if OFFSET != 0:
         weight = weight + OFFSET
     return weight
@@ -131,24 +142,34 @@ def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.conste
 
 @triton.jit
 def affine(
-    x_hat, weight_ptr, bias_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr
+    x_hat,
+    weight_ptr,
+    bias_ptr,
+    cols,
+    N: tl.constexpr,
+    SCALE: tl.constexpr,
+    OFFSET: tl.constexpr,
+    ACC: tl.constexpr,
+    head,
 ):
     """y = scale * x_hat * (weight_offset + weight) + bias."""
     y = SCALE * x_hat
     if weight_ptr is not None:
-        y = y * load_weight(weight_ptr, cols, N, OFFSET, ACC)
+        y = y * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)
     if bias_ptr is not None:
-        y = y + load_columns(bias_ptr, cols, N, ACC)
+        y = y + load_columns(bias_ptr, cols, N, ACC, head)
     return y
 
 
 @triton.jit
-def scaled_weight(weight_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr):
+def scaled_weight(
+    weight_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head
+):
     """scale * (weight_offset + weight), which turns dy into wdy, the cotangent of x_hat."""
     # A tile in any case: a plain number would come out of this function as float32.
     weight = tl.full([1, 1], SCALE, ACC)
     if weight_ptr is not None:
-        weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC)
+        weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)
     return weight
 
 
@@ -194,10 +215,14 @@ def store_input_gradient(
     N: tl.constexpr,
     VECTOR: tl.constexpr,
     ACC: tl.constexpr,
+    heads,
+    dresidual_out_head_step,
 ):
     """Add what reached the sum itself, and write dx; dresidual as well where it has another dtype."""
     if dresidual_out_ptr is not None:
-        dx = dx + load_tile(dresidual_out_ptr, rows, cols, M, dresidual_out_step, N, VECTOR).to(ACC)
+        dx = dx + load_tile(
+            dresidual_out_ptr, rows, cols, M, dresidual_out_step, N, VECTOR, heads, dresidual_out_head_step
+        ).to(ACC)
     store_tile(dx_ptr, dx, rows, cols, M, N)
     if dresidual_ptr is not None:
         store_tile(dresidual_ptr, dx, rows, cols, M, N)

@@ -114,11 +114,12 @@ def stages(tile: Tile, bytes_per_column: int, device: Device) -> int:
     return 1 + max(0, min(MOST_STAGES - 1, fitting, enough))
 
 
-def programs(m: int, n: int, tile: Tile, device: Device, portable: bool) -> int:
+def programs(m: int, n: int, tile: Tile, device: Device, portable: bool, heads: int = 1) -> int:
     """How many partial sums of dw and db the backward makes; with portable the same number on every device.
 
     One for each program that the device runs at once; where programs own blocks of columns, one for each row of them.
+    Where they own heads, the m rows and the partial sums are those of each head.
     """
     resident = device.multiprocessors * _resident(tile)
-    wanted = (PORTABLE_PROGRAMS if portable else resident) // -(-n // tile.block)
+    wanted = (PORTABLE_PROGRAMS if portable else resident) // (-(-n // tile.block) * heads)
     return max(1, min(-(-m // tile.rows), wanted))

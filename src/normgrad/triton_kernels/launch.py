@@ -14,6 +14,7 @@ from .rows import backward_rows, forward_rows
 from .sweeps import backward_columns, forward_sweeps, row_sums
 
 ALIGNMENT = 16  # bytes that a thread loads or stores at once
+MOST_HEADS = 65535  # programs along an axis of the grid that is not its first
 
 
 # Triton 3.2 gives a compiled kernel no constants, later ones do.
@@ -60,17 +61,44 @@ def _rows(t):
         return t
     t = t.resolve_neg()
     adjacent = t.stride(-1) == 1 or t.shape[-1] == 1
-    if not adjacent or (t.dim() == 2 and t.stride(0) % _vector(t.shape[-1])):
+    if not adjacent or any(stride % _vector(t.shape[-1]) for stride in t.stride()[:-1]):
         t = t.contiguous()
     return t if t.data_ptr() % ALIGNMENT == 0 else t.clone()
 
 
-def _step(t):
-    """The row stride, as a kernel wants it."""
-    return 0 if t is None else t.stride(0) // _vector(t.shape[-1])
+def _vectors(t):
+    """A weight or a bias, those of all heads without gaps."""
+    return None if t is None else _rows(t.contiguous())
 
 
-def _options(n, acc, spec):
+def _step(t, axis=0):
+    """The row stride, or another, as a kernel wants it."""
+    return 0 if t is None else t.stride(axis) // _vector(t.shape[-1])
+
+
+def _steps(*tensors):
+    """The row strides, the number of heads and the strides from head to head, None for what there is not."""
+    first = next(t for t in tensors if t is not None)
+    steps = map(_step, tensors)
+    if first.dim() == 2:
+        return *steps, None, *(None for _ in tensors)
+    return *steps, first.shape[1], *(_step(t, 1) for t in tensors)
+
+
+def _heads(per_head, t):
+    """How many heads have programs of their own, 1 where all share a weight."""
+    if not per_head:
+        return 1
+    tokens, heads, _ = t.shape
+    # A tile may reach past the last row by its own size: 32-bit numbers of such rows would turn negative, and below M.
+    short = tokens * heads < 2**31 <= (tokens + configuration.FORWARD_TILE) * heads
+    if heads > MOST_HEADS or short:
+        rows = f"{heads} of {tokens} rows each, needs at most {MOST_HEADS}, and room for a tile below 2**31 rows in all"
+        raise ValueError(f"heads: got {rows}")
+    return heads
+
+
+def _options(n, acc, spec, per_head):
     return {
         "N": n,
         "VECTOR": _vector(n),
@@ -80,6 +108,7 @@ def _options(n, acc, spec):
         "OFFSET": spec.weight_offset,
         "EPS": spec.eps,
         "PLACEMENT": spec.placement,
+        "PER_HEAD": per_head,
         "ACC": tl.float64 if acc == torch.float64 else tl.float32,
     }
 
@@ -95,32 +124,34 @@ def _stages(tile, device, *streams):
 
 
 def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
-    """(y, residual_out, mean, rstd) for rows x (M, N), by one kernel launch.
+    """(y, residual_out, mean, rstd) for rows x (M, N) or (M, H, N), by one kernel launch.
 
     Args, Returns: as torch_rows.forward
     Numerics: sums in float32, in float64 for float64; the variance is centred first; y of a row is the same bits
               whatever the number of rows and the row's place among them
     """
-    m, n = x.shape
+    m, n = math.prod(x.shape[:-1]), x.shape[-1]
     acc = accumulator(promoted(x, residual))
-    x, residual, weight, bias = _rows(x), _rows(residual), _rows(weight), _rows(bias)
-    y = x.new_empty(m, n, dtype=out_dtype or x.dtype)
-    residual_out = None if residual is None else x.new_empty(m, n, dtype=residual_dtype or promoted(x, residual))
+    per_head = any(t is not None and t.dim() == 2 for t in (weight, bias))
+    heads = _heads(per_head, x)
+    x, residual, weight, bias = _rows(x), _rows(residual), _vectors(weight), _vectors(bias)
+    y = x.new_empty(x.shape, dtype=out_dtype or x.dtype)
+    residual_out = None if residual is None else x.new_empty(x.shape, dtype=residual_dtype or promoted(x, residual))
     mean = x.new_empty(m, dtype=acc) if spec.center else None
     rstd = x.new_empty(m, dtype=acc)
     if m > 0:
         tile = configuration.forward_tile(n, acc.itemsize)
-        options = {**_options(n, acc, spec), "ROUND": round_residual, **_tile(tile)}
+        options = {**_options(n, acc, spec, per_head), "ROUND": round_residual, **_tile(tile)}
         if tile.sweeps:
             options |= _stages(tile, configuration.device_of(x), x, residual, weight, bias)
         _launch(
-            forward_sweeps if tile.sweeps else forward_rows, (-(-m // tile.rows),),
-            x, residual, weight, bias, y, residual_out, mean, rstd, m, _step(x), _step(residual), **options,
+            forward_sweeps if tile.sweeps else forward_rows, (-(-m // (tile.rows * heads)), heads),
+            x, residual, weight, bias, y, residual_out, mean, rstd, m, *_steps(x, residual), **options,
         )  # fmt: skip
     return y, residual_out, mean, rstd
 
 
-def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False):
+def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
     """(dx, dresidual, dw, db) for rows p = x + residual, by two kernel launches, three for long rows.
 
     Args, Returns: as torch_rows.backward
@@ -128,28 +159,29 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
               summed without locks or atomics, in the same order at every run, with portable_sums in an order that
               depends on M and N alone, not on the number of multiprocessors
     """
-    (m, n), acc = p.shape, rstd.dtype
-    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _rows(weight)
+    m, n, acc = math.prod(p.shape[:-1]), p.shape[-1], rstd.dtype
+    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _vectors(weight)
+    heads, vector = _heads(per_head, p), p.shape[-1 - per_head :]
     dx_dtype, dresidual_dtype, *sum_dtypes = dtypes
     first = dx_dtype or dresidual_dtype
-    dx = None if first is None else p.new_empty(m, n, dtype=first)
+    dx = None if first is None else p.new_empty(p.shape, dtype=first)
     second = dresidual_dtype is not None and dresidual_dtype != first
-    dresidual = p.new_empty(m, n, dtype=dresidual_dtype) if second else None
+    dresidual = p.new_empty(p.shape, dtype=dresidual_dtype) if second else None
     # Where there are no rows nothing is launched, and nothing would write them.
     new_sum = p.new_empty if m > 0 else p.new_zeros
-    sums = [None if dtype is None else new_sum(n, dtype=dtype) for dtype in sum_dtypes]
+    sums = [None if dtype is None else new_sum(vector, dtype=dtype) for dtype in sum_dtypes]
     if m > 0:
         device = configuration.device_of(p)
         tile = configuration.backward_tile(n, acc.itemsize)
-        programs = configuration.programs(m, n, tile, device, portable_sums)
-        partial = [None if total is None else p.new_empty(programs, n, dtype=acc) for total in sums]
+        programs = configuration.programs(m // heads, n, tile, device, portable_sums, heads)
+        partial = [None if total is None else p.new_empty(programs, *vector, dtype=acc) for total in sums]
         inputs = (dy, dresidual_out, p, weight, mean, rstd)
-        steps = (m, _step(dy), _step(dresidual_out), _step(p))
+        steps = (m, *_steps(dy, dresidual_out, p))
         streams = (dy, dresidual_out, p, weight) if tile.sweeps else (dy, dresidual_out, p)
-        options = {**_options(n, acc, spec), **_tile(tile), **_stages(tile, device, *streams)}
+        options = {**_options(n, acc, spec, per_head), **_tile(tile), **_stages(tile, device, *streams)}
         launch = _backward_sweeps if tile.sweeps else _backward_rows
-        launch(inputs, (dx, dresidual, *partial), steps, programs, options)
-        _reduce(partial, sums, programs, n)
+        launch(inputs, (dx, dresidual, *partial), steps, (programs, heads), options)
+        _reduce(partial, sums, programs, vector.numel())
     return dx if dx_dtype is not None else None, _second(dx, dresidual, dresidual_dtype), *sums
 
 
@@ -159,24 +191,24 @@ def _second(dx, dresidual, dtype):
     return dx if dresidual is None else dresidual
 
 
-def _backward_rows(inputs, outputs, steps, programs, options):
+def _backward_rows(inputs, outputs, steps, grid, options):
     # Rows of an odd length are read element by element; in float32 the addresses need the registers then.
     odd = options["VECTOR"] == 1 and inputs[2].element_size() > 2
     registers = {} if odd else configuration.REGISTERS
-    _launch(backward_rows, (programs,), *inputs, *outputs, *steps, **options, **registers)
+    _launch(backward_rows, grid, *inputs, *outputs, *steps, **options, **registers)
 
 
-def _backward_sweeps(inputs, outputs, steps, programs, options):
-    dy, _, p, weight, mean, rstd = inputs
+def _backward_sweeps(inputs, outputs, steps, grid, options):
+    (dy, _, p, weight, mean, rstd), (programs, heads) = inputs, grid
     c1 = c2 = None
     if outputs[0] is not None:
         c1, c2 = torch.empty_like(rstd), torch.empty_like(rstd)
-        m, dy_step, _, p_step = steps
+        m, dy_step, _, p_step, of, dy_head_step, _, p_head_step = steps
         _launch(
-            row_sums, (-(-m // options["ROWS"]),),
-            dy, p, weight, mean, rstd, c1, c2, m, dy_step, p_step, **options,
+            row_sums, (-(-m // (options["ROWS"] * heads)), heads),
+            dy, p, weight, mean, rstd, c1, c2, m, dy_step, p_step, of, dy_head_step, p_head_step, **options,
         )  # fmt: skip
-    grid = (programs, -(-options["N"] // options["BLOCK"]))
+    grid = (programs, -(-options["N"] // options["BLOCK"]), heads)
     options = {name: value for name, value in options.items() if name not in ("MEAN", "EPS", "PLACEMENT")}
     _launch(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **options)
 

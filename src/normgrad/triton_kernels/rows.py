@@ -2,6 +2,8 @@
 
 A program holds a tile of ROWS rows and BLOCK >= N columns. The forward gives each tile a program of its own. In the
 backward a program takes every programs-th tile, so that dw and db stay in its registers until its last one.
+
+Where each head has a weight of its own, a program's rows are those of one head, and axis 1 of the grid goes over heads.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ from .arithmetic import (
 from .interpreter import tl, triton
 
 
-@triton.jit(do_not_specialize=["M", "x_step", "residual_step"])
+@triton.jit(do_not_specialize=["M", "x_step", "residual_step", "heads", "x_head_step", "residual_head_step"])
 def forward_rows(
     x_ptr,  # (M, N)
     residual_ptr,  # (M, N) or None
-    weight_ptr,  # (N,) or None
-    bias_ptr,  # (N,) or None
+    weight_ptr,  # (N,), with PER_HEAD (heads, N), or None
+    bias_ptr,  # likewise
     y_ptr,  # (M, N)
     residual_out_ptr,  # (M, N), None without a residual
     mean_ptr,  # (M,), None unless centred
@@ -36,6 +38,9 @@ def forward_rows(
     M,
     x_step,
     residual_step,
+    heads,  # None where each input has one row stride, as the strides from head to head
+    x_head_step,
+    residual_head_step,
     N: tl.constexpr,
     VECTOR: tl.constexpr,
     CENTER: tl.constexpr,
@@ -45,14 +50,22 @@ def forward_rows(
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
     ROUND: tl.constexpr,
+    PER_HEAD: tl.constexpr,
     ACC: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """y, residual_out and the statistics of ROWS rows, each input read once and each output written once."""
+    head, share = 0, 1
+    if PER_HEAD:
+        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
     # In M's own type, which is int64 where M is: the last row of the grid has to have a number.
-    rows, cols = tl.program_id(0).to(M.dtype) * ROWS + tl.arange(0, ROWS), tl.arange(0, BLOCK)
-    p = load_sum(x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC)
+    rows = (tl.program_id(0).to(M.dtype) * ROWS + tl.arange(0, ROWS)) * share + head
+    cols = tl.arange(0, BLOCK)
+    p = load_sum(
+        x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC,
+        heads, x_head_step, residual_head_step,
+    )  # fmt: skip
     if residual_ptr is not None:
         store_tile(residual_out_ptr, p, rows, cols, M, N)
     q = p
@@ -62,25 +75,35 @@ def forward_rows(
         q = centred(p, mean, cols, N)
     rstd = reciprocal(q * q, rows, M, N, MEAN, EPS, PLACEMENT)
     tl.store(rstd_ptr + rows, rstd, mask=rows < M)
-    store_tile(y_ptr, affine(q * rstd[:, None], weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC), rows, cols, M, N)
+    y = affine(q * rstd[:, None], weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC, head)
+    store_tile(y_ptr, y, rows, cols, M, N)
 
 
-@triton.jit(do_not_specialize=["M", "dy_step", "dresidual_out_step", "p_step"])
+@triton.jit(
+    do_not_specialize=[
+        "M", "dy_step", "dresidual_out_step", "p_step",
+        "heads", "dy_head_step", "dresidual_out_head_step", "p_head_step",
+    ]
+)  # fmt: skip
 def backward_rows(
     dy_ptr,  # (M, N)
     dresidual_out_ptr,  # (M, N) or None
     p_ptr,  # (M, N)
-    weight_ptr,  # (N,) or None
+    weight_ptr,  # (N,), with PER_HEAD (heads, N), or None
     mean_ptr,  # (M,), None unless centred
     rstd_ptr,  # (M,)
     dx_ptr,  # (M, N), None where it is not wanted, as the next three
     dresidual_ptr,  # (M, N), only where its dtype is another one than dx's
-    dw_ptr,  # (programs, N): each program writes its own row
+    dw_ptr,  # (programs, N), with PER_HEAD (programs, heads, N): each program writes its own row
     db_ptr,  # (programs, N), likewise
     M,
     dy_step,
     dresidual_out_step,
     p_step,
+    heads,  # as forward_rows
+    dy_head_step,
+    dresidual_out_head_step,
+    p_head_step,
     N: tl.constexpr,
     VECTOR: tl.constexpr,
     CENTER: tl.constexpr,
@@ -89,20 +112,24 @@ def backward_rows(
     OFFSET: tl.constexpr,
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
+    PER_HEAD: tl.constexpr,
     ACC: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     """dx of every programs-th tile of rows, and this program's row of the partial sums of dw and db."""
+    head, share = 0, 1
+    if PER_HEAD:
+        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
     cols = tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
-    weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)
+    weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
     # With STAGES of at least 2 the compiler issues the loads of the tiles to come before it waits for this one's.
-    for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):
-        rows = tile * ROWS + tl.arange(0, ROWS)
-        dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR).to(ACC)
-        q = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR).to(ACC)
+    for tile in tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1, tl.num_programs(0), num_stages=STAGES):
+        rows = (tile * ROWS + tl.arange(0, ROWS)) * share + head
+        dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step).to(ACC)
+        q = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR, heads, p_head_step).to(ACC)
         rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)
         if CENTER:
             q = centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0), cols, N)
@@ -112,8 +139,9 @@ def backward_rows(
             c1, c2 = row_means(x_hat * wdy, wdy, q * q, N, CENTER, MEAN, EPS, PLACEMENT)
             dx = input_gradient(wdy, x_hat, rstd, c1, c2)
             store_input_gradient(
-                dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC
-            )
+                dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC,
+                heads, dresidual_out_head_step,
+            )  # fmt: skip
         dw, db = add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)
-    store_partial(dw_ptr, dw, cols, N)
-    store_partial(db_ptr, db, cols, N)
+    store_partial(dw_ptr, dw, cols, N, head, share)
+    store_partial(db_ptr, db, cols, N, head, share)

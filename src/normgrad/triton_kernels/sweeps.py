@@ -24,7 +24,7 @@ from .arithmetic import (
 from .interpreter import tl, triton
 
 
-@triton.jit(do_not_specialize=["M", "x_step", "residual_step"])
+@triton.jit(do_not_specialize=["M", "x_step", "residual_step", "heads", "x_head_step", "residual_head_step"])
 def forward_sweeps(
     x_ptr,  # all arguments as forward_rows
     residual_ptr,
@@ -37,6 +37,9 @@ def forward_sweeps(
     M,
     x_step,
     residual_step,
+    heads,
+    x_head_step,
+    residual_head_step,
     N: tl.constexpr,
     VECTOR: tl.constexpr,
     CENTER: tl.constexpr,
@@ -46,49 +49,75 @@ def forward_sweeps(
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
     ROUND: tl.constexpr,
+    PER_HEAD: tl.constexpr,
     ACC: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     """y, residual_out and the statistics of a row, swept for its mean, for its squares and for y."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    head, share = 0, 1
+    if PER_HEAD:
+        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)) * share + head
     mean, total = tl.zeros([ROWS], ACC), tl.zeros([ROWS, BLOCK], ACC)
     if CENTER:
         for start in tl.range(0, N, BLOCK, num_stages=STAGES):
             cols = start + tl.arange(0, BLOCK)
             total += load_sum(
-                x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC
-            )
+                x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC,
+                heads, x_head_step, residual_head_step,
+            )  # fmt: skip
         mean = tl.sum(total, axis=1) / N
         tl.store(mean_ptr + rows, mean, mask=rows < M)
     squares = tl.zeros([ROWS, BLOCK], ACC)
     for start in tl.range(0, N, BLOCK, num_stages=STAGES):
         cols = start + tl.arange(0, BLOCK)
-        p = load_sum(x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC)
+        p = load_sum(
+            x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC,
+            heads, x_head_step, residual_head_step,
+        )  # fmt: skip
         q = centred(p, mean, cols, N)
         squares += q * q
     rstd = reciprocal(squares, rows, M, N, MEAN, EPS, PLACEMENT)
     tl.store(rstd_ptr + rows, rstd, mask=rows < M)
     for start in tl.range(0, N, BLOCK, num_stages=STAGES):
         cols = start + tl.arange(0, BLOCK)
-        p = load_sum(x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC)
+        p = load_sum(
+            x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC,
+            heads, x_head_step, residual_head_step,
+        )  # fmt: skip
         if residual_ptr is not None:
             store_tile(residual_out_ptr, p, rows, cols, M, N)
         x_hat = centred(p, mean, cols, N) * rstd[:, None]
-        store_tile(y_ptr, affine(x_hat, weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC), rows, cols, M, N)
+        y = affine(x_hat, weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC, head)
+        store_tile(y_ptr, y, rows, cols, M, N)
 
 
 @triton.jit
 def _load_row(
-    dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N: tl.constexpr, VECTOR: tl.constexpr, ACC: tl.constexpr
+    dy_ptr,
+    p_ptr,
+    mean,
+    rows,
+    cols,
+    M,
+    dy_step,
+    p_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    ACC: tl.constexpr,
+    heads,
+    dy_head_step,
+    p_head_step,
 ):
     """dy and q of a tile."""
-    dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR).to(ACC)
-    return dy, centred(load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR).to(ACC), mean, cols, N)
+    dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step).to(ACC)
+    p = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR, heads, p_head_step).to(ACC)
+    return dy, centred(p, mean, cols, N)
 
 
-@triton.jit(do_not_specialize=["M", "dy_step", "p_step"])
+@triton.jit(do_not_specialize=["M", "dy_step", "p_step", "heads", "dy_head_step", "p_head_step"])
 def row_sums(
     dy_ptr,  # (M, N)
     p_ptr,  # (M, N)
@@ -100,6 +129,9 @@ def row_sums(
     M,
     dy_step,
     p_step,
+    heads,  # as forward_rows
+    dy_head_step,
+    p_head_step,
     N: tl.constexpr,
     VECTOR: tl.constexpr,
     CENTER: tl.constexpr,
@@ -108,13 +140,17 @@ def row_sums(
     OFFSET: tl.constexpr,
     EPS: tl.constexpr,
     PLACEMENT: tl.constexpr,
+    PER_HEAD: tl.constexpr,
     ACC: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     """c1 and c2 of a row, by one sweep."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    head, share = 0, 1
+    if PER_HEAD:
+        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)) * share + head
     rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)
     if CENTER:
         mean = tl.load(mean_ptr + rows, mask=rows < M, other=0)
@@ -122,8 +158,10 @@ def row_sums(
     squares = tl.zeros([ROWS, BLOCK], ACC)
     for start in tl.range(0, N, BLOCK, num_stages=STAGES):
         cols = start + tl.arange(0, BLOCK)
-        dy, q = _load_row(dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC)
-        wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)
+        dy, q = _load_row(
+            dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC, heads, dy_head_step, p_head_step
+        )
+        wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
         products += q * rstd[:, None] * wdy
         total += wdy
         squares += q * q
@@ -132,7 +170,12 @@ def row_sums(
     tl.store(c2_ptr + rows, c2, mask=rows < M)
 
 
-@triton.jit(do_not_specialize=["M", "dy_step", "dresidual_out_step", "p_step"])
+@triton.jit(
+    do_not_specialize=[
+        "M", "dy_step", "dresidual_out_step", "p_step",
+        "heads", "dy_head_step", "dresidual_out_head_step", "p_head_step",
+    ]
+)  # fmt: skip
 def backward_columns(
     dy_ptr,  # all pointers as backward_rows, and
     dresidual_out_ptr,
@@ -150,34 +193,45 @@ def backward_columns(
     dy_step,
     dresidual_out_step,
     p_step,
+    heads,
+    dy_head_step,
+    dresidual_out_head_step,
+    p_head_step,
     N: tl.constexpr,
     VECTOR: tl.constexpr,
     CENTER: tl.constexpr,
     SCALE: tl.constexpr,
     OFFSET: tl.constexpr,
+    PER_HEAD: tl.constexpr,
     ACC: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     """dx of a block of columns, and this program's row of the partial sums of dw and db there."""
+    head, share = 0, 1
+    if PER_HEAD:
+        head, share = tl.program_id(2).to(M.dtype), heads.to(M.dtype)
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
-    weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC)
-    for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):
-        rows = tile * ROWS + tl.arange(0, ROWS)
+    weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
+    for tile in tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1, tl.num_programs(0), num_stages=STAGES):
+        rows = (tile * ROWS + tl.arange(0, ROWS)) * share + head
         rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)
         if CENTER:
             mean = tl.load(mean_ptr + rows, mask=rows < M, other=0)
-        dy, q = _load_row(dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC)
+        dy, q = _load_row(
+            dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC, heads, dy_head_step, p_head_step
+        )
         x_hat = q * rstd[:, None]
         if dx_ptr is not None:
             c1 = tl.load(c1_ptr + rows, mask=rows < M, other=0)
             c2 = tl.load(c2_ptr + rows, mask=rows < M, other=0)
             dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)
             store_input_gradient(
-                dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC
-            )
+                dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC,
+                heads, dresidual_out_head_step,
+            )  # fmt: skip
         dw, db = add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)
-    store_partial(dw_ptr, dw, cols, N)
-    store_partial(db_ptr, db, cols, N)
+    store_partial(dw_ptr, dw, cols, N, head, share)
+    store_partial(db_ptr, db, cols, N, head, share)
