@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import normgrad
 from normgrad import nn
 from normgrad.checks.tolerance import unit_roundoff
 
@@ -49,3 +50,75 @@ def test_parameters_are_reset(bias):
     norm.reset_parameters()
     assert torch.equal(norm.weight, torch.ones(4))
     assert norm.bias is None or torch.equal(norm.bias, torch.zeros(4))
+
+
+@pytest.mark.parametrize("make", [nn.LayerNorm, nn.RMSNorm])
+def test_what_has_no_parameters_has_none_to_reset(make):
+    norm = make(4, elementwise_affine=False)
+    norm.reset_parameters()
+    assert not list(norm.parameters())
+
+
+# casting="llama": x_hat is rounded before the weight is multiplied
+
+EPS = 0.1
+
+
+@pytest.fixture
+def llama(torch_rng):
+    """A module with a weight of both signs, in a dtype and of a backend."""
+
+    def make(dtype=torch.bfloat16, backend="torch"):
+        norm = nn.RMSNorm(6, eps=EPS, dtype=dtype, casting="llama", backend=backend)
+        torch.nn.init.normal_(norm.weight, generator=torch_rng)
+        return norm
+
+    return make
+
+
+@pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
+def test_llama_rounds_twice(backend, llama, torch_rng):
+    pytest.importorskip({"triton": "triton", "numba": "numba"}.get(backend, "torch"))
+    norm = llama(backend=backend)
+    x, residual = torch.randn(2, 8, 6, generator=torch_rng).bfloat16()
+    rows = x.double()
+    x_hat = (rows / (rows.pow(2).mean(-1, keepdim=True) + EPS).sqrt()).bfloat16()
+    assert torch.equal(norm(x), norm.weight * x_hat)
+    assert not torch.equal(norm(x), normgrad.rms_norm(x, 6, norm.weight, EPS))
+    y, p = nn.AddNorm(norm, residual_dtype=torch.float32, round_residual=False)(x, residual)
+    x_hat, expected = normgrad.add_rms_norm(
+        x, residual, 6, None, EPS, residual_dtype=torch.float32, round_residual=False
+    )
+    assert torch.equal(y, norm.weight * x_hat) and torch.equal(p, expected)
+
+
+def test_llama_has_the_promoted_dtype_and_a_weight_in_float32_keeps_its_digits(llama, torch_rng):
+    norm = llama(torch.float32)
+    x = torch.randn(8, 6, generator=torch_rng).bfloat16()
+    assert torch.equal(norm(x), norm.weight * normgrad.rms_norm(x, 6, None, EPS)) and norm(x).dtype == torch.float32
+
+
+def test_the_gradients_of_llama(llama, torch_rng):
+    norm = llama(torch.float64)
+    x, residual = (torch.randn(3, 6, generator=torch_rng, dtype=torch.float64, requires_grad=True) for _ in range(2))
+
+    def function(x, residual, weight):
+        weights = {"norm.weight": weight}
+        return norm(x), *torch.func.functional_call(nn.AddNorm(norm), weights, (x, residual))
+
+    assert torch.autograd.gradcheck(function, (x, residual, norm.weight))
+
+
+def test_llama_broadcasts_no_weight(llama):
+    norm = llama()
+    norm.weight = torch.nn.Parameter(torch.ones(1, dtype=torch.bfloat16))
+    for call in (norm, lambda x: nn.AddNorm(norm)(x, x)):
+        with pytest.raises(ValueError, match=r"^weight: got shape \(1,\), needs \(6,\), the normalized_shape$"):
+            call(torch.ones(2, 6, dtype=torch.bfloat16))
+
+
+def test_llama_goes_by_its_backend():
+    norm, x = nn.RMSNorm(4, casting="llama", backend="numba", device="meta"), torch.ones(2, 4, device="meta")
+    for call in (lambda: norm(x), lambda: nn.AddNorm(norm)(x, x)):
+        with pytest.raises(ValueError, match="^backend: 'numba' got a meta tensor"):
+            call()

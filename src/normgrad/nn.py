@@ -1,16 +1,33 @@
-"""Modules: LayerNorm and RMSNorm with torch.nn's parameters and state_dict, and AddNorm for a residual stream."""
+"""Modules: torch.nn's LayerNorm and RMSNorm with this package's gradients, and AddNorm for a residual stream.
+
+LayerNorm and RMSNorm are subclasses of torch's, with the same parameters and state_dict, so that what tests for a norm
+by isinstance finds one. `replace_norms` puts them into a model. Under torch.autocast y keeps the input's dtype; of
+torch's own, some devices return float32 there.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.types import Device
 
-from .spec import Axes, check_axes, check_eps, check_weight_offset
+from .spec import Axes, check_axes, check_eps, check_heads, check_weight_offset
 from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
-from .torch_ops.arguments import Backend, check_backend, check_device, check_dtype, check_flag
+from .torch_ops.arguments import Backend, check_backend, check_device, check_dtype, check_flag, flatten
+from .torch_ops.recognition import CASTINGS, Casting, Recipe, recognised
+
+# torch.fx follows no modules but torch's own; these stay one call each in what it traces.
+for _name in ("add_layer_norm", "add_rms_norm", "layer_norm", "rms_norm", "_times"):
+    torch.fx.wrap(_name)
+
+
+def _times(x_hat: Tensor, normalized_shape: tuple[int, ...], weight: Tensor, heads: int | None) -> Tensor:
+    """weight * x_hat as torch multiplies; what would broadcast is refused as by rms_norm."""
+    flatten(x_hat, normalized_shape, None, heads, weight=weight)
+    return weight * x_hat
 
 
 class _Norm(torch.nn.Module):
@@ -26,10 +43,11 @@ class _Norm(torch.nn.Module):
         dtype: torch.dtype | None,
         *,
         weight_offset: float,
+        heads: int | None,
         out_dtype: torch.dtype | None,
         backend: Backend,
     ) -> None:
-        super().__init__()
+        torch.nn.Module.__init__(self)  # torch's own constructor would make parameters that are not checked
         shape = check_axes(normalized_shape)
         if eps is not None:
             check_eps(eps)
@@ -40,7 +58,8 @@ class _Norm(torch.nn.Module):
             check_dtype(name, one)
         check_device("device", device)
         self.weight_offset = check_weight_offset(shape if affine else None, weight_offset)
-        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, affine
+        self.normalized_shape, self.eps, self.elementwise_affine, self.heads = shape, eps, affine, heads
+        shape = check_heads(heads, shape if affine else None) + shape
         self.out_dtype, self.backend = out_dtype, backend
         factory = {"device": device, "dtype": dtype}
         self.weight = torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory)) if affine else None
@@ -55,6 +74,7 @@ class _Norm(torch.nn.Module):
 
     def extra_repr(self) -> str:
         out = "" if self.weight_offset == 0 else f"weight_offset={self.weight_offset}, "
+        out += "" if self.heads is None else f"heads={self.heads}, "
         out += "" if self.out_dtype is None else f"out_dtype={self.out_dtype}, "
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
@@ -62,15 +82,16 @@ class _Norm(torch.nn.Module):
         )
 
     def _keywords(self) -> dict[str, Any]:
-        return {"weight_offset": self.weight_offset, "out_dtype": self.out_dtype, "backend": self.backend}
+        of_weight = {"weight_offset": self.weight_offset, "heads": self.heads}
+        return {**of_weight, "out_dtype": self.out_dtype, "backend": self.backend}
 
 
-class LayerNorm(_Norm):
+class LayerNorm(_Norm, torch.nn.LayerNorm):
     """LayerNorm as torch.nn.LayerNorm, with this package's gradients.
 
     Args:  normalized_shape: an int or the last axes' sizes; eps, elementwise_affine, bias, device, dtype as in torch;
-           weight_offset: what is added to the weight, which begins at 1 - weight_offset; out_dtype, backend as
-           normgrad.normalize
+           weight_offset: what is added to the weight, which begins at 1 - weight_offset; heads: H for weight and bias
+           of the shape (H, *normalized_shape), one for each head; out_dtype, backend as normgrad.normalize
     """
 
     def __init__(
@@ -83,11 +104,12 @@ class LayerNorm(_Norm):
         dtype: torch.dtype | None = None,
         *,
         weight_offset: float = 0.0,
+        heads: int | None = None,
         out_dtype: torch.dtype | None = None,
         backend: Backend = "auto",
     ) -> None:
         check_eps(eps)
-        options = {"weight_offset": weight_offset, "out_dtype": out_dtype, "backend": backend}
+        options = {"weight_offset": weight_offset, "heads": heads, "out_dtype": out_dtype, "backend": backend}
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype, **options)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -95,12 +117,18 @@ class LayerNorm(_Norm):
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps, **self._keywords())
 
 
-class RMSNorm(_Norm):
+class RMSNorm(_Norm, torch.nn.RMSNorm):
     """RMSNorm as torch.nn.RMSNorm, with this package's gradients.
 
     Args:  normalized_shape: an int or the last axes' sizes; eps (None means the statistics' machine epsilon),
            elementwise_affine, device, dtype as in torch; weight_offset: what is added to the weight, which begins at
-           1 - weight_offset: 1.0 in Gemma; out_dtype, backend as normgrad.normalize
+           1 - weight_offset: 1.0 in Gemma; heads: H for a weight of the shape (H, *normalized_shape), one for each
+           head; casting: "once" multiplies in the dtype of the statistics and rounds once,
+           "llama" rounds x_hat to the input's dtype and multiplies then, as most models of transformers do: torch
+           multiplies, in one more pass over the rows, and y has the promoted dtype of input and weight, as there (of
+           functions, weight * rms_norm(x, n)); out_dtype, backend as normgrad.normalize
+    Raises:  as normgrad.rms_norm, and ValueError for casting "llama" without a weight, with a weight_offset, which 16
+             bits would not hold beside 1, or with an out_dtype, as y has a dtype already
     """
 
     def __init__(
@@ -112,29 +140,49 @@ class RMSNorm(_Norm):
         dtype: torch.dtype | None = None,
         *,
         weight_offset: float = 0.0,
+        casting: Casting = "once",
+        heads: int | None = None,
         out_dtype: torch.dtype | None = None,
         backend: Backend = "auto",
     ) -> None:
-        options = {"weight_offset": weight_offset, "out_dtype": out_dtype, "backend": backend}
+        options = {"weight_offset": weight_offset, "heads": heads, "out_dtype": out_dtype, "backend": backend}
         super().__init__(normalized_shape, eps, elementwise_affine, False, device, dtype, **options)
+        if not isinstance(casting, str) or casting not in CASTINGS:
+            raise ValueError(f"casting: got {casting!r}, needs {' or '.join(map(repr, CASTINGS))}")
+        senseless = (
+            "without a weight" if not elementwise_affine
+            else f"with weight_offset {self.weight_offset}" if self.weight_offset
+            else f"with out_dtype {out_dtype}" if out_dtype
+            else None
+        )  # fmt: skip
+        if casting == "llama" and senseless:
+            raise ValueError(f"casting: got 'llama' {senseless}, needs 'once' there")
+        self.casting = casting
+
+    def extra_repr(self) -> str:
+        """What the representation says."""
+        return super().extra_repr() + ("" if self.casting == "once" else f", casting={self.casting!r}")
 
     def forward(self, input: Tensor) -> Tensor:
         """rms_norm of input (..., *normalized_shape) with the module's weight and eps."""
+        if self.casting == "llama":
+            x_hat = rms_norm(input, self.normalized_shape, None, self.eps, **{**self._keywords(), "heads": None})
+            return _times(x_hat, self.normalized_shape, self.weight, self.heads)
         return rms_norm(input, self.normalized_shape, self.weight, self.eps, **self._keywords())
 
 
 class AddNorm(torch.nn.Module):
     """Residual add and norm in one: (norm(input + residual), input + residual).
 
-    Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps, weight_offset, out_dtype and backend
-           are used; residual_dtype, round_residual as normgrad.normalize
+    Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps, weight_offset, casting, out_dtype and
+           backend are used; residual_dtype, round_residual as normgrad.normalize
     """
 
     def __init__(
         self, norm: LayerNorm | RMSNorm, *, residual_dtype: torch.dtype | None = None, round_residual: bool = True
     ) -> None:
         super().__init__()
-        if not isinstance(norm, _Norm):
+        if not isinstance(norm, (LayerNorm, RMSNorm)):
             got = f"{type(norm).__module__}.{type(norm).__name__}"  # torch has a LayerNorm, too
             raise TypeError(f"norm: got {got}, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm")
         check_dtype("residual_dtype", residual_dtype)
@@ -152,4 +200,80 @@ class AddNorm(torch.nn.Module):
         arguments = (input, residual, norm.normalized_shape, norm.weight)
         if isinstance(norm, LayerNorm):
             return add_layer_norm(*arguments, norm.bias, norm.eps, **keywords)
+        if norm.casting == "llama":
+            x_hat, residual_out = add_rms_norm(*arguments[:3], None, norm.eps, **{**keywords, "heads": None})
+            return _times(x_hat, *arguments[2:], norm.heads), residual_out
         return add_rms_norm(*arguments, norm.eps, **keywords)
+
+
+@dataclass(frozen=True)
+class ReplacedNorms:
+    """What replace_norms did: {qualified name: what stood there and what stands there now, or why it was left}.
+
+    Args:  replaced, left: in the order of the model's modules; printed, those with one text share a line
+    """
+
+    replaced: dict[str, str]
+    left: dict[str, str]
+
+    def __str__(self) -> str:
+        lines = []
+        for title, found in (("replaced", self.replaced), ("left", self.left)):
+            lines.append(f"{title} {len(found)}")
+            for what in dict.fromkeys(found.values()):
+                names = [name or "(the model itself)" for name in found if found[name] == what]
+                lines.append(f"  {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {what}")
+        return "\n".join(lines)
+
+
+def replace_norms(model: torch.nn.Module, *, backend: Backend = "auto") -> ReplacedNorms:
+    """Put LayerNorm and RMSNorm of this package in the place of a model's own norms.
+
+    torch.nn.LayerNorm and RMSNorm are known. What else has one weight, or weight and bias, and a forward of one tensor
+    is recognised by what a copy of it computes on rows made for that, in float32 and in bfloat16, with gradients:
+    LayerNorm or RMSNorm, eps, weight_offset, casting. What differs in one of these is left. Parameters stay the very
+    objects and keep their names, so that optimizers, ties and state dicts notice nothing.
+
+    Args:     model: changed in place, but for itself; backend: of the new modules, as normgrad.normalize
+    Returns:  ReplacedNorms: names with what was replaced, and names of norms with why they were left: other axes than
+              the last ones, a gate, parameters on the meta device, hooks of the module (those of parameters stay)
+    Numerics: float16 and float64 are not compared: some norms compute in float32 there, these in float64
+    Raises:   TypeError for a model that is no torch.nn.Module, ValueError for a backend without a name
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model: got {type(model).__name__}, needs a torch.nn.Module")
+    check_backend(backend)
+    places = [("", None, "", model)]
+    for prefix, parent in model.named_modules():
+        dot = f"{prefix}." if prefix else ""
+        places += [(dot + name, parent, name, one) for name, one in parent._modules.items() if one is not None]
+    known: dict[Any, Recipe | str | None] = {}
+    made: dict[int, LayerNorm | RMSNorm] = {}
+    replaced, left = {}, {}
+    for qualified, parent, name, module in places:
+        found = "which is of this package" if isinstance(module, _Norm) else recognised(module, known)
+        if isinstance(found, Recipe) and parent is None:
+            found = "which is the model itself: nothing holds it"
+        if isinstance(found, Recipe):
+            if id(module) not in made:
+                made[id(module)] = _of(found, module, backend)
+            parent._modules[name] = made[id(module)]
+            replaced[qualified] = f"{type(module).__name__} by {found}"
+        elif found is not None:
+            left[qualified] = f"{type(module).__name__}, {found}"
+    return ReplacedNorms(replaced, left)
+
+
+def _of(found: Recipe, module: torch.nn.Module, backend: Backend) -> LayerNorm | RMSNorm:
+    """The module of a recipe, with the parameters and the mode of another."""
+    new: LayerNorm | RMSNorm
+    spec, given = found.spec, {name: one for name, one in module._parameters.items() if one is not None}
+    axes, affine = found.normalized_shape, "weight" in given
+    options: dict[str, Any] = {"device": "meta", "weight_offset": spec.weight_offset, "backend": backend}
+    if spec.center:
+        new = LayerNorm(axes, spec.eps or 0.0, affine, "bias" in given, **options)
+    else:
+        new = RMSNorm(axes, spec.eps, affine, casting=found.casting, **options)
+    new._parameters.update(given)
+    new.training = module.training
+    return new
