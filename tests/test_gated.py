@@ -1,0 +1,115 @@
+"""RMSNorm with a gate: values, derivatives, proofs, and what is refused."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from normgrad import gated_rms_norm
+from normgrad.checks.tolerance import unit_roundoff
+from normgrad.fused.gated import gated_layer
+
+pytest.importorskip("triton")
+
+ORDERS = pytest.mark.parametrize("gate_first", [False, True])
+EPS = 1e-3
+
+
+def _composed(x, gate, weight, gate_first):
+    """The same from torch's own parts."""
+    if gate_first:
+        return functional.rms_norm(x * functional.silu(gate), x.shape[-1:], weight, EPS)
+    return functional.rms_norm(x, x.shape[-1:], weight, EPS) * functional.silu(gate)
+
+
+def _drawn(rng, *shape):
+    x, gate, dy = (torch.randn(*shape, generator=rng, dtype=torch.float64) for _ in range(3))
+    weight = torch.randn(shape[-1], generator=rng, dtype=torch.float64)
+    return [t.requires_grad_() for t in (x, gate, weight)], dy
+
+
+def _bound(roundings, t, dtype="float64"):
+    return roundings * unit_roundoff(dtype) * max(1.0, float(t.detach().abs().max()))
+
+
+@ORDERS
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 5), (33, 16), (0, 4)])
+def test_values_and_gradients_are_those_of_torchs_parts(gate_first, shape, torch_rng):
+    inputs, dy = _drawn(torch_rng, *shape)
+    y, expected = gated_rms_norm(*inputs, EPS, gate_first=gate_first), _composed(*inputs, gate_first)
+    found, wanted = (torch.autograd.grad(one, inputs, dy) for one in (y, expected))
+    for mine, theirs in zip((y, *found), (expected, *wanted), strict=True):
+        assert mine.shape == theirs.shape
+        assert not theirs.numel() or (mine - theirs).abs().max() <= _bound(64, theirs)
+
+
+@ORDERS
+def test_derivatives_and_their_derivatives(gate_first, torch_rng):
+    inputs, _ = _drawn(torch_rng, 2, 3)
+
+    def function(*inputs):
+        return gated_rms_norm(*inputs, EPS, gate_first=gate_first)
+
+    assert torch.autograd.gradcheck(function, inputs)
+    assert torch.autograd.gradgradcheck(function, inputs)
+
+
+@ORDERS
+def test_sums_are_float32_in_16_bits(gate_first, torch_rng):
+    """A mean square, and dw, of 4096 terms in bfloat16 would be off by percents."""
+    inputs, dy = _drawn(torch_rng, 4096, 3)
+    narrow = [t.detach().to(dtype).requires_grad_() for t, dtype in zip(inputs, [torch.bfloat16] * 3, strict=True)]
+    wide = [t.detach().double().requires_grad_() for t in narrow]
+    y, expected = gated_rms_norm(*narrow, EPS, gate_first=gate_first), _composed(*wide, gate_first)
+    dy = dy.bfloat16()
+    found, wanted = torch.autograd.grad(y, narrow, dy), torch.autograd.grad(expected, wide, dy.double())
+    for mine, theirs in zip((y, *found), (expected, *wanted), strict=True):
+        assert mine.dtype == torch.bfloat16
+        assert (mine.double() - theirs).abs().max() <= _bound(2, theirs, "bfloat16")
+
+
+@ORDERS
+def test_without_a_weight_it_is_1(gate_first, torch_rng):
+    (x, gate, _), _ = _drawn(torch_rng, 3, 4)
+    y = gated_rms_norm(x, gate, eps=EPS, gate_first=gate_first)
+    assert torch.equal(y, gated_rms_norm(x, gate, torch.ones(4, dtype=x.dtype), EPS, gate_first=gate_first))
+
+
+@ORDERS
+def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
+    layer = gated_layer(gate_first)
+    assert set(layer.closed) == set(layer.program.gradients.values())
+    assert {"y", "dx", "dg", "dw"} <= set(layer.proved)
+
+
+@ORDERS
+def test_the_backward_reads_three_matrices_and_writes_two(gate_first):
+    program = gated_layer(gate_first).program
+    assert sorted(name for name in program.loaded if name in ("x", "g", "dy", "p", "x_hat")) == ["dy", "g", "x"]
+    forward, backward = gated_layer(gate_first).compile("sm_90", "bfloat16", 4096)
+    # of 512 bytes a thread; a gate before the norm keeps one matrix more until the end
+    assert forward.spilled_bytes == 0 and backward.spilled_bytes <= (80 if gate_first else 0)
+
+
+X, W = torch.ones(2, 3), torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((None, X), "input: got builtins.NoneType"),
+        ((X, None), "gate: got None, needs a torch.Tensor; without a gate use rms_norm"),
+        ((X, X[:1]), r"gate: got shape \(1, 3\), needs \(2, 3\), the shape of input"),
+        ((X, X, X), r"weight: got shape \(2, 3\), needs \(3,\)"),
+        ((X, X, W, 0), "eps: got 0, needs a positive number"),
+        ((X, X, W, -1), "eps: got -1, needs"),
+        ((X.long(), X), "input: got dtype torch.int64"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        gated_rms_norm(*arguments)
+
+
+def test_a_flag_is_no_number():
+    with pytest.raises(TypeError, match="^gate_first: got int 1, needs True or False"):
+        gated_rms_norm(X, X, W, gate_first=1)
