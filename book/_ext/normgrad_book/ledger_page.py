@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -174,13 +175,34 @@ def summary(entries, uri):
     return [lead, nodes.bullet_list("", *items)]
 
 
+def options(whole, names) -> str:
+    every = [("", whole), *names]
+    return "".join(f'<option value="{escape(value)}">{escape(shown)}</option>' for value, shown in every)
+
+
+def controls(kinds, chapters) -> nodes.Node:
+    """What shows some of the rows, by their kind, chapter and words; ledger.js brings it to life."""
+    text = (
+        '<form class="ledger-filter pst-js-only" role="search" aria-label="Equations of the ledger">'
+        f'<label>Kind <select name="kind">{options("all kinds", kinds)}</select></label>'
+        f'<label>Chapter <select name="chapter">{options("all chapters", chapters)}</select></label>'
+        '<label>Words <input name="words" type="search" autocomplete="off"></label>'
+        '<button type="reset">Show all</button> <output name="shown"></output></form>'
+    )
+    return nodes.raw("", text, format="html")
+
+
+def heading(app, docname) -> str:
+    """The number and the title of a chapter."""
+    section = app.env.toc_secnumbers.get(docname, {}).get("", ())
+    return ". ".join(filter(None, [".".join(map(str, section)), app.env.titles[docname].astext()]))
+
+
 def chapter(app, docname, equations, entries, fromdocname):
     """The rubric and the table of one chapter."""
     uri = app.builder.get_relative_uri(fromdocname, docname)
-    section = app.env.toc_secnumbers.get(docname, {}).get("", ())
-    title = ". ".join(filter(None, [".".join(map(str, section)), app.env.titles[docname].astext()]))
     body = [row for each in equations for row in rows(app.env, each, entries[each.label], uri)]
-    return [nodes.rubric("", "", link(title, uri)), table(HEADINGS, body)]
+    return [nodes.rubric("", "", link(heading(app, docname), uri)), table(HEADINGS, body)]
 
 
 def fill_ledger(app, doctree, docname):
@@ -189,11 +211,21 @@ def fill_ledger(app, doctree, docname):
     for node in list(doctree.findall(LedgerNode)):
         entries = {label: made for label, made in domain.entries().items() if label in domain.equations()}
         content = summary(list(entries.values()), relative_uri(app.builder.get_target_uri(docname), JSON))
-        for each in reading_order(app.env):
-            equations = [one for one in domain.data["equations"].get(each, ()) if one.label in entries]
-            if equations:
-                content += chapter(app, each, equations, entries, docname)
+        numbered = {each: domain.data["equations"].get(each, ()) for each in reading_order(app.env)}
+        shown = {each: [one for one in all_ if one.label in entries] for each, all_ in numbered.items()}
+        chapters = [each for each in shown if shown[each]]
+        there = {entry["kind"] for made in entries.values() for entry in made}
+        kinds = [item for item in KINDS.items() if item[0] in there]
+        content.append(controls(kinds, [(each, heading(app, each)) for each in chapters]))
+        for each in chapters:
+            content += chapter(app, each, shown[each], entries, docname)
         node.replace_self(content)
+
+
+def load(app, pagename, templatename, context, doctree):
+    """The ledger, and no other page, loads the script of its controls."""
+    if pagename == app.env.get_domain("ledger").page:
+        app.add_js_file("ledger.js", loading_method="defer")
 
 
 def rewrite(app, env):
@@ -225,4 +257,5 @@ def setup(app):
     app.connect("env-updated", rewrite)
     app.connect("doctree-resolved", fill_ledger)
     app.connect("doctree-resolved", add_badges)
+    app.connect("html-page-context", load)
     app.connect("build-finished", write_json)

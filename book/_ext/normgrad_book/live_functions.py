@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from sympy import Symbol, sqrt
 
 from normgrad.symbolic import Defs, as_written, equation, tensor, total
@@ -16,6 +18,7 @@ ARROWS = ("D_y", "v_D", "q_v", "q_y", "mean_q", "x_mean", "x_q")
 COTANGENTS = ("dD", "dv", "dq", "dmean", "dx")
 
 
+@cache
 def norms() -> str:
     """One function for each place of eps: the operator, kappa, and its gradient by the input."""
     outputs = family.s[i], family.kappa[i], family.r[i, j], family.y[i, j], family.dp[i, j]

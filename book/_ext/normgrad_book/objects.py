@@ -6,7 +6,6 @@ that needs it and its place on the formula sheet. All of it is one script a page
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from normgrad.symbolic.induction import InductiveEquation
 from normgrad.symbolic.notation import Partial, name_of
 from normgrad.symbolic.registry import DEFINITION, PROVED
 
+from . import workbench
 from .derived import number_of, with_numbers
 from .ledger_page import reading_order
 
@@ -122,17 +122,10 @@ def proof(equation) -> list[list[str]]:
 # -- the build ----------------------------------------------------------------------
 
 
-def _key(root):
-    """A key of all that code and proofs depend on."""
-    digest = hashlib.sha256()
-    for path in sorted([*(root / "src/normgrad/symbolic").rglob("*.py"), Path(__file__)]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
 def made(app, labels) -> dict[str, dict]:
     """{label: {numpy, torch, proof}} of registered equations; what was made is kept beside the outputs of cells."""
-    cache = Path(app.outdir).parent / ".jupyter_cache" / f"equations-{_key(Path(app.srcdir))}.json"
+    key = workbench.key(*sorted((Path(app.srcdir) / "src/normgrad/symbolic").rglob("*.py")), Path(__file__))
+    cache = Path(app.outdir).parent / f".jupyter_cache/equations-{key}.json"
     found = json.loads(cache.read_text(encoding="utf8")) if cache.exists() else {}
     for label, one in equations().items():
         if label in labels and label not in found:
@@ -175,7 +168,7 @@ def write(app, error):
     domain, of = app.env.get_domain("ledger"), number_of(app.env)
     found = made(app, domain.equations())
     sheet = {node["shows"] for node in sheet_displays(app.env)}
-    known = {"tasks": tasks(), "sheet": sheet, "provable": provable(app.env)}
+    known = {"tasks": tasks(), "sheet": sheet, "provable": provable(app)}
     folder = Path(app.outdir) / FOLDER
     for docname in reading_order(app.env):
         shown = {}
@@ -196,10 +189,9 @@ def sheet_displays(env):
     return [node for node in env.get_doctree(SHEET).findall(nodes.math_block) if node.get("shows")]
 
 
-def provable(env) -> set[str]:
+def provable(app) -> set[str]:
     """The labels that the workbench takes, where the book has one."""
-    page = env.get_doctree(WORKBENCH) if WORKBENCH in env.found_docs else nodes.container()
-    if not any("workbench" in node["classes"] for node in page.findall(nodes.Element) if node.get("classes")):
+    if not workbench.wanted(app, WORKBENCH):
         return set()
     return {label for label, one in equations().items() if one.kind == PROVED}
 

@@ -6,14 +6,13 @@ A definition name[i, j] := expression becomes one line with a loop per index; a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
-from sympy import Add, Expr, Indexed, KroneckerDelta, Max, Mul, Piecewise, Pow, S, Sum, evaluate
-from sympy.core.relational import Relational
+from sympy import Add, Expr, Mul, S
 
 from .calculus import free_letters
-from .codegen import _dimensions, _inputs, _label, _needed
+from .codegen import Code, computation, label
 from .definitions import Defs
-from .notation import rename_bound
 
 # What every function below is written with. `f` rounds the result of an operation, for formats narrower than float64.
 HELPERS = """\
@@ -27,12 +26,14 @@ const sum = (n, value, f = (exact) => exact) => {
 _WORDS = {"map", "sum", "f", "Math", "const", "return", "function"}
 
 
-class BrowserCode:
+class BrowserCode(Code):
     """Expressions as the code that browsers run.
 
     Args:  letters: {index letter: its name in the code}; taken: names that no other letter may have
            rounded: whether each operation is handed to `f`
     """
+
+    WHAT = "browser code"
 
     def __init__(self, letters: dict, taken: set, rounded: bool = False):
         self.letters, self.taken, self.f = letters, taken, "f" if rounded else ""
@@ -44,33 +45,12 @@ class BrowserCode:
         """
         if e.is_Symbol:
             return self.letters.get(e, str(e))
-        if e.is_Integer:
-            return str(e) if e.is_nonnegative else f"({e})"
-        if e.is_Rational:
+        if e.is_Rational and not e.is_Integer:
             return f"{self.f}({e.p} / {e.q})"
-        for kind, write in (
-            (Add, self._chain(" + ")),
-            (Mul, self._chain(" * ")),
-            (Indexed, self._indexed),
-            (KroneckerDelta, self._delta),
-            (Sum, self._sum),
-            (Pow, self._power),
-            (Max, self._maximum),
-            (Piecewise, self._piecewise),
-            (Relational, self._relation),
-        ):
-            if isinstance(e, kind):
-                return write(e)
-        raise NotImplementedError(f"{type(e).__name__}: no browser code for {e}")
-
-    def _chain(self, sign):
-        def write(e):
-            first, *others = map(self.code, e.args)
-            for other in others:
-                first = f"{self.f}({first}{sign}{other})"
-            return first
-
-        return write
+        if isinstance(e, Add | Mul):
+            sign = " + " if isinstance(e, Add) else " * "
+            return reduce(lambda first, other: f"{self.f}({first}{sign}{other})", map(self.code, e.args))
+        return super().code(e)
 
     def _indexed(self, e):
         return str(e.base.label) + "".join(f"[{self.code(letter)}]" for letter in e.indices)
@@ -114,13 +94,7 @@ class BrowserCode:
         return f"Math.max({', '.join(map(self.code, e.args))})"
 
     def _piecewise(self, e):
-        (value, condition), (other, last) = e.args
-        if last != True:  # noqa: E712 - SymPy's own true
-            raise NotImplementedError(f"{e}: no browser code for a last piece with a condition")
-        return f"({self.code(condition)} ? {self.code(value)} : {self.code(other)})"
-
-    def _relation(self, e):
-        return f"({self.code(e.lhs)} {e.rel_op} {self.code(e.rhs)})"
+        return "({} ? {} : {})".format(*self._cases(e))
 
 
 def browser_source(defs: Defs, outputs: Sequence, name: str, rounded: bool = False) -> str:
@@ -132,18 +106,14 @@ def browser_source(defs: Defs, outputs: Sequence, name: str, rounded: bool = Fal
               outputs
     Raises:   ValueError for an output that is not defined, and where a name stands for two things
     """
-    with evaluate(True):
-        lines = [(head, rename_bound(formula)) for head, formula in _needed(defs, outputs)]
-    inputs, scalars = _inputs(lines)
-    sizes = _dimensions(inputs)
-    names = [str(base.label) for base in inputs] + [*map(str, scalars), *map(str, sizes)]
-    names += [_label(head) for head, _ in lines]
+    made = computation(defs, outputs)
+    names = [str(base.label) for base in made.tensors] + [*map(str, made.scalars), *map(str, made.sizes)]
+    names += [label(head) for head, _ in made.lines]
     for one in names:
         if one in _WORDS or not one.isidentifier() or names.count(one) > 1:
             raise ValueError(f"{one}: is no name of its own in the code")
-    arguments = ", ".join(sorted(str(base.label) for base in inputs) + sorted(map(str, scalars)))
-    body = [f"  const {last} = {base.label}{'[0]' * axis}.length;" for last, (base, axis) in sizes.items()]
-    for head, formula in lines:
+    body = [f"  const {last} = {base.label}{'[0]' * axis}.length;" for last, (base, axis) in made.sizes.items()]
+    for head, formula in made.lines:
         writer = BrowserCode({}, {*names, *_WORDS}, rounded)
         letters = getattr(head, "indices", ())
         loops = [(writer.named(letter), last) for letter, last in zip(letters, _shape(head), strict=True)]
@@ -153,10 +123,9 @@ def browser_source(defs: Defs, outputs: Sequence, name: str, rounded: bool = Fal
         code = writer.code(formula)
         for letter, last in reversed(loops):
             code = f"map({last}, ({letter}) => {code})"
-        body.append(f"  const {_label(head)} = {code};")
-    results = ", ".join(map(_label, outputs))
-    head = f"function {name}({{{arguments}}}{', f' * rounded}) {{"
-    return "\n".join([head, *body, f"  return {{{results}}};", "}", ""])
+        body.append(f"  const {label(head)} = {code};")
+    head = f"function {name}({{{made.arguments}}}{', f' * rounded}) {{"
+    return "\n".join([head, *body, f"  return {{{made.results}}};", "}", ""])
 
 
 def _shape(head):

@@ -7,6 +7,7 @@ becomes a reduction over an axis of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from keyword import iskeyword
 
@@ -46,12 +47,54 @@ _FUNCTIONS = {
 _MAXIMUM = {NUMPY: "numpy.maximum({0}, {1})", TORCH: "torch.clamp({0}, min={1})"}
 
 
-class ArrayCode:
+class Code:
+    """Expressions as code: the kinds of nodes that all dialects know, each with a method of its own."""
+
+    WHAT = ""
+
+    def writers(self) -> tuple:
+        """(kind of node, method) in the order in which they are tried."""
+        return (
+            (Indexed, self._indexed),
+            (KroneckerDelta, self._delta),
+            (Sum, self._sum),
+            (Pow, self._power),
+            (Max, self._maximum),
+            (Piecewise, self._piecewise),
+            (Relational, self._relation),
+        )
+
+    def code(self, e: Expr) -> str:
+        """The code of an expression; compound ones come in parentheses.
+
+        Raises:  NotImplementedError for a node that has no such form here
+        """
+        if e.is_Integer:
+            return str(e) if e.is_nonnegative else f"({e})"
+        for kind, write in self.writers():
+            if isinstance(e, kind):
+                return write(e)
+        raise NotImplementedError(f"{type(e).__name__}: no {self.WHAT} for {e}")
+
+    def _cases(self, e):
+        """The code of a condition, of the value where it holds, and of the other value."""
+        (value, condition), (other, last) = e.args
+        if last != True:  # noqa: E712 - SymPy's own true
+            raise NotImplementedError(f"{e}: no {self.WHAT} for a last piece with a condition")
+        return tuple(map(self.code, (condition, value, other)))
+
+    def _relation(self, e):
+        return f"({self.code(e.lhs)} {e.rel_op} {self.code(e.rhs)})"
+
+
+class ArrayCode(Code):
     """Expressions as array code.
 
     Args:  dialect: "numpy" or "torch"; axes: the index letters of the result, in the order of its axes
            ranges: the dimension of every letter
     """
+
+    WHAT = "array code"
 
     def __init__(self, dialect: str, axes: Sequence, ranges: dict):
         self.dialect, self.axes, self.ranges = dialect, tuple(axes), ranges
@@ -61,27 +104,17 @@ class ArrayCode:
 
         Raises:  NotImplementedError for a node that has no array form here
         """
-        if e.is_Symbol or e.is_Integer:
-            return str(e) if e.is_nonnegative or e.is_Symbol else f"({e})"
-        if e.is_Rational:
+        if e.is_Symbol:
+            return str(e)
+        if e.is_Rational and not e.is_Integer:
             return f"({e.p} / {e.q})"
         if isinstance(e, Add | Mul):
             return "(" + (" + " if isinstance(e, Add) else " * ").join(map(self.code, e.args)) + ")"
-        for kind, write in (
-            (Indexed, self._indexed),
-            (KroneckerDelta, self._delta),
-            (Sum, self._sum),
-            (Largest, self._largest),
-            (Pow, self._power),
-            (Max, self._maximum),
-            (Piecewise, self._piecewise),
-            (Relational, self._relation),
-        ):
-            if isinstance(e, kind):
-                return write(e)
+        if isinstance(e, Largest):
+            return self._largest(e)
         if type(e).__name__ in _FUNCTIONS:
             return _FUNCTIONS[type(e).__name__].format(_DIALECTS[self.dialect]["module"], self.code(e.args[0]))
-        raise NotImplementedError(f"{type(e).__name__}: no array code for {e}")
+        return super().code(e)
 
     def _place(self, array, letters):
         """An array whose axes are the given letters, laid out along the axes of the result."""
@@ -150,14 +183,42 @@ class ArrayCode:
         return _MAXIMUM[self.dialect].format(self.code(array), self.code(bound))
 
     def _piecewise(self, e):
-        (value, condition), (other, last) = e.args
-        if last != True:  # noqa: E712 - SymPy's own true
-            raise NotImplementedError(f"{e}: no array code for a last piece with a condition")
-        parts = ", ".join(map(self.code, (condition, value, other)))
-        return f"{_DIALECTS[self.dialect]['module']}.where({parts})"
+        return f"{_DIALECTS[self.dialect]['module']}.where({', '.join(self._cases(e))})"
 
-    def _relation(self, e):
-        return f"({self.code(e.lhs)} {e.rel_op} {self.code(e.rhs)})"
+
+@dataclass(frozen=True)
+class Computation:
+    """What a function computes, in order, and from what.
+
+    lines holds (name, expression); sizes holds for each dimension a tensor that has it, and the axis.
+    """
+
+    lines: list
+    tensors: set
+    scalars: set
+    sizes: dict
+    outputs: Sequence
+
+    @property
+    def arguments(self) -> str:
+        """The names of the inputs, arrays before scalars, as they stand in a function's head."""
+        return ", ".join(sorted(str(base.label) for base in self.tensors) + sorted(map(str, self.scalars)))
+
+    @property
+    def results(self) -> str:
+        """The names of the outputs."""
+        return ", ".join(map(label, self.outputs))
+
+
+def computation(defs: Defs, outputs: Sequence) -> Computation:
+    """What the outputs rest on; every bound index has a letter of its own.
+
+    Raises:  ValueError for an output that is not defined
+    """
+    with evaluate(True):
+        lines = [(head, rename_bound(formula)) for head, formula in _needed(defs, outputs)]
+    tensors, scalars = _inputs(lines)
+    return Computation(lines, tensors, scalars, _dimensions(tensors), outputs)
 
 
 def source(defs: Defs, outputs: Sequence, dialect: str = NUMPY, name: str = "compute") -> str:
@@ -169,15 +230,11 @@ def source(defs: Defs, outputs: Sequence, dialect: str = NUMPY, name: str = "com
     """
     if dialect not in _DIALECTS:
         raise ValueError(f"dialect: got {dialect!r}, needs one of {', '.join(map(repr, _DIALECTS))}")
-    with evaluate(True):
-        lines = [(head, rename_bound(formula)) for head, formula in _needed(defs, outputs)]
-    inputs, scalars = _inputs(lines)
-    _check_names(lines, inputs, scalars, _DIALECTS[dialect]["module"])
-    sizes = [f"    {last} = {base.label}.shape[{axis}]" for last, (base, axis) in _dimensions(inputs).items()]
-    body = [f"    {_label(head)} = {_line(head, formula, dialect)}" for head, formula in lines]
-    arguments = ", ".join(sorted(str(base.label) for base in inputs) + sorted(map(str, scalars)))
-    results = ", ".join(map(_label, outputs))
-    return "\n".join([f"def {name}(*, {arguments}):", *sizes, *body, f"    return {results},", ""])
+    made = computation(defs, outputs)
+    _check_names(made, _DIALECTS[dialect]["module"])
+    sizes = [f"    {last} = {base.label}.shape[{axis}]" for last, (base, axis) in made.sizes.items()]
+    body = [f"    {label(head)} = {_line(head, formula, dialect)}" for head, formula in made.lines]
+    return "\n".join([f"def {name}(*, {made.arguments}):", *sizes, *body, f"    return {made.results},", ""])
 
 
 def _line(head, formula, dialect):
@@ -191,7 +248,8 @@ def _line(head, formula, dialect):
     return code
 
 
-def _label(head):
+def label(head) -> str:
+    """The name of a line in code."""
     return str(getattr(name_of(head), "label", head))
 
 
@@ -218,9 +276,9 @@ def _inputs(lines):
     return tensors, scalars
 
 
-def _check_names(lines, inputs, scalars, module):
-    things = {*inputs, *scalars, *_dimensions(inputs), *[name_of(head) for head, _ in lines]}
-    for _, formula in lines:
+def _check_names(made, module):
+    things = {*made.tensors, *made.scalars, *made.sizes, *[name_of(head) for head, _ in made.lines]}
+    for _, formula in made.lines:
         entries = formula.atoms(Indexed)
         things |= {part.base for part in entries}
         things |= formula.xreplace(dict.fromkeys(entries, S.One)).free_symbols - free_letters(formula)
