@@ -130,7 +130,41 @@ def torch_functions():
     return {"einsum": Einsum, "setup_context": SetupContext}
 
 
+def rms_unit(x, weight, eps):
+    """A row over its length, times the root of N; eps is N times as large beside the sum."""
+    n = x.dtype.type(x.shape[1])
+    rstd = np.sqrt(n) / np.sqrt(np.sum(x * x, axis=1) + n * x.dtype.type(eps))
+    return np.multiply(x.T, rstd).T * weight, rstd
+
+
+def rms_matmul(dy, x, weight, rstd):
+    """Inner products of the rows by matmul, dw as a vector times a matrix."""
+    g = dy * weight
+    inner = np.matmul(g[:, None, :], x[:, :, None])[:, 0]
+    return g * rstd[:, None] - x * inner * (rstd * rstd * rstd / x.dtype.type(x.shape[1]))[:, None], rstd @ (dy * x)
+
+
+def ln_by_variance(dy, x, weight, mean, rstd):
+    """The adjoints of variance and mean, the one of the mean with its second term, which is 0."""
+    n, q, r = x.shape[1], x - mean[:, None], rstd[:, None]
+    da = dy * weight
+    dvar = (da * q * -0.5 * r**3).sum(1, keepdims=True)
+    dmean = (-da * r).sum(1, keepdims=True) + dvar * (-2 * q).mean(1, keepdims=True)
+    return da * r + dvar * 2 * q / n + dmean / n, (dy * q * r).sum(0), dy.sum(0)
+
+
+def ln_over_n(dy, x, weight, mean, rstd):
+    """The closed form with N in the bracket, 1 / N before it; db by a vector of ones."""
+    n, x_hat, da = x.shape[1], (x - mean[:, None]) * rstd[:, None], dy * weight
+    bracket = n * da - da.sum(1, keepdims=True) - x_hat * np.einsum("ij,ij->i", da, x_hat)[:, None]
+    return (rstd / n)[:, None] * bracket, np.einsum("ij,ij->j", dy, x_hat), np.ones(len(x), x.dtype) @ dy
+
+
 RIGHT = [
+    ("rmsnorm-forward", rms_unit),
+    ("rmsnorm-backward", rms_matmul),
+    ("layernorm-backward", ln_by_variance),
+    ("layernorm-backward", ln_over_n),
     ("rmsnorm-forward", rms_without_names),
     ("rmsnorm-forward", rms_by_rows),
     ("rmsnorm-backward", rms_in_place),
@@ -237,7 +271,28 @@ def merge_by_entries(n1, mean1, squares1, n2, mean2, squares2):
     return tuple(out)
 
 
+def about_the_middle(x, eps):
+    """The row less its middle entry; what is left of the mean is taken off twice."""
+    wide = narrow(x)
+    shift = wide[:, x.shape[1] // 2, None]
+    q = wide - shift
+    mean = q.mean(1, keepdims=True)
+    q = q - mean
+    var = np.maximum(np.square(q).mean(1) - np.square(q.mean(1)), 0)
+    rstd = 1 / np.sqrt(var + np.float32(eps))
+    return (q * rstd[:, None]).astype(x.dtype), (shift + mean)[:, 0], var, rstd
+
+
+def merge_by_shares(n1, mean1, squares1, n2, mean2, squares2):
+    """Shares by np.divide, which leaves empty pairs alone."""
+    n = n1 + n2
+    one, other = (np.divide(part, n, out=np.zeros_like(n), where=n > 0) for part in (n1, n2))
+    return n, one * mean1 + other * mean2, (squares1 + squares2) + (mean1 - mean2) ** 2 * (one * n2)
+
+
 RIGHT += [
+    ("stable-normalize", about_the_middle),
+    ("merge-blocks", merge_by_shares),
     ("stable-normalize", two_passes),
     ("stable-normalize", corrected),
     ("stable-normalize", shifted),

@@ -1,4 +1,4 @@
-"""Right solutions of homeworks 1, 6 and 7, each written as the reference is not; all of them must get full marks."""
+"""Right solutions of homeworks 1, 6, 7 and 8, each written as the reference is not; all of them must get full marks."""
 
 import numpy as np
 
@@ -146,7 +146,64 @@ class Scalar:
         return dx.astype(x.dtype), np.asarray(-np.log(size) * (dy @ y), x.dtype)
 
 
+def delta_with_its_own_letter(x, w, k, N):
+    """The sum counts k itself, which is another letter there."""
+    from sympy import Sum
+
+    return w[k] * x[k] - Sum(w[k] * x[k], (k, 1, N)) / N
+
+
+def sums_nested(x, dy, j, M, N):
+    """The mean of the differences to all entries of the row."""
+    from sympy import Sum, symbols
+
+    i, r = symbols("i r", integer=True, positive=True)
+    return Sum(Sum((x[i, j] - x[i, r]) * dy[i, j], (r, 1, N)) / N, (i, 1, M)), Sum(dy[i, j], (i, 1, M))
+
+
+class Softmax:
+    """Softmax with a learned temperature."""
+
+    @staticmethod
+    def inputs(rng):
+        """Rows and one number."""
+        return {"z": rng.standard_normal((3, 4)), "t": np.asarray(rng.uniform(0.5, 2))}
+
+    @staticmethod
+    def degenerate(rng):
+        """Rows that overflow where nothing is subtracted."""
+        return [{"z": 1e3 * rng.standard_normal((2, 3)), "t": np.asarray(1.0)}]
+
+    @staticmethod
+    def forward(z, t):
+        """exp(t z) over its sum, in each row."""
+        e = np.exp(t * z - (t * z).max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    @staticmethod
+    def backward(dy, z, t):
+        """Both gradients from the same difference to the row's mean cotangent."""
+        p = Softmax.forward(z, t)
+        u = p * (dy - (dy * p).sum(-1, keepdims=True))
+        return t * u, np.asarray((u * z).sum(), z.dtype)
+
+
+def norms_by_recursion(dy, norms, branches):
+    """The places from the last to the first, each calling the one before."""
+    import torch
+
+    def back(k, dy, stream):
+        here = norms[k](dy, stream)
+        return [*(back(k - 1, branches[k - 1](here), here) if k else []), torch.linalg.vector_norm(here)]
+
+    return torch.stack(back(len(norms) - 1, dy, torch.zeros_like(dy)))
+
+
 RIGHT = [
+    ("contract-delta", delta_with_its_own_letter),
+    ("parameter-sums", sums_nested),
+    ("norm-project", Softmax),
+    ("gradient-norms", norms_by_recursion),
     ("contract-delta", delta_left_to_sympy),
     ("local-and-total", paths_by_names),
     ("jacobian-layouts", layouts_by_exchange),

@@ -169,8 +169,8 @@ def mean(a):
 
 
 WRONG_DX = {
-    "c1 and c2 exchanged": (lambda g, h, r, w, dy: r * (g - mean(h * g) - h * mean(g)), "unknown",
-                            "dx = rstd * (wdy - x_hat * mean(wdy) - mean(x_hat * wdy))"),
+    "c1 and c2 exchanged": (lambda g, h, r, w, dy: r * (g - mean(h * g) - h * mean(g)), "c1-for-c2",
+                            "dx = rstd * (wdy - mean(x_hat * wdy) - x_hat * mean(wdy))"),
     "the weight once more in c1": (lambda g, h, r, w, dy: r * (g - mean(g) - h * mean(h * g * w)), "unknown",
                                    "dx = rstd * (wdy - mean(wdy) - x_hat * mean(weight * x_hat * wdy))"),
     "mean of dy beside the bracket": (lambda g, h, r, w, dy: r * (g - h * mean(h * g)) - mean(dy),
@@ -178,7 +178,9 @@ WRONG_DX = {
                                       "dx = rstd * wdy - mean(dy) - rstd * x_hat * mean(x_hat * wdy)"),
     "the root of rstd": (lambda g, h, r, w, dy: np.sqrt(r) * (g - mean(g) - h * mean(h * g)), "unknown", ""),
     "the last column left out of c1": (lambda g, h, r, w, dy: r * (g - mean(g) - h * mean((h * g)[:, :-1])),
-                                       "unknown", ""),
+                                       "coefficient-c1",
+                                       "dx = rstd * (wdy - mean(wdy) - x_hat * mean(x_hat * wdy))   "
+                                       "[where the factor is another one in each row]"),
     "half of it": (lambda g, h, r, w, dy: r * (g - mean(g) - h * mean(h * g)) / 2, "constant-factor",
                    "dx = 1 / 2 * rstd * (wdy - mean(wdy) - x_hat * mean(x_hat * wdy))"),
 }  # fmt: skip

@@ -371,7 +371,7 @@ def test_the_right_gradient_in_a_narrow_dtype_is_never_diagnosed(dtype):
 
 @pytest.mark.parametrize("spec", NORMS)
 def test_hostile_cases_are_right_or_refused_but_never_crash(spec, rng):
-    for case in cases.cases(rng, 5, 6):
+    for case in (one for one in cases.cases(rng, 5, 6) if one.heads is None):
         with np.errstate(all="ignore"):
             saved = numpy_ref.forward(case.x, case.weight, case.bias, case.residual, NORMS[spec])
             grads = numpy_ref.backward(case.dy, saved, case.dresidual_out)

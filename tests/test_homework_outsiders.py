@@ -402,3 +402,136 @@ def test_what_describes_a_kernel_is_not_run(tmp_path, name):
     assert callable(gpu._module(kernel, str(tmp_path), f"right_{len(name)}").kernel)
     with pytest.raises((ValueError, ImportError)):
         gpu._module(kernel | FORGED[name], str(tmp_path), f"forged_{len(name)}")
+
+
+# What others wrote once more, each in a way of its own
+
+STD = "1 / np.sqrt((x * x).mean(-1) + eps)"
+F_OUT, LN_DX = "x_hat * weight, rstd", "dx = rstd * (wdy - c2 - x_hat * c1)\n    dw"
+HAT, SAVED = "x_hat = (x - mean[:, None]) * rstd", "x, weight = ctx.saved_tensors"
+RETURN = "return dx.to(x.dtype), dw.to(weight.dtype), db.to(weight.dtype), None"
+Y_OUT = "return (x_hat * wide(weight) + wide(bias)).to(x.dtype)"
+NAMED = {
+    "eps is left out in rstd alone": ("rmsnorm-forward", [(F_OUT, "x_hat * weight, 1 / np.sqrt((x * x).mean(-1))")],
+                                      {"eps-missing"}),
+    "the variance is returned": ("rmsnorm-forward", [(F_OUT, "x_hat * weight, 1 / rstd**2")],
+                                 {"root-missing", "root-for-reciprocal"}),
+    "two mistakes in one root": ("rmsnorm-forward", [(STD, "1 / (np.linalg.norm(x, axis=-1) + eps)")],
+                                 {"reduce-exchanged", "eps-placement"}),
+    "c1 goes on": ("rmsnorm-backward", [(C1, C1 + ".cumsum(0)")], {"rows-mixed"}),
+    "the rstd of the first row": ("rmsnorm-backward", [(DX, DX.replace("rstd *", "rstd[:1] *"))], {"rows-mixed"}),
+    "the c1 of the last row": ("rmsnorm-backward", [(C1, C1 + "[-1:]")], {"rows-mixed"}),
+    "a factor that counts rows": ("rmsnorm-backward", [(C1, C1 + " * np.arange(3, 3 + len(x))[:, None]")],
+                                  {"coefficient-c1"}),
+    "summed over the rows, divided by N": ("rmsnorm-backward", [(C1, "c1 = (x_hat * wdy).sum(0) / x.shape[1]")],
+                                           {"wrong-axis"}),
+    "c1 and c2 in each other's place": (
+        "layernorm-backward", [(LN_DX, LN_DX.replace("c2 - x_hat * c1", "c1 - x_hat * c2"))], {"c1-for-c2"}),
+    "mean and rstd in each other's place": (
+        "layernorm-backward", [(HAT, "mean, rstd = rstd[:, 0], mean[:, None]\n    " + HAT)], {"inputs-exchanged"}),
+    "the weight is taken for x": ("layernorm-function", [(SAVED, "weight, x = ctx.saved_tensors")],
+                                  {"inputs-exchanged"}),
+    "y is saved": ("layernorm-function", [("ctx.save_for_backward(x, weight)\n        ctx.eps = eps\n        " + Y_OUT,
+                   "ctx.eps = eps\n        y = " + Y_OUT[7:] + "\n        ctx.save_for_backward(y, weight)\n        "
+                   "return y")], {"y-for-x"}),
+    "None comes first": ("layernorm-function", [(RETURN, "return None, " + RETURN[7:-6])], {"gradient-misplaced"}),
+    "a flag of another input": ("layernorm-function", [(RETURN, "db = db if ctx.needs_input_grad[3] else None\n        "
+                                "return dx.to(x.dtype), dw.to(weight.dtype), db, None")], {"gradient-missing"}),
+    "summed along the row": ("layernorm-function", [("dw, db = (dy * x_hat).sum(0), dy.sum(0)",
+                             "dw, db = (dy * x_hat).sum(-1), dy.sum(-1)")], {"wrong-axis"}),
+    "no gradient is wanted": ("layernorm-function", [(Y_OUT, "y = " + Y_OUT[7:] + "\n        "
+                              "ctx.mark_non_differentiable(y)\n        return y")], {"not-differentiable"}),
+    "torch's own function": ("layernorm-function", [
+        (Y_OUT, "y = torch.nn.functional.layer_norm(x, x.shape[1:])\n        " + Y_OUT)], {"library-call"}),
+    "rows one column apart": ("addnorm-forward", [
+        ("x.stride(0), residual.stride(0),", "x.stride(1), residual.stride(1),")], {"stride-ignored"}),
+    "one row of the residual": ("addnorm-forward", [
+        ("residual_ptr + at * residual_step + cols", "residual_ptr + cols")], {"rows-mixed"}),
+    "half of the sum is stored": ("addnorm-forward", [("cols[None, :], stored, mask", "cols[None, :], x, mask")],
+                                  {"residual-left-out"}),
+    "rows from the last to the first": ("addnorm-forward", [
+        ("rstd_ptr + rows, rstd", "rstd_ptr + M - 1 - rows, rstd"),
+        ("mean_ptr + rows, mean", "mean_ptr + M - 1 - rows, mean")], {"rows-mixed"}),
+    "the median": ("stable-normalize", [
+        ("first = wide.mean(-1, keepdims=True)", "first = np.sort(wide)[:, x.shape[1] // 2, None]"),
+        ("q = q - left\n    var", "var"), ("(first + left)", "first")], {"rough-mean"}),
+    "eps after the root": ("stable-normalize", [("1 / np.sqrt(var + np.float32(eps))", "1 / np.sqrt(np.maximum(var, "
+                           "np.float32(1e-30))) + np.float32(eps)")], {"eps-placement"}),
+    "float64 by its name": ("stable-normalize", [("wide = x.astype(np.float32)", "wide = x.astype(np.float64)")],
+                            {"wide-arithmetic"}),
+    "a factor upside down": ("merge-blocks", [("n1 * share * d * d", "np.maximum(n, 1) * d * d")], {"merge-between"}),
+    "sums by their lengths": ("merge-blocks", [("squares1 + squares2", "n1 * squares1 + n2 * squares2")],
+                              {"merge-within"}),
+    "a mean of its own": ("merge-blocks", [("mean1 + share * d", "mean1 + share * share * d")], {"merge-weights"}),
+    "rows counted to N": ("parameter-sums", [("db = Sum(dy[i, j], (i, 1, M))", "db = Sum(dy[i, j], (i, 1, N))")],
+                          {"lengths-exchanged"}),
+    "the weight squared": ("jacobian-layouts", [("numerator = w[b] * (KroneckerDelta(a, b) - 1 / N)",
+                           "numerator = w[b] * KroneckerDelta(a, b) - w[a] * w[b] / N")], {"factor-extra"}),
+    "a gain that forgets rstd": ("norm-project", [
+        ("dweight = (dy * x_hat.reshape(x.shape))", "dweight = (dy * (x_hat / rstd).reshape(x.shape))")],
+        {"row-factor"}),
+    "the stream begins with dy": ("gradient-norms", [("stream, found = torch.zeros_like(dy)", "stream, found = dy")],
+                                  {"stream-begins"}),
+    "the branch of another gradient": ("gradient-norms", [("dy = branches[k - 1](stream)", "dy = branches[k - 1](dy)")],
+                                       {"branch-passed-by"}),
+    "another norm": ("gradient-norms", [("stream.square().sum().sqrt()", "stream.square().mean().sqrt()")],
+                     {"squared-norm"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_others_wrote_has_its_name(name):
+    task, edits, expected = NAMED[name]
+    report = report_of(task, *edits)
+    assert keys(report) == expected and not report.passed, report
+
+
+# Tests of the student's own: entry by entry, with one line that is not what it seems
+
+ENTRIES = """
+import numpy as np
+def layernorm_forward(x, weight, bias):
+    mean = x.mean(-1)
+    q = x - mean[:, None]
+    rstd = 1 / np.sqrt((q * q).mean(-1) + 1e-5)
+    return q * rstd[:, None] * weight + bias, mean, rstd
+def slopes(dy, *arrays):
+    for array in arrays:
+        found = np.zeros_like(array)
+        for at in np.ndindex(array.shape):
+            ends = []
+            for step in (1e-6, -2e-6):
+                array[at] += step
+                ends.append((dy * layernorm_forward(*arrays)[0]).sum())
+            array[at] += 1e-6
+            found[at] = (ends[0] - ends[1]) / 2e-6
+        yield found
+def check_backward(backward):
+    rng = np.random.default_rng(3)
+    x = rng.normal(1, 2, (4, 6)) * [[1], [1], [2], [0.5]]
+    x[3] = 2
+    weight, bias, dy = rng.normal(0, 1, 6), rng.normal(0, 1, 6), rng.normal(0, 1, (4, 6))
+    wrong = 0
+    _, mean, rstd = layernorm_forward(x, weight, bias)
+    for got, known in zip(backward(dy, x, weight, mean, rstd), slopes(dy, x, weight, bias)):
+        {}
+"""
+NEAR = "np.isclose(got, known, rtol=1e-6, atol=1e-7)"
+ONE_LINE = {
+    "all": (f"assert {NEAR}.all()", set()),
+    "a tuple": (f"close = ({NEAR}.all(), 'wrong'); assert close", {"verdict-not-raised"}),
+    "a list": (f"close = [{NEAR}.all()]; assert close", {"verdict-not-raised"}),
+    "any": (f"assert {NEAR}.any()", {"size-passes"}),
+    "the first row": (f"assert np.atleast_2d({NEAR})[0].all()", {"size-passes"}),
+    "counted": (f"wrong += (~{NEAR}).sum(); assert wrong < 12", {"size-passes"}),
+    "directions": ("assert (got * known).sum() > (1 - 1e-8) * np.linalg.norm(got) * np.linalg.norm(known)",
+                   {"multiple-passes"}),
+    "NaN": ("assert not (np.abs(got - known) > 1e-5 * (1 + np.abs(known))).any()", {"nan-passes"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONE_LINE)
+def test_what_a_test_lets_pass_is_tried(name):
+    line, expected = ONE_LINE[name]
+    report = hw.check("gradient-test", of_source(ENTRIES.format(line))["check_backward"])
+    assert keys(report) - {"loose-tolerance"} == expected, report

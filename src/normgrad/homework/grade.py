@@ -13,7 +13,9 @@ import numpy as np
 from ..mistakes.table import REFUSED, SPOILS, UNKNOWN
 from .attempts import CELLS, InFolder, version_of
 from .checks.exam import IMPATIENT_SECONDS, Exam
+from .checks.values import HIDDEN
 from .diagnosis.diagnose import attributed
+from .diagnosis.named import named
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
@@ -35,7 +37,7 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     Args:     student: a Student; draw: where the inputs come from; feedback: a level of FEEDBACK; seconds: for a stage
     Returns:  Report
     """
-    draw, results, evidence, named, late, shared = draw or Draw(), [], [], {}, False, {}
+    draw, results, evidence, told, late, shared = draw or Draw(), [], [], {}, False, {}
     report = Report(task, feedback=check_feedback(feedback))
     forbidden = sorted({*task.forbidden, *refusals.WAYS_AROUND} & set(student.look(task.entry)["names"]))
     for stage in task.stages:
@@ -47,15 +49,15 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
         results.append(result)
         evidence += getattr(wrong, "evidence", ())
         for each in getattr(wrong, "diagnoses", ()):
-            named.setdefault((each.misconception, each.title), each)
+            told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages = _earned(task, results)
-    # Numbers that a program spoils have no formula: what it does says all.
-    spoiled = OPEN_KEYS if {key for key, _ in named} & set(SPOILS) else ()
     found = attributed(evidence, partial(_computes_narrow, Exam(task, student, draw, "formats")))
+    known = {each.misconception for each in found}
+    found += [each for (key, _), each in told.items() if key not in known]
+    # Numbers that a program spoils have no formula: what it does says all.
+    spoiled = (*OPEN_KEYS, *HIDDEN) if {each.misconception for each in found} & set(SPOILS) else ()
     report.diagnoses = [each for each in found if each.misconception not in spoiled]
-    known = {each.misconception for each in report.diagnoses}
-    report.diagnoses += [each for (key, _), each in named.items() if key not in known]
     return report
 
 
@@ -77,7 +79,9 @@ def _run(stage, exam, forbidden):
     start, wrong = time.monotonic(), None
     try:
         if forbidden:
-            raise Wrong(f"It uses {', '.join(forbidden)}: {exam.task.forbidden_because}.")
+            own = set(forbidden) <= set(exam.task.forbidden)
+            raise Wrong(f"It uses {', '.join(forbidden)}: {exam.task.forbidden_because}.",
+                        diagnoses=[named(exam.task.forbidden_key)] if own else ())  # fmt: skip
         with np.errstate(all="ignore"):  # of wrong numbers; what they lead to is compared
             message, passed = stage.run(exam), True
     except Wrong as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 import numpy as np
 
+from .diagnosis.named import named
 from .sandbox.refusals import EXTRA_MEMORY
 
 INPUTS = "Inputs: "
@@ -13,6 +15,12 @@ WRONG_BEFORE = "The gradients are wrong, so what they pass on is, too. Put dx, d
 OUT_OF_TIME = "had not finished after"
 STUB = "not implemented yet"
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "cannot allocate memory")
+# What autograd says of a Function, as patterns, and the mistake that it says it of.
+AUTOGRAD = {
+    r"gradient different than None at position": "gradient-misplaced",
+    r"invalid gradient at index \d+ - got \[\d*\] but expected shape compatible with \[\d+\]": "wrong-axis",
+    r"element 0 of tensors does not require grad": "not-differentiable",
+}
 MEMORY = f"{EXTRA_MEMORY / 2**30:g} GB"
 
 
@@ -46,7 +54,9 @@ def failure(outcome, task) -> Wrong:
         return Wrong(f"solution.py has {facts['bytes']} bytes; at most {facts['most']} are read.")
     if kind == "garbled":
         return Wrong(f"{your} code wrote into the grader's own pipe, or returned more than the grader reads.")
-    return Wrong(_raised(facts, your, task))
+    said = str(facts.get("message", ""))
+    keys = [key for pattern, key in AUTOGRAD.items() if re.search(pattern, said)] if not facts.get("line") else ()
+    return Wrong(_raised(facts, your, task), diagnoses=map(named, keys))
 
 
 def _is_stub(facts) -> bool:

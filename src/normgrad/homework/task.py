@@ -107,6 +107,7 @@ class Task:
            equations: labels of what the book has about it
            oracle: makes the inputs and knows the right answers; stages: the checks
            library: what arrays are made of; forbidden: names that may not occur; forbidden_because: and why
+           forbidden_key: of the table, what their use is
            patience: how many times as long as others its stages may take
     """
 
@@ -121,6 +122,7 @@ class Task:
     library: str = "numpy"
     forbidden: tuple[str, ...] = ()
     forbidden_because: str = "this task asks you to write that yourself"
+    forbidden_key: str = "library-call"
     patience: float = 1.0
 
     @property

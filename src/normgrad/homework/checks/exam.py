@@ -125,7 +125,8 @@ class Exam:
         facts, (kind, words) = value.facts, KINDS[self.task.oracle.kind]
         if facts.get("kind") != kind:
             lost = facts.get("type") == "NoneType" and self.task.oracle.op == "gradients"
-            raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.{PLACES if lost else ''}")
+            raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.{PLACES if lost else ''}",
+                        diagnoses=[named("gradient-missing")] if lost else ())  # fmt: skip
         got = tuple(facts.get("shape", ()))
         if got != shape or value.numbers.shape != shape:
             words = f"{name} has shape {got}, needs {shape} for x of shape {x_shape}."

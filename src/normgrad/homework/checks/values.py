@@ -36,6 +36,8 @@ def inputs_untouched(exam) -> str:
         names = ", ".join(outcome.changed)
         raise Wrong(f"It changed its input {names} in place. Copy what you want to write to.", diagnoses=WRITTEN)
     plain = exam.named(outcome, trial, exam.base)
+    if not all(np.isfinite(numbers).all() for numbers in plain.values()):
+        raise Wrong("The results are not finite, so nothing can be said about them.")
     for layout in ("strided", "transposed"):
         other = exam.ask(exam.task.oracle.request(trial, exam.base, layout))
         if other.changed:
@@ -47,10 +49,8 @@ def inputs_untouched(exam) -> str:
             if words:
                 how = "every second column of a wider array" if layout == "strided" else "a transposed array"
                 right = all((np.abs(plain[each] - value) <= bound).all() for each, (value, bound) in known.items())
-                raise Wrong(f"With x and dy as {how}, the same numbers give another {name}. {words}",
+                raise Wrong(f"With the matrices as {how}, the same numbers give another {name}. {words}",
                             diagnoses=STRIDES if right else ())  # fmt: skip
-    if not all(np.isfinite(numbers).all() for numbers in plain.values()):
-        raise Wrong("The results are not finite, so nothing can be said about them.")
     return "Inputs unchanged; strided and transposed inputs give the same."
 
 
@@ -110,8 +110,9 @@ def low_precision(exam) -> str:
         try:
             sentences.append(f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}")
         except Wrong as wrong:
-            hint = " Compute in float32 and round once, at the end." if "float16" in dtype else ""
             found = rounding(exam, wrong.evidence, dtype)
+            narrow = "float16" in dtype and {each.misconception for each in found} <= {"narrow-intermediate"}
+            hint = " Compute in float32 and round once, at the end." if narrow else ""
             raise Wrong(f"{wrong}{hint}", stub=wrong.stub, diagnoses=found) from None
     return " ".join(sentences)
 

@@ -14,6 +14,7 @@ from ...spec import NormSpec, check_spec
 from .explain import Explained, explain, flat_rows
 from .fit import Target, over_rows
 from .formulas import Arrays
+from .misread import misread
 from .named import Diagnosis, equation
 from .written import definitions, formula, name, remark_of, should_be
 
@@ -49,6 +50,8 @@ def diagnose(
         found = explain(target)
         if found is not None and found.nothing and narrow():
             target, found = _narrower(target, found, case, spec)
+        if found is not None and found.keys == (UNKNOWN,):
+            found = misread(target, found.nothing) or found
         written = [] if found is None else _written(target, found)
         return [_without_guess(each) for each in written]
 
@@ -139,7 +142,7 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
         settled = {each.misconception for each in found.get(output, ())} - {REFUSED}
         if settled and (UNKNOWN in settled or own or not flat_rows(trial.case, trial.spec).any()):
             continue
-        if own is None and min(trial.case.x.shape) == 1:  # any formula explains one row, or one column
+        if min(trial.case.x.shape) == 1:  # any formula explains one row, or one column
             continue
         try:
             with warnings.catch_warnings():
@@ -151,4 +154,6 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
                     found[output] = named or found.get(output, [])
         except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
             continue
-    return [each for named in found.values() for each in named]
+    shown = {each.misconception for output, named in found.items() if output in OUTPUTS for each in named} | {UNKNOWN}
+    everything = [(output, each) for output, named in found.items() for each in named]
+    return [each for output, each in everything if output in OUTPUTS or each.misconception not in shown]

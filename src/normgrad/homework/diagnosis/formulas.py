@@ -137,8 +137,9 @@ VARIANTS = {
     "truncated rstd": ("rstd is cut to bfloat16", lambda rows: {"stored": _truncated}),
     "float16 rstd": ("rstd is rounded to float16", lambda rows: {"stored": lambda rstd: round_to(rstd, "float16")}),
 }  # fmt: skip
-# Followed by a number, the variant with another eps; after a name, the variant of the leading factor only.
-EPS_IS, ALONE = "eps = ", ", rstd alone"
+# Followed by a number, the variant with another eps; after a name, the variant of the leading factor only; between two
+# names, both.
+EPS_IS, ALONE, BOTH = "eps = ", ", rstd alone", " and "
 
 
 def variant(name: str, rows: Rows) -> tuple[Statistics, Statistics]:
@@ -147,7 +148,10 @@ def variant(name: str, rows: Rows) -> tuple[Statistics, Statistics]:
     Args:  name: a key of VARIANTS, or "eps = 1e-3"; followed by ", rstd alone" where x_hat is right
     """
     base, right = name.removesuffix(ALONE), _statistics(rows)
-    changes = {"eps": float(base.removeprefix(EPS_IS))} if base.startswith(EPS_IS) else VARIANTS[base][1](rows)
+    if base.startswith(EPS_IS):
+        changes = {"eps": float(base.removeprefix(EPS_IS))}
+    else:
+        changes = {what: to for each in base.split(BOTH) for what, to in VARIANTS[each][1](rows).items()}
     changed = _statistics(rows, **changes)
     return changed, (right if name.endswith(ALONE) else changed)
 
@@ -180,6 +184,7 @@ PATTERNS = {
     "N**0.5": (lambda n, m: n**0.5, "sqrt(N)"),
     "N**-0.5": (lambda n, m: n**-0.5, "1 / sqrt(N)"),
     "N/M": (lambda n, m: n / m, "N / M"),
+    "M/N": (lambda n, m: m / n, "M / N"),
     "N/B": (lambda n, m: n / block(n), "N / BLOCK"),
 }
 # One name for several fields of dx.
@@ -494,9 +499,18 @@ def doubles(output: str, setting: Setting) -> Compiled:
     """Each pair of looks that change different fields, of two mistakes."""
     base = right_recipe(output, setting)
     each = [(key, to) for key, to in changes(output, setting, doubles=True) if any(base[f] != v for f, v in to.items())]
-    pairs = combinations(each, 2)
-    apart = (((a, b), one | two) for (a, one), (b, two) in pairs if a != b and not one.keys() & two.keys())
-    return _distinct(output, setting, apart)
+    return _distinct(output, setting, _pairs(each))
+
+
+def _pairs(each):
+    """(both keys, both changes) of two mistakes; where both change the statistics, one of them changes eps."""
+    for (a, one), (b, two) in combinations(each, 2):
+        shared, stats = one.keys() & two.keys(), (one.get("stats"), two.get("stats"))
+        if a != b and not shared:
+            yield (a, b), one | two
+        elif a != b and shared == {"stats"} and set(stats) <= VARIANTS.keys():
+            if sum(each.startswith("eps") for each in stats) == 1:
+                yield (a, b), one | two | {"stats": BOTH.join(stats)}
 
 
 def changes(output: str, setting: Setting, doubles=False):
@@ -505,3 +519,18 @@ def changes(output: str, setting: Setting, doubles=False):
         if entry.fits(setting) and not (doubles and entry.alone):
             for change in entry.looks.get("dx" if output == "dresidual" else output, ()):
                 yield entry.key, expanded(change, output)
+
+
+def other_rstd(saved: numpy_ref.Forward, case: Case, spec: NormSpec):
+    """(keys, words, rstd of each row) for each mistake in the statistics, and for two; then of what is not inverted."""
+    rows = Rows(saved.residual_out, case.x, spec, 1.0 if case.weight is None else case.weight)
+    known = changes("y", Setting.of(case, spec))
+    each = [(key, to) for key, to in known if to.keys() == {"stats"} and to["stats"] in VARIANTS]
+    named = [((), "right"), *(((key,), to["stats"]) for key, to in each)]
+    for keys, stats in [*named, *((keys, to["stats"]) for keys, to in _pairs(each))]:
+        with np.errstate(all="ignore"):
+            rstd = variant(stats, rows)[0].rstd
+            words = " and ".join(VARIANTS[name][0] or "rstd = 1 / sqrt(s**2 + eps)" for name in stats.split(BOTH))
+            if rstd.shape == (len(rows.p), 1):
+                yield keys, words, rstd[:, 0]
+                yield (*keys, "root-for-reciprocal"), f"1 / rstd, {words}", 1 / rstd[:, 0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from .formulas import ALONE, EPS_IS, PATTERNS, VARIANTS, Part, Setting, Term, value
+from .formulas import ALONE, BOTH, EPS_IS, PATTERNS, VARIANTS, Part, Setting, Term, value
 
 TEXT = {"g": "dresidual_out", "dy+g": "(dy + dresidual_out)", "1/weight": "1 / weight", "1+weight": "(1 + weight)",
         "mean wdy": "mean(wdy)", "sum wdy": "sum(wdy)", "mean dy": "mean(dy, axis=0)", "sum dy": "sum(dy, axis=0)",
@@ -137,7 +137,8 @@ def remark_of(parts, setting: Setting, remark="") -> str:
         eps = float(base.removeprefix(EPS_IS))
         text = f"eps = {decimals(eps, 4 if decimals(eps) != decimals(setting.spec.eps) else 12)}"
     else:
-        text = ("q = p" if center else "q = p - mean(p)") if base == "centring" else VARIANTS[base][0]
+        said = {"centring": "q = p" if center else "q = p - mean(p)"}
+        text = ", ".join(said.get(each) or VARIANTS[each][0] for each in base.split(BOTH))
     return f"{text} in the leading factor only" if stats.endswith(ALONE) else text
 
 

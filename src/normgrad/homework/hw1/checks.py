@@ -176,7 +176,7 @@ def letters_match(exam) -> str:
             both = "the first index counts the M rows, the second the N columns"
             counts = both if "," in entry else "its index counts N entries"
             raise Wrong(f"{name} asks for {entry}, which is not there: {counts}, from 1 on.",
-                        diagnoses=zero if form["from zero"] else ())  # fmt: skip
+                        diagnoses=zero if form["from zero"] else _lengths(exam, name))  # fmt: skip
         letters = {letter for letter, kind in oracle.kinds if kind == "letter"} & _needed(oracle, name, trial)
         if missing := sorted(letters - set(form["free"])):
             raise Wrong(
@@ -210,6 +210,7 @@ def _worth(exam, names) -> str:
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
                 known = _confused(oracle, trials, got, name) or (idle if form["idle"] else fitted(exam, name))
+                known = known or _lengths(exam, name)
                 raise Wrong(words, diagnoses=known)
     count = sum(len(trial.points()) for trial in trials)
     return f"Equal at all {count} values of the letters and lengths."
@@ -241,6 +242,25 @@ def _confused(oracle, trials, got, name) -> list:
         results = [*confusion.answers] if confusion.together else [name]
         if name in confusion.answers and all(gives(confusion, result) for result in results):
             return [confusion.diagnosis(oracle.texts[name])]
+    return []
+
+
+def _lengths(exam, name) -> list:
+    """One Diagnosis of an answer that is right where M = N, or is so for the arrays with rows and columns exchanged."""
+    oracle = exam.task.oracle
+    if "M" not in oracle.arguments:
+        return []
+    sheet = oracle.sheet(exam.rng("square"), {"M": 3, "N": 3})
+    value, bound = oracle.expected(sheet)[name]
+    turned = {each: array.T.copy() for each, array in sheet.arrays.items()}
+    for key, arrays in (("lengths-exchanged", sheet.arrays), ("indices-exchanged", turned)):
+        try:
+            outcome, _ = _forms(exam, replace(sheet, arrays=arrays))
+        except Wrong:
+            return []
+        got = outcome.values[oracle.results.index(name)].numbers
+        if got.shape == value.shape and (np.abs(got - value) <= bound).all():
+            return [named(key, homework="hw1")]
     return []
 
 

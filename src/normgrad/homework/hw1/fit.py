@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from itertools import combinations, product
+from functools import cache, partial
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 
@@ -35,6 +35,8 @@ FACTORS = {
     ("(N - 1)", ""): lambda m, n: n - 1,
     ("(N - 1)", "N"): lambda m, n: 1 - 1 / n,
     ("(N + 1)", "N"): lambda m, n: 1 + 1 / n,
+    ("(N - 1)", "N**2"): lambda m, n: (n - 1) / n**2,
+    ("(N - 1)**2", "N**2"): lambda m, n: (1 - 1 / n) ** 2,
 }
 
 
@@ -68,6 +70,13 @@ def _of_rows(arrays, letters) -> list[Term]:
             if places.count(TOGETHER) == 1:
                 continue
             found.append(_term(marks, dict(zip(arrays, places, strict=True)), letters))
+    entries = [Term(f"{arrays[0]}[{each}]", lambda A, p, each=each: _entry(A[arrays[0]], p, each), ((arrays[0], each),))
+               for each in letters]  # fmt: skip
+    pairs = combinations_with_replacement(entries, 2) if len(arrays) == 1 else ()
+    for one, other in pairs:
+        places = (*one.places, (f"{arrays[0]} again", other.places[0][1]))
+        value = partial(lambda A, p, one, other: one.value(A, p) * other.value(A, p), one=one, other=other)
+        found.append(Term(f"{one.text}*{other.text}", value, places))
     return found
 
 

@@ -32,6 +32,13 @@ class StreamTrial(Trial):
         """The reference's forward of the sum as residual_out holds it, in float64."""
         return numpy_ref.forward(self.case.summed(self.dtype), self.case.weight, self.case.bias, spec=self.spec)
 
+    def diagnose_residual_out(self, output, numbers) -> list:
+        """One Diagnosis where one half of the sum came back."""
+        both = (self.case.x, self.case.residual)
+        if not all(each.any(-1).all() for each in both) or not any(np.array_equal(numbers, each) for each in both):
+            return []
+        return [named("residual-left-out", "one half of the sum", "residual_out = x + residual", "res-forward")]
+
     def rounded(self, dtype) -> StreamTrial:
         """The trial with numbers that the dtype holds."""
         return replace(self, case=self.case.rounded(dtype), dtype=dtype)

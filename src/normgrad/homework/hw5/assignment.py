@@ -45,6 +45,7 @@ ROWS = Task(
     ),
     forbidden=FORBIDDEN,
     forbidden_because=WIDER,
+    forbidden_key="wide-arithmetic",
 )
 
 MERGE = Task(
@@ -65,6 +66,7 @@ MERGE = Task(
     ),
     forbidden=FORBIDDEN,
     forbidden_because=WIDER,
+    forbidden_key="wide-arithmetic",
 )
 
 HOMEWORK = Homework(

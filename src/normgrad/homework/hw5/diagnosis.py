@@ -134,6 +134,7 @@ def _reciprocals(trial, got, known) -> dict:
         "1 / sqrt(var + eps)": ("", 1 / np.sqrt(var + eps)),  # right for its own variance
         "1 / sqrt(var)": ("eps-missing", 1 / np.sqrt(var)),
         "1 / (sqrt(var) + eps)": ("eps-placement", 1 / (np.sqrt(var) + eps)),
+        "1 / sqrt(var) + eps": ("eps-placement", 1 / np.sqrt(var) + eps),
         "1 / sqrt(max(var, eps))": ("eps-placement", 1 / np.sqrt(np.maximum(var, eps))),
         "1 / max(sqrt(var), eps)": ("eps-placement", 1 / np.maximum(np.sqrt(var), eps)),
         "1 / (var + eps)": ("root-missing", 1 / (var + eps)),
@@ -152,6 +153,8 @@ def _normalized(trial, got, known) -> dict:
         "x * rstd": ("centring-missing", trial.x * rstd),
         "x - mean": ("rstd-missing", q),
         "(x - mean) / rstd": ("rstd-inverted", q / rstd),
+        "(x - mean) / sqrt(var)": ("eps-missing", q / np.sqrt(got["var"])[:, None]),
+        "(x - mean) / (sqrt(var) + eps)": ("eps-placement", q / (np.sqrt(got["var"]) + trial.eps)[:, None]),
     }
     return {words: (key, v, error * np.maximum(1, np.abs(v / right)).max()) for words, (key, v) in formulas.items()}
 
@@ -196,13 +199,10 @@ def of_pairs(name, failed) -> list[Diagnosis]:
         return []
     if all(_at_empty_pairs_alone(trial, got[name], *known[name]) for trial, got, known in failed):
         return _named("empty-blocks", "n2 / n is 0 / 0 for two empty blocks", MERGED[name])
-    formulas = _merged_means if name == "mean" else _merged_squares
-    keys, words = _fitting(name, [formulas(trial.parts) for trial, _, _ in failed], failed)
-    found = [named(key, words, MERGED[name] if words else "", "fp-merge") for key in keys]
     raw = name == "squares" and all(_by_squares(trial.parts, got, *known[name]) for trial, got, known in failed)
-    if not found and raw:
+    if raw:
         return _named("one-pass-variance", "squares = sum of all x**2 - n * mean**2", MERGED[name], "fp-merge")
-    return found or _added_to_n(name, failed)
+    return _added_to_n(name, failed)
 
 
 def _by_squares(parts, got, exact, bound) -> bool:
@@ -217,60 +217,6 @@ def _at_empty_pairs_alone(trial, got, value, bound) -> bool:
     return not np.isfinite(got[empty]).all() and _near(got[~empty], value[~empty], bound[~empty])
 
 
-def _merged_means(parts) -> dict:
-    n1, mean1, _, n2, mean2, _ = parts.values()
-    n, d = np.maximum(n1 + n2, 1), mean2 - mean1
-    size = np.maximum(np.abs(mean1), np.abs(mean2))
-    values = {
-        "(mean1 + mean2) / 2": (mean1 + mean2) / 2,
-        "mean1 + n1 / n * (mean2 - mean1)": mean1 + n1 / n * d,
-        "mean1 - n2 / n * (mean2 - mean1)": mean1 - n2 / n * d,
-        "mean2 + n2 / n * (mean2 - mean1)": mean2 + n2 / n * d,
-        "mean1 + mean2": mean1 + mean2,
-        "n1 * mean1 + n2 * mean2": n1 * mean1 + n2 * mean2,
-        "mean1": mean1,
-        "mean2": mean2,
-    }
-    return {w: (("merge-weights",), v, LOOSE * np.maximum(size, np.abs(v))) for w, v in values.items()}
-
-
-def _merged_squares(parts) -> dict:
-    """The blocks' own squares and what lies between the blocks, each right or wrong; then by way of the squares."""
-    n1, mean1, squares1, n2, mean2, squares2 = parts.values()
-    n, d = np.maximum(n1 + n2, 1), mean2 - mean1
-    own = {
-        "squares1 + squares2": squares1 + squares2,
-        "(n1 * squares1 + n2 * squares2) / n": (n1 * squares1 + n2 * squares2) / n,
-        "(n2 * squares1 + n1 * squares2) / n": (n2 * squares1 + n1 * squares2) / n,
-        "(squares1 + squares2) / 2": (squares1 + squares2) / 2,
-        "(squares1 + squares2) / n": (squares1 + squares2) / n,
-        "squares1": squares1,
-        "squares2": squares2,
-    }
-    factors = {
-        " + n1 * n2 / n": n1 * n2 / n, "": 0 * n, " + 1": 1, " + n1 * n2": n1 * n2, " + n": n,
-        " - n1 * n2 / n": -n1 * n2 / n, " + n1 * n2 / n**2": n1 * n2 / n**2, " + n1 * n2 / (n - 1)": n1 * n2 /
-        np.maximum(n - 1, 1), " + n1 * n2 / (2 * n)": n1 * n2 / n / 2, " + 2 * n1 * n2 / n": 2 * n1 * n2 / n,
-        " + n / 4": n / 4, " + n1": n1, " + n2": n2, " + n1 / n": n1 / n, " + n2 / n": n2 / n,
-        " + n1**2 / n": n1**2 / n, " + n2**2 / n": n2**2 / n,
-    }  # fmt: skip
-    between = {words and f"{words} * (mean2 - mean1)**2": factor * d**2 for words, factor in factors.items()}
-    between |= {" + n1 * n2 / n * (mean2 - mean1)": n1 * n2 / n * d,
-                " + n1 * (mean1 - mean)**2": n1 * (n2 / n * d) ** 2,
-                " + n2 * (mean2 - mean)**2": n2 * (n1 / n * d) ** 2,
-                " + n1 * mean1**2 + n2 * mean2**2": n1 * mean1**2 + n2 * mean2**2}  # fmt: skip
-    found = {}
-    for at, (one, inner) in enumerate(own.items()):
-        for place, (other, outer) in enumerate(between.items()):
-            keys = ("merge-within",) * (at > 0) + ("merge-between",) * (place > 0)
-            # Whoever goes by way of the common mean has it as it is rounded, and so a distance that is off.
-            size = np.maximum(np.abs(mean1), np.abs(mean2)) if "mean)" in other else 0
-            rounded = np.abs(outer / np.where(d, d, 1)) * size
-            found[one + other] = keys, inner + outer, LOOSE * (np.abs(inner) + np.abs(outer) + rounded)
-    _, *others = found.items()
-    return dict(others)
-
-
 def _added_to_n(name, failed) -> list[Diagnosis]:
     """One Diagnosis where a constant is added to the n that divides: fitted to the worst pair, it explains all."""
     trial, got, known = failed[0]
@@ -278,7 +224,7 @@ def _added_to_n(name, failed) -> list[Diagnosis]:
         return []
     for at, _ in enumerate(_divided(name, trial.parts, 0)):
         added, unsure = _fitted(name, at, *failed[0])
-        if not added > 0:
+        if not 0 < added <= 1:  # a large one is another formula
             continue
         for trial, got, known in failed:
             exact, bound = known[name]

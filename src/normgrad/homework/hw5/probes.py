@@ -18,7 +18,9 @@ STATISTICS = ("var", "mean")
 CERTAIN = 16
 # Rows of 64 small whole numbers about this one: their sums, means and squared deviations are exact in float32.
 EXACT_MEAN = 2.0**15
-LARGER, FAR = 128, 100.0
+LARGER, FAR, SCATTERED = 128, 100.0, ", far apart"
+# No rounding is so large a share of what is rounded.
+PLAIN = 0.01
 # Entries of a row that are changed one at a time: the first and the last.
 CHANGED = 31
 
@@ -80,9 +82,34 @@ def pairs(exam, failed) -> list:
     """The Diagnoses of wrong merges: each pair alone, then formulas of each result."""
     name, known = next(iter(failed)), exam.shared.setdefault("explained", set())
     found = _together(exam, name, failed[name], "pair")
-    found = found or [each for name, trials in failed.items() if name not in known for each in of_pairs(name, trials)]
+    left = [(name, trials) for name, trials in failed.items() if name not in known]
+    found = found or [each for name, trials in left for each in of_pairs(name, trials)]
+    found = found or [each for name, trials in left for each in _parts(exam, trials[0][0], name)]
     known.update(failed if found else ())
     return found
+
+
+@_probe
+def _parts(exam, trial, name) -> list:
+    """What is wrong with a merge: with squares alone, with means alone; a mean in proportion to the means."""
+
+    def answers(**parts):
+        made = replace(trial, parts=trial.parts | parts)
+        return exam.answers(made)[name], exam.task.oracle.expected(made)[name][0]
+
+    mean1, mean2 = (trial.parts[each] for each in ("mean1", "mean2"))
+    if name == "mean":
+        (once, _), (twice, _) = answers(), answers(mean1=2 * mean1, mean2=2 * mean2)
+        return [named("merge-weights", equation="fp-merge")] if _close(twice, 2 * once, LOOSE) else []
+    if name == "n":
+        return []
+    ways = {"merge-within": {"mean2": mean1}, "merge-between": dict.fromkeys(("squares1", "squares2"), 0 * mean1)}
+    wrong = [key for key, parts in ways.items() if not _close(*answers(**parts), PLAIN)]
+    return [named(key, equation="fp-merge") for key in wrong]
+
+
+def _close(got, value, share) -> bool:
+    return bool((np.abs(got - value) <= share * np.abs(value)).all())
 
 
 @_probe
@@ -92,14 +119,23 @@ def _together(exam, name, failed, what="row") -> list:
     off, bound = np.abs(got[name] - known[name][0]), known[name][1]
     bad = np.flatnonzero(~(off <= bound))
     if not (off[bad] > CERTAIN * bound[bad]).any():
-        return []
+        return [] if what == "pair" or trial.name.endswith(SCATTERED) else _scattered(exam, name, trial)
     for at in bad:
         alone = exam.answers(trial.alone(at))[name]
         if not (np.abs(alone - known[name][0][at]) <= bound[at]).all():
             return []
     title = f"Alone each {what} is right, together they are not"
     depends, own = f"what a {what} leads to depends on the others", f"what a {what} leads to depends on it alone"
-    return [named("rows-mixed", depends, own, title=title)]
+    return [named("rows-mixed", depends, own, "fp-statistics", title=title)]
+
+
+def _scattered(exam, name, trial) -> list:
+    """As _together, for the same rows with means far from each other, where it is wrong for them."""
+    far = _made(trial, trial.x + EXACT_MEAN * np.arange(len(trial.x))[:, None])
+    far = replace(far, name=trial.name + SCATTERED)
+    got, known = exam.answers(far), exam.task.oracle.expected(far)
+    value, bound = known[name]
+    return [] if (np.abs(got[name] - value) <= bound).all() else _together(exam, name, [(far, got, known)])
 
 
 def _made(trial, x):
@@ -112,11 +148,14 @@ def _left_out(exam, trial) -> list:
     row = trial.x[0] - trial.x[0].mean()
     n = len(row)
     places = sorted({*range(min(n, CHANGED)), *range(max(0, n - CHANGED), n)})
-    x = np.tile(row, (len(places) + 1, 1))
-    x[np.arange(1, len(x)), places] += FAR * (1 + np.abs(row).max())
+    far, once = FAR * (1 + np.abs(row).max()), len(places) + 1
+    x = np.tile(row, (2 * once, 1))
+    x[np.arange(1, once), places] += far
+    x[np.arange(once + 1, 2 * once), places] -= far
     got = exam.answers(_made(trial, x))
     for words, names in (("neither mean nor var", ("mean", "var")), ("not var", ("var",)), ("not mean", ("mean",))):
-        same = np.all([got[name][1:] == got[name][0] for name in names], axis=0)
+        same = np.all([got[name][1:once] == got[name][0] for name in names], axis=0)
+        same &= np.all([got[name][once + 1 :] == got[name][0] for name in names], axis=0)  # a median moves one way only
         if same.any() and not same.all():
             left = [place for place, out in zip(places, same, strict=True) if out]
             last = f":{left[-1] + 1}" if left == list(range(left[0], left[-1] + 1)) and len(left) > 1 else ""

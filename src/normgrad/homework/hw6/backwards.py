@@ -48,16 +48,23 @@ def backward(dy, x, weight, mean, rstd):
     grads = _backward(dy, Forward(None, x, mean, rstd, weight, weight, Spec))
     return grads.dx, grads.dweight, grads.dbias
 """
-RUINED = """
+CHANGED = """
 
-_whole = backward
-
-
-def backward(*inputs):
+def backward(*inputs, _whole=backward):
     found = list(_whole(*inputs))
-    found[{at}] = 1000 * (1 + abs(found[{at}]))
+    {change}
     return tuple(found)
 """
+# By the name of a change: what is done to the output {at}, or to all of them.
+CHANGES = {
+    "ruined": "found[{at}] = 1000 * (1 + abs(found[{at}]))",
+    "multiplied": "found[{at}] = 1000 * found[{at}]",
+    "unknown": "found = [np.nan * each for each in found]",
+    "shaped": "found = [each[None] for each in found]",
+    "finite": "found = [np.nan_to_num(each, nan=1e9, posinf=1e9, neginf=-1e9) for each in found]",
+    "moved": "found[{at}] = found[{at}] + 0; size = 1000 * (1 + abs(found[{at}]).max(initial=0)); "
+             "found[{at}][{first}] += size; found[{at}][{last}] {sign}= size",
+}  # fmt: skip
 ENLARGED = """
 def _of(text):
     names = {{}}
@@ -70,19 +77,6 @@ _right, _wrong = _of({right!r}), _of({wrong!r})
 
 def backward(*inputs):
     return tuple(a + {factor} * (b - a) for a, b in zip(_right(*inputs), _wrong(*inputs)))
-"""
-CANCELLED = """
-
-_whole = backward
-
-
-def backward(*inputs):
-    found = list(_whole(*inputs))
-    size = 1000 * (1 + abs(found[{at}]).max(initial=0))
-    found[{at}] = found[{at}].copy()
-    found[{at}][{first}] += size
-    found[{at}][{last}] -= size
-    return tuple(found)
 """
 # Right whatever statistics it is handed.
 RECOMPUTED = """
@@ -126,22 +120,28 @@ class Subject:
         """Its text."""
         return text(self.mutant.edits["numpy"])
 
-    def ruined(self) -> str:
-        """A right backward whose output of that name is nowhere near: whoever looks at it sees that."""
-        return text() + RUINED.format(at=OUTPUTS.index(self.output))
+    def changed(self, how, **options) -> str:
+        """A right backward with a change to this output. Args: how: a key of CHANGES; options: of that"""
+        return changed(text(), how, OUTPUTS.index(self.output), **options)
 
     def sometimes(self, first) -> str:
         """A backward that is ruined in its first call alone, or right in its first call alone."""
-        return text() + SOMETIMES.format(ruined=RUINED.format(at=OUTPUTS.index(self.output)), first=first)
+        change = CHANGED.format(change=CHANGES["ruined"].format(at=OUTPUTS.index(self.output)))
+        return text() + SOMETIMES.format(ruined=change, first=first)
 
     def enlarged(self, factor) -> str:
         """Its text with a mistake that is so many times as large."""
         return ENLARGED.format(right=text(), wrong=self.source(), factor=factor)
 
-    def cancelled(self, within_rows) -> str:
-        """A right backward off by much that adds up to 0: within each row, or over the rows alone."""
+    def moved(self, within_rows, sign="-") -> str:
+        """A right backward off by much that adds up to 0, within each row or over the rows alone; with "+" to more."""
         first, last = ("..., 0", "..., -1") if within_rows else ("0", "-1")
-        return text() + CANCELLED.format(at=OUTPUTS.index(self.output), first=first, last=last)
+        return self.changed("moved", first=first, last=last, sign=sign)
+
+
+def changed(source, how, at=0, **options) -> str:
+    """The text of a backward with a change to its results."""
+    return source + CHANGED.format(change=CHANGES[how].format(at=at, **options))
 
 
 def _own(name, mistake, *edits):

@@ -29,6 +29,7 @@ from .backwards import (
     WDY,
     WEIGHT,
     ZEROS,
+    changed,
     subjects,
     text,
 )
@@ -176,8 +177,8 @@ def _rights_pass(exam) -> bool:
 
 
 def _silent(exam) -> tuple:
-    """One Diagnosis where the test cannot say no: it rejects nothing, and returns a verdict, has nothing to raise, or
-    catches what it raises.
+    """One Diagnosis where the test cannot say no: it rejects nothing, and returns a verdict, has nothing to raise,
+    catches what it raises, or passes what no comparison passes.
 
     A return of True after assertions that do reject is another matter.
     """
@@ -190,7 +191,10 @@ def _silent(exam) -> tuple:
         return (_named(SILENT, found="a verdict that is dropped"),)
     if _asked(exam, ZEROS, watched=True).get("caught"):
         return (_named(SILENT, found="a verdict that your own test catches"),)
-    return ()
+    worst = [changed(text(), "ruined", at) for at in range(len(OUTPUTS))]
+    worst += [changed(text(), how) for how in ("unknown", "shaped")]
+    always = all(_passes(exam, each) for each in worst)
+    return (_named(SILENT, found="a verdict that is always true"),) if always else ()
 
 
 def _asked(exam, source, **options) -> dict:
@@ -305,24 +309,39 @@ def _let_pass(exam, subject, off) -> str:
 
 
 def _blind_spot(exam, subject, off) -> str:
+    def passes(how, **options):
+        return _passes(exam, subject.changed(how, **options))
+
     if _silent(exam):  # whose words stand at the first stage
         return SILENT
-    if all(_passes(exam, subject.sometimes(first)) for first in (True, False)) and not _passes(exam, subject.ruined()):
+    if all(_passes(exam, subject.sometimes(first)) for first in (True, False)) and not passes("ruined"):
         return "several-must-fail"
     if off >= NOT_A_NUMBER:
-        return "nan-passes"
+        if not _passes(exam, changed(subject.source(), "finite")):
+            return "nan-passes"
+        if not passes("ruined"):  # elsewhere
+            return "size-passes"
     if not _rights_pass(exam):
         return WRONG_REFERENCE
-    if _passes(exam, subject.ruined()):
-        return f"{subject.output}-not-compared"
+    if passes("ruined"):
+        return f"{subject.output}-not-compared" if _passes(exam, _ruined_alike(exam)) else "size-passes"
     if not _passes(exam, subject.enlarged(1 / off)):
-        return "loose-tolerance"
+        return "multiple-passes" if off >= HARDLY and passes("multiplied") else "loose-tolerance"
     if not _passes(exam, subject.enlarged(-1 / off)):
         return "one-sign-passes"
-    if _passes(exam, subject.cancelled(within_rows=True)):
-        rows = subject.output == "dx" and not _passes(exam, subject.cancelled(within_rows=False))
+    if _passes(exam, subject.moved(within_rows=True)) and not _passes(exam, subject.moved(within_rows=True, sign="+")):
+        rows = subject.output == "dx" and not _passes(exam, subject.moved(within_rows=False))
         return "rows-summed" if rows else "totals-compared"
     return "size-passes" if _passes(exam, subject.enlarged(HUGE / off)) else "loose-tolerance"
+
+
+def _ruined_alike(exam) -> str:
+    """A backward of which all outputs are ruined that may be ruined one at a time: a test may count what is wrong."""
+    source = text()
+    for at in range(len(OUTPUTS)):
+        if _passes(exam, changed(text(), "ruined", at)):
+            source = changed(source, "ruined", at)
+    return source
 
 
 def _named(key, equation="ln-forward", found=""):

@@ -43,7 +43,7 @@ def _paths(operator, inputs, name):
     found = _reach(name, K, G, y, array) or _blind(operator, inputs, name)
     if found is None and y.shape == array.shape:
         found = _among_entries(name, K, G, array.ravel())
-    return found or _factor_of_its_own(operator, inputs, name, K, G, y)
+    return found or _factor_of_its_own(operator, inputs, name, K, G, y) or _through_y(name, K, G, y)
 
 
 def _slopes(operator, inputs, name):
@@ -133,6 +133,9 @@ def _among_entries(name, K, G, a):
     if whole is not None:
         words = f"What each entry of {name} does to the others is {_times(whole)}"
         return None if abs(whole - 1) <= NEAR else ("path-to-others", words)
+    outputs = [_one(each[here]) for each, here in zip(ratio, other, strict=True)]
+    if None not in outputs and other.sum(1).min() > 1:
+        return "path-to-others", f"What an entry of y takes from other entries of {name} has a factor of that y's own"
     used = other.any(0)
     if any(each is None for each, there in zip(columns, used, strict=True) if there) or other.sum(0)[used].min() < 2:
         return None
@@ -201,9 +204,22 @@ def _factor_of_its_own(operator, inputs, name, K, G, y):
         K, G = _slopes(operator, moved, name), _given(operator, moved, name, y)
         near = np.abs(G[:, used] - K[:, used] * np.array(columns)) <= SEEN * np.abs(K).max()
         found = "wrong-derivative", f"The gradient for {name} is off by a factor that depends on {name} alone"
-        return found if near.all() and len(inputs.arrays) > 1 else None
-    rows = ratio.reshape(-1, y.shape[-1]) if y.ndim > 1 and ratio.shape[1] == 1 else np.empty((0, 0))
+        own = "row-factor", f"Each entry of the gradient for {name} has a wrong factor of its own"
+        return found if near.all() and len(inputs.arrays) > 1 else own if len(columns) > 1 else None
+    rows = ratio.reshape(-1, y.shape[-1] * ratio.shape[1]) if y.ndim > 1 else np.empty((0, 0))
     numbers = [_one(row[np.isfinite(row)]) for row in rows if np.isfinite(row).any()]
     if not numbers or None in numbers or y.shape[-1] < 2:
         return None
     return "row-factor", f"The gradient for {name} has a wrong factor, another one in each row of y"
+
+
+def _through_y(name, K, G, y):
+    """Off by a multiple of y in each row: what y is divided by moves with the input, too."""
+    if y.ndim < 1 or y.shape[-1] < LEAST:
+        return None
+    rows = y.reshape(-1, y.shape[-1], 1)
+    off = (G - K).reshape(*rows.shape[:2], -1)
+    times = (off * rows).sum(1, keepdims=True) / np.maximum((rows * rows).sum(1, keepdims=True), np.finfo(float).tiny)
+    if np.abs(off - times * rows).max() > NEAR or np.abs(off).max() <= SEEN:
+        return None
+    return "path-through-a-scale", f"The gradient for {name} is off by a multiple of y in each row of y"

@@ -109,18 +109,16 @@ def _apply(target, arguments, options, facts):
 def _padded(target, facts):
     """The same Function, whose backward may leave out the last None; facts: where it is said that it did."""
 
-    class Padded(target):
-        @staticmethod
-        def backward(ctx, *cotangents):
-            found = target.backward(ctx, *cotangents)
-            grads = found if isinstance(found, tuple) else (found,)
-            left = ctx.needs_input_grad[len(grads) :]
-            if not left or any(left):
-                return found
-            facts["left out"] = len(left)
-            return *grads, *(None for _ in left)
+    def backward(ctx, *cotangents):
+        found = target.backward(ctx, *cotangents)
+        grads = found if isinstance(found, tuple) else (found,)
+        left = ctx.needs_input_grad[len(grads) :]
+        if not left or any(left):
+            return found
+        facts["left out"] = len(left)
+        return *grads, *(None for _ in left)
 
-    return Padded
+    return type(target.__name__, (target,), {"backward": staticmethod(backward)})
 
 
 def _sent(outputs, arguments, options):
@@ -187,9 +185,9 @@ def _by_hand(grads) -> bool:
 
 @operation
 def two_layers(target, arguments, options):
-    """The gradients of a first layer, after a second one with another weight went forward and backward."""
+    """The gradients of a first layer, after a second one with another weight and eps went forward and backward."""
     outputs, sent = _sent(_apply(target, arguments, options, {}), arguments, options)
-    swapped = arguments | {"weight": arguments["other"]}
+    swapped = arguments | {"weight": arguments["other"], "eps": 4 * arguments["eps"]}
     other, _ = _sent(_apply(target, swapped, options, {}), arguments, options)
     grad(other, swapped["x"], sent, allow_unused=True)
     wanted = [arguments[name] for name in options["differentiable"]]
