@@ -6,6 +6,8 @@ call it, except that it may not overwrite the cotangent, which is not its own an
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import torch.nn.functional as F
 
 import normgrad
@@ -20,6 +22,8 @@ class Unavailable(Exception):
 
 def ours(operator: str, backend: str):
     """This package, through its public functions."""
+    if backend == "numba" and find_spec("numba") is None:
+        raise Unavailable("needs numba, which the extra normgrad[cpu] installs")
     function, eps = getattr(normgrad, operator), EPS[operator.removeprefix("add_")]
 
     def call(x, residual, weight, bias):
@@ -101,6 +105,20 @@ def contenders(backend: str = "triton"):
         "torch.compile": compiled,
         "liger": liger,
     }
+
+
+def installed(builders: dict, operator: str) -> dict:
+    """{name: implementation of an operator} of the builders whose library is here; the others are named in print.
+
+    Args:  builders: as contenders returns them; operator: of plan.OPERATORS
+    """
+    found = {}
+    for name, build in builders.items():
+        try:
+            found[name] = build(operator)
+        except Unavailable as error:
+            print(f"{name} is left out: {error}", flush=True)
+    return found
 
 
 def reference(operator: str):

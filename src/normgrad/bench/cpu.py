@@ -12,12 +12,12 @@ the process keeps the pages that it frees, that is over after the first call. Bo
 from __future__ import annotations
 
 import ctypes
-import datetime
 import os
 import platform
-import statistics
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from normgrad.torch_ops import formula as torch_formula
 
 from . import contenders, guard, results, work
 from .plan import OPERATORS, Shape
-from .record import COPY, quartiles
+from .record import COPY, spread
 
 SHAPES = ((128, 256), (4096, 1024), (2048, 8192), (16384, 768))
 MEMORY = ("new", "kept")
@@ -83,13 +83,12 @@ def implementations(operator: str, baselines: bool = False) -> dict:
     """
     if operator not in OPERATORS:
         raise ValueError(f"operator: got {operator!r}, needs one of {', '.join(map(repr, OPERATORS))}")
-    found = {"torch": contenders.eager(operator), "normgrad": contenders.ours(operator, "torch")}
-    try:
-        import numba  # noqa: F401
-    except ImportError:
-        print("numba is not installed: its kernels are left out", flush=True)
-    else:
-        found = {"numba": contenders.ours(operator, "numba"), **found}
+    builders = {
+        "numba": partial(contenders.ours, backend="numba"),
+        "torch": contenders.eager,
+        "normgrad": partial(contenders.ours, backend="torch"),
+    }
+    found = contenders.installed(builders, operator)
     if baselines and operator.endswith("layer_norm"):
         found |= {name: contenders.summed(norm) for name, norm in _baselines().items()}
     return found
@@ -125,7 +124,7 @@ def _memory(kind):
         mallopt(TRIM_THRESHOLD, 2**17)
 
 
-def _timed(call, repeats):
+def timed(call: Callable[[int], object], repeats: int = 1) -> tuple[float, bool]:
     """(seconds of a call, whether it was clean)."""
     before, start = _waited(), time.perf_counter()
     for _ in range(repeats):
@@ -134,15 +133,18 @@ def _timed(call, repeats):
     return seconds / repeats, _waited() - before <= WAITED * seconds
 
 
-def interleaved(calls, repeats):
-    """Rounds without an end: ({name: seconds}, whether all of it was clean)."""
+def interleaved(calls: dict, timed: Callable) -> Iterator[dict]:
+    """Rounds without an end, each {name: what the clock says}, in the names' order; the order of timing rotates.
+
+    Args:  calls: {name: function of an int}; timed: the clock, a function of one of them
+    """
     names = list(calls)
     for call in calls.values():
         call(0)
     for turn in count():
         first = turn % len(names)
-        timings = {name: _timed(calls[name], repeats) for name in names[first:] + names[:first]}
-        yield {name: timings[name][0] for name in names}, all(clean for _, clean in timings.values())
+        said = {name: timed(calls[name]) for name in names[first:] + names[:first]}
+        yield {name: said[name] for name in names}
 
 
 def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generator) -> tuple[dict, int]:
@@ -164,21 +166,16 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
     calls = {name: work.call(function, "both", drawn) for name, function in functions.items()}
     calls[COPY] = lambda _: half.clone()
     repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
-    for one in islice(interleaved(calls, repeats), TRIES * rounds):
-        tried.append(one)
+    for said in islice(interleaved(calls, partial(timed, repeats=repeats)), TRIES * rounds):
+        tried.append((said, all(clean for _, clean in said.values())))
         if sum(clean for _, clean in tried) == rounds:
             break
     taken = sorted(tried, key=lambda one: not one[1])[:rounds]
-    return {name: [seconds[name] for seconds, _ in taken] for name in calls}, sum(clean for _, clean in taken)
+    return {name: [said[name][0] for said, _ in taken] for name in calls}, sum(clean for _, clean in taken)
 
 
 def _records(shape, memory, times, clean):
     """What the file keeps of one shape: for each implementation seconds, and ratios to torch's own and to the copy."""
-
-    def spread(values):
-        low, high = quartiles(values)
-        return [float(f"{value:.4g}") for value in (low, statistics.median(values), high)]
-
     for name, seconds in times.items():
         pairs = {other: list(zip(seconds, times[other], strict=True)) for other in ("torch", COPY)}
         yield {
@@ -225,8 +222,7 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
     device = {"name": processor(), "threads": threads, "cores": os.cpu_count()}
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"rounds": rounds, "waited": WAITED, "direction": "both", "spread": "quartile, median, quartile"}
-    found = {"kind": "cpu", "device": device, "versions": versions, "date": datetime.date.today().isoformat()}
-    found |= {"settings": settings, "records": []}
+    found = results.begun("cpu", device, versions, settings)
     print(f"forward + backward, {dtype}, torch {torch.__version__}, {threads} threads; median [quartiles]")
     print(f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load")
     for memory in MEMORY:

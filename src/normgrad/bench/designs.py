@@ -142,7 +142,8 @@ def measure(rows: int = 4096, columns: int = 4096, rounds: int = 9, seed: int = 
     """
     found = designs(rows, columns, torch.Generator().manual_seed(seed))
     calls = {name: lambda _, call=design.call: call() for name, design in found.items()}
-    times = [seconds for seconds, _ in islice(cpu.interleaved(calls, 1), rounds)]
+    said = islice(cpu.interleaved(calls, cpu.timed), rounds)
+    times = [{name: seconds for name, (seconds, _) in one.items()} for one in said]
     copied = found[COPY].moved.total
     result = {}
     for name, design in found.items():

@@ -48,9 +48,8 @@ def fresh(device, rounds: int) -> dict:
         "gradients": "torch.autograd.grad: returned, not accumulated",
         "forward": "with gradients on, so that the statistics are stored",
     }  # fmt: skip
-    date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    return {"kind": "measured", "device": device.describe(), "versions": versions(), "date": date,
-            "settings": settings, "records": []}  # fmt: skip
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    return results.begun("measured", device.describe(), versions(), settings, today)
 
 
 def begin(file, device, rounds: int | None = None) -> dict:

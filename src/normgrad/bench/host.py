@@ -9,12 +9,12 @@ once, in an order that rotates.
 
 from __future__ import annotations
 
-import datetime
 import platform
-import statistics
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import islice
 from unittest import mock
 
 import torch
@@ -24,7 +24,7 @@ import normgrad
 from . import contenders, cpu, results, work
 from .launches import TARGETS
 from .plan import OPERATORS, Shape
-from .record import quartiles
+from .record import spread
 
 ROWS, COLUMNS, DTYPE = 4, 64, "float32"
 DIRECTIONS = ("forward", "backward")
@@ -87,17 +87,8 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
 
 def implementations(operator: str) -> dict:
     """{name: function of (x, residual, weight, bias)}, those that are installed."""
-    found = {"torch": contenders.eager(operator)}
-    found |= {f"normgrad {name}": contenders.ours(operator, name) for name in ("torch", "numba", "triton")}
-    try:
-        import numba  # noqa: F401
-    except ImportError:
-        del found["normgrad numba"]
-    try:
-        found["liger"] = contenders.liger(operator)
-    except contenders.Unavailable as error:
-        print(f"liger is left out: {error}", flush=True)
-    return found
+    ours = {f"normgrad {name}": partial(contenders.ours, backend=name) for name in ("torch", "numba", "triton")}
+    return contenders.installed({"torch": contenders.eager, **ours, "liger": contenders.liger}, operator)
 
 
 def _timed(call) -> float:
@@ -117,20 +108,14 @@ def measure(operator: str, rounds: int, generator: torch.Generator) -> dict:
     functions = implementations(operator)
     calls = {(name, which): work.call(function, which, drawn) for name, function in functions.items()
              for which in DIRECTIONS}  # fmt: skip
-    times, keys = {key: [] for key in calls}, list(calls)
-    for call in calls.values():
-        _timed(call)
-    for turn in range(rounds):
-        first = turn % len(keys)
-        for key in keys[first:] + keys[:first]:
-            times[key].append(_timed(calls[key]))
-    return times
+    said = list(islice(cpu.interleaved(calls, _timed), rounds))
+    return {key: [one[key] for one in said] for key in calls}
 
 
 def _record(operator, name, which, times):
-    low, high = quartiles(times)
-    spread = [float(f"{value:.4g}") for value in (min(times), low, statistics.median(times), high)]
-    return {"kind": "host", "operator": operator, "implementation": name, "direction": which, "microseconds": spread}
+    microseconds = [float(f"{min(times):.4g}"), *spread(times)]
+    return {"kind": "host", "operator": operator, "implementation": name, "direction": which,
+            "microseconds": microseconds}  # fmt: skip
 
 
 def run(rounds: int, operators=OPERATORS, file=None) -> dict:
@@ -143,8 +128,7 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
     generator = torch.Generator().manual_seed(0)
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"rounds": rounds, "rows": ROWS, "columns": COLUMNS, "spread": "lowest, quartile, median, quartile"}
-    found = {"kind": "host", "device": {"name": cpu.processor()}, "versions": versions, "settings": settings}
-    found |= {"date": datetime.date.today().isoformat(), "records": []}
+    found = results.begun("host", {"name": cpu.processor()}, versions, settings)
     print(f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]")
     with without_gpu():
         for operator in operators:

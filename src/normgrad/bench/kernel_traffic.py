@@ -32,7 +32,8 @@ def normgrad(operator: str, direction: str, *, multiprocessors: int, portable_su
     sizes = traffic.arrays(operator, **shape)
     tile = configuration.backward_tile(sizes.columns, sizes.wide)
     device = configuration.Device(multiprocessors, shared_memory=0)
-    programs = configuration.programs(sizes.rows, sizes.columns, tile, device, portable_sums)
+    of_head = sizes.rows // sizes.heads
+    programs = configuration.programs(of_head, sizes.columns, tile, device, portable_sums, sizes.heads)
     found = traffic.moved(operator, direction, partial_rows=programs, **shape)
     return found + _row_sums(sizes) if tile.sweeps else found
 

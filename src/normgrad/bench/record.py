@@ -39,6 +39,12 @@ def quartiles(values) -> list[float]:
     return [first, third]
 
 
+def spread(values) -> list[float]:
+    """The first quartile, the median and the third quartile, to four digits."""
+    low, high = quartiles(values)
+    return [float(f"{value:.4g}") for value in (low, statistics.median(values), high)]
+
+
 def _rounded(values):
     """Five digits: more than a clock is good for, and a file that stays small."""
     return [float(f"{value:.5g}") for value in values]

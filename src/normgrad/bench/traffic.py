@@ -67,6 +67,7 @@ class _Sizes:
     out_dtype: str
     weight_dtype: str
     affine: bool
+    heads: int = 1
 
     @property
     def norm(self):
@@ -93,7 +94,7 @@ class _Sizes:
         """{name: bytes}; dx of the residual's dtype is called dresidual."""
         kinds = {"x": self.dtype, "dx": self.dtype, "y": self.out_dtype, "dy": self.out_dtype}
         kinds |= dict.fromkeys(("residual", "residual_out", "dresidual_out", "dresidual"), self.residual_dtype)
-        vectors = dict.fromkeys(("weight", "bias", "dw", "db"), self.columns * BYTES[self.weight_dtype])
+        vectors = dict.fromkeys(("weight", "bias", "dw", "db"), self.heads * self.columns * BYTES[self.weight_dtype])
         vectors |= dict.fromkeys(("mean", "rstd", "c1", "c2"), self.rows * self.wide)
         matrices = {name: self.rows * self.columns * BYTES[dtype] for name, dtype in kinds.items()}
         return {name: (matrices | vectors)[name] for name in names}
@@ -110,7 +111,7 @@ class _Sizes:
         reads = self.of(*read, *STATISTICS[self.norm], *self.parameters[:1])
         inputs = ("dx", "dresidual") if self.has_residual and self.residual_dtype != self.dtype else ("dx",)
         writes = self.of(*inputs, *(GRADIENTS[name] for name in self.parameters))
-        partials = len(self.parameters) * partial_rows * self.columns * self.wide
+        partials = len(self.parameters) * partial_rows * self.heads * self.columns * self.wide
         if partials:
             reads["partials"] = writes["partials"] = partials
         return Traffic(reads, writes, self.rows * self.columns)
@@ -120,18 +121,20 @@ class _Sizes:
         return Traffic(self.of("dy", self.normalized, *STATISTICS[self.norm]), {}, self.rows * self.columns)
 
 
-def arrays(operator, rows, columns, dtype, residual_dtype=None, out_dtype=None, weight_dtype=None, affine=True):
+def arrays(
+    operator, rows, columns, dtype, residual_dtype=None, out_dtype=None, weight_dtype=None, affine=True, heads=1
+):
     """The sizes of all arrays of an operator, by their names.
 
     Args, Raises:  as moved
     """
     _one_of("operator", operator, OPERATORS)
-    for name, value in (("rows", rows), ("columns", columns)):
-        if value < 0:
-            raise ValueError(f"{name}: got {value}, needs at least 0")
+    for name, value, least in (("rows", rows, 0), ("columns", columns, 0), ("heads", heads, 1)):
+        if value < least:
+            raise ValueError(f"{name}: got {value}, needs at least {least}")
     dtypes = {"dtype": dtype, "residual_dtype": residual_dtype, "out_dtype": out_dtype, "weight_dtype": weight_dtype}
     chosen = [_one_of(name, dtype if value is None else value, BYTES) for name, value in dtypes.items()]
-    return _Sizes(operator, rows, columns, *chosen, affine)
+    return _Sizes(operator, rows, columns, *chosen, affine, heads)
 
 
 def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> Traffic:
@@ -141,7 +144,8 @@ def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> T
               partial_rows: float32 rows of dw and db that a backward writes and reads again, 0 for the floor itself;
               rows, columns: M and N; dtype: of x and dx; residual_dtype: of residual, residual_out and their
               gradients; out_dtype: of y and dy; weight_dtype: of weight, bias, dw and db, where None or left out
-              means dtype; affine: whether there are a weight and, in LayerNorm, a bias (default True)
+              means dtype; affine: whether there are a weight and, in LayerNorm, a bias (default True); heads: how many
+              rows weight and bias have, one for each head (default 1)
     Returns:  Traffic
     Raises:   ValueError naming the argument, what it got and what it needs
     """

@@ -11,6 +11,7 @@ Times are in seconds, sizes in bytes.
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from pathlib import Path
@@ -65,6 +66,15 @@ def check(found: dict) -> dict:
     if missing:
         raise ValueError(f"results: {', '.join(missing)} missing; needs a file that `bench gpu` wrote")
     return found
+
+
+def begun(kind: str, device: dict, versions: dict, settings: dict, date: datetime.date | None = None) -> dict:
+    """Results without records.
+
+    Args:  kind, device, versions, settings: as the module says; date: None for today's
+    """
+    date = (date or datetime.date.today()).isoformat()
+    return {"kind": kind, "device": device, "versions": versions, "date": date, "settings": settings, "records": []}
 
 
 def save(file: str | os.PathLike, found: dict) -> None:
