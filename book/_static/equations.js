@@ -61,7 +61,8 @@
         if (there) return there.remove();
         const made = proof(shown);
         panel.append(made);
-        window.MathJax?.typesetPromise?.([made]);
+        // a click may come before MathJax has begun
+        window.MathJax?.startup?.promise?.then(() => MathJax.typesetPromise([made]));
       };
       panel.append(see);
     }

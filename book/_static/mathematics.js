@@ -148,9 +148,13 @@
     retypeset(math, doc, `\\begin{aligned}\n& ${broken.join(" \\\\[4pt]\n& ")}\n\\end{aligned}`);
   }
 
+  // What scrolls is scrolled by keyboard, too, and nothing else stands in the order of the tab key.
+  const reachable = (box, scrolls) => scrolls ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex");
   const done = new WeakMap();
+  let framed;
 
   // All formulas that are typeset and not yet fitted at this width; those that were broken for another are whole again.
+  // The page says for which width it is done.
   function fitAll(doc, most = Infinity) {
     const frame = Math.min(document.documentElement.clientWidth, most);
     const waiting = [...doc.math].filter((math) => math.display && !math.lazyTypeset && math.typesetRoot?.isConnected
@@ -160,10 +164,17 @@
       if (original.has(math)) retypeset(math, doc, original.get(math));
     }
     for (const math of waiting) fit(math, doc, most);
-    for (const wide of document.querySelectorAll("span.math:not(.measured) > mjx-container:not(:has(mjx-lazy))")) {
-      wide.parentElement.classList.add("measured");
-      wide.parentElement.classList.toggle("scrolls", widthOf(wide) > wide.parentElement.clientWidth + 0.5);
-    }
+    for (const {typesetRoot: box} of waiting) reachable(box, box.scrollWidth > box.clientWidth + 1);
+    const fresh = frame === framed ? ":not(.measured)" : "";
+    framed = frame;
+    const inline = [...document.querySelectorAll(`span.math${fresh} > mjx-container:not(:has(mjx-lazy))`)];
+    const wide = inline.map((box) => widthOf(box) > box.parentElement.clientWidth + 0.5);
+    inline.forEach(({parentElement: place}, which) => {
+      place.classList.add("measured");
+      place.classList.toggle("scrolls", wide[which]);
+      reachable(place, wide[which]);
+    });
+    document.documentElement.dataset.fitted = frame;
   }
 
   // The style of every letter is there from the start: what is measured may have letters that no formula has had yet.

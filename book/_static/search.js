@@ -6,10 +6,17 @@
   const {equations, names} = window.normgradObjects;
   const byLabel = new Map(equations.map((one) => [one.label, one]));
   const place = (one) => one.label ? byLabel.get(one.label) : one;
-  const words = query.split(" ");
-  const holds = (one) => words.every((word) => plain(`${one.label} ${one.says} ${one.page}`).includes(word));
+  // What readers write in more than one way, and what says nothing: "the dx of layer norm" is "layernorm dx".
+  const FILLERS = new Set(["a", "and", "for", "in", "of", "the", "to", "with", "wrt"]);
+  const wordsOf = (text) => {
+    const all = plain(text).replace(/(layer|rms|batch|group|l2)[ _-]norm(alization)?/g, "$1norm").split(" ");
+    const saying = all.filter((word) => !FILLERS.has(word));
+    return saying.length ? saying : all;
+  };
+  const words = wordsOf(query), key = [...words].sort().join(" ");
+  const holds = (one) => words.every((word) => wordsOf(`${one.label} ${one.says} ${one.page}`).join(" ").includes(word));
 
-  const named = Object.entries(names).filter(([name]) => plain(name) === query).map(([, one]) => place(one));
+  const named = Object.entries(names).filter(([name]) => wordsOf(name).sort().join(" ") === key).map(([, one]) => place(one));
   const exact = equations.filter((one) => one.label === query || one.number === query.replace(/^(?:eq|equation) /, ""));
   const begins = equations.filter((one) => one.label.split("-").includes(query));
   const found = [...new Set([...exact, ...named, ...begins, ...equations.filter(holds)])].slice(0, 8);

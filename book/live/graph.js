@@ -25,8 +25,10 @@ figure("graph", {
     const cut = new Set();
     let step = STEPS.length - 1;
     // MathJax sets a formula when it comes into view, and until then must not lose it: all stand there, one is shown.
+    // Between its terms a line may end.
     const formulas = Object.entries(EQUATIONS).map(([name, latex]) => {
-      return html("div", {class: "mathjax_process", hidden: "", "data-name": name}, `\\(${latex}\\)`);
+      const terms = latex.split(/ (?=[=+-] )/).map((term) => `\\({}${term}\\)`);
+      return html("div", {class: "mathjax_process", hidden: "", "data-name": name}, terms.join(" "));
     });
     const formula = html("div", {class: "live-formula"}, ...formulas);
     const arrows = Object.fromEntries(EDGES.map(([from, to, slope]) => [`${from}_${to}`, drawEdge(from, to, slope)]));

@@ -152,6 +152,9 @@ function figure(name, {width, height, split, start}) {
     const controls = html("div", {class: "live-controls"});
     const words = html("p", {class: "live-words", "aria-live": "polite"});
     const scroll = html("div", {class: split ? "" : "live-wide"}, drawing);
+    // where it scrolls, the keyboard reaches it
+    const reach = () => scroll.setAttribute("tabindex", scroll.scrollWidth > scroll.clientWidth ? 0 : -1);
+    new ResizeObserver(reach).observe(scroll);
     const box = html("div", {class: "live", "data-live": name}, scroll, controls, words);
     start({left, right, controls, words});
     const shown = picture.closest("a") ?? picture;

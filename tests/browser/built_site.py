@@ -1,8 +1,10 @@
-"""Where the built site is and which pages it has."""
+"""Where the built site is, which pages it has, and the paper that they are printed on."""
 
 from pathlib import Path
 
 SITE = Path(__file__).parents[2] / "_build/html"
+# A4 between its margins of 12 mm, in CSS pixels.
+A4_WIDTH = int((210 - 2 * 12) / 25.4 * 96)
 
 
 def pages() -> list[str]:

@@ -68,8 +68,9 @@ def test_the_address_names_the_equation(bench):
     assert "which no registered equation has" in page.locator(".workbench [role=status]").inner_text()
 
 
-@pytest.mark.sampled(of=PARTS)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=pytest.mark.sampled(of=PARTS, key="part", turn=part)) for part in range(PARTS)]
+)
 def test_every_equation_is_proved_in_the_browser(bench, part):
     page = bench()
     page.evaluate("""() => {

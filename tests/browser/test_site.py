@@ -1,4 +1,4 @@
-"""The site as readers meet it: rendered, legible on every screen, self-contained, and without dead links."""
+"""The site as a whole: self-contained, without dead links, found by searching, and each page as a notebook."""
 
 import json
 import re
@@ -7,52 +7,12 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
-from built_site import SITE, pages
+from built_site import A4_WIDTH, SITE, pages
 
 from normgrad.homework.equations import of_ledger, places
 
 each_page = pytest.mark.parametrize("path", pages() or ["none"])
-SCREENS = {"desktop": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (390, 844, "light")}
-SCREENS["dark-phone"] = (390, 844, "dark")
-
-# Badges and equation numbers, as rectangles, and the displays they belong to.
-OVERLAPS = """() => {
-  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-  const found = [];
-  for (const badge of document.querySelectorAll('p.ledger-badge a')) {
-    const display = badge.closest('p').previousElementSibling;
-    for (const part of display.querySelectorAll('mjx-math, .eqno')) {
-      const clipped = part.getBoundingClientRect(), frame = display.getBoundingClientRect();
-      const seen = {left: clipped.left, right: clipped.right, top: clipped.top,
-                    bottom: Math.min(clipped.bottom, frame.bottom)};
-      if (meet(badge.getBoundingClientRect(), seen)) found.push(badge.href);
-    }
-  }
-  return found;
-}"""
-
-# Formulas whose end cannot be reached, because what is wider than its place is cut off there; displays that scroll; and
-# formulas with a scrollbar that scrolls nothing.
-CUT_OFF = """() => [...document.querySelectorAll('article .math')].filter(formula =>
-  formula.scrollWidth > formula.clientWidth + 1 && getComputedStyle(formula).overflowX === 'hidden'
-).map(formula => formula.textContent)"""
-SCROLLING = """() => [...document.querySelectorAll('article div.math > mjx-container')].filter(box =>
-  box.scrollWidth > box.clientWidth + 1).map(box => box.parentElement.id || box.closest('section').id)"""
-IDLE_SCROLLBARS = """() => [...document.querySelectorAll('article :is(.math, .math > mjx-container)')].filter(box => {
-  const {overflowX, overflowY} = getComputedStyle(box), scrollbar = ['auto', 'scroll'];
-  return scrollbar.includes(overflowY) || box.matches('span') && scrollbar.includes(overflowX) &&
-    box.scrollWidth <= box.clientWidth;
-}).map(box => box.textContent)"""
-# Displays that no way of breaking them makes narrow enough, by their sections: a table of shorthand and what it means.
-TOO_WIDE = {"how-to-read-p2-to-p6"}
-
-# Code of at most 80 columns that does not fit.
-CODE_CUT = """() => [...document.querySelectorAll('article div.highlight pre')].filter(code =>
-  code.scrollWidth > code.clientWidth && code.textContent.split('\\n').every(line => line.length <= 80)
-).map(code => code.textContent)"""
-
-# A4 between its margins of 12 mm, in CSS pixels, and the displays of the formula sheet that are wider than their place.
-A4_WIDTH = int((210 - 2 * 12) / 25.4 * 96)
+# The displays of the formula sheet that are wider than their place.
 SHEET_TOO_WIDE = """() => [...document.querySelectorAll('.formula div.math')].filter(display => {
   const ends = [display.closest('.formula'), display].map(box => box.getBoundingClientRect().right);
   const formula = display.querySelector('mjx-math').getBoundingClientRect();
@@ -86,26 +46,6 @@ def on_disk(address):
 
 
 @each_page
-@pytest.mark.parametrize("screen", SCREENS)
-def test_page_renders(read, path, screen):
-    width, height, scheme = SCREENS[screen]
-    page = read(width, height, scheme).open(path)
-    assert page.locator("mjx-merror").count() == 0
-    assert page.locator("mjx-container").count() >= page.locator("div.math, span.math").count()
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    assert page.evaluate(OVERLAPS) == []
-    assert page.evaluate(CUT_OFF) == []
-    assert set(page.evaluate(SCROLLING)) <= TOO_WIDE
-    assert page.evaluate(IDLE_SCROLLBARS) == []
-    assert width < 1280 or page.evaluate(CODE_CUT) == []
-    assert page.locator("mjx-container[tabindex]").count() == 0
-    for image in page.locator("article img").all():
-        assert image.get_attribute("alt"), image.get_attribute("src")
-        assert image.evaluate("image => image.complete && image.naturalWidth > 0")
-
-
-@each_page
 def test_links_resolve(path):
     """Every address within the site leads to a file, and to an anchor that is in it."""
     for link in parsed(SITE / path).links:
@@ -131,19 +71,14 @@ def test_listings_name_equations_by_their_numbers():
     assert [path for path, text in shown.items() if "{eq}" in text] == []
 
 
-def test_badges_and_ledger_lead_to_each_other(read):
-    entries = json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
-    reader = read()
-    for chapter in sorted({entry["chapter"] for entry in entries}):
-        badges = reader.open(f"{chapter}.html").locator("p.ledger-badge a")
-        assert badges.count() == sum(entry["chapter"] == chapter for entry in entries)
-    if entries:
-        badges.first.click()
-        reader.page.wait_for_url("**/ledger.html#*")
-        row = reader.page.locator("tr:target")
-        row.locator("a").first.click()
-        reader.page.wait_for_url(f"**/{chapter}.html#equation-*")
-        assert reader.page.locator("div.math:target, :target div.math, :target + div.math").count()
+def test_badge_and_ledger_lead_to_each_other(read, turn):
+    entry = turn("badge", json.loads((SITE / "ledger.json").read_text(encoding="utf8")))
+    page = read().open(f"{entry['chapter']}.html")
+    page.locator(f'p.ledger-badge:has(button[data-label="{entry["label"]}"]) a').first.click()
+    page.wait_for_url("**/ledger.html#*")
+    page.locator("tr:target a").first.click()
+    page.wait_for_url(f"**/{entry['url']}")
+    assert page.locator("div.math:target, :target div.math, :target + div.math").count()
 
 
 def test_search_finds_rstd(read):

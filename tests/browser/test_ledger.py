@@ -1,0 +1,67 @@
+"""The ledger shows what a reader asks for, by kind, chapter and words, by keyboard; without scripts it shows all."""
+
+import json
+
+import pytest
+from built_site import SITE
+
+PAGE = "book/ledger.html"
+SHOWN = """() => [...document.querySelectorAll('article tr[id^=ledger-]')].filter(row => row.checkVisibility())
+  .map(row => row.querySelector('code').textContent)"""
+
+# Further entries of an equation that are there without it, or the other way round.
+TORN = """() => [...document.querySelectorAll('article tbody tr + tr:not([id])')].filter(row =>
+  row.hidden !== row.previousElementSibling.hidden).map(row => row.textContent)"""
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
+
+
+def choose(page, name, value):
+    """Choose by keyboard alone."""
+    options = page.locator(f"select[name={name}] option").evaluate_all("all => all.map(one => one.value)")
+    page.locator(f"select[name={name}]").focus()
+    page.keyboard.press("Home")
+    for _ in range(options.index(value)):
+        page.keyboard.press("ArrowDown")
+
+
+def test_each_kind_shows_its_equations(read, entries):
+    page = read().open(PAGE)
+    whole = page.evaluate(SHOWN)
+    assert whole == [entry["label"] for entry in entries]
+    for kind in {entry["kind"] for entry in entries}:
+        choose(page, "kind", kind)
+        shown = set(page.evaluate(SHOWN))
+        assert {entry["label"] for entry in entries if entry["kind"] == kind} <= shown < set(whole)
+        assert page.locator("output[name=shown]").inner_text() == f"{len(shown)} of {len(whole)} equations"
+        assert page.evaluate(TORN) == []
+
+
+def test_chapter_and_words_together_and_all_again(read, entries):
+    page = read().open(PAGE)
+    chapter = "book/rms_norm"
+    choose(page, "chapter", chapter)
+    there = [entry["label"] for entry in entries if entry["chapter"] == chapter]
+    assert page.evaluate(SHOWN) == there
+    assert page.locator("article p.rubric:visible").count() == 1
+    page.keyboard.press("Tab")
+    page.keyboard.type("rms-DX")
+    assert page.evaluate(SHOWN) == [label for label in there if label.startswith("rms-dx")] != []
+    page.keyboard.type(" nowhere")
+    assert page.evaluate(SHOWN) == [] and page.locator("article table:visible").count() == 0
+    whole = f"{len(entries)} of {len(entries)} equations"
+    page.locator("form.ledger-filter button").press("Enter")
+    page.wait_for_function("all => document.querySelector('output[name=shown]').value === all", arg=whole)
+    assert len(page.evaluate(SHOWN)) == len(entries)
+
+
+def test_without_scripts_all_of_it_stands_there(chromium, entries):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((SITE / PAGE).as_uri())
+    assert page.locator("article tr[id^=ledger-]:visible").count() == len(entries)
+    assert not page.locator("form.ledger-filter").is_visible()
+    context.close()
