@@ -4,7 +4,8 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page times quick test notebooks browser graders numbers triton-matrix lint types distributions clean
+.PHONY: book page times quick test notebooks browser pdf graders numbers triton-matrix models lint types \
+  distributions clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -43,7 +44,11 @@ notebooks: book
 
 # The built site, read in a browser.
 browser: book
-	$(PYTEST) tests/browser
+	$(PYTEST) -n logical --dist loadfile tests/browser
+
+# The whole book as one PDF, by Chromium.
+pdf: book
+	$(BIN)/python tests/browser/pdf.py _build/normgrad.pdf
 
 # The commands of nbgrader and otter-grader on what we export for them, in an environment that has the two.
 graders: .venv/installed
@@ -56,6 +61,10 @@ numbers: book
 # The kernels with the lowest, the pinned and the newest Triton, or with those that TRITON names.
 triton-matrix: .venv/installed
 	$(BIN)/python tests/triton_matrix.py $(TRITON)
+
+# Models of other libraries with their norms replaced, beside themselves; MODELS names some.
+models: .venv/installed
+	$(BIN)/python tests/models_matrix.py $(MODELS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

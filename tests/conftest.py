@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import zlib
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -17,8 +18,10 @@ def pytest_configure(config):
     """Triton compiles for the `gpu` tests and interprets for all others; one process can do only one of the two."""
     if config.option.markexpr != "gpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
-    # Who names files means all that is in them. A worker is told by the option, which xdist hands on.
-    if not hasattr(config, "workerinput") and config.args_source is config.ArgsSource.ARGS:
+    # Who names files means all that is in them, unless told otherwise. A worker is told by the option, which xdist
+    # hands on.
+    named = config.args_source is config.ArgsSource.ARGS and not config.option.sampled
+    if not hasattr(config, "workerinput") and named:
         config.option.whole = True
 
 
@@ -74,6 +77,7 @@ ROOT = Path(__file__).parents[1]
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="what `make quick` runs; proofs of changed derivations alone")
     parser.addoption("--whole", action="store_true", help="every case of what is sampled by the commit otherwise")
+    parser.addoption("--sampled", action="store_true", help="what marks sample, in files that are named, too")
     parser.addoption("--seeds", type=int, default=3, help="at most how many seeds a test of right homeworks takes")
 
 
@@ -113,27 +117,41 @@ def quickly():
     return wanted
 
 
-def sampled():
+def sampled(files):
     """Whether a case is in this commit's sample, by file and parameters, so that a page stays whole: one in as many as
-    its file's entry says, times its mark's `of`."""
+    its file's entry says, times its mark's `of`. Of the cases whose marks have one key, the one whose turn it is."""
     commit = git("rev-parse", "HEAD")
 
     def wanted(item):
         marker = item.get_closest_marker("sampled")
-        of = SAMPLED.get(item.path.name, 1) * (marker.kwargs["of"] if marker else 1)
-        key = f"{commit}{item.path.name}{item.callspec.id if hasattr(item, 'callspec') else item.name}"
-        return zlib.crc32(key.encode()) % of == 0
+        mark = marker.kwargs if marker else {"of": 1}
+        if "key" in mark:
+            return draw(commit, mark["key"], range(mark["of"])) == mark["turn"]
+        case = item.callspec.id if hasattr(item, "callspec") else item.name
+        return draw(commit, item.path.name + case, range(files.get(item.path.name, 1) * mark["of"])) == 0
 
     return wanted
+
+
+def draw(commit, key, choices):
+    """One of the choices, by the commit and a key."""
+    return choices[zlib.crc32(f"{commit}{key}".encode()) % len(choices)]
 
 
 def pytest_collection_modifyitems(config, items):
     if config.option.whole and not config.option.quick:
         return
-    wanted = quickly() if config.option.quick else sampled()
+    # of files that are named, all but what marks sample
+    wanted = quickly() if config.option.quick else sampled({} if config.option.sampled else SAMPLED)
     left_out = {item for item in items if not wanted(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="session")
+def turn():
+    """turn(key, choices): one of them, another one with another commit."""
+    return partial(draw, git("rev-parse", "HEAD"))
 
 
 @pytest.fixture(autouse=True)

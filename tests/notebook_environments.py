@@ -10,8 +10,9 @@ Three are wanted, and none can be had to the letter, because the project pins on
                Linux here, so the first cell tries, fails, and goes on.
 
 Nothing of this project is installed in them, and nothing that the notebooks do not use: the first cell of the first
-notebook installs what the others then find, as in a session that stays open. Each environment has one file of tests, so
-that the processes of a run, which take whole files, never share one.
+notebook installs what the others then find, as in a session that stays open. The tests of an environment are one file,
+so that the processes of a run, which take whole files, never share one. Where tests are sampled, a notebook with
+kernels runs in one of the three, and in another one with another commit.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,11 +74,18 @@ OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devn
 COLAB_CPU = Environment("colab-cpu", {"numpy": "2.1.3"})
 COLAB_GPU = Environment("colab-gpu", {"numpy": "2.1.3", "triton": "3.6.0"})
 NO_TRITON = Environment("no-triton", variables=OFFLINE)
+EVERY = (COLAB_CPU, COLAB_GPU, NO_TRITON)
 
 
-def each(paths):
-    """A parameter `path` that runs over notebooks."""
-    return pytest.mark.parametrize("path", paths or [None], ids=lambda path: path.stem if path else "none")
+def each(paths, environment=None):
+    """A parameter `path` that runs over notebooks; of those that all environments run, each in one of them a commit."""
+
+    def case(path):
+        turn = environment in EVERY and path in with_triton() and EVERY.index(environment)
+        marks = () if turn is False else pytest.mark.sampled(of=len(EVERY), key=path.stem, turn=turn)
+        return pytest.param(path, id=path.stem, marks=marks)
+
+    return pytest.mark.parametrize("path", [case(path) for path in paths] or [pytest.param(None, id="none")])
 
 
 def read(path):
@@ -89,6 +98,7 @@ def code_cells(notebook):
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
+@cache
 def with_triton():
     """The notebooks whose first cell sees to Triton."""
     return [path for path in NOTEBOOKS if "missing_triton" in path.read_text(encoding="utf8")]
@@ -113,7 +123,8 @@ def make(environment):
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         (folder / "constraints.txt").write_text(constraints(environment), encoding="utf8")
-        environment.pip("install", "--constraint", folder / "constraints.txt", *LIBRARIES)
+        # most of what torch and SymPy bring is never imported
+        environment.pip("install", "--no-compile", "--constraint", folder / "constraints.txt", *LIBRARIES)
         # Where torch is built for CUDA it brings its own.
         environment.pip("uninstall", "--yes", "triton")
         if triton:

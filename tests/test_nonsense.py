@@ -117,11 +117,13 @@ SENSE = {
     "scale": {*NUMBERS, "negative"},
     "center": {"true", "0"},
     "weight_offset": {*NUMBERS, "negative"},
+    "heads": {"None"},
     "spec": {"spec"},
     "dim": {"0"},
     "backend": {"auto"},
     "device": {"None"},
     "final_norm": {"None"},
+    "model": {"module"},
     **dict.fromkeys(("out_dtype", "residual_dtype", "dtype"), {"None", "float32"}),
     **dict.fromkeys(("return_residual", "round_residual", "portable_sums", "elementwise_affine"), {"true"}),
     # Without a weight or a residual of another shape, rows of any number are as good.

@@ -22,7 +22,7 @@ def colab():
 
 
 # Those that need no Triton first, which then is not there: the first of the others installs it.
-@each(sorted(NOTEBOOKS, key=lambda path: path in WITH_TRITON))
+@each(sorted(NOTEBOOKS, key=lambda path: path in WITH_TRITON), COLAB_CPU)
 def test_notebook_runs(path, colab, tmp_path, record_property):
     """A homework is run as it is handed out: each of its checks says that nothing is written yet."""
     assert path in WITH_TRITON or not colab.has("triton")

@@ -15,7 +15,7 @@ def colab():
     return environments.make(COLAB_GPU)
 
 
-@each(environments.with_triton())
+@each(environments.with_triton(), COLAB_GPU)
 def test_notebook_runs(path, colab, tmp_path, record_property):
     notebook = timed(record_property, colab, path.stem, read(path), tmp_path)
     assert environments.skipped(notebook) == []

@@ -20,7 +20,7 @@ def elsewhere():
     return environments.make(NO_TRITON)
 
 
-@each(environments.with_triton())
+@each(environments.with_triton(), NO_TRITON)
 def test_chapter_goes_on_without_triton(path, elsewhere, tmp_path, record_property):
     """Each marked cell says that it is skipped, and no cell fails for want of what one of them defines."""
     notebook = timed(record_property, elsewhere, path.stem, read(path), tmp_path)

@@ -1,6 +1,7 @@
 """torch.compile: the two custom operators, what a compiler sees of them, and that it changes no bit."""
 
 import copy
+import math
 import os
 import shutil
 import subprocess
@@ -76,13 +77,15 @@ def test_opcheck_forward(name, torch_rng):
 
 @pytest.mark.parametrize("wanted", [(F32, F32, F32, F32), (BF16, F32, None, BF16), (None, F32, None, None)], ids=str)
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
-def test_opcheck_backward(name, wanted, torch_rng):
-    dy, p = torch.randn(2, 6, 5, generator=torch_rng)
+@pytest.mark.parametrize("heads", [(), (2,)])
+def test_opcheck_backward(heads, name, wanted, torch_rng):
+    dy, p = torch.randn(2, 6 // math.prod(heads), *heads, 5, generator=torch_rng)
     mean, rstd = torch.rand(2, 6, generator=torch_rng)
     mean = mean if SPECS[name].center else None
     for dresidual_out, weight in ((dy.flip(0), None), (None, dy[0])):
         tensors = (dy, dresidual_out, p, weight, mean, rstd)
-        opcheck(torch_operators.backward, (*tensors, *torch_operators.scalars_of(SPECS[name]), *wanted, False, "torch"))
+        scalars = (*torch_operators.scalars_of(SPECS[name]), *wanted, False, bool(heads))
+        opcheck(torch_operators.backward, (*tensors, *scalars, "torch"))
 
 
 @pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
@@ -143,9 +146,9 @@ def test_a_call_in_eager_mode_imports_no_compiler():
 def test_portable_sums_reach_the_kernels(portable, torch_rng, monkeypatch):
     given, original = [], torch_rows.backward
 
-    def backward(*arguments, portable_sums):
+    def backward(*arguments, portable_sums, **options):
         given.append(portable_sums)
-        return original(*arguments, portable_sums=portable_sums)
+        return original(*arguments, portable_sums=portable_sums, **options)
 
     monkeypatch.setattr(torch_rows, "backward", backward)
     spec, tensors, _, cotangents = _draw("layer norm", torch_rng)

@@ -9,7 +9,7 @@ NAMES = {
         L2_NORM LAYER_NORM LAYER_NORM_STD NormSpec RMS_NORM add_layer_norm add_rms_norm doctor l2_norm
         layer_norm normalize rms_norm
     """,
-    "normgrad.nn": "AddNorm LayerNorm RMSNorm",
+    "normgrad.nn": "AddNorm LayerNorm RMSNorm ReplacedNorms replace_norms",
     "normgrad.residual": "fused_post_norm fused_stack naive_post_norm naive_stack",
     "normgrad.teaching.double_backward": """
         ExplicitBackward ExplicitNorm RecomputeNorm StatisticsNorm WAYS affine asked_for centred gradients

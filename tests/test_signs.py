@@ -86,13 +86,15 @@ def backends(name, module, monkeypatch):
 
 def check(name, module, monkeypatch):
     """The contract on a module in the place of its original; raises where it does not hold."""
-    case = cases.cases(np.random.default_rng(5), 3, 5)[1]
+    _, case, *_, of_heads = cases.cases(np.random.default_rng(5), 3, 5)
     aligned = replace(case, dy=case.dy + 1)
     for backend in backends(name, module, monkeypatch):
         for spec in CHECKED:
             contract.check_values(backend, aligned, spec)
             if name == "torch_ops/formula.py":
                 contract.check_gradcheck(backend, aligned, spec, forward_mode=True)
+        if name.startswith(("torch_ops", "numpy_ref")):
+            contract.check_values(backend, of_heads, CHECKED[-1])
         if name == "symbolic/derivations/family.py":
             next(e for e in backend.module.family.equations() if e.label == "norm-dx-inside").prove()
 

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 import normgrad
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.torch_ops import formula as torch_formula
+from normgrad.versions import release
 
 BACKENDS = ("torch", "triton", "numba")
 
@@ -46,6 +47,8 @@ def test_values_are_torchs(tensors, backend):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_rms_norms_default_eps_is_torchs(dtype):
+    if release(torch.__version__) == (2, 6) and dtype != torch.float32:
+        pytest.skip("torch 2.6 takes the epsilon of the input's dtype")
     x = torch.full((1, 4), 1e-3, dtype=dtype)
     # float32's machine epsilon moves a mean square of 1e-6 by a tenth, a 16-bit one would swallow it.
     ours, theirs = normgrad.rms_norm(x, 4).double(), F.rms_norm(x, (4,)).double()

@@ -8,6 +8,7 @@ import type_checkers
 
 FUNCTIONS = {
     "normgrad": "add_layer_norm add_rms_norm doctor l2_norm layer_norm normalize rms_norm",
+    "normgrad.nn": "replace_norms",
     "normgrad.residual": "fused_post_norm fused_stack naive_post_norm naive_stack",
     "normgrad.numpy_ref": "backward forward",
     "normgrad.ledger": "check cite define follows prove prove_small",
@@ -25,7 +26,7 @@ FUNCTIONS = {
 }
 CLASSES = {
     "normgrad": "NormSpec Fused",
-    "normgrad.nn": "AddNorm LayerNorm RMSNorm",
+    "normgrad.nn": "AddNorm LayerNorm RMSNorm ReplacedNorms",
     "normgrad.checks.backends": "NumpyBackend SympyBackend TorchBackend",
     "normgrad.checks.cases": "Case",
     "normgrad.checks.tolerance": "Dtypes",

@@ -3,34 +3,27 @@
     python tests/triton_matrix.py                  those three
     python tests/triton_matrix.py 3.4.0 3.6.0      others
 
-Each version has an environment of its own in .triton-matrix, made once and kept. It holds that Triton. All else is lent
-by the environment that runs this file, through a .pth file: torch above all, which built for CUDA would fill the disk
-of a runner three times over. Python reads an environment's own packages before those that such a file names, so its own
-Triton is the one that is found, and each run checks that it was.
+Each version has an environment of its own in .triton-matrix, which lent_environment makes: it holds that Triton, all
+else is lent, and each run checks which one was found.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import subprocess
-import sys
-import sysconfig
 import tempfile
 import time
-import venv
 from pathlib import Path
 
+import lent_environment
 import tomllib
+from lent_environment import NEWEST, OLDER_NUMPY, PERMISSIVE, ROOT, needs_older_numpy, run, wanted
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 from normgrad.bench import compile
 
-ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".triton-matrix"
-NEWEST = "newest"
 # What a version cannot compile for, whatever the kernel. What else it refuses is a failure.
 REFUSED = {
     # No sm_100 in its ptxas, no linker for AMD of its own.
@@ -38,9 +31,6 @@ REFUSED = {
     "3.3": {"gfx942"},
     "3.4": {"gfx942"},
 }
-# Before Triton 3.7 the interpreter makes integers of arrays with one element, which NumPy 2.4 refuses.
-STRICT_NUMPY, OLDER_NUMPY = Version("3.7"), "numpy==2.3.5"
-PERMISSIVE = "ignore:Conversion of an array with ndim:DeprecationWarning"
 # Every spec in every dtype on random rows, long rows, and gradcheck; the rest of the contract is not about Triton.
 INTERPRETED = ("tests/test_contract.py", "-k", "triton and (random or large_n or without)")
 
@@ -57,30 +47,13 @@ def versions() -> tuple[str, str, str]:
 def environment(version: str) -> tuple[Path, Version]:
     """(its Python, its Triton's version) of a version's environment, made where it is not there yet."""
     folder = FOLDER / version
-    python, loan = folder / "bin/python", sysconfig.get_path("purelib", vars={"base": str(folder)}) + "/loan.pth"
-    if not python.exists():
-        venv.create(folder, symlinks=True)
-    wanted = ["--upgrade", "triton"] if version == NEWEST else [f"triton=={version}"]
-    if version != NEWEST and Version(version) < STRICT_NUMPY:
-        wanted.append(OLDER_NUMPY)
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", *wanted]
-    subprocess.run(pip, check=True)
-    Path(loan).write_text(f"{ROOT / 'src'}\n{sysconfig.get_path('purelib')}\n", encoding="utf8")
+    older = [OLDER_NUMPY] if version != NEWEST and needs_older_numpy(version) else []
+    python = lent_environment.environment(folder, ["--no-deps", *wanted("triton", version), *older])
     said = run(python, "-c", "import triton; print(triton.__version__, triton.__file__)").stdout.split()
     found, file = Version(said[0]), Path(said[1])
     if not file.is_relative_to(folder) or version not in (NEWEST, str(found)):
         raise SystemExit(f"triton {version}: the environment imports {found} from {file}")
     return python, found
-
-
-def run(python, *arguments, **variables):
-    """A command of an environment's Python; on failure its output and the end of the whole run."""
-    ignored = ("PYTHONPATH", "TRITON_INTERPRET")
-    environ = {name: value for name, value in os.environ.items() if name not in ignored} | variables
-    done = subprocess.run([str(python), *arguments], cwd=ROOT, env=environ, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, done.args))}\n{done.stdout[-8000:]}{done.stderr[-8000:]}")
-    return done
 
 
 def compiled(python, version: Version, options) -> str:
@@ -97,7 +70,7 @@ def compiled(python, version: Version, options) -> str:
 
 def interpreted(python, version: Version) -> str:
     """A part of the contract, in another process."""
-    quiet = ["-W", PERMISSIVE] if version < STRICT_NUMPY else []
+    quiet = ["-W", PERMISSIVE] if needs_older_numpy(str(version)) else []
     done = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *quiet, *INTERPRETED, TRITON_INTERPRET="1")
     passed = re.search(r"(\d+) passed", done.stdout)[1]
     return f"{passed} interpreter checks passed"

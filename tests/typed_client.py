@@ -26,6 +26,10 @@ def right() -> torch.Tensor:
     y = normgrad.normalize(stream, weight, spec=spec, portable_sums=True)
     y, stream = normgrad.normalize(y, residual=stream, return_residual=True)
     norms = nn.LayerNorm(8, device="cpu"), nn.RMSNorm((8,), eps=None, dtype=torch.float64)
+    of_torch: list[torch.nn.LayerNorm | torch.nn.RMSNorm] = [*norms, nn.RMSNorm(8, casting="llama")]
+    model = torch.nn.Sequential(*of_torch)
+    names: list[str] = [*nn.replace_norms(model, backend="triton").left]
+    print(*names)
     for parameter in norms[0].parameters():
         y = y + parameter
     y = residual.fused_stack(y, [torch.sin, torch.cos], norms, final_norm=nn.RMSNorm(8))
@@ -55,6 +59,8 @@ normgrad.normalize(x, spec="layer_norm")  # wrong: a name for a spec
 print(normgrad.normalize(x, residual=x, return_residual=True).shape)  # wrong: two tensors for one
 normgrad.batch_norm(x, 8)  # wrong: a function that is not there
 nn.LayerNorm(8, backend="numpy")  # wrong: a backend of the checks
+nn.RMSNorm(8, casting="twice")  # wrong: a casting
+nn.replace_norms(torch.nn.LayerNorm)  # wrong: a class for a module
 nn.RMSNorm(8, bias=True)  # wrong: RMSNorm has no bias
 nn.AddNorm(torch.nn.LayerNorm(8))  # wrong: torch's own norm
 residual.fused_stack(x, [torch.sin], [torch.nn.LayerNorm(8)])  # wrong: torch's own norm
