@@ -1,7 +1,11 @@
 """The benchmark of a CPU on shapes of a few rows: its rounds, its file, and that nothing wrong is timed."""
 
 import json
+import os
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -25,31 +29,41 @@ def quickly(monkeypatch):
 
 
 @pytest.fixture
-def waits(monkeypatch):
-    """Sets what the threads wait in each timing, in turn."""
+def others(monkeypatch):
+    """Sets what another process has run by the beginning and after each round; before it was first seen, nothing."""
 
     def set_to(*seconds):
-        total = [0.0]
         turns = iter(seconds)
-
-        def waited():
-            total[0] += next(turns, 0)
-            return total[0]
-
-        monkeypatch.setattr(cpu, "_waited", waited)
+        monkeypatch.setattr(cpu, "_ran_elsewhere", lambda: {"other": next(turns)})
 
     return set_to
 
 
-def test_rounds_that_waited_are_tried_again(waits, torch_rng):
+def test_rounds_beside_other_work_are_tried_again(others, torch_rng):
     functions = cpu.implementations("add_layer_norm")
-    waits(0, 60)  # the first timing of the first round
+    others(7, 67, 67, 67, 67)
     times, clean = cpu.measure(SMALL, functions, 3, torch_rng)
     assert clean == 3 and list(times) == ["numba", "torch", "normgrad", "copy"]
     assert all(len(seconds) == 3 and min(seconds) > 0 for seconds in times.values())
-    waits(*[60] * 1000)
+    others(*range(0, 60000, 60))
     times, clean = cpu.measure(SMALL, functions, 2, torch_rng)
     assert clean == 0 and len(times["copy"]) == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say what ran")
+def test_what_another_process_runs_is_seen():
+    """And not what this one runs."""
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        before = cpu._ran_elsewhere()
+        deadline = time.monotonic() + 30
+        mine = f"/proc/{other.pid}/task/{other.pid}/schedstat"
+        while cpu._ran_elsewhere()[mine] - before.get(mine, 0) < 0.1:
+            assert time.monotonic() < deadline
+    finally:
+        other.kill()
+        other.wait()
+    assert not [name for name in cpu._ran_elsewhere() if f"/proc/{os.getpid()}/" in name]
 
 
 def test_nothing_wrong_is_timed(torch_rng):

@@ -1,8 +1,9 @@
 """Forward plus backward on a CPU: Numba's kernels beside torch's own and this package's torch backend, and a copy.
 
 Each round times every implementation once, in an order that rotates, so that a machine whose speed drifts slows all of
-them alike; what is compared is the median of the ratios, round by round. A round counts as clean where none of our
-threads waited long for a core: on a machine with other work it is tried again.
+them alike; what is compared is the median of the ratios, round by round. A round counts as clean where other processes
+hardly ran: on a machine with other work it is tried again. What the threads of this process wait for each other is part
+of what is measured: two libraries keep their workers awake for a while, and a backward runs in a thread of its own.
 
 An output is memory that no page stands behind yet, and the system clears each page when it is first written to. Where
 the process keeps the pages that it frees, that is over after the first call. Both are measured, with `memory` "new" and
@@ -16,7 +17,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -35,8 +36,8 @@ SHAPES = ((128, 256), (4096, 1024), (2048, 8192), (16384, 768))
 MEMORY = ("new", "kept")
 # A small shape is called so often in one timing that a clock tick is nothing: about so many elements a timing.
 ELEMENTS_PER_TIMING = 4 * 2**20
-# The share of a timing for which threads of this process may have waited for a core, and rounds tried for a clean one.
-WAITED, TRIES = 0.03, 4
+# The share of the cores' time that other processes may have in a clean round, and how many rounds are tried for one.
+OTHERS, TRIES = 0.03, 4
 # glibc's options that decide whether freed memory goes back to the system: M_TRIM_THRESHOLD and M_MMAP_MAX.
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 
@@ -94,15 +95,19 @@ def implementations(operator: str, baselines: bool = False) -> dict:
     return found
 
 
-def _waited() -> float:
-    """Seconds that the threads of this process have waited for a core by now; 0 where the system does not say."""
-    total = 0
-    for file in Path("/proc/self/task").glob("*/schedstat"):
-        try:
-            total += int(file.read_text().split()[1])
-        except OSError:
-            continue  # a thread that ended meanwhile
-    return total * 1e-9
+def _ran_elsewhere() -> dict[str, float]:
+    """{thread of another process: seconds that it has run by now}, empty where the system does not say.
+
+    Under "steal": what a hypervisor gave to other machines.
+    """
+    ran = {}
+    for file in Path("/proc").glob("[0-9]*/task/*/schedstat"):
+        if file.parts[2] != str(os.getpid()):
+            with suppress(OSError):  # a thread that ended meanwhile
+                ran[str(file)] = 1e-9 * int(file.read_text().split()[0])
+    for line in _lines("/proc/stat")[:1]:
+        ran["steal"] = int(line.split()[8]) / os.sysconf("SC_CLK_TCK")
+    return ran
 
 
 @contextmanager
@@ -124,13 +129,12 @@ def _memory(kind):
         mallopt(TRIM_THRESHOLD, 2**17)
 
 
-def timed(call: Callable[[int], object], repeats: int = 1) -> tuple[float, bool]:
-    """(seconds of a call, whether it was clean)."""
-    before, start = _waited(), time.perf_counter()
+def timed(call: Callable[[int], object], repeats: int = 1) -> float:
+    """Seconds of a call."""
+    start = time.perf_counter()
     for _ in range(repeats):
         call(0)
-    seconds = time.perf_counter() - start
-    return seconds / repeats, _waited() - before <= WAITED * seconds
+    return (time.perf_counter() - start) / repeats
 
 
 def interleaved(calls: dict, timed: Callable) -> Iterator[dict]:
@@ -145,6 +149,16 @@ def interleaved(calls: dict, timed: Callable) -> Iterator[dict]:
         first = turn % len(names)
         said = {name: timed(calls[name]) for name in names[first:] + names[:first]}
         yield {name: said[name] for name in names}
+
+
+def watched(rounds: Iterator[dict]) -> Iterator[tuple[dict, bool]]:
+    """Each round, and whether it was clean."""
+    before, start = _ran_elsewhere(), time.perf_counter()
+    for said in rounds:
+        after, seconds = _ran_elsewhere(), time.perf_counter() - start
+        others = sum(ran - before.get(name, 0) for name, ran in after.items())
+        yield said, others <= OTHERS * os.cpu_count() * seconds
+        before, start = after, time.perf_counter()
 
 
 def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generator) -> tuple[dict, int]:
@@ -166,12 +180,12 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
     calls = {name: work.call(function, "both", drawn) for name, function in functions.items()}
     calls[COPY] = lambda _: half.clone()
     repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
-    for said in islice(interleaved(calls, partial(timed, repeats=repeats)), TRIES * rounds):
-        tried.append((said, all(clean for _, clean in said.values())))
+    for said, clean in islice(watched(interleaved(calls, partial(timed, repeats=repeats))), TRIES * rounds):
+        tried.append((said, clean))
         if sum(clean for _, clean in tried) == rounds:
             break
     taken = sorted(tried, key=lambda one: not one[1])[:rounds]
-    return {name: [said[name][0] for said, _ in taken] for name in calls}, sum(clean for _, clean in taken)
+    return {name: [said[name] for said, _ in taken] for name in calls}, sum(clean for _, clean in taken)
 
 
 def _records(shape, memory, times, clean):
@@ -221,7 +235,7 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
     generator = torch.Generator().manual_seed(0)
     device = {"name": processor(), "threads": threads, "cores": os.cpu_count()}
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
-    settings = {"rounds": rounds, "waited": WAITED, "direction": "both", "spread": "quartile, median, quartile"}
+    settings = {"rounds": rounds, "others": OTHERS, "direction": "both", "spread": "quartile, median, quartile"}
     found = results.begun("cpu", device, versions, settings)
     print(f"forward + backward, {dtype}, torch {torch.__version__}, {threads} threads; median [quartiles]")
     print(f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load")

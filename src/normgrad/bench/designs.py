@@ -142,8 +142,7 @@ def measure(rows: int = 4096, columns: int = 4096, rounds: int = 9, seed: int = 
     """
     found = designs(rows, columns, torch.Generator().manual_seed(seed))
     calls = {name: lambda _, call=design.call: call() for name, design in found.items()}
-    said = islice(cpu.interleaved(calls, cpu.timed), rounds)
-    times = [{name: seconds for name, (seconds, _) in one.items()} for one in said]
+    times = list(islice(cpu.interleaved(calls, cpu.timed), rounds))
     copied = found[COPY].moved.total
     result = {}
     for name, design in found.items():
