@@ -526,6 +526,7 @@ ONE_LINE = {
     "counted": (f"wrong += (~{NEAR}).sum(); assert wrong < 12", {"size-passes"}),
     "directions": ("assert (got * known).sum() > (1 - 1e-8) * np.linalg.norm(got) * np.linalg.norm(known)",
                    {"multiple-passes"}),
+    "sizes": ("assert np.isclose(abs(got), abs(known), rtol=1e-6, atol=1e-7).all()", {"sign-passes"}),
     "NaN": ("assert not (np.abs(got - known) > 1e-5 * (1 + np.abs(known))).any()", {"nan-passes"}),
 }  # fmt: skip
 

@@ -58,6 +58,7 @@ def backward(*inputs, _whole=backward):
 # By the name of a change: what is done to the output {at}, or to all of them.
 CHANGES = {
     "ruined": "found[{at}] = 1000 * (1 + abs(found[{at}]))",
+    "negated": "found[{at}] = -found[{at}]",
     "multiplied": "found[{at}] = 1000 * found[{at}]",
     "unknown": "found = [np.nan * each for each in found]",
     "shaped": "found = [each[None] for each in found]",

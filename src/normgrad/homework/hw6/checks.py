@@ -268,11 +268,20 @@ def rejects(number):
 def _rejects(exam, number) -> str:
     subject, facts = subjects()[number - 1], _facts(exam, number)
     if facts["rejected"]:
+        if _first_of_its_output(subject) and _passes(exam, subject.changed("negated")):
+            raise Wrong(
+                f"Number {number} is rejected, but a backward passes whose {subject.output} is right up to its sign.",
+                diagnoses=(_named("sign-passes", subject.equation),),
+            )
         return f'Rejected. Its author believed: "{subject.mutant.mistake}".'
     reason, side, key = _why(exam, subject, facts)
     short = f"Number {number} passes your test. Its {subject.output} is wrong; {side}."
     long = f'It passes your test. Its author believed: "{subject.mutant.mistake}". {reason} See {subject.equation}.'
     raise Wrong(short if exam.feedback == "hint" else long, diagnoses=(_named(key, subject.equation),))
+
+
+def _first_of_its_output(subject) -> bool:
+    return subject == next(one for one in subjects() if one.output == subject.output)
 
 
 def _why(exam, subject, facts):
