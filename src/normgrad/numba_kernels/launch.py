@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -25,13 +28,32 @@ PLACEMENTS = {"inside": kernels.INSIDE, "outside": kernels.OUTSIDE, "clamp": ker
 MOST = {torch.float64: np.float64(2.0**511), torch.float32: np.float32(2.0**63)}
 
 
+# What GNU OpenMP calls in each of its threads; the argument is not used.
+BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@lru_cache(maxsize=1)
+def _openmp():
+    """GOMP_parallel of the GNU OpenMP that torch runs on, or None where torch has another one.
+
+    torch's workers keep a core busy for some milliseconds after each of its operations, waiting for the next one. Other
+    threads would have to share the cores with them: a third of the speed between two operations of torch.
+    """
+    for file in Path(torch.__file__).parent.glob("lib/libgomp*"):
+        run = ctypes.CDLL(str(file)).GOMP_parallel
+        run.argtypes, run.restype = (BODY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint), None
+        return run
+    return None
+
+
 @lru_cache(maxsize=1)
 def _threads():
-    """The threads that run programs beside the caller's own, each started when it is first needed."""
+    """The threads that run programs beside the caller's own where torch's cannot, started when they are needed."""
     return ThreadPoolExecutor(os.cpu_count(), "normgrad")
 
 
-# A forked process has none of its parent's threads: it starts its own.
+# A forked process has none of its parent's threads: it starts its own. GNU OpenMP would wait for the parent's.
+PROCESS = os.getpid()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_threads.cache_clear)
 
@@ -52,13 +74,26 @@ def _launch(kernel, count, *arguments):
     if count == 1:
         kernel(0, 1, *arguments)
         return
-    waiting = iter(range(count))
+    waiting, errors = iter(range(count)), []
 
-    def run():
-        for program in waiting:
-            kernel(program, count, *arguments)
+    def run(_=None):
+        try:
+            for program in waiting:
+                kernel(program, count, *arguments)
+        except BaseException as error:  # C has nobody to raise it to
+            errors.append(error)
 
-    others = [_threads().submit(run) for _ in range(min(count, torch.get_num_threads()) - 1)]
+    _in_threads(run, min(count, torch.get_num_threads()))
+    if errors:
+        raise errors[0]
+
+
+def _in_threads(run: Callable, count: int):
+    """Call run in the caller's thread and in others, count in all."""
+    if os.getpid() == PROCESS and (parallel := _openmp()) is not None:
+        parallel(BODY(run), None, count, 0)
+        return
+    others = [_threads().submit(run) for _ in range(count - 1)]
     run()
     for other in others:
         if not other.cancel():
