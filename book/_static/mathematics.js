@@ -150,13 +150,14 @@
 
   // What scrolls is scrolled by keyboard, too, and nothing else stands in the order of the tab key.
   const reachable = (box, scrolls) => scrolls ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex");
+  const column = () => document.querySelector("article") ?? document.documentElement;
   const done = new WeakMap();
   let framed;
 
   // All formulas that are typeset and not yet fitted at this width; those that were broken for another are whole again.
   // The page says for which width it is done.
   function fitAll(doc, most = Infinity) {
-    const frame = Math.min(document.documentElement.clientWidth, most);
+    const frame = Math.min(column().clientWidth, most);
     const waiting = [...doc.math].filter((math) => math.display && !math.lazyTypeset && math.typesetRoot?.isConnected
       && done.get(math) !== frame);
     for (const math of waiting) {
@@ -187,16 +188,24 @@
     },
   };
 
-  let waiting;
-  window.addEventListener("resize", () => {
+  // The window is not all that decides: where a sidebar comes or goes, the article has another width a moment later.
+  let waiting, paper = Infinity;
+  document.addEventListener("DOMContentLoaded", () => new ResizeObserver(() => {
+    const refit = () => MathJax.startup?.document && column().clientWidth !== framed &&
+      fitAll(MathJax.startup.document, paper);
     clearTimeout(waiting);
-    waiting = setTimeout(() => MathJax.startup?.document && fitAll(MathJax.startup.document), 200);
-  });
+    waiting = setTimeout(refit, 200);
+  }).observe(column()));
   // Paper is narrower than most windows: A4 or letter, between their margins.
   window.addEventListener("beforeprint", () => {
     const doc = MathJax.startup?.document;
     doc?.lazyTypesetAll?.();
-    if (doc && !document.querySelector(".formula-sheet")) fitAll(doc, 640);
+    if (!doc || document.querySelector(".formula-sheet")) return;
+    paper = 640;
+    fitAll(doc, paper);
   });
-  window.addEventListener("afterprint", () => MathJax.startup?.document && fitAll(MathJax.startup.document));
+  window.addEventListener("afterprint", () => {
+    paper = Infinity;
+    if (MathJax.startup?.document) fitAll(MathJax.startup.document);
+  });
 })();

@@ -14,10 +14,10 @@ from built_site import A4_WIDTH, SITE, pages
 
 WIDTHS = {"desktop": (1280, 900), "tablet": (768, 1024), "phone": (390, 844)}
 SCREENS = [(name, scheme) for name in WIDTHS for scheme in ("light", "dark")]
-# A while after the window has another width, mathematics.js has broken formulas anew, and the theme has put into the
+# A while after the article has another width, mathematics.js has broken formulas anew, and the theme has put into the
 # order of the tab key what scrolls; a while after the theme was changed, the last colour has followed.
 FITTED = """() => !window.MathJax ||
-  document.documentElement.dataset.fitted === String(document.documentElement.clientWidth)"""
+  document.documentElement.dataset.fitted === String(document.querySelector('article').clientWidth)"""
 REACHED = """() => [...document.querySelectorAll('article pre')].every(code =>
   code.tabIndex === 0 || code.scrollWidth <= code.clientWidth) &&
   !document.getAnimations().some(one => one instanceof CSSTransition && one.playState === 'running')"""
@@ -98,22 +98,21 @@ class View:
         name, scheme = loaded
         self.page.emulate_media(media="screen", color_scheme=scheme)
         self.size = self.page.viewport_size
-        self.resize(*WIDTHS[name], wait=False)
+        self.resize(*WIDTHS[name])
         reader.open(path)
 
-    def resize(self, width, height, wait=True):
+    def resize(self, width, height):
         size = {"width": width, "height": height}
         if self.size != size:
             self.size = size
             self.page.set_viewport_size(size)
-            if wait:
-                self.page.wait_for_function(FITTED)
 
     def show(self, screen):
         name, scheme = screen
         self.page.emulate_media(media="screen", color_scheme=scheme)
         self.page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
         self.resize(*WIDTHS[name])
+        self.page.wait_for_function(FITTED)
 
     def screens(self, whole):
         """All of them, or of each width one: first that on which the page was loaded, on the others the other theme."""
@@ -187,6 +186,7 @@ def test_nothing_is_cut_off_on_paper(view):
     page = view.page
     page.emulate_media(media="print", color_scheme="dark")
     view.resize(A4_WIDTH, 1000)
+    page.wait_for_function(FITTED)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     try:
         assert page.evaluate(CUT_ON_PAPER, A4_WIDTH) == []
