@@ -1,4 +1,4 @@
-"""Figures of LayerNorm: rows of three numbers, centred onto a plane, scaled to a circle, stretched to an ellipse."""
+"""Figures of LayerNorm: a row in bars; rows in space, centred, scaled to a circle, stretched to an ellipse."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ import numpy as np
 
 from normgrad import LAYER_NORM, numpy_ref
 
-from .style import BLUE, ORANGE, arrow
+from .style import BLUE, GREEN, GREY, ORANGE, arrow
 
 PLANE = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])  # two unit vectors across (1, 1, 1)
 WEIGHT, BIAS = np.array([1.5, -0.6, 1.0]), np.array([0.3, 2.2, 1.2])
 SPEC = LAYER_NORM.replace(eps=0.05)
+
+
+def in_bars(x_row, x_hat_row, dy_row, dx_row) -> None:
+    """A row before and after the forward, and the two slopes of the backward, as bars with their numbers."""
+    shown = {"$x$": (x_row, GREY), r"$\hat{x}$": (x_hat_row, BLUE), "dy": (dy_row, ORANGE), "dx": (dx_row, GREEN)}
+    figure, places = plt.subplots(1, len(shown), figsize=(7.8, 1.5), sharey=True)
+    for axes, (name, (row, color)) in zip(places, shown.items(), strict=True):
+        bars = axes.bar(range(len(row)), row, color=color)
+        axes.bar_label(bars, [f"{number:g}" for number in row], padding=2, fontsize=11)
+        axes.axhline(0, color="black", lw=0.8)
+        axes.set(title=name, xticks=[], yticks=[], ylim=(-1.8, 2.9))
+        axes.spines[:].set_visible(False)
 
 
 def _rows():
