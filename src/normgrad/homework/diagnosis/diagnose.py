@@ -50,7 +50,7 @@ def diagnose(
         found = explain(target)
         if found is not None and found.nothing and narrow():
             target, found = _narrower(target, found, case, spec)
-        if found is not None and found.keys == (UNKNOWN,):
+        if found is not None and found.keys in ((UNKNOWN,), ("rstd-value",)):
             found = misread(target, found.nothing) or found
         written = [] if found is None else _written(target, found)
         return [_without_guess(each) for each in written]

@@ -116,6 +116,7 @@ VARIANTS = {
     "bessel": ("s**2 = sum(q**2) / (N - 1)", lambda rows: {"factor": np.float64(rows.count) / (rows.count - 1)}),
     "other reduce": ("s**2 = sum(q**2)", lambda rows: {"factor": float(rows.count)}),
     "variance for mean square": ("s**2 = mean((p - mean(p))**2)", lambda rows: {"padding": -1}),
+    "square of the mean": ("s**2 = mean(p)**2", lambda rows: {"factor": 0.0, "padding": 1.0}),
     "centring": ("", lambda rows: {"center": not rows.spec.center}),
     "centred row": ("x_hat = (p - mean(p)) * rstd", lambda rows: {"center": True, "uncentred": True}),
     "weighted squares": ("s**2 = mean((weight * p)**2)", lambda rows: {"uncentred": True, "scale": rows.weight}),

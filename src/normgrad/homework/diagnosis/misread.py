@@ -91,6 +91,13 @@ def _versions(target, known):
         yield SAVED_Y, "y stands for x", {"p": y}
     else:
         yield MISREAD, "weight and bias have changed places", {"weight": known["bias"], "bias": weight}
+    if target.output == "dw":
+        averaged = known["rstd"].mean(0, keepdims=True) + 0 * known["rstd"]
+        yield MIXED, "the rstd of all rows, averaged, stands for that of each row", {"rstd": averaged}
+    if not backward:
+        squares = (known["rstd"] ** -2 - spec.eps).cumsum(0)
+        words = "the squares of a row contain those of the rows before"
+        yield MIXED, words, {"rstd": (squares + spec.eps) ** -0.5}
     # What begins one entry later in each row was read with the distance of columns between rows.
     case = target.arrays.case
     matrices = {"dy": known["dy"], "p": p, "g": known["g"]}

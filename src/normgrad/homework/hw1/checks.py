@@ -152,6 +152,19 @@ def _forms(exam, trial):
     return outcome, dict(zip(names, forms, strict=True))
 
 
+def _by_form(form, missing=()) -> tuple:
+    """A diagnosis of what is wrong wherever it stands. Args: missing: letters that the answer should depend on"""
+    if form["namesakes"]:
+        return _named("letter-of-its-own", form["text"], f"the argument {form['namesakes'][0]} itself")
+    if form["floors"]:
+        return _named("whole-division", form["text"], "a division by /")
+    if form["twice"]:
+        return _named("one-letter-for-both", form["twice"][0], "a letter for the row, another for the column")
+    if summed := sorted(set(form["counted"]) & set(missing)):
+        return _named("argument-summed", form["text"], f"a sum with a letter of its own, and {summed[0]} outside of it")
+    return ()
+
+
 def returns_expressions(exam) -> str:
     """It takes SymPy objects and returns as many expressions as it should."""
     _forms(exam, exam.trials()[0])
@@ -176,12 +189,13 @@ def letters_match(exam) -> str:
             both = "the first index counts the M rows, the second the N columns"
             counts = both if "," in entry else "its index counts N entries"
             raise Wrong(f"{name} asks for {entry}, which is not there: {counts}, from 1 on.",
-                        diagnoses=zero if form["from zero"] else _lengths(exam, name))  # fmt: skip
+                        diagnoses=zero if form["from zero"] else _by_form(form) or _lengths(exam, name))  # fmt: skip
         letters = {letter for letter, kind in oracle.kinds if kind == "letter"} & _needed(oracle, name, trial)
         if missing := sorted(letters - set(form["free"])):
             raise Wrong(
                 f"{name} does not depend on {missing[0]}. That letter is free on the left, so it is free on the right, "
-                "too; is it summed?"
+                "too; is it summed?",
+                diagnoses=_by_form(form, missing),
             )
     return "The free letters are those of the left side."
 
@@ -209,8 +223,9 @@ def _worth(exam, names) -> str:
                 words = _words(name, found[name], value, bound, trial, form)
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
-                known = _confused(oracle, trials, got, name) or (idle if form["idle"] else fitted(exam, name))
-                known = known or _lengths(exam, name)
+                missing = _needed(oracle, name, trial) - set(form["free"])
+                known = _by_form(form, missing) or _confused(oracle, trials, got, name)
+                known = known or (idle if form["idle"] else fitted(exam, name)) or _lengths(exam, name)
                 raise Wrong(words, diagnoses=known)
     count = sum(len(trial.points()) for trial in trials)
     return f"Equal at all {count} values of the letters and lengths."

@@ -444,11 +444,13 @@ def _number(expression, point, arrays, notes) -> float:
     return float(value)
 
 
-def _described(expression, bases) -> dict:
-    """What the grader wants to know about the form of an expression."""
+def _described(expression, known) -> dict:
+    """What the grader wants to know about the form of an expression. Args: known: {argument's name: what it is}"""
     import sympy
 
-    free = {str(s) for s in expression.free_symbols if not isinstance(s, sympy.Indexed)} - bases
+    bases = {name for name, argument in known.items() if isinstance(argument, sympy.IndexedBase)}
+    letters = {symbol for symbol in expression.free_symbols if not isinstance(symbol, sympy.Indexed)}
+    free = {str(symbol) for symbol in letters} - bases
     names = {"text": str(expression)[:KEPT_TEXT], "free": sorted(free)}
     # A case that asks whether two letters agree is a delta, too.
     deltas = (sympy.KroneckerDelta, sympy.Equality, sympy.Unequality)
@@ -458,7 +460,12 @@ def _described(expression, bases) -> dict:
     )
     # A sum begins with an entry 0 where its letter begins at 0 and is an index as it is.
     zero = sums_with(expression, sympy.Indexed, lambda entry: entry.indices, lambda limit: limit[1:2] == (0,))
-    return names | {"from zero": zero}
+    own = {str(symbol) for symbol in letters if known.get(str(symbol), symbol) != symbol} - bases
+    counted = {str(limit[0]) for each in expression.atoms(sympy.Sum) for limit in each.limits
+               if limit[0] in known.values()}  # fmt: skip
+    twice = [str(entry) for entry in expression.atoms(sympy.Indexed) if len(set(entry.indices)) < len(entry.indices)]
+    names |= {"namesakes": sorted(own), "counted": sorted(counted), "twice": sorted(twice)[:1]}
+    return names | {"from zero": zero, "floors": expression.has(sympy.floor)}
 
 
 def sums_with(expression, kind, letters_of, starts=lambda limit: True) -> int:
@@ -483,7 +490,7 @@ def written(target, arguments, options):
     known = objects(options["kinds"])
     result = target(*known.values())
     results = list(result) if isinstance(result, (tuple, list, sympy.Tuple)) else [result]
-    bases, numbers, forms = {name for name, kind in options["kinds"] if kind == "array"}, [], []
+    numbers, forms = [], []
     for each in results:
         if not isinstance(each, (sympy.Expr, int, float)) or isinstance(each, bool):
             forms.append({"type": type(each).__name__})
@@ -492,7 +499,7 @@ def written(target, arguments, options):
         expression, notes = sympy.sympify(each), {"left": set(), "outside": set()}
         points = [{known[name]: value for name, value in point.items()} for point in options["points"]]
         numbers.append(np.array([_number(expression, point, arguments, notes) for point in points]))
-        forms.append(_described(expression, bases) | {name: sorted(found)[:5] for name, found in notes.items()})
+        forms.append(_described(expression, known) | {name: sorted(found)[:5] for name, found in notes.items()})
     return numbers, {"forms": forms}
 
 
