@@ -165,6 +165,14 @@ def _by_form(form, missing=()) -> tuple:
     return ()
 
 
+def _by_forms(oracle, trial, forms, name) -> tuple:
+    """As _by_form, of this result, or of another one that may be a part of it."""
+    for each in (name, *forms):
+        if found := _by_form(forms[each], _needed(oracle, each, trial) - set(forms[each]["free"])):
+            return found
+    return ()
+
+
 def returns_expressions(exam) -> str:
     """It takes SymPy objects and returns as many expressions as it should."""
     _forms(exam, exam.trials()[0])
@@ -223,8 +231,7 @@ def _worth(exam, names) -> str:
                 words = _words(name, found[name], value, bound, trial, form)
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
-                missing = _needed(oracle, name, trial) - set(form["free"])
-                known = _by_form(form, missing) or _confused(oracle, trials, got, name)
+                known = _by_forms(oracle, trial, asked[0][1], name) or _confused(oracle, trials, got, name)
                 known = known or (idle if form["idle"] else fitted(exam, name)) or _lengths(exam, name)
                 raise Wrong(words, diagnoses=known)
     count = sum(len(trial.points()) for trial in trials)

@@ -25,6 +25,7 @@ def backward(name, old, new, stage=DX, misconception=""):
 WRONG = (
     forward("eps outside the root", F_RSTD, "1 / (np.sqrt((x * x).mean(-1)) + eps)", Y, "eps-placement"),
     forward("eps beside the sum", F_RSTD, "1 / np.sqrt(((x * x).sum(-1) + eps) / x.shape[-1])", Y, "eps-on-sum"),
+    forward("the mean squared", F_RSTD, "1 / np.sqrt(x.mean(-1) ** 2 + eps)", Y, "mean-squared"),
     forward("no eps", F_RSTD, "1 / np.sqrt((x * x).mean(-1))", Y, "eps-missing"),
     forward("sum for mean", F_RSTD, "1 / np.sqrt((x * x).sum(-1) + eps)", Y, "reduce-exchanged"),
     forward("N - 1", F_RSTD, "1 / np.sqrt((x * x).sum(-1) / (x.shape[-1] - 1) + eps)", Y, "bessel"),

@@ -17,6 +17,8 @@ U = 2.0 ** -SIGNIFICAND["float32"]
 # What rounding may do to a formula that is evaluated in another order, in units of the size of its terms.
 LOOSE = 64 * U
 MOST = 0.5
+# Of a merged mean, in units of the larger mean: two products, a sum and a quotient.
+MEAN_ROUNDINGS = 4
 LONGEST_BLOCK, MOST_BLOCKS = 256, 8
 
 
@@ -82,6 +84,13 @@ def _variances(trial, got, known) -> dict:
         "mean over all rows": ("wrong-axis", np.full(exact.shape, exact.mean())),
         "mean((x - mean)**2) + eps": ("eps-in-variance", exact + trial.eps),
     }
+    for words, shift in {"x": 0, "(x - x[:, 0])": trial.x[:, :1], "(x - x[:, -1])": trial.x[:, -1:]}.items():
+        off = ((trial.x - shift).sum(-1) ** 2) / n
+        grown[f"(sum({words}**2) - sum({words})**2) / N"] = "sum-not-divided", exact + off / n - off
+        grown[f"max(sum({words}**2) - sum({words})**2, 0) / N"] = (
+            "sum-not-divided",
+            np.maximum(exact + off / n - off, 0),
+        )
     found = {words: (key, v, error * np.maximum(1, v / np.maximum(exact, 1e-30))) for words, (key, v) in grown.items()}
     for words, value in _without_distances(trial.x):
         found[words] = "block-distances", value, error
@@ -187,8 +196,8 @@ def _on_grid(x, var, bad) -> bool:
         multiple = var / step
         slack = U * np.maximum(multiple, 1) * 2
         fits = np.abs(multiple - np.round(multiple)) <= slack
-        # A variance of a thousand steps is on the grid by chance one time in a thousand at best.
-        if fits[bad].all() and (step[bad] > 64 * spacing(x.var(-1)[bad])).all():
+        # 0 is on any grid; a variance of a thousand steps is on it by chance one time in a thousand at best.
+        if fits[bad].all() and var[bad].any() and (step[bad] > 64 * spacing(x.var(-1)[bad])).all():
             return True
     return False
 
@@ -199,6 +208,10 @@ def of_pairs(name, failed) -> list[Diagnosis]:
         return []
     if all(_at_empty_pairs_alone(trial, got[name], *known[name]) for trial, got, known in failed):
         return _named("empty-blocks", "n2 / n is 0 / 0 for two empty blocks", MERGED[name])
+    if all(_lost_beside_empty(trial, got[name], *known[name]) for trial, got, known in failed):
+        return _named("merge-forgets", f"{name} = 0", MERGED[name])
+    if name == "squares" and all(_by_merged_mean(trial, got[name], *known[name]) for trial, got, known in failed):
+        return _named("merged-mean-cancels", "mean2 - mean, which has the rounding of mean", MERGED[name])
     raw = name == "squares" and all(_by_squares(trial.parts, got, *known[name]) for trial, got, known in failed)
     if raw:
         return _named("one-pass-variance", "squares = sum of all x**2 - n * mean**2", MERGED[name], "fp-merge")
@@ -210,6 +223,21 @@ def _by_squares(parts, got, exact, bound) -> bool:
     n1, mean1, squares1, n2, mean2, squares2 = parts.values()
     whole = squares1 + n1 * mean1**2 + squares2 + n2 * mean2**2
     return _near(got["squares"], exact, LOOSE * whole) and bool((LOOSE * whole > bound).all())
+
+
+def _by_merged_mean(trial, got, exact, bound) -> bool:
+    """Whether squares are off by what the rounding of the merged mean makes of the distance between the means."""
+    n1, mean1, _, n2, mean2, _ = trial.parts.values()
+    size = np.maximum(np.abs(mean1), np.abs(mean2))
+    slack = bound + MEAN_ROUNDINGS * U * size * np.abs(mean2 - mean1) * np.maximum(n1, n2)
+    return _near(got, exact, slack) and bool((slack > bound).all())
+
+
+def _lost_beside_empty(trial, got, value, bound) -> bool:
+    """Whether all that is wrong is 0 where one of the two blocks is empty."""
+    wrong = ~(np.abs(got - value) <= bound)
+    one = (trial.parts["n1"] == 0) != (trial.parts["n2"] == 0)
+    return bool(one[wrong].all() and (got[wrong] == 0).all())
 
 
 def _at_empty_pairs_alone(trial, got, value, bound) -> bool:

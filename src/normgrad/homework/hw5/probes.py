@@ -11,7 +11,7 @@ import numpy as np
 from ...checks.tolerance import round_to
 from ..diagnosis.named import named
 from ..messages import Wrong
-from .diagnosis import LOOSE, by_rounding, of_pairs, of_rows
+from .diagnosis import LOOSE, RIGHT, by_rounding, of_pairs, of_rows
 
 STATISTICS = ("var", "mean")
 # An error so many times the bound is no matter of rounding, which differs from one call to the next.
@@ -62,6 +62,8 @@ def rows(exam, failed) -> list:
     """The Diagnoses of wrong statistics: formulas of each, then what the code does with rows made to tell."""
     known = exam.shared.setdefault("explained", set())
     found = {name: of_rows(name, trials) for name, trials in failed.items() if name not in known}
+    if [each.misconception for each in found.get("var", ())] == ["variance-uncentred"]:
+        found["var"] = _padded(exam, failed["var"][0][0]) or found["var"]
     known.update(name for name, diagnoses in found.items() if diagnoses)
     found = [each for diagnoses in found.values() for each in diagnoses]
     left = [name for name in STATISTICS if name in failed and name not in known]
@@ -154,6 +156,8 @@ def _left_out(exam, trial) -> list:
     x[np.arange(once + 1, 2 * once), places] -= far
     got = exam.answers(_made(trial, x))
     for words, names in (("neither mean nor var", ("mean", "var")), ("not var", ("var",)), ("not mean", ("mean",))):
+        if any(got[name][0] == 0 for name in names):  # cut off there, or never computed
+            continue
         same = np.all([got[name][1:once] == got[name][0] for name in names], axis=0)
         same &= np.all([got[name][once + 1 :] == got[name][0] for name in names], axis=0)  # a median moves one way only
         if same.any() and not same.all():
@@ -162,6 +166,20 @@ def _left_out(exam, trial) -> list:
             where = f"{left[0]}{last}" if last or len(left) == 1 else str(left)
             return [named("columns-left-out", f"x[:, {where}] of {n} columns moves {words}")]
     return []
+
+
+@_probe
+def _padded(exam, trial) -> list:
+    """One Diagnosis where the mean of the squares is the variance of a row of 8 alone: as many zeros are counted."""
+    shorter = _made(trial, trial.x[:, :-1])
+    got, exact, uncentred = exam.answers(shorter)["var"], shorter.x.var(-1), (shorter.x**2).mean(-1)
+    rest = (got - exact) / (uncentred - exact)
+    counted = np.round(rest * shorter.x.shape[1])
+    alike = (np.abs(rest * shorter.x.shape[1] - counted) <= PLAIN * counted).all() and (counted == counted[0]).all()
+    if not alike or counted[0] in (0, shorter.x.shape[1]):
+        return []
+    words = f"squares of {counted[0]:.0f} zeros less the mean are added, for {shorter.x.shape[1]} columns"
+    return [named("padding-counted", words, RIGHT)]
 
 
 @_probe

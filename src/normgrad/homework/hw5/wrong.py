@@ -46,6 +46,11 @@ ROWS = (
          stage=FAR, misconception="one-pass-variance"),
     rows("N - 1", (VAR, "var = (q * q).sum(-1) / np.float32(max(x.shape[1] - 1, 1))"), misconception="bessel"),
     rows("sum for mean", (VAR, "var = (q * q).sum(-1)"), misconception="reduce-exchanged"),
+    rows("the square of the sum is not divided", (VAR, "d = wide - wide[:, :1]\n    "
+         "var = np.maximum((d * d).sum(-1) - d.sum(-1) ** 2, 0) / np.float32(x.shape[1])"),
+         misconception="sum-not-divided"),
+    rows("zeros up to 16 are counted", (VAR, "var = ((q * q).sum(-1) + (-x.shape[1] % 16) * first[:, 0] ** 2) "
+         "/ np.float32(x.shape[1])"), misconception="padding-counted"),
     rows("not centred", (VAR, "var = (wide * wide).mean(-1)"), misconception="variance-uncentred"),
     rows("over all rows", (VAR, "var = np.full(len(x), (q * q).mean(), np.float32)"), misconception="wrong-axis"),
     rows("the mean is rounded to 16 bits", (FIRST, f"{FIRST}.astype(np.float16).astype(np.float32)"),
@@ -102,6 +107,10 @@ MERGE = (
     merge("the second block alone moves", (BETWEEN, "n2 * (mean2 - mean) ** 2"), misconception="merge-between"),
     merge("the squares are averaged", ("squares1 + squares2", "(1 - share) * squares1 + share * squares2"),
           misconception="merge-within"),
+    merge("only pairs of two blocks are merged", ("return n, mean, squares", "both = n1 * n2 > 0\n    "
+          "return n, np.where(both, mean, 0), np.where(both, squares, 0)"), stage="empty blocks",
+          misconception="merge-forgets"),
+    merge("from the merged mean", (BETWEEN, "n2 * d * (mean2 - mean)"), misconception="merged-mean-cancels"),
     merge("one empty block decides for all", ("n = n1 + n2", "if np.any(n1 == 0):\n        "
           "return n2.copy(), mean2.copy(), squares2.copy()\n    n = n1 + n2"), stage="empty blocks",
           misconception="rows-mixed"),

@@ -23,6 +23,7 @@ project = of("norm-project", FIRST)
 WRONG = (
     project("rstd is a constant", (DX, DX.replace(" - x_hat * c1", "")), misconception="path-through-a-scale"),
     project("the mean is a constant", (DX, DX.replace(" - c2", "")), misconception="path-through-a-mean"),
+    project("dropout", (Y, f"{Y} * (np.random.random(x.shape) < 0.8)"), stage=ALONE, misconception="another-answer"),
     project("the minus sign is lost", (RETURN, "return -dx, dweight, dbias"), misconception="sign"),
     project("N - 1", (C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x_hat.shape[-1] - 1)"),
             misconception="path-through-a-scale"),
