@@ -54,7 +54,8 @@ OPERATORS = {
 DTYPES = ("bfloat16", "float16", "float32")
 COLUMNS = (128, 512, 1001, 1024, 2048, 4096, 5120, 8192, 16384, 65536)
 ROWS = 4096
-POINTERS = {"bfloat16": "*bf16", "float16": "*fp16", "float32": "*fp32", "float64": "*fp64"}
+POINTERS = {"bfloat16": "*bf16", "float16": "*fp16", "float32": "*fp32", "float64": "*fp64",
+            "int8": "*i8", "uint8": "*u8", "float8_e4m3fn": "*fp8e4nv"}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sympy import Basic, Expr, Heaviside, Max, S, Symbol, evaluate, exp, log, nan, oo, sqrt, sympify, tanh
+from sympy import Abs, Basic, Expr, Heaviside, Max, S, Symbol, evaluate, exp, log, nan, oo, sqrt, sympify, tanh
 
 from .calculus import free_letters
 from .elementary import sigmoid
@@ -52,6 +52,9 @@ STRIDES = ("_step", "_stride")
 SHARE = "P"
 # Functions of the package that stand for what Triton has not, or only round.
 KNOWN = {"tanh": tanh}
+CASTS = ("cast", "to_8_bits")
+# What is taken for granted where a number is asked to be at least another one, or else is not known.
+NORMAL = "a row's scale is a normal number of its dtype"
 # What is taken for granted where a row is one block.
 WHOLE = "BLOCK >= N"
 
@@ -307,7 +310,7 @@ class _Reader(TextReader):
             return self.value(e.func.value, local)
         given = [self.value(each, local) for each in e.args]
         named = {each.arg: self.value(each.value, local) for each in e.keywords}
-        if name == "cast" and len(given) == 2:
+        if name in CASTS and len(given) == 2:
             return given[0]
         if name in KNOWN and len(given) == 1:
             return self.applied(KNOWN[name], given[0])
@@ -358,6 +361,9 @@ class _Reader(TextReader):
 
     def call_sqrt(self, value):
         return self.applied(sqrt, value)
+
+    def call_abs(self, value):
+        return self.applied(Abs, value)
 
     def call_exp(self, value):
         return self.applied(exp, value)
@@ -459,18 +465,20 @@ class _Reader(TextReader):
         def added(part):
             return part if part is nan or part == 0 else total(size, lambda r: part.xreplace({letter: r}))
 
+        # one expression for both, so that a choice in a column past N is known to be that of its row
+        whole = added(value.inside)
         if across == "R":
             shape, share = NUMBER if value.shape == ROW else COLUMN, "" if self.reduces else SHARE
-            return Held(added(value.inside), added(value.column), added(value.inside), shape, share)
-        return Held(*map(added, (value.inside, value.inside, value.row)), tuple(a for a in value.shape if a == "R"))
+            return Held(whole, added(value.column), whole, shape, share)
+        return Held(whole, whole, added(value.row), tuple(a for a in value.shape if a == "R"))
 
     def call_where(self, condition, a, b):
         shape = self.shape(a.shape, b.shape)
         if isinstance(condition, Mask):
             column = b.column if "C" in condition.axes else a.column
             return Held(a.inside, column, b.row if "R" in condition.axes else a.row, shape)
-        if condition.kind is ast.And and b.inside is nan:
-            self.reading.assumed.add(RANGE)
+        if condition.kind in (ast.And, ast.GtE) and b.inside is nan:
+            self.reading.assumed.add(RANGE if condition.kind is ast.And else NORMAL)
             return a
         if condition.kind not in (ast.Gt, ast.Eq):
             self.refuse("a choice that this reader does not know")
