@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from normgrad import gated_rms_norm
+from normgrad import gated_rms_norm, nn
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.fused.gated import gated_layer
 
@@ -113,3 +113,45 @@ def test_what_does_not_fit_is_refused_by_name(arguments, message):
 def test_a_flag_is_no_number():
     with pytest.raises(TypeError, match="^gate_first: got int 1, needs True or False"):
         gated_rms_norm(X, X, W, gate_first=1)
+
+
+# The module
+
+
+def test_each_argument_of_the_module_reaches_the_function(torch_rng):
+    (x, gate, weight), _ = _drawn(torch_rng, 3, 4)
+    for options in ({}, {"eps": 0.5}, {"gate_first": True}, {"elementwise_affine": False}):
+        module = nn.GatedRMSNorm(4, dtype=torch.float64, **options)
+        if module.weight is not None:
+            module.load_state_dict({"weight": weight})
+        function = {"eps": 1e-6, "weight": weight} | options
+        if function.pop("elementwise_affine", True) is False:
+            del function["weight"]
+        assert torch.equal(module(x, gate), gated_rms_norm(x, gate, **function)), options
+    assert module.weight is None and nn.GatedRMSNorm(4, device="meta").weight.is_meta
+
+
+def test_the_module_says_what_it_is_and_begins_at_1():
+    module = nn.GatedRMSNorm((3,), eps=1e-5, gate_first=True)
+    assert repr(module) == "GatedRMSNorm((3,), eps=1e-05, elementwise_affine=True, gate_first=True)"
+    torch.nn.init.zeros_(module.weight)
+    module.reset_parameters()
+    assert module.weight.tolist() == [1, 1, 1]
+    left = nn.replace_norms(torch.nn.ModuleList([module])).left
+    assert left == {"0": "GatedRMSNorm, which is of this package"}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.GatedRMSNorm((2, 3)), r"normalized_shape: got \(2, 3\), needs one axis"),
+        (lambda: nn.GatedRMSNorm(3, eps=0), "eps: got 0, needs a positive number"),
+        (lambda: nn.GatedRMSNorm(3, gate_first=1), "gate_first: got int 1"),
+        (lambda: nn.GatedRMSNorm(3, dtype=torch.int8), "dtype: got torch.int8"),
+        (lambda: nn.GatedRMSNorm(4)(X, X), r"normalized_shape: got \(4,\), needs the last axes of input"),
+        (lambda: nn.GatedRMSNorm(4, elementwise_affine=False)(X, X), r"normalized_shape: got \(4,\), needs"),
+    ],
+)
+def test_what_the_module_refuses(call, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        call()

@@ -370,7 +370,7 @@ LEFT = {
     "three axes": (BatchedNorm, "something else of more axes or in training"),
     "channels first": (LayerNorm2d, "which takes channels on the second axis"),
     "channels first of four axes": (ImageLayerNorm, "which takes channels on the second axis"),
-    "a gate": (GatedRMSNorm, "whose forward takes (hidden_states, gate=None), needs one tensor"),
+    "a gate": (GatedRMSNorm, "whose forward takes (hidden_states, gate=None), a gate, as normgrad.nn.GatedRMSNorm"),
     "another name": (NamedRMSNorm, "holds scale, needs a weight"),
     "several heads": (HeadsRMSNorm, f"whose weight has shape (3, {COLUMNS})"),
     "a state of its own": (LoadsItsOwnRMSNorm, "loads its state in its own way (_load_from_state_dict)"),

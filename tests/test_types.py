@@ -7,7 +7,10 @@ import pytest
 import type_checkers
 
 FUNCTIONS = {
-    "normgrad": "add_layer_norm add_rms_norm doctor l2_norm layer_norm normalize rms_norm",
+    "normgrad": """
+        add_layer_norm add_rms_norm add_rms_norm_quantized doctor l2_norm layer_norm normalize normalize_quantized
+        rms_norm rms_norm_quantized
+    """,
     "normgrad.nn": "replace_norms",
     "normgrad.residual": "fused_post_norm fused_stack naive_post_norm naive_stack",
     "normgrad.numpy_ref": "backward forward",
@@ -26,7 +29,7 @@ FUNCTIONS = {
 }
 CLASSES = {
     "normgrad": "NormSpec Fused",
-    "normgrad.nn": "AddNorm LayerNorm RMSNorm ReplacedNorms",
+    "normgrad.nn": "AddNorm GatedRMSNorm LayerNorm RMSNorm ReplacedNorms",
     "normgrad.checks.backends": "NumpyBackend SympyBackend TorchBackend",
     "normgrad.checks.cases": "Case",
     "normgrad.checks.tolerance": "Dtypes",

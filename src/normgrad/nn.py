@@ -1,4 +1,4 @@
-"""Modules: torch.nn's LayerNorm and RMSNorm with this package's gradients, and AddNorm for a residual stream.
+"""Modules: torch.nn's LayerNorm and RMSNorm with this package's gradients, AddNorm for a residual stream, and a gate.
 
 LayerNorm and RMSNorm are subclasses of torch's, with the same parameters and state_dict, so that what tests for a norm
 by isinstance finds one. `replace_norms` puts them into a model. Under torch.autocast y keeps the input's dtype; of
@@ -20,7 +20,7 @@ from .torch_ops.arguments import Backend, check_backend, check_device, check_dty
 from .torch_ops.recognition import CASTINGS, Casting, Recipe, recognised
 
 # torch.fx follows no modules but torch's own; these stay one call each in what it traces.
-for _name in ("add_layer_norm", "add_rms_norm", "layer_norm", "rms_norm", "_times"):
+for _name in ("add_layer_norm", "add_rms_norm", "layer_norm", "rms_norm", "_gated", "_times"):
     torch.fx.wrap(_name)
 
 
@@ -28,6 +28,13 @@ def _times(x_hat: Tensor, normalized_shape: tuple[int, ...], weight: Tensor, hea
     """weight * x_hat as torch multiplies; what would broadcast is refused as by rms_norm."""
     flatten(x_hat, normalized_shape, None, heads, weight=weight)
     return weight * x_hat
+
+
+def _gated(input: Tensor, gate: Tensor, weight: Tensor | None, eps: float, gate_first: bool) -> Tensor:
+    """gated_rms_norm, imported when it is called: it needs SymPy, which the other modules do not."""
+    from .fused import gated_rms_norm
+
+    return gated_rms_norm(input, gate, weight, eps, gate_first=gate_first)
 
 
 class _Norm(torch.nn.Module):
@@ -206,6 +213,54 @@ class AddNorm(torch.nn.Module):
         return add_rms_norm(*arguments, norm.eps, **keywords)
 
 
+class GatedRMSNorm(torch.nn.Module):
+    """RMSNorm with a gate silu(gate) before or after it, in one kernel each way.
+
+    Args:  normalized_shape: N, or (N,), the size of the last axis; eps: positive; elementwise_affine: whether there is
+           a weight (N,), which begins at 1; device, dtype: of the weight; gate_first: as normgrad.gated_rms_norm
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Axes,
+        eps: float = 1e-6,
+        elementwise_affine: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+        *,
+        gate_first: bool = False,
+    ) -> None:
+        super().__init__()
+        shape = check_axes(normalized_shape)
+        if len(shape) != 1:
+            raise ValueError(f"normalized_shape: got {shape}, needs one axis, the last one")
+        if check_eps(eps) == 0:
+            raise ValueError("eps: got 0, needs a positive number")
+        check_flag("elementwise_affine", elementwise_affine)
+        check_flag("gate_first", gate_first)
+        check_device("device", device)
+        check_dtype("dtype", dtype)
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        self.gate_first = gate_first
+        weight = torch.ones(shape, device=device, dtype=dtype) if elementwise_affine else None
+        self.weight = None if weight is None else torch.nn.Parameter(weight)
+
+    def reset_parameters(self) -> None:
+        """Weight 1, as after construction."""
+        if self.weight is not None:
+            torch.nn.init.ones_(self.weight)
+
+    def extra_repr(self) -> str:
+        """What the representation says."""
+        said = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return f"{said}, gate_first={self.gate_first}"
+
+    def forward(self, input: Tensor, gate: Tensor) -> Tensor:
+        """gated_rms_norm of input and gate (..., N) with the module's weight and eps."""
+        flatten(input, self.normalized_shape, None, weight=self.weight)
+        return _gated(input, gate, self.weight, self.eps, self.gate_first)
+
+
 @dataclass(frozen=True)
 class ReplacedNorms:
     """What replace_norms did: {qualified name: what stood there and what stands there now, or why it was left}.
@@ -251,7 +306,7 @@ def replace_norms(model: torch.nn.Module, *, backend: Backend = "auto") -> Repla
     made: dict[int, LayerNorm | RMSNorm] = {}
     replaced, left = {}, {}
     for qualified, parent, name, module in places:
-        found = "which is of this package" if isinstance(module, _Norm) else recognised(module, known)
+        found = "which is of this package" if isinstance(module, (_Norm, GatedRMSNorm)) else recognised(module, known)
         if isinstance(found, Recipe) and parent is None:
             found = "which is the model itself: nothing holds it"
         if isinstance(found, Recipe):

@@ -40,6 +40,9 @@ OTHER_AXES = (
     torch.nn.CrossMapLRN2d,
 )
 HOOKS = [name for name in vars(torch.nn.Module()) if name.endswith("_hooks")]
+# What the gate of a gated norm is called. Such a norm is left: transformers' round x_hat to the input's dtype, and then
+# multiply by the weight, where GatedRMSNorm rounds once, so in 16 bits they differ.
+GATES = ("gate", "z")
 STATE = ("state_dict", "_save_to_state_dict", "_load_from_state_dict", "get_extra_state", "set_extra_state")
 
 
@@ -167,7 +170,9 @@ def _probed(module: torch.nn.Module) -> Recipe | str:
 def _compared(module: torch.nn.Module, axes: tuple[int, ...], with_weight: bool, with_bias: bool) -> Recipe | str:
     takes = list(inspect.signature(module.forward).parameters.values())
     if len(takes) != 1 or takes[0].kind not in (takes[0].POSITIONAL_ONLY, takes[0].POSITIONAL_OR_KEYWORD):
-        return f"whose forward takes ({', '.join(map(str, takes))}), needs one tensor"
+        given = f"whose forward takes ({', '.join(map(str, takes))})"
+        gated = any(one.name in GATES for one in takes)
+        return f"{given}, a gate, as normgrad.nn.GatedRMSNorm" if gated else f"{given}, needs one tensor"
     eps = [value for value in _own(module).values() if type(value) is float and 0 <= value < math.inf]
     eps = list(dict.fromkeys([*eps, *COMMON_EPS]))
     given = _rows(math.prod(axes), eps, with_weight, with_bias)
