@@ -61,6 +61,10 @@ def test_the_streams_gradient_does_not_pass_through_the_gate():
     _caught("gate order")
 
 
+def test_the_matrix_behind_a_gate_sees_the_gated_rows():
+    _caught("gate dropped")
+
+
 def test_eps_stands_where_it_is_said_to():
     _caught("eps on the sum")
 
@@ -103,6 +107,10 @@ def test_the_sum_is_what_is_returned_and_saved():
 
 def test_each_argument_has_a_layout_of_its_own():
     _caught("stride of x")
+
+
+def test_the_heads_of_a_slice_have_two_strides():
+    _caught("heads end to end")
 
 
 def test_row_offsets_need_64_bits():
@@ -155,9 +163,10 @@ def test_a_dropped_projection_is_rejected_at_every_length(columns, rng):
 
 # One mistake has one key, in the gallery as in reports about homework
 
-# What no homework asks for: a gate, an offset of the weight, a matrix of 2**31 elements, compiled variants, a buffer
-# that the caller gives.
-KEYLESS = {"gate order", "offset forgotten", "16-bit offset", "32-bit offset", "a kernel per batch", "buffer dropped"}
+# What no homework asks for: a gate, heads, an offset of the weight, a matrix of 2**31 elements, compiled variants, a
+# buffer that the caller gives.
+KEYLESS = {"gate order", "gate dropped", "heads end to end", "offset forgotten", "16-bit offset", "32-bit offset",
+           "a kernel per batch", "buffer dropped"}  # fmt: skip
 FORMULAS = [name for name, bug in BUGS.items() if bug.key in MISTAKES and bug.output in MISTAKES[bug.key].looks
             and bug.check.dtype == "float64"]  # fmt: skip
 

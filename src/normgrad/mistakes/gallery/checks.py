@@ -13,7 +13,7 @@ from ...checks.contract import GRADCHECK_STEP, check_gradcheck
 from ...checks.finite_difference import directional, inner
 from ...checks.tolerance import bounds, round_to
 from ...spec import LAYER_NORM, RMS_NORM
-from .formulas import gated_forward
+from .formulas import gated_forward, projected_forward
 
 PLAIN = ("residual", "dresidual_out")
 
@@ -131,11 +131,50 @@ def check_gate(backward, rng, stream=1.0):
         terms = (case.dy * saved.y, case.dresidual_out * residual_out)
         return sum(t.sum() for t in terms), sum(np.abs(t).sum() for t in terms)
 
-    slope = directional(loss, inputs, line)
-    grads = backward(*inputs, case.dy, case.dresidual_out, spec)
+    _compare_slopes(backward(*inputs, case.dy, case.dresidual_out, spec), line, directional(loss, inputs, line))
+
+
+def check_projected(backward, rng, moved=1.0):
+    """The gradients of a gated RMSNorm and the matrix behind it: the slope along a random line, against differences.
+
+    Args:    backward: of (x, gate, weight, matrix, dout, spec), returns (dx, dgate, dw, dmatrix)
+             moved: scales the line of the matrix; with 0 it stays where it is
+    Raises:  AssertionError with both slopes
+    """
+    case, spec = draw(rng, 4, 8), RMS_NORM.replace(eps=GRADCHECK_STEP)
+    inputs, dout = (case.x, case.residual, case.weight, rng.standard_normal((8, 3))), rng.standard_normal((4, 3))
+    line = [rng.standard_normal(a.shape) * scale for a, scale in zip(inputs, (1, 1, 1, moved), strict=True)]
+
+    def loss(*inputs):
+        terms = dout * projected_forward(*inputs, spec)[1]
+        return terms.sum(), np.abs(terms).sum()
+
+    _compare_slopes(backward(*inputs, dout, spec), line, directional(loss, inputs, line))
+
+
+def _compare_slopes(grads, line, slope):
     claimed = sum(inner(grad, way) for grad, way in zip(grads, line, strict=True))
     if not abs(claimed - slope.value) <= slope.tolerance:
         raise AssertionError(f"the gradients give the slope {claimed:.6e}, central differences {slope.value:.6e}")
+
+
+def fused_heads(rng, tokens=5, heads=4, columns=8):
+    """The queries of a fused tensor of queries, keys and values: the next token is three times as far."""
+    return rng.standard_normal((tokens, 3 * heads, columns))[:, :heads]
+
+
+def check_heads(forward, rng, drawn=fused_heads):
+    """Each head of each token is normalized, wherever it lies.
+
+    Args:    forward: of (x (tokens, heads, N), weight (N,)), returns y of LayerNorm; drawn: makes x
+    Raises:  AssertionError with the error of y
+    """
+    x, weight = drawn(rng), rng.standard_normal(8)
+    rows = x.reshape(-1, 8)
+    saved = numpy_ref.forward(rows, weight)
+    error, allowed = np.abs(forward(x, weight).reshape(rows.shape) - saved.y), bounds(rows, None, saved, "float64").y
+    if not (error <= allowed).all():
+        raise AssertionError(f"a slice of heads: y is off by up to {error.max():.1e}, allowed is {allowed.max():.1e}")
 
 
 def check_second(backend, rng):

@@ -21,6 +21,8 @@ WORDS = {
     checks.check_stays_inside: "marks past the end",
     checks.check_order: "bits, in eight orders",
     checks.check_gate: "central differences, both cotangents",
+    checks.check_projected: "central differences, the matrix too",
+    checks.check_heads: "heads of a fused tensor",
     checks.check_second: "gradgradcheck",
     checks.check_one_variant: "variants over twenty lengths",
 }

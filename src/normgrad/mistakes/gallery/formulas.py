@@ -79,6 +79,30 @@ def gate_order_right(x, gate, weight, dy, dresidual_out, spec):
     return dx * g + dresidual_out, dx * x * g * (1 - g), grads.dweight
 
 
+def projected_forward(x, gate, weight, matrix, spec):
+    """RMSNorm of x, times silu(gate), and a product with a matrix: what follows in linear attention."""
+    saved = numpy_ref.forward(x, weight, spec=spec)
+    return saved, saved.y * gate * sigmoid(gate) @ matrix
+
+
+def _projected_backward(x, gate, weight, matrix, dout, spec, recomputed):
+    saved, _ = projected_forward(x, gate, weight, matrix, spec)
+    g, dy = sigmoid(gate), dout @ matrix.T
+    grads = numpy_ref.backward(dy * gate * g, saved)
+    dgate = dy * saved.y * g * (1 + gate * (1 - g))
+    return grads.dx, dgate, grads.dweight, recomputed(saved, gate).T @ dout
+
+
+def gate_dropped_wrong(x, gate, weight, matrix, dout, spec):
+    """What the matrix was multiplied with is computed again, up to the gate."""
+    return _projected_backward(x, gate, weight, matrix, dout, spec, lambda saved, gate: saved.y)
+
+
+def gate_dropped_right(x, gate, weight, matrix, dout, spec):
+    """It is computed again as it was, with the gate."""
+    return _projected_backward(x, gate, weight, matrix, dout, spec, lambda saved, gate: saved.y * gate * sigmoid(gate))
+
+
 def dx_is_zero(given, saved):
     """No input gradient at all."""
     return replace(right(given, saved), dx=np.zeros_like(given.p))

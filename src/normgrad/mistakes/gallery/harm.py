@@ -9,10 +9,10 @@ import numpy as np
 from ...checks.cases import draw
 from ...checks.tolerance import round_to
 from ...spec import LAYER_NORM, RMS_NORM
-from .checks import PLAIN, layouts
-from .formulas import gate_order_right
+from .checks import PLAIN, fused_heads, layouts
+from .formulas import gate_dropped_right, gate_order_right
 from .looks import Look, rows
-from .memory import gradients
+from .memory import gradients, heads_with_two_strides
 
 
 def _relative(got, wanted):
@@ -35,6 +35,19 @@ def gated(wrong, rng):
     case = draw(rng, 64, 256)
     given = (case.x, case.residual, case.weight, case.dy, case.dresidual_out, RMS_NORM.replace(eps=1e-6))
     return _relative(wrong(*given)[1], gate_order_right(*given)[1])
+
+
+def projected(wrong, rng):
+    """The gradient by the matrix behind the gate."""
+    case, matrix, dout = draw(rng, 64, 256), rng.standard_normal((256, 32)), rng.standard_normal((64, 32))
+    given = (case.x, case.residual, case.weight, matrix, dout, RMS_NORM.replace(eps=1e-6))
+    return _relative(wrong(*given)[3], gate_dropped_right(*given)[3])
+
+
+def of_heads(wrong, rng):
+    """y of the queries of a fused tensor."""
+    x, weight = fused_heads(rng), rng.standard_normal(8)
+    return _relative(wrong(x, weight), heads_with_two_strides(x, weight))
 
 
 def transposed(wrong, rng):

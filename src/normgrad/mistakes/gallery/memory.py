@@ -52,6 +52,18 @@ def stride_of_x(x, weight, dy):
     return gradients(x, weight, dy)
 
 
+def heads_end_to_end(x, weight):
+    """Row r of all tokens' heads is looked for r * N numbers behind the first one."""
+    tokens, heads, columns = x.shape
+    rows = as_strided(x, (tokens * heads, columns), (columns * x.itemsize, x.itemsize))
+    return numpy_ref.forward(rows, weight).y.reshape(x.shape)
+
+
+def heads_with_two_strides(x, weight):
+    """The heads of a token follow one another; the next token begins where its stride says."""
+    return numpy_ref.forward(x, weight).y
+
+
 def offset_in_32_bits(rows, stride):
     """Where rows begin, by 32-bit row numbers."""
     return rows.astype(np.int32) * np.int32(stride)

@@ -36,6 +36,11 @@ def dense(array):
     return {"dense": array}
 
 
+def dense_heads(rng):
+    """Heads as a test makes them: a tensor of its own."""
+    return rng.standard_normal((5, 4, 8))
+
+
 def one_sided(backend, rng):
     """max(wanted - got), without an absolute value."""
     case = draw(rng, 4, 8).without(*PLAIN)

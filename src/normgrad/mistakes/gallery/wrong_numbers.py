@@ -76,6 +76,18 @@ FORMULAS = (
         ours=ours.gate,
         backends=ours.AUTOGRAD,
     ),
+    Bug(
+        "gate dropped",
+        "the norm's output is what the norm computes",
+        formulas.gate_dropped_wrong,
+        formulas.gate_dropped_right,
+        checks.check_projected,
+        "the gradients give the slope",
+        partial(checks.check_projected, moved=0.0),
+        "gradient of the matrix behind the gate",
+        harm.projected,
+        backends=(),
+    ),
     values(
         "eps on the sum",
         "eps is too small to matter",
