@@ -427,8 +427,6 @@ OWN = {
       "Which index of x[i, j] is the row's, and which of them does the answer keep?", "pg-db"),
     _("letter-of-its-own", "A letter has the name of an argument and is another one", "letters of one name are one",
       "Which letters come as arguments, and which ones does your function make?", "index-count"),
-    _("argument-summed", "A sum counts a letter that is an argument", "a letter may stand for two things",
-      "Which letters does the left side have? Which letter does your sum use up?", "index-count"),
     _("one-letter-for-both", "One letter counts rows and columns", "any letter may stand in a sum",
       "Where does each of the two indices of that entry go?", "pg-db"),
     _("whole-division", "// divides whole numbers and drops the rest", "one division is like another",

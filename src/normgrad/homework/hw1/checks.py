@@ -161,7 +161,8 @@ def _by_form(form, missing=()) -> tuple:
     if form["twice"]:
         return _named("one-letter-for-both", form["twice"][0], "a letter for the row, another for the column")
     if summed := sorted(set(form["counted"]) & set(missing)):
-        return _named("argument-summed", form["text"], f"a sum with a letter of its own, and {summed[0]} outside of it")
+        needed = f"a sum with a letter of its own, and {summed[0]} outside of it"
+        return _named("free-letter-summed", form["text"], needed)
     return ()
 
 

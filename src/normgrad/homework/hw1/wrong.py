@@ -58,7 +58,7 @@ WRONG = (
     paths("the letters exchanged", TOTAL, "total = local + x[k] / N", misconception="letters-exchanged"),
     paths("the mean moves with every entry", TOTAL, "total = local + x[j]", misconception="mean-is-a-sum"),
     paths("the sum counts j", LOCAL, "local = Sum(KroneckerDelta(j, k) * x[j], (j, 1, N)) / N", LETTERS,
-          "argument-summed"),
+          "free-letter-summed"),
     paths("no delta", LOCAL, "local = Sum(x[r], (r, 1, N)) / N", "local", "delta-is-one"),
     layouts("the layouts exchanged", (NUMERATOR, "numerator = w[a]"), (DENOMINATOR, "denominator = w[b]"),
             misconception="transposed-layout"),

@@ -269,9 +269,11 @@ def _rejects(exam, number) -> str:
     subject, facts = subjects()[number - 1], _facts(exam, number)
     if facts["rejected"]:
         if _first_of_its_output(subject) and _passes(exam, subject.changed("negated")):
+            longer = _any_length(exam, subject)
+            words = "is many times the right one" if longer else "is right up to its sign"
             raise Wrong(
-                f"Number {number} is rejected, but a backward passes whose {subject.output} is right up to its sign.",
-                diagnoses=(_named("sign-passes", subject.equation),),
+                f"Number {number} is rejected, but a backward passes whose {subject.output} {words}.",
+                diagnoses=(_named("multiple-passes" if longer else "sign-passes", subject.equation),),
             )
         return f'Rejected. Its author believed: "{subject.mutant.mistake}".'
     reason, side, key = _why(exam, subject, facts)
@@ -335,13 +337,18 @@ def _blind_spot(exam, subject, off) -> str:
     if passes("ruined"):
         return f"{subject.output}-not-compared" if _passes(exam, _ruined_alike(exam)) else "size-passes"
     if not _passes(exam, subject.enlarged(1 / off)):
-        return "multiple-passes" if off >= HARDLY and passes("multiplied") else "loose-tolerance"
+        return "multiple-passes" if off >= HARDLY and _any_length(exam, subject) else "loose-tolerance"
     if not _passes(exam, subject.enlarged(-1 / off)):
-        return "one-sign-passes"
+        return "multiple-passes" if _any_length(exam, subject) else "one-sign-passes"
     if _passes(exam, subject.moved(within_rows=True)) and not _passes(exam, subject.moved(within_rows=True, sign="+")):
         rows = subject.output == "dx" and not _passes(exam, subject.moved(within_rows=False))
         return "rows-summed" if rows else "totals-compared"
     return "size-passes" if _passes(exam, subject.enlarged(HUGE / off)) else "loose-tolerance"
+
+
+def _any_length(exam, subject) -> bool:
+    """Whether a multiple of the right gradient passes."""
+    return any(_passes(exam, subject.changed(how)) for how in ("multiplied", "doubled", "all doubled"))
 
 
 def _ruined_alike(exam) -> str:
