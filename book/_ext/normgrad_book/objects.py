@@ -7,6 +7,9 @@ that needs it and its place on the formula sheet. All of it is one script a page
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from docutils import nodes
@@ -31,6 +34,8 @@ LONGEST_LINE = 2_500
 # A claim that unfolds into more parts keeps the rules busy for longer than a build may wait; one of those may.
 MOST_PARTS = 260
 WORTH_IT = ("ln-dx",)
+# Fewer objects are made before another process has loaded what it needs.
+WORTH_A_PROCESS = 50
 
 
 # -- code ---------------------------------------------------------------------------
@@ -122,16 +127,49 @@ def proof(equation) -> list[list[str]]:
 # -- the build ----------------------------------------------------------------------
 
 
-def made(app, labels) -> dict[str, dict]:
-    """{label: {numpy, torch, proof}} of registered equations; what was made is kept beside the outputs of cells."""
+def made(label) -> dict:
+    """{numpy, torch, proof} of a registered equation."""
+    one = equations()[label]
+    return {dialect: code(one, dialect) for dialect in DIALECTS} | {"proof": proof(one)}
+
+
+def kept_in(app) -> Path:
+    """Where objects are kept, beside the outputs of cells, under a key of all that they depend on."""
     key = workbench.key(*sorted((Path(app.srcdir) / "src/normgrad/symbolic").rglob("*.py")), Path(__file__))
-    cache = Path(app.outdir).parent / f".jupyter_cache/equations-{key}.json"
-    found = json.loads(cache.read_text(encoding="utf8")) if cache.exists() else {}
-    for label, one in equations().items():
+    return Path(app.outdir).parent / f".jupyter_cache/equations-{key}.json"
+
+
+def kept(app) -> dict[str, dict]:
+    """{label: its object} of those that were made before."""
+    path = kept_in(app)
+    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+
+
+def make_ahead(app, env, docnames):
+    """Start to make what is missing in other processes: Sphinx reads and writes pages in one."""
+    found = kept(app)
+    text = "".join(Path(env.doc2path(name)).read_text(encoding="utf8") for name in sorted(env.found_docs))
+    missing = [label for label in equations() if label in text and label not in found]
+    if len(missing) >= WORTH_A_PROCESS:
+        # spawned: chapters were executed from threads of this process, and such a one cannot be forked safely
+        app.objects_pool = ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn"))
+        app.objects_ahead = {label: app.objects_pool.submit(made, label) for label in missing}
+
+
+def stop(app, error):
+    """Leave what nobody waits for, as where the build failed."""
+    if hasattr(app, "objects_pool"):
+        app.objects_pool.shutdown(cancel_futures=True)
+
+
+def all_made(app, labels) -> dict[str, dict]:
+    """{label: its object} of registered equations."""
+    found, ahead = kept(app), getattr(app, "objects_ahead", {})
+    for label in equations():
         if label in labels and label not in found:
-            found[label] = {dialect: code(one, dialect) for dialect in DIALECTS} | {"proof": proof(one)}
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    cache.write_text(json.dumps(found), encoding="utf8")
+            found[label] = ahead[label].result() if label in ahead else made(label)
+    kept_in(app).parent.mkdir(parents=True, exist_ok=True)
+    kept_in(app).write_text(json.dumps(found), encoding="utf8")
     return found
 
 
@@ -166,7 +204,7 @@ def write(app, error):
     if error or app.builder.name != "html":
         return
     domain, of = app.env.get_domain("ledger"), number_of(app.env)
-    found = made(app, domain.equations())
+    found = all_made(app, domain.equations())
     sheet = {node["shows"] for node in sheet_displays(app.env)}
     known = {"tasks": tasks(), "sheet": sheet, "provable": provable(app)}
     folder = Path(app.outdir) / FOLDER
@@ -206,4 +244,6 @@ def anchor_sheet(app, doctree):
 
 def setup(app):
     app.connect("doctree-read", anchor_sheet)
+    app.connect("env-before-read-docs", make_ahead)
     app.connect("build-finished", write)
+    app.connect("build-finished", stop, priority=990)

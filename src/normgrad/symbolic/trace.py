@@ -94,6 +94,7 @@ def trace(lhs: Expr, rhs: Expr, defs: Defs | None = None, only: Iterable[Basic] 
 def _steps(side, unfold):
     yield GIVEN, side
     before = rename_bound(side)
+    shown = latex(before)
     for rule, apply in (
         (UNFOLD, unfold),
         ("R2", resolve),
@@ -104,6 +105,8 @@ def _steps(side, unfold):
         ("R7", nf),
     ):
         after = apply(before)
-        if latex(after) != latex(before):
+        # to print takes longer than to compare
+        reads = shown if after == before else latex(after)
+        if reads != shown:
             yield "R3" if rule == "R7" and not after.has(Root, Reciprocal) else rule, after
-        before = after
+        before, shown = after, reads
