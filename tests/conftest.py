@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import quick_interpreter
 from notebook_summary import pytest_terminal_summary  # noqa: F401
 
 
@@ -42,9 +43,12 @@ QUICK = {
 # pytest with the name of a file. They guard proofs that the build makes again, pages, reports and their shells. What
 # kills a wrong kernel, gradient or homework is not here: contract, covering set, mutants, wrong solutions.
 SAMPLED = {
+    "test_bench.py": 2,
+    "test_bench_host.py": 2,
+    "test_bench_slot.py": 4,
     "test_book_extension.py": 4,
     "test_broken_cells.py": 4,
-    "test_compile.py": 2,
+    "test_compile.py": 4,
     "test_condition_mutants.py": 5,
     "test_derivation_cells.py": 5,
     "test_fused.py": 3,
@@ -63,6 +67,7 @@ SAMPLED = {
     "test_homework_report.py": 4,
     "test_homework_right.py": 3,
     "test_homework_trained.py": 3,
+    "test_imports.py": 3,
     "test_kernel_proofs.py": 3,
     "test_loop_proofs.py": 5,
     "test_own_norm.py": 4,
@@ -146,6 +151,11 @@ def pytest_collection_modifyitems(config, items):
     left_out = {item for item in items if not wanted(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_runtest_setup(item):
+    if not item.config.option.whole:
+        quick_interpreter.quicken()
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import inspect
 import sys
 import types
@@ -36,17 +37,23 @@ TYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "b
 MOST_SOURCES = 40
 
 
+@functools.lru_cache(maxsize=MOST_SOURCES)  # a launcher launches the same kernel again and again
+def _steps(code):
+    """(name of the instruction, its argument) of what a function does, functions in it included."""
+    return [(step.opname, step.argval) for each in codes(code) for step in dis.get_instructions(each)]
+
+
 def _read(function):
     """(name, value) of all that a function reads from its module, its closure and Python, functions in it included."""
     space = {**vars(__import__("builtins")), **function.__globals__}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     with contextlib.suppress(ValueError):  # a cell that is not filled yet
         space |= {name: cell.cell_contents for name, cell in cells}
-    for each in (step for code in codes(function.__code__) for step in dis.get_instructions(code)):
-        if each.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and each.argval in space:
-            yield each.argval, space[each.argval]
-        elif each.opname == "IMPORT_NAME" or each.argval == "handle":
-            yield str(each.argval), np
+    for does, what in _steps(function.__code__):
+        if does in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and what in space:
+            yield what, space[what]
+        elif does == "IMPORT_NAME" or what == "handle":
+            yield str(what), np
 
 
 def described(function, arguments) -> dict:
