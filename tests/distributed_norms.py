@@ -1,6 +1,7 @@
 """The operator on DTensors: the contract in every placement, and sharded models beside torch's own norms.
 
     python tests/distributed_norms.py 2      in so many processes, on the CPU
+    python tests/distributed_norms.py 2 0    the same with one backend for each placement, function and dtype, by turns
 
 Prints a line for each case, with the largest error of each output over its bound; ends with an error where a case fails
 in any process.
@@ -8,16 +9,19 @@ in any process.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tempfile
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import product
 
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import numpy as np
+import quick_interpreter
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
@@ -77,8 +81,11 @@ class Distributed(TorchBackend):
         return tuple(t.full_tensor() for t in outputs)
 
 
-def contract(world):
-    """(title, check) of the operator's cases."""
+BACKENDS = ("torch", "numba", "triton")
+
+
+def contract(world, turn=None):
+    """(title, check) of the operator's cases; with a turn, of 0, 1 and 2, some in which every two conditions meet."""
     line = init_device_mesh("cpu", (world,))
     rng = np.random.default_rng(0)
     case = replace(draw(rng, BATCH * SEQUENCE, COLUMNS), lead=(BATCH, SEQUENCE))
@@ -93,13 +100,12 @@ def contract(world):
     if world == 4:
         grid = init_device_mesh("cpu", (2, 2))
         settings += [(grid, name, placements, (R, R)) for name, placements in ON_A_GRID.items()]
-    for mesh, name, rows, affine in settings:
-        for function, (one, spec) in calls.items():
-            for backend in ("torch", "numba", "triton"):
-                for dtype in DTYPES:
-                    shared = Distributed(backend, mesh, rows, affine)
-                    check = partial(check_values, shared, one, spec, dtype)
-                    yield f"{function}, {name}, {backend}, {dtype.x}", lambda check=check: check().errors
+    conditions = product(*map(enumerate, (settings, calls.items(), DTYPES, BACKENDS)))
+    for (a, (mesh, name, rows, affine)), (b, (function, (one, spec))), (c, dtype), (d, backend) in conditions:
+        if turn is None or (a + b + c + d + turn) % len(BACKENDS) == 0:
+            shared = Distributed(backend, mesh, rows, affine)
+            check = partial(check_values, shared, one, spec, dtype)
+            yield f"{function}, {name}, {backend}, {dtype.x}", lambda check=check: check().errors
 
 
 # -- models -------------------------------------------------------------------------
@@ -177,12 +183,15 @@ def models(world):
             yield f"{name}, {wrapped.__name__.replace('_', ' ')}", check
 
 
-def work(rank, world, file):
+def work(rank, world, file, turn):
     """What one process does."""
     torch.set_num_threads(1)
+    if turn is not None:
+        importlib.import_module("triton.runtime.interpreter")
+        quick_interpreter.quicken()
     minute = timedelta(seconds=120)
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=minute)
-    for title, check in [*contract(world), *models(world)]:
+    for title, check in [*contract(world, turn), *models(world)]:
         errors = check()
         if rank == 0:
             parts = (f"{name} {error / bound if bound else 0:.2f}" for name, (error, bound) in errors.items())
@@ -192,9 +201,9 @@ def work(rank, world, file):
 
 def main():
     """All cases in as many processes as the argument says."""
-    world = int(sys.argv[1])
+    world, turn = int(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (world, f"{folder}/store"), nprocs=world)
+        torch.multiprocessing.spawn(work, (world, f"{folder}/store", turn), nprocs=world)
 
 
 if __name__ == "__main__":

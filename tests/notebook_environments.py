@@ -11,8 +11,8 @@ Three are wanted, and none can be had to the letter, because the project pins on
 
 Nothing of this project is installed in them, and nothing that the notebooks do not use: the first cell of the first
 notebook installs what the others then find, as in a session that stays open. The tests of an environment are one file,
-so that the processes of a run, which take whole files, never share one. Where tests are sampled, a notebook with
-kernels runs in one of the three, and in another one with another commit.
+so that the processes of a run, which take whole files, never share one. Where tests are sampled, every second notebook
+with kernels runs, in one of the three, and others and elsewhere with another commit.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ EVERY = (COLAB_CPU, COLAB_GPU, NO_TRITON)
 
 
 def each(paths, environment=None):
-    """A parameter `path` that runs over notebooks; of those that all environments run, each in one of them a commit."""
+    """A parameter `path` that runs over notebooks; of those that all environments run, half of them, each in one."""
 
     def case(path):
         turn = environment in EVERY and path in with_triton() and EVERY.index(environment)
-        marks = () if turn is False else pytest.mark.sampled(of=len(EVERY), key=path.stem, turn=turn)
+        marks = () if turn is False else pytest.mark.sampled(of=2 * len(EVERY), key=path.stem, turn=turn)
         return pytest.param(path, id=path.stem, marks=marks)
 
     return pytest.mark.parametrize("path", [case(path) for path in paths] or [pytest.param(None, id="none")])

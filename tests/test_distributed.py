@@ -11,11 +11,14 @@ pytest.importorskip("triton")
 pytest.importorskip("numba")
 
 
-@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.sampled(of=3))])
-def test_the_contract_holds_in_every_placement(processes):
+@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.sampled(of=5))])
+def test_the_contract_holds_in_every_placement(processes, request, turn):
     script = Path(__file__).with_name("distributed_norms.py")
-    done = subprocess.run([sys.executable, script, str(processes)], capture_output=True, text=True, timeout=600)
+    command = [sys.executable, script, str(processes)]
+    whole = request.config.option.whole
+    command += [] if whole else [str(turn("distributed", range(3)))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    # settings of placements, functions, backends, dtypes; and models
+    # settings of placements, functions, dtypes, and backends, where not one of them by turns; and models
     settings = {2: 6, 4: 10}[processes]
-    assert len(re.findall(r": y \d", done.stdout)) == settings * 3 * 3 * 2 + 9
+    assert len(re.findall(r": y \d", done.stdout)) == settings * 3 * 2 * (3 if whole else 1) + 9

@@ -128,7 +128,13 @@ def view(request, visitor, turn):
     visitor.nothing_wrong()
 
 
-each_view = pytest.mark.parametrize("view", pages() or ["none"], indirect=True, scope="module")
+def views():
+    """Every page; where tests are sampled, half of them with each commit."""
+    half = {path: pytest.mark.sampled(of=2, key=path, turn=0) for path in pages()}
+    return [pytest.param(path, marks=mark) for path, mark in half.items()] or ["none"]
+
+
+each_view = pytest.mark.parametrize("view", views(), indirect=True, scope="module")
 
 
 @pytest.fixture(scope="session")
