@@ -161,9 +161,9 @@ def execute(environment, notebook, near):
             patch.delenv(name, raising=False)
         for name, value in variables.items():
             patch.setenv(name, value)
-        client = nbclient.NotebookClient(
-            notebook, kernel_name="reader", timeout=600, resources={"metadata": {"path": str(folder)}}
-        )
+        options = {"timeout": 600, "shutdown_kernel": "immediate"}
+        resources = {"metadata": {"path": str(folder)}}
+        client = nbclient.NotebookClient(notebook, kernel_name="reader", resources=resources, **options)
         client.execute()
     assert os.listdir(folder) == [], "the notebook leaves files behind"
     return notebook

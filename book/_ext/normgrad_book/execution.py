@@ -20,6 +20,8 @@ from myst_nb.core.read import create_nb_reader
 LIBRARIES = ("numpy", "sympy", "matplotlib", "torch", "triton", "numba")
 # One more than processors: a kernel spends a third of its start waiting.
 WORKERS = (os.cpu_count() or 1) + 1
+# A kernel with torch takes almost a second of a processor to tidy up what nobody needs any more.
+AT_THE_END = {"shutdown_kernel": "immediate"}
 # Where a homework report looks for the pages that it links: beside its own. notebooks.py says where else.
 BOOK = "./"
 
@@ -106,9 +108,8 @@ def execute_ahead(app, env, docnames):
 
     def execute(item):
         path, notebook = item
-        return *item, single_nb_execution(
-            notebook, cwd=str(path.parent), allow_errors=False, timeout=config.execution_timeout, meta_override=True
-        )
+        options = {"allow_errors": False, "timeout": config.execution_timeout, "meta_override": True}
+        return *item, single_nb_execution(notebook, cwd=str(path.parent), **options, **AT_THE_END)
 
     # those with much code first, so that no long chapter runs alone at the end
     waiting.sort(key=lambda item: -sum(len(cell.source) for cell in item[1].cells if cell.cell_type == "code"))
