@@ -47,7 +47,6 @@ QUICK = {
 # pytest with the name of a file. They guard proofs that the build makes again, pages, reports and their shells. What
 # kills a wrong kernel, gradient or homework is not here: contract, covering set, mutants, wrong solutions.
 SAMPLED = {
-    "test_bench.py": 2,
     "test_bench_host.py": 2,
     "test_bench_slot.py": 4,
     "test_book_extension.py": 4,
