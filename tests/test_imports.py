@@ -1,5 +1,6 @@
 """Importing the package needs NumPy alone, and chooses Triton's mode only when it can still be chosen."""
 
+import importlib.metadata
 import subprocess
 import sys
 
@@ -46,6 +47,33 @@ def test_the_doctor_can_be_called_whoever_imported_its_module():
     assert "normgrad" in done.stdout
 
 
+LIBRARIES = {"numba": "numba", "torch": "torch", "triton": "normgrad.triton_kernels"}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_the_doctor_says_what_is_absent(name, monkeypatch, capsys):
+    real = importlib.metadata.version
+
+    def version(asked):
+        if asked == name:
+            raise importlib.metadata.PackageNotFoundError(asked)
+        return real(asked)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    normgrad.doctor()
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{name} "))
+    assert line.partition(" ")[2].strip().startswith("not installed")
+
+
+@pytest.mark.parametrize(("name", "module"), LIBRARIES.items(), ids=LIBRARIES)
+def test_the_doctor_says_what_does_not_import(name, module, monkeypatch, capsys):
+    """As Numba beside a NumPy that is newer than it knows."""
+    pytest.importorskip(name)
+    monkeypatch.setitem(sys.modules, module, None)
+    normgrad.doctor()
+    assert f"{name:12} installed, but it does not import: import of {module} halted" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -61,6 +89,11 @@ def test_the_doctor_can_be_called_whoever_imported_its_module():
 def test_python_m_normgrad(arguments, said):
     done = subprocess.run([sys.executable, "-m", "normgrad", *arguments], capture_output=True, text=True)
     assert said in done.stdout and done.returncode == 0, done.stderr
+
+
+def test_python_m_normgrad_doctor():
+    done = subprocess.run([sys.executable, "-m", "normgrad.doctor"], capture_output=True, text=True)
+    assert f"normgrad     {normgrad.__version__}" in done.stdout and done.returncode == 0, done.stderr
 
 
 def test_python_m_normgrad_refuses_other_words():

@@ -47,17 +47,36 @@ def _remark(name, version):
     return version
 
 
-def _torch_lines():
+def _failure(module):
+    """Why a library that is installed does not import; nothing where it does."""
     try:
-        import torch
-    except ImportError as error:
-        yield "torch", f"installed, but it does not import: {error}"
+        importlib.import_module(module, __package__)
+    except (ImportError, OSError) as error:  # OSError: a shared library of its own is missing
+        return f"installed, but it does not import: {' '.join(str(error).split())}"
+    return ""
+
+
+def _numba_lines():
+    # Numba refuses a NumPy that is newer than itself only when it is imported.
+    if why := _failure("numba"):
+        yield "numba", why
+
+
+def _torch_lines():
+    if why := _failure("torch"):
+        yield "torch", why
         return
+    import torch
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gpu = torch.cuda.is_available()
     yield "device", torch.cuda.get_device_name() if gpu else "CPU"
     if _version("triton"):
+        # By way of the kernels, which choose Triton's mode before they import it.
+        if why := _failure(".triton_kernels"):
+            yield "triton", why
+            return
         from . import triton_kernels
 
         how = "interpreter (kernels run on the CPU, slowly)" if triton_kernels.INTERPRETED else "compiler"
@@ -75,8 +94,9 @@ def doctor() -> None:
 
     lines = [("normgrad", __version__), ("python", platform.python_version())]
     lines += [(name, _remark(name, _version(name))) for name in TESTED]
-    if _version("torch"):
-        lines += _torch_lines()
+    for name, further in (("numba", _numba_lines), ("torch", _torch_lines)):
+        if _version(name):
+            lines += further()
     for name, finding in lines:
         print(f"{name:12} {finding}")
 
@@ -88,3 +108,6 @@ class _Callable(types.ModuleType):
 
 # Importing this module puts it where the package has the function of the same name; either can be called.
 sys.modules[__name__].__class__ = _Callable
+
+if __name__ == "__main__":
+    doctor()
