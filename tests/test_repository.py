@@ -1,6 +1,7 @@
 """What the files around the book and the package promise, and the house rules that a program can check."""
 
 import ast
+import fnmatch
 import re
 import subprocess
 import sys
@@ -125,6 +126,19 @@ def test_changelog_entries_say_whom_they_concern():
     assert entries and [entry for entry in entries if not entry.startswith(("book: ", "code: "))] == []
 
 
+def test_the_source_distribution_is_the_repository():
+    if not (ROOT / ".git").exists():
+        pytest.skip("no repository to compare with: this is a source distribution")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    tracked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    lines = [line.split() for line in read("MANIFEST.in").split("\n")]
+    grafted = {f"{line[1]}/" for line in lines if line[:1] == ["graft"]}
+    # Beside what setuptools takes by itself.
+    named = ["LICENSE", "setup.py", *(name for line in lines if line[:1] == ["include"] for name in line[1:])]
+    left = [name for name in filter(None, tracked) if not name.startswith(tuple(grafted))]
+    assert [one for one in left if "/" in one or not any(fnmatch.fnmatch(one, pattern) for pattern in named)] == []
+
+
 def test_citation():
     citation = yaml.safe_load(read("CITATION.cff"))
     assert citation["cff-version"] == "1.2.0"
@@ -228,6 +242,30 @@ def test_pins_satisfy_the_ranges():
             assert re.fullmatch(r"==[\w.]+", str(each.specifier)) and each.name not in pinned
         elif each.name != "normgrad":
             assert each.specifier.contains(pinned[each.name.lower()]), str(each)
+
+
+# Modules that come with something that is declared, which cannot do without them.
+BROUGHT = {"docutils": "sphinx", "functorch": "torch", "llvmlite": "numba", "mpmath": "sympy"}
+BROUGHT |= {"matplotlib_inline": "myst-nb", "nbformat": "myst-nb", "yaml": "pyyaml"}
+
+
+def imported_at_once(path):
+    """The outer names of what a file imports when it is imported itself; what its functions import may be missing."""
+    for node in ast.parse(path.read_text(encoding="utf8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_what_is_imported_is_declared():
+    """Where an environment is made from the extras, a test that imports more cannot even be collected."""
+    lines = [*PROJECT["project"]["dependencies"], *sum(EXTRAS.values(), [])]
+    declared = {Requirement(line).name.replace("-", "_") for line in lines}
+    files = [path for folder in ("src", "book", "tests") for path in (ROOT / folder).rglob("*.py")]
+    own = {name for path in files for name in (path.stem, path.parent.name)}
+    imported = {name for path in files for name in imported_at_once(path)} - own - sys.stdlib_module_names
+    assert sorted(name for name in imported if BROUGHT.get(name, name).replace("-", "_") not in declared) == []
 
 
 def test_torch_and_triton_are_a_pair():
