@@ -342,6 +342,15 @@ def test_signatures_hold_no_paths():
     assert docstrings.process_signature(None, "", "", None, None, None, None) == (None, None)
 
 
+def test_signatures_can_be_read_as_python():
+    """Sphinx splits one that cannot at all its commas, those within a type too."""
+    signature, returns = "(names: dict[str, int] = <factory>, x=1)", "None"
+    assert docstrings.process_signature(None, "", "", None, None, signature, returns) == (
+        "(names: dict[str, int] = ..., x=1)",
+        "None",
+    )
+
+
 def test_options_of_a_directive():
     assert plain_markdown.split_options([":a: b c", ":flag:", "", "x"]) == ({"a": "b c", "flag": ""}, ["", "x"])
     assert plain_markdown.split_options(["---", "a: b", "---", "x"]) == ({"a": "b"}, ["x"])

@@ -17,6 +17,7 @@ FORMULA = re.compile(r"^\w+(?:, \w+)* = ")  # names alone: "Prove lhs = rhs" is 
 EQUATION = re.compile(r"\s*" + NAMED.pattern)
 BULLET = re.compile(r"^(?:[*-]|\d+\.)\s+")
 MODULE = re.compile(r"<module '([\w.]+)' from '[^']*'>")
+FACTORY = "<factory>"  # what a dataclass has for a default that is made anew each time
 # ``code``, `code` and :role:`target` stay or become code; what is between them is text.
 MARKED = re.compile(r"(:[\w:]+:`[^`]+`|``.+?``|`[^`]+`)")
 SPECIAL = re.compile(r"([\\*_|])")
@@ -110,8 +111,11 @@ def process(app, what, name, obj, options, lines):
 
 
 def process_signature(app, what, name, obj, options, signature, returns):
-    """A module as a default value by its name: its repr holds the path of the machine that built the page."""
-    return MODULE.sub(r"\1", signature or "") or signature, returns
+    """Default values as Python that can be read again; where one is not, Sphinx cuts the types at their commas.
+
+    A module by its name: its repr holds the path of the machine that built the page.
+    """
+    return signature and MODULE.sub(r"\1", signature).replace(FACTORY, "..."), returns
 
 
 def setup(app):
