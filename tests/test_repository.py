@@ -213,6 +213,20 @@ def test_job(job):
         assert [path for path in re.findall(r"tests/[\w./]+", script) if not (ROOT / path).exists()] == []
 
 
+def programs():
+    """What the steps of workflows give Python to run."""
+    for path in WORKFLOWS:
+        for job in yaml.safe_load(path.read_text(encoding="utf8"))["jobs"].values():
+            for step in job.get("steps", ()):
+                yield from re.findall(r"python [^\n]*<<'END'\n(.*?)\nEND", step.get("run", ""), re.S)
+
+
+@pytest.mark.parametrize("program", list(programs()))
+def test_programs_in_workflows_run(program):
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_erratum_form_asks_for_page_equation_and_commit():
     fields = {field.get("id"): field for field in yaml.safe_load(FORM.read_text(encoding="utf8"))["body"]}
     assert {"page", "equation", "commit", "wrong"} <= set(fields)
