@@ -12,7 +12,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import pytest
 from sympy.core.parameters import global_parameters
+
+pytest.importorskip("sphinx", reason="the book's packages are not installed")
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("yaml", reason="the book's packages are not installed")
+pytest.importorskip("sphinx", reason="the book's packages are not installed")
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
