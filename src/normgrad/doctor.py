@@ -14,8 +14,8 @@ from .versions import conflict_here, release
 # The versions that the test suite runs on, lowest and highest; outside them the package may well work.
 TESTED = {
     "numpy": ("1.26", "2.4"),
-    "torch": ("2.6", "2.14"),
-    "triton": ("3.2", "3.8"),
+    "torch": ("2.6", "2.15"),
+    "triton": ("3.2", "3.9"),
     "sympy": ("1.13", "1.14"),
     "numba": ("0.60", "0.68"),
 }

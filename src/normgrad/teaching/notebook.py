@@ -30,6 +30,7 @@ PAIRS = {
     "2.12": "3.7.1",
     "2.13": "3.7.1",
     "2.14": "3.8.0",
+    "2.15": "3.9.0",
 }
 # How bytecode asks for a name that no function or comprehension has for itself.
 GLOBAL = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME"}
