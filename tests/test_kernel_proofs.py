@@ -132,6 +132,24 @@ REFUSED = {
         "reciprocal(q * q, rows",
         "q has no value",
     ),
+    "the two sums of a row as one": (
+        "arithmetic.py",
+        "tl.join(products, wdy), axis=1",
+        "tl.join(products, wdy), axis=2",
+        "a sum over axis 2",
+    ),
+    "what is not joined is split": (
+        "arithmetic.py",
+        "tl.split(tl.sum(tl.join(products, wdy), axis=1))",
+        "tl.split(tl.sum(products, axis=1))",
+        "only what was joined",
+    ),
+    "another's tile joined": (
+        "arithmetic.py",
+        "tl.join(products, wdy)",
+        "tl.join(products, tl.sum(wdy, axis=1))",
+        "needs one shape",
+    ),
     "a mean of one block": ("sweeps.py", MEAN, f"    {MEAN}", "a sum over one tile"),
     "a branch on data": (
         "rows.py",

@@ -1,4 +1,4 @@
-"""Every kernel variant, compiled for GPUs that need not be here: registers, spills, shared memory, width of access."""
+"""Every kernel variant, compiled for GPUs that need not be here: registers, spills, barriers, width of access."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Record:
     """What a compiled variant needs; load_bits and store_bits are the widest access to global memory.
 
     operator, dtype and columns are the first that launch the variant; assembly is its kind, instructions its length,
-    file its name, "" where it was not kept.
+    barriers how many of them wait for all warps, file its name, "" where it was not kept.
     """
 
     kernel: str
@@ -43,6 +43,7 @@ class Record:
     store_bits: int
     assembly: str
     instructions: int
+    barriers: int
     file: str = ""
 
 
@@ -88,7 +89,7 @@ def record(launch: Launch, operator: str, dtype: str, columns: int, target: str,
     return Record(
         kernel, operator, dtype, columns, target, made.metadata.num_warps,
         code.registers, code.spilled_bytes, made.metadata.shared, TARGETS[target].shared_bytes,
-        code.load_bits, code.store_bits, code.assembly, code.instructions, file,
+        code.load_bits, code.store_bits, code.assembly, code.instructions, code.barriers, file,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ _INSTRUCTION = {
     "ptx": re.compile(r"^\s*(?:@!?%p\d+\s+)?[a-z][^;\n]*;\s*(?://.*)?$", re.M),
     "amdgcn": re.compile(r"^\s+(?:[sv]|ds|global|buffer|flat|scratch)_\w+", re.M),
 }
+_BARRIER = {"ptx": re.compile(r"\bbar(?:rier)?(?:\.cta)?\.sync\b"), "amdgcn": re.compile(r"\bs_barrier\b")}
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Code:
     def instructions(self) -> int:
         """How many instructions the assembly has."""
         return len(_INSTRUCTION[self.assembly].findall(self.text))
+
+    @property
+    def barriers(self) -> int:
+        """At how many of them the warps of a program wait for each other."""
+        return len(_BARRIER[self.assembly].findall(self.text))
 
 
 def ptx_widths(text: str) -> tuple[int, int]:

@@ -11,9 +11,9 @@ Where there are heads, row r of an input is head r % heads of token r // heads, 
 each head has a weight of its own, what is read is one head's share of the kernel: i counts that head's M rows, which
 are the rows i * heads + head of all, and the tensors are those of that head.
 
-What is trusted: that tl.load, tl.store, tl.sum, tl.where, tl.exp and their like, and arithmetic do what their names
-say, that a cast changes nothing but digits, that integers do not overflow, that the grid has a program for every tile,
-and for every head, and that an input's strides are its own.
+What is trusted: that tl.load, tl.store, tl.sum, tl.join, tl.where, tl.exp and their like, and arithmetic do what their
+names say, that a cast changes nothing but digits, that integers do not overflow, that the grid has a program for every
+tile, and for every head, and that an input's strides are its own.
 """
 
 from __future__ import annotations
@@ -93,6 +93,13 @@ class Pointer:
 
     name: str
     offset: Held
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two tiles of one shape, side by side along an axis of their own."""
+
+    both: tuple[Held, Held]
 
 
 class Opaque(str):
@@ -447,7 +454,17 @@ class _Reader(TextReader):
             edge = " and ".join(f"{'rows < M' if axis == 'R' else 'cols < N'}" for axis in sorted(wanted, reverse=True))
             self.refuse(f"{does} past the edge: its mask needs {edge}")
 
+    def call_join(self, one, other):
+        if not (isinstance(one, Held) and isinstance(other, Held)) or one.shape != other.shape:
+            self.refuse("what is joined needs one shape")
+        return Joined((one, other))
+
+    def call_split(self, value):
+        return value.both if isinstance(value, Joined) else self.refuse("only what was joined can be split")
+
     def call_sum(self, value, axis):
+        if isinstance(value, Joined):
+            return Joined(tuple(self.call_sum(each, axis) for each in value.both))
         across = {(0, TILE): "R", (1, TILE): "C", (0, COLUMN): "C", (0, ROW): "R"}.get((axis.inside, value.shape))
         if value.shape == COLUMN and value.along == "R":
             across = "R"

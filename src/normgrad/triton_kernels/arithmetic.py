@@ -18,6 +18,16 @@ def cast(value, DTYPE: tl.constexpr):
 
 
 @triton.jit
+def head_of(M, heads, AXIS: tl.constexpr, PER_HEAD: tl.constexpr):
+    """The head whose rows a program has, and how many heads there are; 0 and 1 where all share a weight."""
+    head, share = 0, 1
+    if PER_HEAD:
+        # In M's own type, as all numbers of rows.
+        head, share = tl.program_id(AXIS).to(M.dtype), heads.to(M.dtype)
+    return head, share
+
+
+@triton.jit
 def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr, heads=None, head_step=None):
     """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR.
 
@@ -185,14 +195,17 @@ def row_means(
     PLACEMENT: tl.constexpr,
 ):
     """c1 = kappa * sum(x_hat * wdy) / n and c2 = center * mean(wdy) of each row, from products = x_hat * wdy."""
-    c1 = tl.sum(products, axis=1)
+    if CENTER:
+        # Side by side, so that the warps of a tile meet once for both.
+        c1, c2 = tl.split(tl.sum(tl.join(products, wdy), axis=1))
+        c2 = c2 / N
+    else:
+        c1 = tl.sum(products, axis=1)
+        c2 = tl.zeros_like(c1)
     if MEAN:
         c1 = c1 / N
     if PLACEMENT != "inside" and EPS != 0:
         c1 = kappa(mean_square(squares, N, MEAN), EPS, PLACEMENT) * c1
-    c2 = tl.zeros_like(c1)
-    if CENTER:
-        c2 = tl.sum(wdy, axis=1) / N
     return c1, c2
 
 

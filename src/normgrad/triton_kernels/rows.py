@@ -12,6 +12,7 @@ from .arithmetic import (
     add_parameter_gradients,
     affine,
     centred,
+    head_of,
     input_gradient,
     load_sum,
     load_tile,
@@ -56,9 +57,7 @@ def forward_rows(
     BLOCK: tl.constexpr,
 ):
     """y, residual_out and the statistics of ROWS rows, each input read once and each output written once."""
-    head, share = 0, 1
-    if PER_HEAD:
-        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
+    head, share = head_of(M, heads, 1, PER_HEAD)
     # In M's own type, which is int64 where M is: the last row of the grid has to have a number.
     rows = (tl.program_id(0).to(M.dtype) * ROWS + tl.arange(0, ROWS)) * share + head
     cols = tl.arange(0, BLOCK)
@@ -119,9 +118,7 @@ def backward_rows(
     STAGES: tl.constexpr,
 ):
     """dx of every programs-th tile of rows, and this program's row of the partial sums of dw and db."""
-    head, share = 0, 1
-    if PER_HEAD:
-        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
+    head, share = head_of(M, heads, 1, PER_HEAD)
     cols = tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
     weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)

@@ -11,6 +11,7 @@ from .arithmetic import (
     add_parameter_gradients,
     affine,
     centred,
+    head_of,
     input_gradient,
     load_sum,
     load_tile,
@@ -56,9 +57,7 @@ def forward_sweeps(
     STAGES: tl.constexpr,
 ):
     """y, residual_out and the statistics of a row, swept for its mean, for its squares and for y."""
-    head, share = 0, 1
-    if PER_HEAD:
-        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
+    head, share = head_of(M, heads, 1, PER_HEAD)
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)) * share + head
     mean, total = tl.zeros([ROWS], ACC), tl.zeros([ROWS, BLOCK], ACC)
     if CENTER:
@@ -147,9 +146,7 @@ def row_sums(
     STAGES: tl.constexpr,
 ):
     """c1 and c2 of a row, by one sweep."""
-    head, share = 0, 1
-    if PER_HEAD:
-        head, share = tl.program_id(1).to(M.dtype), heads.to(M.dtype)
+    head, share = head_of(M, heads, 1, PER_HEAD)
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)) * share + head
     rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)
     if CENTER:
@@ -209,9 +206,7 @@ def backward_columns(
     STAGES: tl.constexpr,
 ):
     """dx of a block of columns, and this program's row of the partial sums of dw and db there."""
-    head, share = 0, 1
-    if PER_HEAD:
-        head, share = tl.program_id(2).to(M.dtype), heads.to(M.dtype)
+    head, share = head_of(M, heads, 2, PER_HEAD)
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
     weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
