@@ -133,7 +133,8 @@ def test_refusals(call, message):
 
 
 # Bytes of the backward's matrices, statistics (c1 and c2 among them), vectors, and partial sums written and read, on
-# paper. Rows of 16384 are split into 4 blocks of columns; at 8192 a program takes all registers of a multiprocessor.
+# paper. Centred rows of 16384 are split into 4 blocks of columns; at 8192, and at 16384 where the rows are not centred,
+# a program takes all registers of a multiprocessor.
 KERNELS = {
     ("layer_norm", 16384, 4096, 132): (6 * ELEMENTS, 8 * 16384, 6 * 4096, 2 * 2 * 264 * 4096 * 4),
     ("layer_norm", 16384, 4096, 40): (6 * ELEMENTS, 8 * 16384, 6 * 4096, 2 * 2 * 80 * 4096 * 4),
@@ -142,7 +143,8 @@ KERNELS = {
     ("add_layer_norm", 4096, 16384, 108): (12 * ELEMENTS, 32 * 4096, 8 * 16384, 2 * 2 * 54 * 16384 * 4),
     ("rms_norm", 1024, 65536, 108): (10 * ELEMENTS, 24 * 1024, 6 * 65536, 2 * 13 * 65536 * 4),
     ("add_rms_norm", 2, 4096, 132): (8 * 2 * 4096, 4 * 2, 4 * 4096, 2 * 2 * 4096 * 4),
-    ("l2_norm", 4096, 16384, 132): (10 * ELEMENTS, 24 * 4096, 0, 0),
+    ("rms_norm", 4096, 16384, 132): (6 * ELEMENTS, 4 * 4096, 4 * 16384, 2 * 132 * 16384 * 4),
+    ("l2_norm", 4096, 16384, 132): (6 * ELEMENTS, 4 * 4096, 0, 0),
 }
 
 
@@ -169,6 +171,15 @@ def test_longer_rows_take_one_kernel_more(dtype, longest):
         found = ours("layer_norm", "backward", multiprocessors=132, **shape)
         assert found.reads["dy"] == found.reads["x"] == times * 64 * columns * traffic.BYTES[dtype]
         assert ("c1" in found.writes) == (times == 2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "kernels"),
+    [(16384, "bfloat16", 1), (8200, "float16", 1), (8193, "float16", 2), (16392, "float16", 2), (16384, "float32", 2)],
+)
+def test_rows_that_are_not_centred_are_held_whole_where_16_bits_leave_the_registers(columns, dtype, kernels):
+    found = ours("rms_norm", "backward", multiprocessors=132, rows=64, columns=columns, dtype=dtype)
+    assert ("c1" in found.writes) == (kernels == 2)
 
 
 def test_c1_and_c2_come_from_the_sum_not_from_its_terms():

@@ -82,6 +82,10 @@ def test_the_committed_results_are_what_is_compiled_now(records):
     assert [one for one in records if replace(one, file="") not in committed] == [], f"run {REGENERATE}"
 
 
+def test_no_program_has_more_threads_than_a_gpu_grants():
+    assert max(one.warps * TARGETS[one.target].lanes for one in COMMITTED.records) == 1024
+
+
 def test_the_committed_results_are_complete():
     assert {one.target for one in COMMITTED.records} == set(TARGETS) and COMMITTED.refused == {}
 
@@ -116,6 +120,13 @@ def test_widths_in_ptx(line, bits):
 )
 def test_widths_in_amdgcn(line, bits):
     assert machine_code.amdgcn_widths(line) == bits
+
+
+def test_what_warps_wait_at_is_counted():
+    ptx = "\tbar.sync \t0;\n\t@%p1 barrier.cta.sync 1;\n\tbar.warp.sync -1;\n\tbarsync.add.f32 %r1, %r2, %r3;\n"
+    amdgcn = "\ts_waitcnt lgkmcnt(0)\n\ts_barrier\n\ts_endpgm\n"
+    assert machine_code.Code(8, 0, 128, 0, "ptx", ptx).barriers == 2
+    assert machine_code.Code(8, 0, 128, 0, "amdgcn", amdgcn).barriers == 1
 
 
 def test_instructions_are_counted_and_not_the_path_of_the_source():

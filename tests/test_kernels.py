@@ -18,13 +18,13 @@ from normgrad.triton_kernels.rows import backward_rows  # noqa: E402
 
 SPEC = SPECS["layer_norm_std"]
 # A tile of several rows, a tile of one, and rows in blocks of columns.
-KINDS = {"several rows": 96, "one row": 5000, "sweeps": 300}
+KINDS = {"several rows": 96, "one row": 5000, "sweeps": 300, "read twice": 200}
 
 
 @pytest.fixture
 def columns(request, monkeypatch):
-    """N of a kind of tile; what sweeps only beyond 8192 columns on a GPU does so here beyond 128."""
-    if request.param == "sweeps":
+    """N of a kind of tile; what a GPU does beyond 8192 columns is done here beyond 128."""
+    if request.param in ("sweeps", "read twice"):
         for name in ("FORWARD_COLUMNS", "BACKWARD_COLUMNS"):
             monkeypatch.setattr(configuration, name, {4: 128, 8: 128})
         monkeypatch.setattr(configuration, "SWEEP_BLOCK", 128)
@@ -32,7 +32,7 @@ def columns(request, monkeypatch):
 
 
 def every(*kinds):
-    return pytest.mark.parametrize("columns", kinds or tuple(KINDS), indirect=True)
+    return pytest.mark.parametrize("columns", kinds or ("several rows", "one row", "sweeps"), indirect=True)
 
 
 def gradients(case, dtype, kernels=triton_kernels, **options):
@@ -58,6 +58,16 @@ def test_swept_rows_hold_the_contract(spec, columns):
     plain = case.without("residual", "weight", "bias", "dresidual_out")
     if contract.defined(plain, SPECS[spec]):
         contract.check_values("triton", plain, SPECS[spec], "bfloat16")
+
+
+@every("read twice")
+@pytest.mark.parametrize("spec", [name for name, spec in SPECS.items() if not spec.center])
+def test_rows_that_are_read_twice_hold_the_contract(spec, columns):
+    assert configuration.backward_tile(columns, 4, light=True).twice
+    for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
+        for each in (case, case.without("residual", "weight", "bias", "dresidual_out")):
+            if contract.defined(each, SPECS[spec], "bfloat16"):
+                contract.check_values("triton", each, SPECS[spec], "bfloat16")
 
 
 @every("sweeps")

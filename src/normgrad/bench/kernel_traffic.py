@@ -9,6 +9,7 @@ from .traffic import Traffic
 def normgrad(operator: str, direction: str, *, multiprocessors: int, portable_sums: bool = False, **shape) -> Traffic:
     """What this package's Triton kernels move: the floor, and in a backward the partial sums of dw and db.
 
+    Where a program reads a row twice, the second reading is from the cache, and is not counted.
     Rows too long for one program take one kernel more, which reads dy, the input, the statistics and the weight for c1
     and c2 of each row; the next kernel reads these, and all of that again. What one kernel reads again is taken to be
     in the cache by then, and counted once: a long row in the later sweeps of its forward, and vectors. At 65536 columns
@@ -30,7 +31,7 @@ def normgrad(operator: str, direction: str, *, multiprocessors: int, portable_su
     if direction == "forward" or not floor.elements:
         return floor
     sizes = traffic.arrays(operator, **shape)
-    tile = configuration.backward_tile(sizes.columns, sizes.wide)
+    tile = configuration.backward_tile(sizes.columns, sizes.wide, sizes.light)
     device = configuration.Device(multiprocessors, shared_memory=0)
     of_head = sizes.rows // sizes.heads
     programs = configuration.programs(of_head, sizes.columns, tile, device, portable_sums, sizes.heads)

@@ -52,7 +52,7 @@ OPERATORS = {
     "add_rms_norm_float32_residual": Operator(RMS_NORM.replace(eps=1e-6), "float32"),
 }
 DTYPES = ("bfloat16", "float16", "float32")
-COLUMNS = (128, 512, 1001, 1024, 2048, 4096, 5120, 8192, 16384, 65536)
+COLUMNS = (128, 512, 1001, 1024, 2048, 4096, 5120, 8192, 16384, 32768, 65536)
 ROWS = 4096
 POINTERS = {"bfloat16": "*bf16", "float16": "*fp16", "float32": "*fp32", "float64": "*fp64",
             "int8": "*i8", "uint8": "*u8", "float8_e4m3fn": "*fp8e4nv"}  # fmt: skip
@@ -119,13 +119,14 @@ def recorded(run, target: str) -> list[Launch]:
     from ..triton_kernels import configuration
 
     device = configuration.Device(TARGETS[target].multiprocessors, TARGETS[target].shared_bytes)
-    originals = jitted.run, configuration.device_of
+    originals = jitted.run, configuration.device_of, configuration.MOST_WARPS
     jitted.run = lambda kernel, *arguments, grid, warmup, **options: found.append(_seen(kernel, arguments, options))
     configuration.device_of = lambda tensor: device
+    configuration.MOST_WARPS = configuration.MOST_THREADS // TARGETS[target].lanes
     try:
         run()
     finally:
-        jitted.run, configuration.device_of = originals
+        jitted.run, configuration.device_of, configuration.MOST_WARPS = originals
     return found
 
 

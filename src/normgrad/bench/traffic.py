@@ -87,6 +87,12 @@ class _Sizes:
         return "residual_out" if self.has_residual else "x"
 
     @property
+    def light(self):
+        """Whether rows are not centred, and dy and what is normalized have one dtype of 16 bits."""
+        p = self.residual_dtype if self.has_residual else self.dtype
+        return self.norm != "layer_norm" and self.out_dtype == p and BYTES[p] == 2
+
+    @property
     def parameters(self):
         return PARAMETERS[self.norm] if self.affine else ()
 

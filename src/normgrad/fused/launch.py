@@ -139,7 +139,7 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, s
         options |= {one: constants[one] for one in call.backward_constants}
         # as the package's own backward, which says why
         odd = options["VECTOR"] == 1 and first.element_size() > 2
-        options |= {} if odd or tile.warps > configuration.MOST_WARPS else configuration.REGISTERS
+        options |= {} if odd or tile.warps > configuration.WARPS_PER_MULTIPROCESSOR else configuration.REGISTERS
         _run(forms.kernels[1], programs, (*tensors.values(), *found.values()), (m, *_steps(tensors.values())), options)
     return {**values, **_added_up(found, due, programs, n)}
 

@@ -101,6 +101,7 @@ BACKWARD = {"dx": family.dp[i, j], "dresidual": family.dp[i, j], "dw": family.dw
 KERNELS = {
     ("rows", "forward_rows"): FORWARD,
     ("rows", "backward_rows"): BACKWARD,
+    ("rows", "backward_rows, rows read twice"): BACKWARD,
     ("sweeps", "forward_sweeps"): FORWARD,
     ("sweeps", "row_sums"): {"c1": c1[i], "c2": c2[i]},
     ("sweeps", "backward_columns"): BACKWARD,
@@ -138,12 +139,13 @@ def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[s
     """
     found = {}
     for (module, name), outputs in KERNELS.items():
-        kernel = getattr(import_module(f"{package}.{module}"), name)
+        kernel = getattr(import_module(f"{package}.{module}"), name.partition(",")[0])
         # Heads are along the axis of the grid that columns leave free.
         axis = (
             {"program_id_2" if name == "backward_columns" else "program_id_1": HEAD} if case.heads == "weights" else {}
         )
-        reading = read(kernel, case.constants | axis, case.piece != "clamped", case.piece == "zero", NAMES)
+        constants = case.constants | axis | {"TWICE": "twice" in name}
+        reading = read(kernel, constants, case.piece != "clamped", case.piece == "zero", NAMES)
         if module == "sweeps" and WHOLE in reading.assumed:
             raise Unread(f"{name}: takes the first block of columns for the whole row")
         wanted = {output: e for output, e in outputs.items() if case.constants.get(f"{output}_ptr", 0) is not None}

@@ -241,6 +241,8 @@ class _Reader(TextReader):
         return self.value(e.body if test else e.orelse, local)
 
     def value_unaryop(self, e, local):
+        if isinstance(e.op, ast.Not):
+            return not self.decided(e.operand, local)
         if not isinstance(e.op, ast.USub):
             self.refuse(ast.unparse(e))
         return self.operate(ast.Sub(), plain(0), self.value(e.operand, local))
@@ -406,7 +408,7 @@ class _Reader(TextReader):
             self.refuse(f"{pointer.name} is {does} at {offset}, which is not its own row and column")
         return letters
 
-    def call_load(self, pointer, mask=None, other=None):
+    def call_load(self, pointer, mask=None, other=None, eviction_policy=""):
         steps = [f"{pointer.name}{end}" for end in STRIDES] + ["stride"]
         stride = next((Symbol(name, integer=True, positive=True) for name in steps if name in self.arguments), N)
         vector = VECTOR if "VECTOR" in self.arguments and stride != N else 1

@@ -28,7 +28,18 @@ def head_of(M, heads, AXIS: tl.constexpr, PER_HEAD: tl.constexpr):
 
 
 @triton.jit
-def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr, heads=None, head_step=None):
+def load_tile(
+    ptr,
+    rows,
+    cols,
+    M,
+    step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    heads=None,
+    head_step=None,
+    CACHE: tl.constexpr = "",
+):
     """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR.
 
     With heads row r is head r % heads of token r // heads: step then leads from token to token, head_step to the next
@@ -40,7 +51,8 @@ def load_tile(ptr, rows, cols, M, step, N: tl.constexpr, VECTOR: tl.constexpr, h
     else:
         starts = ptr + (rows // heads).to(tl.int64)[:, None] * step * VECTOR
         starts += (rows % heads).to(tl.int64)[:, None] * head_step * VECTOR
-    return tl.load(starts + cols[None, :], mask=(rows < M)[:, None] & (cols < N)[None, :], other=0)
+    mask = (rows < M)[:, None] & (cols < N)[None, :]
+    return tl.load(starts + cols[None, :], mask=mask, other=0, eviction_policy=CACHE)
 
 
 @triton.jit
@@ -59,9 +71,9 @@ def store_partial(ptr, tile, cols, N: tl.constexpr, head=0, share=1):
 
 
 @triton.jit
-def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr, head=0):
+def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr, head=0, CACHE: tl.constexpr = ""):
     """A vector over the columns, a head's where each has one, as one row of a tile."""
-    return tl.load(ptr + head * N + cols, mask=cols < N, other=0).to(ACC)[None, :]
+    return tl.load(ptr + head * N + cols, mask=cols < N, other=0, eviction_policy=CACHE).to(ACC)[None, :]
 
 
 @triton.jit
@@ -123,6 +135,33 @@ def centred(p, mean, cols, N: tl.constexpr):
 
 
 @triton.jit
+def load_row(
+    dy_ptr,
+    p_ptr,
+    mean_ptr,
+    rows,
+    cols,
+    M,
+    dy_step,
+    p_step,
+    N: tl.constexpr,
+    VECTOR: tl.constexpr,
+    CENTER: tl.constexpr,
+    ACC: tl.constexpr,
+    heads,
+    dy_head_step,
+    p_head_step,
+    CACHE: tl.constexpr = "",
+):
+    """dy and q of a tile."""
+    dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step, CACHE).to(ACC)
+    q = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR, heads, p_head_step, CACHE).to(ACC)
+    if CENTER:
+        q = centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0), cols, N)
+    return dy, q
+
+
+@triton.jit
 def mean_square(squares, N: tl.constexpr, MEAN: tl.constexpr):
     """s**2 of each row from q * q: of the centred row, never the difference of two large sums."""
     s2 = tl.sum(squares, axis=1)
@@ -142,9 +181,9 @@ def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.co
 
 
 @triton.jit
-def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head):
+def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head, CACHE: tl.constexpr = ""):
     """weight_offset + weight, added in the dtype of the sums: 1 + w of 16 bits has two values near 1."""
-    weight = load_columns(ptr, cols, N, ACC, head)
+    weight = load_columns(ptr, cols, N, ACC, head, CACHE)
     if OFFSET != 0:
         weight = weight + OFFSET
     return weight
@@ -173,13 +212,20 @@ def affine(
 
 @triton.jit
 def scaled_weight(
-    weight_ptr, cols, N: tl.constexpr, SCALE: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head
+    weight_ptr,
+    cols,
+    N: tl.constexpr,
+    SCALE: tl.constexpr,
+    OFFSET: tl.constexpr,
+    ACC: tl.constexpr,
+    head,
+    CACHE: tl.constexpr = "",
 ):
     """scale * (weight_offset + weight), which turns dy into wdy, the cotangent of x_hat."""
     # A tile in any case: a plain number would come out of this function as float32.
     weight = tl.full([1, 1], SCALE, ACC)
     if weight_ptr is not None:
-        weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)
+        weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)
     return weight
 
 

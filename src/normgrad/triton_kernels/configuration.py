@@ -6,7 +6,8 @@ stands in. The number of programs decides the order of the sums dw and db, and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 
@@ -16,13 +17,15 @@ from .interpreter import INTERPRETED
 # dy, dw and db so, 64 of the 128 registers that a thread has when 16 warps share a multiprocessor of 65536.
 FORWARD_TILE = BACKWARD_TILE = 4096
 ELEMENTS_PER_THREAD = 16
-MOST_WARPS = 16
+# Threads of a program, and its warps, which are of 64 threads on AMD's GPUs.
+MOST_THREADS = 1024
+MOST_WARPS = MOST_THREADS // (64 if torch.version.hip else 32)
 # The forward holds one such vector, so its threads take up to twice as many elements before a row gets more warps than
 # these: with 8 warps of 32 elements at least as many rows of 8192 columns fit as with 16 of 16, on every target.
 FORWARD_WARPS = 8
 # The longest rows that a program holds whole, by the bytes of an accumulator. The backward's dw and db alone are 32 of
-# a thread's 128 registers at 8192 columns; at 16384 the compiler spills.
-FORWARD_COLUMNS = {4: 16384, 8: 8192}
+# a thread's 128 registers at 8192 columns; at 16384 a thread has 64, and the compiler spills.
+FORWARD_COLUMNS = {4: 32768, 8: 16384}
 BACKWARD_COLUMNS = {4: 8192, 8: 4096}
 # A block of a longer row, and of the columns that a program of its backward owns.
 SWEEP_BLOCK = 4096
@@ -41,10 +44,10 @@ WARPS_PER_MULTIPROCESSOR, THREADS = 16, 32
 REGISTERS = {} if INTERPRETED or torch.version.hip else {"maxnreg": 65536 // (WARPS_PER_MULTIPROCESSOR * THREADS)}
 # Partial sums of dw and db under portable_sums, whatever the GPU: enough to fill 128 multiprocessors twice.
 PORTABLE_PROGRAMS = 256
-# Partial sums that a program of the reduction loads at once, and its columns: 128 bytes of float32 a row, so that 4096
-# columns give 128 multiprocessors two programs each, one for dw and one for db, with 16 KiB in flight. The interpreter
-# takes milliseconds for each program.
-REDUCTION_TILE, REDUCTION_WARPS = (128, 1024 if INTERPRETED else 32), 8
+# Partial sums that a program of the reduction loads at once, all of them on NVIDIA's GPUs up to a B200, and its
+# columns: 64 bytes of float32 a row, so that 4096 columns give 128 multiprocessors two programs each for dw and for db,
+# with up to 32 KiB in flight. The interpreter takes milliseconds for each program.
+REDUCTION_TILE, REDUCTION_WARPS = (128, 1024) if INTERPRETED else (512, 16), 8
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,16 @@ class Device:
 
 @dataclass(frozen=True)
 class Tile:
-    """Rows and columns that a program holds, and the warps that share them; sweeps says whether BLOCK < N."""
+    """Rows and columns that a program holds, and the warps that share them.
+
+    sweeps: whether BLOCK < N; twice: whether the backward reads its rows again after it has their sums
+    """
 
     rows: int
     block: int
     warps: int
     sweeps: bool
+    twice: bool = False
 
 
 # The interpreter runs programs one after another: one multiprocessor, so that the backward has two partial sums.
@@ -71,9 +78,12 @@ INTERPRETER = Device(multiprocessors=1, shared_memory=1 << 16)
 
 def device_of(tensor) -> Device:
     """The Device that a tensor lives on."""
-    if INTERPRETED:
-        return INTERPRETER
-    found = torch.cuda.get_device_properties(tensor.device)
+    return INTERPRETER if INTERPRETED else _device(tensor.device)
+
+
+@lru_cache
+def _device(device):
+    found = torch.cuda.get_device_properties(device)
     # AMD's properties have no limit to opt in to: its 64 KiB are what a block has.
     shared = getattr(found, "shared_memory_per_block_optin", None) or found.shared_memory_per_block
     return Device(found.multi_processor_count, shared)
@@ -84,21 +94,33 @@ def _power_of_two(n: int) -> int:
 
 
 def _tile(n, accumulator_bytes, most_columns, elements, few_warps):
-    sweeps = n > most_columns[accumulator_bytes]
+    sweeps = n > most_columns
     block = SWEEP_BLOCK if sweeps else _power_of_two(n)
     rows = max(1, elements // block)
     warps = rows * block // (THREADS * ELEMENTS_PER_THREAD * 4 // accumulator_bytes)
     return Tile(rows, block, max(1, min(MOST_WARPS, max(min(warps, few_warps), warps // 2))), sweeps)
 
 
-def forward_tile(n: int, accumulator_bytes: int) -> Tile:
-    """The forward's tile for rows of n columns, with sums in float32 (4) or float64 (8)."""
-    return _tile(n, accumulator_bytes, FORWARD_COLUMNS, FORWARD_TILE, FORWARD_WARPS)
+def forward_tile(n: int, accumulator_bytes: int, mixed: bool = False) -> Tile:
+    """The forward's tile for rows of n columns, with sums in float32 (4) or float64 (8).
+
+    Args:  mixed: whether x and residual have two dtypes, whose layouts take registers that the longest rows have not
+    """
+    most = FORWARD_COLUMNS[accumulator_bytes] // (1 + mixed)
+    return _tile(n, accumulator_bytes, most, FORWARD_TILE, FORWARD_WARPS)
 
 
-def backward_tile(n: int, accumulator_bytes: int) -> Tile:
-    """The backward's tile for rows of n columns, with sums in float32 (4) or float64 (8)."""
-    return _tile(n, accumulator_bytes, BACKWARD_COLUMNS, BACKWARD_TILE, MOST_WARPS)
+def backward_tile(n: int, accumulator_bytes: int, light: bool = False) -> Tile:
+    """The backward's tile for rows of n columns, with sums in float32 (4) or float64 (8).
+
+    Args:  light: whether the rows are not centred and dy and p have one dtype of 16 bits: then a program holds rows
+           twice as long, and reads them twice
+    """
+    most = BACKWARD_COLUMNS[accumulator_bytes]
+    # Where 16 bytes are loaded at once; addresses of single elements take the registers.
+    longest = 2 * most if light and n % 8 == 0 else most
+    tile = _tile(n, accumulator_bytes, longest, BACKWARD_TILE, MOST_WARPS)
+    return replace(tile, twice=most < n <= longest)
 
 
 def _resident(tile):
@@ -107,7 +129,12 @@ def _resident(tile):
 
 
 def stages(tile: Tile, bytes_per_column: int, device: Device) -> int:
-    """How many tiles are in flight or in use at once: as many as shared memory holds, 1 where none fits."""
+    """How many tiles are in flight or in use at once: as many as shared memory holds, 1 where none fits.
+
+    Where rows are read twice a tile is in use alone: what came ahead would lie in registers until the sums are there.
+    """
+    if tile.twice:
+        return 1
     bytes_of_tile = tile.rows * tile.block * bytes_per_column
     fitting = (device.shared_memory - SUMS_MEMORY) // bytes_of_tile
     enough = max(1, MOST_BYTES_AHEAD // (_resident(tile) * bytes_of_tile))

@@ -140,7 +140,8 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     mean = x.new_empty(m, dtype=acc) if spec.center else None
     rstd = x.new_empty(m, dtype=acc)
     if m > 0:
-        tile = configuration.forward_tile(n, acc.itemsize)
+        mixed = residual is not None and residual.dtype != x.dtype
+        tile = configuration.forward_tile(n, acc.itemsize, mixed)
         options = {**_options(n, acc, spec, per_head), "ROUND": round_residual, **_tile(tile)}
         if tile.sweeps:
             options |= _stages(tile, configuration.device_of(x), x, residual, weight, bias)
@@ -172,15 +173,19 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     sums = [None if dtype is None else new_sum(vector, dtype=dtype) for dtype in sum_dtypes]
     if m > 0:
         device = configuration.device_of(p)
-        tile = configuration.backward_tile(n, acc.itemsize)
+        light = not spec.center and dy.dtype == p.dtype and p.element_size() == 2
+        tile = configuration.backward_tile(n, acc.itemsize, light)
         programs = configuration.programs(m // heads, n, tile, device, portable_sums, heads)
         partial = [None if total is None else p.new_empty(programs, *vector, dtype=acc) for total in sums]
         inputs = (dy, dresidual_out, p, weight, mean, rstd)
         steps = (m, *_steps(dy, dresidual_out, p))
         streams = (dy, dresidual_out, p, weight) if tile.sweeps else (dy, dresidual_out, p)
         options = {**_options(n, acc, spec, per_head), **_tile(tile), **_stages(tile, device, *streams)}
-        launch = _backward_sweeps if tile.sweeps else _backward_rows
-        launch(inputs, (dx, dresidual, *partial), steps, (programs, heads), options)
+        outputs, grid = (dx, dresidual, *partial), (programs, heads)
+        if tile.sweeps:
+            _backward_sweeps(inputs, outputs, steps, grid, options)
+        else:
+            _backward_rows(inputs, outputs, steps, grid, {**options, "TWICE": tile.twice})
         _reduce(partial, sums, programs, vector.numel())
     return dx if dx_dtype is not None else None, _second(dx, dresidual, dresidual_dtype), *sums
 
@@ -194,7 +199,8 @@ def _second(dx, dresidual, dtype):
 def _backward_rows(inputs, outputs, steps, grid, options):
     # Rows of an odd length are read element by element; in float32 the addresses need the registers then.
     odd = options["VECTOR"] == 1 and inputs[2].element_size() > 2
-    registers = {} if odd else configuration.REGISTERS
+    # Of 1024 threads each has 64 registers in any case.
+    registers = {} if odd or options["TWICE"] else configuration.REGISTERS
     _launch(backward_rows, grid, *inputs, *outputs, *steps, **options, **registers)
 
 

@@ -1,7 +1,8 @@
 """Rows that a program holds whole: each input is read once and each output is written once.
 
 A program holds a tile of ROWS rows and BLOCK >= N columns. The forward gives each tile a program of its own. In the
-backward a program takes every programs-th tile, so that dw and db stay in its registers until its last one.
+backward a program takes every programs-th tile, so that dw and db stay in its registers until its last one. Where they
+leave too few registers for the row, it is read twice: for c1 and c2, and from the cache for dx, dw and db.
 
 Where each head has a weight of its own, a program's rows are those of one head, and axis 1 of the grid goes over heads.
 """
@@ -14,8 +15,8 @@ from .arithmetic import (
     centred,
     head_of,
     input_gradient,
+    load_row,
     load_sum,
-    load_tile,
     reciprocal,
     row_means,
     scaled_weight,
@@ -116,24 +117,36 @@ def backward_rows(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
+    TWICE: tl.constexpr,
 ):
     """dx of every programs-th tile of rows, and this program's row of the partial sums of dw and db."""
     head, share = head_of(M, heads, 1, PER_HEAD)
     cols = tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
-    weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
+    if not TWICE:
+        weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
     # With STAGES of at least 2 the compiler issues the loads of the tiles to come before it waits for this one's.
     for tile in tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1, tl.num_programs(0), num_stages=STAGES):
         rows = (tile * ROWS + tl.arange(0, ROWS)) * share + head
-        dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step).to(ACC)
-        q = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR, heads, p_head_step).to(ACC)
+        dy, q = load_row(
+            dy_ptr, p_ptr, mean_ptr, rows, cols, M, dy_step, p_step, N, VECTOR, CENTER, ACC,
+            heads, dy_head_step, p_head_step, "evict_last" if TWICE else "",
+        )  # fmt: skip
         rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)
-        if CENTER:
-            q = centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0), cols, N)
         x_hat = q * rstd[:, None]
         if dx_ptr is not None:
+            if TWICE:
+                weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head, "evict_last")
             wdy = dy * weight
             c1, c2 = row_means(x_hat * wdy, wdy, q * q, N, CENTER, MEAN, EPS, PLACEMENT)
+            if TWICE:
+                # The registers of a long row were needed for its sums; it is still in the cache.
+                dy, q = load_row(
+                    dy_ptr, p_ptr, mean_ptr, rows, cols, M, dy_step, p_step, N, VECTOR, CENTER, ACC,
+                    heads, dy_head_step, p_head_step, "evict_first",
+                )  # fmt: skip
+                x_hat = q * rstd[:, None]
+                wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head, "evict_first")
             dx = input_gradient(wdy, x_hat, rstd, c1, c2)
             store_input_gradient(
                 dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC,
