@@ -90,7 +90,7 @@ NARROW = Dtypes("float16", **PARAMETERS)
 FAST_SUM = "    if rounded and out.dtype == promoted(x, residual):\n        return torch.add(x, residual, out=out)\n"
 ROUND = "        if ROUND:\n"
 LOADED = "M, residual_step, N, VECTOR, heads, residual_head_step).to(ACC)\n"
-COLUMNS = "SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)"
+COLUMNS = "SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)"
 OPTIONS = "    dtypes, residual_out = [x.dtype, out_dtype], None\n"
 SECOND = "    if dresidual_ptr is not None:\n"
 AFTER = "the offset added in 16 bits"

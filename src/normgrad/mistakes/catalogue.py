@@ -53,7 +53,7 @@ T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 # triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
 K_C2 = "c2 = c2 / N"
-K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)"
+K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)"
 K_WDY = "wdy = dy * weight\n"
 K_SWEEP_WDY = "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)\n"
 K_ROWS_DX = "dx = input_gradient(wdy, x_hat, rstd, c1, c2)"

@@ -90,7 +90,7 @@ N_INSIDE = "return np.sqrt(s2 + spec.eps)"
 K_RSTD = "    rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = 'if PLACEMENT != "inside" and EPS != 0:'
-K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head)\n"
+K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)\n"
 K_OFFSET = "    if OFFSET != 0:\n        weight = weight + OFFSET\n"
 K_OPTIONS = "**_stages(tile, device, *streams)}\n"
 K_TILES = "tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1,"
