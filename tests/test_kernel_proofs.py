@@ -204,6 +204,7 @@ EQUAL = (
     ("s2 = tl.where(rows < M", "constant: 1 -> 2", "a row past M, which is not stored"),
     ("mask=cols < N, other=0).to(ACC)", "constant: 0 -> 1", "a column past N, where dy is 0"),
     ("TWICE", "", "whether a row is read again"),
+    ("def store_partial(", "constant", "what every kernel passes"),
     ("evict_", "", "what stays in the cache"),
     ("eviction_policy", "", "what stays in the cache"),
     ("CACHE", "CACHE", "what stays in the cache"),
