@@ -182,7 +182,7 @@ def _compile(parser, arguments):
     from . import launches
     from .compile import run
 
-    known = {"operators": launches.OPERATORS, "dtypes": launches.POINTERS, "targets": launches.TARGETS}
+    known = {"operators": launches.OPERATORS, "dtypes": (*launches.DTYPES, "float64"), "targets": launches.TARGETS}
     chosen = _chosen(parser, arguments, **known)
     chosen["dtypes"] = arguments.dtypes or launches.DTYPES
     chosen["columns"] = arguments.columns or launches.COLUMNS
