@@ -31,9 +31,9 @@ def forward(x, weight, bias, residual, spec, dtype, *, residual_dtype=None, roun
     Raises:  ValueError for rows that no program holds whole
     """
     (m, n), acc = x.shape, accumulator(promoted(x, residual))
-    tile = configuration.forward_tile(n, acc.itemsize)
+    tile = configuration.forward_tile(n, acc.itemsize, mixed=True)
     if tile.sweeps:
-        most = configuration.FORWARD_COLUMNS[acc.itemsize]
+        most = configuration.FORWARD_COLUMNS[acc.itemsize] // 2
         needs = f"at most {most}, which a program holds; backend='torch' has no limit"
         raise ValueError(f"N: got {n} columns, needs {needs}")
     x, residual, weight, bias = _rows(x), _rows(residual), _vectors(weight), _vectors(bias)

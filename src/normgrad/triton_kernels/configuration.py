@@ -104,7 +104,8 @@ def _tile(n, accumulator_bytes, most_columns, elements, few_warps):
 def forward_tile(n: int, accumulator_bytes: int, mixed: bool = False) -> Tile:
     """The forward's tile for rows of n columns, with sums in float32 (4) or float64 (8).
 
-    Args:  mixed: whether x and residual have two dtypes, whose layouts take registers that the longest rows have not
+    Args:  mixed: whether rows of two dtypes are read, or written: their layouts take registers that the longest rows
+           have not
     """
     most = FORWARD_COLUMNS[accumulator_bytes] // (1 + mixed)
     return _tile(n, accumulator_bytes, most, FORWARD_TILE, FORWARD_WARPS)
