@@ -6,6 +6,7 @@ from importlib import import_module
 MODULES = (
     "repository",
     "mathjax",
+    "pictures",
     "live",
     "workbench",
     "execution",

@@ -329,6 +329,8 @@ MISTAKES = {each.key: each for each in (
       "Look at how each tensor of backward is connected with the inputs.", equation="twice-dx"),
     _("root-for-reciprocal", "The root stands where its reciprocal belongs", "rstd is the root mean square",
       "Which unit does it have, when the row has metres?"),
+    _("variance-for-rstd", "The mean of the squares stands where rstd belongs", "what is saved is the variance",
+      "What does a backward multiply by, which takes this result as it is?"),
     _("deviation-for-variance", "The standard deviation stands where the variance belongs",
       "both measure how far a row spreads", "Look at what happens when a row is multiplied by a number.",
       equation="fp-statistics"),

@@ -38,7 +38,7 @@ def load_tile(
     VECTOR: tl.constexpr,
     heads=None,
     head_step=None,
-    CACHE: tl.constexpr = "",
+    CACHE: tl.constexpr = None,
 ):
     """The tile of a matrix at rows and cols, zero past its edges; step is the row stride over VECTOR.
 
@@ -71,7 +71,7 @@ def store_partial(ptr, tile, cols, N: tl.constexpr, head=0, share=1):
 
 
 @triton.jit
-def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr, head=0, CACHE: tl.constexpr = ""):
+def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr, head=0, CACHE: tl.constexpr = None):
     """A vector over the columns, a head's where each has one, as one row of a tile."""
     return tl.load(ptr + head * N + cols, mask=cols < N, other=0, eviction_policy=CACHE).to(ACC)[None, :]
 
@@ -151,7 +151,7 @@ def load_row(
     heads,
     dy_head_step,
     p_head_step,
-    CACHE: tl.constexpr = "",
+    CACHE: tl.constexpr = None,
 ):
     """dy and q of a tile."""
     dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step, CACHE).to(ACC)
@@ -181,7 +181,7 @@ def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.co
 
 
 @triton.jit
-def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head, CACHE: tl.constexpr = ""):
+def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head, CACHE: tl.constexpr = None):
     """weight_offset + weight, added in the dtype of the sums: 1 + w of 16 bits has two values near 1."""
     weight = load_columns(ptr, cols, N, ACC, head, CACHE)
     if OFFSET != 0:
@@ -219,7 +219,7 @@ def scaled_weight(
     OFFSET: tl.constexpr,
     ACC: tl.constexpr,
     head,
-    CACHE: tl.constexpr = "",
+    CACHE: tl.constexpr = None,
 ):
     """scale * (weight_offset + weight), which turns dy into wdy, the cotangent of x_hat."""
     # A tile in any case: a plain number would come out of this function as float32.

@@ -130,7 +130,7 @@ def backward_rows(
         rows = (tile * ROWS + tl.arange(0, ROWS)) * share + head
         dy, q = load_row(
             dy_ptr, p_ptr, mean_ptr, rows, cols, M, dy_step, p_step, N, VECTOR, CENTER, ACC,
-            heads, dy_head_step, p_head_step, "evict_last" if TWICE else "",
+            heads, dy_head_step, p_head_step, "evict_last" if TWICE else None,
         )  # fmt: skip
         rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)
         x_hat = q * rstd[:, None]

@@ -525,6 +525,8 @@ def changes(output: str, setting: Setting, doubles=False):
 def other_rstd(saved: numpy_ref.Forward, case: Case, spec: NormSpec):
     """(keys, words, rstd of each row) for each mistake in the statistics, and for two; then of what is not inverted."""
     rows = Rows(saved.residual_out, case.x, spec, 1.0 if case.weight is None else case.weight)
+    yield ("variance-for-rstd",), "s**2", saved.rstd**-2 - spec.eps
+    yield ("variance-for-rstd",), "s**2 + eps", saved.rstd**-2
     known = changes("y", Setting.of(case, spec))
     each = [(key, to) for key, to in known if to.keys() == {"stats"} and to["stats"] in VARIANTS]
     named = [((), "right"), *(((key,), to["stats"]) for key, to in each)]
