@@ -46,6 +46,8 @@ def numbers():
 
 
 def test_the_button_is_used_by_keyboard_and_copies(read):
+    from playwright.sync_api import expect
+
     page = read().open(LN_DX)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = page.locator('button.equation-menu[data-label="ln-dx"]')
@@ -55,7 +57,7 @@ def test_the_button_is_used_by_keyboard_and_copies(read):
     known = shown(LN_DX)["ln-dx"]
     for name, key in (("LaTeX", "latex"), ("NumPy", "numpy"), ("torch", "torch")):
         panel.get_by_role("button", name=f"Copy {name}").click()
-        assert panel.get_by_role("status").inner_text() == f"{name} copied"
+        expect(panel.get_by_role("status")).to_have_text(f"{name} copied")
         assert page.evaluate("navigator.clipboard.readText()") == known[key]
     assert "tag" not in known["latex"] and "rstd" in known["latex"]
     panel.get_by_role("button", name="See the proof").press("Enter")
