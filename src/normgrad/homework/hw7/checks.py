@@ -7,7 +7,7 @@ import numpy as np
 from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
 from ..messages import INPUTS, WRONG_BEFORE, Wrong, compare, small, swapped
-from .diagnosis import entries, formats, misfit, noted, pattern, unguarded
+from .diagnosis import entries, formats, imprecise, misfit, noted, pattern, unguarded
 from .operator import SEEDS, Operator
 
 
@@ -72,6 +72,10 @@ def leaves_inputs(exam) -> str:
                 raise Wrong(f"{INPUTS}the same inputs once more. {words}", diagnoses=noted("another-answer"))
             if words:
                 raise Wrong(f"{INPUTS}the same numbers in {layout} memory. {words}")
+    for name, got in operator.backward(dy, inputs, before=operator.usual()).items():
+        if not np.array_equal(got, plain[1 + list(inputs.arrays).index(name)], equal_nan=True):
+            words = f"After forward has had other inputs, the same call of backward gives another gradient for {name}. "
+            raise Wrong(words + "Take what it needs from its own arguments.", diagnoses=noted("another-answer"))
     return "Inputs unchanged; their layout in memory does not matter."
 
 
@@ -106,6 +110,7 @@ def _compared(exam, choose) -> str:
         if wrong:
             # Slopes of what changes from call to call say nothing.
             found = [each for _, diagnoses in wrong for each in diagnoses if "restless" not in exam.shared]
+            exam.shared["named"] = found
             raise Wrong(f"{INPUTS}drawn by your inputs. {' '.join(words for words, _ in wrong)}", diagnoses=found)
     return f"Slopes agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
 
@@ -237,8 +242,9 @@ def declared(exam) -> str:
                         stub=wrong.stub) from None  # fmt: skip
         for name, numbers in {"y": y, **{f"the gradient for {name}": grad for name, grad in grads.items()}}.items():
             if not np.isfinite(numbers).all():
-                raise Wrong(f"{INPUTS}set {number} of degenerate. There {name} has numbers that are not finite.",
-                            diagnoses=unguarded(operator, inputs))  # fmt: skip
+                where, also = ("forward", "") if name == "y" else ("backward", ", y has none")
+                words = f"{INPUTS}set {number} of degenerate. There {name} has numbers that are not finite{also}."
+                raise Wrong(words, diagnoses=unguarded(operator, inputs, where))
     return f"Finite on {len(sets)} degenerate set{'s' * (len(sets) != 1)} of inputs."
 
 
@@ -340,7 +346,10 @@ def float32(exam) -> str:
     try:
         return _close(operator, inputs, dy, dtype)
     except Wrong as wrong:
-        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=formats(operator, dy, inputs, dtype)) from None
+        found = formats(operator, dy, inputs, dtype)
+        if not (found or "restless" in exam.shared or exam.shared.get("named")) and str(wrong).startswith(INPUTS):
+            found = imprecise(operator, dy, inputs, dtype)
+        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
 
 
 def _close(operator, inputs, dy, dtype) -> str:

@@ -12,7 +12,7 @@ from ..diagnosis.named import named
 from ..messages import Wrong, apart
 from .paths import paths
 
-ARRAYS, MOST_AXES, MOVES = ("ndarray", "tensor"), 8, 3
+ARRAYS, MOST_AXES, MOVES, DIGITS = ("ndarray", "tensor"), 8, 3, 1e-6
 WIDE = {"float64", "complex128", "float128", "longdouble", "complex256"}
 NARROW = {"float16", "bfloat16"}
 
@@ -63,8 +63,11 @@ def _without_ones(shape):
     return tuple(n for n in shape if n != 1)
 
 
-def unguarded(operator, inputs) -> tuple:
-    """Whether all is finite next to inputs on which it is not: what overflows does so there, too."""
+def unguarded(operator, inputs, where) -> tuple:
+    """Whether all is finite next to inputs on which it is not: what overflows does so there, too.
+
+    Args:  where: the function that gives what is not finite
+    """
     for _ in range(MOVES):
         ways = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
         near = {name: a + best_step() * max(1, np.abs(a).max(initial=0)) * ways[name]
@@ -76,7 +79,7 @@ def unguarded(operator, inputs) -> tuple:
             return ()
         if not all(np.isfinite(numbers).all() for numbers in results):
             return ()
-    return noted("zero-unguarded")
+    return noted("zero-unguarded", f"On a degenerate input something in {where} is 0 that must not be 0")
 
 
 def formats(operator, dy, inputs, dtype) -> tuple:
@@ -90,6 +93,13 @@ def formats(operator, dy, inputs, dtype) -> tuple:
     returned = {value.facts.get("dtype") for outcome in asked for value in outcome.values}
     wide = noted("wide-arithmetic") if returned & computed & WIDE else ()
     return (*wide, *(noted("narrow-intermediate") if (computed | converted) & NARROW else ()))
+
+
+def imprecise(operator, dy, inputs, dtype) -> tuple:
+    """Results off in a dtype, although nothing is rounded to less: digits are lost on the way, if all is finite."""
+    y = operator.forward(inputs, dtype)
+    results = [y, *operator.backward(dy, inputs, dtype).values()]
+    return noted("digits-lost") if all(np.isfinite(numbers).all() for numbers in results) else ()
 
 
 def entries(operator, loss, inputs, name):
@@ -115,6 +125,8 @@ def pattern(operator, name, gradients, inputs, without, again) -> tuple:
            again: gives the gradients of another draw, for one number is always a factor times another one
     """
     got, known, bound = gradients
+    if np.abs(got - known).max(initial=0) <= DIGITS * np.abs(known).max(initial=0):
+        return ()  # of an error that small every formula is near
     enough = gradients if got.size > 1 else [np.stack(pair) for pair in zip(gradients, again(), strict=True)]
     found = _factor(name, *enough, got.shape) or _left(name, got, inputs.arrays, without)
     found = found or paths(operator, inputs, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -106,9 +106,9 @@ class Operator:
         _checked("y", outcome.values[0], inputs.library, dtype)
         return outcome if whole else outcome.values[0].numbers
 
-    def backward(self, dy, inputs, dtype="float64", layout="contiguous", whole=False):
-        """{name: gradient}, or the whole outcome."""
-        outcome = self.asked(dy, inputs, dtype, layout)
+    def backward(self, dy, inputs, dtype="float64", layout="contiguous", whole=False, before=None):
+        """{name: gradient}, or the whole outcome; before: inputs that forward has had last."""
+        outcome = self.asked(dy, inputs, dtype, layout, before=before)
         names = list(inputs.arrays)
         if len(outcome.values) != len(names):
             count = f"{len(outcome.values)} result{'s' * (len(outcome.values) != 1)}"
@@ -117,12 +117,14 @@ class Operator:
             _checked(f"the gradient for {name}", value, inputs.library, dtype, inputs.arrays[name].shape)
         return outcome if whole else {n: v.numbers for n, v in zip(names, outcome.values, strict=True)}
 
-    def asked(self, dy, inputs, dtype="float64", layout="contiguous", watched=""):
+    def asked(self, dy, inputs, dtype="float64", layout="contiguous", watched="", before=None):
         """The outcome of backward as it comes, or of one of both functions, watched, with the formats in its facts."""
         given = _given(inputs, dtype, layout, None if watched == "forward" else dy)
         if watched:
             return self.exam.ask(Request("formats", given, {"method": watched}))
-        return self.exam.ask(Request("operator_backward", given))
+        earlier = _given(before, dtype, layout) if before else ()
+        earlier = tuple(replace(each, name=f"earlier {each.name}") for each in earlier)
+        return self.exam.ask(Request("operator_backward", (*given, *earlier), {"earlier": len(earlier)}))
 
     def second(self, dy, inputs, cotangents):
         """What torch's derivative of the student's backward passes on, or None where it sees no way."""

@@ -7,6 +7,8 @@ the largest entry of K.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from ...checks.finite_difference import best_step
@@ -40,10 +42,11 @@ def _paths(operator, inputs, name):
     if not size or not np.isfinite(G).all():
         return None
     K, G = K / size, G / size
-    found = _reach(name, K, G, y, array) or _blind(operator, inputs, name)
+    found = _reach(name, K, G, y, array) or _blind(operator, inputs, name) or _largest(name, G - K, array)
     if found is None and y.shape == array.shape:
-        found = _among_entries(name, K, G, array.ravel())
-    return found or _factor_of_its_own(operator, inputs, name, K, G, y) or _through_y(name, K, G, y)
+        found = _among_entries(name, K, G, array.ravel()) or _direct(name, size, K, G, inputs)
+    found = found or _factor_of_its_own(operator, inputs, name, K, G, y) or _through_y(name, K, G, y)
+    return found or _through_a_number(name, G - K, inputs) or _unmoved(name, K, G, y, array)
 
 
 def _slopes(operator, inputs, name):
@@ -195,7 +198,8 @@ def _factor_of_its_own(operator, inputs, name, K, G, y):
     ratio = np.where(here, G / np.where(here, K, 1), np.nan)
     used = here.any(0)
     columns = [_one(each[np.isfinite(each)]) for each in ratio.T[used]]
-    if None not in columns:
+    several = here.sum(0).max() > 1
+    if None not in columns and (several or len(inputs.arrays) > 1):
         if len(columns) > 1 and _one(np.array(columns)) is not None:  # a number, which other looks name
             return None
         moved = _with_others(operator, inputs, [each for each in inputs.arrays if each != name])
@@ -205,7 +209,7 @@ def _factor_of_its_own(operator, inputs, name, K, G, y):
         near = np.abs(G[:, used] - K[:, used] * np.array(columns)) <= SEEN * np.abs(K).max()
         found = "wrong-derivative", f"The gradient for {name} is off by a factor that depends on {name} alone"
         own = "row-factor", f"Each entry of the gradient for {name} has a wrong factor of its own"
-        return found if near.all() and len(inputs.arrays) > 1 else own if len(columns) > 1 else None
+        return found if near.all() and len(inputs.arrays) > 1 else own if several and len(columns) > 1 else None
     rows = ratio.reshape(-1, y.shape[-1] * ratio.shape[1]) if y.ndim > 1 else np.empty((0, 0))
     numbers = [_one(row[np.isfinite(row)]) for row in rows if np.isfinite(row).any()]
     if not numbers or None in numbers or y.shape[-1] < 2:
@@ -223,3 +227,107 @@ def _through_y(name, K, G, y):
     if np.abs(off - times * rows).max() > NEAR or np.abs(off).max() <= SEEN:
         return None
     return "path-through-a-scale", f"The gradient for {name} is off by a multiple of y in each row of y"
+
+
+def _largest(name, off, array):
+    """Off at the largest or the smallest entry of each row alone, whose path is that of a maximum or a minimum."""
+    for axes in _axes(array.shape):
+        rows, entries = _grouped(off, array.shape, axes), _grouped(array.reshape(1, -1), array.shape, axes)[:, 0]
+        wrong = np.abs(rows).max(1) > SEEN
+        tops = {"largest": entries, "smallest": -entries, "farthest from 0": np.abs(entries)}
+        for what, sized in tops.items():
+            top = sized == sized.max(1, keepdims=True)
+            if len(rows) > 1 and wrong[top].all() and not (np.abs(rows).max(1)[~top] > NEAR).any():
+                return (
+                    "path-through-the-largest",
+                    f"The gradient for {name} is wrong at one entry of each row alone, the {what}",
+                )
+    return None
+
+
+def _direct(name, size, K, G, inputs):
+    """Right but for what each entry gives the same entry of y: dy itself, or dy times another input, is missing."""
+    off, shape = (G - K) * size, inputs.arrays[name].shape
+    if np.abs(G - K).max() <= SEEN:
+        return None
+    apart_from = ~np.eye(len(K), dtype=bool)
+    if np.abs(G - K)[apart_from].max(initial=0) > NEAR or np.abs(K)[apart_from].max(initial=0) <= SEEN:
+        return None
+    own = np.diag(off)
+    factors = {"dy": np.ones(shape)} | {
+        f"dy * {other}": factor for other, array in inputs.arrays.items() for factor in _broadcast(array, shape)
+    }
+    for words, factor in factors.items():
+        for sign, how in ((-1, "is missing in"), (1, "is one time too often in")):
+            if np.abs(own - sign * factor.ravel()).max() <= NEAR * max(1, size):
+                return "direct-path", f"{words} {how} the gradient for {name}"
+    return "direct-path", f"In the gradient for {name} what dy of the same place is multiplied by is wrong"
+
+
+def _broadcast(array, shape):
+    """The array in a shape: as it is, or along each axis that is as long."""
+    if array.shape == shape:
+        yield array
+    elif array.ndim == 1:
+        for axis in (axis for axis, length in enumerate(shape) if length == array.size):
+            yield np.broadcast_to(array.reshape([-1 if k == axis else 1 for k in range(len(shape))]), shape)
+
+
+def _axes(shape, least=LEAST):
+    """Sets of axes along which a row of more than `least` entries may lie, the shortest rows first."""
+    sets = [each for n in range(len(shape)) for each in combinations(range(len(shape)), n + 1)]
+    sized = [(int(np.prod([shape[k] for k in each])), each) for each in sets]
+    return [each for length, each in sorted(sized) if length > least]
+
+
+def _grouped(numbers, shape, axes):
+    """(..., entries) as (rows, ..., entries of a row)."""
+    kept = [k for k in range(len(shape)) if k not in axes]
+    moved = numbers.reshape(-1, *shape).transpose(*(k + 1 for k in kept), 0, *(k + 1 for k in axes))
+    return moved.reshape(-1, len(numbers), int(np.prod([shape[k] for k in axes])))
+
+
+def _through_a_number(name, off, inputs):
+    """Off as by one number of each row, which moves with the input as a sum does, as a sum of squares, or of products.
+
+    The entries of the gradient in a row are off by what is the same for all, or by multiples of one array.
+    """
+    array = inputs.arrays[name]
+    if np.abs(off).max() <= SEEN:
+        return None
+    ways = [("path-through-a-mean", "the same number at all entries of a row", [np.ones(array.shape)]),
+            ("path-through-a-scale", f"a multiple of {name} in each row", [array])]  # fmt: skip
+    for other in (each for each in inputs.arrays if each != name):
+        ways += [("path-through-a-product", f"a multiple of {other} in each row", [each])
+                 for each in _broadcast(inputs.arrays[other], array.shape)]  # fmt: skip
+    ways.append(("paths-through-both", f"a number and a multiple of {name} in each row", [np.ones(array.shape), array]))
+    for axes in _axes(array.shape):
+        rows = _grouped(off, array.shape, axes)
+        for key, words, arrays in ways:
+            terms = np.stack([_grouped(each.reshape(1, -1), array.shape, axes)[:, 0] for each in arrays], -1)
+            if rows.shape[-1] < LEAST + len(arrays):
+                continue
+            fits = np.linalg.pinv(terms) @ rows.transpose(0, 2, 1)
+            if np.abs(rows.transpose(0, 2, 1) - terms @ fits).max() <= NEAR:
+                return key, f"The gradient for {name} is off by {words}"
+    return None
+
+
+def _unmoved(name, K, G, y, array):
+    """y, or a sum of it, stays as it is for some moves of the input, and the gradient does not say so."""
+    for axes in _axes(array.shape, least=1):
+        along = f"along axis {' and '.join(map(str, axes))}"
+        for what, need, by in (("one number is added to", "the gradient", np.ones(array.shape)),
+                               ("one number multiplies", f"the gradient times {name}", array)):  # fmt: skip
+            known, got = (np.abs((_grouped(each, array.shape, axes) * _grouped(by.reshape(1, -1), array.shape, axes))
+                                 .sum(-1)).max() for each in (K, G))  # fmt: skip
+            if known <= SEEN**2 < SEEN < got:
+                return "not-moved", (f"y stays as it is when {what} all entries of {name} {along}: {need} must add "
+                                     "up to 0 there, and does not")  # fmt: skip
+    for axes in _axes(y.shape, least=1):
+        along = f"along axis {' and '.join(map(str, axes))}"
+        known, got = (np.abs(_grouped(each.T, y.shape, axes).sum(-1)).max() for each in (K, G))
+        if known <= SEEN**2 < SEEN < got:
+            return "not-moved", (f"y adds up to the same numbers {along}, whatever {name} is: the gradient of that "
+                                 "sum must be 0, and is not")  # fmt: skip
+    return None

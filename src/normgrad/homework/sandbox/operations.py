@@ -365,8 +365,12 @@ def operator_versions(target, arguments, options):
 
 @operation
 def operator_backward(target, arguments, options):
-    """The gradients of the operator; dy is the first argument."""
-    return _method(target, "backward")(*arguments.values()), {}
+    """The gradients of the operator; dy is the first argument, the last ones go to forward before."""
+    own = list(arguments.values())
+    if earlier := options.get("earlier"):
+        _method(target, "forward")(*own[-earlier:])
+        del own[-earlier:]
+    return _method(target, "backward")(*own), {}
 
 
 @operation
