@@ -523,6 +523,9 @@ OWN = {
     _("blind-alike-rows", "In every call all rows have the same rstd, up to a thousandth", "one row is like another",
       "Each row has its own statistics. What does your test say if all rows take those of the first?",
       found="the same rstd in every row of a call", right="rows of different size in one call"),
+    _("blind-repeated-rows", "In every call all rows of x and of dy are equal", "one row is like another",
+      "Do your rows differ? Each has its own statistics, and its own sums.", found="one row, repeated",
+      right="rows that differ within one call"),
     _("blind-no-constant-row", "No row that you try is constant", "random rows are all rows",
       "Which rows does the forward take that you do not try? Which of them are special for a norm?",
       found="rows with different entries", right="a row with equal entries among them"),
@@ -532,6 +535,9 @@ OWN = {
     _("nan-passes", "NaN passes the comparison", "what is not larger is smaller",
       "What does your comparison say about NaN?", found="a comparison that is false for NaN",
       right="a comparison that demands a small error"),
+    _("zero-passes", "A gradient of 0 passes, other wrong ones do not", "a gradient says which way to look",
+      "Which numbers are multiplied by the backward's own answer, or taken along it? What becomes of them if it is 0?",
+      "vacuous-ones", found="what a gradient of 0 makes vanish", right="directions that the backward does not give"),
     _("loose-tolerance", "The tolerance hides the mistake", "a tolerance is a matter of taste",
       "How large is the error of what you compare with? How large is your tolerance?", "fd-best-step",
       found="a tolerance larger than the mistake", right="a tolerance as large as the error of the difference"),
@@ -668,7 +674,7 @@ OWN = {
       "What is the norm of a matrix of ones?"),
     ),
 }  # fmt: skip
-SHARED = {"hw1": ("results-swapped",),
+SHARED = {"hw1": ("results-swapped",), "hw6": ("results-swapped",),
           "hw7": ("input-overwritten", "wide-arithmetic", "narrow-intermediate", "results-swapped"),
           "hw8": tuple(MISTAKES)}  # fmt: skip
 

@@ -62,6 +62,7 @@ CHANGES = {
     "doubled": "found[{at}] = 2 * found[{at}]",
     "all doubled": "found = [2 * each for each in found]",
     "multiplied": "found[{at}] = 1000 * found[{at}]",
+    "exchanged": "found[1], found[2] = found[2], found[1]",
     "unknown": "found = [np.nan * each for each in found]",
     "shaped": "found = [each[None] for each in found]",
     "finite": "found = [np.nan_to_num(each, nan=1e9, posinf=1e9, neginf=-1e9) for each in found]",
@@ -108,6 +109,7 @@ OUTPUTS = "dx", "dw", "db"
 WDY, WEIGHT, ROW = "blind-constant-wdy", "blind-equal-weights", "blind-one-row"
 SPREAD, FLAT, DY = "blind-unit-spread", "blind-no-constant-row", "blind-constant-dy"
 CENTRED, SQUARE, ALIKE = "blind-centred-rows", "blind-square", "blind-alike-rows"
+REPEATED = "blind-repeated-rows"
 
 
 @dataclass(frozen=True)
@@ -191,11 +193,11 @@ def subjects() -> tuple[Subject, ...]:
         Subject(find("rstd missing in dw"), "dw", (SPREAD,), "ln-dw"),
         Subject(find("weight in dw"), "dw", (WEIGHT,), "ln-dw"),
         Subject(find("mean over rows in db"), "db", (ROW,), "ln-db"),
-        Subject(BATCH, "dx", (ROW,), "ln-names"),
+        Subject(BATCH, "dx", (ROW, REPEATED), "ln-names"),
         Subject(ZERO_ROW, "dx", (FLAT,), "ln-forward"),
         Subject(NOT_CENTRED, "dw", (CENTRED,), "ln-names"),
         Subject(BY_ROWS, "dx", (WDY, SQUARE), "ln-names"),
-        Subject(FIRST_RSTD, "dx", (ROW, SPREAD, ALIKE), "ln-dx"),
+        Subject(FIRST_RSTD, "dx", (ROW, SPREAD, REPEATED, ALIKE), "ln-dx"),
     )
 
 

@@ -22,6 +22,7 @@ from .backwards import (
     FLAT,
     OUTPUTS,
     RECOMPUTED,
+    REPEATED,
     RIGHT,
     ROW,
     SPREAD,
@@ -66,6 +67,7 @@ def off(given, found) -> dict:
 def special(given) -> dict:
     """What is special about the inputs of one call."""
     narrow = any(array.dtype != np.float64 for array in given[:2])
+    whole = any(array.dtype.kind in "iub" for array in given)
     dy, x, weight, mean, rstd = (array.astype(np.float64) for array in given)
     wdy = dy * weight
     return {
@@ -78,7 +80,9 @@ def special(given) -> dict:
         SQUARE: x.shape[0] == x.shape[1],
         ALIKE: bool((np.ptp(rstd) < NEARLY_ONE * rstd).all()) if rstd.size else True,
         FLAT: bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
+        REPEATED: bool((x == x[:1]).all() and (dy == dy[:1]).all()),
         "narrow": narrow,
+        "whole": whole,
     }
 
 
@@ -93,22 +97,45 @@ def summed(calls) -> dict:
     shared = [name for name in looked[0] if all(look[name] for look in looked)] if looked else []
     size = max((np.abs(array).max(initial=0) for _, found in calls for array in found), default=0.0)
     worst = {name: max((share[name] for share in shares), default=0.0) for name in OUTPUTS}
-    return {"shared": shared, "size": float(size), "off": worst}
+    with np.errstate(all="ignore"):
+        beside = {name: max((_beside(right(*map(_wide, given))[at], found[at]) for given, found in calls), default=0.0)
+                  for at, name in enumerate(OUTPUTS)}  # fmt: skip
+    return {"shared": shared, "size": float(size), "off": worst, "beside": beside, "last": _scales(calls)}
+
+
+def _wide(array):
+    return array.astype(np.float64)
+
+
+def _beside(known, found) -> float:
+    """The error of a gradient over its largest entry."""
+    share = np.abs(found - known).max(initial=0) / max(np.abs(known).max(initial=0), np.finfo(np.float64).tiny)
+    return float(share) if np.isfinite(share) else NOT_A_NUMBER
+
+
+def _scales(calls) -> tuple[float, float]:
+    """(the most that a row of the last call is away from 0, over its spread; the largest rstd there)."""
+    if not calls or not calls[-1][0][1].size:
+        return 0.0, 0.0
+    _, x, _, _, rstd = map(_wide, calls[-1][0])
+    return float((np.abs(x).max(-1) * rstd).max()), float(rstd.max())
 
 
 # Half the digits of float64: what is off by more, a test with a computed tolerance sees; rounding is far below.
 VISIBLE = unit_roundoff("float64") ** 0.5
-HARDLY = 0.01
+HARDLY, DROWNED = 0.01, 1e-3
 # Differences, as a share of the largest gradient, that rounding and truncation make, in float64 and below it.
 SMALL, NARROW = 1e-6, 1e-5
 # A test that ran out of time so often is given less of it from then on.
 LATE = 2
+# From here on a row is far from 0 for its spread, or narrow for a usual step.
+FAR, NARROW_ROW = 1e5, 100
 # So many times the size of its terms no tolerance lets an error be.
 HUGE = 1000
 NOTHING, WRONG_REFERENCE = "zeros", "reference-wrong"
 # Where a line of the student's own raises what it was that ended the call.
 RAISED = ": raise "
-BLIND = (WDY, WEIGHT, ROW, SPREAD, DY, FLAT)
+BLIND = (WDY, WEIGHT, ROW, SPREAD, DY, REPEATED)
 SILENT = "verdict-not-raised"
 INPUTS, COMPARED = "your inputs cannot show it", "your inputs show it, and your comparison lets it pass"
 # A test that says nothing violates no equation.
@@ -215,17 +242,32 @@ def accepts_right(exam) -> str:
         if (facts := _facts(exam, how))["rejected"]:
             belief = _agreed(exam)
             agrees = f'it passes a backward whose author believes: "{belief}"'
-            rounding = "a tolerance smaller than rounding" if _by_rounding(facts) else ""
+            rounding = (
+                f"a tolerance below {facts['gap']:.0e}, the error of what you compare with"
+                if _by_rounding(facts)
+                else ""
+            )
             found = _named(WRONG_REFERENCE, found=agrees) if belief else _named("false-alarm", found=rounding)
             others = _passes(exam, text() + RECOMPUTED)
+            if _passes(exam, changed(text(), "exchanged")):
+                taken = named("results-swapped", homework="hw6", title="dw and db are taken in the wrong order")
+                raise Wrong("It rejects right backwards, and passes one that returns (dx, db, dw).", diagnoses=(taken,))
             raise Wrong(_alarm(how, facts, belief, others), diagnoses=(_named(OTHERS) if others else found,))
     facts = _facts(exam, NOTHING)
     if not facts["rejected"]:
         blind = (_named(WDY),) if WDY in facts["shared"] else ()
         why = f"{find(WDY, 'hw6').title}: there dx is 0 anyway. " if blind and exam.feedback != "hint" else ""
-        words = f"It accepts a backward that returns zeros. {why}Raise AssertionError when a gradient is wrong."
-        raise Wrong(words, diagnoses=(*_silent(exam), *blind))
+        whole = "Some of your inputs are whole numbers, in which a small step is lost. " * ("whole" in facts["shared"])
+        words = f"It accepts a backward that returns zeros. {why}{whole}Raise AssertionError when a gradient is wrong."
+        silent, mostly = _silent(exam), sum(_rejected(exam, n) for n in range(1, len(subjects()) + 1))
+        zeros = (_named("zero-passes"),) if not (silent or blind) and 2 * mostly > len(subjects()) else ()
+        raise Wrong(words, diagnoses=(*silent, *blind, *zeros))
     return f"{len(RIGHT)} right backwards pass; a backward of zeros does not."
+
+
+def _rejected(exam, number) -> bool:
+    facts = _tried(exam)[number]
+    return isinstance(facts, dict) and facts["rejected"]
 
 
 def _agreed(exam) -> str:
@@ -246,12 +288,28 @@ def _alarm(how, facts, belief, others) -> str:
     elif belief:
         advice = "What you compare with has a mistake of its own."
     else:
-        sure = "You allow" if _by_rounding(facts) else "Either what you compare with is wrong, or you allow"
-        advice = f"{sure} less than rounding and the truncation of a difference, which can be computed."
+        near = (
+            f"What you compare with is off by {facts['gap'] or 0:.0e}, and you allow less: that may be rounding, the "
+            "truncation of a difference, or a slight mistake of its own, such as an entry that is not put back."
+        )
+        either = "Either what you compare with is wrong, or you allow less than rounding and the truncation of a " \
+                 "difference, which can be computed."  # fmt: skip
+        advice = (near if _by_rounding(facts) else either) + _of_the_rows(*facts["last"])
     return (
         f"It rejects a right backward ({how}), whose largest error is {max(facts['off'].values()):.0e} of the size "
         f"of its terms.{said}{narrow} {advice}"
     )
+
+
+def _of_the_rows(away, rstd) -> str:
+    """What is special about the rows of the last call for a difference, if anything is."""
+    words = ""
+    if away >= FAR:
+        words += f" In the last call x is up to {away:.0e} times the spread of its row, so rounding x alone moves " \
+                 f"it by {unit_roundoff('float64') * away:.0e} of that."  # fmt: skip
+    if rstd >= NARROW_ROW:
+        words += f" In the last call rstd is up to {rstd:.0f}: beside 1 / rstd a step must be small."
+    return words
 
 
 def _by_rounding(facts) -> bool:
@@ -279,7 +337,9 @@ def _rejects(exam, number) -> str:
     reason, side, key = _why(exam, subject, facts)
     short = f"Number {number} passes your test. Its {subject.output} is wrong; {side}."
     long = f'It passes your test. Its author believed: "{subject.mutant.mistake}". {reason} See {subject.equation}.'
-    raise Wrong(short if exam.feedback == "hint" else long, diagnoses=(_named(key, subject.equation),))
+    drowned = key == "loose-tolerance" and _drowned(facts, subject.output)
+    found = "one tolerance for all rows, in which small rows drown" if drowned else ""
+    raise Wrong(short if exam.feedback == "hint" else long, diagnoses=(_named(key, subject.equation, found),))
 
 
 def _first_of_its_output(subject) -> bool:
@@ -300,8 +360,15 @@ def _why(exam, subject, facts):
         words = f"On your inputs its {output} is right, up to {off:.0e}: they cannot show this mistake."
         return words, INPUTS, "blind-inputs"
     share = "not a number" if off >= NOT_A_NUMBER else f"off by {off:.2g} of the size of its terms"
-    words = f"On your inputs its {output} is {share}, and your comparison lets that pass."
+    beside = facts["beside"][output]
+    drowned = f": beside the largest {output}, of another row, it is {beside:.0e}" if _drowned(facts, output) else ""
+    words = f"On your inputs its {output} is {share}, and your comparison lets that pass{drowned}."
     return words, COMPARED, _let_pass(exam, subject, off)
+
+
+def _drowned(facts, output) -> bool:
+    """Whether an error that is large in its own row is small beside the other rows."""
+    return NOT_A_NUMBER > facts["off"][output] >= HARDLY and facts["beside"][output] <= DROWNED
 
 
 def _let_pass(exam, subject, off) -> str:
@@ -343,6 +410,9 @@ def _blind_spot(exam, subject, off) -> str:
     if _passes(exam, subject.moved(within_rows=True)) and not _passes(exam, subject.moved(within_rows=True, sign="+")):
         rows = subject.output == "dx" and not _passes(exam, subject.moved(within_rows=False))
         return "rows-summed" if rows else "totals-compared"
+    if off >= HARDLY and not _drowned(_tried(exam)[1 + subjects().index(subject)], subject.output):
+        if _any_length(exam, subject):
+            return "multiple-passes"
     return "size-passes" if _passes(exam, subject.enlarged(HUGE / off)) else "loose-tolerance"
 
 

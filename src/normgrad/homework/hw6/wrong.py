@@ -93,6 +93,13 @@ WRONG = (
         raise failed[0]
     return
 """), stage=C1, misconception="several-must-fail"),
+    test("dw and db exchanged", (NAMES, NAMES.replace("grads,", "(grads[0], grads[2], grads[1]),")), stage=RIGHT,
+         misconception="results-swapped"),
+    test("one row, repeated", (X, X + "\n    x = np.tile(x[:1], (rows, 1))"),
+         (FLAT, "    x[:] = 0.5 if columns == 5 else x\n"),
+         (WEIGHT + RANDOM_DY, "return x, rng.standard_normal(columns), rng.standard_normal(columns), "
+          "np.tile(rng.standard_normal(columns), (rows, 1))"), stage=BATCH, misconception="blind-repeated-rows"),
+    test("along the answer", (WAY, "ways[at] = grad"), stage=RIGHT, misconception="zero-passes"),
     test("never calls it", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n    return\n"),
          stage=RIGHT, misconception="never-called"),
     test("rows of size one", (X, "x = rng.standard_normal((rows, columns))\n    x = (x - x.mean(-1, keepdims=True)) / "
