@@ -400,7 +400,8 @@ MISTAKES = {each.key: each for each in (
     _("division-by-zero", "A row without spread is divided by zero", "s is never 0",
       "Look at rows that are constant, or zero.", equation="norm-forward"),
     _("not-finite", "The result is not finite", "no row leads to an infinity or to 0 / 0",
-      "Some results are infinite or not a number."),
+      "Some results are infinite or not a number: a division by 0, an overflow, or memory of torch.empty or "
+      "np.empty to which nothing is written."),
 )}  # fmt: skip
 
 
@@ -535,6 +536,9 @@ OWN = {
     _("nan-passes", "NaN passes the comparison", "what is not larger is smaller",
       "What does your comparison say about NaN?", found="a comparison that is false for NaN",
       right="a comparison that demands a small error"),
+    _("taken-in-another-order", "dw and db are taken in the wrong order", "three results are three results",
+      "In which order does the backward return its gradients, and in which one do you take them?",
+      found="dx, db, dw", right="dx, dw, db"),
     _("zero-passes", "A gradient of 0 passes, other wrong ones do not", "a gradient says which way to look",
       "Which numbers are multiplied by the backward's own answer, or taken along it? What becomes of them if it is 0?",
       "vacuous-ones", found="what a gradient of 0 makes vanish", right="directions that the backward does not give"),
@@ -674,7 +678,7 @@ OWN = {
       "What is the norm of a matrix of ones?"),
     ),
 }  # fmt: skip
-SHARED = {"hw1": ("results-swapped",), "hw6": ("results-swapped",),
+SHARED = {"hw1": ("results-swapped",),
           "hw7": ("input-overwritten", "wide-arithmetic", "narrow-intermediate", "results-swapped"),
           "hw8": tuple(MISTAKES)}  # fmt: skip
 

@@ -86,6 +86,10 @@ def _versions(target, known):
         yield MISREAD, "x and weight have changed places", of_rows(weight + 0 * p) | {"weight": p}
         yield MISREAD, "x and dy have changed places", of_rows(known["dy"]) | {"dy": p}
         yield MISREAD, "x and dy have changed places", {"p": known["dy"], "dy": p}
+        wdy = weight * known["dy"] + known["g"]
+        for kept in (0 * p, known["g"]) if known["g"].any() else ():
+            words = "dresidual_out is added to weight * dy, and goes through the norm with it"
+            yield "dresidual-through-norm", words, {"dy": wdy, "weight": 1 + 0 * weight, "g": kept}
         y = _output("y", known)
         yield SAVED_Y, "y stands for x", of_rows(y)
         yield SAVED_Y, "y stands for x", {"p": y}

@@ -10,6 +10,7 @@ X = "x = tl.load(x_ptr + at * x_step + cols[None, :], mask=mask, other=0)"
 STORE_Y = "tl.store(y_ptr + at * N + cols[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)"
 OUT = "dx = rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None]) + stream"
 C1 = "c1 = tl.sum(x_hat * wdy, axis=1) / N"
+C2 = "c2 = tl.sum(wdy, axis=1) / N"
 PARTIAL = "tl.store(dw_ptr + mine, tl.sum(dw, axis=0), mask=cols < N)"
 NEW_PARTIAL = "partial = p.new_empty(2, programs, n, dtype=acc)"
 
@@ -59,6 +60,11 @@ BACKWARD = (
     backward("dresidual_out is forgotten", (OUT, OUT.replace(" + stream", "")), misconception="dresidual-forgotten"),
     backward("dresidual_out is scaled by rstd", (OUT, OUT.replace(") + stream", " + stream)")),
              misconception="dresidual-scaled"),
+    backward("dresidual_out joins wdy", ("wdy = dy * weight[None, :]", "wdy = dy * weight[None, :] + stream"),
+             (OUT, OUT.replace(" + stream", "")), misconception="dresidual-through-norm"),
+    backward("a float32 for 1 / N", (C1, f"{C1.replace(' / N', '')} * tl.full((1,), 1.0 / N, tl.float32)"),
+             (C2, f"{C2.replace(' / N', '')} * tl.full((1,), 1.0 / N, tl.float32)"), stage=SIZES,
+             misconception="one-shape"),
     backward("rstd is a constant", (OUT, OUT.replace(" - x_hat * c1[:, None]", "")), misconception="c1-dropped"),
     backward("the mean is a constant", (OUT, OUT.replace(" - c2[:, None]", "")), misconception="c2-dropped"),
     backward("sum for mean", (C1, "c1 = tl.sum(x_hat * wdy, axis=1)"), misconception="sum-for-mean-c1"),

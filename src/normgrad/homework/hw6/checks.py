@@ -139,7 +139,7 @@ BLIND = (WDY, WEIGHT, ROW, SPREAD, DY, REPEATED)
 SILENT = "verdict-not-raised"
 INPUTS, COMPARED = "your inputs cannot show it", "your inputs show it, and your comparison lets it pass"
 # A test that says nothing violates no equation.
-NO_EQUATION = ("never-called", SILENT)
+NO_EQUATION = ("never-called", "taken-in-another-order", SILENT)
 
 
 class Returned(Wrong):
@@ -250,8 +250,8 @@ def accepts_right(exam) -> str:
             found = _named(WRONG_REFERENCE, found=agrees) if belief else _named("false-alarm", found=rounding)
             others = _passes(exam, text() + RECOMPUTED)
             if _passes(exam, changed(text(), "exchanged")):
-                taken = named("results-swapped", homework="hw6", title="dw and db are taken in the wrong order")
-                raise Wrong("It rejects right backwards, and passes one that returns (dx, db, dw).", diagnoses=(taken,))
+                words = "It rejects right backwards, and passes one whose gradients come in another order."
+                raise Wrong(words, diagnoses=(_named("taken-in-another-order"),))
             raise Wrong(_alarm(how, facts, belief, others), diagnoses=(_named(OTHERS) if others else found,))
     facts = _facts(exam, NOTHING)
     if not facts["rejected"]:

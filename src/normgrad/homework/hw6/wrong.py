@@ -94,7 +94,7 @@ WRONG = (
     return
 """), stage=C1, misconception="several-must-fail"),
     test("dw and db exchanged", (NAMES, NAMES.replace("grads,", "(grads[0], grads[2], grads[1]),")), stage=RIGHT,
-         misconception="results-swapped"),
+         misconception="taken-in-another-order"),
     test("one row, repeated", (X, X + "\n    x = np.tile(x[:1], (rows, 1))"),
          (FLAT, "    x[:] = 0.5 if columns == 5 else x\n"),
          (WEIGHT + RANDOM_DY, "return x, rng.standard_normal(columns), rng.standard_normal(columns), "
