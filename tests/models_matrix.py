@@ -25,7 +25,7 @@ from lent_environment import ROOT, environment, run
 
 LIBRARIES = ("transformers", "timm", "torchvision")
 FACTOR = 4
-DRAWS = 4
+DRAWS = 12
 SEED = 20261123
 WIDER = {"float32": "float64", "bfloat16": "float32"}
 

@@ -77,6 +77,8 @@ class NormSpec:
 
 
 def _finite(name: str, value: float) -> float:
+    if type(value) is float and math.isfinite(value):  # to ask whether it is a Real takes ten times as long
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: got {type(value).__name__} {value!r}, needs a real number")
     try:
@@ -104,6 +106,8 @@ L2_NORM = NormSpec(center=False, reduce="sum", eps=1e-12, placement="clamp")
 
 def check_axes(normalized_shape: Axes) -> tuple[int, ...]:
     """The sizes of the normalized axes as a tuple; TypeError or ValueError by name for anything but sizes from 1 on."""
+    if type(normalized_shape) is int and 0 < normalized_shape < 2**63:  # in a tenth of the time
+        return (normalized_shape,)
     one = isinstance(normalized_shape, Integral) and not isinstance(normalized_shape, bool)
     axes = (normalized_shape,) if one else normalized_shape
     integers = isinstance(axes, (tuple, list)) and all(

@@ -38,8 +38,8 @@ N_DB = "dy.sum(rows).astype"
 N_S2 = "s2 = (q * q).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
 N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
 # torch: torch_ops/rows.py
-T_C1 = "c1 = rstd * _along(dy_q, weight) / spec.count(n)"
-T_C2 = "c2 = _along(dy, weight) / n"
+T_C1 = "c1 = rstd * _along(dy_q, weight, 1 / spec.count(n), rstd)"
+T_C2 = "c2 = _along(dy, weight, 1 / n, rstd)"
 T_ALONG = "dx = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)"
 T_DX = "return torch.mul(dx, rstd.unsqueeze(-1), out=out)"
 T_OUT = "torch.add(dp, dresidual_out, out=dx)"
@@ -47,7 +47,7 @@ T_START = "    *lead, n = p.shape\n    acc = rstd.dtype\n"
 T_ROWS = "_input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)"
 T_DW = "_add_weight_gradient(dw, dy_q, r)"
 T_DB = "db += dy_rows.sum(shared)"
-T_RSTD = "_rstd(_size(q, spec, out=r), spec)"
+T_RSTD = "_rstd(q, spec, out=r)"
 T_WEIGHT = "p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 # triton: triton_kernels/
@@ -295,7 +295,7 @@ MUTANTS = (
         "one-pass variance",
         key="one-pass-variance",
         numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
-        torch=(T_RSTD, "r.copy_(_rstd(((p * p).mean(-1) - means**2).clamp(min=0).sqrt(), spec))"),
+        torch=(T_RSTD, "_rstd(((p * p).mean(-1) - means**2).clamp(min=0).sqrt()[:, None], spec, out=r)"),
         triton=(
             K_SQUARES,
             "reciprocal(tl.where((cols < N)[None, :], p * p - (mean * mean)[:, None], 0), rows",
@@ -327,7 +327,7 @@ MUTANTS = (
         "eps on the sum",
         key="eps-on-sum",
         numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
-        torch=(T_RSTD, T_RSTD.replace(" spec)", " spec.replace(eps=spec.eps / n))")),
+        torch=(T_RSTD, T_RSTD.replace(" spec,", " spec.replace(eps=spec.eps / n),")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
         numba=(J_EPS, "number(spec.eps / n)"),
         sympy=("sqrt(s[i] ** 2 + eps)", "sqrt(s[i] ** 2 + eps / N)"),

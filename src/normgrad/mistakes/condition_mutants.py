@@ -61,19 +61,19 @@ LOOPS = _of("numba", "numba_kernels/kernels.py")
 PROGRAMS = _of("numba", "numba_kernels/launch.py")
 
 # The lines that are edited.
-T_RSTD = "_rstd(_size(q, spec, out=r), spec)\n"
+T_RSTD = "_rstd(q, spec, out=r)\n"
 T_DW = "        if dw is not None:\n            _add_weight_gradient"
 T_DB = "            db += dy_rows.sum(shared)\n"
-T_WEIGHT = "    weight = spec.scale * weight\n    most"
+T_WEIGHT = "    weight = weight if spec.scale == 1 else spec.scale * weight\n    most"
 T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 T_ROWS = "        q = p = p.to(acc)\n"
-T_INSIDE = "s.square_().add_(spec.eps)\n"
+T_INSIDE = "eps = _number(spec.eps, s.dtype, s.device)\n"
 T_STORED = "    _affine(x_hat, weight, bias, y_rows)\n"
 T_FIRST = "r.data_ptr() == rstd.data_ptr()"
 T_STORE = "_store(dp, from_sum, dx_rows)"
 T_LOUD = "return torch.threshold_(s, 0, torch.nan)"
-T_SIZE = "mul_(spec.count(q.shape[-1]) ** -0.5)"
+T_SIZE = "dim=-1, out=out)\n        eps"
 F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
 F_WEIGHT = "_scaled(dy, spec) * full_weight(weight, acc, spec)"
 F_MOVED = "x_hat_dot * full_weight(weight, acc, spec)"
@@ -124,7 +124,7 @@ KINDS = (
     ROWS(
         "eps doubled for the sum",
         T_RSTD,
-        T_RSTD.replace("r), spec", "r), spec.replace(eps=spec.eps * (2 if spec.reduce == 'sum' else 1))"),
+        T_RSTD.replace("q, spec", "q, spec.replace(eps=spec.eps * (2 if spec.reduce == 'sum' else 1))"),
     ),
     LAUNCH("eps doubled for the sum", K_EPS, '"EPS": spec.eps * (2 if spec.reduce == "sum" else 1),'),
     NUMPY(
@@ -242,8 +242,8 @@ KINDS = (
         "_rows(residual_out.astype(acc, copy=False), spec)",
         "_rows(residual_out.astype(acc).clip(*((-3e4, 3e4) if x.dtype == np.float16 else (None, np.inf))), spec)",
     ),
-    ROWS("a row is never below 1e-14", T_SIZE, f"{T_SIZE}.clamp_(min=1e-14)"),
-    ROWS("a row is never above 1e12", T_SIZE, f"{T_SIZE}.clamp_(max=1e12)"),
+    ROWS("a row is never below 1e-14", T_SIZE, T_SIZE.replace("\n", ".clamp_(min=1e-14)\n")),
+    ROWS("a row is never above 1e12", T_SIZE, T_SIZE.replace("\n", ".clamp_(max=1e12)\n")),
     ARITHMETIC("a row is never below 1e-14", K_RSTD, K_RSTD.replace("s2", "tl.where(s2 < 1e-28, 1e-28, s2)")),
     ROWS("zeros without a word", T_LOUD, "return s"),
     FORMULA("zeros without a word", "return torch.where(lost(rstd), torch.nan, rstd)", "return rstd"),

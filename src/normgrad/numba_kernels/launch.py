@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..torch_ops.formula import accumulator, full_weight, promoted, total
+from ..torch_ops.formula import accumulator, full_weight, promoted, total, unwritten
 from . import kernels
 
 # Programs of a launch, whatever the number of threads, so that dw and db are the same bits with any of them.
@@ -100,15 +99,19 @@ def _in_threads(run: Callable, count: int):
             other.result()
 
 
-def _common(acc, *dtypes):
+def _common(acc, first, *others):
     """The one dtype of all that are there, where its sums are in acc; else acc."""
-    first, *others = (dtype for dtype in dtypes if dtype is not None)
-    return first if all(dtype == first for dtype in others) and accumulator(first) == acc else acc
+    for dtype in others:
+        if dtype is not None and dtype != first:
+            return acc
+    return first if accumulator(first) == acc else acc
 
 
 def _plain(t, dtype):
     """The tensor in a dtype; a kernel sees memory, not torch's lazy negation."""
-    return _cast(t.detach(), dtype).resolve_neg()
+    if t.dtype != dtype:
+        return t.to(dtype)
+    return t.resolve_neg() if t.is_neg() else t
 
 
 def _rows(dtype, *tensors):
@@ -118,7 +121,7 @@ def _rows(dtype, *tensors):
     mixture has to be compiled. What has gaps in its rows is copied.
     """
     found = [None if t is None else _plain(t, dtype) for t in tensors]
-    if all(t is None or t.dim() == 2 or t.is_contiguous() for t in found):
+    if not any([t is not None and t.dim() != 2 and not t.is_contiguous() for t in found]):
         return [None if t is None else _array(_flat(t.contiguous())) for t in found]
     return [None if t is None else _strided(t if t.stride(-1) == 1 else t.contiguous()) for t in found]
 
@@ -142,7 +145,8 @@ def _cast(t, dtype):
 
 def _array(t):
     """The tensor's memory as NumPy sees it."""
-    return (t.view(WORDS[t.dtype]) if t.dtype in WORDS else t).numpy()
+    words = WORDS.get(t.dtype)
+    return (t if words is None else t.view(words)).numpy(force=True)
 
 
 def _vector(t, n, acc, absent):
@@ -152,7 +156,7 @@ def _vector(t, n, acc, absent):
 
 def _weight(weight, n, acc, spec):
     """weight_offset + weight, once for all rows; ones where there is no weight."""
-    return _vector(None if weight is None else full_weight(weight.detach(), acc, spec), n, acc, 1)
+    return _vector(None if weight is None else full_weight(weight, acc, spec), n, acc, 1)
 
 
 def _absent(rows, dtype):
@@ -175,8 +179,8 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
               whatever the number of rows and the row's place among them. Where x, residual, y and residual_out are of
               one dtype each crosses memory once; else torch converts them to the dtype of the sums, and back
     """
-    m, n, acc = math.prod(x.shape[:-1]), x.shape[-1], accumulator(promoted(x, residual))
-    out_dtype = out_dtype or x.dtype
+    n, acc = x.shape[-1], accumulator(promoted(x, residual))
+    m, out_dtype = x.numel() // n, out_dtype or x.dtype
     dtypes, residual_out = [x.dtype, out_dtype], None
     if residual is not None:
         residual_dtype = residual_dtype or promoted(x, residual)
@@ -184,18 +188,19 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     dtype = _common(acc, *dtypes)
     summands, sums = None, _absent(m, dtype)
     if residual is not None and dtype == residual_dtype:
-        residual_out = x.new_empty(x.shape, dtype=dtype)
+        residual_out = unwritten(x, dtype)
         summands, sums = residual, _array(_flat(residual_out))
     elif residual is not None:
         x, residual_out = total(x.detach(), residual.detach(), residual_dtype, round_residual)
-    y = x.new_empty(x.shape, dtype=dtype)
-    mean, rstd = x.new_empty(m, dtype=acc), x.new_empty(m, dtype=acc)
+    y = unwritten(x, dtype)
+    mean, rstd = np.empty(m, NUMBERS[acc]), np.empty(m, NUMBERS[acc])
     x, summands = _rows(dtype, x, summands)
     summands = _absent(m, dtype) if summands is None else summands
     inputs = (x, summands, _weight(weight, n, acc, spec), _vector(bias, n, acc, 0))
-    outputs = (_array(_flat(y)), sums, _array(mean), _array(rstd))
+    outputs = (_array(_flat(y)), sums, mean, rstd)
     _launch(kernels.forward, programs(m, n), *inputs, *outputs, *_numbers(spec, n, acc), MOST[acc])
-    return _cast(y, out_dtype), residual_out, mean if spec.center else None, rstd
+    mean = torch.from_numpy(mean) if spec.center else None
+    return _cast(y, out_dtype), residual_out, mean, torch.from_numpy(rstd)
 
 
 def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
@@ -205,11 +210,11 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     Numerics: as forward; dx of a row is the same bits whatever the number of rows and the row's place; dw and db are
               summed in an order that depends on M and N alone, with portable_sums or without
     """
-    m, n, acc = math.prod(p.shape[:-1]), p.shape[-1], rstd.dtype
+    m, n, acc = rstd.numel(), p.shape[-1], rstd.dtype
     count, vector = programs(m, n), p.shape[-1 - per_head :]
     wanted = {one for one in dtypes[:2] if one is not None}
     dtype = _common(acc, dy.dtype, p.dtype, None if dresidual_out is None else dresidual_out.dtype, *wanted)
-    dx = p.new_empty(p.shape, dtype=dtype) if wanted else None
+    dx = unwritten(p, dtype) if wanted else None
     partial = [_absent(count, acc) if one is None else np.zeros((count, *vector), NUMBERS[acc]) for one in dtypes[2:]]
     dy_rows, from_sum, p_rows = _rows(dtype, dy, dresidual_out, p)
     from_sum = _absent(m, dtype) if from_sum is None else from_sum

@@ -49,8 +49,8 @@ def _needs_formula() -> bool:
     """
     if torch.compiler.is_compiling():
         return _open_transforms() > 0 or forward_ad._current_level >= 0
-    stack = torch._C._functorch.get_interpreter_stack() or ()
-    return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
+    stack = torch._C._functorch.get_interpreter_stack()
+    return stack is not None and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 
 
 @overload

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -122,16 +123,18 @@ def check_backend(backend: Backend) -> None:
         raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
 
 
+@lru_cache
+def _compiled(name: str) -> ModuleType:
+    """The module of numba's or triton's kernels, imported when it is asked for; an import statement asks each time."""
+    return import_module(f"..{name}_kernels", __package__)
+
+
 def kernels_of(backend: Backend, device: torch.device) -> ModuleType:
     """The module of a backend's name whose forward and backward run on tensors of a device."""
     check_backend(backend)
     if backend == "torch" or (backend == "auto" and device.type != "cuda"):
         return torch_rows
-    if backend == "numba":
-        from .. import numba_kernels as kernels
-    else:
-        from .. import triton_kernels as kernels
-
+    kernels = _compiled("numba" if backend == "numba" else "triton")
     kernels.check_device(device)
     if backend == "triton" and device.type != "cuda":
         check_interpreter()

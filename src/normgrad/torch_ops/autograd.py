@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch._functorch.utils import unwrap_dead_wrappers
+from torch._C._functorch import unwrap_if_dead
 
 from . import formula as torch_formula
 from .arguments import check_memory, rows, shaped
@@ -27,8 +27,13 @@ class Normalize(torch.autograd.Function):
     @staticmethod
     def forward(x, residual, weight, bias, spec, kernels, options):
         p, its = rows(options.per_head, x, residual)
-        y, residual_out, mean, rstd = kernels.forward(p, weight, bias, its, spec, **options.of_forward)
-        return shaped(y, x.shape), shaped(residual_out, x.shape), mean, rstd
+        y, residual_out, mean, rstd = kernels.forward(
+            p, weight, bias, its, spec, out_dtype=options.out_dtype, residual_dtype=options.residual_dtype,
+            round_residual=options.round_residual,
+        )  # fmt: skip
+        if p is not x:
+            y, residual_out = shaped(y, x.shape), shaped(residual_out, x.shape)
+        return y, residual_out, mean, rstd
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -43,10 +48,7 @@ class Normalize(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy, dresidual_out, _dmean, _drstd):
         # A cotangent can be a subclass where no input was one.
-        dy, dresidual_out = (None if t is None else finished(t) for t in (dy, dresidual_out))
-        for name, cotangent in (("dy", dy), ("dresidual_out", dresidual_out)):
-            if cotangent is not None:
-                check_memory(name, cotangent)
+        dy, dresidual_out = _cotangent("dy", dy), _cotangent("dresidual_out", dresidual_out)
         p, weight, mean, rstd = ctx.saved_tensors
         wanted = [dtype if need else None for dtype, need in zip(ctx.dtypes, ctx.needs_input_grad, strict=False)]
         per_head = ctx.options.per_head
@@ -93,13 +95,24 @@ def apply(*arguments):
     """
     if torch._C._are_functorch_transforms_active():
         return Normalize.apply(*arguments)
-    return _apply(*unwrap_dead_wrappers(arguments))
+    tensors = [None if t is None else unwrap_if_dead(t) for t in arguments[:4]]
+    return _apply(*tensors, *arguments[4:])
+
+
+def _cotangent(name, t):
+    """The tensor that a kernel may read; None for None."""
+    if t is not None:
+        t = finished(t)
+        check_memory(name, t)
+    return t
 
 
 def _one_or_two(shape, dx, dresidual):
     """Both in another shape, and still one tensor where they are one."""
-    first, second = (t if t is None or t.shape == shape else t.reshape(shape) for t in (dx, dresidual))
-    return first, first if dresidual is dx else second
+    first = dx if dx is None or dx.shape == shape else dx.reshape(shape)
+    if dresidual is None or dresidual is dx:
+        return first, None if dresidual is None else first
+    return first, dresidual.reshape(shape)
 
 
 def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels, options):

@@ -24,6 +24,11 @@ def promoted(x, residual):
     return x.dtype if residual is None else torch.promote_types(x.dtype, residual.dtype)
 
 
+def unwritten(t, dtype):
+    """Memory for a tensor of t's shape without gaps; by its shape torch makes it in twice the time."""
+    return torch.empty_like(t, dtype=dtype, memory_format=torch.contiguous_format)
+
+
 def lost(rstd):
     """Where the squares of a row left the dtype's range: a number for rstd would be wrong there."""
     return (rstd == 0) | (rstd > torch.finfo(rstd.dtype).tiny ** -0.5)

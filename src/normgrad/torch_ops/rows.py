@@ -7,10 +7,11 @@ the temporaries are one block large; on any other device all rows are one block.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import torch
 
-from .formula import accumulator, full_weight, promoted
+from .formula import accumulator, full_weight, promoted, unwritten
 
 # 512 Ki elements, 2 MiB in float32. Measured on two cores that share 32 MiB of cache, at (4096, 1024), forward plus
 # backward: 12 ms with 64 Ki, 9.7 with 256 Ki, 8.4 with 512 Ki. A smaller block stays in a nearer cache, but each of
@@ -31,27 +32,42 @@ def _blocks(rows, *tensors):
 
     Where one block is all there is, the tensors themselves: on a few rows a view takes as long as a sum.
     """
-    m = len(tensors[0])
+    m = tensors[0].size(0)
     if m == rows:
         return [tensors] if m > 0 else []
     starts = range(0, m, rows)
     return [[None if t is None else t[start : start + rows] for t in tensors] for start in starts]
 
 
+@lru_cache(maxsize=64)
+def _number(value, dtype, device):
+    """A number as a tensor: as a number torch would make one of it at every call, which takes longer than the sum."""
+    return torch.tensor(value, dtype=dtype, device=device)
+
+
+def _first(t, rows):
+    """The first rows, the tensor itself where they are all."""
+    return t if t.size(0) == rows else t[:rows]
+
+
 def _size(q, spec, out=None):
-    return torch.linalg.vector_norm(q, dim=-1, out=out).mul_(spec.count(q.shape[-1]) ** -0.5)
+    s = torch.linalg.vector_norm(q, dim=-1, out=out)
+    return s if spec.reduce == "sum" else s.mul_(spec.count(q.shape[-1]) ** -0.5)
 
 
-def _rstd(s, spec):
-    """1 / D, written over s; NaN where squares were lost.
+def _rstd(q, spec, out):
+    """1 / D of rows q; NaN where squares were lost.
 
     That is formula.lost by two thresholds: as a mask it takes twice as long.
     """
-    lost = LOST[s.dtype]
+    lost = LOST[q.dtype]
     if spec.placement == "inside":
-        s.square_().add_(spec.eps)
+        s = torch.linalg.vector_norm(q, dim=-1, out=out)
+        eps = _number(spec.eps, s.dtype, s.device)
+        torch.addcmul(eps, s, s, value=1 / spec.count(q.shape[-1]), out=s)
         torch.threshold_(s, lost, torch.nan).rsqrt_()
     else:
+        s = _size(q, spec, out)
         s = s.add_(spec.eps) if spec.placement == "outside" else s.clamp_(min=spec.eps)
         torch.threshold_(s, lost**0.5, torch.nan).reciprocal_()
     return torch.threshold_(s, 0, torch.nan)
@@ -78,8 +94,8 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     """
     *lead, n = x.shape
     m, acc = math.prod(lead), accumulator(promoted(x, residual))
-    y = x.new_empty(x.shape, dtype=out_dtype or x.dtype)
-    residual_out = None if residual is None else x.new_empty(x.shape, dtype=residual_dtype or promoted(x, residual))
+    y = unwritten(x, out_dtype or x.dtype)
+    residual_out = None if residual is None else unwritten(x, residual_dtype or promoted(x, residual))
     mean = x.new_empty(lead, dtype=acc) if spec.center else None
     rstd = x.new_empty(lead, dtype=acc)
     weight = _scaled(weight, n, rstd, spec)
@@ -91,10 +107,10 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
         if residual is not None:
             p = _sum(p, its, sums, round_residual)
         q = p = p.to(acc)
-        x_hat = y_rows if scratch is None else scratch[: len(p)]
+        x_hat = y_rows if scratch is None else _first(scratch, p.size(0))
         if spec.center:
             q = torch.sub(p, torch.mean(p, -1, out=means).unsqueeze(-1), out=x_hat)
-        _rstd(_size(q, spec, out=r), spec)
+        _rstd(q, spec, out=r)
         torch.mul(q, r.unsqueeze(-1), out=x_hat)
         _affine(x_hat, weight, bias, y_rows)
     return y, residual_out, *_shaped((m,), mean, rstd)
@@ -155,12 +171,12 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     acc = rstd.dtype
     mean, rstd = _shaped(lead, mean, rstd)
     shared = tuple(range(len(lead) - per_head))
-    made = {dtype: p.new_empty(p.shape, dtype=dtype) for dtype in dtypes[:2] if dtype is not None}
+    made = {dtype: unwritten(p, dtype) for dtype in dtypes[:2] if dtype is not None}
     # The one in the accumulator's dtype comes last: its rows are the workspace until they are stored.
     outs = sorted(made.values(), key=lambda t: t.dtype == acc)
     dw, db = (None if dtype is None else p.new_zeros(p.shape[len(shared) :], dtype=acc) for dtype in dtypes[2:])
     weight = p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)
-    weight = spec.scale * weight
+    weight = weight if spec.scale == 1 else spec.scale * weight
     most = _block(p)
     centred = p.new_empty(most, *p.shape[1:], dtype=acc) if spec.center else None
     products = p.new_empty(most, *p.shape[1:], dtype=acc) if acc not in made else None
@@ -170,9 +186,9 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
             db += dy_rows.sum(shared)
         if not outs and dw is None:
             continue
-        q, dy_q = q.to(acc), dx_rows[-1] if products is None else products[: len(r)]
+        q, dy_q = q.to(acc), dx_rows[-1] if products is None else _first(products, r.size(0))
         if spec.center:
-            q = torch.sub(q, means.unsqueeze(-1), out=centred[: len(r)])
+            q = torch.sub(q, means.unsqueeze(-1), out=_first(centred, r.size(0)))
         torch.mul(dy_rows, q, out=dy_q)
         if dw is not None:
             _add_weight_gradient(dw, dy_q, r)
@@ -180,8 +196,9 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
             dp = dx_rows[0] if dresidual_out is None and len(outs) == 1 else dy_q
             _input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)
             _store(dp, from_sum, dx_rows)
-    dw, db = None if dw is None else dw.mul_(spec.scale).to(dtypes[2]), None if db is None else db.to(dtypes[3])
-    return *map(made.get, dtypes[:2]), dw, db
+    if dw is not None:
+        dw = (dw if spec.scale == 1 else dw.mul_(spec.scale)).to(dtypes[2])
+    return *map(made.get, dtypes[:2]), dw, None if db is None else db.to(dtypes[3])
 
 
 def _add_weight_gradient(dw, dy_q, rstd):
@@ -194,11 +211,13 @@ def _add_weight_gradient(dw, dy_q, rstd):
         dw[..., None].baddbmm_(dy_q.permute(1, 2, 0), rstd.t()[..., None])
 
 
-def _along(t, weight):
-    """sum(t * weight) of each row, as matrix-vector products: one, or one for each head."""
+def _along(t, weight, factor, rstd):
+    """factor * sum(t * weight) of each row, as matrix-vector products: one, or one for each head."""
+    # With beta=0 the first argument gives its shape alone.
     if t.dim() == 2:
-        return torch.mv(t, weight)
-    return torch.matmul(t.transpose(0, 1), weight.expand(t.shape[1:])[..., None])[..., 0].t()
+        return torch.addmv(rstd, t, weight, beta=0, alpha=factor)
+    weights = weight.expand(t.shape[1:])[..., None]
+    return torch.baddbmm(rstd.t()[..., None], t.transpose(0, 1), weights, beta=0, alpha=factor)[..., 0].t()
 
 
 def _store(dp, dresidual_out, outs):
@@ -213,11 +232,11 @@ def _store(dp, dresidual_out, outs):
 def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
     """rstd * (wdy - c2 - x_hat * c1) of one block; dy_q is overwritten, and x_hat = q * rstd is not formed."""
     n = q.shape[-1]
-    c1 = rstd * _along(dy_q, weight) / spec.count(n)
+    c1 = rstd * _along(dy_q, weight, 1 / spec.count(n), rstd)
     if spec.placement != "inside" and spec.eps != 0:
         c1 = _kappa(_size(q, spec), spec) * c1
     if spec.center:
-        c2 = _along(dy, weight) / n
+        c2 = _along(dy, weight, 1 / n, rstd)
         wdy_c2 = torch.addcmul(-c2.unsqueeze(-1), dy, weight, out=dy_q)
     else:
         wdy_c2 = torch.mul(dy, weight, out=dy_q)

@@ -6,7 +6,7 @@ stands in. The number of programs decides the order of the sums dw and db, and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -93,12 +93,12 @@ def _power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def _tile(n, accumulator_bytes, most_columns, elements, few_warps):
+def _tile(n, accumulator_bytes, most_columns, elements, few_warps, twice=False):
     sweeps = n > most_columns
     block = SWEEP_BLOCK if sweeps else _power_of_two(n)
     rows = max(1, elements // block)
     warps = rows * block // (THREADS * ELEMENTS_PER_THREAD * 4 // accumulator_bytes)
-    return Tile(rows, block, max(1, min(MOST_WARPS, max(min(warps, few_warps), warps // 2))), sweeps)
+    return Tile(rows, block, max(1, min(MOST_WARPS, max(min(warps, few_warps), warps // 2))), sweeps, twice)
 
 
 def forward_tile(n: int, accumulator_bytes: int, mixed: bool = False) -> Tile:
@@ -120,8 +120,7 @@ def backward_tile(n: int, accumulator_bytes: int, light: bool = False) -> Tile:
     most = BACKWARD_COLUMNS[accumulator_bytes]
     # Where 16 bytes are loaded at once; addresses of single elements take the registers.
     longest = 2 * most if light and n % 8 == 0 else most
-    tile = _tile(n, accumulator_bytes, longest, BACKWARD_TILE, MOST_WARPS)
-    return replace(tile, twice=most < n <= longest)
+    return _tile(n, accumulator_bytes, longest, BACKWARD_TILE, MOST_WARPS, twice=most < n <= longest)
 
 
 def _resident(tile):

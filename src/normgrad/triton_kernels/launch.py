@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..torch_ops.formula import accumulator, promoted
+from ..torch_ops.formula import accumulator, promoted, unwritten
 from . import configuration
 from .interpreter import ONE_AT_A_TIME, tl, triton
 from .reduction import reduce_partials
@@ -24,17 +24,21 @@ KEEPS = tuple(map(int, triton.__version__.split(".")[:2])) > (3, 2)
 _compiled = {}
 
 
-def _kind(argument):
-    """What of an argument Triton compiles a kernel for, whether or not the kernel asks it not to."""
-    if isinstance(argument, torch.Tensor):
-        return argument.dtype, argument.data_ptr() % ALIGNMENT == 0
-    return None if argument is None else (argument == 1, argument % ALIGNMENT == 0, -(2**31) <= argument < 2**31)
+def _kinds(arguments):
+    """What of each argument Triton compiles a kernel for, whether or not the kernel asks it not to."""
+    for argument in arguments:
+        if argument is None:
+            yield None
+        elif isinstance(argument, int):
+            yield argument == 1, argument % ALIGNMENT == 0, -(2**31) <= argument < 2**31
+        else:
+            yield argument.dtype, argument.data_ptr() % ALIGNMENT == 0
 
 
 def _launch(kernel, grid, *arguments, **options):
     """Launch on the device of the tensors: Triton itself takes the current one, whatever the tensors lie on."""
-    tensor = next(t for t in arguments if isinstance(t, torch.Tensor))
-    key = (kernel, tensor.device, *map(_kind, arguments), *options.values())
+    tensor = next(t for t in arguments if t is not None)
+    key = (kernel, tensor.device, *_kinds(arguments), *options.values())
     with ONE_AT_A_TIME, torch.cuda.device_of(tensor):
         if kept := _compiled.get(key):
             found, constants = kept
@@ -79,9 +83,9 @@ def _step(t, axis=0):
 def _steps(*tensors):
     """The row strides, the number of heads and the strides from head to head, None for what there is not."""
     first = next(t for t in tensors if t is not None)
-    steps = map(_step, tensors)
+    steps = [_step(t) for t in tensors]
     if first.dim() == 2:
-        return *steps, None, *(None for _ in tensors)
+        return *steps, None, *[None] * len(tensors)
     return *steps, first.shape[1], *(_step(t, 1) for t in tensors)
 
 
@@ -135,8 +139,8 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     per_head = any(t is not None and t.dim() == 2 for t in (weight, bias))
     heads = _heads(per_head, x)
     x, residual, weight, bias = _rows(x), _rows(residual), _vectors(weight), _vectors(bias)
-    y = x.new_empty(x.shape, dtype=out_dtype or x.dtype)
-    residual_out = None if residual is None else x.new_empty(x.shape, dtype=residual_dtype or promoted(x, residual))
+    y = unwritten(x, out_dtype or x.dtype)
+    residual_out = None if residual is None else unwritten(x, residual_dtype or promoted(x, residual))
     mean = x.new_empty(m, dtype=acc) if spec.center else None
     rstd = x.new_empty(m, dtype=acc)
     if m > 0:
@@ -165,9 +169,9 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     heads, vector = _heads(per_head, p), p.shape[-1 - per_head :]
     dx_dtype, dresidual_dtype, *sum_dtypes = dtypes
     first = dx_dtype or dresidual_dtype
-    dx = None if first is None else p.new_empty(p.shape, dtype=first)
+    dx = None if first is None else unwritten(p, first)
     second = dresidual_dtype is not None and dresidual_dtype != first
-    dresidual = p.new_empty(p.shape, dtype=dresidual_dtype) if second else None
+    dresidual = unwritten(p, dresidual_dtype) if second else None
     # Where there are no rows nothing is launched, and nothing would write them.
     new_sum = p.new_empty if m > 0 else p.new_zeros
     sums = [None if dtype is None else new_sum(vector, dtype=dtype) for dtype in sum_dtypes]
