@@ -10,6 +10,8 @@ No bound is chosen. A model's own error is how far its logits, or one parameter'
 numbers in the next wider dtype, float64 for float32 and float32 for bfloat16, over DRAWS inputs; and at least one
 rounding of the largest. With norms as exact as its own the difference is at most twice that; FACTOR is twice as much.
 A column holds the largest difference and its bound: of the logits, and of the gradient that is nearest to its bound.
+Under a model are the same for the first input where torch.compile runs what was replaced, and in how many places the
+compiler breaks the model's graph, with our norms and with its own.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import importlib.metadata
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 from lent_environment import ROOT, environment, run
 
@@ -174,13 +177,13 @@ MODELS = {
 # Comparisons
 
 
-def _measured(one, model, dtype, seed):
-    """{"logits": ..., parameter: its gradient} in float64, of a copy of the model in a dtype."""
+def _measured(one, model, dtype, seed, run=lambda model: model):
+    """{"logits": ..., parameter: its gradient} in float64, of a copy of the model in a dtype, run by a compiler or not."""
     import torch
 
     model = copy.deepcopy(model).to(getattr(torch, dtype))
     generator = torch.Generator().manual_seed(seed)
-    logits = one.outputs(model, generator)
+    logits = one.outputs(run(model), generator)
     dy = torch.randn(logits.shape, generator=generator).bfloat16().to(logits.dtype)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     grads = torch.autograd.grad(logits, list(parameters.values()), dy, allow_unused=True)
@@ -192,8 +195,22 @@ def _largest(t):
     return t.abs().max().item()
 
 
-def compared(one: Model, theirs, ours, dtype: str) -> list[tuple[str, float, float]]:
-    """(what, the largest difference, its bound) of the logits, and of the gradient that is nearest to its bound."""
+def _compiled(one, model, dtype):
+    """What is measured of the first input under a compiler, and the number of places where it breaks the graph."""
+    import torch
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    counters.clear()
+    found = _measured(one, model, dtype, SEED, partial(torch.compile, backend="aot_eager"))
+    return found, sum(counters["graph_break"].values())
+
+
+def compared(one: Model, theirs, ours, dtype: str) -> tuple[list, list, tuple[int, int]]:
+    """Of the logits, and of the gradient that is nearest to its bound: (what, the largest difference, its bound).
+
+    Returns:  of all inputs; of the first one, both compiled; the breaks of both graphs, with our norms first
+    """
     from normgrad.checks.tolerance import unit_roundoff
 
     difference, own = {}, {}
@@ -206,9 +223,15 @@ def compared(one: Model, theirs, ours, dtype: str) -> list[tuple[str, float, flo
             least = unit_roundoff(dtype) * _largest(exact)
             own[name] = max(own.get(name, 0.0), _largest(before[name] - exact), least)
             difference[name] = max(difference.get(name, 0.0), _largest(after[name] - before[name]))
-    rows = [(name, difference[name], FACTOR * own[name]) for name in own]
-    assert all(bound for _, _, bound in rows), "a gradient of 0 shows nothing"
-    return [rows[0], max(rows[1:], key=lambda row: row[1] / row[2])]
+    assert all(own.values()), "a gradient of 0 shows nothing"
+    (after, breaks), (before, own_breaks) = (_compiled(one, model, dtype) for model in (ours, theirs))
+    compiled = {name: _largest(after[name] - before[name]) for name in own}
+    return _nearest(difference, own), _nearest(compiled, own), (breaks, own_breaks)
+
+
+def _nearest(difference, own):
+    first, *others = [(name, difference[name], FACTOR * own[name]) for name in own]
+    return [first, max(others, key=lambda row: row[1] / row[2])]
 
 
 def tried(name: str) -> bool:
@@ -232,13 +255,19 @@ def tried(name: str) -> bool:
     wrong = [] if done.replaced else ["nothing is replaced"]
     if {what.partition(",")[0] for what in done.left.values()} != set(one.kept):
         wrong += [f"needs {one.kept} left"]
-    cells = [f"{name:21} {len(done.replaced):8} {len(done.left):5}"]
+    lines = [[f"{name:21} {len(done.replaced):8} {len(done.left):5}"], [f"{'    compiled':36}"]]
     for dtype in WIDER:
-        for what, difference, bound in compared(one, theirs, ours, dtype):
-            cells.append(f"{difference:.1e} / {bound:.1e}")
-            if difference > bound:
-                wrong.append(f"{dtype}: {what} is too far")
-    print("  ".join(cells))
+        *found, (breaks, own_breaks) = compared(one, theirs, ours, dtype)
+        for cells, rows in zip(lines, found, strict=True):
+            for what, difference, bound in rows:
+                cells.append(f"{difference:.1e} / {bound:.1e}")
+                if difference > bound:
+                    wrong.append(f"{dtype}{'' if cells is lines[0] else ', compiled'}: {what} is too far")
+        if breaks > own_breaks:
+            wrong.append(f"{dtype}: {breaks - own_breaks} new breaks of the graph")
+    for cells in lines:
+        print("  ".join(cells))
+    print(f"    breaks of the graph: {breaks}, and {own_breaks} with its own norms")
     for found in (done.replaced, done.left):
         for what, count in Counter(found.values()).items():
             print(f"    {count} x {what}")
