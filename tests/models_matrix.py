@@ -178,7 +178,7 @@ MODELS = {
 
 
 def _measured(one, model, dtype, seed, run=lambda model: model):
-    """{"logits": ..., parameter: its gradient} in float64, of a copy of the model in a dtype, run by a compiler or not."""
+    """{"logits": ..., parameter: its gradient} in float64, of a copy of the model in a dtype; run may compile it."""
     import torch
 
     model = copy.deepcopy(model).to(getattr(torch, dtype))
