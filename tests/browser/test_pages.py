@@ -66,6 +66,11 @@ BAD_PICTURES = """() => [...document.querySelectorAll('article img')].filter(ima
   !image.alt || !image.complete || !image.naturalWidth).map(image => image.src)"""
 
 # What is wider than its place or than the paper.
+# Frames that may be parted from a text that may not: one of them would stay empty at the foot of a page.
+LEFT_BEHIND = """() => [...document.querySelectorAll('article pre')].filter(pre => {
+  const frame = pre.closest('div[class*="highlight-"]');
+  return frame && getComputedStyle(pre).breakInside === 'avoid' && getComputedStyle(frame).breakInside !== 'avoid';
+}).map(pre => pre.textContent.slice(0, 60))"""
 CUT_ON_PAPER = """width => [...document.querySelectorAll('article :is(pre, mjx-container, table, img)')].filter(box => {
   const frame = box.getBoundingClientRect(), style = getComputedStyle(box);
   return box.checkVisibility() && frame.width > 1 && (frame.right > width + 1 ||
@@ -197,6 +202,7 @@ def test_nothing_is_cut_off_on_paper(view):
     try:
         assert page.evaluate(CUT_ON_PAPER, A4_WIDTH) == []
         assert page.evaluate(EMPTY) == []
+        assert page.evaluate(LEFT_BEHIND) == []
         assert page.evaluate(PARTED) == []
         assert page.evaluate("document.documentElement.dataset.theme") == "light"
         assert page.evaluate(FOR_SCREENS) == []
