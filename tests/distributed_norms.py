@@ -82,25 +82,31 @@ class Distributed(TorchBackend):
 
 
 BACKENDS = ("torch", "numba", "triton")
+# What each process would import when it needs it: seconds, which are spent once, before there are several.
+NEEDED = ("torch._dynamo", "triton.runtime.interpreter", "normgrad.numba_kernels", "normgrad.triton_kernels")
 
 
-def contract(world, turn=None):
-    """(title, check) of the operator's cases; with a turn, of 0, 1 and 2, some in which every two conditions meet."""
-    line = init_device_mesh("cpu", (world,))
+def calls():
+    """{function: (case, spec)}."""
     rng = np.random.default_rng(0)
     case = replace(draw(rng, BATCH * SEQUENCE, COLUMNS), lead=(BATCH, SEQUENCE))
-    calls = {
+    return {
         "layer_norm": (case.without("residual", "dresidual_out"), LAYER_NORM),
         "add_rms_norm": (case.without("bias"), RMS_NORM.replace(weight_offset=1.0)),
         # of the shape (tokens, heads, columns)
         "a weight for each head": (replace(cases(rng, BATCH, COLUMNS)[-1], layout="contiguous"), LAYER_NORM),
     }
+
+
+def contract(world, turn=None):
+    """(title, check) of the operator's cases; with a turn, of 0, 1 and 2, some in which every two conditions meet."""
+    line = init_device_mesh("cpu", (world,))
     settings = [(line, name, (placement,), (R,)) for name, placement in ON_A_LINE.items()]
     settings.append((line, "batch, weight split", (Shard(0),), (Shard(0),)))
     if world == 4:
         grid = init_device_mesh("cpu", (2, 2))
         settings += [(grid, name, placements, (R, R)) for name, placements in ON_A_GRID.items()]
-    conditions = product(*map(enumerate, (settings, calls.items(), DTYPES, BACKENDS)))
+    conditions = product(*map(enumerate, (settings, calls().items(), DTYPES, BACKENDS)))
     for (a, (mesh, name, rows, affine)), (b, (function, (one, spec))), (c, dtype), (d, backend) in conditions:
         if turn is None or (a + b + c + d + turn) % len(BACKENDS) == 0:
             shared = Distributed(backend, mesh, rows, affine)
@@ -187,10 +193,13 @@ def work(rank, world, file, turn):
     """What one process does."""
     torch.set_num_threads(1)
     if turn is not None:
-        importlib.import_module("triton.runtime.interpreter")
         quick_interpreter.quicken()
     minute = timedelta(seconds=120)
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=minute)
+    if rank == 0:  # the others read from Numba's disk what one has compiled
+        for (case, spec), dtype in product(calls().values(), DTYPES):
+            check_values("numba", case, spec, dtype)
+    dist.barrier()
     for title, check in [*contract(world, turn), *models(world)]:
         errors = check()
         if rank == 0:
@@ -202,8 +211,11 @@ def work(rank, world, file, turn):
 def main():
     """All cases in as many processes as the argument says."""
     world, turn = int(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
+    for module in NEEDED:
+        importlib.import_module(module)
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (world, f"{folder}/store", turn), nprocs=world)
+        arguments = (world, f"{folder}/store", turn)
+        torch.multiprocessing.start_processes(work, arguments, nprocs=world, start_method="fork")
 
 
 if __name__ == "__main__":
