@@ -32,98 +32,117 @@ OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
 BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)"
 PARAMETER = "self.weight = torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory)) if affine else None"
 FINAL = "return x if final_norm is None else final_norm(x)"
-# {what is wrong: (file, old, new, the subject whose rows find it)}
+# {what is wrong: (file, old, new, the subject and the argument whose rows find it)}
 WRONG = {
     "add_layer_norm ignores eps": (
-        "torch_ops/api.py", ADD_LAYER, ADD_LAYER.replace("check_eps(eps)", "1e-5"), "add_layer_norm",
+        "torch_ops/api.py", ADD_LAYER, ADD_LAYER.replace("check_eps(eps)", "1e-5"), "add_layer_norm", "eps",
     ),
     "layer_norm ignores out_dtype": (
-        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("out_dtype", "None"), "layer_norm",
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("out_dtype", "None"), "layer_norm", "out_dtype",
     ),
-    "layer_norm ignores bias": ("torch_ops/api.py", NORM_CALL, NORM_CALL.replace("bias,", "None,"), "layer_norm"),
+    "layer_norm ignores bias": (
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("bias,", "None,"), "layer_norm", "bias",
+    ),
     "layer_norm ignores backend": (
-        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("backend", '"auto"'), "layer_norm",
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("backend", '"auto"'), "layer_norm", "backend",
     ),
     "rms_norm ignores out_dtype": (
-        "torch_ops/api.py", RMS_CALL, RMS_CALL.replace("out_dtype", "None"), "rms_norm",
+        "torch_ops/api.py", RMS_CALL, RMS_CALL.replace("out_dtype", "None"), "rms_norm", "out_dtype",
     ),
     "rms_norm ignores eps": (
-        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("None if eps is None else check_eps(eps)", "None"), "rms_norm",
+        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("None if eps is None else check_eps(eps)", "None"),
+        "rms_norm", "eps",
     ),
     "rms_norm ignores weight_offset": (
-        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("weight_offset", "0.0"), "rms_norm",
+        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("weight_offset", "0.0"), "rms_norm", "weight_offset",
     ),
     "modules ignore weight_offset": (
-        "nn.py", OF_WEIGHT, OF_WEIGHT.replace("self.weight_offset", "0.0"), "nn.AddNorm of RMSNorm",
+        "nn.py", OF_WEIGHT, OF_WEIGHT.replace("self.weight_offset", "0.0"), "nn.AddNorm of RMSNorm", "weight_offset",
     ),
     "the operator has no weight_offset": (
         "torch_ops/compiled.py", "NormSpec(*scalars[:SPEC_FIELDS]), Options",
         "NormSpec(*scalars[: SPEC_FIELDS - 1]), Options",
-        "NormSpec",
+        "NormSpec", "weight_offset",
     ),
-    "l2_norm takes the last axis": ("torch_ops/api.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm"),
-    "l2_norm ignores eps": ("torch_ops/api.py", L2_SPEC, "spec = L2_NORM", "l2_norm"),
+    "l2_norm takes the last axis": ("torch_ops/api.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm", "dim"),
+    "l2_norm ignores eps": ("torch_ops/api.py", L2_SPEC, "spec = L2_NORM", "l2_norm", "eps"),
     "the sum is always rounded": (
-        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("round_residual,", "True,"), "add_rms_norm",
+        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("round_residual,", "True,"),
+        "add_rms_norm", "round_residual",
     ),
     "the sum has no dtype of its own": (
-        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("residual_dtype or ", ""), "add_layer_norm",
+        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("residual_dtype or ", ""),
+        "add_layer_norm", "residual_dtype",
     ),
     "sums are never portable": (
-        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("portable_sums,", "False,"), "normalize",
+        "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("portable_sums,", "False,"), "normalize", "portable_sums",
     ),
-    "autograd forgets portable sums": ("torch_ops/autograd.py", SUMMED, '"portable_sums": False', "normalize"),
+    "autograd forgets portable sums": (
+        "torch_ops/autograd.py", SUMMED, '"portable_sums": False', "normalize", "portable_sums",
+    ),
     "the kernel forgets how the sum is rounded": (
-        "torch_ops/arguments.py", OF_FORWARD, OF_FORWARD.replace("self.round_residual", "True"), "normalize",
+        "torch_ops/arguments.py", OF_FORWARD, OF_FORWARD.replace("self.round_residual", "True"),
+        "normalize", "round_residual",
     ),
     "tangents forget how the sum is rounded": (
-        "torch_ops/autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ", True"), "normalize",
+        "torch_ops/autograd.py", TOTAL, TOTAL.replace(", ctx.options.round_residual", ", True"),
+        "normalize", "round_residual",
     ),
     "every backend is the same": (
-        "torch_ops/api.py", EAGER, EAGER.replace("kernels_of(backend,", 'kernels_of("torch",'), "normalize",
+        "torch_ops/api.py", EAGER, EAGER.replace("kernels_of(backend,", 'kernels_of("torch",'), "normalize", "backend",
     ),
     "the sum is always returned": (
-        "torch_ops/api.py", "    if not return_residual:\n        return y\n", "", "normalize",
+        "torch_ops/api.py", "    if not return_residual:\n        return y\n", "", "normalize", "return_residual",
     ),
     "the operator has one backend": (
-        "torch_ops/compiled.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "normalize",
+        "torch_ops/compiled.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "normalize", "backend",
     ),
     "the operator's backward has one backend": (
-        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "normalize",
+        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "normalize", "backend",
     ),
     "the operator's sums are never portable": (
-        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"), "normalize",
+        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"), "normalize", "portable_sums",
     ),
-    "AddNorm ignores its LayerNorm's eps": ("nn.py", "norm.bias, norm.eps, **", "norm.bias, **", "nn.AddNorm"),
+    "AddNorm ignores its LayerNorm's eps": ("nn.py", "norm.bias, norm.eps, **", "norm.bias, **", "nn.AddNorm", "norm"),
     "AddNorm ignores its RMSNorm's eps": (
-        "nn.py", "add_rms_norm(*arguments, norm.eps, **", "add_rms_norm(*arguments, **", "nn.AddNorm of RMSNorm",
+        "nn.py", "add_rms_norm(*arguments, norm.eps, **", "add_rms_norm(*arguments, **", "nn.AddNorm of RMSNorm", "eps",
     ),
-    "AddNorm always rounds": ("nn.py", ADD_KEYWORDS, ADD_KEYWORDS.replace("self.round_residual", "True"), "nn.AddNorm"),
+    "AddNorm always rounds": (
+        "nn.py", ADD_KEYWORDS, ADD_KEYWORDS.replace("self.round_residual", "True"), "nn.AddNorm", "round_residual",
+    ),
     "AddNorm's sum has no dtype of its own": (
-        "nn.py", ADD_KEYWORDS, ADD_KEYWORDS.replace("self.residual_dtype", "None"), "nn.AddNorm",
+        "nn.py", ADD_KEYWORDS, ADD_KEYWORDS.replace("self.residual_dtype", "None"), "nn.AddNorm", "residual_dtype",
     ),
-    "AddNorm ignores the bias": ("nn.py", "norm.bias, norm.eps, **", "None, norm.eps, **", "nn.AddNorm of LayerNorm"),
+    "AddNorm ignores the bias": (
+        "nn.py", "norm.bias, norm.eps, **", "None, norm.eps, **", "nn.AddNorm of LayerNorm", "bias",
+    ),
     "modules ignore out_dtype": (
-        "nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.out_dtype", "None"), "nn.AddNorm of LayerNorm",
+        "nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.out_dtype", "None"), "nn.AddNorm of LayerNorm", "out_dtype",
     ),
-    "modules ignore backend": ("nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.backend", '"auto"'), "nn.RMSNorm"),
+    "modules ignore backend": (
+        "nn.py", NORM_KEYWORDS, NORM_KEYWORDS.replace("self.backend", '"auto"'), "nn.RMSNorm", "backend",
+    ),
     "modules have one casting": (
-        "nn.py", 'if self.casting == "llama":', 'if self.casting == "LLAMA":', "nn.RMSNorm",
+        "nn.py", 'if self.casting == "llama":', 'if self.casting == "LLAMA":', "nn.RMSNorm", "casting",
     ),
     "AddNorm has one casting": (
-        "nn.py", 'if norm.casting == "llama":', 'if norm.casting == "LLAMA":', "nn.AddNorm of RMSNorm",
+        "nn.py", 'if norm.casting == "llama":', 'if norm.casting == "LLAMA":', "nn.AddNorm of RMSNorm", "casting",
     ),
     "replaced norms have one backend": (
         "nn.py", 'spec.weight_offset, "backend": backend}', 'spec.weight_offset, "backend": "torch"}',
-        "nn.replace_norms",
+        "nn.replace_norms", "backend",
     ),
-    "modules ignore dtype": ("nn.py", '"dtype": dtype}', '"dtype": None}', "nn.LayerNorm"),
-    "modules ignore device": ("nn.py", '{"device": device, ', '{"device": None, ', "nn.LayerNorm"),
-    "a norm is always affine": ("nn.py", PARAMETER, PARAMETER.removesuffix(" if affine else None"), "nn.RMSNorm"),
-    "the final norm is forgotten": ("residual.py", FINAL, "return x", "residual.naive_stack"),
-    "the reference ignores the bias": ("numpy_ref.py", "        y = y + bias\n", "        pass\n", "numpy_ref.forward"),
+    "modules ignore dtype": ("nn.py", '"dtype": dtype}', '"dtype": None}', "nn.LayerNorm", "dtype"),
+    "modules ignore device": ("nn.py", '{"device": device, ', '{"device": None, ', "nn.LayerNorm", "device"),
+    "a norm is always affine": (
+        "nn.py", PARAMETER, PARAMETER.removesuffix(" if affine else None"), "nn.RMSNorm", "elementwise_affine",
+    ),
+    "the final norm is forgotten": ("residual.py", FINAL, "return x", "residual.naive_stack", "final_norm"),
+    "the reference ignores the bias": (
+        "numpy_ref.py", "        y = y + bias\n", "        pass\n", "numpy_ref.forward", "bias",
+    ),
     "the reference ignores scale": (
-        "numpy_ref.py", "y = spec.scale * (q * rstd)", "y = q * rstd", "NormSpec, numpy_ref.forward",
+        "numpy_ref.py", "y = spec.scale * (q * rstd)", "y = q * rstd", "NormSpec, numpy_ref.forward", "scale",
     ),
 }  # fmt: skip
 
@@ -144,12 +163,13 @@ def test_every_public_name_is_in_the_table():
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_the_table_finds_a_wrong_program(wrong):
-    file, old, new, subject = WRONG[wrong]
+    file, old, new, subject, argument = WRONG[wrong]
     package = import_module(copied({file: ((old, new),)}, wrong))
     # What is wrong with the operators of a compiler, only a compiler meets.
-    assert wiring.finding(package, subject, compiled=file == "torch_ops/compiled.py")
+    assert wiring.finding(package, subject, argument, compiled=file == "torch_ops/compiled.py")
 
 
 def test_the_table_finds_nothing_in_a_copy():
     package = import_module(copied({}, "unedited"))
-    assert [wiring.finding(package, subject, compiled=False) for subject in ("normalize", "nn.AddNorm")] == [None] * 2
+    subjects = ("normalize", "nn.AddNorm")
+    assert [wiring.finding(package, subject, None, compiled=False) for subject in subjects] == [None] * 2

@@ -632,10 +632,14 @@ def matters(package, row):
     return not same or notes != other_notes
 
 
-def finding(package, subject, compiled):
-    """The first row of a subject whose argument changes nothing, None where each does; compiled: only what is."""
+def finding(package, subject, argument, compiled):
+    """The first row of a subject whose argument changes nothing, None where each does.
+
+    Args:  argument: the one whose rows are looked at, None for all; compiled: only what is, or only what is not
+    """
     for row in rows(package):
-        if row[0] == subject and compiled == (row[1] == "compiled") and not matters(package, row):
+        asked = row[0] == subject and argument in (None, row[2]) and compiled == (row[1] == "compiled")
+        if asked and not matters(package, row):
             return row
     return None
 
