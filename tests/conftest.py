@@ -74,9 +74,9 @@ SAMPLED = {
     "test_kernel_proofs.py": 3,
     "test_loop_proofs.py": 5,
     "test_own_norm.py": 8,
-    "test_symbolic.py": 5,
+    "test_symbolic.py": 8,
     "test_symbolic_honesty.py": 5,
-    "test_write_kernel_steps.py": 3,
+    "test_write_kernel_steps.py": 6,
 }
 
 ROOT = Path(__file__).parents[1]

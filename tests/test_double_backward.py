@@ -150,7 +150,9 @@ def test_a_tangent_is_printed_with_a_dot():
 # -- what must be refused
 
 
-@pytest.mark.parametrize("wrong", [2, 4])
+@pytest.mark.parametrize(
+    "wrong", [pytest.param(w, marks=pytest.mark.sampled(of=2, key="coefficient", turn=t)) for t, w in enumerate((2, 4))]
+)
 def test_another_coefficient_is_refuted(wrong):
     twice = equation("twice-dx")
     with pytest.raises(NotProved, match="refuted"):

@@ -95,7 +95,8 @@ def of(layer, run):
     return lambda *inputs: run(**dict(zip(layer.call.inputs, inputs, strict=True)), **constants)
 
 
-# -- twenty-three layers
+# -- twenty-three layers; proving one takes most of its time, so all tests of one have the same parameters, by which
+# conftest.py samples
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -127,18 +128,17 @@ def test_derivatives_and_their_derivatives(name):
     assert gradgradcheck(of(layer, layer.torch), inputs, fast_mode=True)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", LAYERS)
-def test_narrow_dtypes_round_where_they_store(name, dtype):
+def test_narrow_dtypes_round_where_they_store(name):
     layer, (_, reference) = fused(name), LAYERS[name]
-    inputs, constants = drawn(layer, 2, 33, getattr(torch, dtype))
-    wide = {one: t.detach().double().requires_grad_() for one, t in inputs.items()}
-    found, seeds = results(layer, inputs, constants)
-    wanted, _ = results(reference, wide, constants, [seed.double() for seed in seeds])
-    assert all(one.dtype == torch.float32 for one in everything(layer(**inputs, **constants)) if one.dim() == 1)
     # in bfloat16 what is stored meets two roundings at most: the output that others are made of, and the result
-    roundings = {"float32": ROUNDINGS, "bfloat16": 4}[dtype]
-    assert furthest(found, wanted) <= roundings * unit_roundoff(dtype)
+    for dtype, roundings in (("float32", ROUNDINGS), ("bfloat16", 4)):
+        inputs, constants = drawn(layer, 2, 33, getattr(torch, dtype))
+        wide = {one: t.detach().double().requires_grad_() for one, t in inputs.items()}
+        found, seeds = results(layer, inputs, constants)
+        wanted, _ = results(reference, wide, constants, [seed.double() for seed in seeds])
+        assert all(one.dtype == torch.float32 for one in everything(layer(**inputs, **constants)) if one.dim() == 1)
+        assert furthest(found, wanted) <= roundings * unit_roundoff(dtype)
 
 
 @pytest.mark.parametrize("rows, columns", [(1, 1), (5, 1), (33, 16), (2, 300)])

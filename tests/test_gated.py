@@ -85,6 +85,16 @@ def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
 def test_the_backward_reads_three_matrices_and_writes_two(gate_first):
     program = gated_layer(gate_first).program
     assert sorted(name for name in program.loaded if name in ("x", "g", "dy", "p", "x_hat")) == ["dy", "g", "x"]
+
+
+@pytest.mark.parametrize(
+    "gate_first",
+    [
+        pytest.param(False, marks=pytest.mark.sampled(of=2, key="gated", turn=0)),
+        pytest.param(True, marks=pytest.mark.sampled(of=2, key="gated", turn=1)),
+    ],
+)
+def test_both_kernels_compile_for_a_gpu_and_spill_little(gate_first):
     forward, backward = gated_layer(gate_first).compile("sm_90", "bfloat16", 4096)
     # of 512 bytes a thread; a gate before the norm keeps one matrix more until the end
     assert forward.spilled_bytes == 0 and backward.spilled_bytes <= (80 if gate_first else 0)

@@ -25,7 +25,7 @@ def test_homework_two_in_three_commands(tmp_path):
     assert json.loads((tmp_path / "a.json").read_text())["points"] == 20
 
 
-@pytest.mark.sampled(of=4)
+@pytest.mark.sampled(of=8)
 @pytest.mark.parametrize("homework", homeworks())
 def test_pytest_runs_in_the_folder(tmp_path, libraries, homework):
     folder.new(homework, tmp_path)

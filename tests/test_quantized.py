@@ -241,6 +241,7 @@ for dtype, kind, target in (("int8", "int8", "sm_90"), ("float8_e4m3fn", "float8
 """
 
 
+@pytest.mark.sampled(of=3)
 def test_the_kernel_compiles_without_spills(tmp_path):
     """float8 by the GPU's own instruction, which the interpreter has not, where there is one."""
     pytest.importorskip("triton")

@@ -58,6 +58,7 @@ def test_one_line_per_name_and_input_in_reverse_order(generated):
 USERS = [("q", "v"), ("q", "y"), ("x", "mean"), ("x", "q")]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("dropped", USERS, ids="-".join)
 def test_a_dropped_consumer_is_refuted(monkeypatch, dropped):
     kept = adjoint.contribution

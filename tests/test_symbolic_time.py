@@ -49,6 +49,7 @@ def test_a_product_in_another_order_is_another_trace():
         prove(trace([a, a, b, b, a]), trace([a, b, a, b, a]))
 
 
+@pytest.mark.sampled(of=3)
 def test_the_form_of_a_sum_depends_on_no_names():
     draw = random.Random(4)
     a, b = MATRICES[:2]

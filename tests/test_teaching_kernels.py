@@ -180,15 +180,26 @@ def run(code, **environment):
     return subprocess.run([sys.executable, "-c", code], env=names, capture_output=True, text=True, check=True).stdout
 
 
+def in_a_process(turn):
+    """The mark of one of three that each start a process, which takes seconds: a commit has one of them."""
+    return pytest.mark.sampled(of=3, key="counting in a process", turn=turn)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
-@pytest.mark.parametrize("context", ["normgrad.bench.counted import interpreted as count",
-                                     "normgrad.teaching.kernels import watch as count"])  # fmt: skip
+@pytest.mark.parametrize(
+    "context",
+    [
+        pytest.param("normgrad.bench.counted import interpreted as count", marks=in_a_process(0)),
+        pytest.param("normgrad.teaching.kernels import watch as count", marks=in_a_process(1)),
+    ],
+)
 def test_counting_may_come_first_in_a_process(context):
     code = f"import normgrad, torch\nfrom {context}\nwith count() as seen:\n"
     code += "    normgrad.layer_norm(torch.ones(3, 8), (8,), backend='triton')\nprint(seen.requested)"
     assert int(run(code)) == 2 * 3 * 8 * 4 + 2 * 3 * 4
 
 
+@in_a_process(2)
 @pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
 def test_kernels_are_interpreted_after_a_count_of_torch():
     """torch imports Triton for itself once a mode sees an operation."""

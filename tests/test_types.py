@@ -65,6 +65,7 @@ def test_every_method_has_types(module):
     assert {one.__qualname__: bare(one) for owner in owners for one in methods(owner) if bare(one)} == {}
 
 
+@pytest.mark.sampled(of=3)
 def test_mypy_refuses_the_wrong_lines_and_no_other():
     pytest.importorskip("mypy")
     assert len(type_checkers.wrong_lines()) >= 10
