@@ -66,11 +66,12 @@ BAD_PICTURES = """() => [...document.querySelectorAll('article img')].filter(ima
   !image.alt || !image.complete || !image.naturalWidth).map(image => image.src)"""
 
 # What is wider than its place or than the paper.
-# Frames that may be parted from a text that may not: one of them would stay empty at the foot of a page.
-LEFT_BEHIND = """() => [...document.querySelectorAll('article pre')].filter(pre => {
-  const frame = pre.closest('div[class*="highlight-"]');
-  return frame && getComputedStyle(pre).breakInside === 'avoid' && getComputedStyle(frame).breakInside !== 'avoid';
-}).map(pre => pre.textContent.slice(0, 60))"""
+# Frames that a page may end in, around what it may not: the frame would stay there without it.
+LEFT_BEHIND = """() => [...document.querySelectorAll('article :not(table)')].filter(frame => {
+  const style = getComputedStyle(frame), first = frame.firstElementChild;
+  return parseFloat(style.borderTopWidth) > 0 && style.breakInside !== 'avoid'
+    && first && getComputedStyle(first).breakInside === 'avoid';
+}).map(frame => frame.className + ': ' + frame.textContent.trim().slice(0, 60))"""
 CUT_ON_PAPER = """width => [...document.querySelectorAll('article :is(pre, mjx-container, table, img)')].filter(box => {
   const frame = box.getBoundingClientRect(), style = getComputedStyle(box);
   return box.checkVisibility() && frame.width > 1 && (frame.right > width + 1 ||
