@@ -10,9 +10,10 @@ import numpy as np
 from ... import numpy_ref
 from ...checks.finite_difference import complex_step
 from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
-from ..checks.norms import USUAL, NormOracle, Trial
+from ..checks.norms import DEGENERATE, USUAL, NormOracle, Trial
+from ..checks.values import GRADIENTS
 from ..diagnosis.named import named
-from ..messages import INPUTS, WRONG_BEFORE, Wrong, compare, small
+from ..messages import INPUTS, WRONG_BEFORE, Wrong, a, compare, small
 from ..sandbox.student import Given, Request
 
 
@@ -24,10 +25,16 @@ class FunctionOracle(NormOracle):
     kind: str = "torch"
     dtypes: tuple[str, ...] = ("float32", "bfloat16")
 
-    def request(self, trial: Trial, dtype="float64", layout="contiguous", op="gradients", **options) -> Request:
-        """The call that a trial leads to; the cotangent dy comes after the Function's own arguments."""
+    def request(
+        self, trial: Trial, dtype="float64", layout="contiguous", op="gradients", only=(), **options
+    ) -> Request:
+        """The call that a trial leads to; the cotangent dy comes after the Function's own arguments.
+
+        Args:  only: the arguments that require a gradient, where not all of them do
+        """
         trial = trial.rounded(dtype)
-        given = [replace(g, grad=g.kind != "scalar") for g in self.given(trial, dtype, layout)]
+        given = [replace(g, grad=g.kind != "scalar" and (not only or g.name in only))
+                 for g in self.given(trial, dtype, layout)]  # fmt: skip
         given.append(Given("dy", trial.case.dy, dtype, self.kind, grad="second" in options, layout=layout))
         extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
         differentiable = [g.name for g in given if g.grad and g.name != "dy"]
@@ -108,13 +115,15 @@ def without_rows(trial, rows):
     return replace(trial, case=replace(case, x=case.x[:rows], dy=case.dy[:rows]))
 
 
-CONSTANT = (named("constant-to-autograd"),)
+CONSTANT, NO_SLOPE = (named("constant-to-autograd"),), (named("no-slope"),)
+# Rows without spread, where a root of the variance alone has no slope; a row of one entry is such a row.
+FLAT = (DEGENERATE[0], DEGENERATE[-1])
 
 
 def gradgradcheck(exam) -> str:
     """What the gradients pass on when they are differentiated: against the complex step of the reference."""
     rng, worst = exam.rng("directions"), (0.0, 1.0)
-    for trial in exam.trials():
+    for trial in (*exam.trials(), *exam.trials(FLAT)):
         trial = without_rows(trial, 3)
         cotangents = directional_cotangents(rng, trial)
         got, first = exam.answers(trial), exam.task.oracle.expected(trial)
@@ -136,6 +145,8 @@ def gradgradcheck(exam) -> str:
             if got.numbers.shape != value.shape:
                 got = replace(got, numbers=np.zeros(value.shape))
             error, allowed, words = compare(f"the second gradient for {name}, at ", got.numbers, value, bound)
+            if words and trial.case.name in FLAT and not np.isfinite(got.numbers).all():
+                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, {words}", diagnoses=NO_SLOPE)
             if words and outcome.facts["by hand"]:
                 raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, by a Function that you wrote, {words}")
             if words:
@@ -167,11 +178,11 @@ def _lost(exam, trial, cotangents) -> str:
 
 def structure(exam) -> str:
     """What is saved and how many bytes, no globals read, and two layers do not disturb each other."""
-    problems = [*_globals(exam), *_saved(exam), *_two_layers(exam)]
+    problems = [*_globals(exam), *_saved(exam), *_two_layers(exam), *_each_alone(exam)]
     if problems:
         keys = dict.fromkeys(key for key, _ in problems)
         raise Wrong(" ".join(words for _, words in problems), diagnoses=[named(key) for key in keys])
-    return "It keeps what a backward needs, reads no globals, and two layers stay apart."
+    return "It keeps what a backward needs, reads no globals, two layers stay apart, and so do the gradients."
 
 
 def _globals(exam):
@@ -229,3 +240,23 @@ def _two_layers(exam):
             words = f"{name} of one layer is another when a second layer runs between its forward and its backward."
             yield "global-read", words
             return
+
+
+def _each_alone(exam):
+    """(key, complaint) where an input gets another gradient, or none, when it is the only one that asks for one."""
+    trial = exam.trials(USUAL)[0]
+    together, known = exam.answers(trial), exam.task.oracle.expected(trial)
+    inputs = [name for name in exam.task.oracle.arguments if name in GRADIENTS]
+    for name in inputs:
+        gradient, outcome = GRADIENTS[name], exam.ask(exam.task.oracle.request(trial, only=(name,)))
+        got = outcome.values[-1]
+        if got.numbers.shape != together[gradient].shape:
+            said = f"{gradient} is {a(got.facts.get('type'))}"
+        elif not compare(gradient, got.numbers, together[gradient], 2 * known[gradient][1])[2]:
+            continue
+        else:
+            said = f"{gradient} is another one"
+        others = " and ".join(each for each in inputs if each != name)
+        words = f"Where {others} need no gradient, {said}. ctx.needs_input_grad has a flag for each input."
+        yield "needs-another", words
+        return

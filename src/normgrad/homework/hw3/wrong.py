@@ -60,6 +60,11 @@ FUNCTION = (
     function("once differentiable", ("    @staticmethod\n    def backward",
                                      "    @staticmethod\n    @torch.autograd.function.once_differentiable\n"
                                      "    def backward"), stage=TWICE, misconception="constant-to-autograd"),
+    function("the root before eps", (T_VAR, "1 / (q.square().mean(-1, keepdim=True).sqrt().square() + eps).sqrt()"),
+             stage=TWICE, misconception="no-slope"),
+    function("one flag for all", (T_DX, T_DX + "        if not ctx.needs_input_grad[0]:\n"
+                                  "            return None, None, None, None\n"),
+             stage=STRUCTURE, misconception="needs-another"),
     function("saves x in float32", (T_SAVE, "ctx.save_for_backward(wide(x), weight)"),
              ("return dx.to(x.dtype), dw", "return dx.to(weight.dtype), dw"),
              stage=STRUCTURE, misconception="saves-too-much"),

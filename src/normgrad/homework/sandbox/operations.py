@@ -187,9 +187,12 @@ def _by_hand(grads) -> bool:
 def two_layers(target, arguments, options):
     """The gradients of a first layer, after a second one with another weight and eps went forward and backward."""
     outputs, sent = _sent(_apply(target, arguments, options, {}), arguments, options)
-    swapped = arguments | {"weight": arguments["other"], "eps": 4 * arguments["eps"]}
-    other, _ = _sent(_apply(target, swapped, options, {}), arguments, options)
-    grad(other, swapped["x"], sent, allow_unused=True)
+    # With tensors of its own, so that what it writes to its inputs is not taken for what it leaves behind.
+    own = {name: given.detach().clone().requires_grad_(given.requires_grad) if hasattr(given, "detach") else given
+           for name, given in arguments.items()}  # fmt: skip
+    swapped = own | {"weight": own["other"], "eps": 4 * own["eps"]}
+    other, cotangents = _sent(_apply(target, swapped, options, {}), own, options)
+    grad(other, swapped["x"], cotangents, allow_unused=True)
     wanted = [arguments[name] for name in options["differentiable"]]
     return [*outputs, *grad(outputs, wanted, sent, allow_unused=True)], {}
 
