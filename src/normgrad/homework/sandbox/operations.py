@@ -424,27 +424,60 @@ def _entry(entry, arrays):
     return sympy.Rational(float(array[tuple(i - 1 for i in place)]))
 
 
-def _at(expression, point):
-    """An expression at one point, also where a sum's letter is declared positive and takes the value 0."""
-    import sympy
-    from sympy.core.facts import InconsistentAssumptions
+# SymPy's own way takes a sum with more terms than this.
+MOST_SUMMED = 100
 
-    try:
-        return expression.subs(point).doit()
-    except InconsistentAssumptions:
-        bound = {limit[0] for each in expression.atoms(sympy.Sum) for limit in each.limits} - set(point)
-        plain = {letter: sympy.Symbol(letter.name, integer=True) for letter in bound}
-        return expression.xreplace(plain).subs(point).doit()
+
+def _worth(expression, point, arrays):
+    """An expression at a point, numbers first: sums are carried out term by term, as SymPy does it with letters.
+
+    An entry that is not there, and a letter without a number, stay what they are.
+    """
+    import sympy
+    from sympy.concrete.expr_with_limits import ExprWithLimits
+
+    if isinstance(expression, sympy.Indexed):
+        entry = expression.func(expression.base, *(_worth(i, point, arrays) for i in expression.indices))
+        value = _entry(entry, arrays)
+        return entry if value is None else value
+    if isinstance(expression, sympy.Sum):
+        points = _counted(expression.limits, point, arrays)
+        if points is not None:
+            return sympy.Add(*(_worth(expression.function, each, arrays) for each in points))
+    if isinstance(expression, (ExprWithLimits, sympy.Derivative, sympy.Subs, sympy.Lambda)):
+        done = expression.subs(point).doit()
+        values = {entry: _entry(entry, arrays) for entry in done.atoms(sympy.Indexed)}
+        return done.xreplace({entry: value for entry, value in values.items() if value is not None})
+    if not expression.args:
+        return point.get(expression, expression)
+    return expression.func(*(_worth(each, point, arrays) for each in expression.args))
+
+
+def _counted(limits, point, arrays):
+    """The points of a sum's terms; None where its ends are no numbers, or too far apart."""
+    import sympy
+
+    points = [point]
+    for letter, *ends in reversed(limits):
+        further = []
+        for each in points:
+            ends_there = [_worth(end, each, arrays) for end in ends]
+            if len(ends) != 2 or not all(end.is_Integer for end in ends_there):
+                return None
+            low, high = map(int, ends_there)
+            if not 0 <= high - low + 1 <= MOST_SUMMED:
+                return None
+            further += [each | {letter: sympy.Integer(value)} for value in range(low, high + 1)]
+        points = further
+    return points
 
 
 def _number(expression, point, arrays, notes) -> float:
     """The value at one point; NaN and a note where something is left that has none."""
     import sympy
 
-    expression = _at(expression, point)
-    entries = {entry: _entry(entry, arrays) for entry in expression.atoms(sympy.Indexed)}
-    notes["outside"] |= {str(entry) for entry, value in entries.items() if value is None}
-    value = expression.xreplace({entry: value for entry, value in entries.items() if value is not None})
+    value = _worth(expression, point, arrays).doit()
+    notes["outside"] |= {str(entry) for entry in value.atoms(sympy.Indexed)}
     if value.free_symbols or not value.is_number:
         notes["left"] |= {str(symbol) for symbol in value.free_symbols if not isinstance(symbol, sympy.Indexed)}
         return np.nan
@@ -504,7 +537,7 @@ def written(target, arguments, options):
             numbers.append(np.zeros(0))
             continue
         expression, notes = sympy.sympify(each), {"left": set(), "outside": set()}
-        points = [{known[name]: value for name, value in point.items()} for point in options["points"]]
+        points = [{known[name]: sympy.Integer(value) for name, value in point.items()} for point in options["points"]]
         numbers.append(np.array([_number(expression, point, arguments, notes) for point in points]))
         forms.append(_described(expression, known) | {name: sorted(found)[:5] for name, found in notes.items()})
     return numbers, {"forms": forms}
