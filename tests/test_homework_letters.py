@@ -44,6 +44,9 @@ WRONG = {
     ),
     "no direct path": ("local-and-total", lambda x, j, k, N: (
         KroneckerDelta(j, k) * mean(lambda r: x[r], N), x[j] / N), "total", ["term-missing"], ""),
+    "one path twice": ("local-and-total", lambda x, j, k, N: (
+        KroneckerDelta(j, k) * mean(lambda r: x[r], N), 2 * KroneckerDelta(j, k) * mean(lambda r: x[r], N)),
+        "total", ["term-missing", "term-factor"], "2*KroneckerDelta(j, k)*Sum(x[r], (r, 1, N))/N"),
     "a delta too many": ("local-and-total", lambda x, j, k, N: (
         KroneckerDelta(j, k) * mean(lambda r: x[r], N),
         KroneckerDelta(j, k) * (mean(lambda r: x[r], N) + x[j] / N)), "total", ["delta-extra"],

@@ -43,6 +43,9 @@ def failure(outcome, task) -> Wrong:
         return Wrong(f"solution.py defines no {facts['entry']}. The signature is {task.signature}")
     if kind == "time":
         limit = f"{facts['seconds']:.2g} s"
+        if task.library == "sympy" and facts.get("type") == "TimeUp" and not facts.get("line"):
+            return Wrong(f"Your function had returned, but the grader {OUT_OF_TIME} {limit} to put numbers into its "
+                         "answer, and stopped. Write the answer with fewer sums within sums.")  # fmt: skip
         words = f"{your} code {OUT_OF_TIME} {limit} and was stopped. Look for a loop that never ends."
         return Wrong(words + _line(facts))
     if kind == "died":

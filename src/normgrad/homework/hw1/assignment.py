@@ -1,5 +1,7 @@
 """Homework 1: index notation and layouts, answered in SymPy."""
 
+import numpy as np
+
 from ..task import Homework, Task
 from .checks import Confusion, at, delta, oracle, stages
 
@@ -14,6 +16,16 @@ def _total(A, p):
 
 def _jacobian(letter):
     return lambda A, p: (delta(p, "a", "b") - 1 / p["N"]) * at(A["w"], p, letter)
+
+
+def _on_the_diagonal(letter):
+    return lambda A, p: (1 - 1 / p["N"]) * at(A["w"], p, letter)
+
+
+def _quotient(found):
+    """The fraction of both results, in the place of each."""
+    with np.errstate(all="ignore"):
+        return dict.fromkeys(found, np.divide(*found.values()))
 
 
 def _centred(A, p, axis=1):
@@ -92,6 +104,16 @@ LAYOUTS = Task(
             equation="index-jacobian-transposed",
             hint="In numerator layout the rows are outputs. Is the letter of the weight that of an input or an output?",
         ),
+        *(Confusion(
+            "letters-merged", f"w[{letter}]*(1 - 1/N)",
+            {"numerator": _jacobian("b"), "denominator": _jacobian("a"), merged: _on_the_diagonal(letter)},
+            together=True,
+        ) for letter in "ab" for merged in ("numerator", "denominator")),
+        Confusion(
+            "fraction-for-layouts", "(above the line, below it)",
+            {"numerator": _jacobian("b"), "denominator": _jacobian("b")},
+            together=True, made=_quotient, equation="index-jacobian-transposed",
+        ),
         Confusion(
             "local-for-total", "KroneckerDelta(a, b)*w[b]",
             {name: lambda A, p: delta(p, "a", "b") * at(A["w"], p, "b") for name in ("numerator", "denominator")},
@@ -162,6 +184,10 @@ SUMS = Task(
         Confusion(
             "not-centred", "Sum(dy[i, j]*x[i, j], (i, 1, M))",
             {"dw": lambda A, p: at((A["dy"] * A["x"]).sum(0), p, "j")},
+        ),
+        Confusion(
+            "divided-by-spread", "dy[i, j]*(x[i, j] - mean_i)/sqrt(variance_i), summed over i",
+            {"dw": lambda A, p: at((A["dy"] * _centred(A, p) / A["x"].std(1, keepdims=True)).sum(0), p, "j")},
         ),
     ),
     stages=stages(("dw", 2), ("db", 1), form=False),

@@ -48,7 +48,7 @@ class Confusion:
 
     Args:  key: of the table; text: the answer, for the report
            answers: {result: a function of (arrays, point) that gives what the confused answer is worth}
-           together: whether all results have to be the confused ones
+           together: whether all results have to be the confused ones; made: takes {result: numbers}, what is compared
            equation: the label of the equation to read, and a hint, where this task has other ones than the table
     """
 
@@ -56,6 +56,7 @@ class Confusion:
     text: str
     answers: dict[str, Callable]
     together: bool = False
+    made: Callable = dict
     equation: str = ""
     hint: str = ""
 
@@ -233,6 +234,7 @@ def _worth(exam, names) -> str:
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
                 known = _by_forms(oracle, trial, asked[0][1], name) or _confused(oracle, trials, got, name)
+                known = known or _arguments(exam)
                 known = known or (idle if form["idle"] else fitted(exam, name)) or _lengths(exam, name)
                 raise Wrong(words, diagnoses=known)
     count = sum(len(trial.points()) for trial in trials)
@@ -257,15 +259,34 @@ def _confused(oracle, trials, got, name) -> list:
         return [named("results-swapped")]
 
     def gives(confusion, result):
-        pairs = [(oracle.values({result: confusion.answers[result]}, trial)[result], each[result], trial)
+        wrong = {result: confusion.answers[result]}
+        pairs = [(oracle.values(wrong, trial)[result], confusion.made(each)[result], trial)
                  for trial, each in zip(trials, got, strict=True)]  # fmt: skip
-        return all(a.shape == b.shape and (np.abs(a - b) <= oracle.bound(a, t)).all() for a, b, t in pairs)
+        return all(a.shape == b.shape and (np.isnan(a) & np.isnan(b) | (np.abs(a - b) <= oracle.bound(a, t))).all()
+                   for a, b, t in pairs)  # fmt: skip
 
     for confusion in oracle.confusions:
         results = [*confusion.answers] if confusion.together else [name]
         if name in confusion.answers and all(gives(confusion, result) for result in results):
             return [confusion.diagnosis(oracle.texts[name])]
     return []
+
+
+def _arguments(exam) -> list:
+    """One Diagnosis of answers that are all right for the numbers of two arrays exchanged."""
+    oracle, trials = exam.task.oracle, exam.trials()
+    arrays = list(trials[0].arrays)
+    if len(arrays) != 2:
+        return []
+    for trial in trials:
+        numbers = dict(zip(arrays, reversed(trial.arrays.values()), strict=True))
+        outcome, _ = _forms(exam, replace(trial, arrays=numbers))
+        for value, (right, bound) in zip(outcome.values, oracle.expected(trial).values(), strict=True):
+            if value.numbers.shape != right.shape or not (np.abs(value.numbers - right) <= bound).all():
+                return []
+    places = ", ".join(oracle.arguments)
+    return [named("arguments-exchanged", f"{arrays[1]} in every place of {arrays[0]}, and the other way round",
+                  f"arguments in the order {places}", exam.task.equations[0], "hw1")]  # fmt: skip
 
 
 def _lengths(exam, name) -> list:
@@ -298,6 +319,13 @@ def contracted(exam) -> str:
                 diagnoses=_named("delta-not-contracted", form["text"],
                                  "the same without that sum"),
             )  # fmt: skip
+        if form["nested"] and not form["counted"]:
+            raise Wrong(
+                f"{name} has a sum within a sum: {form['text'][:120]}. It takes a number of operations that grows with "
+                "N**2. What does not depend on a sum's letter stands before that sum, or is multiplied by how many "
+                "terms it has.",
+                diagnoses=_named("sum-in-a-sum", form["text"], "sums that stand side by side"),
+            )
     return "Every delta that was summed over is contracted."
 
 

@@ -245,8 +245,10 @@ def _differences(yours, needed) -> list[tuple[str, str]]:
     gone = [term for term in needed if _same(gap[term], -needed[term])]
     added = [term for term in gap if term not in gone and not _same(gap[term], zero)]
     for term in list(gone):
-        # In its place stands what came with the same coefficient, or else the only thing that came.
-        same = [each for each in added if _same(gap[each], needed[term])]
+        # In its place stands what came with the same coefficient, and is no other term a second time; or else the only
+        # thing that came.
+        same = [each for each in added
+                if _same(gap[each], needed[term]) and not _same(gap[each], needed.get(each, zero))]  # fmt: skip
         same = same or ([each for each in added if each not in needed] if len(gone) == len(added) == 1 else [])
         if same:
             gone.remove(term)

@@ -7,6 +7,7 @@ VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
 DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"
 LOCAL, TOTAL = "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N", "total = local + x[j] / N"
 NUMERATOR, DENOMINATOR = "numerator = w[b]", "denominator = w[a]"
+J_T = "denominator = w[a] * (KroneckerDelta(a, b) - 1 / N)"
 J = "numerator = w[b] * (KroneckerDelta(a, b) - 1 / N)"
 DX = "dx = w[j] * (dy[j] - Sum(dy[r], (r, 1, N)) / N)"
 Q, DW, DB = "q = x[i, j] - Sum(x[i, r], (r, 1, N)) / N", "dw = Sum(dy[i, j] * q, (i, 1, M))", \
@@ -68,6 +69,10 @@ WRONG = (
             misconception="local-for-total"),
     layouts("no weight on that path", (J, "numerator = w[b] * KroneckerDelta(a, b) - 1 / N"),
             misconception="weight-on-one-path"),
+    layouts("one substitution after the other", (J_T, "denominator = numerator.subs(a, b).subs(b, a)"),
+            stage="denominator", misconception="letters-merged"),
+    layouts("a fraction", (J, "numerator = w[b] * (N * KroneckerDelta(a, b) - 1)"), (J_T, "denominator = N"),
+            misconception="fraction-for-layouts"),
     layouts("the mean is a sum", (J, "numerator = w[b] * (KroneckerDelta(a, b) - 1)"), misconception="mean-is-a-sum"),
     cotangent("the other layout", "w[j] * dy[j] - Sum(w[r] * dy[r], (r, 1, N)) / N", misconception="transposed-layout"),
     cotangent("no path through the mean", "w[j] * dy[j]", misconception="local-for-total"),
@@ -78,6 +83,10 @@ WRONG = (
               misconception="free-letter-summed"),
     cotangent("the free letter in the sum", "w[j] * dy[j] - w[j] * Sum(dy[j], (r, 1, N)) / N",
               misconception="sum-without-its-letter"),
+    cotangent("a mean for every entry",
+              "w[j] * dy[j] - Sum(w[j] * Sum(dy[r], (r, 1, N)) / N**2, (letter('i'), 1, N))", FORM, "sum-in-a-sum"),
+    cotangent("the arrays exchanged", "dy[j] * (w[j] - Sum(w[r], (r, 1, N)) / N)",
+              misconception="arguments-exchanged"),
     cotangent("with a matrix", "Sum(dy[r] * w[j] * (KroneckerDelta(r, j) - 1 / N), (r, 1, N))", FORM,
               "delta-not-contracted"),
     sums("one letter for both indices", (Q, "q = x[i, j] - Sum(x[i, i], (i, 1, N)) / N"), stage=LETTERS,
@@ -86,5 +95,7 @@ WRONG = (
          misconception="free-letter-summed"),
     sums("a mean over the rows", (DB, "db = Sum(dy[i, j], (i, 1, M)) / M"), stage="db", misconception="rows-averaged"),
     sums("the column's mean", (Q, "q = x[i, j] - Sum(x[r, j], (r, 1, M)) / M"), misconception="mean-of-the-column"),
+    sums("scaled as in LayerNorm", (IMPORT, f"{IMPORT}, sqrt"),
+         (DW, DW.replace("q, ", "q / sqrt(Sum(q.subs(j, r)**2, (r, 1, N)) / N), ")), misconception="divided-by-spread"),
     sums("not centred", (Q, "q = x[i, j]"), misconception="not-centred"),
 )  # fmt: skip

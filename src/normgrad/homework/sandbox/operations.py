@@ -495,6 +495,7 @@ def _described(expression, known) -> dict:
     # A case that asks whether two letters agree is a delta, too.
     deltas = (sympy.KroneckerDelta, sympy.Equality, sympy.Unequality)
     names["deltas"] = sums_with(expression, deltas, lambda delta: delta.free_symbols)
+    names["nested"] = any(len(each.limits) > 1 or each.function.has(sympy.Sum) for each in expression.atoms(sympy.Sum))
     names["idle"] = sum(
         not each.function.free_symbols & {limit[0] for limit in each.limits} for each in expression.atoms(sympy.Sum)
     )
