@@ -22,7 +22,10 @@ OUTPUTS = ("dx", "dresidual", "dw", "db", "y")
 # Half the digits of float32: what no formula is nearer to was not computed by one of them.
 NEAR = unit_roundoff("float32") ** 0.5
 NOTHING_NEAR = "The result is wrong in a way that the table does not know; no formula of its terms is near it."
-LOST_DIGITS = "The formula is right as far as its terms go; look for digits that are lost on the way."
+LOST_DIGITS = (
+    "The formula is right as far as its terms go; look for digits that are lost on the way: in the difference of two "
+    "numbers that are nearly equal, as finite differences take it, or in a narrower format."
+)
 
 
 def diagnose(

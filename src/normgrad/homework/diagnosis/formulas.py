@@ -98,6 +98,12 @@ def _statistics(rows, **changes) -> Statistics:
     return Statistics(q, options["stored"](1 / denominators[options["placement"]]()))
 
 
+def _largest(rows):
+    """The largest entry of each row that is squared, (M, 1)."""
+    q = rows.p - rows.p.mean(-1, keepdims=True) if rows.spec.center else rows.p
+    return np.abs(q).max(-1, keepdims=True)
+
+
 def _truncated(rstd):
     return (rstd.astype("f4").view("u4") >> 16 << 16).view("f4").astype(float)
 
@@ -109,6 +115,8 @@ VARIANTS = {
     "eps missing": ("rstd = 1 / s", lambda rows: {"eps": 0.0}),
     "eps on sum": ("eps / N stands for eps", lambda rows: {"eps": rows.spec.eps / rows.count}),
     "eps squared": ("eps**2 stands for eps", lambda rows: {"eps": rows.spec.eps**2}),
+    "eps of the scaled row": ("rstd = 1 / sqrt(s**2 + eps * max(q**2))",
+                              lambda rows: {"eps": rows.spec.eps * _largest(rows) ** 2}),
     "eps outside": ("rstd = 1 / (s + eps)", lambda rows: {"placement": "outside"}),
     "eps clamp": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "clamp"}),
     "eps floor": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "floor"}),

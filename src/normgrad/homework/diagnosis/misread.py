@@ -16,6 +16,7 @@ NEAR = 2**12 * unit_roundoff("float64")
 # Half of the digits: what is nearer to the right result has lost digits, and is no result of other numbers.
 DIGITS = unit_roundoff("float64") ** 0.5
 MISREAD, SAVED_Y, MIXED, STRIDE = "inputs-exchanged", "y-for-x", "rows-mixed", "stride-ignored"
+MISPLACED, MISPLACED_WORDS = "weight-misplaced", "the entries of weight stand in other columns"
 
 
 def misread(target: Target, by_rows: bool) -> Explained | None:
@@ -33,6 +34,8 @@ def misread(target: Target, by_rows: bool) -> Explained | None:
             return Explained((key,), parts, 1.0, words)
     if target.output in ("dw", "db"):
         return None
+    if target.output == "y" and _weight_moved(target, known):
+        return Explained((MISPLACED,), parts, 1.0, MISPLACED_WORDS)
     words = _of_other_rows(target, known)
     if words:
         return Explained((MIXED,), parts, 1.0, words)
@@ -82,6 +85,8 @@ def _versions(target, known):
     backward = target.output != "y"
     if spec.center:
         yield MISREAD, "mean and rstd have changed places", {"mean": known["rstd"], "rstd": known["mean"]}
+    repeated = np.repeat(weight, len(p)).reshape(p.shape)
+    yield MISPLACED, MISPLACED_WORDS, {"weight": repeated}
     if backward:
         yield MISREAD, "x and weight have changed places", of_rows(weight + 0 * p) | {"weight": p}
         yield MISREAD, "x and dy have changed places", of_rows(known["dy"]) | {"dy": p}
@@ -115,6 +120,14 @@ def _versions(target, known):
         for names in combinations(matrices, count):
             moved = matrices | {name: _sliding(matrices[name]) for name in names}
             yield STRIDE, "rows one entry apart", moved if backward else of_rows(moved["x"] + moved["residual"])
+
+
+def _weight_moved(target, a) -> bool:
+    """Whether each entry of y is that of some entry of the weight."""
+    x_hat = (a["p"] - a["mean"]) * a["rstd"]
+    tried = x_hat[..., None] * a["weight"] + a["bias"][:, None]
+    fits = np.abs(tried - target.whole[..., None]) <= NEAR * np.abs(target.whole).max()
+    return bool(fits.any(-1).all())
 
 
 def _sliding(a):
