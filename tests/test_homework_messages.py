@@ -43,6 +43,18 @@ def test_a_loop_is_named_by_its_line(tmp_path):
     assert "Line 2 in rmsnorm_backward: while True: x = x + 1" in report.stages[0].message
 
 
+def test_an_answer_that_takes_long_is_no_loop():
+    """The student's function has returned: what takes the time is what the grader does with its answer."""
+    sympy = pytest.importorskip("sympy")
+    letters = sympy.symbols("r:12", integer=True)
+
+    def contract_delta(x, w, k, N):
+        return sympy.Sum(w[k] * x[k], *((each, 1, N) for each in letters))
+
+    message = hw.check("contract-delta", contract_delta, seconds=0.2)["value"].message
+    assert "had returned" in message and "loop" not in message, message
+
+
 def test_a_task_after_one_that_never_ends_is_graded(tmp_path):
     """With less time, and in full."""
     text = solutions.solution("hw2").replace("    rstd = 1 / np", "    while True:\n        pass\n    rstd = 1 / np")

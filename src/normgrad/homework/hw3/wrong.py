@@ -65,6 +65,9 @@ FUNCTION = (
     function("one flag for all", (T_DX, T_DX + "        if not ctx.needs_input_grad[0]:\n"
                                   "            return None, None, None, None\n"),
              stage=STRUCTURE, misconception="needs-another"),
+    function("writes into dy", (f"        {T_PARAMETERS}\n", ""),
+             (T_WDY, f"{T_PARAMETERS}\n        wdy = dy.mul_(wide(weight))"),
+             stage="inputs left alone", misconception="input-overwritten"),
     function("saves x in float32", (T_SAVE, "ctx.save_for_backward(wide(x), weight)"),
              ("return dx.to(x.dtype), dw", "return dx.to(weight.dtype), dw"),
              stage=STRUCTURE, misconception="saves-too-much"),
