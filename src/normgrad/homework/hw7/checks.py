@@ -6,8 +6,8 @@ import numpy as np
 
 from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
-from ..messages import INPUTS, WRONG_BEFORE, Wrong, compare, small, swapped
-from .diagnosis import entries, formats, imprecise, misfit, noted, pattern, unguarded
+from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, small, swapped
+from .diagnosis import entries, formats, imprecise, misfit, nearly, noted, pattern, unguarded
 from .operator import SEEDS, Operator
 
 
@@ -57,8 +57,11 @@ def leaves_inputs(exam) -> str:
     dy = operator.dy(y)
     plain = [y, *operator.backward(dy, inputs).values()]
     for layout in ("contiguous", "strided", "transposed"):
-        forward = operator.forward(inputs, layout=layout, whole=True)
-        backward = operator.backward(dy, inputs, layout=layout, whole=True)
+        try:
+            forward = operator.forward(inputs, layout=layout, whole=True)
+            backward = operator.backward(dy, inputs, layout=layout, whole=True)
+        except Wrong as wrong:
+            raise _refused(wrong, layout) from None
         for outcome, which in ((forward, "forward"), (backward, "backward")):
             if outcome.changed:
                 raise Wrong(f"{which} changed its input {', '.join(outcome.changed)} in place. Copy it first.",
@@ -77,6 +80,13 @@ def leaves_inputs(exam) -> str:
             words = f"After forward has had other inputs, the same call of backward gives another gradient for {name}. "
             raise Wrong(words + "Take what it needs from its own arguments.", diagnoses=noted("another-answer"))
     return "Inputs unchanged; their layout in memory does not matter."
+
+
+def _refused(wrong, layout) -> Wrong:
+    """What an exception says of arrays in a memory layout; those of shape and dtype were right just before."""
+    if layout == "contiguous" or wrong.stub or OUT_OF_TIME in str(wrong):
+        return wrong
+    return Wrong(f"{INPUTS}the same numbers in {layout} memory. {wrong}", diagnoses=noted("layout-assumed"))
 
 
 def _loss(operator, inputs, dy, grads):
@@ -121,6 +131,7 @@ def _explain(operator, inputs, dy, grads, name, slopes):
     known, bound = entries(operator, _loss(operator, inputs, dy, grads), inputs, name)
     words = compare(f"the gradient for {name}, at ", grads[name], known, bound)[2]
     words = words or f"Along a random direction the slope is {claimed:.9g}, central differences give {slope.value:.9g}."
+    words += nearly(grads[name], known, bound, slopes)
 
     def without(other):
         ones = inputs.moved(**{other: np.ones_like(inputs.arrays[other])})
@@ -154,6 +165,11 @@ def other_gradients(exam) -> str:
     return _compared(exam, lambda names: names[1:] or names)
 
 
+# So many times a random dy: what is clipped in backward shows at one size and not at another. It is a power of 2, by
+# which each step of a linear backward is multiplied without rounding.
+LARGE = 1024
+
+
 def linear(exam) -> str:
     """The backward is linear in dy, as every backward is."""
     operator = Operator(exam)
@@ -170,6 +186,12 @@ def linear(exam) -> str:
             same = finite and np.array_equal(operator.backward(one, inputs)[name], first)
             raise Wrong(f"{INPUTS}3 dy - dy' for two cotangents. The backward is not linear in dy: {words}",
                         diagnoses=noted("not-linear") if same else ())  # fmt: skip
+    large = operator.backward(LARGE * one, inputs)
+    for name, first in parts[0].items():
+        bound = SAFETY * unit_roundoff("float64") * (y.size + ELEMENTWISE) * LARGE * np.abs(first).max(initial=0)
+        if words := compare(f"the gradient for {name}, at ", large[name], LARGE * first, bound)[2]:
+            raise Wrong(f"{INPUTS}{LARGE} dy. The backward is not linear in dy: {words}",
+                        diagnoses=noted("not-linear") if np.isfinite(large[name]).all() else ())  # fmt: skip
     return "The backward is linear in dy."
 
 

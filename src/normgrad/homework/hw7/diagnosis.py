@@ -13,6 +13,8 @@ from ..messages import Wrong, apart
 from .paths import paths
 
 ARRAYS, MOST_AXES, MOVES, DIGITS = ("ndarray", "tensor"), 8, 3, 1e-6
+# Nearer to 1 than n / (n - 1) of as many numbers as inputs may have.
+LITTLE = 1e-3
 WIDE = {"float64", "complex128", "float128", "longdouble", "complex256"}
 NARROW = {"float16", "bfloat16"}
 
@@ -99,6 +101,8 @@ def imprecise(operator, dy, inputs, dtype) -> tuple:
     """Results off in a dtype, although nothing is rounded to less: digits are lost on the way, if all is finite."""
     y = operator.forward(inputs, dtype)
     results = [y, *operator.backward(dy, inputs, dtype).values()]
+    if operator.forwards(dy, inputs) >= sum(a.size for a in inputs.arrays.values()):
+        return noted("differences-for-backward")
     return noted("digits-lost") if all(np.isfinite(numbers).all() for numbers in results) else ()
 
 
@@ -127,18 +131,40 @@ def pattern(operator, name, gradients, inputs, without, again) -> tuple:
     got, known, bound = gradients
     if np.abs(got - known).max(initial=0) <= DIGITS * np.abs(known).max(initial=0):
         return ()  # of an error that small every formula is near
+    if nearly(got, known, bound):
+        return ()
     enough = gradients if got.size > 1 else [np.stack(pair) for pair in zip(gradients, again(), strict=True)]
     found = _factor(name, *enough, got.shape) or _left(name, got, inputs.arrays, without)
     found = found or paths(operator, inputs, name)
     return noted(*found) if found else ()
 
 
+def _fitted(got, known, bound):
+    """The number that the right gradient is multiplied by; None where it is not, or that is 0."""
+    factor = float((got * known).sum() / max((known * known).sum(), np.finfo(float).tiny))
+    return factor if factor and (np.abs(got - factor * known) <= (1 + abs(factor)) * bound).all() else None
+
+
+def nearly(got, known, bound, slopes=None) -> str:
+    """A sentence where a gradient is the right one times nearly 1, as by lost digits; else "".
+
+    Args:  slopes: (claimed, Slope) along one direction, where the entries' own bounds leave 1 possible
+    """
+    factor = _fitted(got, known, bound)
+    if factor is None or abs(factor - 1) >= LITTLE:
+        return ""
+    off = f"it is {apart(factor, 1.0)[0]} times what it must be"
+    if slopes and (np.abs(got - known) <= 2 * bound).all():
+        claimed, slope = slopes
+        off = f"it is off by {abs(claimed - slope.value) / max(abs(slope.value), np.finfo(float).tiny):.0e} of that"
+    return f" So {off}: a wrong number of entries shows more. Digits are lost, or a constant such as eps differs."
+
+
 def _factor(name, got, known, bound, shape):
     """The whole gradient times a constant."""
     if not np.isfinite(got).all() or not got.any():
         return None if got.any() else ("gradient-zero", f"The gradient for {name} is zero")
-    factor = float((got * known).sum() / max((known * known).sum(), np.finfo(float).tiny))
-    if not factor or (np.abs(got - factor * known) > (1 + abs(factor)) * bound).any():
+    if (factor := _fitted(got, known, bound)) is None:
         return None
     if np.isclose(factor, -1):
         return "sign", f"The gradient for {name} has the wrong sign"

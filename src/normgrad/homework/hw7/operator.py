@@ -15,6 +15,20 @@ from ..sandbox.student import Given, Request
 MOST_ENTRIES = 400
 LIBRARIES = {"ndarray": "numpy", "tensor": "torch"}
 SEEDS = 3
+COUNTED = """
+import sys
+
+
+def forwards(target, arguments, options, grad):
+    forward, calls = getattr(target.forward, "__func__", target.forward), []
+    code = getattr(forward, "__code__", None)
+    sys.setprofile(lambda frame, event, argument: calls.append(1) if event == "call" and frame.f_code is code else None)
+    try:
+        target.backward(*arguments.values())
+    finally:
+        sys.setprofile(None)
+    return (), {"calls": len(calls)}
+"""
 
 
 @dataclass(frozen=True)
@@ -125,6 +139,11 @@ class Operator:
         earlier = _given(before, dtype, layout) if before else ()
         earlier = tuple(replace(each, name=f"earlier {each.name}") for each in earlier)
         return self.exam.ask(Request("operator_backward", (*given, *earlier), {"earlier": len(earlier)}))
+
+    def forwards(self, dy, inputs) -> int:
+        """How often backward calls forward."""
+        options = {"source": COUNTED, "run": "forwards"}
+        return self.exam.ask(Request("program", _given(inputs, "float64", "contiguous", dy), options)).facts["calls"]
 
     def second(self, dy, inputs, cotangents):
         """What torch's derivative of the student's backward passes on, or None where it sees no way."""

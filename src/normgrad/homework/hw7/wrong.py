@@ -66,6 +66,18 @@ WRONG = (
     project("the mean of the squares less that of x", (RSTD, RSTD.replace("(q * q).mean(-1, keepdims=True)",
             "((p + 1e2) ** 2).mean(-1, keepdims=True) - (p + 1e2).mean(-1, keepdims=True) ** 2")), stage="float32",
             misconception="digits-lost"),
+    project("nearly right", (RETURN, "return dx * 0.9999, dweight, dbias")),
+    project("clipped", (RETURN, "return np.clip(dx, -1e2, 1e2), dweight, dbias"), stage="linear in dy",
+            misconception="not-linear"),
+    project("one block of memory", (WDY, f"flat = dy.view()\n        flat.shape = (-1,)\n        {WDY}"), stage=ALONE,
+            misconception="layout-assumed"),
+    project("a difference for a gradient", (RETURN, """dx = np.zeros_like(x)
+        for at in np.ndindex(*x.shape):
+            step = np.zeros_like(x)
+            step[at] = 1e-5
+            moved = Operator.forward(x + step, weight, bias) - Operator.forward(x - step, weight, bias)
+            dx[at] = (dy * moved).sum() / 2e-5
+        """ + RETURN), stage="float32", misconception="differences-for-backward"),
     project("what the last forward left", ("        return x_hat.reshape(x.shape) * weight[:, None] + bias[:, None]",
             "        Operator.kept = statistics(x)\n        " + Y), (f"{AGAIN}\n        wdy",
             "x_hat, rstd = Operator.kept\n        wdy"), stage=ALONE, misconception="another-answer"),

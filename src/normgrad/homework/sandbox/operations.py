@@ -35,8 +35,9 @@ def _laid_out(array, layout, more):
         return array, array
     array = array.T if layout == "transposed" else array
     step = 1 + more if layout == "strided" else 1
-    memory = np.full((len(array), array.shape[1] * step + (more if step == 1 else 0)), np.nan, array.dtype)
-    view = memory[:, : array.shape[1] * step : step]
+    columns = array.shape[-1] * step
+    memory = np.full((*array.shape[:-1], columns + (more if step == 1 else 0)), np.nan, array.dtype)
+    view = memory[..., :columns:step]
     view[...] = array
     return (view.T if layout == "transposed" else view), memory
 

@@ -128,7 +128,7 @@ def plain(request: Request, entry: str, seconds: float) -> tuple[dict, list]:
             specs.append(spec | {"value": given.value})
             continue
         arrays.append(np.array(given.value, STORED.get(given.dtype, given.dtype), order="C"))
-        layout = given.layout if arrays[-1].ndim == 2 else "contiguous"
+        layout = given.layout if arrays[-1].ndim >= 2 else "contiguous"
         more += layout != "contiguous"
         specs.append(spec | {"layout": layout, "more": more})
     options = {**request.options, "entry": entry}
