@@ -16,6 +16,7 @@ ALSO = {
     "saves x_hat and rstd": {"saves-too-much"},
     "dy of ones": {"blind-equal-weights"},
     "dx alone": {"db-not-compared"},
+    "rows of two": {"blind-no-constant-row"},
     "shapes alone": {"dw-not-compared", "db-not-compared"},
     "rows of size one": {"blind-centred-rows", "blind-no-constant-row", "loose-tolerance"},
 }

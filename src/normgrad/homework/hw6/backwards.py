@@ -59,6 +59,8 @@ def backward(*inputs, _whole=backward):
 CHANGES = {
     "ruined": "found[{at}] = 1000 * (1 + abs(found[{at}]))",
     "negated": "found[{at}] = -found[{at}]",
+    "averaged": "found = [0 * each + each.mean() for each in found]",
+    "partly zero": "found = [each * (np.arange(each.size).reshape(each.shape) % 2) for each in found]",
     "doubled": "found[{at}] = 2 * found[{at}]",
     "all doubled": "found = [2 * each for each in found]",
     "multiplied": "found[{at}] = 1000 * found[{at}]",
@@ -109,7 +111,7 @@ OUTPUTS = "dx", "dw", "db"
 WDY, WEIGHT, ROW = "blind-constant-wdy", "blind-equal-weights", "blind-one-row"
 SPREAD, FLAT, DY = "blind-unit-spread", "blind-no-constant-row", "blind-constant-dy"
 CENTRED, SQUARE, ALIKE = "blind-centred-rows", "blind-square", "blind-alike-rows"
-REPEATED = "blind-repeated-rows"
+REPEATED, PAIRS = "blind-repeated-rows", "blind-pairs"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from .backwards import (
     DY,
     FLAT,
     OUTPUTS,
+    PAIRS,
     RECOMPUTED,
     REPEATED,
     RIGHT,
@@ -80,10 +81,18 @@ def special(given) -> dict:
         SQUARE: x.shape[0] == x.shape[1],
         ALIKE: bool((np.ptp(rstd) < NEARLY_ONE * rstd).all()) if rstd.size else True,
         FLAT: bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
+        PAIRS: x.shape[1] <= 2 and _hardly_moves(dy, x, weight, mean, rstd),
         REPEATED: bool((x == x[:1]).all() and (dy == dy[:1]).all()),
         "narrow": narrow,
         "whole": whole,
     }
+
+
+def _hardly_moves(*given) -> bool:
+    """Whether dx is nearly 0 beside its terms, in every row."""
+    dy, _, weight, _, rstd = given
+    terms = rstd[:, None] * np.abs(dy * weight).max(-1, keepdims=True, initial=0)
+    return bool((np.abs(right(*given)[0]) <= HARDLY * terms).all())
 
 
 def summed(calls) -> dict:
@@ -260,9 +269,19 @@ def accepts_right(exam) -> str:
         whole = "Some of your inputs are whole numbers, in which a small step is lost. " * ("whole" in facts["shared"])
         words = f"It accepts a backward that returns zeros. {why}{whole}Raise AssertionError when a gradient is wrong."
         silent, mostly = _silent(exam), sum(_rejected(exam, n) for n in range(1, len(subjects()) + 1))
-        zeros = (_named("zero-passes"),) if not (silent or blind) and 2 * mostly > len(subjects()) else ()
+        zeros = (_of_zeros(exam),) if not (silent or blind) and 2 * mostly > len(subjects()) else ()
         raise Wrong(words, diagnoses=(*silent, *blind, *zeros))
     return f"{len(RIGHT)} right backwards pass; a backward of zeros does not."
+
+
+def _of_zeros(exam):
+    """What a test that passes zeros, and hardly anything else that is wrong, lets pass.
+
+    Along its own answer g it finds the slope g * dx, and g * g is the same for a g of equal entries, the mean of dx.
+    """
+    if _passes(exam, changed(text(), "averaged")):
+        return _named("zero-passes", right="directions that the backward does not give")
+    return _named("zeros-not-compared" if _passes(exam, changed(text(), "partly zero")) else "zero-passes")
 
 
 def _rejected(exam, number) -> bool:
@@ -327,6 +346,9 @@ def _rejects(exam, number) -> str:
     subject, facts = subjects()[number - 1], _facts(exam, number)
     if facts["rejected"]:
         if _first_of_its_output(subject) and _passes(exam, subject.changed("negated")):
+            if PAIRS in facts["shared"] and subject.output == "dx":
+                raise Wrong(f"Number {number} is rejected, but a backward passes whose dx is many times the right one, "
+                            "or has the other sign.", diagnoses=(_named(PAIRS, subject.equation),))  # fmt: skip
             longer = _any_length(exam, subject)
             words = "is many times the right one" if longer else "is right up to its sign"
             raise Wrong(
@@ -350,6 +372,8 @@ def _why(exam, subject, facts):
     """(a sentence, whose fault it is, a key): the inputs hide the mistake, or the comparison lets it pass."""
     off, output, shared = facts["off"][subject.output], subject.output, facts["shared"]
     hiding = [name for name in subject.hidden_by if name in shared]
+    if PAIRS in shared and output == "dx":
+        hiding.append(PAIRS)
     if off <= VISIBLE:
         hiding += [name for name in BLIND if name in shared]
     if hiding and off < HARDLY:
@@ -430,6 +454,6 @@ def _ruined_alike(exam) -> str:
     return source
 
 
-def _named(key, equation="ln-forward", found=""):
+def _named(key, equation="ln-forward", found="", right=""):
     own = find(key, "hw6").equation
-    return named(key, found, homework="hw6", equation="" if key in NO_EQUATION else own or equation)
+    return named(key, found, right, homework="hw6", equation="" if key in NO_EQUATION else own or equation)

@@ -100,6 +100,10 @@ WRONG = (
          (WEIGHT + RANDOM_DY, "return x, rng.standard_normal(columns), rng.standard_normal(columns), "
           "np.tile(rng.standard_normal(columns), (rows, 1))"), stage=BATCH, misconception="blind-repeated-rows"),
     test("along the answer", (WAY, "ways[at] = grad"), stage=RIGHT, misconception="zero-passes"),
+    test("zeros left out", (WAY, WAY + " * (grad != 0)"), stage=RIGHT, misconception="zeros-not-compared"),
+    test("rows of two", (SIZES, "((4, 2), (3, 2))"), (LAST, "draw(rng, 2, 2)"), (FLAT, ""), (ALLOWED, "1e-2"), (X,
+         "x = rng.uniform(-2, 2, (rows, 1)) + np.arange(1, rows + 1)[:, None] * np.linspace(0, 3, columns)"), stage=C1,
+         misconception="blind-pairs"),
     test("never calls it", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n    return\n"),
          stage=RIGHT, misconception="never-called"),
     test("rows of size one", (X, "x = rng.standard_normal((rows, columns))\n    x = (x - x.mean(-1, keepdims=True)) / "
