@@ -112,6 +112,7 @@ WDY, WEIGHT, ROW = "blind-constant-wdy", "blind-equal-weights", "blind-one-row"
 SPREAD, FLAT, DY = "blind-unit-spread", "blind-no-constant-row", "blind-constant-dy"
 CENTRED, SQUARE, ALIKE = "blind-centred-rows", "blind-square", "blind-alike-rows"
 REPEATED, PAIRS = "blind-repeated-rows", "blind-pairs"
+CENTRED_WDY = "blind-centred-wdy"
 
 
 @dataclass(frozen=True)
@@ -188,14 +189,14 @@ def subjects() -> tuple[Subject, ...]:
     """The thirteen wrong backwards, in the order of the stages."""
     return (
         Subject(find("c1 dropped"), "dx", (WDY,), "ln-dx"),
-        Subject(find("c2 dropped"), "dx", (), "ln-dx"),
+        Subject(find("c2 dropped"), "dx", (CENTRED_WDY,), "ln-dx"),
         Subject(FAST_ROOT, "dx", (), "ln-forward"),
         Subject(find("N - 1 for N"), "dx", (WDY,), "ln-dx"),
         Subject(find("weight after the projection"), "dx", (WEIGHT,), "ln-names"),
         Subject(find("rstd missing in dw"), "dw", (SPREAD,), "ln-dw"),
         Subject(find("weight in dw"), "dw", (WEIGHT,), "ln-dw"),
         Subject(find("mean over rows in db"), "db", (ROW,), "ln-db"),
-        Subject(BATCH, "dx", (ROW, REPEATED), "ln-names"),
+        Subject(BATCH, "dx", (ROW, REPEATED, CENTRED_WDY), "ln-names"),
         Subject(ZERO_ROW, "dx", (FLAT,), "ln-forward"),
         Subject(NOT_CENTRED, "dw", (CENTRED,), "ln-names"),
         Subject(BY_ROWS, "dx", (WDY, SQUARE), "ln-names"),

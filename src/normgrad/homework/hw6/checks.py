@@ -18,6 +18,7 @@ from .backwards import (
     ALIKE,
     BELIEFS,
     CENTRED,
+    CENTRED_WDY,
     DY,
     FLAT,
     OUTPUTS,
@@ -41,6 +42,8 @@ NOT_A_NUMBER = 1e300
 NEARLY_ONE = 1e-3
 # Two float64 numbers that came from a product each may differ by this much and still be meant to be equal.
 EQUAL = 16 * np.finfo(np.float64).eps
+# Terms of a row that add up to no more of their size were made to add up to 0.
+BALANCED = 1e-9
 
 
 def right(dy, x, weight, mean, rstd):
@@ -78,6 +81,7 @@ def special(given) -> dict:
         SPREAD: bool((np.abs(rstd - 1) < NEARLY_ONE).all()),
         DY: bool((dy == dy.flat[0]).all()) if dy.size else True,
         CENTRED: bool((np.abs(mean) * rstd < NEARLY_ONE).all()),
+        CENTRED_WDY: bool((np.abs(wdy.sum(-1)) <= BALANCED * np.abs(wdy).sum(-1)).all()),
         SQUARE: x.shape[0] == x.shape[1],
         ALIKE: bool((np.ptp(rstd) < NEARLY_ONE * rstd).all()) if rstd.size else True,
         FLAT: bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
@@ -258,6 +262,10 @@ def accepts_right(exam) -> str:
             )
             found = _named(WRONG_REFERENCE, found=agrees) if belief else _named("false-alarm", found=rounding)
             others = _passes(exam, text() + RECOMPUTED)
+            if facts["moved"] and not (belief or others):
+                words = f"It rejects a right backward ({how}). When it does, several entries of its x are not those " \
+                        "that the backward was handed."  # fmt: skip
+                raise Wrong(words, diagnoses=(_named("not-put-back"),))
             if _passes(exam, changed(text(), "exchanged")):
                 words = "It rejects right backwards, and passes one whose gradients come in another order."
                 raise Wrong(words, diagnoses=(_named("taken-in-another-order"),))

@@ -14,9 +14,10 @@ ASSERT = "assert abs(claimed - value) <= allowed, "
 NAMES = 'zip(("dx", "dw", "db"), grads, strict=True)'
 ALLOWED = "abs(fine - coarse) + 4 * terms * ROUNDOFF * noise"
 WAY = "ways[at] = size * rng.standard_normal(arrays[at].shape)"
+SLOPE = "grads = backward(dy.copy(), x.copy(), weight.copy(), mean, rstd)"
 MOVED = "y, mean, rstd = layernorm_forward(*(a + t * way for a, way in zip(arrays, ways, strict=True)))"
-C1, BESSEL, AFTER, RSTD, IN_DW, IN_DB, BATCH, CONSTANT, NO_MEAN, BY_ROWS = (
-    f"wrong backward {n}" for n in (1, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+C1, NO_C2, BESSEL, AFTER, RSTD, IN_DW, IN_DB, BATCH, CONSTANT, NO_MEAN, BY_ROWS = (
+    f"wrong backward {n}" for n in (1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 )
 
 
@@ -32,6 +33,10 @@ WRONG = (
     test("dy constant, weights random", (WEIGHT + RANDOM_DY, "weight = rng.standard_normal(columns)\n    "
          "return x, weight, rng.standard_normal(columns), 1 / weight + np.zeros((rows, columns))"), stage=C1,
          misconception="blind-constant-wdy"),
+    test("dy balanced by the weights", (WEIGHT + RANDOM_DY, "weight, g = rng.standard_normal(columns), "
+         "rng.standard_normal((rows, columns))\n    "
+         "return x, weight, rng.standard_normal(columns), (g - g.mean(-1, keepdims=True)) / weight"), stage=NO_C2,
+         misconception="blind-centred-wdy"),
     test("equal weights", (WEIGHT, "return x, np.full(columns, 0.7), "), stage=AFTER,
          misconception="blind-equal-weights"),
     test("one row", (SIZES, "((1, 7), (1, 16))"), (LAST, "draw(rng, 1, 6)"), stage=IN_DB,
@@ -104,6 +109,13 @@ WRONG = (
     test("rows of two", (SIZES, "((4, 2), (3, 2))"), (LAST, "draw(rng, 2, 2)"), (FLAT, ""), (ALLOWED, "1e-2"), (X,
          "x = rng.uniform(-2, 2, (rows, 1)) + np.arange(1, rows + 1)[:, None] * np.linspace(0, 3, columns)"), stage=C1,
          misconception="blind-pairs"),
+    test("x is not put back", (SLOPE, """grads = backward(dy.copy(), x.copy(), weight.copy(), mean, rstd)
+    for at in np.ndindex(*x.shape):
+        ends = []
+        for step in (1e-5, -2e-5):
+            x[at] += step
+            ends.append((dy * layernorm_forward(x, weight, bias)[0]).sum())
+        assert abs((ends[0] - ends[1]) / 2e-5 - grads[0][at]) <= 1e-7"""), stage=RIGHT, misconception="not-put-back"),
     test("never calls it", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n    return\n"),
          stage=RIGHT, misconception="never-called"),
     test("rows of size one", (X, "x = rng.standard_normal((rows, columns))\n    x = (x - x.mean(-1, keepdims=True)) / "
