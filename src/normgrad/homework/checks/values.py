@@ -174,6 +174,8 @@ def rounding(exam, evidence, dtype) -> list:
         right = bool(trials) and exam.is_right(trials, exam.base)
         if right and known and all(_not_rounded(*each, dtype) for each in known):
             return [named("sum-not-rounded")]
+        if right and known and all(_mean_not_rounded(exam, *each, dtype) for each in known):
+            return [named("sum-not-rounded", title="The mean is that of the sum before it was rounded")]
         if right and "16" in dtype and exam.is_right(trials, "float32"):
             return [named("narrow-intermediate")]
         for output, numbers, trial in known:
@@ -190,3 +192,14 @@ def _not_rounded(output, numbers, trial, dtype) -> bool:
     if getattr(trial.case, "residual", None) is None or not np.isfinite(numbers).all():
         return False
     return not diagnose(output, numbers, trial.case, trial.spec, Dtypes(dtype, round_residual=False))
+
+
+def _mean_not_rounded(exam, output, numbers, trial, dtype) -> bool:
+    """Whether a y is that of a sum as it is stored, less the mean of the sum as it was computed."""
+    rounded = trial.rounded(dtype)
+    case, spec = rounded.case, rounded.spec
+    if output != "y" or case.residual is None or case.bias is None or not spec.center:
+        return False
+    q = rounded.forward().residual_out - (case.x + case.residual).mean(-1, keepdims=True)
+    y = q / np.sqrt((q * q).mean(-1, keepdims=True) + spec.eps) * case.weight + case.bias
+    return bool((np.abs(numbers - y) <= exam.task.oracle.expected(trial, dtype)["y"][1]).all())

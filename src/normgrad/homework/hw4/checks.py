@@ -25,6 +25,14 @@ NO_KERNEL = "No result was written by a Triton kernel. Launch one that writes th
 FLOAT32_DIGITS = "It is right for one shape of x, and for another as far as float32 goes: a number is held in float32"
 
 
+# What is said of a kernel that leaves its tensors, and where it does so for rows of a wider matrix alone.
+MASK = "mask its loads and stores."
+STRIDES = (
+    "not so where the rows of x lie one behind the other. Each matrix has a row stride of its own: which one does "
+    "the kernel take there?"
+)
+
+
 @dataclass(frozen=True)
 class StreamTrial(Trial):
     """A case with a residual; dtype: in which the sum is stored before it is normalized."""
@@ -69,14 +77,20 @@ class StreamOracle(NormOracle):
         facts, rows = outcome.facts, all(np.size(given.value) for given in request.arguments)
         for launch in facts["launches"]:
             for place, count in launch["outside"].items():
-                words = f"{launch['kernel']} {place} ({count} numbers): mask its loads and stores."
+                words = f"{launch['kernel']} {place} ({count} numbers): {MASK}"
                 raise Wrong(words, diagnoses=[named("out-of-bounds")])
             if launch["foreign"]:
                 words = f"{launch['kernel']} uses {', '.join(launch['foreign'][:3])} in its body. No GPU runs Python."
                 raise Wrong(f"{words} Write it with triton.language, and helpers under @triton.jit.",
                             diagnoses=[named("python-in-kernel")])  # fmt: skip
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
-            raise Wrong(NO_KERNEL, diagnoses=[named("work-outside")])
+            # Memory that nothing was written to is none that torch wrote: a grid may be empty.
+            raise Wrong(NO_KERNEL, diagnoses=() if _unwritten(outcome) else [named("work-outside")])
+
+
+def _unwritten(outcome) -> bool:
+    """Whether no result holds a number: fresh memory holds NaN here."""
+    return all(np.isnan(value.numbers).all() for value in outcome.values if value.numbers.dtype.kind == "f")
 
 
 # (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less,
@@ -159,8 +173,8 @@ def sizes(exam) -> str:
     try:
         exam.compare(trials[:1], names, layout="wide")
     except Wrong as wrong:  # the same numbers were right one line above, so it is where they lie
-        found = [named("stride-ignored")] if wrong.evidence else ()
-        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
+        found = [named("stride-ignored")] if wrong.evidence or MASK in str(wrong) else ()
+        raise Wrong(str(wrong).replace(MASK, STRIDES), stub=wrong.stub, diagnoses=found) from None
     shapes = ", ".join(f"({m}, {n})" for m, n in SIZES)
     return f"Right for the shapes {shapes}, and for rows of a wider matrix."
 
