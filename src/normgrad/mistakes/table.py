@@ -386,6 +386,12 @@ MISTAKES = {each.key: each for each in (
       found="right for the row less its first entry, and wrong for the row", right="as many digits for both"),
     _("deviation-not-squared", "Deviations are multiplied by x, not by themselves", "the deviations add up to 0",
       "What do your deviations add up to, and what is that multiplied by?", equation="fp-correction"),
+    _("correction-sign", "The square of the mean deviation is added, not subtracted",
+      "what is taken off has to be given back", "About which point are squares smallest, and how much larger are they "
+      "about another one?", equation="fp-shifted", right="var = mean((x - mean)**2)"),
+    _("correction-not-squared", "The mean of the deviations is subtracted, not its square",
+      "the deviations add up to 0", "What do your deviations add up to in float32? Compare the units of what you "
+      "subtract.", equation="fp-correction"),
     _("block-distances", "Variances of blocks are averaged: the distances between the blocks' means are missing",
       "a variance is the mean of its parts' variances", "Try a row of two blocks without any spread of their own.",
       equation="fp-merge"),

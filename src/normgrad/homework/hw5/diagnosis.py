@@ -104,6 +104,14 @@ def _variances(trial, got, known) -> dict:
         for words, count in {"N": n, "their number": full}.items():
             each = f"sum((x - mean)**2) / {words}, without the last N mod {size} entries"
             found[each] = "columns-left-out", sums[:, full - 1] / count, error
+    for words, shift in {"x": 0, "x - x[:, 0]": trial.x[:, :1], "x - x[:, -1]": trial.x[:, -1:]}.items():
+        both = exact + 2 * (trial.x - shift).mean(-1) ** 2
+        found[f"mean(d**2) + mean(d)**2, with d = {words}"] = "correction-sign", both, LOOSE * both
+    # The mean of the deviations is what their mean is off by.
+    left = mean - trial.x.astype(np.float32).mean(-1)
+    value = np.where(got["var"] == 0, np.minimum(exact - left, 0), exact - left)  # it may be cut off there
+    slack = ELEMENTWISE * U * (exact + np.sqrt(exact)) + U * np.abs(left)
+    found["mean((x - mean)**2) - mean(x - mean)"] = "correction-not-squared", value, slack
     # On paper the mean of x * (x - m) is var + mean * (mean - m); what m is off by is multiplied by the mean.
     slack = ELEMENTWISE * U * np.abs(trial.x).max(-1) * np.sqrt(exact)
     values = [exact + mean * (mean - m) for m in (got["mean"], trial.x.astype(np.float32).mean(-1))]
@@ -147,6 +155,7 @@ def _reciprocals(trial, got, known) -> dict:
         "1 / sqrt(max(var, eps))": ("eps-placement", 1 / np.sqrt(np.maximum(var, eps))),
         "1 / max(sqrt(var), eps)": ("eps-placement", 1 / np.maximum(np.sqrt(var), eps)),
         "1 / (var + eps)": ("root-missing", 1 / (var + eps)),
+        "0 where var is 0": ("flat-row", np.where(var == 0, 0, 1 / np.sqrt(var + eps))),
         "sqrt(var + eps)": ("root-for-reciprocal", np.sqrt(var + eps)),
     }
     finite = {words: np.where(np.isfinite(value), np.abs(value), 0) for words, (_, value) in formulas.items()}

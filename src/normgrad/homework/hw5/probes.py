@@ -73,7 +73,7 @@ def rows(exam, failed) -> list:
     trial = trials[0][0]
     more = _together(exam, left[0], trials) or _left_out(exam, trial)
     if not more and left[0] == "var":
-        more = _fixed(exam, trial) or by_rounding(trials)
+        more = _padded(exam, trial) or _fixed(exam, trial) or by_rounding(trials)
     if not more and (more := _offset(exam, trial, left[0])) and left[0] == "var":
         more = _rounded_means(exam, trial) or more
     known.update(STATISTICS if more else ())
@@ -128,7 +128,8 @@ def _together(exam, name, failed, what="row") -> list:
             return []
     title = f"Alone each {what} is right, together they are not"
     depends, own = f"what a {what} leads to depends on the others", f"what a {what} leads to depends on it alone"
-    return [named("rows-mixed", depends, own, "fp-statistics", title=title)]
+    equation = "fp-statistics" if what == "row" else "fp-merge"
+    return [named("rows-mixed", depends, own, equation, title=title)]
 
 
 def _scattered(exam, name, trial) -> list:
@@ -170,16 +171,17 @@ def _left_out(exam, trial) -> list:
 
 @_probe
 def _padded(exam, trial) -> list:
-    """One Diagnosis where the mean of the squares is the variance of a row of 8 alone: as many zeros are counted."""
-    shorter = _made(trial, trial.x[:, :-1])
-    got, exact, uncentred = exam.answers(shorter)["var"], shorter.x.var(-1), (shorter.x**2).mean(-1)
-    rest = (got - exact) / (uncentred - exact)
-    counted = np.round(rest * shorter.x.shape[1])
-    alike = (np.abs(rest * shorter.x.shape[1] - counted) <= PLAIN * counted).all() and (counted == counted[0]).all()
-    if not alike or counted[0] in (0, shorter.x.shape[1]):
-        return []
-    words = f"squares of {counted[0]:.0f} zeros less the mean are added, for {shorter.x.shape[1]} columns"
-    return [named("padding-counted", words, RIGHT)]
+    """One Diagnosis where zeros are counted: as if they stood behind the row, which is a power of two, or one less."""
+    far = trial.x + np.abs(trial.x).max()
+    for shorter in (_made(trial, far[:, :n]) for n in (far.shape[1], far.shape[1] - 1) if n):
+        n, got, exact = shorter.x.shape[1], exam.answers(shorter)["var"], shorter.x.var(-1)
+        rest = n * (got - exact) / ((shorter.x**2).mean(-1) - exact)
+        counted = np.round(rest)
+        alike = (np.abs(rest - counted) <= PLAIN * counted).all() and (counted == counted[0]).all()
+        if alike and counted[0] not in (0, n):
+            words = f"squares of {counted[0]:.0f} zeros less the mean are added, for {n} columns"
+            return [named("padding-counted", words, RIGHT)]
+    return []
 
 
 @_probe

@@ -52,6 +52,17 @@ ROWS = (
     rows("zeros up to 16 are counted", (VAR, "var = ((q * q).sum(-1) + (-x.shape[1] % 16) * first[:, 0] ** 2) "
          "/ np.float32(x.shape[1])"), misconception="padding-counted"),
     rows("not centred", (VAR, "var = (wide * wide).mean(-1)"), misconception="variance-uncentred"),
+    rows("zeros up to a power of two are counted",
+         (VAR, "n = x.shape[1]\n    more = 2 ** max(n - 1, 0).bit_length() - n\n    "
+          "var = ((q * q).sum(-1) + more * first[:, 0] ** 2) / np.float32(n)"), stage="rows of 1 to 4096",
+         misconception="padding-counted"),
+    rows("the square of the mean deviation is added", (VAR, "d = wide - wide[:, :1]\n    "
+         "var = (d * d).mean(-1) + d.mean(-1) ** 2"), misconception="correction-sign"),
+    rows("the mean of the deviations is not squared", (LAST, "var = np.maximum((q * q).mean(-1) - left[:, 0], 0)\n    "
+         "q = q - left"), stage=FAR, misconception="correction-not-squared"),
+    rows("rstd is 0 without spread", ("1 / np.sqrt(var + np.float32(eps))",
+         "np.where(var == 0, np.float32(0), 1 / np.sqrt(var + np.float32(eps)))"), stage="degenerate rows",
+         misconception="flat-row"),
     rows("over all rows", (VAR, "var = np.full(len(x), (q * q).mean(), np.float32)"), misconception="wrong-axis"),
     rows("the mean is rounded to 16 bits", (FIRST, f"{FIRST}.astype(np.float16).astype(np.float32)"),
          (LAST, VAR), (OUT, OUT.replace("(first + left)", "first")), stage=HUNDRED, misconception="rough-mean"),
