@@ -98,12 +98,13 @@ def _earned(task, results) -> list[StageResult]:
     """Results in which stages about the interface give points only beside a right value, and what follows says so."""
     pairs = list(zip(task.stages, results, strict=True))
     right = any(result.passed for stage, result in pairs if not stage.interface)
-    wrong = any(_numbers(result) for stage, result in pairs if not stage.follows)
+    wrong = False
     for at, (stage, result) in enumerate(pairs):
         if stage.interface and result.passed and not right:
             results[at] = result.without_points(UNEARNED)
         elif stage.follows and _numbers(result) and wrong:
             results[at] = replace(result, explained=True)
+        wrong = wrong or not stage.follows and _numbers(result)
     return results
 
 
