@@ -415,7 +415,7 @@ NAMED = {
     "eps is left out in rstd alone": ("rmsnorm-forward", [(F_OUT, "x_hat * weight, 1 / np.sqrt((x * x).mean(-1))")],
                                       {"eps-missing"}),
     "the variance is returned": ("rmsnorm-forward", [(F_OUT, "x_hat * weight, 1 / rstd**2")],
-                                 {"root-missing", "root-for-reciprocal"}),
+                                 {"variance-for-rstd"}),
     "two mistakes in one root": ("rmsnorm-forward", [(STD, "1 / (np.linalg.norm(x, axis=-1) + eps)")],
                                  {"reduce-exchanged", "eps-placement"}),
     "c1 goes on": ("rmsnorm-backward", [(C1, C1 + ".cumsum(0)")], {"rows-mixed"}),
