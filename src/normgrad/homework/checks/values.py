@@ -111,7 +111,7 @@ def low_precision(exam) -> str:
             sentences.append(f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}")
         except Wrong as wrong:
             found = rounding(exam, wrong.evidence, dtype)
-            narrow = "float16" in dtype and {each.misconception for each in found} <= {"narrow-intermediate"}
+            narrow = "float16" in dtype and {each.misconception for each in found} == {"narrow-intermediate"}
             hint = " Compute in float32 and round once, at the end." if narrow else ""
             raise Wrong(f"{wrong}{hint}", stub=wrong.stub, diagnoses=found) from None
     return " ".join(sentences)
@@ -174,8 +174,8 @@ def rounding(exam, evidence, dtype) -> list:
         right = bool(trials) and exam.is_right(trials, exam.base)
         if right and known and all(_not_rounded(*each, dtype) for each in known):
             return [named("sum-not-rounded")]
-        if right and known and all(_mean_not_rounded(exam, *each, dtype) for each in known):
-            return [named("sum-not-rounded", title="The mean is that of the sum before it was rounded")]
+        if right and known and (found := _partly_rounded(exam, known, dtype)):
+            return found
         if right and "16" in dtype and exam.is_right(trials, "float32"):
             return [named("narrow-intermediate")]
         for output, numbers, trial in known:
@@ -194,12 +194,33 @@ def _not_rounded(output, numbers, trial, dtype) -> bool:
     return not diagnose(output, numbers, trial.case, trial.spec, Dtypes(dtype, round_residual=False))
 
 
-def _mean_not_rounded(exam, output, numbers, trial, dtype) -> bool:
-    """Whether a y is that of a sum as it is stored, less the mean of the sum as it was computed."""
+ROW, MEAN, DEVIATION = "row", "mean", "variance"
+UNROUNDED = {
+    (MEAN,): "The mean is that of the sum before it was rounded",
+    (DEVIATION,): "The variance is that of the sum before it was rounded",
+    (MEAN, DEVIATION): "The statistics are those of the sum before it was rounded",
+    (ROW,): "The sum before it was rounded is normalized, by statistics of the rounded one",
+}
+
+
+def _partly_rounded(exam, known, dtype) -> list:
+    """One Diagnosis where each y is that of a sum of which a part of the formula has the rounded one, another not."""
+    for parts, title in UNROUNDED.items():
+        if all(_of_both(exam, *each, dtype, parts) for each in known):
+            return [named("sum-not-rounded", title=title)]
+    return []
+
+
+def _of_both(exam, output, numbers, trial, dtype, parts) -> bool:
+    """Whether a y is right but for these parts of the formula, which take the sum as it was computed."""
     rounded = trial.rounded(dtype)
     case, spec = rounded.case, rounded.spec
-    if output != "y" or case.residual is None or case.bias is None or not spec.center:
+    if output != "y" or getattr(case, "residual", None) is None or case.bias is None or not spec.center:
         return False
-    q = rounded.forward().residual_out - (case.x + case.residual).mean(-1, keepdims=True)
-    y = q / np.sqrt((q * q).mean(-1, keepdims=True) + spec.eps) * case.weight + case.bias
+    kept, wide = rounded.forward().residual_out, case.x + case.residual
+    row, mean, spread = (wide if part in parts else kept for part in (ROW, MEAN, DEVIATION))
+    mean = mean.mean(-1, keepdims=True)
+    # The variance is that about the mean in use where it is of the rounded row, and else about its own.
+    q = spread - (spread.mean(-1, keepdims=True) if DEVIATION in parts else mean)
+    y = (row - mean) / np.sqrt((q * q).mean(-1, keepdims=True) + spec.eps) * case.weight + case.bias
     return bool((np.abs(numbers - y) <= exam.task.oracle.expected(trial, dtype)["y"][1]).all())

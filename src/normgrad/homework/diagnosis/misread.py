@@ -148,10 +148,11 @@ def _of_other_rows(target, a) -> str:
         others = {name: a[name][j] if j < rows else a[name].mean(0) for name in names}
         if names[0] == "lead":
             return _output(output, a, lead=a["rstd"][j] if j < rows else a["rstd"].mean(0))
-        return _output(output, a | others) if "rstd" in names else _output(output, a, **others)
+        return _output(output, a | others) if {"mean", "rstd"} & {*names} else _output(output, a, **others)
 
     a = a | {"lead": a["rstd"]}
-    for names in (("mean", "rstd"), ("lead",), ("c1", "c2"), ("c1",), ("c2",))[: 2 if output == "y" else 5]:
+    ways = ("mean", "rstd"), ("mean",), ("rstd",), ("lead",), ("c1", "c2"), ("c1",), ("c2",)
+    for names in ways[: 4 if output == "y" else 7]:
         tried = np.stack([of(names, j) for j in range(rows + 1)])
         fits = (np.abs(tried - target.whole) <= NEAR * np.abs(tried).max(-1, keepdims=True)).all(-1)
         if fits.any(0).all() and not np.diag(fits).all():
@@ -163,7 +164,7 @@ def _of_other_rows(target, a) -> str:
 
 
 def _coefficients_of_rows(target, a) -> Explained | None:
-    """c1 or c2 with another factor in each row, where nothing else is wrong."""
+    """c1 or c2 with another factor in each row, where nothing else is wrong; both are so where x_hat is another row."""
     if target.output == "y" or a["p"].shape[1] < 8 or flat_rows(target.arrays.case, target.arrays.spec).any():
         return None
     wdy, x_hat = a["weight"] * a["dy"], (a["p"] - a["mean"]) * a["rstd"]
@@ -172,7 +173,7 @@ def _coefficients_of_rows(target, a) -> Explained | None:
     size = np.abs(target.whole).max(-1)
     right = np.concatenate([a["rstd"], -a["rstd"] * a["c2"], -a["rstd"] * a["c1"]], 1)
     off = (np.abs(found - right) > 2**20 * NEAR * np.abs(right).max(-1, keepdims=True)).any(0)
-    if (np.abs(left).max(-1) > NEAR * size).any() or off[0] or not off.any():
+    if (np.abs(left).max(-1) > NEAR * size).any() or off[0] or off.sum() != 1:
         return None
     keys = tuple(f"coefficient-{name}" for name, wrong in zip(terms, off, strict=True) if wrong)
     return Explained(keys, target.right.parts, 0.5, "the factor is another one in each row")

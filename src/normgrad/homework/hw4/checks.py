@@ -25,8 +25,12 @@ NO_KERNEL = "No result was written by a Triton kernel. Launch one that writes th
 FLOAT32_DIGITS = "It is right for one shape of x, and for another as far as float32 goes: a number is held in float32"
 
 
-# What is said of a kernel that leaves its tensors, and where it does so for rows of a wider matrix alone.
-MASK = "mask its loads and stores."
+# What is said of a kernel that leaves its tensors, for which there are several reasons, and where it does so for rows
+# of a wider matrix alone.
+MASK = (
+    "does a mask let too much through, is the address another one than you mean (how far apart are two rows of that "
+    "tensor?), or is the tensor too small?"
+)
 STRIDES = (
     "not so where the rows of x lie one behind the other. Each matrix has a row stride of its own: which one does "
     "the kernel take there?"

@@ -45,6 +45,9 @@ FORWARD = (
     forward("the mean of the sum before it is rounded",
             ("mean = tl.sum(p, axis=1) / N", "mean = tl.sum(x + residual, axis=1) / N"), stage=NARROW,
             misconception="sum-not-rounded"),
+    forward("the variance of the sum before it is rounded", (Q, "s = tl.where(mask, x + residual, 0)\n    "
+            "s = tl.where(mask, s - tl.sum(s, axis=1)[:, None] / N, 0)\n    " + Q), ("q * q", "s * s"), stage=NARROW,
+            misconception="sum-not-rounded"),
     forward("the residual is left out", (P, "p = x\n"), misconception="residual-left-out"),
     forward("normalizes the sum before it is rounded", (P, "p = x + residual\n"), stage=NARROW,
             misconception="sum-not-rounded"),
@@ -92,6 +95,8 @@ BACKWARD = (
     backward("nothing is written for no rows",
              ("weight.new_zeros(n), weight.new_zeros(n)", "weight.new_empty(n), weight.new_empty(n)"),
              stage="degenerate rows", misconception="no-rows"),
+    backward("one mean for a tile", ("tl.load(mean_ptr + rows, mask=rows < M, other=0)",
+             "tl.load(mean_ptr + tile) + tl.zeros([ROWS], ACC)"), misconception="rows-mixed"),
     backward("one tile a program", ("range(tl.program_id(0), (M + ROWS - 1) // ROWS, tl.num_programs(0))",
                                     "range(tl.program_id(0), tl.program_id(0) + 1)"), stage=SIZES,
              misconception="rows-left-out"),

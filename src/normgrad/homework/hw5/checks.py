@@ -296,8 +296,9 @@ def stored_in_float16(exam) -> str:
     try:
         return exam.compare(trials, exam.task.oracle.results, "float16")
     except Wrong as wrong:
-        words = f"{wrong} Compute in float32 and round x_hat once, at the end."
-        raise Wrong(words, stub=wrong.stub, diagnoses=_computed_in_float16(exam, trials[0])) from None
+        found = _computed_in_float16(exam, trials[0])
+        advice = " Compute in float32 and round x_hat once, at the end." if found else ""
+        raise Wrong(f"{wrong}{advice}", stub=wrong.stub, diagnoses=found) from None
 
 
 def _computed_in_float16(exam, trial):

@@ -17,8 +17,8 @@ U = 2.0 ** -SIGNIFICAND["float32"]
 # What rounding may do to a formula that is evaluated in another order, in units of the size of its terms.
 LOOSE = 64 * U
 MOST = 0.5
-# Of a merged mean, in units of the larger mean: two products, a sum and a quotient.
-MEAN_ROUNDINGS = 4
+# On a spacing so many times the result's own, no result lies by chance more than one time in so many.
+COARSE = 16
 LONGEST_BLOCK, MOST_BLOCKS = 256, 8
 
 
@@ -177,15 +177,24 @@ def _normalized(trial, got, known) -> dict:
     return {words: (key, v, error * np.maximum(1, np.abs(v / right)).max()) for words, (key, v) in formulas.items()}
 
 
-def by_rounding(failed) -> list[Diagnosis]:
-    """[] or one Diagnosis of variances that no formula explains, from how their errors look."""
-    for trial, got, known in failed:
+def rough_mean(failed) -> list[Diagnosis]:
+    """[] or one Diagnosis of variances that are off by the square of what the mean is off by."""
+    for _, got, known in failed:
         var, mean, (exact, error), true_mean = got["var"], got["mean"], known["var"], known["mean"][0]
         bad = ~(np.abs(var - exact) <= error)
         about = exact + (mean - true_mean) ** 2
         if np.all(np.abs(var - about)[bad] <= error[bad]) and np.all(np.abs(mean - true_mean)[bad] > 0):
             return _named("rough-mean", "var = mean((x - m)**2), m off the mean", RIGHT)
-        if _on_grid(trial.x, var, bad):
+    return []
+
+
+def by_rounding(failed) -> list[Diagnosis]:
+    """[] or one Diagnosis of variances that have lost digits, from how their errors look."""
+    if found := rough_mean(failed):
+        return found
+    for trial, got, known in failed:
+        var, (exact, error) = got["var"], known["var"]
+        if _on_grid(trial.x, var, ~(np.abs(var - exact) <= error)):
             return _named("one-pass-variance", "var = mean(x**2) - mean**2", RIGHT)
     return []
 
@@ -219,7 +228,9 @@ def of_pairs(name, failed) -> list[Diagnosis]:
         return _named("empty-blocks", "n2 / n is 0 / 0 for two empty blocks", MERGED[name])
     if all(_lost_beside_empty(trial, got[name], *known[name]) for trial, got, known in failed):
         return _named("merge-forgets", f"{name} = 0", MERGED[name])
-    if name == "squares" and all(_by_merged_mean(trial, got[name], *known[name]) for trial, got, known in failed):
+    if name == "squares" and all(
+        _near(got["mean"], *known["mean"]) and _by_merged_mean(trial, got, *known[name]) for trial, got, known in failed
+    ):
         return _named("merged-mean-cancels", "mean2 - mean, which has the rounding of mean", MERGED[name])
     raw = name == "squares" and all(_by_squares(trial.parts, got, *known[name]) for trial, got, known in failed)
     if raw:
@@ -228,18 +239,32 @@ def of_pairs(name, failed) -> list[Diagnosis]:
 
 
 def _by_squares(parts, got, exact, bound) -> bool:
-    """Whether squares are off by the rounding of all x**2, which is more than they may be off by."""
+    """Whether squares are a difference of numbers as large as the sum of all x**2, alone or with the blocks' own added.
+
+    Such a difference is a multiple of these numbers' spacing, which is far more than the squares may be off by.
+    """
     n1, mean1, squares1, n2, mean2, squares2 = parts.values()
-    whole = squares1 + n1 * mean1**2 + squares2 + n2 * mean2**2
-    return _near(got["squares"], exact, LOOSE * whole) and bool((LOOSE * whole > bound).all())
+    whole, squares = squares1 + n1 * mean1**2 + squares2 + n2 * mean2**2, got["squares"]
+    if not (_near(squares, exact, LOOSE * whole) and (LOOSE * whole > bound).all()):
+        return False
+    step, wrong = spacing(whole) / 2, ~(np.abs(squares - exact) <= bound)
+    seen = wrong & (step > COARSE * spacing(np.maximum(exact, np.abs(squares))))
+    for rest in (squares, squares - (squares1 + squares2), squares - squares1, squares - squares2):
+        multiple = rest / step
+        slack = 2 * spacing(np.maximum(np.abs(squares), exact)) / step
+        if (np.abs(multiple - np.round(multiple)) <= slack)[seen].all():
+            return True
+    return False
 
 
 def _by_merged_mean(trial, got, exact, bound) -> bool:
-    """Whether squares are off by what the rounding of the merged mean makes of the distance between the means."""
-    n1, mean1, _, n2, mean2, _ = trial.parts.values()
-    size = np.maximum(np.abs(mean1), np.abs(mean2))
-    slack = bound + MEAN_ROUNDINGS * U * size * np.abs(mean2 - mean1) * np.maximum(n1, n2)
-    return _near(got, exact, slack) and bool((slack > bound).all())
+    """Whether squares are those of a formula that takes the merged mean off a block's: its rounding tells."""
+    n1, mean1, squares1, n2, mean2, squares2 = trial.parts.values()
+    n, mean, own = n1 + n2, got["mean"], squares1 + squares2
+    d, first, second = mean2 - mean1, mean - mean1, mean2 - mean
+    ways = n2 * d * second, n1 * d * first, n * first * second, n1 * first**2 + n2 * second**2
+    told = [_tells([(got["squares"], exact, bound, own + way, 2 * bound)]) for way in ways]
+    return any(tells and _near(got["squares"], own + way, 2 * bound) for tells, way in zip(told, ways, strict=True))
 
 
 def _lost_beside_empty(trial, got, value, bound) -> bool:

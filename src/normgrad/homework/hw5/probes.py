@@ -11,7 +11,7 @@ import numpy as np
 from ...checks.tolerance import round_to
 from ..diagnosis.named import named
 from ..messages import Wrong
-from .diagnosis import LOOSE, RIGHT, by_rounding, of_pairs, of_rows
+from .diagnosis import LOOSE, RIGHT, U, by_rounding, of_pairs, of_rows, rough_mean
 
 STATISTICS = ("var", "mean")
 # An error so many times the bound is no matter of rounding, which differs from one call to the next.
@@ -19,6 +19,10 @@ CERTAIN = 16
 # Rows of 64 small whole numbers about this one: their sums, means and squared deviations are exact in float32.
 EXACT_MEAN = 2.0**15
 LARGER, FAR, SCATTERED = 128, 100.0, ", far apart"
+# Odd numbers below 2**12, whose squares, sums and means float32 holds, and float16 does not: the mean is 2**11.
+WHOLE = 2.0**11 + np.array([301.0, -501.0, 701.0, -501.0])
+# So many entries less than a row's own are tried beside it.
+SHORTER = 4
 # No rounding is so large a share of what is rounded.
 PLAIN = 0.01
 # Entries of a row that are changed one at a time: the first and the last.
@@ -73,9 +77,12 @@ def rows(exam, failed) -> list:
     trial = trials[0][0]
     more = _together(exam, left[0], trials) or _left_out(exam, trial)
     if not more and left[0] == "var":
-        more = _padded(exam, trial) or _fixed(exam, trial) or by_rounding(trials)
-    if not more and (more := _offset(exam, trial, left[0])) and left[0] == "var":
-        more = _rounded_means(exam, trial) or more
+        more = _padded(exam, trial) or _fixed(exam, trial)
+    if not more and _lost_digits(exam, left[0], trials):
+        more = by_rounding(trials) if left[0] == "var" else []
+        if not more and (more := _offset(exam, trial, left[0])) and left[0] == "var":
+            more = _rounded_means(exam, trial) or more
+    more = more or (rough_mean(trials) if left[0] == "var" else [])
     known.update(STATISTICS if more else ())
     return found + more
 
@@ -84,6 +91,8 @@ def pairs(exam, failed) -> list:
     """The Diagnoses of wrong merges: each pair alone, then formulas of each result."""
     name, known = next(iter(failed)), exam.shared.setdefault("explained", set())
     found = _together(exam, name, failed[name], "pair")
+    if not found and any((got["n"] != right["n"][0]).any() for trials in failed.values() for _, got, right in trials):
+        return []  # whatever is made of a wrong count follows from it
     left = [(name, trials) for name, trials in failed.items() if name not in known]
     found = found or [each for name, trials in left for each in of_pairs(name, trials)]
     found = found or [each for name, trials in left for each in _parts(exam, trials[0][0], name)]
@@ -171,26 +180,53 @@ def _left_out(exam, trial) -> list:
 
 @_probe
 def _padded(exam, trial) -> list:
-    """One Diagnosis where zeros are counted: as if they stood behind the row, which is a power of two, or one less."""
-    far = trial.x + np.abs(trial.x).max()
-    for shorter in (_made(trial, far[:, :n]) for n in (far.shape[1], far.shape[1] - 1) if n):
-        n, got, exact = shorter.x.shape[1], exam.answers(shorter)["var"], shorter.x.var(-1)
+    """One Diagnosis where zeros are counted that fill a row up: rows of two lengths have one length with their zeros.
+
+    A zero that is counted for every row is a wrong divisor, and no padding.
+    """
+    far, found = trial.x + np.abs(trial.x).max(), {}
+    for n in range(far.shape[1], max(far.shape[1] - SHORTER, 1), -1):
+        shorter = _made(trial, far[:, :n])
+        got, exact = exam.answers(shorter)["var"], shorter.x.var(-1)
         rest = n * (got - exact) / ((shorter.x**2).mean(-1) - exact)
         counted = np.round(rest)
         alike = (np.abs(rest - counted) <= PLAIN * counted).all() and (counted == counted[0]).all()
         if alike and counted[0] not in (0, n):
-            words = f"squares of {counted[0]:.0f} zeros less the mean are added, for {n} columns"
-            return [named("padding-counted", words, RIGHT)]
-    return []
+            found[n] = int(counted[0])
+    whole = [n + zeros for n, zeros in found.items()]
+    n = next((n for n, zeros in found.items() if whole.count(n + zeros) > 1), None)
+    if n is None:
+        return []
+    return [named("padding-counted", f"squares of {found[n]} zeros less the mean are added, for {n} columns", RIGHT)]
 
 
 @_probe
 def _fixed(exam, trial) -> list:
-    """One Diagnosis where the variance of rows that are multiplied does not grow with their square."""
+    """One Diagnosis where the variance of rows that are multiplied does not grow with their square: a number is added,
+    or it grows with another power."""
     once, more = (exam.answers(_made(trial, factor * trial.x))["var"] for factor in (1, LARGER))
-    if (np.abs(more - LARGER**2 * once) <= LOOSE * np.abs(more)).all():
+    if not np.isfinite([once, more]).all() or (np.abs(more - LARGER**2 * once) <= LOOSE * np.abs(more)).all():
         return []
+    power = np.log(np.abs(more / once)) / np.log(LARGER)
+    if np.ptp(power) <= PLAIN and abs(power.mean() - 2) > PLAIN:
+        return [named("other-power", f"var of {LARGER} * x is {LARGER}**{power.mean():.3g} times var of x")]
     return [named("fixed-number", f"var of {LARGER} * x is not {LARGER}**2 times var of x")]
+
+
+@_probe
+def _lost_digits(exam, name, failed) -> bool:
+    """Whether what is wrong is as small as rounding makes it, and right where nothing need be rounded.
+
+    What formula it is does not matter there: a wrong one is wrong on whole numbers, too, or off by more.
+    """
+    power = STATISTICS[::-1].index(name) + 1
+    for trial, got, known in failed:
+        size = np.abs(trial.x).max(-1) ** power
+        if not (np.abs(got[name] - known[name][0]) <= (trial.x.shape[1] / LOOSE * U + 1) * LOOSE * size).all():
+            return False
+    whole = _made(failed[0][0], np.stack([WHOLE, -WHOLE, WHOLE[::-1]]))
+    got, exact = exam.answers(whole)[name], exam.task.oracle.expected(whole)[name][0]
+    return bool((np.abs(got - exact) <= LOOSE * WHOLE.mean() ** power).all())
 
 
 @_probe

@@ -89,6 +89,7 @@ ROWS = (
     rows("eps is a floor", ("var + np.float32(eps)", "np.maximum(var, np.float32(eps))"), stage=OTHERS,
          misconception="eps-placement"),
     rows("the standard deviation", (VAR, "var = np.sqrt((q * q).mean(-1))"), misconception="deviation-for-variance"),
+    rows("the mean absolute deviation", (VAR, "var = np.abs(q).mean(-1)"), misconception="other-power"),
     rows("computes in the dtype of x", (WIDE, "wide = x"), stage="stored in float16",
          misconception="narrow-intermediate"),
     rows("computes in float64", (WIDE, 'wide = x.astype("d")'),

@@ -152,7 +152,7 @@ BLIND = (WDY, WEIGHT, ROW, SPREAD, DY, REPEATED)
 SILENT = "verdict-not-raised"
 INPUTS, COMPARED = "your inputs cannot show it", "your inputs show it, and your comparison lets it pass"
 # A test that says nothing violates no equation.
-NO_EQUATION = ("never-called", "taken-in-another-order", SILENT)
+NO_EQUATION = ("never-called", "verdict-turned", "taken-in-another-order", SILENT)
 
 
 class Returned(Wrong):
@@ -253,6 +253,9 @@ def accepts_right(exam) -> str:
     """Right backwards pass, however they are written; and a backward of zeros does not."""
     for how in RIGHT:
         if (facts := _facts(exam, how))["rejected"]:
+            if _turned_round(exam):
+                words = f"It rejects a right backward ({how}), and passes one of zeros, and one that is far off."
+                raise Wrong(words, diagnoses=(_named("verdict-turned"),))
             belief = _agreed(exam)
             agrees = f'it passes a backward whose author believes: "{belief}"'
             rounding = (
@@ -290,6 +293,14 @@ def _of_zeros(exam):
     if _passes(exam, changed(text(), "averaged")):
         return _named("zero-passes", right="directions that the backward does not give")
     return _named("zeros-not-compared" if _passes(exam, changed(text(), "partly zero")) else "zero-passes")
+
+
+def _turned_round(exam) -> bool:
+    """Whether a test that rejects right backwards passes zeros, and numbers far off: no reference explains that."""
+    zeros, far = _tried(exam)[NOTHING], text()
+    for at in range(len(OUTPUTS)):
+        far = changed(far, "ruined", at)
+    return isinstance(zeros, dict) and not zeros["rejected"] and _passes(exam, far)
 
 
 def _rejected(exam, number) -> bool:
@@ -449,8 +460,8 @@ def _blind_spot(exam, subject, off) -> str:
 
 
 def _any_length(exam, subject) -> bool:
-    """Whether a multiple of the right gradient passes."""
-    return any(_passes(exam, subject.changed(how)) for how in ("multiplied", "doubled", "all doubled"))
+    """Whether a thousand times the right gradient passes, alone or with the others: twice is a matter of tolerance."""
+    return any(_passes(exam, subject.changed(how)) for how in ("multiplied", "all multiplied"))
 
 
 def _ruined_alike(exam) -> str:

@@ -118,6 +118,10 @@ WRONG = (
         assert abs((ends[0] - ends[1]) / 2e-5 - grads[0][at]) <= 1e-7"""), stage=RIGHT, misconception="not-put-back"),
     test("never calls it", ("    rng = np.random.default_rng(0)\n", "    rng = np.random.default_rng(0)\n    return\n"),
          stage=RIGHT, misconception="never-called"),
+    test("turned round", (ASSERT, "assert abs(claimed - value) > allowed, "), stage=RIGHT,
+         misconception="verdict-turned"),
+    test("a tolerance of one and a half", (ASSERT, "assert abs(claimed - value) <= 1.5 * abs(value) + allowed, "),
+         stage=C1, misconception="loose-tolerance"),
     test("rows of size one", (X, "x = rng.standard_normal((rows, columns))\n    x = (x - x.mean(-1, keepdims=True)) / "
          "x.std(-1, keepdims=True)"), (FLAT, ""), (ALLOWED, "1e-3 * (1 + abs(fine))"), stage=RSTD,
          misconception="blind-unit-spread"),

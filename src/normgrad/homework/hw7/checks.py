@@ -64,6 +64,7 @@ def leaves_inputs(exam) -> str:
             raise _refused(wrong, layout) from None
         for outcome, which in ((forward, "forward"), (backward, "backward")):
             if outcome.changed:
+                exam.shared["restless"] = "restless" in exam.shared or which == "backward"
                 raise Wrong(f"{which} changed its input {', '.join(outcome.changed)} in place. Copy it first.",
                             diagnoses=noted("input-overwritten"))  # fmt: skip
         values = [value.numbers for value in (*forward.values, *backward.values)]
@@ -170,6 +171,13 @@ def other_gradients(exam) -> str:
 LARGE = 1024
 
 
+def _rounded_away(gradient, dy) -> float:
+    """The size of the terms of a gradient that is 0 but for their rounding, as that of a bias before a centring is."""
+    terms = np.abs(dy).max(initial=0)
+    nothing = np.abs(gradient).max(initial=0) <= unit_roundoff("float64") * (dy.size + ELEMENTWISE) * terms
+    return float(terms) if nothing and gradient.any() else 0.0
+
+
 def linear(exam) -> str:
     """The backward is linear in dy, as every backward is."""
     operator = Operator(exam)
@@ -179,7 +187,7 @@ def linear(exam) -> str:
     parts = [operator.backward(dy, inputs) for dy in (one, other, 3 * one - other)]
     for name in inputs.arrays:
         first, second, whole = (part[name] for part in parts)
-        size = 3 * np.abs(first).max(initial=0) + np.abs(second).max(initial=0)
+        size = 3 * np.abs(first).max(initial=0) + np.abs(second).max(initial=0) + _rounded_away(first, one)
         bound = SAFETY * unit_roundoff("float64") * (y.size + ELEMENTWISE) * ELEMENTWISE * size
         if words := compare(f"the gradient for {name}, at ", whole, 3 * first - second, bound)[2]:
             finite = all(np.isfinite(each).all() for part in parts for each in part.values())
@@ -188,7 +196,13 @@ def linear(exam) -> str:
                         diagnoses=noted("not-linear") if same else ())  # fmt: skip
     large = operator.backward(LARGE * one, inputs)
     for name, first in parts[0].items():
-        bound = SAFETY * unit_roundoff("float64") * (y.size + ELEMENTWISE) * LARGE * np.abs(first).max(initial=0)
+        bound = (
+            SAFETY
+            * unit_roundoff("float64")
+            * (y.size + ELEMENTWISE)
+            * LARGE
+            * (np.abs(first).max(initial=0) + _rounded_away(first, one))
+        )
         if words := compare(f"the gradient for {name}, at ", large[name], LARGE * first, bound)[2]:
             raise Wrong(f"{INPUTS}{LARGE} dy. The backward is not linear in dy: {words}",
                         diagnoses=noted("not-linear") if np.isfinite(large[name]).all() else ())  # fmt: skip
@@ -360,6 +374,30 @@ def reach(rng, f, arrays) -> list[np.ndarray]:
     return [np.sqrt(count * each / DRAWS) for each in squares]
 
 
+# Below this share of what is moved, a slope is the rounding of a difference and no slope.
+UNMOVED = unit_roundoff("float64") ** 0.5
+
+
+def cancelled(rng, f, arrays) -> list[float]:
+    """For every result the largest entry of the arrays that are in it and cancel, such as a bias before a centring.
+
+    They move the result by rounding alone, so that its slopes say nothing of them: but what is added and taken off
+    again leaves its rounding behind, in every way to compute it.
+    """
+    found, h = [0.0] * len(f(arrays)), best_step()
+    for at, a in enumerate(arrays):
+        way, size = a * rng.choice([-1.0, 1.0], a.shape), float(np.abs(a).max(initial=0))
+        up, down = (f([b + sign * h * way if k == at else b for k, b in enumerate(arrays)]) for sign in (1, -1))
+        for place, (one, other) in enumerate(zip(up, down, strict=True)):
+            moved = np.abs(one - other).max(initial=0)
+            if 0 < moved <= UNMOVED * 2 * h * size:
+                found[place] = max(found[place], size)
+    return found
+
+
+NOT_ROUNDING = " In float64 it loses no such share of its digits. What in your code looks at the dtype?"
+
+
 def float32(exam) -> str:
     """Results come in float32, as close to those in float64 as the problem's own condition allows."""
     operator, dtype = Operator(exam), "float32"
@@ -371,6 +409,7 @@ def float32(exam) -> str:
         found = formats(operator, dy, inputs, dtype)
         if not (found or "restless" in exam.shared or exam.shared.get("named")) and str(wrong).startswith(INPUTS):
             found = imprecise(operator, dy, inputs, dtype)
+            raise Wrong(f"{wrong}{'' if found else NOT_ROUNDING}", stub=wrong.stub, diagnoses=found) from None
         raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
 
 
@@ -384,6 +423,7 @@ def _close(operator, inputs, dy, dtype) -> str:
 
     arrays = [dy, *inputs.arrays.values()]
     known, got, sizes, worst = run(arrays), run(arrays, dtype), reach(operator.rng, run, arrays), (0.0, 1.0)
+    sizes = [size + gone for size, gone in zip(sizes, cancelled(operator.rng, run, arrays), strict=True)]
     terms = max(a.size for a in arrays) + ELEMENTWISE
     for name, right, narrow, size in zip(("y", *names), known, got, sizes, strict=True):
         largest = (np.abs(right) + size).max(-1, keepdims=True, initial=0) if right.ndim else np.abs(right) + size

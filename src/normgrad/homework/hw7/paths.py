@@ -145,6 +145,8 @@ def _among_entries(name, K, G, a):
     factors = np.array([1.0 if each is None else each for each in columns])
     groups = [other[:, j] | other[j] for j in np.flatnonzero(used)]
     if all(_one(factors[group & used]) is not None for group in groups):
+        if np.abs(np.diag(G) - np.diag(K) * factors)[used].max() <= NEAR:
+            return "row-factor", f"The gradient for {name} has in each row another wrong factor"
         return "path-to-others", f"What the entries of a row of {name} do to each other has a factor of the row's own"
     sign = (np.abs(factors - np.sign(a))[used] <= NEAR).all()
     wrong = f"the sign of each entry of {name} is missing" if sign else f"each entry of {name} has a factor of its own"
@@ -153,7 +155,7 @@ def _among_entries(name, K, G, a):
 
 def _statistics(name, K, G, a):
     """Where the entries reach each other through a mean and a size alone: what is wrong with either path."""
-    known, got, middles = [], [], []
+    known, got, middles, alone = [], [], [], []
     for j, group in enumerate((np.abs(K) > NOISE) | np.eye(len(a), dtype=bool)):
         entries = group & (np.arange(len(a)) != j)
         if entries.sum() < LEAST:
@@ -166,9 +168,13 @@ def _statistics(name, K, G, a):
         known.append(fits[0])
         got.append(fits[1])
         middles.append(a[group].mean())
+        through = np.array([1, a[j] - middles[-1]])
+        alone.append([K[j, j] - through @ fits[0], G[j, j] - through @ fits[1]])
     if not known:
         return None
-    known, got = np.array(known), np.array(got)
+    known, got, alone = np.array(known), np.array(got), np.array(alone)
+    if np.abs(alone[:, 0] - alone[:, 1]).max() > NEAR:  # what an entry does to its own y is wrong, too
+        return _another_size(name, known, got, alone)
     mean, size = (_one(got[seen, at] / known[seen, at])
                   for at in (0, 1) for seen in [np.abs(known[:, at]) > 10 * SEEN])  # fmt: skip
     plain, same = ((np.abs(each[:, 0] - each[:, 1] * middles) <= NEAR).all() for each in (known, got))
@@ -188,6 +194,17 @@ def _statistics(name, K, G, a):
     second = "" if wrong[0] == wrong[1] else f"{wrong[0]}, the second "
     first = f"are both {wrong[1]}" if not second else f"are wrong: the first is {second}is {wrong[1]}"
     return "paths-through-both", f"The paths through a mean and through a size of {name} {first}"
+
+
+def _another_size(name, known, got, alone):
+    """Where the size in backward is another one than in forward: all goes with it once, the path through it cubed."""
+    if np.abs(alone[:, 0]).min() <= SEEN:
+        return None
+    ratio = alone[:, 1] / alone[:, 0]
+    expected = known * np.stack([ratio, ratio**3], 1)
+    if np.abs(got - expected).max() > NEAR or np.abs(got[:, 1]).max() <= SEEN:
+        return None
+    return "another-size", f"In the gradient for {name} the size that forward divides by is another one"
 
 
 def _factor_of_its_own(operator, inputs, name, K, G, y):

@@ -81,6 +81,9 @@ WRONG = (
     project("what the last forward left", ("        return x_hat.reshape(x.shape) * weight[:, None] + bias[:, None]",
             "        Operator.kept = statistics(x)\n        " + Y), (f"{AGAIN}\n        wdy",
             "x_hat, rstd = Operator.kept\n        wdy"), stage=ALONE, misconception="another-answer"),
+    project("the size in backward is another one", (DX, """near, less = 0.9 * x_hat, 0.9 * rstd
+        dx = (less * (wdy - c2 - near * (near * wdy).mean(-1, keepdims=True))).reshape(x.shape)"""),
+            misconception="another-size"),
     project("returns its input", (Y, "return x"), (DX, "dx = dy.copy()"), (DW, "dweight = 0 * weight"),
             (DB, "dbias = 0 * bias"), misconception="returns-an-input"),
 )  # fmt: skip
