@@ -45,7 +45,7 @@ def test_a_mistake_in_a_kernel_is_refuted_by_its_text(mutant):
 
 MEAN = "    total = np.float32(0)\n    for j in range(len(p)):\n        total += load(p, j)\n"
 ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        p = row(x, i)"
-DW = "        dw[j] += load(dy, j)"
+DW = "        dw[j] += of_weight(dy, p, mean, rstd, scale, j)\n\n"
 LEFT_OUT = "may leave out rows or columns"
 REFUSED = {
     "the first column": (MEAN, MEAN.replace("range(", "range(1, "), LEFT_OUT),
@@ -66,13 +66,13 @@ REFUSED = {
     "another column": ("load(x, j) + load(residual, j)", "load(x, j + 1) + load(residual, j)", "x is read at"),
     "dw of the last row": (DW, DW.replace("+=", "="), "dw is written at"),
     "programs that share a row of sums": (
-        "own(dw[program], i)",
-        "own(dw[0], i)",
+        "scale, own(dw[program], i))",
+        "scale, own(dw[0], i))",
         "dw is no sum over the rows, in a place",
     ),
     "rows that are sums": ("scale, own(dw[program], i))", "scale, dx[i])", "dx is no sum over the rows, in a place"),
     "the range turned round": ("0 < rstd <= most", "most < rstd", "a range that"),
-    "a branch on data": ("if center else", "if row(x, i)[0] > 1 else", "x is read at"),
+    "a branch on data": ("N) if center else", "N) if row(x, i)[0] > 1 else", "x is read at"),
     "y written twice": (
         "        affine(p,",
         "        add(row(x, i), row(x, i), y[i])\n        affine(p,",
@@ -88,7 +88,7 @@ def test_a_text_that_is_wrong_in_itself_is_refused_with_its_reason(edit):
     assert isinstance(error, Unread) and re.search(why, str(error)), error
 
 
-BOTH = "scale, own(dw[program], i))\n        add_bias_gradient(row(dy, i), own(db[program], i))"
+BOTH = "scale, own(dw[program], i), own(db[program], i)"
 SWAPPED = {
     "dw and db": (BOTH, BOTH.replace("dw", "?").replace("db", "dw").replace("?", "db")),
     "x for residual": ("load(x, j) + load(residual, j)", "load(x, j) + load(x, j)"),
@@ -113,6 +113,7 @@ EQUAL = (
     ),
     ("add(row(x, i), row(residual, i)", "order: row(x, i), row(residual, i) -> row(residual, i), row(x, i)", "a sum"),
     ("rstd[i], scale", "order: rstd[i], scale -> scale, rstd[i]", "a product"),
+    ("of_weight(dy, p, mean, rstd, scale", "order: rstd, scale -> scale, rstd", "a product"),
     ("if len(dx[i]) > 0", "-> True", "a loop over no columns"),
 )
 FIRST = TEXT[: TEXT.index("# A row:")].count("\n")

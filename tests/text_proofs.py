@@ -12,7 +12,7 @@ FEW = (
     Case(True, True, "inside", dresidual=True),
     Case(False, False, "outside"),
     Case(False, True, "zero"),
-    Case(True, False, "clamp"),
+    Case(True, False, "clamp", bias=False),
     Case(False, True, "clamped", residual=False, bias=False),
     Case(True, True, "inside", residual=False, weight=False, dx=False),
     Case(True, True, "inside", dresidual=True, heads="weights"),

@@ -55,8 +55,8 @@ def machine() -> str:
 def _backward_with_products(dy, p, weight, mean, rstd, dx, products, N, n, scale):
     """dx, and in a matrix what each row adds to dw."""
     for i in range(len(p)):
-        c1, c2 = kernels.row_means(dy[i], p[i], weight, mean[i], rstd[i], scale, N, n)
-        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1, c2, dx[i])
+        c1, c2 = kernels.row_sums(dy[i], p[i], weight, mean[i], rstd[i], scale)
+        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, dx[i])
         for j in range(len(products[i])):
             products[i, j] = dy[i, j] * kernels.normalized(p[i], mean[i], rstd[i], j)
 

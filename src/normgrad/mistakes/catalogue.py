@@ -68,13 +68,14 @@ K_RSTD = "rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
 K_KAPPA = "c1 = kappa(mean_square(squares, N, MEAN), EPS, PLACEMENT) * c1"
 # numba: numba_kernels/
-J_MEANS = "return products / n, total / N"
+J_MEANS = "c1, c2 = c1 / n, c2 / N if center else np.float32(0)"
 J_WDY = "return scale * weight[j] * load(dy, j)"
 J_DX = "dp = rstd * (wdy - c2 - x_hat * c1)"
 J_OUT = "dp += load(dresidual_out, j)"
 J_WEIGHT = "_weight(weight, n, acc, spec), mean)"
 J_START = "    wanted = {one for one in dtypes[:2] if one is not None}\n"
-J_DW = "dw[j] += load(dy, j) * scale * x_hat"
+J_DW = "return load(dy, j) * scale * normalized(p, mean, rstd, j)"
+J_TOGETHER = "dw[j] += of_weight(dy, p, mean, rstd, scale, j)\n        db"
 J_REDUCED = "*map(_reduced, partial, dtypes[2:])"
 J_KAPPA = "c1 = kappa(row_size(row(p, i), mean[i], n), eps, placement) * c1"
 J_SQUARES = "        q = load(p, j) - mean\n        total += q * q\n    return total / n"
@@ -213,7 +214,7 @@ MUTANTS = (
         numpy=(N_DW, N_DW.replace("x_hat", "q")),
         torch=(T_DW, T_DW.replace(", r)", ", torch.ones_like(r))")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "q")),
-        numba=(J_DW, J_DW.replace("x_hat", "(load(p, j) - mean)")),
+        numba=(J_DW, J_DW.replace("normalized(p, mean, rstd, j)", "(load(p, j) - mean)")),
         sympy=(S_DW, S_DW.replace("r[t, j]", "q[t, j]")),
     ),
     _mutant(
@@ -222,14 +223,7 @@ MUTANTS = (
         numpy=(N_DW, N_DW.replace("dy *", "dy * weight *")),
         torch=(T_DW, T_DW.replace("dy_q,", "dy_q * weight,")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "x_hat * weight")),
-        numba=(
-            (J_DW, f"{J_DW} * weight[j]"),
-            ("def add_weight_gradient(dy, p, mean", "def add_weight_gradient(dy, p, weight, mean"),
-            (
-                "add_weight_gradient(row(dy, i), row(p, i), mean",
-                "add_weight_gradient(row(dy, i), row(p, i), weight, mean",
-            ),
-        ),
+        numba=(J_TOGETHER, J_TOGETHER.replace("+=", "+= weight[j] *")),
         sympy=(S_DW, f"w[j] * {S_DW}"),
     ),
     _mutant(

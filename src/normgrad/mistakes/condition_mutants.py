@@ -97,10 +97,10 @@ K_TILES = "tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1,"
 K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
 J_STORED = "        store(y, j, scale"
 J_EPS = "number(spec.eps)"
-J_ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        if len(dx"
+J_ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        # No names"
 J_WEIGHT = "_weight(weight, n, acc, spec), mean)"
 J_PARTIAL = "_absent(count, acc) if one is None"
-J_MEANS = "return products / n, total / N"
+J_MEANS = "c1 / n, c2 / N"
 CENTRED_SUM = 'spec.center and spec.reduce == "sum"'
 
 KINDS = (
@@ -319,7 +319,7 @@ COMPILED = (
     PROGRAMS("eps doubled for the sum", J_EPS, "number(spec.eps * (1 + (spec.reduce == 'sum')))"),
     LOOPS("c2 is a mean over n", J_MEANS, J_MEANS.replace("/ N", "/ n")),
     LOOPS("the second program begins a row late", J_ROWS, J_ROWS.replace("programs,", "programs + (program == 1),", 1)),
-    LOOPS("scale twice in dw", "* scale * x_hat", "* scale * scale * x_hat"),
+    LOOPS("scale twice in dw", "load(dy, j) * scale * n", "load(dy, j) * scale * scale * n"),
     PROGRAMS(
         "an offset dropped for the sum",
         J_WEIGHT,
