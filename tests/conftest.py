@@ -23,10 +23,8 @@ def pytest_configure(config):
     """Triton compiles for the `gpu` tests and interprets for all others; one process can do only one of the two."""
     if config.option.markexpr != "gpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
-    # Who names files means all that is in them, unless told otherwise. A worker is told by the option, which xdist
-    # hands on.
-    named = config.args_source is config.ArgsSource.ARGS and not config.option.sampled
-    if not hasattr(config, "workerinput") and named:
+    # Who names files means all that is in them, unless told otherwise; a worker of xdist reads the same command line.
+    if config.args_source is config.ArgsSource.ARGS and not config.option.sampled:
         config.option.whole = True
 
 
