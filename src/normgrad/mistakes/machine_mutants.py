@@ -107,7 +107,7 @@ def machine_mutants(source: str) -> list[MachineMutant]:
     """
     tree, places = ast.parse(source), _Places(source)
     found = sorted(set(_walk(tree, places)), key=lambda mutant: (mutant.start, mutant.end, mutant.kind, mutant.new))
-    return [mutant for mutant in found if mutant.old != mutant.new and _is_python(mutant.applied(source))]
+    return [mutant for mutant in found if mutant.old != mutant.new and _is_python(mutant, tree, places)]
 
 
 def record() -> dict:
@@ -119,9 +119,12 @@ def record() -> dict:
     return json.loads(RECORD.read_text(encoding="utf8"))
 
 
-def _is_python(source):
+def _is_python(mutant, tree, places):
+    """Whether the statement of the module that the mutant changes is Python still: the others are as they were."""
+    spans = [places.span(statement) for statement in tree.body]
+    start, end = next((start, end) for start, end in spans if start <= mutant.start and mutant.end <= end)
     try:
-        ast.parse(source)
+        ast.parse(places.source[start : mutant.start] + mutant.new + places.source[mutant.end : end])
     except SyntaxError:
         return False
     return True
