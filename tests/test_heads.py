@@ -127,7 +127,7 @@ T_DW = "rstd.t()[..., None])"
 T_SUMS = "    if dw is not None:\n        dw = (dw if spec.scale"
 K_DW = "        _reduce(partial, sums, programs, vector.numel())\n"
 J_ROW = "    memory, heads, step, head_step, N = matrix\n    start = i // heads * step + i % heads * head_step\n"
-J_DW = "own(dw[program], i))"
+J_DW = "rstd[i], scale, own(dw[program], i), own(db[program], i)"
 N_ROWS = "rows = tuple(range(p.ndim - max(1, axes)))"
 # {what is wrong: {backend: (the text, what it becomes)}}; of Triton's kernels test_kernel_proofs.py says more.
 WRONG = {
@@ -144,14 +144,13 @@ WRONG = {
         "numpy": (N_ROWS, "rows = tuple(range(p.ndim - 1))"),
         "torch": (T_SUMS, f"    dw = dw.sum(0).expand_as(dw).clone()\n{T_SUMS}"),
         "triton": (K_DW, f"{K_DW}        sums = [t.sum(0).expand_as(t) for t in sums]\n"),
-        "numba": (J_DW, "own(dw[program], 0))"),
+        "numba": (J_DW, J_DW.replace("own(dw[program], i)", "own(dw[program], 0)")),
     },
     "statistics by token": {
         "torch": (T_DW, "rstd.t()[:1].expand(rstd.t().shape)[..., None])"),
         "triton": ("tl.store(rstd_ptr + rows, rstd, mask=rows < M)\n    y =",
                    "tl.store(rstd_ptr + rows // share, rstd, mask=rows < M)\n    y ="),
-        "numba": ("row(dy, i), row(p, i), mean[i], rstd[i], scale, own", "row(dy, i), row(p, i), mean[i], "
-                  "rstd[i // len(weight)], scale, own"),
+        "numba": (J_DW, J_DW.replace("rstd[i]", "rstd[i // len(weight)]")),
     },
 }  # fmt: skip
 EDITED = [(name, backend) for name, edits in WRONG.items() for backend in edits]

@@ -207,8 +207,9 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     """(dx, dresidual, dw, db) for rows p = x + residual, by one launch and a sum for dw and db each.
 
     Args, Returns: as torch_rows.backward
-    Numerics: as forward; dx of a row is the same bits whatever the number of rows and the row's place; dw and db are
-              summed in an order that depends on M and N alone, with portable_sums or without
+    Numerics: as forward; dx of a row is the same bits whatever the number of rows and the row's place, but may have
+              others where dw or db is not asked for: one loop makes both sums and these two; dw and db are summed in an
+              order that depends on M and N alone, with portable_sums or without
     """
     m, n, acc = rstd.numel(), p.shape[-1], rstd.dtype
     count, vector = programs(m, n), p.shape[-1 - per_head :]
