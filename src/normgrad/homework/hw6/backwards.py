@@ -63,6 +63,7 @@ CHANGES = {
     "partly zero": "found = [each * (np.arange(each.size).reshape(each.shape) % 2) for each in found]",
     "all multiplied": "found = [1000 * each for each in found]",
     "multiplied": "found[{at}] = 1000 * found[{at}]",
+    "averaged loss": "found = [each / over for each, over in zip(found, ({rows}, {sums}, {sums}))]",
     "exchanged": "found[1], found[2] = found[2], found[1]",
     "unknown": "found = [np.nan * each for each in found]",
     "shaped": "found = [each[None] for each in found]",
@@ -177,10 +178,14 @@ BELIEFS = (
     _own("constants", "mean and rstd stay as they are when x moves", (N_DX, "    dx = rstd * wdy\n")),
     _own("sum of y", "the loss is the sum of y, and dy is not in it", (N_DY, N_DY + "    dy = np.ones_like(dy)\n")),
     _own("mean of y", "the loss is the mean of y", (N_DY, N_DY + "    dy = np.full_like(dy, 1 / dy.size)\n")),
-    _own("mean", "the loss is the mean of dy * y, not the sum", (N_DY, N_DY + "    dy = dy / dy.size\n")),
     *map(find, ("weight missing", "rstd missing in dx", "projection added")),
     _own("minus", "the loss is minus the sum of dy * y", (N_DY, N_DY + "    dy = -dy\n")),
 )
+# What the terms of the loss may be divided by: for dx, for dw and db; M rows of N entries.
+M, N = "len(inputs[0])", "inputs[0].shape[-1]"
+MEANS = ((f"({M} * {N})", f"({M} * {N})"), (N, N), (N, f"({M} * {N})"), (M, M), ("1", M), ("1", f"({M} * {N})"))
+MEAN = "the loss is a mean of dy * y, not the sum"
+UNWEIGHTED = find("weight missing").edits["numpy"]
 
 
 @cache

@@ -21,6 +21,8 @@ from .backwards import (
     CENTRED_WDY,
     DY,
     FLAT,
+    MEAN,
+    MEANS,
     OUTPUTS,
     PAIRS,
     RECOMPUTED,
@@ -29,6 +31,7 @@ from .backwards import (
     ROW,
     SPREAD,
     SQUARE,
+    UNWEIGHTED,
     WDY,
     WEIGHT,
     ZEROS,
@@ -42,7 +45,7 @@ NOT_A_NUMBER = 1e300
 NEARLY_ONE = 1e-3
 # Two float64 numbers that came from a product each may differ by this much and still be meant to be equal.
 EQUAL = 16 * np.finfo(np.float64).eps
-# Terms of a row that add up to no more of their size were made to add up to 0.
+# Terms that add up to no more of the size of a row were made to add up to 0.
 BALANCED = 1e-9
 
 
@@ -56,10 +59,12 @@ def right(dy, x, weight, mean, rstd):
 def off(given, found) -> dict:
     """{gradient: largest error over the size of its terms}: where terms cancel, an error like rounding is no error.
 
-    Where all terms of an entry are 0, its error is taken over the size of the others.
+    Where all terms of an entry are 0, or rounding beside those of other rows, its error is taken over the size of the
+    others.
     """
     dy, _, weight, _, rstd = given
     wdy = np.abs(dy * weight).max(-1, keepdims=True, initial=0)
+    wdy = np.where(wdy > BALANCED * wdy.max(initial=0), wdy, wdy.max(initial=0))
     sizes, shares = (rstd[:, None] * wdy, np.abs(dy).sum(0), np.abs(dy).sum(0)), {}
     for name, got, known, size in zip(OUTPUTS, found, right(*given), sizes, strict=True):
         size = np.where(size > 0, size, size.max(initial=0))
@@ -81,7 +86,7 @@ def special(given) -> dict:
         SPREAD: bool((np.abs(rstd - 1) < NEARLY_ONE).all()),
         DY: bool((dy == dy.flat[0]).all()) if dy.size else True,
         CENTRED: bool((np.abs(mean) * rstd < NEARLY_ONE).all()),
-        CENTRED_WDY: bool((np.abs(wdy.sum(-1)) <= BALANCED * np.abs(wdy).sum(-1)).all()),
+        CENTRED_WDY: bool((np.abs(wdy.sum(-1)) <= BALANCED * np.abs(wdy).sum(-1).max(initial=0)).all()),
         SQUARE: x.shape[0] == x.shape[1],
         ALIKE: bool((np.ptp(rstd) < NEARLY_ONE * rstd).all()) if rstd.size else True,
         FLAT: bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
@@ -315,7 +320,11 @@ def _agreed(exam) -> str:
         facts = _tried(exam)[number]
         if isinstance(facts, dict) and not facts["rejected"] and VISIBLE < max(facts["off"].values()) < NOT_A_NUMBER:
             return belief
-    return next((each.mistake for each in BELIEFS if _passes(exam, text(each.edits["numpy"]))), "")
+    known = next((each.mistake for each in BELIEFS if _passes(exam, text(each.edits["numpy"]))), "")
+    if known:
+        return known
+    means = (changed(text(), "averaged loss", rows=rows, sums=sums) for rows, sums in MEANS)
+    return MEAN if any(_passes(exam, each) for each in means) else ""
 
 
 def _alarm(how, facts, belief, others) -> str:
@@ -328,7 +337,8 @@ def _alarm(how, facts, belief, others) -> str:
     else:
         near = (
             f"What you compare with is off by {facts['gap'] or 0:.0e}, and you allow less: that may be rounding, the "
-            "truncation of a difference, or a slight mistake of its own, such as an entry that is not put back."
+            "truncation of a difference, or a slight mistake of its own, such as an entry that is not put back, or "
+            "eps left out."
         )
         either = "Either what you compare with is wrong, or you allow less than rounding and the truncation of a " \
                  "difference, which can be computed."  # fmt: skip
@@ -341,13 +351,14 @@ def _alarm(how, facts, belief, others) -> str:
 
 def _of_the_rows(away, rstd) -> str:
     """What is special about the rows of the last call for a difference, if anything is."""
-    words = ""
+    roundoff = unit_roundoff("float64")
     if away >= FAR:
-        words += f" In the last call x is up to {away:.0e} times the spread of its row, so rounding x alone moves " \
-                 f"it by {unit_roundoff('float64') * away:.0e} of that."  # fmt: skip
+        return f" In the last call x is up to {away:.0e} times the spread of its row, so rounding x alone moves it " \
+               f"by {roundoff * away:.0e} of that."  # fmt: skip
     if rstd >= NARROW_ROW:
-        words += f" In the last call rstd is up to {rstd:.0f}: beside 1 / rstd a step must be small."
-    return words
+        return f" If it takes central differences: where rstd is {rstd:.0f}, as in your last call, the best step is " \
+               f"near {roundoff ** (1 / 3) / rstd:.0e}; a longer one truncates, a shorter one rounds more."  # fmt: skip
+    return ""
 
 
 def _by_rounding(facts) -> bool:
@@ -372,7 +383,7 @@ def _rejects(exam, number) -> str:
             words = "is many times the right one" if longer else "is right up to its sign"
             raise Wrong(
                 f"Number {number} is rejected, but a backward passes whose {subject.output} {words}.",
-                diagnoses=(_named("multiple-passes" if longer else "sign-passes", subject.equation),),
+                diagnoses=(_named(_of_length(exam, subject) if longer else "sign-passes", subject.equation),),
             )
         return f'Rejected. Its author believed: "{subject.mutant.mistake}".'
     reason, side, key = _why(exam, subject, facts)
@@ -447,21 +458,37 @@ def _blind_spot(exam, subject, off) -> str:
     if passes("ruined"):
         return f"{subject.output}-not-compared" if _passes(exam, _ruined_alike(exam)) else "size-passes"
     if not _passes(exam, subject.enlarged(1 / off)):
-        return "multiple-passes" if off >= HARDLY and _any_length(exam, subject) else "loose-tolerance"
+        return _of_length(exam, subject) if off >= HARDLY and _any_length(exam, subject) else "loose-tolerance"
     if not _passes(exam, subject.enlarged(-1 / off)):
-        return "multiple-passes" if _any_length(exam, subject) else "one-sign-passes"
+        return _of_length(exam, subject) if _any_length(exam, subject) else "one-sign-passes"
     if _passes(exam, subject.moved(within_rows=True)) and not _passes(exam, subject.moved(within_rows=True, sign="+")):
         rows = subject.output == "dx" and not _passes(exam, subject.moved(within_rows=False))
         return "rows-summed" if rows else "totals-compared"
     if off >= HARDLY and not _drowned(_tried(exam)[1 + subjects().index(subject)], subject.output):
         if _any_length(exam, subject):
-            return "multiple-passes"
-    return "size-passes" if _passes(exam, subject.enlarged(HUGE / off)) else "loose-tolerance"
+            return _of_length(exam, subject)
+    if not _passes(exam, subject.enlarged(HUGE / off)):
+        return "loose-tolerance"
+    return "properties-alone" if _of_properties(exam, subject) else "size-passes"
 
 
 def _any_length(exam, subject) -> bool:
     """Whether a thousand times the right gradient passes, alone or with the others: twice is a matter of tolerance."""
     return any(_passes(exam, subject.changed(how)) for how in ("multiplied", "all multiplied"))
+
+
+def _of_length(exam, subject) -> str:
+    """What a test that passes any length of a gradient looks at: its direction, or what other gradients have, too."""
+    return "properties-alone" if _of_properties(exam, subject) else "multiple-passes"
+
+
+def _of_properties(exam, subject) -> bool:
+    """Whether a long dx without the weight passes.
+
+    It has another direction, and what LayerNorm's dx has: its rows know nothing of each other, it is linear in dy, and
+    along 1 and, up to eps, along x_hat it adds up to 0.
+    """
+    return subject.output == "dx" and _passes(exam, changed(text(UNWEIGHTED), "multiplied", OUTPUTS.index("dx")))
 
 
 def _ruined_alike(exam) -> str:

@@ -82,6 +82,11 @@ WRONG = (
         y = (x - mean[:, None]) * rstd[:, None] * weight + bias"""), stage=RIGHT, misconception="reference-wrong"),
     test("the slope of another loss", ("return (dy * y).sum(), ", "return y.sum(), "), stage=RIGHT,
          misconception="reference-wrong"),
+    test("a mean over rows", ("return (dy * y).sum(), ", "return (dy * y).sum() / len(dy), "), stage=RIGHT,
+         misconception="reference-wrong"),
+    test("a property of dx", (ASSERT, """assert all(
+            (abs((grad * q).sum(-1)) <= 0.01 * abs(grad * q).sum(-1)).all() for q in (0 * x + 1, x - mean[:, None])
+        ) if name == "dx" else abs(claimed - value) <= allowed, """), stage=C1, misconception="properties-alone"),
     test("equal to the last digit", ("value, allowed = slope(arrays, ways, dy)\n",
          "value, allowed = slope(arrays, ways, dy)[0], 0\n"), stage=RIGHT, misconception="false-alarm"),
     test("statistics of its own", ("grads = backward(dy.copy(), x.copy(), weight.copy(), mean, rstd)",
