@@ -15,7 +15,7 @@ from .mutants import PACKAGE, edited, folder, imported, plain_python
 
 _number = count()
 # Operators are registered by name, and a name can be registered only once in a process.
-OPERATORS = "torch_ops/compiled.py"
+OPERATORS = "torch_ops/compiled.py", "quantized/operator.py"
 
 
 def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
@@ -28,8 +28,9 @@ def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
     place = folder() / name
     place.mkdir()
     texts = {path: edited((PACKAGE / path).read_text(), changes, f"{where}, {path}") for path, changes in edits.items()}
-    operators = texts.get(OPERATORS, (PACKAGE / OPERATORS).read_text())
-    texts[OPERATORS] = operators.replace('"normgrad::', f'"{name}::')
+    for path in OPERATORS:
+        text = texts.get(path, (PACKAGE / path).read_text())
+        texts[path] = text.replace('"normgrad::', f'"{name}::')
     for path, text in texts.items():
         file = place / path
         if file.parent != place and not file.parent.exists():
