@@ -16,6 +16,7 @@ NEAR = 2**12 * unit_roundoff("float64")
 # Half of the digits: what is nearer to the right result has lost digits, and is no result of other numbers.
 DIGITS = unit_roundoff("float64") ** 0.5
 MISREAD, SAVED_Y, MIXED, STRIDE = "inputs-exchanged", "y-for-x", "rows-mixed", "stride-ignored"
+OVERWRITTEN, OVERWRITTEN_WORDS = "overwritten-on-the-way", "the means are taken of wdy and, in its place, dx"
 MISPLACED, MISPLACED_WORDS = "weight-misplaced", "the entries of weight stand in other columns"
 
 
@@ -36,6 +37,8 @@ def misread(target: Target, by_rows: bool) -> Explained | None:
         return None
     if target.output == "y" and _weight_moved(target, known):
         return Explained((MISPLACED,), parts, 1.0, MISPLACED_WORDS)
+    if target.output in ("dx", "dresidual") and _near(target.whole, _overwritten(known)):
+        return Explained((OVERWRITTEN,), parts, 1.0, OVERWRITTEN_WORDS)
     words = _of_other_rows(target, known)
     if words:
         return Explained((MIXED,), parts, 1.0, words)
@@ -120,6 +123,15 @@ def _versions(target, known):
         for names in combinations(matrices, count):
             moved = matrices | {name: _sliding(matrices[name]) for name in names}
             yield STRIDE, "rows one entry apart", moved if backward else of_rows(moved["x"] + moved["residual"])
+
+
+def _overwritten(a) -> np.ndarray:
+    """dx where each entry is written to wdy, and the means of the next one are taken there."""
+    found, x_hat = a["weight"] * a["dy"], (a["p"] - a["mean"]) * a["rstd"]
+    for j in range(found.shape[1]):
+        c1, c2 = (x_hat * found).mean(-1), a["center"] * found.mean(-1)
+        found[:, j] = a["rstd"][:, 0] * (found[:, j] - c2 - x_hat[:, j] * c1)
+    return found + a["g"]
 
 
 def _weight_moved(target, a) -> bool:

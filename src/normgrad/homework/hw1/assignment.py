@@ -28,6 +28,11 @@ def _quotient(found):
         return dict.fromkeys(found, np.divide(*found.values()))
 
 
+def _reciprocal(A, p):
+    found = _jacobian("b")(A, p)
+    return 1 / found if found else np.nan
+
+
 def _centred(A, p, axis=1):
     return A["x"] - A["x"].mean(axis, keepdims=True)
 
@@ -115,6 +120,9 @@ LAYOUTS = Task(
             together=True, made=_quotient, equation="index-jacobian-transposed",
         ),
         Confusion(
+            "reciprocal-for-layout", "1 / numerator", {"denominator": _reciprocal},
+        ),
+        Confusion(
             "local-for-total", "KroneckerDelta(a, b)*w[b]",
             {name: lambda A, p: delta(p, "a", "b") * at(A["w"], p, "b") for name in ("numerator", "denominator")},
             equation="index-total", hint="The mean of w x depends on every entry.",
@@ -147,6 +155,15 @@ VJP = Task(
             hint="The sum of a vector-Jacobian product runs over the output. Which letter has the weight of an input?",
         ),
         Confusion(
+            "dy-outside-the-sum", "dy[j]*(w[j] - Sum(w[r], (r, 1, N))/N)",
+            {"dx": lambda A, p: at(A["dy"] * (A["w"] - A["w"].mean()), p, "j")},
+        ),
+        Confusion(
+            "weight-twice", "w[j]*dy[j] - w[j]*Sum(w[r]*dy[r], (r, 1, N))/N",
+            {"dx": lambda A, p: at(A["w"] * (A["dy"] - (A["w"] * A["dy"]).mean()), p, "j")},
+            equation="index-vjp", hint="How often does w stand on the path from x_j through the mean to y_k?",
+        ),
+        Confusion(
             "local-for-total", "w[j]*dy[j]", {"dx": lambda A, p: at(A["w"] * A["dy"], p, "j")},
             equation="index-total", hint="x_j moves the mean, and the mean moves every y_k.",
         ),
@@ -174,8 +191,12 @@ SUMS = Task(
          "db": "the sum over i of dy_ij times the derivative of y_ij by b_j"},
         Confusion(
             "free-letter-summed", "a sum over i and j",
-            {"dw": lambda A, p: (A["dy"] * _centred(A, p)).sum(), "db": lambda A, p: A["dy"].sum()},
+            {"dw": lambda A, p: (A["dy"] * _centred(A, p)).sum()},
             equation="pg-dw", hint="dw has one entry a column, so j stays free. Which index of dy is summed?",
+        ),
+        Confusion(
+            "free-letter-summed", "a sum over i and j", {"db": lambda A, p: A["dy"].sum()},
+            equation="pg-db", hint="db has one entry a column, so j stays free. Which index of dy is summed?",
         ),
         Confusion(
             "mean-of-the-column", "x[i, j] - Sum(x[r, j], (r, 1, M))/M",

@@ -188,10 +188,12 @@ def letters_match(exam) -> str:
     for name, form in forms.items():
         if extra := sorted(set(form["free"]) - set(oracle.arguments)):
             raise Wrong(
-                f"In {name} the letter {extra[0]} is free, but it is no argument. Every letter that the left side does "
-                f"not have belongs to a sum: Sum(..., ({extra[0]}, 1, N)).",
+                f"In {name}, {extra[0]} is free, but it is no argument: {', '.join(oracle.arguments)} are. A letter "
+                "that counts belongs to a sum, as in Sum(..., (r, 1, N)), or has become another one in every factor; "
+                "what stands for something else is to be written out.",
                 diagnoses=_named("letter-left-free", form["text"],
-                                 f"an expression in which {extra[0]} is bound by a sum, or gone"),
+                                 f"an expression of {', '.join(oracle.arguments)}, in which {extra[0]} is bound by a "
+                                 "sum, replaced, or written out"),
             )  # fmt: skip
         if form["outside"]:
             zero = _named("counted-from-zero", form["text"], "a sum whose letter takes the values of an index")
@@ -226,15 +228,15 @@ def _worth(exam, names) -> str:
     asked = [_forms(exam, trial) for trial in trials]
     got = [dict(zip(oracle.results, (v.numbers for v in outcome.values), strict=True)) for outcome, _ in asked]
     for name in names:
-        for trial, found in zip(trials, got, strict=True):
+        for at, (trial, found) in enumerate(zip(trials, got, strict=True)):
             value, bound = oracle.expected(trial)[name]
             if found[name].shape != value.shape or not (np.abs(found[name] - value) <= bound).all():
                 form = asked[0][1][name]
-                words = _words(name, found[name], value, bound, trial, form)
+                words = _words(name, found[name], value, bound, trial, asked[at][1][name])
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
-                known = _by_forms(oracle, trial, asked[0][1], name) or _confused(oracle, trials, got, name)
-                known = known or _arguments(exam)
+                known = _by_forms(oracle, trial, asked[0][1], name) or _compared(exam, name, form)
+                known = known or _arguments(exam) or _confused(oracle, trials, got, name)
                 known = known or (idle if form["idle"] else fitted(exam, name)) or _lengths(exam, name)
                 raise Wrong(words, diagnoses=known)
     count = sum(len(trial.points()) for trial in trials)
@@ -248,6 +250,7 @@ def _words(name, found, value, bound, trial, form) -> str:
     where = ", ".join(f"{letter} = {index}" for letter, index in trial.points()[at].items())
     if np.isnan(found[at]):
         left = f", because {', '.join(form['left'])} is left in it" if form["left"] else ""
+        left = f", because {form['outside'][0]} is not there" if form["outside"] and not left else left
         return f"{name} has no value at {where}{left}."
     got, needs = apart(found[at], value[at])
     return f"{INPUTS}{where}. Your {name} is {got} there, needs {needs}."
@@ -272,11 +275,30 @@ def _confused(oracle, trials, got, name) -> list:
     return []
 
 
+def _compared(exam, name, form) -> list:
+    """One Diagnosis of an answer that is right where the letters are numbers when the function is called."""
+    oracle, trial = exam.task.oracle, exam.trials()[0]
+    if len(trial.letters) < 2:
+        return []
+    value, bound = oracle.expected(trial)[name]
+    for at, point in enumerate(trial.points()):
+        request = oracle.request(trial)
+        letters = {letter: point[letter] for letter in trial.letters}
+        outcome = exam.student.call(exam.task.entry, replace(request, options={**request.options, "at": letters}))
+        if outcome.values is None or len(outcome.values) != len(oracle.results):
+            return []
+        got = outcome.values[oracle.results.index(name)].numbers
+        if got.shape != value.shape or not abs(got[at] - value[at]) <= bound[at]:
+            return []
+    delta = f"KroneckerDelta({', '.join(trial.letters)})"
+    return [named("letters-compared", f"{form['text'][:120]}, by a comparison", delta, "index-delta", "hw1")]
+
+
 def _arguments(exam) -> list:
-    """One Diagnosis of answers that are all right for the numbers of two arrays exchanged."""
+    """One Diagnosis of answers that are all right for the numbers of two arrays exchanged, as the def line has them."""
     oracle, trials = exam.task.oracle, exam.trials()
-    arrays = list(trials[0].arrays)
-    if len(arrays) != 2:
+    arrays, parameters = list(trials[0].arrays), exam.student.look(exam.task.entry)["parameters"]
+    if len(arrays) != 2 or parameters == list(oracle.arguments) or sorted(parameters) != sorted(oracle.arguments):
         return []
     for trial in trials:
         numbers = dict(zip(arrays, reversed(trial.arrays.values()), strict=True))

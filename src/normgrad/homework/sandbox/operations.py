@@ -482,7 +482,7 @@ def _number(expression, point, arrays, notes) -> float:
     if value.free_symbols or not value.is_number:
         notes["left"] |= {str(symbol) for symbol in value.free_symbols if not isinstance(symbol, sympy.Indexed)}
         return np.nan
-    return float(value)
+    return float(value) if value.is_finite and value.is_real else np.nan
 
 
 def _described(expression, known) -> dict:
@@ -526,11 +526,14 @@ def sums_with(expression, kind, letters_of, starts=lambda limit: True) -> int:
 
 @operation
 def written(target, arguments, options):
-    """The answers of a function of SymPy objects: numbers at every point of a grid, and the form of each answer."""
+    """The answers of a function of SymPy objects: numbers at every point of a grid, and the form of each answer.
+
+    With an "at" in the options, a number for each of some letters, these are numbers already when it is called.
+    """
     import sympy
 
     known = objects(options["kinds"])
-    result = target(*known.values())
+    result = target(*(known | {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}).values())
     results = list(result) if isinstance(result, (tuple, list, sympy.Tuple)) else [result]
     numbers, forms = [], []
     for each in results:

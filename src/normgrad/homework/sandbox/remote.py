@@ -137,9 +137,10 @@ class Remote(Student):
             raise RuntimeError(f"the process for the student's code did not start: {words}") from None
 
 
-def _looked(names, globals, raises) -> dict:  # noqa: A002
+def _looked(names, globals, raises, parameters) -> dict:  # noqa: A002
     """What source.look said, made of what it should be made of."""
-    return {"names": list(map(str, names)), "globals": list(map(str, globals)), "raises": bool(raises)}
+    texts = {"names": names, "globals": globals, "parameters": parameters}
+    return {name: list(map(str, each)) for name, each in texts.items()} | {"raises": bool(raises)}
 
 
 def _plain(value):

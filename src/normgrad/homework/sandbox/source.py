@@ -19,7 +19,8 @@ def look(target) -> dict:
     """What there is to see in a function or a class, and in what it reads in its module, directly or not.
 
     Returns:  {"names": that its code mentions, and those of the library's functions that it has under other names;
-              "globals": that hold arrays, containers or nothing, or that it assigns; "raises": whether it can say no}
+              "globals": that hold arrays, containers or nothing, or that it assigns; "raises": whether it can say no;
+              "parameters": of a function, by name}
     """
     names, changing, raises = set(), set(), False
     for function in reached(target):
@@ -37,7 +38,9 @@ def look(target) -> dict:
             elif isinstance(value, types.FunctionType) and value.__globals__ is not function.__globals__:
                 names.add(value.__name__)
     raises |= any(name.startswith(ASSERTING) for name in names)
-    return {"names": sorted(names), "globals": sorted(changing), "raises": raises}
+    code = getattr(target, "__code__", None)
+    parameters = list(code.co_varnames[: code.co_argcount]) if code else []
+    return {"names": sorted(names), "globals": sorted(changing), "raises": raises, "parameters": parameters}
 
 
 def codes(code):

@@ -97,7 +97,7 @@ class Student:
         self.close()
 
 
-NOTHING = {"names": [], "globals": [], "raises": True}
+NOTHING = {"names": [], "globals": [], "raises": True, "parameters": []}
 
 
 class Local(Student):
