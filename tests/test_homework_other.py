@@ -112,7 +112,7 @@ HOSTILE_EXPRESSIONS = {
     "too many": ("return w[j], dy[j]", "returned 2 results, needs 1: dx"),
     "NaN": ("return nan", "does not depend on j"),
     "a number": ("return 3", "does not depend on j"),
-    "another letter": ("return w[j] * Symbol('t')", "the letter t is free"),
+    "another letter": ("return w[j] * Symbol('t')", "t is free"),
     "outside": ("return w[j] * dy[j + 1]", "which is not there"),
     "endless": ("return Sum(w[j], (Symbol('t'), 1, oo))", "Your dx is"),
 }  # fmt: skip

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 UNKNOWN, REFUSED = "unknown", "hidden-by-rounding"
 # What makes numbers wrong although no formula is.
-SPOILS = ("out-of-bounds", "race", "rows-left-out", "stride-ignored", "rows-mixed", "inputs-exchanged", "y-for-x")
+SPOILS = ("out-of-bounds", "race", "rows-left-out", "partials-unwritten", "stride-ignored", "rows-mixed",
+          "inputs-exchanged", "y-for-x")  # fmt: skip
 # What a block that is wider than a row does to a formula.
 BLOCKS = ("block-for-columns", "padding-counted")
 
@@ -70,7 +71,7 @@ def _over(axis):
 
 DENOMINATOR = "The rows have the right direction and the wrong length: look at the denominator."
 STREAM, WEIGHT = "Look at how dresidual_out enters dx.", "Follow the weight from y back to x."
-PROJECTION = "The part of dx along x_hat is wrong."
+PROJECTION = "The part of dx along x_hat is wrong: it is missing, has another factor, or is made of what adds up to 0."
 MISTAKES = {each.key: each for each in (
     _("c1-dropped", "rstd's dependence on x is ignored: - x_hat * c1 is missing", "rstd does not depend on x",
       PROJECTION, dx=[{"k1": 0}]),
@@ -102,8 +103,10 @@ MISTAKES = {each.key: each for each in (
       "The part of dx that is the same in a whole row is wrong.", when="plain", dx=[{"k2": 1}]),
     _("dresidual-forgotten", "dresidual_out is not added", "only y feeds the loss", STREAM, equation="res-dx",
       when="stream", dx=[{"kg": 0}]),
-    _("dresidual-through-norm", "dresidual_out goes through the norm", "both cotangents enter at y", STREAM,
-      equation="res-dx", when="stream", dx=[{"kg": 0, "dy": ("dy+g", )}, {"dy": ("dy+g", )}], dw=[{"dy": ("dy+g", )}],
+    _("dresidual-through-norm", "dresidual_out is added to dy: it goes through the norm, or into dw and db",
+      "both cotangents enter at y", "On which of your results does residual_out have an influence? Does dresidual_out "
+      "reach it past the norm, or through it?", equation={"dx": "res-dx", "dresidual": "res-dx"}, when="stream",
+      dx=[{"kg": 0, "dy": ("dy+g", )}, {"dy": ("dy+g", )}], dw=[{"dy": ("dy+g", )}],
       db=[{"dy": ("dy+g", )}]),
     _("dresidual-sign", "dresidual_out is subtracted", "the stream's gradient is taken off the norm's", STREAM,
       equation="res-dx", when="stream", dx=[{"kg": -1}]),
@@ -249,7 +252,9 @@ MISTAKES = {each.key: each for each in (
       "a row may be divided by its largest entry, and eps stays", "If a row is scaled before its squares are taken, "
       "what has to become of eps?", alone=True, **_rows("eps of the scaled row")),
     _("eps-squared", "eps is squared", "eps is a length like s", DENOMINATOR, alone=True, **_rows("eps squared")),
-    _("eps-value", "eps has another value", "any small eps will do", DENOMINATOR, alone=True, **_rows("eps = 0.001",
+    _("eps-value", "eps has another value", "any small eps will do",
+      "Which eps is in your root, and where does it come from? The rstd of a forward has the forward's own in it.",
+      alone=True, **_rows("eps = 0.001",
       "eps = 1e-05", "eps = 1e-06", "eps = 1e-08", "eps = 1e-12")),
     _("narrow-statistics", "rstd is kept in a 16-bit dtype", "the statistics may be kept in the input's dtype",
       "Nothing is wrong with the formula. Look at the dtype of each intermediate result.", alone=True,
@@ -298,7 +303,15 @@ MISTAKES = {each.key: each for each in (
       "an input without a gradient needs no place",
       "Count the inputs of forward, eps among them. What stands in the place of each?"),
     _("rows-left-out", "Some rows are left out, or overwritten", "the rows are a multiple of what is taken at once",
-      "Count the rows that are taken. Is what one row adds to a sum still there after the next one?"),
+      "Count the rows that are taken, and the rows of partial sums that are added up. Is what one row adds to a sum "
+      "still there after the next one?"),
+    _("partials-unwritten", "A row of partial sums is added up that no program wrote", "every program has rows",
+      "What is in the row of a program that has no rows? Who writes it?"),
+    _("masked-lanes", "What a load gives past its mask is computed with", "a number that is not there is 0",
+      "Which loads have a mask and no number for what lies past it? Where does that go: into a sum, or nowhere?",
+      "kern-tile"),
+    _("mean-not-scaled", "x_hat is p * rstd - mean: the mean is taken away after scaling", "brackets change nothing",
+      "Write x_hat out for one entry. What is multiplied by rstd?"),
     _("flat-row", "Where s is 0 the result is 0, and the formula gives another value",
       "a row without spread is a case of its own", "What does the formula give for such a row, eps under the root?"),
     _("no-rows", "A sum over no rows is not 0", "where there is nothing to do, nothing need be written",
@@ -516,7 +529,7 @@ OWN = {
       "x_j moves every output k through the mean, and each has its dy_k. Over which letter of the Jacobian is the sum?",
       "index-vjp"),
     _("letters-compared", "Letters are compared when the code runs, before they have a value", "a letter is a number",
-      "What is a == b of two letters? When is it decided, and for which values of them?", "index-delta"),
+      "When is a comparison of two letters decided, and for which values of them?", "index-delta"),
     _("reciprocal-for-layout", "One layout is the reciprocal of the other", "the denominator layout is dx / dy",
       "In both layouts an entry is the derivative of an output by an input. Which of the two counts the rows?",
       "index-jacobian-transposed"),

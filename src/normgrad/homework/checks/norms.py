@@ -64,7 +64,8 @@ class Trial:
         if len(found) != 1:  # none, or several that these rows do not tell apart
             return [] if found else [named(UNKNOWN)]
         ((keys, words),), setting = found.items(), Setting.of(self.case, self.spec)
-        return [named(key, words, RSTD, equation(key, "y", setting)) for key in keys]
+        right = "p = x + residual" if words.startswith("p =") else RSTD
+        return [named(key, words, right, equation(key, "y", setting)) for key in keys]
 
     def diagnose_mean(self, output, numbers) -> list:
         """One Diagnosis where the rows have the right means of each other."""

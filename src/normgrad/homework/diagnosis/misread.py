@@ -58,18 +58,19 @@ def _known(target) -> dict:
 
 
 def _means(a, center) -> dict:
-    wdy, x_hat = a["weight"] * a["dy"], (a["p"] - a["mean"]) * a["rstd"]
+    wdy, x_hat = a["weight"] * a["dy"], a.get("x_hat", (a["p"] - a["mean"]) * a["rstd"])
     return {"c1": (x_hat * wdy).mean(-1, keepdims=True), "c2": center * wdy.mean(-1, keepdims=True)}
 
 
 def _output(output, a, **means) -> np.ndarray:
     """An output of the right formula; means: c1, c2 or the leading rstd where they are not those of the arrays."""
-    x_hat = (a["p"] - a["mean"]) * a["rstd"]
+    x_hat = a.get("x_hat", (a["p"] - a["mean"]) * a["rstd"])
     if output == "y":
-        return means.get("lead", a["rstd"]) * (a["p"] - a["mean"]) * a["weight"] + a["bias"]
+        row = a["x_hat"] if "x_hat" in a else means.get("lead", a["rstd"]) * (a["p"] - a["mean"])
+        return row * a["weight"] + a["bias"]
     if output in ("dw", "db"):
         return (a["dy"] * x_hat if output == "dw" else a["dy"]).sum(0)
-    m = _means(a, a["center"]) | means
+    m = _means(a | {"x_hat": x_hat}, a["center"]) | means
     return means.get("lead", a["rstd"]) * (a["weight"] * a["dy"] - m["c2"] - x_hat * m["c1"]) + a["g"]
 
 
@@ -88,6 +89,7 @@ def _versions(target, known):
     backward = target.output != "y"
     if spec.center:
         yield MISREAD, "mean and rstd have changed places", {"mean": known["rstd"], "rstd": known["mean"]}
+        yield "mean-not-scaled", "x_hat = p * rstd - mean", {"x_hat": p * known["rstd"] - known["mean"]}
     repeated = np.repeat(weight, len(p)).reshape(p.shape)
     yield MISPLACED, MISPLACED_WORDS, {"weight": repeated}
     if backward:

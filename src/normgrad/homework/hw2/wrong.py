@@ -23,6 +23,9 @@ def backward(name, old, new, stage=DX, misconception=""):
 
 
 WRONG = (
+    forward("no axis for one row", F_OUT, "x_hat * weight, rstd.squeeze()", "signature and shapes", "axis-of-one"),
+    backward("written over", B_DX, "dx = wdy\n    for j in range(x.shape[1]):\n        c1 = (x_hat * dx).mean(-1)\n"
+             "        dx[:, j] = rstd[:, 0] * (dx[:, j] - x_hat[:, j] * c1)", misconception="overwritten-on-the-way"),
     forward("eps outside the root", F_RSTD, "1 / (np.sqrt((x * x).mean(-1)) + eps)", Y, "eps-placement"),
     forward("eps beside the sum", F_RSTD, "1 / np.sqrt(((x * x).sum(-1) + eps) / x.shape[-1])", Y, "eps-on-sum"),
     forward("the mean squared", F_RSTD, "1 / np.sqrt(x.mean(-1) ** 2 + eps)", Y, "mean-squared"),

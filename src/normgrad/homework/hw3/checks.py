@@ -116,6 +116,10 @@ def without_rows(trial, rows):
 
 
 CONSTANT, NO_SLOPE = (named("constant-to-autograd"),), (named("no-slope"),)
+COPIED = (
+    "Where the rows lie one behind the other it is right: forward makes a copy of other inputs and saves that, and "
+    "torch sees no path from them to what is made of it. Save the inputs as they came."
+)
 # Rows without spread, where a root of the variance alone has no slope; a row of one entry is such a row.
 FLAT = (DEGENERATE[0], DEGENERATE[-1])
 
@@ -123,14 +127,15 @@ FLAT = (DEGENERATE[0], DEGENERATE[-1])
 def gradgradcheck(exam) -> str:
     """What the gradients pass on when they are differentiated: against the complex step of the reference."""
     rng, worst = exam.rng("directions"), (0.0, 1.0)
-    for trial in (*exam.trials(), *exam.trials(FLAT)):
+    trials = [(trial, "contiguous") for trial in (*exam.trials(), *exam.trials(FLAT))]
+    for trial, layout in [*trials, (exam.trials()[0], "strided")]:
         trial = without_rows(trial, 3)
         cotangents = directional_cotangents(rng, trial)
         got, first = exam.answers(trial), exam.task.oracle.expected(trial)
         if any(compare(name, got[name], *first[name])[2] for name in ("dx", "dw", "db")):
             raise Wrong(WRONG_BEFORE)
         twice = {"cotangents": list(cotangents), "inputs": list(TWICE)}
-        request = exam.task.oracle.request(trial, second=twice, extra=cotangents)
+        request = exam.task.oracle.request(trial, layout=layout, second=twice, extra=cotangents)
         outcome = exam.ask(request)
         shapes = [value.numbers.shape for value in outcome.values]
         if outcome.facts.get("graph") != len(cotangents) or not any(map(math.prod, shapes)):
@@ -147,6 +152,9 @@ def gradgradcheck(exam) -> str:
             error, allowed, words = compare(f"the second gradient for {name}, at ", got.numbers, value, bound)
             if words and trial.case.name in FLAT and not np.isfinite(got.numbers).all():
                 raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, {words}", diagnoses=NO_SLOPE)
+            if words and layout == "strided":
+                strided = f"{INPUTS}{trial.name}, every second column of a wider array."
+                raise Wrong(f"{strided} Differentiated again, {words} {COPIED}", diagnoses=CONSTANT)
             if words and outcome.facts["by hand"]:
                 raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, by a Function that you wrote, {words}")
             if words:

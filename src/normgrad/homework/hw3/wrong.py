@@ -29,6 +29,7 @@ function = of("layernorm-function", DX)
 
 
 NUMPY = (
+    backward("the mean is not scaled", HAT, "x_hat = x * rstd - mean[:, None]", misconception="mean-not-scaled"),
     backward("rstd is a constant", N_DX, N_DX.replace(" - x_hat * c1", ""), DX, "c1-dropped"),
     backward("the mean is a constant", N_DX, N_DX.replace(" - c2", ""), DX, "c2-dropped"),
     backward("both are constants", N_DX, N_DX.replace(" - c2 - x_hat * c1", ""), DX, "statistics-constant"),
@@ -45,6 +46,8 @@ NUMPY = (
 )
 
 FUNCTION = (
+    function("saves a copy", (T_SAVE, "ctx.save_for_backward(x.contiguous(), weight)"), stage=TWICE,
+             misconception="constant-to-autograd"),
     function("rstd is a constant", (T_DX, T_DX.replace(" - x_hat * c1", "")), misconception="c1-dropped"),
     function("the mean is a constant", (T_DX, T_DX.replace(" - c2", "")), misconception="c2-dropped"),
     function("no weight in dx", (T_WDY, "wdy = dy"), misconception="weight-missing"),

@@ -72,9 +72,13 @@ class StreamOracle(NormOracle):
         """Both halves of the sum, multiplied by a number."""
         return replace(case, x=scale * case.x, residual=scale * case.residual)
 
-    def request(self, trial, dtype="float64", layout="contiguous", apart=False) -> Request:
-        """The call that a trial leads to; apart: whether every input has memory of its own."""
-        return Request(self.op, tuple(self.given(trial.rounded(dtype), dtype, layout)), {"apart": apart})
+    def request(self, trial, dtype="float64", layout="contiguous", **options) -> Request:
+        """The call that a trial leads to.
+
+        Args:  options: apart: whether every input has memory of its own; undefined: whether a load without `other`
+               gives NaN past its mask
+        """
+        return Request(self.op, tuple(self.given(trial.rounded(dtype), dtype, layout)), options)
 
     def admit(self, request, outcome) -> None:
         """Raises Wrong where nothing is to be earned: no result is a kernel's, or one leaves its tensors."""
@@ -150,6 +154,9 @@ def _without_rows(exam, wrong, **options) -> Wrong:
             lost = np.flatnonzero((empty & ~right).any(0))
             words = f"{wrong} No program computes row {', '.join(map(str, lost[:8]))} of {empty.shape[1]}."
             return Wrong(words, diagnoses=[named("rows-left-out")])
+        if right.all() and (sums := [name for name in known if np.isnan(got[name]).any()]):
+            words = f"{wrong} Memory that no program wrote is added up in {' and '.join(sums)}."
+            return Wrong(words, diagnoses=[named("partials-unwritten")])
     return wrong
 
 
@@ -217,6 +224,7 @@ def launches(most):
                 words, key = found[0]
                 diagnoses = [named(key)] if key else ()
                 raise Wrong(f"For x of shape ({rows}, {columns}): {words}", diagnoses=diagnoses)
+        _past_the_mask(exam)
         # It takes some seconds, which are well spent on kernels that are right otherwise.
         if _usually_right(exam) and (refused := gpu.refusal([each["described"] for each in outcome.facts["launches"]])):
             raise Wrong(f"The interpreter runs it, a GPU would not: {refused}")
@@ -226,6 +234,18 @@ def launches(most):
         return f"{counted}; {read:.1f} numbers read and {written:.1f} written for each entry of x."
 
     return stage
+
+
+def _past_the_mask(exam) -> None:
+    """Raises Wrong where results are right only because the interpreter loads 0 past a mask without `other`."""
+    trials, names = _of_size(exam, *SIZES[0]), exam.task.oracle.results
+    if not exam.is_right(trials):
+        return
+    try:
+        exam.compare(trials, names, undefined=True)
+    except Wrong as wrong:
+        words = "Where its mask is false, a load without other= gives 0 in the interpreter, any number on a GPU."
+        raise Wrong(f"{words} With NaN there: {wrong}", diagnoses=[named("masked-lanes")]) from None
 
 
 def problems(facts, most) -> list[tuple[str, str]]:

@@ -28,6 +28,8 @@ FORWARD = (
             stage=SIZES, misconception="block-for-columns"),
     forward("a load without a mask", (X, X.replace(", mask=mask, other=0", "")), stage=KERNELS,
             misconception="out-of-bounds"),
+    forward("a load without a number past its mask", (X, X.replace(", other=0", "")), stage=KERNELS,
+            misconception="masked-lanes"),
     forward("a store without a mask", (STORE_Y, STORE_Y.replace(", mask=mask", "")), stage=KERNELS,
             misconception="out-of-bounds"),
     forward("rows are N apart, whatever the stride", (X, X.replace("x_step", "N")), stage=SIZES,
@@ -104,6 +106,9 @@ BACKWARD = (
              (PARTIAL, "before = tl.load(dw_ptr + cols, mask=cols < N)\n    "
                        "tl.store(dw_ptr + cols, before + tl.sum(dw, axis=0), mask=cols < N)"),
              stage=KERNELS, misconception="race"),
+    backward("programs without rows", ("min(4, triton.cdiv(m, tile))", "4"),
+             (PARTIAL, "if tl.program_id(0) * ROWS < M:\n        " + PARTIAL), stage=SIZES,
+             misconception="partials-unwritten"),
     backward("atomics", (NEW_PARTIAL, NEW_PARTIAL.replace("new_empty", "new_zeros")),
              (PARTIAL, "tl.atomic_add(dw_ptr + cols, tl.sum(dw, axis=0), mask=cols < N)"), stage=KERNELS,
              misconception="atomics"),

@@ -156,8 +156,11 @@ class Launch:
                 "written": written}  # fmt: skip
 
 
-def _watch_builder(builder, running):
-    """Replaces the interpreter's accesses to memory by ones that look first; returns the names replaced."""
+def _watch_builder(builder, running, undefined):
+    """Replaces the interpreter's accesses to memory by ones that look first; returns the names replaced.
+
+    Args:  undefined: whether a load without `other` gives NaN past its mask, where a GPU gives any number
+    """
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 
@@ -173,7 +176,11 @@ def _watch_builder(builder, running):
         return TensorHandle(noted, getattr(mask, "dtype", None) if seen is not mask else tl.int1)
 
     def load(ptrs, mask, *rest):
-        return kind.create_masked_load(builder, ptrs, look("reads", ptrs, mask), *rest)
+        seen = look("reads", ptrs, mask)
+        found = kind.create_masked_load(builder, ptrs, seen, *rest)
+        if undefined and rest[0] is None and found.data.dtype.kind == "f":
+            found.data = np.where(seen.data, found.data, found.data.dtype.type("nan"))
+        return found
 
     def store(ptrs, value, mask, *rest):
         return kind.create_masked_store(builder, ptrs, value, look("writes", ptrs, mask), *rest)
@@ -189,9 +196,9 @@ def _watch_builder(builder, running):
 
 
 @contextlib.contextmanager
-def launches_watched(running, places, written):
+def launches_watched(running, places, written, undefined=False):
     """The list of Launches made meanwhile; running: a list that holds the one that is under way; places: as Launch;
-    written: a set that the addresses of tensors with results of kernels are added to."""
+    written: a set that the addresses of tensors with results of kernels are added to; undefined: as _watch_builder."""
     from triton.runtime import interpreter
 
     builder, executor, found = interpreter.interpreter_builder, interpreter.GridExecutor, []
@@ -207,7 +214,7 @@ def launches_watched(running, places, written):
         finally:
             written.update(running.pop().written)
 
-    names = _watch_builder(builder, running)
+    names = _watch_builder(builder, running, undefined)
     executor.__call__ = launched
     try:
         yield found
@@ -275,7 +282,8 @@ def kernels(target, arguments, options):
     matrices = {t.untyped_storage().data_ptr() for t in given if isinstance(t, torch.Tensor) and t.dim() == 2}
     running, names, written = [], [], set()
     watched = _torch_watched(matrices, running, names, written)
-    with launches_watched(running, bool(options.get("apart")), written) as found, watched:
+    apart, undefined = bool(options.get("apart")), bool(options.get("undefined"))
+    with launches_watched(running, apart, written, undefined) as found, watched:
         result = target(*given)
     results = returned(result)
     own = any(r.untyped_storage().data_ptr() in written for r in results if isinstance(r, torch.Tensor))

@@ -478,11 +478,13 @@ def _number(expression, point, arrays, notes) -> float:
     import sympy
 
     value = _worth(expression, point, arrays).doit()
-    notes["outside"] |= {str(entry) for entry in value.atoms(sympy.Indexed)}
+    entries = value.atoms(sympy.Indexed)
+    notes["outside"] |= {str(entry) for entry in entries}
     if value.free_symbols or not value.is_number:
-        notes["left"] |= {str(symbol) for symbol in value.free_symbols if not isinstance(symbol, sympy.Indexed)}
+        missing = {entry.base.label for entry in entries if not any(i.free_symbols for i in entry.indices)}
+        notes["left"] |= {str(each) for each in value.free_symbols - missing if not isinstance(each, sympy.Indexed)}
         return np.nan
-    return float(value) if value.is_finite and value.is_real else np.nan
+    return float(value) if value.is_extended_real else np.nan
 
 
 def _described(expression, known) -> dict:
