@@ -13,6 +13,7 @@ from normgrad.homework.wrong import wrong
 ALSO = {
     "torch does the last step": {"narrow-intermediate"},
     "dw and db exchanged": {"db-is-dw"},
+    "the mean of absolute values": {"eps-placement"},
     "saves x_hat and rstd": {"saves-too-much"},
     "dy of ones": {"blind-equal-weights"},
     "dx alone": {"db-not-compared"},

@@ -215,6 +215,8 @@ MISTAKES = {each.key: each for each in (
       DENOMINATOR, when="centred", **_rows("uncentred variance")),
     _("variance-for-mean-square", "The variance stands for the mean square: the row is centred before it is squared",
       "every norm divides by the standard deviation", DENOMINATOR, when="plain", **_rows("variance for mean square")),
+    _("absolute-values", "The mean of the entries' sizes stands for the root of the mean of their squares",
+      "a mean size is a mean size", DENOMINATOR, **_rows("absolute values")),
     _("mean-squared", "The square of the mean stands for the mean of the squares", "a square may be taken at the end",
       DENOMINATOR, when="plain", **_rows("square of the mean")),
     _("padding-counted", "The columns past N are counted in the variance", "what is masked when it is loaded stays 0",

@@ -104,6 +104,13 @@ def _largest(rows):
     return np.abs(q).max(-1, keepdims=True)
 
 
+def _of_sizes(rows):
+    """The square of the mean of the sizes of the entries that are squared, over the mean of their squares, (M, 1)."""
+    q = rows.p - rows.p.mean(-1, keepdims=True) if rows.spec.center else rows.p
+    squares = (q * q).mean(-1, keepdims=True)
+    return np.abs(q).mean(-1, keepdims=True) ** 2 / np.where(squares > 0, squares, 1)
+
+
 def _truncated(rstd):
     return (rstd.astype("f4").view("u4") >> 16 << 16).view("f4").astype(float)
 
@@ -124,6 +131,7 @@ VARIANTS = {
     "bessel": ("s**2 = sum(q**2) / (N - 1)", lambda rows: {"factor": np.float64(rows.count) / (rows.count - 1)}),
     "other reduce": ("s**2 = sum(q**2)", lambda rows: {"factor": float(rows.count)}),
     "variance for mean square": ("s**2 = mean((p - mean(p))**2)", lambda rows: {"padding": -1}),
+    "absolute values": ("s = mean(abs(q))", lambda rows: {"factor": _of_sizes(rows)}),
     "square of the mean": ("s**2 = mean(p)**2", lambda rows: {"factor": 0.0, "padding": 1.0}),
     "centring": ("", lambda rows: {"center": not rows.spec.center}),
     "centred row": ("x_hat = (p - mean(p)) * rstd", lambda rows: {"center": True, "uncentred": True}),

@@ -33,7 +33,7 @@ WRONG = (
     forward("sum for mean", F_RSTD, "1 / np.sqrt((x * x).sum(-1) + eps)", Y, "reduce-exchanged"),
     forward("N - 1", F_RSTD, "1 / np.sqrt((x * x).sum(-1) / (x.shape[-1] - 1) + eps)", Y, "bessel"),
     forward("the row is centred", F_RSTD, "1 / np.sqrt(x.var(-1) + eps)", Y, "variance-for-mean-square"),
-    forward("the mean of absolute values", F_RSTD, "1 / (np.abs(x).mean(-1) + eps)", Y, "rstd-value"),
+    forward("the mean of absolute values", F_RSTD, "1 / (np.abs(x).mean(-1) + eps)", Y, "absolute-values"),
     forward("the mean square for rstd", F_OUT, "x_hat * weight, (x * x).mean(-1) + eps", RSTD, "variance-for-rstd"),
     forward("rms for rstd", F_OUT, "x_hat * weight, 1 / rstd", RSTD, "root-for-reciprocal"),
     forward("the weight is forgotten", F_OUT, "x_hat, rstd", Y, "weight-missing"),
