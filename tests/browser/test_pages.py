@@ -18,8 +18,9 @@ SCREENS = [(name, scheme) for name in WIDTHS for scheme in ("light", "dark")]
 # order of the tab key what scrolls; a while after the theme was changed, the last colour has followed.
 FITTED = """() => !window.MathJax ||
   document.documentElement.dataset.fitted === String(document.querySelector('article').clientWidth)"""
-REACHED = """() => [...document.querySelectorAll('article pre')].every(code =>
-  code.tabIndex === 0 || code.scrollWidth <= code.clientWidth) &&
+# What scrolls is reached by keyboard: the theme sees to it 300 ms after a window has another size.
+REACHED = """() => [...document.querySelectorAll('article pre, .pst-scrollable-table-container')].every(box =>
+  box.tabIndex === 0 || box.scrollWidth <= box.clientWidth) &&
   !document.getAnimations().some(one => one instanceof CSSTransition && one.playState === 'running')"""
 
 # Badges and equation numbers, as rectangles, and the displays they belong to.

@@ -527,6 +527,8 @@ OWN = {
       "Which array is summed along the row, and which is not?"),
     _("arguments-exchanged", "Two arrays have changed places everywhere", "the order of the arguments is free",
       "In which order does the signature name the arrays, and in which one does your def line?"),
+    _("weight-in-and-out", "The weight stands in the sum over the outputs, and before it", "a weight is everywhere",
+      "How often does w stand on the path from x_j through the mean to y_k?", "index-vjp"),
     _("dy-outside-the-sum", "dy stands outside of the sum that it belongs to", "dx_j comes from dy_j",
       "x_j moves every output k through the mean, and each has its dy_k. Over which letter of the Jacobian is the sum?",
       "index-vjp"),

@@ -159,9 +159,8 @@ VJP = Task(
             {"dx": lambda A, p: at(A["dy"] * (A["w"] - A["w"].mean()), p, "j")},
         ),
         Confusion(
-            "weight-twice", "w[j]*dy[j] - w[j]*Sum(w[r]*dy[r], (r, 1, N))/N",
+            "weight-in-and-out", "w[j]*dy[j] - w[j]*Sum(w[r]*dy[r], (r, 1, N))/N",
             {"dx": lambda A, p: at(A["w"] * (A["dy"] - (A["w"] * A["dy"]).mean()), p, "j")},
-            equation="index-vjp", hint="How often does w stand on the path from x_j through the mean to y_k?",
         ),
         Confusion(
             "local-for-total", "w[j]*dy[j]", {"dx": lambda A, p: at(A["w"] * A["dy"], p, "j")},
