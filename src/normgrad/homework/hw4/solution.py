@@ -92,6 +92,8 @@ def accumulator(t):
 def addnorm_forward(x, residual, weight, bias, eps):
     """The sum of x and residual, and LayerNorm of its rows, by one launch of one kernel.
 
+    Past its mask a load without other= gives 0 in the interpreter and any number on a GPU: give it one, or use none.
+
     Args:     x, residual (M, N), float64, float32 or float16; weight, bias (N,); eps: a number, under the root
     Returns:  (y, residual_out, mean, rstd): y, residual_out (M, N) in the dtype of x; mean, rstd (M,) of the rows of
               residual_out, float64 for float64 and else float32
