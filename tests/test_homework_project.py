@@ -115,3 +115,44 @@ def test_a_factor_that_is_nearly_one_is_shown_with_its_digits():
     source = PLAIN.format(more="", names="", forward="(x * x).sum(-1)", backward="2.0001 * x * dy[:, None]")
     report = hw.check("norm-project", operator(source), feedback="coefficients")
     assert "1.00005 times" in str(report) and not report.diagnoses, report
+
+
+SCALED = """
+import numpy as np
+class Operator:
+    kept = {}
+    @staticmethod
+    def inputs(rng):
+        return {"x": rng.standard_normal((5, 6)), "u": rng.standard_normal(6)}
+    @staticmethod
+    def degenerate(rng):
+        return [{"x": np.zeros((2, 4)), "u": rng.standard_normal(4)}]
+    @staticmethod
+    def forward(x, u):
+        rstd = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3)
+        Operator.kept["rstd"] = rstd
+        return u * x * rstd
+    @staticmethod
+    def backward(dy, x, u):
+        rstd = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3)
+        x_hat = x * rstd
+        wdy = dy * u
+        return rstd * (wdy - x_hat * (x_hat * wdy).mean(-1, keepdims=True)), (dy * x_hat).sum(0)
+"""
+
+
+def test_a_backward_that_needs_what_forward_kept_is_told_so(tmp_path):
+    own = "        rstd = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3)\n        x_hat"
+    text = SCALED.replace(own, '        rstd = Operator.kept["rstd"]\n        x_hat')
+    (tmp_path / "solution.py").write_text(text, encoding="utf8")
+    (report,) = grade_file(tmp_path / "solution.py", "hw7")
+    assert "KeyError" in report["shapes and dtypes"].message, report
+    assert "it reads what forward has kept" in report["shapes and dtypes"].message, report
+
+
+def test_inputs_that_do_not_move_say_nothing_of_forward():
+    text = SCALED.replace("        return {", "        rng = np.random.default_rng(42)\n        return {", 1)
+    report = hw.check("norm-project", operator(text))
+    assert "inputs gives the same x" in report["description"].message, report
+    assert "forward gives the same y" not in str(report), report
+    assert [each.misconception for each in report.diagnoses] == ["input-not-drawn"], report

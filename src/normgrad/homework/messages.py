@@ -11,7 +11,7 @@ from .diagnosis.named import named
 from .sandbox.refusals import EXTRA_MEMORY
 
 INPUTS = "Inputs: "
-WRONG_BEFORE = "The gradients are wrong, so what they pass on is, too. Put dx, dw and db right first."
+WRONG_BEFORE = "The gradients are wrong, so what they pass on is, too. Put them right first."
 OUT_OF_TIME = "had not finished after"
 STUB = "not implemented yet"
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "cannot allocate memory")

@@ -247,6 +247,10 @@ def in_float32(exam) -> str:
         raise Wrong("Its variances have digits that float32 arithmetic loses, and are right where the square of one "
                     f"deviation is more than a float32 can hold: it computes in a wider format. {KEEP}",
                     diagnoses=[named("wide-arithmetic")])  # fmt: skip
+    if "float64" in _computed(exam, _trials(exam, OFFSETS[1], (exam.draw.columns,))[0], "float32"):
+        raise Wrong("It is given float32, and computes in float64 on the way, as NumPy does where an array of float32 "
+                    f"meets one of whole numbers, or where a sum has that dtype. {KEEP}",
+                    diagnoses=[named("wide-arithmetic")])  # fmt: skip
     return "All of the arithmetic is in float32."
 
 
@@ -296,18 +300,17 @@ def stored_in_float16(exam) -> str:
     try:
         return exam.compare(trials, exam.task.oracle.results, "float16")
     except Wrong as wrong:
-        found = _computed_in_float16(exam, trials[0])
+        found = [named("narrow-intermediate")] if "float16" in _computed(exam, trials[0], "float16") else []
         advice = " Compute in float32 and round x_hat once, at the end." if found else ""
         raise Wrong(f"{wrong}{advice}", stub=wrong.stub, diagnoses=found) from None
 
 
-def _computed_in_float16(exam, trial):
-    """A Diagnosis where arithmetic, and not only a conversion, has 16 bits."""
+def _computed(exam, trial, dtype):
+    """The formats that arithmetic on these rows has, beside conversions; none where that cannot be watched."""
     try:
-        outcome = exam.ask(exam.task.oracle.request(trial, "float16", op="formats"))
+        return exam.ask(exam.task.oracle.request(trial, dtype, op="formats")).facts["computed"]
     except Wrong:
         return []
-    return [named("narrow-intermediate")] if "float16" in outcome.facts["computed"] else []
 
 
 def merged_at(*names):

@@ -92,6 +92,9 @@ def _variances(trial, got, known) -> dict:
             np.maximum(exact + off / n - off, 0),
         )
     found = {words: (key, v, error * np.maximum(1, v / np.maximum(exact, 1e-30))) for words, (key, v) in grown.items()}
+    halves = _like_halves(trial.x)[1]
+    if np.abs(halves - exact).max() > error.max():
+        found["(var1 + var2) / 2 + (mean2 - mean1)**2 / 4, by halves of the row"] = "merge-weights", halves, error
     for words, value in _without_distances(trial.x):
         found[words] = "block-distances", value, error
     sums = np.cumsum((trial.x - mean[:, None]) ** 2, axis=-1)
@@ -120,6 +123,14 @@ def _variances(trial, got, known) -> dict:
     return found | {"mean(x * (x - mean))": ("deviation-not-squared", value, slack)}
 
 
+def _like_halves(x):
+    """(mean, variance) of rows by halves, halves of them and so on, merged as if each two were of one length."""
+    if x.shape[-1] == 1:
+        return x[:, 0], 0 * x[:, 0]
+    (mean1, var1), (mean2, var2) = map(_like_halves, np.split(x, [x.shape[-1] // 2], axis=-1))
+    return (mean1 + mean2) / 2, (var1 + var2) / 2 + (mean2 - mean1) ** 2 / 4
+
+
 def _without_distances(x):
     """{formula: the mean of the blocks' variances}, for the ways of cutting rows into like blocks, or into a few."""
     n = x.shape[-1]
@@ -135,6 +146,7 @@ def _means(trial, got, known) -> dict:
     found = {
         "mean over all rows": ("wrong-axis", np.full(mean.shape, mean.mean()), error),
         "sum(x)": ("reduce-exchanged", n * mean, n * error),
+        "(mean1 + mean2) / 2, by halves of the row": ("merge-weights", _like_halves(x)[0], error),
         "sum(x) / (N - 1)": ("bessel", n * mean / max(n - 1, 1), 2 * error),
     }
     shifts = {f"x[:, {at - n if 2 * at >= n else at}]": x[:, at] for at in range(n)}
@@ -170,6 +182,8 @@ def _normalized(trial, got, known) -> dict:
     formulas = {
         "x * rstd": ("centring-missing", trial.x * rstd),
         "x - mean": ("rstd-missing", q),
+        "(x - x[:, 0]) * rstd": ("centring-missing", (trial.x - trial.x[:, :1]) * rstd),
+        "(x - x[:, -1]) * rstd": ("centring-missing", (trial.x - trial.x[:, -1:]) * rstd),
         "(x - mean) / rstd": ("rstd-inverted", q / rstd),
         "(x - mean) / sqrt(var)": ("eps-missing", q / np.sqrt(got["var"])[:, None]),
         "(x - mean) / (sqrt(var) + eps)": ("eps-placement", q / (np.sqrt(got["var"]) + trial.eps)[:, None]),
@@ -236,6 +250,32 @@ def of_pairs(name, failed) -> list[Diagnosis]:
     if raw:
         return _named("one-pass-variance", "squares = sum of all x**2 - n * mean**2", MERGED[name], "fp-merge")
     return _added_to_n(name, failed)
+
+
+def between(trial, got) -> str:
+    """What a merge adds to the blocks' own squares for the distance of their means, where it is a formula known here.
+
+    Args:  got: the result for blocks that have no squares of their own
+    """
+    n1, mean1, _, n2, mean2, _ = trial.parts.values()
+    n, d = np.maximum(n1 + n2, 1), mean2 - mean1
+    formulas = {
+        "": 0 * n,
+        "(mean2 - mean1)**2": d**2,
+        "n1 * (mean2 - mean1)**2": n1 * d**2,
+        "n2 * (mean2 - mean1)**2": n2 * d**2,
+        "n * (mean2 - mean1)**2": n * d**2,
+        "n / 2 * (mean2 - mean1)**2": n / 2 * d**2,
+        "n / 4 * (mean2 - mean1)**2, right for n1 = n2 alone": n / 4 * d**2,
+        "n1 * n2 * (mean2 - mean1)**2": n1 * n2 * d**2,
+        "n1 * n2 / n**2 * (mean2 - mean1)**2": n1 * n2 / n**2 * d**2,
+        "n1 / n * (mean2 - mean1)**2": n1 / n * d**2,
+        "n2 / n * (mean2 - mean1)**2": n2 / n * d**2,
+        "n1 * n2 / n * (mean2 - mean1)": n1 * n2 / n * d,
+        "n1 * n2 / n * (mean1 + mean2)**2": n1 * n2 / n * (mean1 + mean2) ** 2,
+    }
+    fits = [words for words, value in formulas.items() if _near(got, value, LOOSE * np.abs(value))]
+    return " + ".join(["squares = squares1 + squares2", *filter(None, fits)]) if len(fits) == 1 else ""
 
 
 def _by_squares(parts, got, exact, bound) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from ...checks.tolerance import round_to
 from ..diagnosis.named import named
 from ..messages import Wrong
-from .diagnosis import LOOSE, RIGHT, U, by_rounding, of_pairs, of_rows, rough_mean
+from .diagnosis import LOOSE, MERGED, RIGHT, U, between, by_rounding, of_pairs, of_rows, rough_mean
 
 STATISTICS = ("var", "mean")
 # An error so many times the bound is no matter of rounding, which differs from one call to the next.
@@ -114,9 +114,15 @@ def _parts(exam, trial, name) -> list:
         return [named("merge-weights", equation="fp-merge")] if _close(twice, 2 * once, LOOSE) else []
     if name == "n":
         return []
-    ways = {"merge-within": {"mean2": mean1}, "merge-between": dict.fromkeys(("squares1", "squares2"), 0 * mean1)}
-    wrong = [key for key, parts in ways.items() if not _close(*answers(**parts), PLAIN)]
-    return [named(key, equation="fp-merge") for key in wrong]
+    found = []
+    none = 0 * mean1
+    if not _close(*answers(mean1=none, mean2=none), PLAIN):
+        found.append(named("merge-within", equation="fp-merge"))
+    got, value = answers(squares1=none, squares2=none)
+    if not _close(got, value, PLAIN):
+        words = between(trial, got)
+        found.append(named("merge-between", words, MERGED["squares"] if words else "", "fp-merge"))
+    return found
 
 
 def _close(got, value, share) -> bool:

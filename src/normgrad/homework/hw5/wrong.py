@@ -103,6 +103,22 @@ ROWS = (
          (VAR, "var = [sum(abs(complex(v)) ** 2 for v in row) / len(row) for row in q]\n    "
                "var = np.array(var, np.float32).reshape(-1)"),
          stage=FORMATS, misconception="wide-arithmetic"),
+    rows("a sum with the dtype of a double", (VAR, 'var = (q * q).mean(-1, dtype="d").astype("f")'), stage=FORMATS,
+         misconception="wide-arithmetic"),
+    rows("running means, divided by whole numbers",
+         (VAR, """d = wide - wide[:, :1]
+    means = np.cumsum(d, axis=1) / np.arange(1, d.shape[1] + 1)
+    before = np.concatenate([np.zeros((len(x), 1)), means[:, :-1]], axis=1)
+    var = ((d - before) * (d - means)).mean(-1).astype("f")"""), stage=FORMATS, misconception="wide-arithmetic"),
+    rows("halves of a row are merged as if equally long",
+         (VAR, """def halves(d):
+        if d.shape[1] == 1:
+            return d[:, 0], 0 * d[:, 0]
+        (a, u), (b, v) = map(halves, np.split(d, [d.shape[1] // 2], axis=1))
+        return (a + b) / 2, (u + v) / 2 + (b - a) ** 2 / 4
+    var = halves(q)[1]"""), stage="rows of 1 to 4096", misconception="merge-weights"),
+    rows("a shift stays in the normalized rows", ("(q * rstd[:, None])", "((wide - wide[:, :1]) * rstd[:, None])"),
+         stage=OTHERS, misconception="centring-missing"),
     rows("works on x itself", (WIDE, "wide = x.astype(np.float32, copy=False)"),
          ("q = wide - first", "q = wide\n    q -= first"), stage="inputs left alone",
          misconception="input-overwritten"),
@@ -115,6 +131,9 @@ MERGE = (
     merge("the distance without a weight", (BETWEEN, "d * d"), misconception="merge-between"),
     merge("the weight is not divided", (BETWEEN, "n1 * n2 * d * d"), misconception="merge-between"),
     merge("the weight of a variance", (BETWEEN, "n1 * share / np.maximum(n, 1) * d * d"),
+          misconception="merge-between"),
+    merge("the weight of blocks of one length", (BETWEEN, "n / 4 * d * d"), misconception="merge-between"),
+    merge("the sum of the means for their distance", (BETWEEN, "n1 * share * (mean1 + mean2) ** 2"),
           misconception="merge-between"),
     merge("the second block alone moves", (BETWEEN, "n2 * (mean2 - mean) ** 2"), misconception="merge-between"),
     merge("the squares are averaged", ("squares1 + squares2", "(1 - share) * squares1 + share * squares2"),

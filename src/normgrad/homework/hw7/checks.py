@@ -293,9 +293,12 @@ MISSING = (
 def worth_it(operator, first, other) -> np.ndarray:
     """y of the first inputs.
 
-    Raises:  Wrong where y is one of the inputs, the same for other inputs, affine in all inputs together, or where
-             each entry of y reads one entry of the inputs at most
+    Raises:  Wrong where both inputs are the same numbers, y is one of them, the same for other inputs, affine in all
+             inputs together, or where each entry of y reads one entry of the inputs at most
     """
+    if all(np.array_equal(a, other.arrays.get(name)) for name, a in first.arrays.items()):
+        raise Wrong("inputs gives the same numbers for every generator, and what forward does is seen by others alone.",
+                    diagnoses=noted("input-not-drawn"))  # fmt: skip
     y, other = operator.forward(first), _same_shapes(first, other)
     changed = operator.forward(other)
     if any(y.shape == a.shape and np.array_equal(y, a) for a in first.arrays.values()):

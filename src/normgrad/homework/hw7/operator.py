@@ -15,6 +15,10 @@ from ..sandbox.student import Given, Request
 MOST_ENTRIES = 400
 LIBRARIES = {"ndarray": "numpy", "tensor": "torch"}
 SEEDS = 3
+KEPT = (
+    "Right after forward on the same inputs it gives results: it reads what forward has kept. backward computes all "
+    "that it needs from dy and the inputs that it is given."
+)
 COUNTED = """
 import sys
 
@@ -122,7 +126,12 @@ class Operator:
 
     def backward(self, dy, inputs, dtype="float64", layout="contiguous", whole=False, before=None):
         """{name: gradient}, or the whole outcome; before: inputs that forward has had last."""
-        outcome = self.asked(dy, inputs, dtype, layout, before=before)
+        try:
+            outcome = self.asked(dy, inputs, dtype, layout, before=before)
+        except Wrong as wrong:
+            if before or wrong.stub or not self._answers_after_forward(dy, inputs, dtype, layout):
+                raise
+            raise Wrong(f"{wrong} {KEPT}", diagnoses=wrong.diagnoses) from None
         names = list(inputs.arrays)
         if len(outcome.values) != len(names):
             count = f"{len(outcome.values)} result{'s' * (len(outcome.values) != 1)}"
@@ -130,6 +139,13 @@ class Operator:
         for name, value in zip(names, outcome.values, strict=True):
             _checked(f"the gradient for {name}", value, inputs.library, dtype, inputs.arrays[name].shape)
         return outcome if whole else {n: v.numbers for n, v in zip(names, outcome.values, strict=True)}
+
+    def _answers_after_forward(self, dy, inputs, dtype, layout) -> bool:
+        """Whether backward gives results where forward has just had the same inputs."""
+        try:
+            return bool(self.asked(dy, inputs, dtype, layout, before=inputs).values)
+        except Wrong:
+            return False
 
     def asked(self, dy, inputs, dtype="float64", layout="contiguous", watched="", before=None):
         """The outcome of backward as it comes, or of one of both functions, watched, with the formats in its facts."""

@@ -235,7 +235,7 @@ def _factor_of_its_own(operator, inputs, name, K, G, y):
 
 
 def _through_y(name, K, G, y):
-    """Off by a multiple of y in each row: what y is divided by moves with the input, too."""
+    """Off by a multiple of sum(dy * y) of each row: what y is divided by moves with the input, too."""
     if y.ndim < 1 or y.shape[-1] < LEAST:
         return None
     rows = y.reshape(-1, y.shape[-1], 1)
@@ -243,7 +243,7 @@ def _through_y(name, K, G, y):
     times = (off * rows).sum(1, keepdims=True) / np.maximum((rows * rows).sum(1, keepdims=True), np.finfo(float).tiny)
     if np.abs(off - times * rows).max() > NEAR or np.abs(off).max() <= SEEN:
         return None
-    return "path-through-a-scale", f"The gradient for {name} is off by a multiple of y in each row of y"
+    return "path-through-a-scale", f"The gradient for {name} is off by sum(dy * y) of each row of y, times something"
 
 
 def _largest(name, off, array):
