@@ -340,6 +340,8 @@ MISTAKES = {each.key: each for each in (
       "Look at the format of each intermediate result.", equation="fp-correction"),
     _("input-overwritten", "An input is written to", "an argument belongs to the function that gets it",
       "Look at which names stand for the same memory."),
+    _("another-answer", "The same inputs give other results in another call", "what is drawn or kept is no input",
+      "What does your code draw, or keep from the call before? Make it an input."),
     _("warns", "Something is computed that has no value, and thrown away", "what is not used does no harm",
       "Look at what is computed before one of two results is chosen."),
     _("global-read", "A gradient reads a variable that all layers share", "there is one layer",
@@ -684,8 +686,6 @@ OWN = {
       "What does a second draw show that the first did not?"),
     _("not-repeatable", "The same generator gives other inputs", "any random number will do",
       "Where does each of your random numbers come from?"),
-    _("another-answer", "The same inputs give other results in another call", "what is drawn or kept is no input",
-      "What does your code draw, or keep from the call before? Make it an input."),
     _("returns-an-input", "Forward returns one of its inputs", "the identity is an operator, too", STEP),
     _("constant-output", "Forward gives the same y for all inputs", "a constant is an operator, too", STEP),
     _("affine-forward", "Forward is affine in its inputs", "a matrix is an operator, too", STEP),
@@ -778,7 +778,7 @@ OWN = {
     ),
 }  # fmt: skip
 SHARED = {"hw1": ("results-swapped",),
-          "hw7": ("input-overwritten", "wide-arithmetic", "narrow-intermediate", "results-swapped"),
+          "hw7": ("input-overwritten", "another-answer", "wide-arithmetic", "narrow-intermediate", "results-swapped"),
           "hw8": tuple(MISTAKES)}  # fmt: skip
 
 

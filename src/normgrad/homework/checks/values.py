@@ -58,6 +58,36 @@ def inputs_untouched(exam) -> str:
     return "Inputs unchanged; strided and transposed inputs give the same."
 
 
+AFTER_FORWARD = """
+def after_forward(target, arguments, options, grad):
+    forward = getattr(target, "__globals__", {}).get(options["forward"])
+    try:
+        forward(1 - arguments["x"], arguments["weight"], options["eps"])
+    except Exception:
+        pass
+    return target(*arguments.values()), {}
+"""
+
+
+def from_arguments(forward, eps):
+    """A stage: as inputs_untouched, also where the student's forward of this name has just had other rows."""
+
+    def stage(exam) -> str:
+        said = inputs_untouched(exam)
+        trial, options = exam.trials(("random",))[0], {"forward": forward, "eps": eps}
+        request = replace(exam.task.oracle.request(trial, exam.base), op="program")
+        options |= {"source": AFTER_FORWARD, "run": "after_forward"}
+        known = exam.task.oracle.expected(trial, exam.base)
+        own = exam.named(exam.ask(exam.task.oracle.request(trial, exam.base)), trial, exam.base)
+        for name, got in exam.named(exam.ask(replace(request, options=options)), trial, exam.base).items():
+            if words := compare(name, got, own[name], 2 * known[name][1])[2]:
+                words = f"After {forward} has had other rows, the same call gives another {name}. {words} "
+                raise Wrong(words + "Take what it needs from its own arguments.", diagnoses=[named("another-answer")])
+        return said
+
+    return stage
+
+
 def value(*names):
     """A stage that compares some results, element by element, on every usual kind of rows."""
     return partial(_value, names=names)
