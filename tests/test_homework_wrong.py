@@ -120,3 +120,9 @@ def test_points_for_the_interface_are_earned():
     """A function of the right shape that returns nothing right has no points."""
     report = hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (dy, weight))
     assert report["signature and shapes"].passed and report.points == 0
+
+
+def test_a_second_gradient_by_hand_is_told_the_way_that_it_leaves_out(torch):
+    (mistake,) = (each for each in wrong("hw3") if "by hand" in each.name)
+    report = hw.check(mistake.task, of_source(mistake.source("hw3"))["LayerNorm"])
+    assert "the way from x through the rstd in front." in report["gradgradcheck"].message, report

@@ -156,13 +156,53 @@ def gradgradcheck(exam) -> str:
                 strided = f"{INPUTS}{trial.name}, every second column of a wider array."
                 raise Wrong(f"{strided} Differentiated again, {words} {COPIED}", diagnoses=CONSTANT)
             if words and outcome.facts["by hand"]:
-                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, by a Function that you wrote, {words}")
+                still = _still(trial, cotangents, got.numbers, bound) if name == "x" else ""
+                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, by a Function that you wrote, {words}{still}",
+                            diagnoses=CONSTANT if still else ())  # fmt: skip
             if words:
                 raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, {words} {_lost(exam, trial, cotangents)}",
                             diagnoses=CONSTANT)  # fmt: skip
             if np.isfinite(allowed) and allowed:
                 worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
     return f"Second gradients agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+
+# dx = rstd * (wdy - c2 - x_hat * c1),  c1 = mean(x_hat * wdy): each place in which x moves it, and dw.
+PLACES = ("the rstd in front", "the x_hat in front of c1", "the x_hat inside of c1", "the x_hat in dw")
+# What may have been taken for a constant: one of them, all of c1 with what is in front of it, or every x_hat.
+STILL = (*((place,) for place in PLACES), PLACES[1:3], PLACES[1:])
+
+
+def _still(trial, cotangents, got, bound) -> str:
+    """A sentence where a second gradient for x is the one that leaves out the way by some of the places, else ""."""
+    case, (ddx, ddw, _) = trial.case, cotangents.values()
+    wdy = case.dy * case.weight
+    centred = wdy - _mean(wdy)
+
+    def statistics(x):
+        q = x - _mean(x)
+        rstd = (_mean(q * q) + trial.spec.eps) ** -0.5
+        return rstd, q * rstd
+
+    rstd_0, x_hat_0 = statistics(case.x)
+
+    def pairing(x, still):
+        rstd, x_hat = statistics(x)
+        of_x, constant = (rstd, x_hat, x_hat, x_hat), (rstd_0, x_hat_0, x_hat_0, x_hat_0)
+        pairs = zip(PLACES, constant, of_x, strict=True)
+        front, outside, inside, in_dw = (fixed if place in still else moving for place, fixed, moving in pairs)
+        dx = front * (centred - outside * _mean(inside * centred))
+        return (ddx * dx).sum() + (ddw * (case.dy * in_dw).sum(0)).sum()
+
+    for still in STILL:
+        value = np.empty(case.x.shape)
+        for index in np.ndindex(case.x.shape):
+            unit = np.zeros(case.x.shape)
+            unit[index] = 1
+            value[index] = complex_step(lambda t, unit=unit, still=still: pairing(case.x + t * unit, still), 0.0)
+        if (np.abs(got - value) <= 2 * bound).all():
+            return f" What is missing is the way from x through {' and '.join(still)}."
+    return ""
 
 
 def _lost(exam, trial, cotangents) -> str:

@@ -45,6 +45,19 @@ NUMPY = (
     backward("a mean over the rows", N_DB, "    db = dy.mean(0)\n", DB, "rows-averaged"),
 )
 
+PRODUCT = """class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rstd, rest):
+        ctx.save_for_backward(rstd)
+        return rstd * rest
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        return None, cotangent * ctx.saved_tensors[0]
+
+
+"""
+
 FUNCTION = (
     function("saves a copy", (T_SAVE, "ctx.save_for_backward(x.contiguous(), weight)"), stage=TWICE,
              misconception="constant-to-autograd"),
@@ -63,6 +76,9 @@ FUNCTION = (
     function("once differentiable", ("    @staticmethod\n    def backward",
                                      "    @staticmethod\n    @torch.autograd.function.once_differentiable\n"
                                      "    def backward"), stage=TWICE, misconception="constant-to-autograd"),
+    function("a product's gradient by hand, of one factor", ("def wide(t)", PRODUCT + "def wide(t)"),
+             (T_DX, T_DX.replace("rstd * (", "Product.apply(rstd, ")), stage=TWICE,
+             misconception="constant-to-autograd"),
     function("the root before eps", (T_VAR, "1 / (q.square().mean(-1, keepdim=True).sqrt().square() + eps).sqrt()"),
              stage=TWICE, misconception="no-slope"),
     function("one flag for all", (T_DX, T_DX + "        if not ctx.needs_input_grad[0]:\n"
