@@ -127,18 +127,18 @@ MUTANTS = {
         {
             "torch": ("    for dx in outs:\n", "    dp = dp.bfloat16().float()\n    for dx in outs:\n"),
             "triton": (SECOND, f"{SECOND}        dx = cast(dx, tl.bfloat16).to(ACC)\n"),
-            "numba": ("{one: _cast(dx, one)", "{one: _cast(dx.bfloat16(), one)"),
+            "numba": ("{one: cast(dx, one)", "{one: cast(dx.bfloat16(), one)"),
         },
     ),
     "y rounded twice on its way to out_dtype": (
         Dtypes("bfloat16", out="float16"),
         {
             "torch": ("        y.copy_(out)", "        y.copy_(out.bfloat16())"),
-            "numba": ("return _cast(y, out_dtype)", "return _cast(y.bfloat16(), out_dtype)"),
+            "numba": ("return cast(y, out_dtype)", "return cast(y.bfloat16(), out_dtype)"),
         },
     ),
-    "dw rounded to x's dtype": (NARROW, {"torch": (".to(dtypes[2])", ".to(p.dtype).to(dtypes[2])")}),
-    "db rounded to x's dtype": (NARROW, {"torch": ("db.to(dtypes[3])", "db.to(p.dtype).to(dtypes[3])")}),
+    "dw rounded to x's dtype": (NARROW, {"torch": (", dtypes[2])", ", p.dtype).to(dtypes[2])")}),
+    "db rounded to x's dtype": (NARROW, {"torch": ("cast(db, dtypes[3])", "cast(db.to(p.dtype), dtypes[3])")}),
     "sums rounded to x's dtype": (
         NARROW,
         {

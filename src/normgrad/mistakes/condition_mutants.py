@@ -67,7 +67,7 @@ T_DB = "            db += dy_rows.sum(shared)\n"
 T_WEIGHT = "    weight = weight if spec.scale == 1 else spec.scale * weight\n    most"
 T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
-T_ROWS = "        q = p = p.to(acc)\n"
+T_ROWS = "        q = p = cast(p, acc)\n"
 T_INSIDE = "eps = _number(spec.eps, s.dtype, s.device)\n"
 T_STORED = "    _affine(x_hat, weight, bias, y_rows)\n"
 T_FIRST = "r.data_ptr() == rstd.data_ptr()"
@@ -230,7 +230,7 @@ KINDS = (
         "a mapped weight meets two axes at most", "(1,) * (x.dim() - t.dim())", "(1,) * min(x.dim() - t.dim(), 2)"
     ),
     # dtypes and magnitudes
-    ROWS("rows above 3e4 cut off", T_ROWS, "        q = p = p.to(acc).clamp(-3e4, 3e4)\n"),
+    ROWS("rows above 3e4 cut off", T_ROWS, "        q = p = cast(p, acc).clamp(-3e4, 3e4)\n"),
     ROWS(
         "float16 rows squared in float16",
         T_ROWS,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..torch_ops.formula import accumulator, full_weight, promoted, total, unwritten
+from ..torch_ops.formula import accumulator, cast, full_weight, promoted, total, unwritten
 from . import kernels
 
 # Programs of a launch, whatever the number of threads, so that dw and db are the same bits with any of them.
@@ -138,11 +138,6 @@ def _strided(t):
     return _array(memory), heads, step, head_step, n
 
 
-def _cast(t, dtype):
-    """The tensor in a dtype; what torch does to see that it has it already takes longer than to look."""
-    return t if t.dtype == dtype else t.to(dtype)
-
-
 def _array(t):
     """The tensor's memory as NumPy sees it."""
     words = WORDS.get(t.dtype)
@@ -200,7 +195,7 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     outputs = (_array(_flat(y)), sums, mean, rstd)
     _launch(kernels.forward, programs(m, n), *inputs, *outputs, *_numbers(spec, n, acc), MOST[acc])
     mean = torch.from_numpy(mean) if spec.center else None
-    return _cast(y, out_dtype), residual_out, mean, torch.from_numpy(rstd)
+    return cast(y, out_dtype), residual_out, mean, torch.from_numpy(rstd)
 
 
 def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
@@ -224,7 +219,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     inputs = (dy_rows, from_sum, p_rows, _weight(weight, n, acc, spec), mean)
     outputs = (_absent(m, dtype) if dx is None else _array(_flat(dx)), *partial)
     _launch(kernels.backward, count, *inputs, _array(rstd), *outputs, *_numbers(spec, n, acc))
-    made = {one: _cast(dx, one) for one in wanted}
+    made = {one: cast(dx, one) for one in wanted}
     return made.get(dtypes[0]), made.get(dtypes[1]), *map(_reduced, partial, dtypes[2:])
 
 
@@ -233,7 +228,7 @@ def _reduced(partial, dtype):
     if dtype is None:
         return None
     if len(partial) == 1:
-        return _cast(torch.from_numpy(partial[0]), dtype)
+        return cast(torch.from_numpy(partial[0]), dtype)
     sums = np.zeros(partial[0].size, partial.dtype)
     kernels.reduce_partials(partial.reshape(len(partial), -1), sums)
-    return _cast(torch.from_numpy(sums.reshape(partial.shape[1:])), dtype)
+    return cast(torch.from_numpy(sums.reshape(partial.shape[1:])), dtype)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import torch
 
-from .formula import accumulator, full_weight, promoted, unwritten
+from .formula import accumulator, cast, full_weight, promoted, unwritten
 
 # 512 Ki elements, 2 MiB in float32. Measured on two cores that share 32 MiB of cache, at (4096, 1024), forward plus
 # backward: 12 ms with 64 Ki, 9.7 with 256 Ki, 8.4 with 512 Ki. A smaller block stays in a nearer cache, but each of
@@ -99,14 +99,14 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     mean = x.new_empty(lead, dtype=acc) if spec.center else None
     rstd = x.new_empty(lead, dtype=acc)
     weight = _scaled(weight, n, rstd, spec)
-    bias = None if bias is None else bias.to(acc)
+    bias = None if bias is None else cast(bias, acc)
     most = _block(x)
     # Where y has the accumulator's dtype its own rows hold x_hat: memory touched for the first time costs a page fault.
     scratch = None if y.dtype == acc else x.new_empty(most, *x.shape[1:], dtype=acc)
     for p, its, sums, y_rows, means, r in _blocks(most, x, residual, residual_out, y, mean, rstd):
         if residual is not None:
             p = _sum(p, its, sums, round_residual)
-        q = p = p.to(acc)
+        q = p = cast(p, acc)
         x_hat = y_rows if scratch is None else _first(scratch, p.size(0))
         if spec.center:
             q = torch.sub(p, torch.mean(p, -1, out=means).unsqueeze(-1), out=x_hat)
@@ -181,12 +181,12 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     centred = p.new_empty(most, *p.shape[1:], dtype=acc) if spec.center else None
     products = p.new_empty(most, *p.shape[1:], dtype=acc) if acc not in made else None
     for dy_rows, from_sum, q, means, r, *dx_rows in _blocks(most, dy, dresidual_out, p, mean, rstd, *outs):
-        dy_rows = dy_rows.to(acc)
+        dy_rows = cast(dy_rows, acc)
         if db is not None:
             db += dy_rows.sum(shared)
         if not outs and dw is None:
             continue
-        q, dy_q = q.to(acc), dx_rows[-1] if products is None else _first(products, r.size(0))
+        q, dy_q = cast(q, acc), dx_rows[-1] if products is None else _first(products, r.size(0))
         if spec.center:
             q = torch.sub(q, means.unsqueeze(-1), out=_first(centred, r.size(0)))
         torch.mul(dy_rows, q, out=dy_q)
@@ -197,8 +197,8 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
             _input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)
             _store(dp, from_sum, dx_rows)
     if dw is not None:
-        dw = (dw if spec.scale == 1 else dw.mul_(spec.scale)).to(dtypes[2])
-    return *map(made.get, dtypes[:2]), dw, None if db is None else db.to(dtypes[3])
+        dw = cast(dw if spec.scale == 1 else dw.mul_(spec.scale), dtypes[2])
+    return *map(made.get, dtypes[:2]), dw, None if db is None else cast(db, dtypes[3])
 
 
 def _add_weight_gradient(dw, dy_q, rstd):
