@@ -124,7 +124,7 @@ def test_every_derivative_of_torch(spec):
 
 T_ALONG = "weight.expand(t.shape[1:])[..., None]"
 T_DW = "rstd.t()[..., None])"
-T_SUMS = "    if dw is not None:\n        dw = (dw if spec.scale"
+T_SUMS = "    if dw is not None:\n        dw = cast(dw if spec.scale"
 K_DW = "        _reduce(partial, sums, programs, vector.numel())\n"
 J_ROW = "    memory, heads, step, head_step, N = matrix\n    start = i // heads * step + i % heads * head_step\n"
 J_DW = "rstd[i], scale, own(dw[program], i), own(db[program], i)"
