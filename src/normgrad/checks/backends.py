@@ -248,7 +248,7 @@ class TorchBackend:
             named = {"spec": spec, "return_residual": True, "backend": self.name, **options}
             return api.normalize(x, weight, bias, residual, **named)
         options = check_options(x, residual, **options)
-        y, residual_out, *_ = autograd.Normalize.apply(x, residual, weight, bias, spec, self.kernels, options)
+        y, residual_out = autograd.apply(x, residual, weight, bias, spec, self.kernels, options)
         return y, x.to(options.residual_dtype) if residual is None else residual_out
 
     def tensors(self, case: cases.Case, dtypes: Dtypes) -> dict[str, Tensor | None]:

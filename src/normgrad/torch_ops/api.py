@@ -178,7 +178,7 @@ def _on_rows(spec, backend, options, input, weight, bias, residual):
         return torch_formula.forward(*arguments, spec, **options.of_forward)
     if torch.compiler.is_compiling():
         return torch_operators.normalize(*arguments, spec, backend, options)
-    return apply(*arguments, spec, kernels_of(backend, input.device), options)[:2]
+    return apply(*arguments, spec, kernels_of(backend, input.device), options)
 
 
 @kept
