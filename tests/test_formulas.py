@@ -8,7 +8,8 @@ from sympy import Symbol, sqrt
 from sympy.core.relational import Eq, Le
 
 from normgrad import ledger
-from normgrad.checks.formulas import Line, Near, formula, formulas
+from normgrad.checks.formula import Line, Near, formula
+from normgrad.checks.formulas import formulas
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.checks.values import Values
 from normgrad.symbolic import as_written, delta, dim, index, tensor, total

@@ -1,8 +1,11 @@
 """Importing the package needs NumPy alone, and chooses Triton's mode only when it can still be chosen."""
 
+import ast
 import importlib.metadata
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +145,33 @@ def test_the_interpreter_is_chosen_without_a_gpu(no_gpu):
 def test_too_late_to_interpret_says_what_to_set(no_gpu):
     done = _run("import triton, torch, normgrad; normgrad.l2_norm(torch.ones(2, 4), backend='triton')")
     assert "set the environment variable TRITON_INTERPRET=1" in done.stderr
+
+
+def _imported(name, tree):
+    """The modules that a module's text imports from the package, in functions too, but not for annotations alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    package = name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            start = ".".join(filter(None, (above, node.module)))
+            yield from (f"{start}.{one.name}" if f"{start}.{one.name}" in MODULES else start for one in node.names)
+
+
+ROOT = Path(normgrad.__file__).parent
+MODULES = {
+    ".".join(("normgrad", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in ROOT.rglob("*.py")
+}
+
+
+def test_no_module_needs_itself():
+    """No circle, whether an import stands on top of a file or in a function; CycleError names it."""
+    graph = {name: set(_imported(name, ast.parse(path.read_text()))) & set(MODULES) - {name}
+             for name, path in MODULES.items()}  # fmt: skip
+    assert len(graph) > 200
+    TopologicalSorter(graph).prepare()

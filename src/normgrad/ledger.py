@@ -7,98 +7,18 @@ on a label without an entry and on an entry without a label.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from .entries import KINDS as KINDS
+from .entries import MIME as MIME
+from .entries import WORDS as WORDS
+from .entries import Entries, Entry
+
 if TYPE_CHECKING:
-    from .checks.formulas import Formula
-
-MIME = "application/vnd.normgrad.ledger+json"
-WORDS = {
-    "definition": "definition",
-    "cited": "cited",
-    "proved-for-every-n": "proved for every N",
-    "proved-for-small-n": "proved for small N",
-    "follows-from": "follows from",
-    "numeric": "checked numerically",
-}
-KINDS = tuple(WORDS)
-# A bound that is further above every error that was found says no more than an order of magnitude.
-NEAR = 100
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What is known about one labelled equation.
-
-    Args:  label: the equation's label; kind: one of KINDS; claim: one sentence that says what holds
-           error, tolerance: the measured error and the bound it was held to (numeric entries)
-           formula: the LaTeX of the object that was checked (numeric entries), which the page has to show
-           defines: the symbol that a definition gives a meaning where it does not stand alone on the left
-           slack: how many times the bound is above what came nearest to it, for bounds
-           seconds: how long the proof or the check took
-           follows_from, because: the labels of the equations it follows from, and the one-line reason
-    """
-
-    label: str
-    kind: str
-    claim: str
-    error: float | None = None
-    tolerance: float | None = None
-    seconds: float | None = None
-    follows_from: tuple[str, ...] = ()
-    because: str = ""
-    formula: str = ""
-    slack: float | None = None
-    defines: str = ""
-
-    def __str__(self):
-        parts = [" ".join([f"{self.label}: {WORDS[self.kind]}", ", ".join(self.follows_from)]).rstrip()]
-        if self.error is not None:
-            parts.append(f"error {self.error:.1e}, tolerance {self.tolerance:.1e}")
-        if self.slack is not None:
-            parts.append(slack_in_words(self.slack))
-        if self.seconds is not None:
-            parts.append(f"{self.seconds:.2f} s")
-        reason = f", because {self.because}" if self.because not in ("", self.claim) else ""
-        return ", ".join(parts) + f"\n    {self.claim.removesuffix('.') if reason else self.claim}{reason}"
-
-
-def slack_in_words(slack: float) -> str:
-    """How near a bound comes to what it bounds; far above it, it is an order of magnitude and no more."""
-    if slack > NEAR:
-        return f"an order of magnitude: {slack:.0f} times the error"
-    return f"{slack:.2g} times the error"
-
-
-class Entries(tuple[Entry, ...]):
-    """The entries that one cell makes; shown as text and carried in the cell's output."""
-
-    def __repr__(self):
-        return "\n".join(map(str, self))
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/plain": repr(self), MIME: [with_seal(asdict(entry)) for entry in self]}
-
-
-def _seal(fields) -> str:
-    text = json.dumps({name: value for name, value in fields.items() if name != "seal"}, sort_keys=True)
-    return hashlib.sha256(f"normgrad ledger {text}".encode()).hexdigest()[:16]
-
-
-def with_seal(fields: dict) -> dict:
-    """The fields of an output with a checksum of them, so that one that is changed afterwards is noticed."""
-    return fields | {"seal": _seal(fields)}
-
-
-def sealed(fields: dict) -> bool:
-    """Whether the checksum is that of the fields."""
-    return fields.get("seal") == _seal(fields)
+    from .checks.formula import Formula
 
 
 def _registered(label):
@@ -205,7 +125,8 @@ def check(
     Raises:  AssertionError when the formula does not hold, or a side is NaN; ValueError for names without a value,
              values without a name, and a label that no formula has; TypeError for what is no formula
     """
-    from .checks.formulas import Formula, formulas, nearest
+    from .checks.formula import Formula, nearest
+    from .checks.formulas import formulas
 
     if isinstance(formula, str):
         if formula not in formulas():

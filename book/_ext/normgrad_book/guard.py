@@ -14,7 +14,7 @@ from dataclasses import replace
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-from normgrad.ledger import MIME, sealed
+from normgrad.entries import MIME, sealed
 from normgrad.symbolic import equations
 from normgrad.symbolic.derive import STATEMENT
 

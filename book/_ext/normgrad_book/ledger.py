@@ -17,7 +17,7 @@ from sphinx.domains import Domain
 from sphinx.errors import ExtensionError
 
 from normgrad.checks.formulas import formulas
-from normgrad.ledger import MIME, sealed
+from normgrad.entries import MIME, sealed
 from normgrad.symbolic import equations
 
 from .alone import PAGE

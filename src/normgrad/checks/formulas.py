@@ -1,154 +1,133 @@
-"""Formulas that no proof covers, because they speak of computed numbers: bounds on rounding, orders of magnitude.
-
-Each is a SymPy object under its label, as the proved equations are. The page prints that object, and `ledger.check`
-puts a cell's numbers into it: nobody types a formula beside an error that belongs to another one.
-"""
+"""The book's formulas about computed numbers, one object each; the page prints it, and a cell's numbers are put in."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import cache
 
-import numpy as np
-from sympy import Abs, Basic, Expr, Symbol
-from sympy.core.relational import Eq, Ge, Le, Relational
+from sympy import I, Integer, Rational, Symbol, ceiling, im
+from sympy.core.relational import Eq, Le
 
-from ..symbolic.notation import as_written
-from ..symbolic.render import printer, used_names
-from .values import Values
+from ..symbolic.measured import Divides, Log2, Stretch, largest
+from ..symbolic.notation import as_written, delta, dim, index, tensor, total
+from ..symbolic.opaque import derivative, opaque
+from .formula import Formula, Line, Near, absolute, formula
 
-SIGNS = {Eq: "=", Le: r"\le", Ge: r"\ge"}
-
-
-class Near(Relational):
-    """lhs and rhs of one order of magnitude: neither is more than ten times the other."""
-
-    rel_op = "~"
-
-    def __new__(cls, lhs, rhs, **_):
-        return Basic.__new__(cls, lhs, rhs)
+M, N, P = dim("M"), dim("N"), dim("P")
+g, i, j, k = index("g", "i", "j", "k")
+u, h, rho = (Symbol(name, positive=True) for name in ("u", "h", "rho"))
+# What a program computes for its argument.
+fl, tree = opaque("fl"), opaque("tree")
+t = tensor("t", N)
 
 
-SIGNS[Near] = r"\approx"
+def _relation(kind, lhs, rhs):
+    """A relation that SymPy leaves undecided."""
+    return kind(lhs, rhs, evaluate=False)
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a formula.
-
-    Args:  relation: Eq, Le or Near; words: what stands before it; where: names that only this line uses, (name, value)
-           dots: what follows is left out, as after the first terms of a series
-    """
-
-    relation: Relational
-    words: str = ""
-    where: tuple[tuple[Symbol, Expr], ...] = ()
-    dots: bool = False
-
-
-@dataclass(frozen=True)
-class Formula:
-    """A labelled formula, to be checked with numbers.
-
-    Args:  label: its name in the book; lines: its lines, one below another
-    """
-
-    label: str
-    lines: tuple[Line, ...] = field(repr=False)
-    kind = "numeric"
-    claim = "A formula about computed numbers."
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether every line is a bound."""
-        return all(isinstance(line.relation, Le | Ge) for line in self.lines)
-
-    def latex(self) -> str:
-        """The formula as the body of a display."""
-        names = set().union(*(used_names(side) for line in self.lines for side in _sides(line)))
-        write = printer(names)
-        several = len(self.lines) > 1
-        lines = [self._line(line, write, several) for line in self.lines]
-        if not several:
-            return lines[0]
-        end = " \\\\[3pt]\n" if any(r"\frac" in line or r"\sum" in line for line in lines) else " \\\\\n"
-        return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
-
-    def _line(self, line, write, several):
-        one = line.relation
-        words = rf"\text{{{line.words}}} \quad " if line.words else ""
-        mark = "& " if several else ""
-        dots = r" + \dots" if line.dots else ""
-        text = f"{words}{mark}{write(one.lhs)} {SIGNS[type(one)]} {write(one.rhs)}{dots}"
-        where = [f"{write(name)} = {write(value)}" for name, value in line.where]
-        return text + (f" && {', '.join(where)}" if where else "")
-
-    def measure(self, values: Mapping[str, object], within=None) -> tuple[float, float]:
-        """(error, tolerance) of the entry that comes nearest to what the formula allows.
-
-        Of "<=" the two sides; of "=" their distance and `within`; of an order of magnitude the decimal logarithm of
-        their quotient, and 1.
-
-        Args:    values: numbers, arrays, or functions for every name in the formula; the sizes are those of the arrays
-                 within: how far apart the sides of an "=" may be, a number or an array
-        Raises:  ValueError for a name without a value, or with one that nothing uses, and for an "=" without `within`
-        """
-        read = Values(values)
-        pairs = [pair for line in self.lines for pair in self._pairs(line, read, within)]
-        read.check_all_used(self.label)
-        return nearest(pairs)
-
-    def _pairs(self, line, read, within):
-        left, right = (read(side.xreplace(dict(line.where))) for side in (line.relation.lhs, line.relation.rhs))
-        if isinstance(line.relation, Eq):
-            if within is None:
-                raise ValueError(f"within: {self.label} is an equality, and needs how far apart its sides may be")
-            left, right = abs(left - right), np.asarray(within, dtype=float)
-        elif isinstance(line.relation, Near):
-            left, right = abs(np.log10(abs(left / right))), np.asarray(1.0)
-        elif isinstance(line.relation, Ge):
-            left, right = right, left
-        left, right = np.broadcast_arrays(np.real(left), np.real(right))
-        return [(float(error), float(allowed)) for error, allowed in zip(left.flat, right.flat, strict=True)]
+def _differences() -> Iterator[Formula]:
+    phi, quotient, computed = opaque("phi"), opaque("Delta"), opaque("Delta_tilde")
+    slope, third = derivative(phi), derivative(derivative(derivative(phi)))
+    xi, best = tensor("xi"), tensor("h1", positive=True)
+    bend = absolute(third(Integer(0)))
+    yield formula("fd-truncation", _relation(Eq, quotient(h) - slope(Integer(0)), h**2 / 6 * third(xi)))
+    yield formula("fd-roundoff", _relation(Le, absolute(computed(h) - quotient(h)), rho / h))
+    yield formula(
+        "fd-best-step",
+        _relation(Eq, best, (3 * rho / bend) ** Rational(1, 3)),
+        _relation(Near, best, u ** Rational(1, 3)),
+        _relation(
+            Le,
+            absolute(computed(best) - slope(Integer(0))),
+            Rational(1, 2) * (3 * rho) ** Rational(2, 3) * bend ** Rational(1, 3),
+        ),
+    )
+    zero = Integer(0)
+    expansion = im(phi(I * h), evaluate=False) / h + h**2 / 6 * third(zero)
+    yield formula("fd-complex-step", Line(_relation(Eq, slope(zero), expansion), dots=True))
+    dy, y_dot, dx, x_dot = (tensor(name, M, N) for name in ("dy", "y_dot", "dx", "x_dot"))
+    yield formula(
+        "adjoint-test",
+        _relation(
+            Eq,
+            total(M, lambda a: total(N, lambda b: dy[a, b] * y_dot[a, b])),
+            total(M, lambda a: total(N, lambda b: dx[a, b] * x_dot[a, b])),
+        ),
+    )
 
 
-def _sides(line):
-    return [line.relation.lhs, line.relation.rhs, *[side for pair in line.where for side in pair]]
+def _sums() -> Iterator[Formula]:
+    row, size = total(N, lambda r: t[r]), total(N, lambda r: absolute(t[r]))
+    yield formula("tolerance-sum", _relation(Le, absolute(fl(row) - row), (N - 1) * u * size))
+    yield formula("kern-tree", _relation(Le, absolute(tree(row) - row), ceiling(Log2(N), evaluate=False) * u * size))
+    x, x_hat, rstd = tensor("x", M, N), tensor("x_hat", M, N), tensor("rstd", M)
+    entry = rstd[i] * largest(N, lambda r: absolute(x[i, r])) + absolute(x_hat[i, j])
+    yield formula("tolerance-x-hat", _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), u * (N + 8) * entry))
+    terms, height = tensor("t", M, N), Symbol("H", positive=True)
+    column = total(M, lambda r: terms[r, j])
+    columns = total(M, lambda r: absolute(terms[r, j]))
+    bound = height * u / (1 - height * u) * columns
+    yield formula("pg-height", _relation(Le, absolute(fl(column) - column), bound))
 
 
-def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The pair (error, tolerance) with the largest part of its tolerance; one with a NaN comes before all others."""
-    pairs = list(pairs)
-    lost = [pair for pair in pairs if math.isnan(pair[0]) or math.isnan(pair[1])]
-    return lost[0] if lost else max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else pair[0] and math.inf)
+def _formats() -> Iterator[Formula]:
+    eta, y, once, twice = (tensor(name, N) for name in ("eta", "y", "y1", "y2"))
+    yield formula(
+        "fp-model",
+        _relation(Eq, fl(t[k]), t[k] * (1 + eta[k])),
+        _relation(Le, absolute(eta[k]), u),
+    )
+    yield formula(
+        "fp-casts",
+        Line(_relation(Le, absolute(once[k] - y[k]), u * absolute(y[k])), "one cast:"),
+        Line(_relation(Le, absolute(twice[k] - y[k]), (2 * u + u**2) * absolute(y[k])), "two casts:"),
+    )
 
 
-def formula(label: str, *relations: Relational | Line) -> Formula:
-    """A formula from relations, or lines with words; TypeError for anything else."""
-    lines = tuple(one if isinstance(one, Line) else Line(one) for one in relations)
-    if not lines:
-        raise ValueError(f"{label}: got no relation, needs at least one, as Le(a, b)")
-    for line in lines:
-        if type(line.relation) not in SIGNS:
-            raise TypeError(f"{label}: got {type(line.relation).__name__}, needs an undecided relation: Eq, Le, Near")
-    return Formula(label, lines)
+def _variances() -> Iterator[Formula]:
+    far, near, H = tensor("R", M)[i], tensor("R1", M)[i], Symbol("H", positive=True)
+    theta = tensor("theta", M)[i]
+    ways = {
+        "one pass": (3 * (N + 6) * u * far**2, None),
+        "shifted": (3 * (N + 6) * u * near**2, None),
+        "two passes": ((N + 6) * u + theta**2, N * u * far),
+        "corrected": ((N + 6) * u * (1 + 2 * theta) ** 2, N * u * far),
+        "Welford": ((N + 6) * u + Rational(5, 2) * theta + theta**2, Rational(1, 2) * (N + 9) * u * far),
+        "Chan": (2 * (H + 3) * u + 2 * H ** Rational(1, 2) * theta + H * theta**2, 5 * H * u * far),
+    }
+    lines = []
+    for place, (name, (bound, value)) in enumerate(ways.items(), start=1):
+        where = () if value is None else ((theta, value),)
+        lines.append(Line(_relation(Le, tensor(f"e{place}", M)[i], bound), f"{name}:", where))
+    yield formula("fp-bounds", *lines)
+
+
+def _placements() -> Iterator[Formula]:
+    size, rstd = Stretch(Symbol("J")), tensor("rstd", positive=True)
+    denominator = opaque("D")
+    one = denominator(Integer(0))
+    yield formula("eps-bound", _relation(Le, size, rstd), _relation(Le, rstd, 1 / one))
+    slope = tensor("J", N, N)
+    yield formula("eps-limit", _relation(Eq, slope[k, j], 1 / one * (delta(k, j) - 1 / N)))
+
+
+def _shares() -> Iterator[Formula]:
+    share = tensor("A", P, M)
+    yield formula(
+        "pg-strided",
+        _relation(Eq, share[g, i], Divides(P, i - g)),
+        _relation(Eq, total(P, lambda one: share[one, i]), Integer(1)),
+    )
 
 
 @cache
 def _registry() -> dict[str, Formula]:
-    from .book_formulas import book_formulas
-
     with as_written():
-        return {one.label: one for one in book_formulas()}
+        sections = [_differences, _sums, _formats, _variances, _placements, _shares]
+        return {one.label: one for section in sections for one in section()}
 
 
 def formulas() -> dict[str, Formula]:
-    """All formulas of the book that are checked with numbers, by label."""
+    """All formulas of the book that are checked with numbers, by label, in the order of the book."""
     return dict(_registry())
-
-
-def absolute(e: Expr) -> Expr:
-    """The absolute value, kept as it is written."""
-    return Abs(e, evaluate=False)

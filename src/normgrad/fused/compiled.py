@@ -47,7 +47,7 @@ def _records(call, text, target, dtype, columns):
     from ..bench.launches import ROWS, recorded
     from . import launch
     from .call import Forms
-    from .operator import kernels_of
+    from .kernel_source import kernels_of
 
     shapes = {TILE: (ROWS, columns), ROW: (ROWS,), COLUMN: (columns,)}
 

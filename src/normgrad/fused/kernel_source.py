@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import linecache
 from decimal import Decimal
+from functools import cache
+from types import ModuleType
 
 from sympy import Add, Expr, Heaviside, Indexed, Max, Mul, Pow, Rational, S, Sum, exp, factor_terms, log, tanh
 from sympy.printing.precedence import PRECEDENCE
@@ -361,3 +365,19 @@ def _backward(program):
     constants = program.constants(program.backward)
     head = _head(program, "backward", loaded, written, constants, ", None where it is not wanted", ("STAGES",))
     return [*head, *_indented(start), *_indented([*turn, *body], 2), *_indented(last)]
+
+
+@cache
+def kernels_of(name: str, text: str) -> tuple | None:
+    """The two kernels of a text, None without Triton; the same text gives the same kernels, which compile once."""
+    try:
+        # chooses between compiler and interpreter before it imports triton
+        from ..triton_kernels import interpreter  # noqa: F401
+    except ImportError:
+        return None
+    module = ModuleType(name)
+    # Triton, and the proofs, read a kernel's text from its file
+    module.__file__ = f"<fused {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
+    exec(compile(text, module.__file__, "exec"), vars(module))  # noqa: S102 - the text was written here
+    return getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
-import hashlib
-import linecache
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from inspect import signature
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Symbol, evaluate
@@ -20,6 +16,7 @@ from ..symbolic.proof import Proof
 from .backward import by_closed_forms, by_reverse_mode
 from .call import Call, Forms, check_arguments, interprets
 from .compiled import compile_kernels
+from .kernel_source import kernels_of
 from .kernel_source import source as kernel_source
 from .layer import TILE, names_in, needed, read_layer
 from .mutants import Mutant, mutants
@@ -203,19 +200,3 @@ def _taking(function, names=None):
 
     call.source = function.source
     return call
-
-
-@cache
-def kernels_of(name: str, text: str) -> tuple | None:
-    """The two kernels of a text, None without Triton; the same text gives the same kernels, which compile once."""
-    try:
-        # chooses between compiler and interpreter before it imports triton
-        from ..triton_kernels import interpreter  # noqa: F401
-    except ImportError:
-        return None
-    module = ModuleType(name)
-    # Triton, and the proofs, read a kernel's text from its file
-    module.__file__ = f"<fused {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
-    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
-    exec(builtins.compile(text, module.__file__, "exec"), vars(module))  # noqa: S102 - the text was written here
-    return getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward")

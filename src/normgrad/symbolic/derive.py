@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from sympy import Expr
 from sympy.core.parameters import global_parameters
 
-from ..ledger import MIME, WORDS, Entry, with_seal
+from ..entries import MIME, WORDS, Entry, with_seal
 from .admission import check_expression
 from .definitions import Defs, check_defs
 from .induction import InductiveEquation, recurrence

@@ -1,0 +1,139 @@
+"""Formulas that no proof covers, because they speak of computed numbers: bounds on rounding, orders of magnitude.
+
+Each is a SymPy object under its label, as the proved equations are. The page prints that object, and `ledger.check`
+puts a cell's numbers into it: nobody types a formula beside an error that belongs to another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from sympy import Abs, Basic, Expr, Symbol
+from sympy.core.relational import Eq, Ge, Le, Relational
+
+from ..symbolic.render import printer, used_names
+from .values import Values
+
+SIGNS = {Eq: "=", Le: r"\le", Ge: r"\ge"}
+
+
+class Near(Relational):
+    """lhs and rhs of one order of magnitude: neither is more than ten times the other."""
+
+    rel_op = "~"
+
+    def __new__(cls, lhs, rhs, **_):
+        return Basic.__new__(cls, lhs, rhs)
+
+
+SIGNS[Near] = r"\approx"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a formula.
+
+    Args:  relation: Eq, Le or Near; words: what stands before it; where: names that only this line uses, (name, value)
+           dots: what follows is left out, as after the first terms of a series
+    """
+
+    relation: Relational
+    words: str = ""
+    where: tuple[tuple[Symbol, Expr], ...] = ()
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A labelled formula, to be checked with numbers.
+
+    Args:  label: its name in the book; lines: its lines, one below another
+    """
+
+    label: str
+    lines: tuple[Line, ...] = field(repr=False)
+    kind = "numeric"
+    claim = "A formula about computed numbers."
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether every line is a bound."""
+        return all(isinstance(line.relation, Le | Ge) for line in self.lines)
+
+    def latex(self) -> str:
+        """The formula as the body of a display."""
+        names = set().union(*(used_names(side) for line in self.lines for side in _sides(line)))
+        write = printer(names)
+        several = len(self.lines) > 1
+        lines = [self._line(line, write, several) for line in self.lines]
+        if not several:
+            return lines[0]
+        end = " \\\\[3pt]\n" if any(r"\frac" in line or r"\sum" in line for line in lines) else " \\\\\n"
+        return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
+
+    def _line(self, line, write, several):
+        one = line.relation
+        words = rf"\text{{{line.words}}} \quad " if line.words else ""
+        mark = "& " if several else ""
+        dots = r" + \dots" if line.dots else ""
+        text = f"{words}{mark}{write(one.lhs)} {SIGNS[type(one)]} {write(one.rhs)}{dots}"
+        where = [f"{write(name)} = {write(value)}" for name, value in line.where]
+        return text + (f" && {', '.join(where)}" if where else "")
+
+    def measure(self, values: Mapping[str, object], within=None) -> tuple[float, float]:
+        """(error, tolerance) of the entry that comes nearest to what the formula allows.
+
+        Of "<=" the two sides; of "=" their distance and `within`; of an order of magnitude the decimal logarithm of
+        their quotient, and 1.
+
+        Args:    values: numbers, arrays, or functions for every name in the formula; the sizes are those of the arrays
+                 within: how far apart the sides of an "=" may be, a number or an array
+        Raises:  ValueError for a name without a value, or with one that nothing uses, and for an "=" without `within`
+        """
+        read = Values(values)
+        pairs = [pair for line in self.lines for pair in self._pairs(line, read, within)]
+        read.check_all_used(self.label)
+        return nearest(pairs)
+
+    def _pairs(self, line, read, within):
+        left, right = (read(side.xreplace(dict(line.where))) for side in (line.relation.lhs, line.relation.rhs))
+        if isinstance(line.relation, Eq):
+            if within is None:
+                raise ValueError(f"within: {self.label} is an equality, and needs how far apart its sides may be")
+            left, right = abs(left - right), np.asarray(within, dtype=float)
+        elif isinstance(line.relation, Near):
+            left, right = abs(np.log10(abs(left / right))), np.asarray(1.0)
+        elif isinstance(line.relation, Ge):
+            left, right = right, left
+        left, right = np.broadcast_arrays(np.real(left), np.real(right))
+        return [(float(error), float(allowed)) for error, allowed in zip(left.flat, right.flat, strict=True)]
+
+
+def _sides(line):
+    return [line.relation.lhs, line.relation.rhs, *[side for pair in line.where for side in pair]]
+
+
+def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The pair (error, tolerance) with the largest part of its tolerance; one with a NaN comes before all others."""
+    pairs = list(pairs)
+    lost = [pair for pair in pairs if math.isnan(pair[0]) or math.isnan(pair[1])]
+    return lost[0] if lost else max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else pair[0] and math.inf)
+
+
+def formula(label: str, *relations: Relational | Line) -> Formula:
+    """A formula from relations, or lines with words; TypeError for anything else."""
+    lines = tuple(one if isinstance(one, Line) else Line(one) for one in relations)
+    if not lines:
+        raise ValueError(f"{label}: got no relation, needs at least one, as Le(a, b)")
+    for line in lines:
+        if type(line.relation) not in SIGNS:
+            raise TypeError(f"{label}: got {type(line.relation).__name__}, needs an undecided relation: Eq, Le, Near")
+    return Formula(label, lines)
+
+
+def absolute(e: Expr) -> Expr:
+    """The absolute value, kept as it is written."""
+    return Abs(e, evaluate=False)
