@@ -521,7 +521,7 @@ ONE_LINE = {
     "all": (f"assert {NEAR}.all()", set()),
     "a tuple": (f"close = ({NEAR}.all(), 'wrong'); assert close", {"verdict-not-raised"}),
     "a list": (f"close = [{NEAR}.all()]; assert close", {"verdict-not-raised"}),
-    "any": (f"assert {NEAR}.any()", {"size-passes"}),
+    "any": (f"assert {NEAR}.any()", {"one-entry-passes"}),
     "the first row": (f"assert np.atleast_2d({NEAR})[0].all()", {"size-passes"}),
     "counted": (f"wrong += (~{NEAR}).sum(); assert wrong < 12", {"size-passes"}),
     "directions": ("assert (got * known).sum() > (1 - 1e-8) * np.linalg.norm(got) * np.linalg.norm(known)",

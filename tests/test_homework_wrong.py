@@ -14,6 +14,7 @@ ALSO = {
     "torch does the last step": {"narrow-intermediate"},
     "dw and db exchanged": {"db-is-dw"},
     "the mean of absolute values": {"eps-placement"},
+    "the sums of the call before": {"unknown"},
     "saves x_hat and rstd": {"saves-too-much"},
     "dy of ones": {"blind-equal-weights"},
     "dx alone": {"db-not-compared"},

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 UNKNOWN, REFUSED = "unknown", "hidden-by-rounding"
 # What makes numbers wrong although no formula is.
-SPOILS = ("out-of-bounds", "race", "rows-left-out", "partials-unwritten", "stride-ignored", "rows-mixed",
-          "inputs-exchanged", "y-for-x")  # fmt: skip
+SPOILS = ("out-of-bounds", "race", "rows-left-out", "rows-counted-twice", "partials-unwritten", "stride-ignored",
+          "rows-mixed", "inputs-exchanged", "y-for-x")  # fmt: skip
 # What a block that is wider than a row does to a formula.
 BLOCKS = ("block-for-columns", "padding-counted")
 
@@ -307,6 +307,8 @@ MISTAKES = {each.key: each for each in (
     _("rows-left-out", "Some rows are left out, or overwritten", "the rows are a multiple of what is taken at once",
       "Count the rows that are taken, and the rows of partial sums that are added up. Is what one row adds to a sum "
       "still there after the next one?"),
+    _("rows-counted-twice", "A sum over the rows counts a row more than once", "what is stored twice is the same twice",
+      "Which rows does each program take, the last one too? What does it add for rows past the end?", "pg-db"),
     _("partials-unwritten", "A row of partial sums is added up that no program wrote", "every program has rows",
       "What is in the row of a program that has no rows? Who writes it?"),
     _("masked-lanes", "What a load gives past its mask is computed with", "a number that is not there is 0",
@@ -438,6 +440,14 @@ MISTAKES = {each.key: each for each in (
       "Which pairs need help with the division, and which ones does your help change?", equation="fp-merge"),
     _("merge-between", "The distance between the blocks' means enters the squares wrongly",
       "the squares of two blocks add up", "Try two blocks without any spread of their own.", equation="fp-merge"),
+    _("merge-sign", "The distance of the two means has lost its sign", "a distance is never negative",
+      "Exchange the two blocks. What has to become of mean2 - mean1?", equation="fp-merge"),
+    _("differences-of-neighbours", "Differences of neighbours stand for deviations from the mean",
+      "all entries of a row are independent", "Sort a row. What becomes of its variance, what of your result?",
+      equation="fp-statistics"),
+    _("rough-root", "The reciprocal root is near the right one, and further from it than float32 is",
+      "an approximation is as good as the format", "Which operation gives 1 / sqrt(v) to the last digit?",
+      equation="fp-statistics"),
     _("merge-weights", "The blocks' means have wrong weights", "each block counts alike",
       "Try a long block and a short one.", equation="fp-merge"),
     _("narrow-arithmetic", "Computed in float32, where float64 is asked for",
@@ -646,6 +656,9 @@ OWN = {
     _("totals-compared", "An error that adds up to 0 passes, however large", "a sum sees all of its terms",
       "Which errors does a sum over all entries hide?", found="only totals are compared",
       right="entries, or directions that are random in each entry"),
+    _("one-entry-passes", "A gradient passes of which one entry is right", "what is right somewhere is right",
+      "What does your comparison of arrays say where one entry of many agrees?",
+      found="a comparison that one right entry passes", right="a comparison that each entry has to pass"),
     _("size-passes", "This error passes, however large it is made", "one look sees everything",
       "Which entries of the gradients, and which of their sums, does your test look at?",
       found="a comparison that this error does not reach", right="a comparison of all entries, or along random ways"),

@@ -51,11 +51,22 @@ def inputs_untouched(exam) -> str:
             # Two right results may differ by twice the bound; one that ignores strides is NaN or far off.
             words = compare(name, got, plain[name], 2 * known[name][1])[2]
             if words:
+                same_again(exam, trial, plain, known)
                 how = "every second column of a wider array" if layout == "strided" else "a transposed array"
                 right = all((np.abs(plain[each] - value) <= bound).all() for each, (value, bound) in known.items())
                 raise Wrong(f"With the matrices as {how}, the same numbers give another {name}. {words}",
                             diagnoses=STRIDES if right else ())  # fmt: skip
     return "Inputs unchanged; strided and transposed inputs give the same."
+
+
+def same_again(exam, trial, before, known) -> None:
+    """Raises Wrong where the very same call gives something else than before."""
+    request = exam.task.oracle.request(trial, exam.base)
+    # The option makes it another request than that of before: the answer to that is kept.
+    outcome = exam.ask(replace(request, options=request.options | {"again": True}))
+    for name, got in exam.named(outcome, trial, exam.base).items():
+        if words := compare(name, got, before[name], 2 * known[name][1])[2]:
+            raise Wrong(f"The same call, made twice, gives two results. {words}", diagnoses=[named("another-answer")])
 
 
 AFTER_FORWARD = """
@@ -118,12 +129,22 @@ def two_shapes(exam, trials, others, names, explain=lambda wrong: [named("one-sh
 def degenerate(exam) -> str:
     """Rows without variance, rows of zeros, no rows, one row, one column."""
     try:
-        exam.compare(exam.trials(DEGENERATE), exam.task.oracle.results)
+        exam.compare([*exam.trials(DEGENERATE), *_weight_of_0(exam)], exam.task.oracle.results)
     except Wrong as wrong:
         if wrong.evidence and not any(trial.case.x.size for _, _, trial in wrong.evidence):
             wrong.diagnoses = (named("no-rows"),)
         raise
     return "Constant rows, zero rows, no rows, one row and one column are right."
+
+
+def _weight_of_0(exam) -> list:
+    """Ordinary rows with a weight that is 0: nobody divides by it."""
+    trial = exam.trials(("random",))[0]
+    if trial.case.weight is None:
+        return []
+    weight = trial.case.weight.copy()
+    weight[0] = 0
+    return [replace(trial, case=replace(trial.case, weight=weight, name="a weight of 0"))]
 
 
 def quietly_degenerate(exam) -> str:

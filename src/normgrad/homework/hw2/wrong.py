@@ -56,6 +56,7 @@ WRONG = (
             "flat-row"),
     forward("over the columns", "(x * x).mean(-1)", "(x * x).mean()", Y),
     forward("writes into x", F_X_HAT, "x *= rstd[:, None]; x_hat = x", "inputs left alone", "input-overwritten"),
+    backward("dw by way of y", B_DW, "dw = (dy * x_hat * weight).sum(0) / weight", "degenerate rows", "not-finite"),
     backward("rstd is a constant", B_DX, "dx = rstd * wdy", DX, "c1-dropped"),
     backward("plus for minus", B_DX, "dx = rstd * (wdy + x_hat * c1)", DX, "projection-sign"),
     backward("sum for mean", C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True)", DX, "sum-for-mean-c1"),

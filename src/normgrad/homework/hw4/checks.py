@@ -12,7 +12,7 @@ from ...checks.cases import Case
 from ...checks.tolerance import ELEMENTWISE, LARGEST, unit_roundoff
 from ...mistakes.table import BLOCKS
 from ..checks.norms import AXES, NormOracle, Trial
-from ..checks.values import low_precision, two_shapes
+from ..checks.values import low_precision, same_again, two_shapes
 from ..diagnosis.diagnose import attributed
 from ..diagnosis.named import named
 from ..messages import Wrong
@@ -76,7 +76,7 @@ class StreamOracle(NormOracle):
         """The call that a trial leads to.
 
         Args:  options: apart: whether every input has memory of its own; undefined: whether a load without `other`
-               gives NaN past its mask
+               gives NaN past its mask; again: whether it was called before, with other numbers
         """
         return Request(self.op, tuple(self.given(trial.rounded(dtype), dtype, layout)), options)
 
@@ -154,10 +154,31 @@ def _without_rows(exam, wrong, **options) -> Wrong:
             lost = np.flatnonzero((empty & ~right).any(0))
             words = f"{wrong} No program computes row {', '.join(map(str, lost[:8]))} of {empty.shape[1]}."
             return Wrong(words, diagnoses=[named("rows-left-out")])
+        if times := _counted(trial, got, known):
+            return Wrong(f"{wrong} {times}", diagnoses=[named("rows-counted-twice")])
         if right.all() and (sums := [name for name in known if np.isnan(got[name]).any()]):
             words = f"{wrong} Memory that no program wrote is added up in {' and '.join(sums)}."
             return Wrong(words, diagnoses=[named("partials-unwritten")])
     return wrong
+
+
+def _counted(trial, got, known) -> str:
+    """A sentence where dw and db are right up to how often each row is counted in them, some of them several times."""
+    if not {"dw", "db"} <= got.keys() or not len(trial.case.dy):
+        return ""
+    saved = trial.forward()
+    x_hat = (saved.residual_out - saved.mean[:, None]) * saved.rstd[:, None]
+    terms = np.concatenate([trial.case.dy * x_hat, trial.case.dy], axis=-1).T
+    sums = np.concatenate([got["dw"], got["db"]])
+    if not np.isfinite(sums).all() or len(terms) <= terms.shape[1]:
+        return ""
+    times, *_ = np.linalg.lstsq(terms, sums, rcond=None)
+    bound = np.concatenate([known["dw"][1], known["db"][1]])
+    whole = np.round(times)
+    if (np.abs(terms @ whole - sums) > bound * np.maximum(1, whole.max())).any() or whole.min() < 0 or whole.max() < 2:
+        return ""
+    rows = ", ".join(f"row {row} ({int(whole[row])} times)" for row in np.flatnonzero(whole > 1)[:4])
+    return f"dw and db count rows more than once: {rows}."
 
 
 def _missing(got, known):
@@ -184,6 +205,8 @@ def sizes(exam) -> str:
     try:
         exam.compare(trials[:1], names, layout="wide")
     except Wrong as wrong:  # the same numbers were right one line above, so it is where they lie
+        known = exam.task.oracle.expected(trials[0])
+        same_again(exam, trials[0], exam.answers(trials[0], apart=True), known)
         found = [named("stride-ignored")] if wrong.evidence or MASK in str(wrong) else ()
         raise Wrong(str(wrong).replace(MASK, STRIDES), stub=wrong.stub, diagnoses=found) from None
     shapes = ", ".join(f"({m}, {n})" for m, n in SIZES)
@@ -243,6 +266,11 @@ def _past_the_mask(exam) -> None:
         exam.compare(trials, names, apart=True)
     except Wrong:  # another stage says why
         return
+    try:
+        exam.compare(trials, names, again=True)
+    except Wrong as wrong:
+        words = "Called once more in the same process, with other numbers, it gives another result."
+        raise Wrong(f"{words} {wrong}", diagnoses=[named("another-answer")]) from None
     try:
         exam.compare(trials, names, undefined=True)
     except Wrong as wrong:

@@ -116,6 +116,18 @@ BACKWARD = (
              ("for sums, out in zip(partial, (dw, db), strict=True):",
               "db = dy.sum(0)\n        for sums, out in zip(partial[:1], (dw,), strict=True):"),
              stage=KERNELS, misconception="work-outside"),
+    backward("rows past the end are the last row",
+             ("rows = tile * ROWS + tl.arange(0, ROWS)\n        mask = (rows < M)[:, None] & (cols < N)[None, :]\n"
+              "        at = rows.to(tl.int64)[:, None]\n        dy =",
+              "rows = tl.minimum(tile * ROWS + tl.arange(0, ROWS), M - 1)\n"
+              "        mask = (rows < M)[:, None] & (cols < N)[None, :]\n"
+              "        at = rows.to(tl.int64)[:, None]\n        dy ="), stage=BOTH,
+             misconception="rows-counted-twice"),
+    backward("the sums of the call before",
+             ("def accumulator(t):", "KEPT = {}\n\n\ndef accumulator(t):"),
+             (NEW_PARTIAL, "partial = KEPT.setdefault((programs, n, acc), p.new_zeros(2, programs, n, dtype=acc))"),
+             (PARTIAL, PARTIAL.replace("tl.sum(", "tl.load(dw_ptr + mine, mask=cols < N, other=0) + tl.sum(")),
+             stage=KERNELS, misconception="another-answer"),
     backward("partial sums in float16", ("partial = p.new_empty(2, programs, n, dtype=acc)",
                                          "partial = p.new_empty(2, programs, n)"), stage=NARROW,
              misconception="narrow-intermediate"),

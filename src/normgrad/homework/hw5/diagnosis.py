@@ -17,6 +17,8 @@ U = 2.0 ** -SIGNIFICAND["float32"]
 # What rounding may do to a formula that is evaluated in another order, in units of the size of its terms.
 LOOSE = 64 * U
 MOST = 0.5
+# A step of Newton leaves 2e-3 of a root's reciprocal; an eps in another place moves it by a third in some of the rows.
+ROUGH = 0.01
 # On a spacing so many times the result's own, no result lies by chance more than one time in so many.
 COARSE = 16
 LONGEST_BLOCK, MOST_BLOCKS = 256, 8
@@ -38,10 +40,18 @@ def of_rows(name, failed) -> list[Diagnosis]:
     """
     formulas = {"var": _variances, "mean": _means, "rstd": _reciprocals, "x_hat": _normalized}[name]
     key, words = _fitting(name, [formulas(*each) for each in failed], failed)
+    if not key and name == "rstd" and all(_nearly(trial, got) for trial, got, _ in failed):
+        key = "rough-root"
     if not key:
         return []
     label = find(key).equation if name in ("var", "mean") else ""
     return [named(key, words, {"var": RIGHT, "rstd": RECIPROCAL}.get(name, ""), label or "fp-statistics")]
+
+
+def _nearly(trial, got) -> bool:
+    """Whether rstd is that of the student's own variances up to a small share, in every row."""
+    share = np.abs(got["rstd"] * np.sqrt(got["var"] + trial.eps) - 1)
+    return bool((share <= ROUGH).all() and (share > LOOSE).any())
 
 
 def _fitting(name, tables, failed):
@@ -107,6 +117,13 @@ def _variances(trial, got, known) -> dict:
         for words, count in {"N": n, "their number": full}.items():
             each = f"sum((x - mean)**2) / {words}, without the last N mod {size} entries"
             found[each] = "columns-left-out", sums[:, full - 1] / count, error
+    for words, shift in {"x - x[:, 0]": trial.x[:, :1], "x - x[:, -1]": trial.x[:, -1:]}.items():
+        whole = exact + (trial.x - shift).mean(-1) ** 2
+        found[f"mean(d**2), with d = {words}"] = "variance-uncentred", whole, LOOSE * whole
+    steps = np.diff(trial.x, axis=-1) ** 2
+    around = steps.sum(-1) + (trial.x[:, 0] - trial.x[:, -1]) ** 2
+    for words, value in {"N": steps.sum(-1) / n, "(N - 1)": steps.mean(-1), "N, around the end": around / n}.items():
+        found[f"sum((x[:, 1:] - x[:, :-1])**2) / 2 / {words}"] = "differences-of-neighbours", value / 2, LOOSE * value
     for words, shift in {"x": 0, "x - x[:, 0]": trial.x[:, :1], "x - x[:, -1]": trial.x[:, -1:]}.items():
         both = exact + 2 * (trial.x - shift).mean(-1) ** 2
         found[f"mean(d**2) + mean(d)**2, with d = {words}"] = "correction-sign", both, LOOSE * both
@@ -168,6 +185,7 @@ def _reciprocals(trial, got, known) -> dict:
         "1 / max(sqrt(var), eps)": ("eps-placement", 1 / np.maximum(np.sqrt(var), eps)),
         "1 / (var + eps)": ("root-missing", 1 / (var + eps)),
         "0 where var is 0": ("flat-row", np.where(var == 0, 0, 1 / np.sqrt(var + eps))),
+        "1 where var is 0": ("flat-row", np.where(var == 0, 1, 1 / np.sqrt(var + eps))),
         "sqrt(var + eps)": ("root-for-reciprocal", np.sqrt(var + eps)),
     }
     finite = {words: np.where(np.isfinite(value), np.abs(value), 0) for words, (_, value) in formulas.items()}

@@ -111,6 +111,10 @@ def _parts(exam, trial, name) -> list:
     mean1, mean2 = (trial.parts[each] for each in ("mean1", "mean2"))
     if name == "mean":
         (once, _), (twice, _) = answers(), answers(mean1=2 * mean1, mean2=2 * mean2)
+        if not _close(answers(mean1=-mean1, mean2=-mean2)[0], -once, LOOSE):
+            words = "mean = mean1 + n2 / n * abs(mean2 - mean1)"
+            apart = mean1 + trial.parts["n2"] / (trial.parts["n1"] + trial.parts["n2"]) * np.abs(mean2 - mean1)
+            return [named("merge-sign", words, MERGED[name])] if _close(once, apart, PLAIN) else []
         return [named("merge-weights", equation="fp-merge")] if _close(twice, 2 * once, LOOSE) else []
     if name == "n":
         return []

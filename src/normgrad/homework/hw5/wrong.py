@@ -51,6 +51,20 @@ ROWS = (
          misconception="sum-not-divided"),
     rows("zeros up to 16 are counted", (VAR, "var = ((q * q).sum(-1) + (-x.shape[1] % 16) * first[:, 0] ** 2) "
          "/ np.float32(x.shape[1])"), misconception="padding-counted"),
+    rows("the shifted squares without their mean", (VAR, "d = wide - wide[:, :1]\n    var = (d * d).mean(-1)"),
+         misconception="variance-uncentred"),
+    rows("half the squared differences of neighbours",
+         (VAR, "d = np.diff(wide, axis=-1)\n    var = (d * d).sum(-1) / np.float32(2 * max(d.shape[1], 1))"),
+         misconception="differences-of-neighbours"),
+    rows("one step of Newton", ("rstd = 1 / np.sqrt(var + np.float32(eps))", """v = var + np.float32(eps)
+    rstd = (0x5F3759DF - (v.view(np.int32) >> 1)).astype(np.int32).view(np.float32)
+    rstd = rstd * (np.float32(1.5) - np.float32(0.5) * v * rstd * rstd)"""), stage=OTHERS, misconception="rough-root"),
+    rows("a constant row has the rstd 1", ("rstd = 1 / np.sqrt(var + np.float32(eps))",
+         "rstd = np.where(var == 0, np.float32(1), 1 / np.sqrt(var + np.float32(eps)))"), stage="degenerate rows",
+         misconception="flat-row"),
+    rows("deviations in the format of the rows",
+         (VAR, "var = ((wide - first).astype(x.dtype).astype('f') ** 2).mean(-1)"),
+         stage="stored in float16", misconception="narrow-intermediate"),
     rows("not centred", (VAR, "var = (wide * wide).mean(-1)"), misconception="variance-uncentred"),
     rows("zeros up to a power of two are counted",
          (VAR, "n = x.shape[1]\n    more = 2 ** max(n - 1, 0).bit_length() - n\n    "
@@ -149,6 +163,10 @@ MERGE = (
           misconception="merge-denominator"),
     merge("n in whole numbers", ("return n,", "return n.astype(int),"), stage="signature and shapes",
           misconception="whole-numbers"),
+    merge("the distance without its sign", ("d = mean2 - mean1", "d = np.abs(mean2 - mean1)"), stage="count and mean",
+          misconception="merge-sign"),
+    merge("the product of the counts as int32",
+          (BETWEEN, "(n1.astype(np.int32) * n2.astype(np.int32)).astype(np.float32) / np.maximum(n, 1) * d * d")),
     merge("minus for plus", (f" + {BETWEEN}", f" - {BETWEEN}"), misconception="merge-between"),
     merge("each block counts alike", (MEAN, "mean = (mean1 + mean2) / 2"), stage="count and mean",
           misconception="merge-weights"),

@@ -59,6 +59,8 @@ def backward(*inputs, _whole=backward):
 CHANGES = {
     "ruined": "found[{at}] = 1000 * (1 + abs(found[{at}]))",
     "negated": "found[{at}] = -found[{at}]",
+    "doubled": "found[{at}] = 2 * found[{at}]",
+    "one right": "size = 1000 * (1 + abs(found[{at}])); size.flat[:1] = 0; found[{at}] = found[{at}] + size",
     "averaged": "found = [0 * each + each.mean() for each in found]",
     "partly zero": "found = [each * (np.arange(each.size).reshape(each.shape) % 2) for each in found]",
     "all multiplied": "found = [1000 * each for each in found]",
@@ -166,6 +168,9 @@ FAST_ROOT = _own("fast root", "two steps of Newton make a fast inverse root exac
     dx = root * (wdy - c2 - x_hat * c1)
 """))  # fmt: skip
 ZERO_ROW = _own("constant rows", "no row is ever constant", (N_DX, N_DX + "    dx = dx * (s2 / s2)\n"))
+
+# Where no row is constant it is right.
+FLAT_ZERO = _own("zero on constant rows", "what is constant is still", (N_DX, N_DX + "    dx = dx * (s2 > 0)\n"))
 
 
 NOT_CENTRED = _own("no mean in dw", "dw sums dy * x * rstd", (N_DW, N_DW.replace("x_hat", "p * rstd")))

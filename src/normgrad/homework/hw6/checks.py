@@ -21,6 +21,7 @@ from .backwards import (
     CENTRED_WDY,
     DY,
     FLAT,
+    FLAT_ZERO,
     MEAN,
     MEANS,
     OUTPUTS,
@@ -34,6 +35,7 @@ from .backwards import (
     UNWEIGHTED,
     WDY,
     WEIGHT,
+    ZERO_ROW,
     ZEROS,
     changed,
     subjects,
@@ -379,11 +381,25 @@ def _rejects(exam, number) -> str:
             if PAIRS in facts["shared"] and subject.output == "dx":
                 raise Wrong(f"Number {number} is rejected, but a backward passes whose dx is many times the right one, "
                             "or has the other sign.", diagnoses=(_named(PAIRS, subject.equation),))  # fmt: skip
+            if _of_laws(exam, subject):
+                words = "dx passes with its sign turned, and without the weight in it, twice as long."
+                raise Wrong(f"Number {number} is rejected, but a {words}",
+                            diagnoses=(_named("properties-alone", subject.equation),))  # fmt: skip
             longer = _any_length(exam, subject)
             words = "is many times the right one" if longer else "is right up to its sign"
             raise Wrong(
                 f"Number {number} is rejected, but a backward passes whose {subject.output} {words}.",
                 diagnoses=(_named(_of_length(exam, subject) if longer else "sign-passes", subject.equation),),
+            )
+        every = range(1, len(subjects()) + 1)
+        if (
+            subject.mutant is ZERO_ROW
+            and all(_rejected(exam, which) for which in (NOTHING, *every))
+            and _passes(exam, text(FLAT_ZERO.edits["numpy"]))
+        ):
+            raise Wrong(
+                f"Number {number} is rejected, but a backward passes whose dx is 0 on constant rows.",
+                diagnoses=(_named("zeros-not-compared", subject.equation),),
             )
         return f'Rejected. Its author believed: "{subject.mutant.mistake}".'
     reason, side, key = _why(exam, subject, facts)
@@ -452,11 +468,15 @@ def _blind_spot(exam, subject, off) -> str:
         if not _passes(exam, changed(subject.source(), "finite")):
             return "nan-passes"
         if not passes("ruined"):  # elsewhere
-            return "size-passes"
+            return "one-entry-passes" if passes("one right") else "size-passes"
     if not _rights_pass(exam):
         return WRONG_REFERENCE
     if passes("ruined"):
         return f"{subject.output}-not-compared" if _passes(exam, _ruined_alike(exam)) else "size-passes"
+    if _of_laws(exam, subject):
+        return "properties-alone"
+    if passes("one right"):
+        return "one-entry-passes"
     if not _passes(exam, subject.enlarged(1 / off)):
         return _of_length(exam, subject) if off >= HARDLY and _any_length(exam, subject) else "loose-tolerance"
     if not _passes(exam, subject.enlarged(-1 / off)):
@@ -489,6 +509,14 @@ def _of_properties(exam, subject) -> bool:
     along 1 and, up to eps, along x_hat it adds up to 0.
     """
     return subject.output == "dx" and _passes(exam, changed(text(UNWEIGHTED), "multiplied", OUTPUTS.index("dx")))
+
+
+def _of_laws(exam, subject) -> bool:
+    """Whether dx passes with its sign turned, and twice a dx without the weight: only its laws are looked at."""
+    at = OUTPUTS.index("dx")
+    unweighted = changed(text(UNWEIGHTED), "doubled", at)
+    laws = subject.output == "dx" and _passes(exam, subject.changed("negated")) and _passes(exam, unweighted)
+    return laws and not _passes(exam, subject.moved(within_rows=True))
 
 
 def _ruined_alike(exam) -> str:

@@ -42,6 +42,11 @@ WRONG = (
     test("one row", (SIZES, "((1, 7), (1, 16))"), (LAST, "draw(rng, 1, 6)"), stage=IN_DB,
          misconception="blind-one-row"),
     test("no constant row", (FLAT, ""), stage=CONSTANT, misconception="blind-no-constant-row"),
+    test("a constant row is only to be finite",
+         ("    x[0] = 0.5\n    compare(rng, backward, x, weight, bias, dy)\n",
+          "    x[0] = 0.5\n    grads = backward(dy, x, weight, *layernorm_forward(x, weight, bias)[1:])\n"
+          "    assert all(np.isfinite(each).all() for each in grads)\n"), stage=CONSTANT,
+         misconception="zeros-not-compared"),
     test("dx alone", (NAMES, 'zip(("dx",), grads, strict=False)'), stage=IN_DW, misconception="dw-not-compared"),
     test("db forgotten", (NAMES, 'zip(("dx", "dw"), grads, strict=False)'), stage=IN_DB,
          misconception="db-not-compared"),

@@ -117,9 +117,10 @@ def serve(setting, incoming, outgoing) -> None:
         while True:
             request, arrays = wire.unpack(wire.receive(incoming))
             # What solution.py imports, for the calls to come; Python's own are quick, and some do more than be there.
-            for name in set(request.get("imported", ())) - set(sys.stdlib_module_names):
-                with contextlib.suppress(ImportError):
-                    importlib.import_module(name)
+            for name in request.get("imported", ()):
+                if name not in sys.modules and name.partition(".")[0] not in sys.stdlib_module_names:
+                    with contextlib.suppress(Exception):
+                        importlib.import_module(name)
             if not setting["fork"]:
                 outgoing.write(respond(setting, request, arrays))
                 return

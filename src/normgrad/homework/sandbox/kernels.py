@@ -280,6 +280,9 @@ def kernels(target, arguments, options):
     if options.get("apart"):  # in the grader's buffer, where one input ends, another one begins
         given = [value.clone() if isinstance(value, torch.Tensor) else value for value in given]
     matrices = {t.untyped_storage().data_ptr() for t in given if isinstance(t, torch.Tensor) and t.dim() == 2}
+    if options.get("again"):
+        with contextlib.suppress(Exception):
+            target(*[1 - value if isinstance(value, torch.Tensor) else value for value in given])
     running, names, written = [], [], set()
     watched = _torch_watched(matrices, running, names, written)
     apart, undefined = bool(options.get("apart")), bool(options.get("undefined"))

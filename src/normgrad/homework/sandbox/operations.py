@@ -198,6 +198,22 @@ def two_layers(target, arguments, options):
     return [*outputs, *grad(outputs, wanted, sent, allow_unused=True)], {}
 
 
+def _held(value, deep=3):
+    """The tensors in a value: itself, or in a list, a dictionary, a closure, a partial, an object's attributes."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif deep:
+        inside = [*value] if isinstance(value, (list, tuple, set)) else [*getattr(value, "__dict__", {}).values()]
+        inside += value.values() if isinstance(value, dict) else ()
+        inside += [getattr(value, name, None) for name in ("__self__", "__defaults__", "args", "keywords")]
+        with contextlib.suppress(ValueError):  # a cell that is not filled
+            inside += [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+        for each in inside:
+            yield from _held(each, deep - 1)
+
+
 @operation
 def saved(target, arguments, options):
     """No results, but the tensors that the Function keeps for its backward: name, shape, bytes."""
@@ -215,9 +231,8 @@ def saved(target, arguments, options):
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: note(tensor, "save_for_backward"), lambda t: t):
         results = _apply(target, arguments, options, {})
     for name, value in vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ():
-        for each in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(each, torch.Tensor):
-                note(each, f"ctx.{name}")
+        for each in _held(value):
+            note(each, f"ctx.{name}")
     for each in kept:
         if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (each["storage"], each["shape"]):
             each["name"] = "y"
@@ -232,10 +247,14 @@ def perform(target, request: dict, arrays) -> tuple[list, dict, list[str]]:
     """
     left = iter(arrays)
     built = {spec["name"]: build(spec, left) for spec in request["arguments"]}
-    before = {name: memory.tobytes() for name, (_, memory) in built.items()}
     arguments = {name: argument for name, (argument, _) in built.items()}
+
+    def seen(name):
+        return built[name][1].tobytes(), tuple(getattr(arguments[name], "shape", ()))
+
+    before = {name: seen(name) for name in built}
     result, facts = OPERATIONS[request["op"]](target, arguments, request["options"])
-    changed = [name for name, (_, memory) in built.items() if memory.tobytes() != before[name]]
+    changed = [name for name in built if seen(name) != before[name]]
     return [summary(each) for each in returned(result)], facts, changed
 
 

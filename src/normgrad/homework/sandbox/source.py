@@ -15,6 +15,10 @@ ASSERTING = ("assert", "fail")
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
 
 
+def _same_module(value, function) -> bool:
+    return isinstance(value, types.FunctionType) and value.__globals__ is function.__globals__
+
+
 def look(target) -> dict:
     """What there is to see in a function or a class, and in what it reads in its module, directly or not.
 
@@ -24,9 +28,12 @@ def look(target) -> dict:
     """
     names, changing, raises = set(), set(), False
     for function in reached(target):
+        # What the student defined under a name is no library's function of that name.
+        own = {name for name, value in read(function).items() if _same_module(value, function)}
         for code in codes(function.__code__):
-            names.update(code.co_names, code.co_freevars)
             steps = list(dis.get_instructions(code))
+            of_others = {each.argval for each in steps if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")}
+            names.update(name for name in (*code.co_names, *code.co_freevars) if name not in own - of_others)
             changing.update(each.argval for each in steps if each.opname == "STORE_GLOBAL")
             raises |= any(each.opname == "RAISE_VARARGS" for each in steps)
         for name, value in read(function).items():
