@@ -53,7 +53,7 @@ PYTHON_UNUSED |= {f"{name}.py" for name in "_pyio doctest ftplib imaplib mailbox
 PYTHON_UNUSED |= {f"{name}.py" for name in "smtplib statistics tarfile turtle".split()}
 ENCODINGS = {"__init__", "aliases", "ascii", "cp437", "idna", "latin_1", "utf_8"}
 # Of the package: what proofs import.
-NORMGRAD = ("__init__.py", "ledger.py", "spec.py", "symbolic")
+NORMGRAD = ("__init__.py", "entries.py", "spec.py", "symbolic")
 SCRIPTS = ("worker.mjs", "workbench.js", "workbench.css")
 
 log = getLogger(__name__)
