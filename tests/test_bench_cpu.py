@@ -101,6 +101,28 @@ def test_the_command_writes_what_it_prints(tmp_path, monkeypatch, capsys):
     assert printed.count("rms_norm (6, 5), memory") == 2 and printed.count("numba") == 2
 
 
+def test_several_processes_say_the_spread_of_their_medians(tmp_path, monkeypatch, capsys):
+    parts = iter([1.0, 3.0, 2.0])
+
+    def ran(command, **_):
+        assert "--processes" not in command
+        ratio = next(parts)
+        one = {"operator": "rms_norm", "rows": 6, "columns": 5, "memory": "new", "implementation": "numba"}
+        one |= {"seconds": [0, ratio, 9], "over_torch": [0, ratio, 9], "over_copy": [0, 1, 9]}
+        one |= {"load": ratio, "clean": 1, "rounds": 2}
+        results.save(command[-1], results.begun("cpu", {}, {}, {}) | {"records": [one]})
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(cpu.subprocess, "run", ran)
+    file = tmp_path / "cpu.json"
+    options = ["--processes", "3", "--operators", "rms_norm", "--shapes", "6x5", "--json", str(file)]
+    monkeypatch.setattr(sys, "argv", ["bench", "cpu", *options])
+    command.main()
+    (one,) = results.load(file)["records"]
+    assert one["over_torch"] == [1.5, 2.0, 2.5] and one["rounds"] == 6 and one["load"] == 3.0
+    assert "2.00 [1.50 2.50]" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -15,6 +15,7 @@ def main(arguments: list[str] | None = None) -> None:
     cpu = commands.add_parser("cpu", help="forward plus backward on this CPU, beside torch and a copy")
     cpu.add_argument("--rounds", type=int, default=21, help="clean rounds; each times every implementation once")
     cpu.add_argument("--threads", type=int, default=2, help="torch's threads, and Numba's (default 2)")
+    cpu.add_argument("--processes", type=int, default=1, help="one after the other; the spread of their medians")
     cpu.add_argument("--json", help="the results file to write")
     cpu.add_argument("--operators", nargs="+", help="only these operators")
     cpu.add_argument("--shapes", nargs="+", metavar="MxN", help="only these shapes, as 4096x1024")
@@ -68,7 +69,7 @@ def _chosen(parser, arguments, **known):
 
 
 def _cpu(parser, arguments):
-    _at_least_one(parser, arguments, "rounds", "threads")
+    _at_least_one(parser, arguments, "rounds", "threads", "processes")
     from . import cpu, plan
 
     operators = _chosen(parser, arguments, operators=plan.OPERATORS)["operators"]
@@ -76,8 +77,14 @@ def _cpu(parser, arguments):
         parser.error(f"--dtype: got {arguments.dtype!r}, needs one of float64, {', '.join(plan.DTYPES)}")
     shapes = [_shape(parser, text) for text in arguments.shapes] if arguments.shapes else cpu.SHAPES
     _check_json(parser, arguments)
+    if arguments.processes > 1:
+        sizes = [f"{rows}x{columns}" for rows, columns in shapes]
+        given = ["--rounds", str(arguments.rounds), "--threads", str(arguments.threads), "--dtype", arguments.dtype]
+        given += ["--operators", *operators, "--shapes", *sizes, *["--baselines"] * arguments.baselines]
+        most = arguments.rounds, arguments.threads, arguments.dtype, arguments.json
+        return cpu.run_in_processes(arguments.processes, given, *most)
     options = {"dtype": arguments.dtype, "baselines": arguments.baselines, "file": arguments.json}
-    cpu.run(arguments.rounds, arguments.threads, shapes, operators, **options)
+    return cpu.run(arguments.rounds, arguments.threads, shapes, operators, **options)
 
 
 def _host(parser, arguments):

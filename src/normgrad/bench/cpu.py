@@ -8,6 +8,10 @@ of what is measured: two libraries keep their workers awake for a while, and a b
 An output is memory that no page stands behind yet, and the system clears each page when it is first written to. Where
 the process keeps the pages that it frees, that is over after the first call. Both are measured, with `memory` "new" and
 "kept", and the copy makes its output in the same way.
+
+Where memory lies is one throw of dice for a whole process: at (4096, 1024) the ratio of the same code was 1.0 in one
+process and 1.3 in another, each with quartiles of a few hundredths. So several processes can be asked for, and what is
+said then is the spread of their medians.
 """
 
 from __future__ import annotations
@@ -15,11 +19,15 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import count, islice
+from itertools import count, groupby, islice
+from operator import itemgetter
 from pathlib import Path
 
 import torch
@@ -225,6 +233,53 @@ def _lines(path):
     return Path(path).read_text().splitlines() if Path(path).is_file() else []
 
 
+def _begun(rounds, threads, **settings):
+    device = {"name": processor(), "threads": threads, "cores": os.cpu_count()}
+    versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
+    settings |= {"rounds": rounds, "others": OTHERS, "direction": "both", "spread": "quartile, median, quartile"}
+    return results.begun("cpu", device, versions, settings)
+
+
+def _print_head(threads, dtype, spread_of=""):
+    print(f"forward + backward, {dtype}, torch {torch.__version__}, {threads} threads; median [quartiles]{spread_of}")
+    print(f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load")
+
+
+def _print(made):
+    one = made[0]
+    size, memory = f"({one['rows']}, {one['columns']})", one["memory"]
+    print(f"\n{one['operator']} {size}, memory {memory}", *map(_line, made), sep="\n", flush=True)
+
+
+def run_in_processes(processes: int, options: list[str], rounds: int, threads: int, dtype: str, file=None) -> dict:
+    """As run, in processes one after the other: print the spread of their medians, and write it to a file.
+
+    Args:     processes: how many; options: of the command, for each of them; rounds, threads, dtype, file: as run
+    Returns:  the results; of a record rounds and clean are sums, load the largest
+    Raises:   RuntimeError with a process's words where it fails
+    """
+    found, by_process = _begun(rounds, threads, processes=processes), []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(processes):
+            part = Path(folder) / f"{number}.json"
+            command = [sys.executable, "-m", "normgrad.bench", "cpu", *options, "--json", str(part)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(f"process {number}: {done.stderr.strip()}")
+            by_process.append(results.load(part)["records"])
+    _print_head(threads, dtype, f" of the medians of {processes} processes")
+    measured = ("seconds", "over_torch", "over_copy")
+    for same in zip(*by_process, strict=True):
+        merged = {name: spread([one[name][1] for one in same]) for name in measured}
+        merged |= {name: sum(map(itemgetter(name), same)) for name in ("clean", "rounds")}
+        found["records"].append(same[0] | merged | {"load": max(map(itemgetter("load"), same))})
+    for _, made in groupby(found["records"], itemgetter("memory", "operator", "rows", "columns")):
+        _print(list(made))
+    if file is not None:
+        results.save(file, found)
+    return found
+
+
 def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="float32", baselines=False, file=None):
     """Print the table, and write it to a file as it grows.
 
@@ -233,12 +288,8 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
     """
     torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
-    device = {"name": processor(), "threads": threads, "cores": os.cpu_count()}
-    versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
-    settings = {"rounds": rounds, "others": OTHERS, "direction": "both", "spread": "quartile, median, quartile"}
-    found = results.begun("cpu", device, versions, settings)
-    print(f"forward + backward, {dtype}, torch {torch.__version__}, {threads} threads; median [quartiles]")
-    print(f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load")
+    found = _begun(rounds, threads)
+    _print_head(threads, dtype)
     for memory in MEMORY:
         with _memory(memory):
             for operator in operators:
@@ -247,7 +298,7 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
                     shape = Shape(operator, dtype, rows, columns)
                     times, clean = measure(shape, functions, rounds, generator)
                     made = list(_records(shape, memory, times, clean))
-                    print(f"\n{operator} ({rows}, {columns}), memory {memory}", *map(_line, made), sep="\n", flush=True)
+                    _print(made)
                     found["records"] += made
                     if file is not None:
                         results.save(file, found)
