@@ -235,7 +235,8 @@ def _worth(exam, names) -> str:
                 words = _words(name, found[name], value, bound, trial, asked[at][1][name])
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
-                known = _by_forms(oracle, trial, asked[0][1], name) or _compared(exam, name, form)
+                known = _by_forms(oracle, trial, asked[0][1], name) or _one_length(oracle, trials, got, name)
+                known = known or _compared(exam, name, form)
                 known = known or _arguments(exam) or _confused(oracle, trials, got, name)
                 known = known or (idle if form["idle"] else fitted(exam, name)) or _lengths(exam, name)
                 raise Wrong(words, diagnoses=known)
@@ -273,6 +274,18 @@ def _confused(oracle, trials, got, name) -> list:
         if name in confusion.answers and all(gives(confusion, result) for result in results):
             return [confusion.diagnosis(oracle.texts[name])]
     return []
+
+
+def _one_length(oracle, trials, got, name) -> list:
+    """One Diagnosis of an answer that is right for rows of one length alone, of two entries or more."""
+    lengths = {True: set(), False: set()}
+    for trial, found in zip(trials, got, strict=True):
+        value, bound = oracle.expected(trial)[name]
+        right = found[name].shape == value.shape and bool((np.abs(found[name] - value) <= bound).all())
+        lengths[right].add(trial.lengths.get("N", 0))
+    if len(oracle.axes("x")) > 1 or lengths[True] & lengths[False] or len(lengths[True]) != 1 or max(lengths[True]) < 2:
+        return []
+    return [named("one-shape", f"an answer for N = {max(lengths[True])}", "an answer for every N")]
 
 
 def _compared(exam, name, form) -> list:

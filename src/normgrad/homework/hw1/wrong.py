@@ -65,6 +65,7 @@ WRONG = (
             misconception="transposed-layout"),
     layouts("one layout for both", (DENOMINATOR, "denominator = w[b]"), stage="denominator",
             misconception="letters-exchanged"),
+    layouts("a third for 1 / N", (J, "numerator = w[b] * KroneckerDelta(a, b) - w[b] / 3"), misconception="one-shape"),
     layouts("letters compared", (J, "numerator = w[a] * int(a == b) - w[b] / N"), misconception="letters-compared"),
     layouts("a reciprocal", (J_T, "denominator = 1 / numerator"), stage="denominator",
             misconception="reciprocal-for-layout"),
