@@ -790,7 +790,7 @@ OWN = {
       "What is the norm of a matrix of ones?"),
     ),
 }  # fmt: skip
-SHARED = {"hw1": ("results-swapped",),
+SHARED = {"hw1": ("one-shape", "results-swapped"),
           "hw7": ("input-overwritten", "another-answer", "wide-arithmetic", "narrow-intermediate", "results-swapped"),
           "hw8": tuple(MISTAKES)}  # fmt: skip
 
