@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 MIME = "application/vnd.normgrad.ledger+json"
 WORDS = {
@@ -65,16 +65,6 @@ def slack_in_words(slack: float) -> str:
     if slack > NEAR:
         return f"an order of magnitude: {slack:.0f} times the error"
     return f"{slack:.2g} times the error"
-
-
-class Entries(tuple[Entry, ...]):
-    """The entries that one cell makes; shown as text and carried in the cell's output."""
-
-    def __repr__(self):
-        return "\n".join(map(str, self))
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/plain": repr(self), MIME: [with_seal(asdict(entry)) for entry in self]}
 
 
 def _seal(fields) -> str:

@@ -10,15 +10,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .entries import KINDS as KINDS
 from .entries import MIME as MIME
 from .entries import WORDS as WORDS
-from .entries import Entries, Entry
+from .entries import Entry, with_seal
 
 if TYPE_CHECKING:
     from .checks.formula import Formula
+
+
+class Entries(tuple[Entry, ...]):
+    """The entries that one cell makes; shown as text and carried in the cell's output."""
+
+    def __repr__(self):
+        return "\n".join(map(str, self))
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": repr(self), MIME: [with_seal(asdict(entry)) for entry in self]}
 
 
 def _registered(label):
