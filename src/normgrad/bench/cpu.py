@@ -233,10 +233,11 @@ def _lines(path):
     return Path(path).read_text().splitlines() if Path(path).is_file() else []
 
 
-def _begun(rounds, threads, **settings):
+def _begun(rounds, threads, processes=1):
     device = {"name": processor(), "threads": threads, "cores": os.cpu_count()}
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
-    settings |= {"rounds": rounds, "others": OTHERS, "direction": "both", "spread": "quartile, median, quartile"}
+    settings = {"processes": processes, "rounds": rounds, "others": OTHERS, "direction": "both"}
+    settings |= {"spread": "quartile, median, quartile"}
     return results.begun("cpu", device, versions, settings)
 
 
@@ -258,7 +259,7 @@ def run_in_processes(processes: int, options: list[str], rounds: int, threads: i
     Returns:  the results; of a record rounds and clean are sums, load the largest
     Raises:   RuntimeError with a process's words where it fails
     """
-    found, by_process = _begun(rounds, threads, processes=processes), []
+    found, by_process = _begun(rounds, threads, processes), []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(processes):
             part = Path(folder) / f"{number}.json"
