@@ -29,21 +29,20 @@ def look(target) -> dict:
     names, changing, raises = set(), set(), False
     for function in reached(target):
         # What the student defined under a name is no library's function of that name.
-        own = {name for name, value in read(function).items() if _same_module(value, function)}
+        found = read(function)
+        own = {name for name, value in found.items() if _same_module(value, function)}
         for code in codes(function.__code__):
             steps = list(dis.get_instructions(code))
             of_others = {each.argval for each in steps if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")}
             names.update(name for name in (*code.co_names, *code.co_freevars) if name not in own - of_others)
             changing.update(each.argval for each in steps if each.opname == "STORE_GLOBAL")
             raises |= any(each.opname == "RAISE_VARARGS" for each in steps)
-        for name, value in read(function).items():
+        for name, value in found.items():
             container = isinstance(value, (np.ndarray, list, dict, set)) or type(value).__name__ in MUTABLE
             if value is None or container:
                 changing.add(name)
-            elif callable(value) and not isinstance(value, types.FunctionType):
+            elif callable(value) and name not in own:
                 names.add(str(getattr(value, "__name__", "")))
-            elif isinstance(value, types.FunctionType) and value.__globals__ is not function.__globals__:
-                names.add(value.__name__)
     raises |= any(name.startswith(ASSERTING) for name in names)
     code = getattr(target, "__code__", None)
     parameters = list(code.co_varnames[: code.co_argcount]) if code else []
@@ -66,7 +65,7 @@ def reached(target) -> list:
         if id(function) not in found:
             found[id(function)] = function
             named = [each for value in read(function).values() for each in functions(value)]
-            left += [each for each in named if each.__globals__ is function.__globals__]
+            left += [each for each in named if _same_module(each, function)]
     return list(found.values())
 
 
