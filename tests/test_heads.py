@@ -126,8 +126,8 @@ T_ALONG = "weight.expand(t.shape[1:])[..., None]"
 T_DW = "rstd.t()[..., None])"
 T_SUMS = "    if dw is not None:\n        dw = cast(dw if spec.scale"
 K_DW = "        _reduce(partial, sums, programs, vector.numel())\n"
-J_ROW = "    memory, heads, step, head_step, N = matrix\n    start = i // heads * step + i % heads * head_step\n"
-J_DW = "rstd[i], scale, own(dw[program], i), own(db[program], i)"
+J_ROW = "        memory, heads, step, head_step, N = matrix\n        start = i // heads * step + i % heads * head_step\n"
+J_DW = "rstd[i], scale, own(dw, i), own(db, i)"
 N_ROWS = "rows = tuple(range(p.ndim - max(1, axes)))"
 # {what is wrong: {backend: (the text, what it becomes)}}; of Triton's kernels test_kernel_proofs.py says more.
 WRONG = {
@@ -144,7 +144,7 @@ WRONG = {
         "numpy": (N_ROWS, "rows = tuple(range(p.ndim - 1))"),
         "torch": (T_SUMS, f"    dw = dw.sum(0).expand_as(dw).clone()\n{T_SUMS}"),
         "triton": (K_DW, f"{K_DW}        sums = [t.sum(0).expand_as(t) for t in sums]\n"),
-        "numba": (J_DW, J_DW.replace("own(dw[program], i)", "own(dw[program], 0)")),
+        "numba": (J_DW, J_DW.replace("own(dw, i)", "own(dw, 0)")),
     },
     "statistics by token": {
         "torch": (T_DW, "rstd.t()[:1].expand(rstd.t().shape)[..., None])"),

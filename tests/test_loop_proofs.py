@@ -65,14 +65,18 @@ REFUSED = {
     "another row's rstd": ("        rstd[i] = ", "        rstd[M - 1 - i] = ", "rstd is written at"),
     "another column": ("load(x, j) + load(residual, j)", "load(x, j + 1) + load(residual, j)", "x is read at"),
     "dw of the last row": (DW, DW.replace("+=", "="), "dw is written at"),
-    "programs that share a row of sums": (
-        "scale, own(dw[program], i))",
-        "scale, own(dw[0], i))",
-        "dw is no sum over the rows, in a place",
-    ),
-    "rows that are sums": ("scale, own(dw[program], i))", "scale, dx[i])", "dx is no sum over the rows, in a place"),
+    "programs that share a row of sums": ("dw[program], ", "dw[0], ", "dw is no sum over the rows, in a place"),
+    "rows that are sums": ("scale, own(dw, i))", "scale, dx[i])", "dx is no sum over the rows, in a place"),
     "the range turned round": ("0 < rstd <= most", "most < rstd", "a range that"),
     "a branch on data": ("N) if center else", "N) if row(x, i)[0] > 1 else", "x is read at"),
+    "a row that stays in its line": ("        send(line, y, i)\n", "", "a row of y is made in a line, and not sent"),
+    "a row that is sent too early": (
+        "            add(row(x, i), row(residual, i), p)\n            send(sums, residual_out, i)\n",
+        "            send(sums, residual_out, i)\n            add(row(x, i), row(residual, i), p)\n",
+        "a row of residual_out is sent before it is made",
+    ),
+    "a row that is sent to another's place": ("send(line, y, i)", "send(line, y, program)", "or to another row"),
+    "a line of another array": ("held(line, y, i)", "held(sums, y, i)", "a row of y is made in a line of residual_out"),
     "y written twice": (
         "        affine(p,",
         "        add(row(x, i), row(x, i), y[i])\n        affine(p,",
@@ -88,7 +92,7 @@ def test_a_text_that_is_wrong_in_itself_is_refused_with_its_reason(edit):
     assert isinstance(error, Unread) and re.search(why, str(error)), error
 
 
-BOTH = "scale, own(dw[program], i), own(db[program], i)"
+BOTH = "scale, own(dw, i), own(db, i)"
 SWAPPED = {
     "dw and db": (BOTH, BOTH.replace("dw", "?").replace("db", "dw").replace("?", "db")),
     "x for residual": ("load(x, j) + load(residual, j)", "load(x, j) + load(x, j)"),
@@ -114,7 +118,7 @@ EQUAL = (
     ("add(row(x, i), row(residual, i)", "order: row(x, i), row(residual, i) -> row(residual, i), row(x, i)", "a sum"),
     ("rstd[i], scale", "order: rstd[i], scale -> scale, rstd[i]", "a product"),
     ("of_weight(dy, p, mean, rstd, scale", "order: rstd, scale -> scale, rstd", "a product"),
-    ("if len(dx[i]) > 0", "-> True", "a loop over no columns"),
+    ("if len(row(dx, i)) > 0", "-> True", "a loop over no columns"),
 )
 FIRST = TEXT[: TEXT.index("# A row:")].count("\n")
 MACHINE = [mutant for mutant in machine_mutants(TEXT) if mutant.line > FIRST]

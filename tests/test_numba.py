@@ -93,6 +93,41 @@ def team(request, monkeypatch):
         pytest.skip("torch runs on another OpenMP than GNU's here")
 
 
+def _large(columns, dtype):
+    """Rows that are just as many as are streamed where they begin at multiples of 64 bytes, and one."""
+    return kernels.STREAMED // (columns * dtype.itemsize) + 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, *WORDS], ids=str)
+@pytest.mark.parametrize("columns", [1024, 1000], ids=["whole 64 bytes", "rows that begin between"])
+def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(dtype, columns, torch_rng):
+    shape = (_large(columns, dtype), columns)
+    x, residual, dy, dresidual_out = torch.randn(4, *shape, generator=torch_rng).to(dtype)
+    weight, bias = torch.randn(2, columns, generator=torch_rng).to(dtype)
+
+    def made(rows):
+        leaves = [t.requires_grad_() for t in (x[rows], residual[rows])]
+        outputs = normgrad.add_layer_norm(*leaves, columns, weight, bias, backend="numba")
+        grads = torch.autograd.grad(outputs, leaves, (dy[rows], dresidual_out[rows]))
+        return *(t.detach() for t in outputs), *grads
+
+    few = [made(rows) for rows in torch.arange(shape[0]).split(64)]
+    assert _equal(made(torch.arange(shape[0])), map(torch.cat, zip(*few, strict=True)))
+
+
+@pytest.mark.parametrize(("off", "streamed"), [(0, True), (1, False), (16, True)])
+def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rng):
+    """If it were, the processor would end the process."""
+    rows, columns = kernels.STREAMED // (4 * 64), 64
+    y = torch.zeros(rows * columns + 64).numpy()[off : off + rows * columns].reshape(rows, columns)
+    assert len(kernels.line_for(y)) == streamed and len(kernels.line_for(y[1:])) == 0
+    x, none = torch.randn(rows, columns, generator=torch_rng), np.empty((rows, 0), np.float32)
+    vectors = np.ones(columns, np.float32), np.zeros(columns, np.float32), y, none, *np.empty((2, rows), np.float32)
+    numbers = launch._numbers(normgrad.LAYER_NORM, columns, torch.float32)
+    kernels.forward(0, 1, x.numpy(), none, *vectors, *numbers, launch.MOST[torch.float32])
+    assert torch.equal(torch.from_numpy(y), normgrad.layer_norm(x, columns, backend="numba"))
+
+
 @pytest.mark.usefixtures("team")
 def test_the_number_of_threads_changes_no_bit(inputs, threads):
     found = []

@@ -53,12 +53,17 @@ def machine() -> str:
 
 @njit(**kernels.OPTIONS)
 def _backward_with_products(dy, p, weight, mean, rstd, dx, products, N, n, scale):
-    """dx, and in a matrix what each row adds to dw."""
+    """dx, and in a matrix what each row adds to dw; both are streamed, as the kernels' own results are."""
+    line, added = kernels.line_for(dx), kernels.line_for(products)
     for i in range(len(p)):
         c1, c2 = kernels.row_sums(dy[i], p[i], weight, mean[i], rstd[i], scale)
-        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, dx[i])
-        for j in range(len(products[i])):
-            products[i, j] = dy[i, j] * kernels.normalized(p[i], mean[i], rstd[i], j)
+        place = kernels.held(line, dx, i)
+        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, place)
+        kernels.send(line, dx, i)
+        place = kernels.held(added, products, i)
+        for j in range(len(place)):
+            place[j] = dy[i, j] * kernels.normalized(p[i], mean[i], rstd[i], j)
+        kernels.send(added, products, i)
 
 
 def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, Design]:
@@ -71,7 +76,8 @@ def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, De
     drawn = work.draw(Shape("add_layer_norm", DTYPE, rows, columns), 1, "cpu", generator)[0]
     x, residual, weight, bias = (t.detach().numpy() for t in drawn.arguments)
     dy = drawn.cotangents[0].numpy()
-    y, total, products = (np.zeros_like(x) for _ in range(3))
+    # As torch hands out memory, at a multiple of 64 bytes, so that large results are streamed.
+    y, total, products = torch.zeros(3, rows, columns).numpy()
     mean, rstd, *written = np.zeros((4, rows), x.dtype)
     sums, none, no_sums = np.zeros((2, 1, columns), x.dtype), x[:, :0], weight[None, :0]
     numbers = launch._numbers(LAYER_NORM, columns, torch.float32)

@@ -97,7 +97,7 @@ K_TILES = "tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1,"
 K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
 J_STORED = "        store(y, j, scale"
 J_EPS = "number(spec.eps)"
-J_ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        # No names"
+J_ROWS = "    for i in range(M * program // programs, M * (program + 1) // programs):\n        together"
 J_WEIGHT = "_weight(weight, n, acc, spec), mean)"
 J_PARTIAL = "_absent(count, acc) if one is None"
 J_MEANS = "c1 / n, c2 / N"

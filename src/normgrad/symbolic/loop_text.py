@@ -7,9 +7,9 @@ are known by name, and an index has to be the row and the column of the loops ar
 Where each head has a weight of its own, what is read is what the kernel does to the rows of one head: i goes over
 those, M counts them, and the arrays are that head's.
 
-What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, row, own, np.sqrt
-and arithmetic do what their names say, that a dtype changes nothing but digits, that integers do not overflow, and that
-every program is run once, on partial sums that are zero at first.
+What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, row, own, held,
+send, np.sqrt and arithmetic do what their names say, that a dtype changes nothing but digits, that integers do not
+overflow, and that every program is run once, on partial sums that are zero at first.
 """
 
 from __future__ import annotations
@@ -51,6 +51,16 @@ class Full:
     value: Expr
 
 
+@dataclass(frozen=True)
+class Line:
+    """Where rows of an array are made before they are sent to it.
+
+    Args:  name: the array's
+    """
+
+    name: str
+
+
 class Most:
     """The largest number that is taken for one: where the range of a dtype ends."""
 
@@ -75,7 +85,7 @@ class _Reader(TextReader):
 
     def __init__(self, constants, above, zero, names):
         super().__init__(constants, above, zero, names)
-        self.sums, self.axes = {}, {}
+        self.sums, self.axes, self.unsent = {}, {}, set()
 
     def argument(self, name):
         given = self.constants.get(name)
@@ -136,6 +146,8 @@ class _Reader(TextReader):
             if name in before:
                 local[name] = self.added_up(name, before[name], value, letter, size)
         if kind == "rows":
+            for name in self.unsent:
+                self.refuse(f"a row of {name} is made in a line, and not sent")
             for name, value in self.sums.items():
                 self.reading.stored[name] = total(M, lambda r, value=value: value.xreplace({i: r}))
 
@@ -221,6 +233,7 @@ class _Reader(TextReader):
             name = "dtype"
         known = {"dtype": self.number, "np.float32": self.number, "np.sqrt": self.root, "len": self.length}
         known |= {"load": self.load, "store": self.write, "row": self.row, "own": self.own}
+        known |= {"line_for": self.line_for, "held": self.held, "send": self.send, "arrived": lambda: None}
         if e.keywords:
             self.refuse("arguments by name")
         if name in known:
@@ -245,6 +258,22 @@ class _Reader(TextReader):
 
     def write(self, array, at, value):
         self.store(Array(array.name, (*array.at, at)), value)
+
+    def line_for(self, array):
+        return Line(array.name) if not array.at else self.refuse(f"a line for {array.name} at {array.at}")
+
+    def held(self, line, array, at):
+        if line != self.line_for(array):
+            self.refuse(f"a row of {array.name} is made in a line of {getattr(line, 'name', line)}")
+        self.unsent.add(array.name)
+        return self.row(array, at)
+
+    def send(self, line, array, at):
+        if line != self.line_for(array) or at != i or self.loops != ["rows"]:
+            self.refuse(f"a row of {array.name} is sent from elsewhere, or to another row")
+        if array.name not in self.unsent or array.name not in self.reading.stored:
+            self.refuse(f"a row of {array.name} is sent before it is made")
+        self.unsent.remove(array.name)
 
     def length(self, array):
         if array.at or array.name in VECTORS:

@@ -24,11 +24,6 @@ def promoted(x, residual):
     return x.dtype if residual is None else torch.promote_types(x.dtype, residual.dtype)
 
 
-def unwritten(t, dtype):
-    """Memory for a tensor of t's shape without gaps; by its shape torch makes it in twice the time."""
-    return torch.empty_like(t, dtype=dtype, memory_format=torch.contiguous_format)
-
-
 def cast(t, dtype):
     """The tensor in a dtype; what torch does to see that it has it already takes ten times as long as to look."""
     return t if t.dtype == dtype else t.to(dtype)

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 import torch
 
-from .formula import accumulator, cast, full_weight, promoted, unwritten
+from .formula import accumulator, cast, full_weight, promoted
+from .memory import unwritten
 
 # 512 Ki elements, 2 MiB in float32. Measured on two cores that share 32 MiB of cache, at (4096, 1024), forward plus
 # backward: 12 ms with 64 Ki, 9.7 with 256 Ki, 8.4 with 512 Ki. A smaller block stays in a nearer cache, but each of

@@ -6,7 +6,8 @@ import math
 
 import torch
 
-from ..torch_ops.formula import accumulator, promoted, unwritten
+from ..torch_ops.formula import accumulator, promoted
+from ..torch_ops.memory import unwritten
 from . import configuration
 from .interpreter import ONE_AT_A_TIME, tl, triton
 from .reduction import reduce_partials

@@ -1,0 +1,49 @@
+"""Memory for results: large ones lie in memory for which huge pages were asked."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import normgrad  # noqa: E402
+from normgrad.torch_ops import memory  # noqa: E402
+
+MAPS = Path("/proc/self/smaps")
+POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def _flags(t):
+    """What the system knows of the part of memory in which a tensor's middle lies, in its letters."""
+    middle = t.data_ptr() + t.nbytes // 2
+    for part in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", MAPS.read_text(), flags=re.MULTILINE)[1:]:
+        first, last = (int(end, 16) for end in part.split()[0].split("-"))
+        if first <= middle < last:
+            return part.partition("VmFlags:")[2].split()
+    raise AssertionError("in no part")
+
+
+@pytest.mark.skipif(not (MAPS.exists() and POLICY.exists()), reason="this system has no huge pages, or does not say so")
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_large_results_are_in_memory_for_huge_pages(backend, torch_rng):
+    if backend == "numba":
+        pytest.importorskip("numba")
+    columns = 1024
+    x = torch.randn(2 * memory.LARGE // (4 * columns), columns, generator=torch_rng, requires_grad=True)
+    y = normgrad.layer_norm(x, columns, backend=backend)
+    (dx,) = torch.autograd.grad(y, x, torch.ones_like(y))
+    assert "hg" in _flags(y) and "hg" in _flags(dx)
+
+
+def test_no_page_beyond_the_result_is_asked_for(monkeypatch):
+    asked = []
+    monkeypatch.setattr(memory, "_madvise", lambda: lambda *arguments: asked.append(arguments))
+    t = torch.empty(memory.LARGE // 4)
+    made = memory.unwritten(t, torch.float32)
+    ((first, size, _),) = asked
+    assert first % memory.mmap.PAGESIZE == 0 and 0 <= first - made.data_ptr() < memory.mmap.PAGESIZE
+    assert first + size == made.data_ptr() + made.nbytes
+    memory.unwritten(t[1:], torch.float32)
+    memory.unwritten(t.to("meta"), torch.float32)
+    assert len(asked) == 1
