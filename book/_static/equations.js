@@ -61,7 +61,7 @@
         if (there) return there.remove();
         const made = proof(shown);
         panel.append(made);
-        typeset(made);
+        window.normgradTypeset(made);
       };
       panel.append(see);
     }
@@ -71,13 +71,6 @@
     panel.append(status);
     button.closest("p").after(panel);
     button.setAttribute("aria-expanded", "true");
-  }
-
-  // A click may come before MathJax has begun, and before its script is there.
-  function typeset(made) {
-    const begun = window.MathJax?.startup?.promise;
-    if (begun) begun.then(() => MathJax.typesetPromise([made]));
-    else if (made.isConnected) setTimeout(typeset, 100, made);
   }
 
   function close(button) {

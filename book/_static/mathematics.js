@@ -180,13 +180,18 @@
 
   // The style of every letter is there from the start: what is measured may have letters that no formula has had yet.
   MathJax.chtml = {adaptiveCSS: false};
-  MathJax.startup = {
-    ready() {
-      MathJax.startup.defaultReady();
-      const action = {id: "fit", renderDoc: (doc) => fitAll(doc), renderMath: () => {}, convert: false};
-      MathJax.startup.document.renderActions.add(action, MathJax._.core.MathItem.STATE.INSERTED + 10);
-    },
-  };
+  const begun = new Promise((resolve) => {
+    MathJax.startup = {
+      ready() {
+        MathJax.startup.defaultReady();
+        const action = {id: "fit", renderDoc: (doc) => fitAll(doc), renderMath: () => {}, convert: false};
+        MathJax.startup.document.renderActions.add(action, MathJax._.core.MathItem.STATE.INSERTED + 10);
+        MathJax.startup.promise.then(resolve);
+      },
+    };
+  });
+  // For formulas that come later: a click may come before MathJax has begun, and before its script is there.
+  window.normgradTypeset = (...nodes) => begun.then(() => MathJax.typesetPromise(nodes.filter((node) => node.isConnected)));
 
   // The window is not all that decides: where a sidebar comes or goes, the article has another width a moment later.
   let waiting, paper = Infinity;

@@ -10,10 +10,6 @@
     return made;
   }
 
-  function typeset(nodes) {
-    window.MathJax?.startup?.promise?.then(() => window.MathJax.typesetPromise?.(nodes));
-  }
-
   // Why Python cannot run here; nothing where it can.
   function obstacle() {
     if (location.protocol === "file:") return "this page was opened from a disk, and browsers let Python start from a server alone";
@@ -109,7 +105,7 @@
       const answer = await ask("judge", cell.value);
       before.append(...found.children);
       found.append(...answer.map(shown));
-      typeset([found]);
+      window.normgradTypeset?.(found);
     }, "proving");
 
     load.addEventListener("click", fetchText);
