@@ -174,6 +174,22 @@ def test_a_hostile_operator_ends_in_a_report(name):
     assert report.points == 0 and words.lower() in flat(report).lower() and "The grader itself" not in flat(report)
 
 
+def test_a_gradient_that_is_right_for_special_inputs_alone_is_told_so():
+    """x / |x| on rows of length 1, without the factor 1 / |x|."""
+    unit = "{'x': (lambda v: v / np.sqrt((v * v).sum(-1, keepdims=True)))(rng.standard_normal((3, 4)))}"
+    length, along = "np.sqrt((x * x).sum(-1, keepdims=True))", "(dy * x).sum(-1, keepdims=True)"
+    report = hw.check("norm-project", operator(
+        inputs=unit, forward=f"x / {length}", backward=f"dy - x * {along} / {length}**2"))  # fmt: skip
+    assert "right for the inputs that you draw" in flat(report) and "the gradient for x" in flat(report), report
+
+
+def test_an_overflow_is_told_how_large_the_inputs_are():
+    softmax = "np.exp(x) / np.exp(x).sum(-1, keepdims=True)"
+    large = operator(forward=softmax, backward=f"(lambda y: y * (dy - (dy * y).sum(-1, keepdims=True)))({softmax})")
+    large.degenerate = staticmethod(lambda rng: [{"x": 1000 * np.eye(3)}])
+    assert "The inputs go up to 1e+03" in flat(hw.check("norm-project", large))
+
+
 @pytest.mark.parametrize(("detached", "words"), [(False, ""), (True, "looks like a constant")])
 def test_an_operator_in_torch(tmp_path, detached, words):
     """The second worked example; and one whose backward hides from torch that rstd depends on x."""

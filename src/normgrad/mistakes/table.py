@@ -344,6 +344,8 @@ MISTAKES = {each.key: each for each in (
       "Look at which names stand for the same memory."),
     _("another-answer", "The same inputs give other results in another call", "what is drawn or kept is no input",
       "What does your code draw, or keep from the call before? Make it an input."),
+    _("memory-shared", "A later call changes the results of an earlier one", "new memory costs time, so one is enough",
+      "Whose memory does it return? What is returned belongs to the caller."),
     _("warns", "Something is computed that has no value, and thrown away", "what is not used does no harm",
       "Look at what is computed before one of two results is chosen."),
     _("global-read", "A gradient reads a variable that all layers share", "there is one layer",

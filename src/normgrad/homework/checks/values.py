@@ -32,8 +32,11 @@ def signature(exam) -> str:
     return "It takes and returns what the signature says."
 
 
-def inputs_untouched(exam) -> str:
-    """No input is written to, and the results do not depend on how the inputs lie in memory."""
+def inputs_untouched(exam, forward="", eps=0.0) -> str:
+    """No input is written to, and the results depend on the inputs alone: not on their memory, not on other calls.
+
+    Args:  forward, eps: as between_calls
+    """
     trial = exam.trials(("random",))[0]
     outcome = exam.ask(exam.task.oracle.request(trial, exam.base))
     if outcome.changed:
@@ -56,7 +59,11 @@ def inputs_untouched(exam) -> str:
                 right = all((np.abs(plain[each] - value) <= bound).all() for each, (value, bound) in known.items())
                 raise Wrong(f"With the matrices as {how}, the same numbers give another {name}. {words}",
                             diagnoses=STRIDES if right else ())  # fmt: skip
-    return "Inputs unchanged; strided and transposed inputs give the same."
+    if exam.task.oracle.op == "call":
+        between_calls(exam, trial, plain)
+        if forward:
+            between_calls(exam, trial, plain, forward, eps)
+    return "Inputs unchanged; strided and transposed inputs give the same, and so does another call."
 
 
 def same_again(exam, trial, before, known) -> None:
@@ -69,40 +76,54 @@ def same_again(exam, trial, before, known) -> None:
             raise Wrong(f"The same call, made twice, gives two results. {words}", diagnoses=[named("another-answer")])
 
 
-AFTER_FORWARD = """
-def after_forward(target, arguments, options, grad):
-    forward = getattr(target, "__globals__", {}).get(options["forward"])
+# A call, others with other numbers, and the first once more, all in one process: what is kept is seen there alone.
+BETWEEN = """
+import numpy as np
+
+def between(target, arguments, options, grad):
+    given = list(arguments.values())
+    first = target(*given)
+    kept = [np.copy(each) for each in first]
+    other = {name: 1.5 * each + 0.25 if getattr(each, "dtype", None) in ("f4", "f8") else each
+             for name, each in arguments.items()}
     try:
-        forward(1 - arguments["x"], arguments["weight"], options["eps"])
+        if options["forward"]:
+            target.__globals__[options["forward"]](other["x"], other["weight"], options["eps"])
+        else:
+            target(*other.values())
     except Exception:
         pass
-    return target(*arguments.values()), {}
+    changed = [not np.array_equal(*pair, equal_nan=True) for pair in zip(first, kept)]
+    return target(*given), {"changed": changed}
 """
+
+
+def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
+    """Raises Wrong where another call changes what an earlier one returned, or what the next one returns.
+
+    Args:  forward: the student's function that is called between, with eps; the task's own without a name
+    """
+    known, oracle = exam.task.oracle.expected(trial, exam.base), exam.task.oracle
+    options = {"source": BETWEEN, "run": "between", "forward": forward, "eps": eps}
+    try:
+        outcome = exam.ask(replace(oracle.request(trial, exam.base), op="program", options=options))
+    except Wrong as wrong:
+        if forward and OUT_OF_TIME in str(wrong):  # the forward has, and that is the other task's matter
+            return
+        raise
+    for name, got in exam.named(outcome, trial, exam.base).items():
+        if words := compare(name, got, plain[name], 2 * known[name][1])[2]:
+            which = f"After {forward} has had other rows" if forward else "After a call with other numbers"
+            words = f"{which}, the same call gives another {name}. {words}"
+            raise Wrong(f"{words} Take what it needs from its own arguments.", diagnoses=[named("another-answer")])
+    if names := [name for name, changed in zip(oracle.results, outcome.facts["changed"], strict=True) if changed]:
+        words = f"The next call, with other numbers, changes the {' and the '.join(names)} that this one has returned."
+        raise Wrong(words, diagnoses=[named("memory-shared")])
 
 
 def from_arguments(forward, eps):
     """A stage: as inputs_untouched, also where the student's forward of this name has just had other rows."""
-
-    def stage(exam) -> str:
-        said = inputs_untouched(exam)
-        trial, options = exam.trials(("random",))[0], {"forward": forward, "eps": eps}
-        request = replace(exam.task.oracle.request(trial, exam.base), op="program")
-        options |= {"source": AFTER_FORWARD, "run": "after_forward"}
-        known = exam.task.oracle.expected(trial, exam.base)
-        own = exam.named(exam.ask(exam.task.oracle.request(trial, exam.base)), trial, exam.base)
-        try:
-            after = exam.ask(replace(request, options=options))
-        except Wrong as wrong:
-            if OUT_OF_TIME in str(wrong):  # the forward has, and that is the other task's matter
-                return said
-            raise
-        for name, got in exam.named(after, trial, exam.base).items():
-            if words := compare(name, got, own[name], 2 * known[name][1])[2]:
-                words = f"After {forward} has had other rows, the same call gives another {name}. {words} "
-                raise Wrong(words + "Take what it needs from its own arguments.", diagnoses=[named("another-answer")])
-        return said
-
-    return stage
+    return partial(inputs_untouched, forward=forward, eps=eps)
 
 
 def value(*names):

@@ -27,6 +27,8 @@ WRONG = (
           ((F_X_HAT, "x_hat = rmsnorm_forward.kept = x * rstd[:, None]"),
            (f"{B_WDY}\n", f'x_hat = vars(rmsnorm_forward).pop("kept", x_hat)\n    {B_WDY}\n')),
           "inputs left alone", "another-answer"),
+    forward("one y for all calls", F_OUT, "np.multiply(x_hat, weight, out=vars(rmsnorm_forward).setdefault("
+            "str((x.shape, x.dtype)), np.empty_like(x))), rstd", "inputs left alone", "memory-shared"),
     forward("no axis for one row", F_OUT, "x_hat * weight, rstd.squeeze()", "signature and shapes", "axis-of-one"),
     backward("written over", B_DX, "dx = wdy\n    for j in range(x.shape[1]):\n        c1 = (x_hat * dx).mean(-1)\n"
              "        dx[:, j] = rstd[:, 0] * (dx[:, j] - x_hat[:, j] * c1)", misconception="overwritten-on-the-way"),

@@ -84,7 +84,7 @@ class RowsOracle:
     def trials(self, rng, draw, kinds=USUAL) -> list[RowsTrial]:
         """Ordinary rows, or the degenerate ones."""
         if kinds != DEGENERATE:
-            return [far_rows(rng, draw.rows, draw.columns, 1.0, draw.scale)]
+            return [far_rows(rng, 1 if kinds == ("one row",) else draw.rows, draw.columns, 1.0, draw.scale)]
         flat = np.array([0, 1, 0.1, 1e2, 1e4])[:, None] * np.ones(draw.columns)
         # A variance that may be negative is so in about one row in ten.
         many = rng.uniform(0.5, 1, (FLAT_ROWS, 1)) * np.ones(FLAT_COLUMNS)

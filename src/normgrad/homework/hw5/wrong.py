@@ -33,6 +33,12 @@ merge = of("merge-blocks", SQUARES)
 
 
 ROWS = (
+    rows("no axis for one row", (OUT, OUT.replace("(first + left)[:, 0], var, rstd",
+         "(first + left).squeeze(), var.squeeze(), rstd.squeeze()")), stage="signature and shapes",
+         misconception="axis-of-one"),
+    rows("one x_hat for all calls", (OUT, OUT.replace("(q * rstd[:, None]).astype(x.dtype)",
+         "np.multiply(q, rstd[:, None], out=vars(stable_normalize).setdefault(str((x.shape, x.dtype)), "
+         "np.empty_like(x)), casting='same_kind')")), stage="inputs left alone", misconception="memory-shared"),
     rows("one pass", (VAR, "var = (wide * wide).mean(-1) - (first * first)[:, 0]"), stage=HUNDRED,
          misconception="one-pass-variance"),
     rows("one pass, clamped at 0",

@@ -246,10 +246,10 @@ def _silent(exam) -> tuple:
 
 def _asked(exam, source, **options) -> dict:
     """The facts of one more run, on the backward of a text; none where it ended in something else than a verdict."""
-    known = exam.shared.setdefault("asked", {})
-    if source not in known:
-        known[source] = _try(exam, source, exam.student.seconds, **options)
-    return known[source] if isinstance(known[source], dict) else {}
+    known, key = exam.shared.setdefault("asked", {}), (source, repr(options))
+    if key not in known:
+        known[key] = _try(exam, source, exam.student.seconds, **options)
+    return known[key] if isinstance(known[key], dict) else {}
 
 
 def _passes(exam, source) -> bool:
@@ -342,8 +342,8 @@ def _alarm(how, facts, belief, others) -> str:
             "truncation of a difference, or a slight mistake of its own, such as an entry that is not put back, or "
             "eps left out."
         )
-        either = "Either what you compare with is wrong, or you allow less than rounding and the truncation of a " \
-                 "difference, which can be computed."  # fmt: skip
+        either = "Either what you compare with is wrong, as where an entry of x is not put back, or you allow less " \
+                 "than rounding and the truncation of a difference, which can be computed."  # fmt: skip
         advice = (near if _by_rounding(facts) else either) + _of_the_rows(*facts["last"])
     return (
         f"It rejects a right backward ({how}), whose largest error is {max(facts['off'].values()):.0e} of the size "
@@ -407,6 +407,8 @@ def _rejects(exam, number) -> str:
     long = f'It passes your test. Its author believed: "{subject.mutant.mistake}". {reason} See {subject.equation}.'
     drowned = key == "loose-tolerance" and _drowned(facts, subject.output)
     found = "one tolerance for all rows, in which small rows drown" if drowned else ""
+    if key == "another-answer":
+        found = "what the first backward gives, kept for all others"
     raise Wrong(short if exam.feedback == "hint" else long, diagnoses=(_named(key, subject.equation, found),))
 
 
@@ -472,6 +474,8 @@ def _blind_spot(exam, subject, off) -> str:
     if not _rights_pass(exam):
         return WRONG_REFERENCE
     if passes("ruined"):
+        if _asked(exam, subject.changed("ruined"), before=text()).get("rejected"):
+            return "another-answer"
         return f"{subject.output}-not-compared" if _passes(exam, _ruined_alike(exam)) else "size-passes"
     if _of_laws(exam, subject):
         return "properties-alone"

@@ -215,7 +215,30 @@ def second_derivatives(exam) -> str:
     inputs = operator.usual()
     dy = operator.dy(operator.forward(inputs))
     u = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
-    return (_twice if inputs.library == "torch" else _symmetric)(operator, inputs, dy, u)
+    if inputs.library == "torch":
+        return _twice(operator, inputs, dy, u)
+    try:
+        return _symmetric(operator, inputs, dy, u)
+    except Wrong as wrong:
+        if "named" not in exam.shared and (beside := _wrong_beside(operator, inputs, dy, u)):
+            raise Wrong(f"{beside} {wrong}") from None
+        raise Wrong(f"{WRONG_BEFORE} {wrong}") from None
+
+
+# A move of the inputs that a wrong gradient follows by far more than a difference is off, and hardly leaves a domain.
+BESIDE = 1e-3
+
+
+def _wrong_beside(operator, inputs, dy, u) -> str:
+    """A sentence on a gradient that is right for the inputs that are drawn, and wrong right beside them; else ""."""
+    near = inputs.moved(**{name: array + BESIDE * u[name] for name, array in inputs.arrays.items()})
+    grads = operator.backward(dy, near)
+    loss = _loss(operator, near, dy, grads)
+    for name in grads:
+        if words := compare(f"the gradient for {name}, at ", grads[name], *entries(operator, loss, near, name))[2]:
+            return f"Your gradients are right for the inputs that you draw, and wrong where these are moved by " \
+                   f"{BESIDE:g}: {words} What do all inputs share that you draw, such as rows of length 1?"  # fmt: skip
+    return ""
 
 
 def _paired(operator, inputs, u):
@@ -236,7 +259,7 @@ def _symmetric(operator, inputs, dy, u):
         slopes.append(directional(_paired(operator, inputs, one), [dy, *arrays], [still, *other.values()]))
     error, allowed = abs(slopes[0].value - slopes[1].value), ELEMENTWISE * sum(s.tolerance for s in slopes)
     if not error <= allowed:
-        raise Wrong(f"{WRONG_BEFORE} The derivative of the gradients along u and v is not symmetric: "
+        raise Wrong("The derivative of the gradients along u and v is not symmetric: "
                     f"{slopes[0].value:.9g} and {slopes[1].value:.9g}. No loss has such gradients.")  # fmt: skip
     return f"Second derivatives are symmetric: off by {small(error)}, allowed {small(allowed)}."
 
@@ -257,6 +280,10 @@ def _twice(operator, inputs, dy, u):
                         "backward looks like a constant to torch and is none.")  # fmt: skip
         worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
     return f"Second gradients agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
+
+
+# From here on exp is infinite in float64.
+OVERFLOWS = float(np.log(np.finfo(np.float64).max))
 
 
 def declared(exam) -> str:
@@ -280,6 +307,10 @@ def declared(exam) -> str:
             if not np.isfinite(numbers).all():
                 where, also = ("forward", "") if name == "y" else ("backward", ", y has none")
                 words = f"{INPUTS}set {number} of degenerate. There {name} has numbers that are not finite{also}."
+                largest = max((np.abs(array).max(initial=0) for array in inputs.arrays.values()), default=0)
+                if name == "y" and largest > OVERFLOWS:
+                    words += f" The inputs go up to {largest:.3g}, and exp of that is infinite. In a quotient of " \
+                             "exponentials the largest input can be subtracted first."  # fmt: skip
                 raise Wrong(words, diagnoses=unguarded(operator, inputs, where))
     return f"Finite on {len(sets)} degenerate set{'s' * (len(sets) != 1)} of inputs."
 

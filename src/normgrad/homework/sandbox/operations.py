@@ -672,8 +672,12 @@ def _left_moved(arrays, x) -> bool:
 def examine(target, arguments, options):
     """Whether a test rejects the backward of options["source"], in which words, and what went in and came out.
 
-    With "watched" in the options, also whether it catches an AssertionError of its own.
+    With "watched" in the options, also whether it catches an AssertionError of its own; with "before", after the test
+    has had the backward of that text.
     """
+    if "before" in options:
+        with contextlib.suppress(AssertionError):
+            target(function(options["before"]))
     right, calls, own = function(options["source"]), [], []
 
     def backward(dy, x, weight, mean, rstd):
