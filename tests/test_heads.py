@@ -126,7 +126,7 @@ T_ALONG = "weight.expand(t.shape[1:])[..., None]"
 T_DW = "rstd.t()[..., None])"
 T_SUMS = "    if dw is not None:\n        dw = cast(dw if spec.scale"
 K_DW = "        _reduce(partial, sums, programs, vector.numel())\n"
-J_ROW = "        memory, heads, step, head_step, N = matrix\n        start = i // heads * step + i % heads * head_step\n"
+J_ROW = "head_step, N = matrix\n        start = i // heads * step + i % heads * head_step\n"
 J_DW = "rstd[i], scale, own(dw, i), own(db, i)"
 N_ROWS = "rows = tuple(range(p.ndim - max(1, axes)))"
 # {what is wrong: {backend: (the text, what it becomes)}}; of Triton's kernels test_kernel_proofs.py says more.

@@ -55,8 +55,9 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     found = attributed(evidence, partial(_computes_narrow, Exam(task, student, draw, "formats")))
     known = {each.misconception for each in found}
     found += [each for (key, _), each in told.items() if key not in known]
-    # Numbers that a program spoils have no formula: what it does says all.
-    spoiled = (*OPEN_KEYS, *HIDDEN) if {each.misconception for each in found} & set(SPOILS) else ()
+    # Numbers that a program spoils have no formula: what it does says all. A wrong rstd spoils what is hidden, too.
+    known = {each.misconception for each in found}
+    spoiled = (*OPEN_KEYS, *HIDDEN) if known & set(SPOILS) else HIDDEN if "rstd-value" in known else ()
     report.diagnoses = [each for each in found if each.misconception not in spoiled]
     return report
 

@@ -252,7 +252,8 @@ MISTAKES = {each.key: each for each in (
       {"stats": "eps clamp, rstd alone"}])),
     _("eps-scaled", "eps is multiplied by the square of the row's largest entry",
       "a row may be divided by its largest entry, and eps stays", "If a row is scaled before its squares are taken, "
-      "what has to become of eps?", alone=True, **_rows("eps of the scaled row")),
+      "what has to become of eps?", alone=True,
+      **_rows("eps of the scaled row", "eps of the row scaled before its mean")),
     _("eps-squared", "eps is squared", "eps is a length like s", DENOMINATOR, alone=True, **_rows("eps squared")),
     _("eps-value", "eps has another value", "any small eps will do",
       "Which eps is in your root, and where does it come from? The rstd of a forward has the forward's own in it.",

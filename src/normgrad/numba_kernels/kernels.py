@@ -173,7 +173,7 @@ def _own(vectors, i):
 # cores, and so much is gained also where the next operation reads y again. So a row is made in a line, which stays in
 # the nearest cache, and sent to memory from there.
 
-# Bytes that are written at once, and how many a result has at least that is streamed: a smaller one stays in the caches.
+# Bytes that are written at once, and of how many on a result is streamed: a smaller one stays in the caches.
 AT_ONCE, STREAMED = 64, 2**22
 
 

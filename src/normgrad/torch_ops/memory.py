@@ -9,8 +9,8 @@ from functools import lru_cache
 import torch
 
 # Bytes from which on huge pages are asked for, as NumPy does for its arrays. The system interrupts the first write to
-# each page to clear it. Forward and backward of (2048, 8192) in new memory, two cores: 56 ms with pages of 4 KiB, 22 with
-# pages of 2 MiB, 15 where no page is new.
+# each page to clear it. Forward and backward of (2048, 8192) in new memory, two cores: 56 ms with pages of 4 KiB, 22
+# with pages of 2 MiB, 15 where no page is new.
 LARGE = 2**22
 
 

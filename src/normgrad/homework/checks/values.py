@@ -93,8 +93,8 @@ def between(target, arguments, options, grad):
             target(*other.values())
     except Exception:
         pass
-    changed = [not np.array_equal(*pair, equal_nan=True) for pair in zip(first, kept)]
-    return target(*given), {"changed": changed}
+    changed = [at for at in range(len(kept)) if not np.array_equal(first[at], kept[at], equal_nan=True)]
+    return target(*given), {"overwritten": changed}
 """
 
 
@@ -116,7 +116,7 @@ def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
             which = f"After {forward} has had other rows" if forward else "After a call with other numbers"
             words = f"{which}, the same call gives another {name}. {words}"
             raise Wrong(f"{words} Take what it needs from its own arguments.", diagnoses=[named("another-answer")])
-    if names := [name for name, changed in zip(oracle.results, outcome.facts["changed"], strict=True) if changed]:
+    if names := [name for at, name in enumerate(oracle.results) if at in outcome.facts["overwritten"]]:
         words = f"The next call, with other numbers, changes the {' and the '.join(names)} that this one has returned."
         raise Wrong(words, diagnoses=[named("memory-shared")])
 

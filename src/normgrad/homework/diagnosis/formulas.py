@@ -124,6 +124,8 @@ VARIANTS = {
     "eps squared": ("eps**2 stands for eps", lambda rows: {"eps": rows.spec.eps**2}),
     "eps of the scaled row": ("rstd = 1 / sqrt(s**2 + eps * max(q**2))",
                               lambda rows: {"eps": rows.spec.eps * _largest(rows) ** 2}),
+    "eps of the row scaled before its mean": ("rstd = 1 / sqrt(s**2 + eps * max(p**2))",
+        lambda rows: {"eps": rows.spec.eps * np.abs(rows.p).max(-1, keepdims=True) ** 2}),
     "eps outside": ("rstd = 1 / (s + eps)", lambda rows: {"placement": "outside"}),
     "eps clamp": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "clamp"}),
     "eps floor": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "floor"}),
