@@ -136,7 +136,7 @@ MISTAKES = {each.key: each for each in (
     _("weight-divided", "Divided by the weight", "going back undoes the weight", WEIGHT, when="weight", dx=[{"w": -1}],
       dw=[{"w": -1}], y=[{"w": -1}]),
     _("zero", "Nothing arrives: the result is 0", "the operator has no gradient here",
-      "A result of 0 is not expected here.", alone=True, dx=[{"all": 0}], dw=[{"all": 0}], db=[{"all": 0}],
+      "Is a factor 0, is a loop never entered, are there rows that nobody takes?", alone=True, dx=[{"all": 0}], dw=[{"all": 0}], db=[{"all": 0}],
       y=[{"all": 0}]),
     _("ones-for-dy", "dy is replaced by ones: the gradient of the sum of y", "the loss is the sum of the outputs",
       "The gradient must change when dy changes.", dx=[{"dy": ()}], dw=[{"dy": ()}], db=[{"dy": ()}]),
