@@ -282,7 +282,8 @@ MISTAKES = {each.key: each for each in (
       "Write out the address and the mask of that load or store, for the last columns and for the last rows: which of "
       "the two is not what you mean?", equation="kern-tile"),
     _("stride-ignored", "The strides of a matrix are ignored", "the rows of a matrix lie one behind the other",
-      "Look at how far apart two rows are, and two entries of a row, in each matrix that is read or written."),
+      "Look at how far apart two rows are, and two entries of a row, in each matrix that is read or written. "
+      "torch.empty_like has those of its argument."),
     _("one-shape", "It is right for one shape of x, and not for another", "x has the shape that it has in the example",
       "Look for a number of rows or columns, or a power of two, that the code takes for granted."),
     _("inputs-exchanged", "Two arrays have changed places on the way to the result", "each name has what it says",

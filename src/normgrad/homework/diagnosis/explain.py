@@ -177,11 +177,13 @@ def flat_rows(case: Case, spec: NormSpec) -> np.ndarray:
 
 
 def _flat_apart(target: Target):
-    """What explains the other rows, where rows without spread are 0 and that gives them something else; or None."""
+    """What explains the other rows, where rows without spread are 0, or what is added to them, and that gives them
+    something else; or None."""
     case, spec, dtypes = target.arrays.case, target.arrays.spec, target.arrays.dtypes
     zero = flat_rows(case, spec)
     if len(target.shape) == 2:
-        zero = zero & ~target.whole.any(-1)
+        added = case.dresidual_out if target.output in ("dx", "dresidual") and case.dresidual_out is not None else 0
+        zero = zero & ~(target.whole - added).any(-1)
     if len(target.shape) != 2 or zero.all() or not zero.any() or not target.finite.all():
         return None
     rows = {name: each[~zero] for name in ROWS if (each := getattr(case, name)) is not None}
