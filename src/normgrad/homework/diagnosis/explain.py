@@ -182,8 +182,11 @@ def _flat_apart(target: Target):
     case, spec, dtypes = target.arrays.case, target.arrays.spec, target.arrays.dtypes
     zero = flat_rows(case, spec)
     if len(target.shape) == 2:
-        added = case.dresidual_out if target.output in ("dx", "dresidual") and case.dresidual_out is not None else 0
-        zero = zero & ~(target.whole - added).any(-1)
+        alike = ~target.whole.any(-1)
+        if target.output in ("dx", "dresidual") and case.dresidual_out is not None:
+            added = ~(target.whole - case.dresidual_out).any(-1)
+            alike |= added & ~(added & ~zero).any()  # where all rows are so, it is no matter of rows without spread
+        zero = zero & alike
     if len(target.shape) != 2 or zero.all() or not zero.any() or not target.finite.all():
         return None
     rows = {name: each[~zero] for name in ROWS if (each := getattr(case, name)) is not None}
