@@ -46,7 +46,7 @@ def failure(outcome, task) -> Wrong:
         if task.library == "sympy" and facts.get("type") == "TimeUp" and not facts.get("line"):
             return Wrong(f"Your function had returned, but the grader {OUT_OF_TIME} {limit} to put numbers into its "
                          "answer, and stopped. Write the answer with fewer sums within sums.")  # fmt: skip
-        words = f"{your} code {OUT_OF_TIME} {limit} and was stopped. Look for a loop that never ends."
+        words = f"{your} code {OUT_OF_TIME} {limit} and was stopped. Look for a loop that never ends, or has far to go."
         return Wrong(words + _line(facts))
     if kind == "died":
         return Wrong(f"{your} code ended its process{_died(facts.get('code'))}")
