@@ -288,7 +288,8 @@ def fitted(exam, name) -> list[Diagnosis]:
     for key, text in found:
         mistake = find(key, "hw1")
         title = mistake.title + (f": {text.removeprefix('+ ')}" if text else "")
-        label = mistake.equation or exam.task.equations[0]
+        own = f"pg-{nearest}"  # where it has one, the equation of the result itself
+        label = own if own in exam.task.equations else mistake.equation or exam.task.equations[0]
         diagnoses.append(named(key, _written(yours), oracle.texts[name], label, "hw1", title))
     return diagnoses
 
