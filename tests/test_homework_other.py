@@ -183,6 +183,15 @@ def test_a_gradient_that_is_right_for_special_inputs_alone_is_told_so():
     assert "right for the inputs that you draw" in flat(report) and "the gradient for x" in flat(report), report
 
 
+def test_a_backward_that_refuses_other_inputs_is_told_what_it_raised():
+    """No word of its gradients, which are right."""
+    nearby = "1e-9 < np.abs(x - x.round(3)).max() < 1e-4"  # as differences move them
+    report = hw.check("norm-project", operator(backward=f"1 / 0 if {nearby} else 2 * x * dy[:, None]",
+                                               inputs='{"x": rng.standard_normal((3, 4)).round(3)}'))  # fmt: skip
+    stage = report["second derivatives"]
+    assert not stage.passed and "ZeroDivisionError" in stage.message and "gradients are wrong" not in stage.message
+
+
 def test_an_overflow_is_told_how_large_the_inputs_are():
     softmax = "np.exp(x) / np.exp(x).sum(-1, keepdims=True)"
     large = operator(forward=softmax, backward=f"(lambda y: y * (dy - (dy * y).sum(-1, keepdims=True)))({softmax})")

@@ -215,14 +215,7 @@ def second_derivatives(exam) -> str:
     inputs = operator.usual()
     dy = operator.dy(operator.forward(inputs))
     u = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
-    if inputs.library == "torch":
-        return _twice(operator, inputs, dy, u)
-    try:
-        return _symmetric(operator, inputs, dy, u)
-    except Wrong as wrong:
-        if "named" not in exam.shared and (beside := _wrong_beside(operator, inputs, dy, u)):
-            raise Wrong(f"{beside} {wrong}") from None
-        raise Wrong(f"{WRONG_BEFORE} {wrong}") from None
+    return (_twice if inputs.library == "torch" else _symmetric)(operator, inputs, dy, u)
 
 
 # A move of the inputs that a wrong gradient follows by far more than a difference is off, and hardly leaves a domain.
@@ -231,6 +224,8 @@ BESIDE = 1e-3
 
 def _wrong_beside(operator, inputs, dy, u) -> str:
     """A sentence on a gradient that is right for the inputs that are drawn, and wrong right beside them; else ""."""
+    if "named" in operator.exam.shared:  # it is wrong for those that are drawn
+        return ""
     near = inputs.moved(**{name: array + BESIDE * u[name] for name, array in inputs.arrays.items()})
     grads = operator.backward(dy, near)
     loss = _loss(operator, near, dy, grads)
@@ -259,7 +254,8 @@ def _symmetric(operator, inputs, dy, u):
         slopes.append(directional(_paired(operator, inputs, one), [dy, *arrays], [still, *other.values()]))
     error, allowed = abs(slopes[0].value - slopes[1].value), ELEMENTWISE * sum(s.tolerance for s in slopes)
     if not error <= allowed:
-        raise Wrong("The derivative of the gradients along u and v is not symmetric: "
+        before = _wrong_beside(operator, inputs, dy, u) or WRONG_BEFORE
+        raise Wrong(f"{before} The derivative of the gradients along u and v is not symmetric: "
                     f"{slopes[0].value:.9g} and {slopes[1].value:.9g}. No loss has such gradients.")  # fmt: skip
     return f"Second derivatives are symmetric: off by {small(error)}, allowed {small(allowed)}."
 
