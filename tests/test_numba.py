@@ -93,15 +93,10 @@ def team(request, monkeypatch):
         pytest.skip("torch runs on another OpenMP than GNU's here")
 
 
-def _large(columns, dtype):
-    """Rows that are just as many as are streamed where they begin at multiples of 64 bytes, and one."""
-    return kernels.STREAMED // (columns * dtype.itemsize) + 1
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, *WORDS], ids=str)
 @pytest.mark.parametrize("columns", [1024, 1000], ids=["whole 64 bytes", "rows that begin between"])
 def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(dtype, columns, torch_rng):
-    shape = (_large(columns, dtype), columns)
+    shape = (kernels.STREAMED // (columns * dtype.itemsize) + 1, columns)
     x, residual, dy, dresidual_out = torch.randn(4, *shape, generator=torch_rng).to(dtype)
     weight, bias = torch.randn(2, columns, generator=torch_rng).to(dtype)
 

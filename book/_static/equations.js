@@ -61,7 +61,7 @@
         if (there) return there.remove();
         const made = proof(shown);
         panel.append(made);
-        window.normgradTypeset(made);
+        window.normgradTypeset?.(made);
       };
       panel.append(see);
     }

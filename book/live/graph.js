@@ -90,8 +90,7 @@ figure("graph", {
     controls.append(html("div", {}, over, back, next, mend));
     controls.after(formula);
     draw();
-    const engine = window.MathJax;
-    engine?.startup?.promise?.then(() => engine.typesetPromise?.([formula]));
+    window.normgradTypeset?.(formula);
   },
 });
 

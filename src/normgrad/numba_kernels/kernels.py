@@ -129,13 +129,19 @@ def _row_at(context, builder, dtype, data, n):
     return made._getvalue()
 
 
+def _place(context, builder, kind, matrix, i):
+    """Where row i of an array (M, N) without gaps begins, and N."""
+    data, (_, n) = _memory(context, builder, kind, matrix)
+    return builder.gep(data, [builder.mul(i, n)]), n
+
+
 @intrinsic
 def row_of_matrix(_context, matrix, i):
     """row of an array (M, N) without gaps."""
 
     def codegen(context, builder, _signature, arguments):
-        data, (_, n) = _memory(context, builder, matrix, arguments[0])
-        return _row_at(context, builder, matrix.dtype, builder.gep(data, [builder.mul(arguments[1], n)]), n)
+        place, n = _place(context, builder, matrix, *arguments)
+        return _row_at(context, builder, matrix.dtype, place, n)
 
     return (_row_type(matrix.dtype)(matrix, types.intp), codegen) if matrix.layout == "C" else None
 
@@ -206,10 +212,9 @@ def held_in_line_or_rows(_context, line, rows, i):
 
     def codegen(context, builder, _signature, arguments):
         data, (lines, _) = _memory(context, builder, line, arguments[0])
-        memory, (_, n) = _memory(context, builder, rows, arguments[1])
+        place, n = _place(context, builder, rows, *arguments[1:])
         there = builder.icmp_signed(">", lines, context.get_constant(types.intp, 0))
-        place = builder.select(there, data, builder.gep(memory, [builder.mul(arguments[2], n)]))
-        return _row_at(context, builder, rows.dtype, place, n)
+        return _row_at(context, builder, rows.dtype, builder.select(there, data, place), n)
 
     return (_row_type(rows.dtype)(line, rows, types.intp), codegen) if rows.layout == "C" else None
 
@@ -220,15 +225,13 @@ def stream(_context, line, rows, i):
 
     def codegen(context, builder, _signature, arguments):
         data, (lines, n) = _memory(context, builder, line, arguments[0])
-        memory, _ = _memory(context, builder, rows, arguments[1])
-        memory = builder.gep(memory, [builder.mul(arguments[2], n)])
+        place, _ = _place(context, builder, rows, *arguments[1:])
         lanes = 8 * AT_ONCE // rows.dtype.bitwidth
         pointer = ir.VectorType(context.get_data_type(rows.dtype), lanes).as_pointer()
         start, step = (context.get_constant(types.intp, number) for number in (0, lanes))
         with cgutils.for_range_slice(builder, start, builder.mul(lines, n), step) as (j, _):
             numbers = builder.load(builder.bitcast(builder.gep(data, [j]), pointer), align=rows.dtype.bitwidth // 8)
-            place = builder.bitcast(builder.gep(memory, [j]), pointer)
-            store = builder.store(numbers, place, align=AT_ONCE)
+            store = builder.store(numbers, builder.bitcast(builder.gep(place, [j]), pointer), align=AT_ONCE)
             store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
         return context.get_dummy_value()
 

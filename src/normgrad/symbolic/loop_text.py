@@ -7,9 +7,9 @@ are known by name, and an index has to be the row and the column of the loops ar
 Where each head has a weight of its own, what is read is what the kernel does to the rows of one head: i goes over
 those, M counts them, and the arrays are that head's.
 
-What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, row, own, held,
-send, np.sqrt and arithmetic do what their names say, that a dtype changes nothing but digits, that integers do not
-overflow, and that every program is run once, on partial sums that are zero at first.
+What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, row, own,
+line_for, held, send, arrived, np.sqrt and arithmetic do what their names say, that a dtype changes nothing but digits,
+that integers do not overflow, and that every program is run once, on partial sums that are zero at first.
 """
 
 from __future__ import annotations

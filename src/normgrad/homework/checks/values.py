@@ -49,16 +49,14 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
         other = exam.ask(exam.task.oracle.request(trial, exam.base, layout))
         if other.changed:
             raise Wrong(f"It changed its input {', '.join(other.changed)} in place.", diagnoses=WRITTEN)
-        known = exam.task.oracle.expected(trial, exam.base)
-        for name, got in exam.named(other, trial, exam.base).items():
-            # Two right results may differ by twice the bound; one that ignores strides is NaN or far off.
-            words = compare(name, got, plain[name], 2 * known[name][1])[2]
-            if words:
-                same_again(exam, trial, plain, known)
-                how = "every second column of a wider array" if layout == "strided" else "a transposed array"
-                right = all((np.abs(plain[each] - value) <= bound).all() for each, (value, bound) in known.items())
-                raise Wrong(f"With the matrices as {how}, the same numbers give another {name}. {words}",
-                            diagnoses=STRIDES if right else ())  # fmt: skip
+        if changed := _changed(exam, other, trial, plain):
+            same_again(exam, trial, plain)
+            how = "every second column of a wider array" if layout == "strided" else "a transposed array"
+            known = exam.task.oracle.expected(trial, exam.base)
+            right = all((np.abs(plain[each] - value) <= bound).all() for each, (value, bound) in known.items())
+            name, words = changed
+            raise Wrong(f"With the matrices as {how}, the same numbers give another {name}. {words}",
+                        diagnoses=STRIDES if right else ())  # fmt: skip
     if exam.task.oracle.op == "call":
         between_calls(exam, trial, plain)
         if forward:
@@ -66,14 +64,23 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
     return "Inputs unchanged; strided and transposed inputs give the same, and so does another call."
 
 
-def same_again(exam, trial, before, known) -> None:
+def _changed(exam, outcome, trial, before):
+    """(name, how) of the first result that is not what it was in the call before; None where all are."""
+    known = exam.task.oracle.expected(trial, exam.base)
+    for name, got in exam.named(outcome, trial, exam.base).items():
+        # Two right results may differ by twice the bound; one that ignores strides is NaN or far off.
+        if words := compare(name, got, before[name], 2 * known[name][1])[2]:
+            return name, words
+    return None
+
+
+def same_again(exam, trial, before) -> None:
     """Raises Wrong where the very same call gives something else than before."""
     request = exam.task.oracle.request(trial, exam.base)
     # The option makes it another request than that of before: the answer to that is kept.
     outcome = exam.ask(replace(request, options=request.options | {"again": True}))
-    for name, got in exam.named(outcome, trial, exam.base).items():
-        if words := compare(name, got, before[name], 2 * known[name][1])[2]:
-            raise Wrong(f"The same call, made twice, gives two results. {words}", diagnoses=[named("another-answer")])
+    if changed := _changed(exam, outcome, trial, before):
+        raise Wrong(f"The same call, made twice, gives two results. {changed[1]}", diagnoses=[named("another-answer")])
 
 
 # A call, others with other numbers, and the first once more, all in one process: what is kept is seen there alone.
@@ -103,7 +110,7 @@ def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
 
     Args:  forward: the student's function that is called between, with eps; the task's own without a name
     """
-    known, oracle = exam.task.oracle.expected(trial, exam.base), exam.task.oracle
+    oracle = exam.task.oracle
     options = {"source": BETWEEN, "run": "between", "forward": forward, "eps": eps}
     try:
         outcome = exam.ask(replace(oracle.request(trial, exam.base), op="program", options=options))
@@ -111,11 +118,10 @@ def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
         if forward and OUT_OF_TIME in str(wrong):  # the forward has, and that is the other task's matter
             return
         raise
-    for name, got in exam.named(outcome, trial, exam.base).items():
-        if words := compare(name, got, plain[name], 2 * known[name][1])[2]:
-            which = f"After {forward} has had other rows" if forward else "After a call with other numbers"
-            words = f"{which}, the same call gives another {name}. {words}"
-            raise Wrong(f"{words} Take what it needs from its own arguments.", diagnoses=[named("another-answer")])
+    if changed := _changed(exam, outcome, trial, plain):
+        which = f"After {forward} has had other rows" if forward else "After a call with other numbers"
+        words = f"{which}, the same call gives another {changed[0]}. {changed[1]}"
+        raise Wrong(f"{words} Take what it needs from its own arguments.", diagnoses=[named("another-answer")])
     if names := [name for at, name in enumerate(oracle.results) if at in outcome.facts["overwritten"]]:
         words = f"The next call, with other numbers, changes the {' and the '.join(names)} that this one has returned."
         raise Wrong(words, diagnoses=[named("memory-shared")])

@@ -177,16 +177,16 @@ def flat_rows(case: Case, spec: NormSpec) -> np.ndarray:
 
 
 def _flat_apart(target: Target):
-    """What explains the other rows, where rows without spread are 0, or what is added to them, and that gives them
-    something else; or None."""
+    """What explains the other rows, where the norm of rows without spread is 0 and that gives it otherwise; or None."""
     case, spec, dtypes = target.arrays.case, target.arrays.spec, target.arrays.dtypes
     zero = flat_rows(case, spec)
     if len(target.shape) == 2:
-        alike = ~target.whole.any(-1)
+        nothing = ~target.whole.any(-1)
         if target.output in ("dx", "dresidual") and case.dresidual_out is not None:
-            added = ~(target.whole - case.dresidual_out).any(-1)
-            alike |= added & ~(added & ~zero).any()  # where all rows are so, it is no matter of rows without spread
-        zero = zero & alike
+            alone = ~(target.whole - case.dresidual_out).any(-1)
+            if not alone[~zero].any():  # else it is no matter of rows without spread
+                nothing |= alone
+        zero = zero & nothing
     if len(target.shape) != 2 or zero.all() or not zero.any() or not target.finite.all():
         return None
     rows = {name: each[~zero] for name in ROWS if (each := getattr(case, name)) is not None}

@@ -98,15 +98,19 @@ def _statistics(rows, **changes) -> Statistics:
     return Statistics(q, options["stored"](1 / denominators[options["placement"]]()))
 
 
-def _largest(rows):
-    """The largest entry of each row that is squared, (M, 1)."""
-    q = rows.p - rows.p.mean(-1, keepdims=True) if rows.spec.center else rows.p
-    return np.abs(q).max(-1, keepdims=True)
+def _squared(rows):
+    """The entries that are squared, (M, N)."""
+    return rows.p - rows.p.mean(-1, keepdims=True) if rows.spec.center else rows.p
+
+
+def _largest(t):
+    """The size of the largest entry of each row, (M, 1)."""
+    return np.abs(t).max(-1, keepdims=True)
 
 
 def _of_sizes(rows):
     """The square of the mean of the sizes of the entries that are squared, over the mean of their squares, (M, 1)."""
-    q = rows.p - rows.p.mean(-1, keepdims=True) if rows.spec.center else rows.p
+    q = _squared(rows)
     squares = (q * q).mean(-1, keepdims=True)
     return np.abs(q).mean(-1, keepdims=True) ** 2 / np.where(squares > 0, squares, 1)
 
@@ -123,9 +127,9 @@ VARIANTS = {
     "eps on sum": ("eps / N stands for eps", lambda rows: {"eps": rows.spec.eps / rows.count}),
     "eps squared": ("eps**2 stands for eps", lambda rows: {"eps": rows.spec.eps**2}),
     "eps of the scaled row": ("rstd = 1 / sqrt(s**2 + eps * max(q**2))",
-                              lambda rows: {"eps": rows.spec.eps * _largest(rows) ** 2}),
+                              lambda rows: {"eps": rows.spec.eps * _largest(_squared(rows)) ** 2}),
     "eps of the row scaled before its mean": ("rstd = 1 / sqrt(s**2 + eps * max(p**2))",
-        lambda rows: {"eps": rows.spec.eps * np.abs(rows.p).max(-1, keepdims=True) ** 2}),
+        lambda rows: {"eps": rows.spec.eps * _largest(rows.p) ** 2}),
     "eps outside": ("rstd = 1 / (s + eps)", lambda rows: {"placement": "outside"}),
     "eps clamp": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "clamp"}),
     "eps floor": ("rstd = 1 / s, with a floor near s = 0", lambda rows: {"placement": "floor"}),

@@ -285,10 +285,10 @@ def fitted(exam, name) -> list[Diagnosis]:
     nearest = min(ways, key=lambda result: (len(ways[result]), result != name))
     found = ways[nearest] if len(ways[nearest]) <= 2 else [("another-formula", "")]
     diagnoses = [named("results-swapped")] if nearest != name else []
+    own = f"pg-{nearest}"  # where it has one, the equation of the result itself
     for key, text in found:
         mistake = find(key, "hw1")
         title = mistake.title + (f": {text.removeprefix('+ ')}" if text else "")
-        own = f"pg-{nearest}"  # where it has one, the equation of the result itself
         label = own if own in exam.task.equations else mistake.equation or exam.task.equations[0]
         diagnoses.append(named(key, _written(yours), oracle.texts[name], label, "hw1", title))
     return diagnoses
