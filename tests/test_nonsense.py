@@ -94,7 +94,7 @@ NUMBERS = {"0", "4", "1.5", "np.float32(2)", "np.int64(4)"}
 WAYS = tuple(f"teaching.double_backward.layer_norm, {way}" for way in ("recompute", "statistics", "explicit"))
 STACKS = tuple(name for name in wiring.SUBJECTS if name.startswith("residual."))
 ROWS_ALONE = (
-    *(("layer_norm", "input"), ("rms_norm", "input"), ("rms_norm_quantized", "input")),
+    *(("layer_norm", "input"), ("rms_norm", "input")),
     *(("nn.LayerNorm.forward", "input"), ("nn.RMSNorm.forward", "input")),
     *((name, "x") for name in (*STACKS, *WAYS)),
 )
@@ -104,8 +104,6 @@ ROOTS = (
     "NormSpec, numpy_ref.backward",
     "rms_norm",
     "add_rms_norm",
-    "rms_norm_quantized",
-    "add_rms_norm_quantized",
     "nn.RMSNorm",
     "nn.AddNorm of RMSNorm",
 )

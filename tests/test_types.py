@@ -8,8 +8,7 @@ import type_checkers
 
 FUNCTIONS = {
     "normgrad": """
-        add_layer_norm add_rms_norm add_rms_norm_quantized doctor l2_norm layer_norm normalize normalize_quantized
-        rms_norm rms_norm_quantized
+        add_layer_norm add_rms_norm doctor l2_norm layer_norm normalize rms_norm
     """,
     "normgrad.nn": "replace_norms",
     "normgrad.residual": "fused_post_norm fused_stack naive_post_norm naive_stack",

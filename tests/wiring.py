@@ -24,8 +24,6 @@ EXCLUDED = {
     "doctor": "has no argument",
     "Fused": "its arguments are definitions: test_fused.py",
     "gated_rms_norm": "each of its arguments changes what comes out in test_gated.py",
-    "numpy_ref.Quantized": "what a function returns",
-    "numpy_ref.quantized": "each of its arguments changes what comes out in test_quantized.py",
     "nn.GatedRMSNorm": "each of its arguments changes what comes out in test_gated.py",
     "nn.ReplacedNorms": "what a function returns",
     "numpy_ref.Forward": "what a function returns",
@@ -103,10 +101,8 @@ def _outputs(found):
 
 
 OPTIONS = {"out_dtype": Change(torch.float32), "backend": Change("triton")}
-QUANTIZED = {"dtype": Change(torch.float8_e4m3fn), "backend": Change("triton")}
 SUM_OPTIONS = {"residual_dtype": Change(torch.float32), "round_residual": Change(False)}
 PLAIN = ("outputs", "gradients")
-FORWARD = ("outputs", "triton outputs")
 BOTH = (*PLAIN, "triton outputs", "triton gradients")
 ALL = (*BOTH, "second", "tangents", "nested tangents", "mapped rows", "mapped", "compiled")
 
@@ -375,26 +371,6 @@ SUBJECTS = {
         {**_tensors("input", "residual", "weight"), **SHAPED, **BACKEND},
         _all_of(_other("input", "residual", "weight"), RESHAPED_RMS, EPS, WEIGHT_OFFSET, OPTIONS, SUM_OPTIONS),
     ),
-    "normalize_quantized": Subject(
-        lambda package: package.normalize_quantized,
-        lambda package, arguments: (_outputs(package.normalize_quantized(**arguments)), []),
-        lambda _: {**TENSORS, **BACKEND},
-        lambda package: _all_of(_other(*TENSORS), {"spec": Change(package.RMS_NORM)}, QUANTIZED, SUM_OPTIONS),
-        FORWARD,
-        CONTEXT_REASONS,
-    ),
-    "rms_norm_quantized": _function(
-        "rms_norm_quantized",
-        {**_tensors(*ONE), **SHAPED, **BACKEND},
-        _all_of(_other(*ONE), RESHAPED_RMS, EPS, WEIGHT_OFFSET, QUANTIZED),
-        FORWARD,
-    ),
-    "add_rms_norm_quantized": _function(
-        "add_rms_norm_quantized",
-        {**_tensors("input", "residual", "weight"), **SHAPED, **BACKEND},
-        _all_of(_other("input", "residual", "weight"), RESHAPED_RMS, EPS, WEIGHT_OFFSET, QUANTIZED, SUM_OPTIONS),
-        FORWARD,
-    ),
     "nn.LayerNorm": _module("LayerNorm", False),
     "nn.RMSNorm": _module("RMSNorm", False),
     "nn.AddNorm of LayerNorm": _module("LayerNorm", True),
@@ -578,7 +554,7 @@ class _Watched:
 
 
 KERNELS = ("forward", "backward")
-LAUNCHERS = ("torch_ops.rows", "triton_kernels", "quantized.launch")
+LAUNCHERS = ("torch_ops.rows", "triton_kernels")
 
 
 def _run(package, subject, context, arguments):

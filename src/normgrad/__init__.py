@@ -18,9 +18,6 @@ _LAZY = {
     "add_rms_norm": "torch_ops.api",
     "normalize": "torch_ops.api",
     "gated_rms_norm": "fused",
-    "normalize_quantized": "quantized",
-    "rms_norm_quantized": "quantized",
-    "add_rms_norm_quantized": "quantized",
     "Fused": "fused",
     "doctor": "doctor",
 }
@@ -34,7 +31,6 @@ _MODULES = (
     "nn",
     "numba_kernels",
     "numpy_ref",
-    "quantized",
     "residual",
     "symbolic",
     "teaching",
@@ -56,9 +52,6 @@ __all__ = [
     "add_rms_norm",
     "normalize",
     "gated_rms_norm",
-    "normalize_quantized",
-    "rms_norm_quantized",
-    "add_rms_norm_quantized",
     "Fused",
     "doctor",
 ]
@@ -73,7 +66,6 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import numba_kernels as numba_kernels
     from . import numpy_ref as numpy_ref
-    from . import quantized as quantized
     from . import residual as residual
     from . import symbolic as symbolic
     from . import teaching as teaching
@@ -81,7 +73,6 @@ if TYPE_CHECKING:
     from . import triton_kernels as triton_kernels
     from .doctor import doctor
     from .fused import Fused, gated_rms_norm
-    from .quantized import add_rms_norm_quantized, normalize_quantized, rms_norm_quantized
     from .torch_ops.api import add_layer_norm, add_rms_norm, l2_norm, layer_norm, normalize, rms_norm
 else:
     # Checkers would take any name for one that is here.

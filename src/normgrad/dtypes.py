@@ -7,9 +7,6 @@ import numpy as np
 NAMES = ("float64", "float32", "float16", "bfloat16")
 # The narrowest dtype of statistics and sums; a wider one of the inputs stays, as NumPy's result_type says.
 LEAST = "float32"
-# Dtypes of a quantized output, and Q, the number that a row's largest becomes: the largest of the dtype, but that int8
-# leaves -128 out, which has no counterpart.
-QUANTIZED = {"int8": 127.0, "float8_e4m3fn": 448.0}
 
 
 def check_dtype(dtype) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .dtypes import LEAST, QUANTIZED
+from .dtypes import LEAST
 from .spec import LAYER_NORM, NormSpec, check_shapes, check_spec, check_weight_offset
 
 
@@ -43,19 +43,6 @@ class Grads:
     dx: np.ndarray
     dweight: np.ndarray | None
     dbias: np.ndarray | None
-
-
-@dataclass(frozen=True)
-class Quantized:
-    """The operator's output in one byte a number, and one scale a row: y is near scale * quantized.
-
-    Args:  quantized (..., N): np.int8, or numbers of float8_e4m3fn held in the statistics' dtype, as NumPy has no such
-           dtype; scale (..., 1) in the statistics' dtype; residual_out as Forward
-    """
-
-    quantized: np.ndarray
-    scale: np.ndarray
-    residual_out: np.ndarray
 
 
 def _check_array(name, array):
@@ -196,45 +183,3 @@ def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = 
     dw = None if weight is None else (dy * (spec.scale * x_hat)).sum(rows).astype(_complex(weight.dtype, dy))
     db = None if saved.bias is None else dy.sum(rows).astype(_complex(saved.bias.dtype, dy))
     return Grads(dx.astype(_complex(p.dtype, dx), copy=False), dw, db)
-
-
-def _nearest_float8(t):
-    """The nearest float8_e4m3fn, ties to even: 3 bits behind the first one, which is worth at least 2**-6."""
-    step = np.ldexp(np.ones_like(t), np.maximum(np.frexp(t)[1] - 1, -6) - 3)
-    return np.rint(t / step) * step
-
-
-def quantized(
-    x: np.ndarray,
-    weight: np.ndarray | None = None,
-    bias: np.ndarray | None = None,
-    residual: np.ndarray | None = None,
-    spec: NormSpec = LAYER_NORM,
-    *,
-    dtype: str = "int8",
-) -> Quantized:
-    """The operator with its output in one byte a number, and one scale a row.
-
-    scale = max(|y|) / Q,  quantized = round(y / scale),  Q = 127 or 448                  {eq}`quantized-forward`
-
-    Args:     x, weight, bias, residual, spec as forward; dtype "int8" or "float8_e4m3fn"
-    Returns:  Quantized(quantized, scale, residual_out)
-    Numerics: y is not rounded before; a row of zeros has scale 0 and is 0 again; a row with a number that is not
-              finite, or with a scale below the normal numbers of its dtype, has scale NaN; what it holds is 0 in int8
-              and NaN in float8_e4m3fn
-    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
-    """
-    if not isinstance(dtype, str) or dtype not in QUANTIZED:
-        raise ValueError(f"dtype: got {dtype!r}, needs one of {', '.join(map(repr, QUANTIZED))}")
-    p = forward(x, weight, bias, residual, spec).residual_out
-    y = forward(p.astype(_accumulator(p.dtype), copy=False), weight, bias, spec=spec).y
-    if np.iscomplexobj(y):
-        raise TypeError(f"x: got complex numbers, needs real ones, which alone {dtype} has")
-    largest = np.abs(y).max(-1, keepdims=True)
-    scale = largest / y.dtype.type(QUANTIZED[dtype])
-    divisor = np.where(largest == 0, 1, scale)
-    divisor = np.where((divisor >= np.finfo(y.dtype).tiny) & np.isfinite(divisor), divisor, np.nan)
-    # No number is beyond Q: the largest of a row is Q times its scale, up to two roundings.
-    t = y / divisor
-    t = np.where(np.isnan(t), 0, np.rint(t)).astype(np.int8) if dtype == "int8" else _nearest_float8(t)
-    return Quantized(t, np.where(largest == 0, largest, divisor), p)

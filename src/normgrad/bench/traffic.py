@@ -179,21 +179,6 @@ def unfused(operator: str, direction: str, **shape) -> Traffic:
     return sizes.backward() + Traffic({"norm's dx": between}, {"norm's dx": between}, 0)
 
 
-def quantized(operator: str, *, apart: bool = False, **shape) -> Traffic:
-    """A forward with its output in one byte a number and one scale a row, which keeps no statistics.
-
-    Args:  apart: whether y is written first, and quantized by a second kernel, which reads each row once
-           operator and the rest as moved
-    """
-    sizes = arrays(operator, **shape)
-    forward, elements = sizes.forward(), sizes.rows * sizes.columns
-    made = {"quantized": elements, "scale": sizes.rows * sizes.wide}
-    if apart:
-        return forward + Traffic(sizes.of("y"), made, elements)
-    kept = {name: size for name, size in forward.writes.items() if name == "residual_out"}
-    return Traffic(forward.reads, kept | made, elements)
-
-
 def two_kernels(operator: str, **shape) -> Traffic:
     """A backward whose dw and db are summed by a second kernel, which reads dy, the input and the statistics again.
 

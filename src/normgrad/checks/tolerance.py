@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import numpy_ref
-from ..dtypes import QUANTIZED, accumulator, check_dtype, promoted
+from ..dtypes import accumulator, check_dtype, promoted
 from ..spec import NormSpec
 
 # Bits of the significand, the hidden one counted; the unit roundoff is 2**-bits.
@@ -145,32 +145,6 @@ def bounds(dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Fo
     errors = {"y": e_y, "residual_out": 0, "dx": e_dx, "dresidual": e_dx, "dw": e_dw, "db": e_db}
     values = (saved.y, p, grads.dx, grads.dx, grads.dweight, grads.dbias)
     return Bounds(*(stored(*pair, value) for pair, value in zip(errors.items(), values, strict=True)))
-
-
-def quantized_error(y: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
-    """How far scale * quantized may be from y, elementwise: half of the step between two numbers there.
-
-    Args:  y (M, N); scale (M, 1); dtype: "int8", whose steps are scale, or "float8_e4m3fn", whose numbers have 4 bits,
-           in steps of scale / 512 at least: half a step is 1/16 of a power of two, and from there 1/17 of y at most
-    """
-    return scale / 2 + 0 * y if dtype == "int8" else np.maximum(np.abs(y) / 17, scale / 1024)
-
-
-def quantized_bounds(
-    y: np.ndarray, error: np.ndarray, dtype: str, accumulator: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """The largest allowed errors of scale * quantized (M, N) and of scale (M, 1).
-
-    The scale is as uncertain as the row's largest number, and y / scale is rounded once or twice more.
-
-    Args:  y, error (M, N): the exact output, and how far it may be off before it is quantized; dtype: of quantized
-           accumulator: of y and of scale
-    """
-    u, levels = unit_roundoff(accumulator), QUANTIZED[dtype]
-    scale = np.abs(y).max(-1, keepdims=True) / levels
-    e_scale = error.max(-1, keepdims=True) / levels + SAFETY * u * scale
-    rounded = ELEMENTWISE * u * (np.abs(y) + error)
-    return quantized_error(np.abs(y) + error, scale + e_scale, dtype) + rounded + error, e_scale
 
 
 def tangent_bound(

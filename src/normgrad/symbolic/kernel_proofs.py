@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 
-from sympy import Abs, Expr, Indexed, S, Symbol
+from sympy import Expr, Indexed, S, Symbol
 
 from .definitions import Defs
 from .derivations import family
@@ -167,37 +167,3 @@ def prove_kernels(case: Case, package: str = "normgrad.triton_kernels") -> dict[
     Raises:   NotProved, with a counterexample where one is found; Unread for a text that is wrong in itself
     """
     return proved(case, claims(case, package))
-
-
-QUANTIZED_CASES = tuple(one for one in CASES if one.dx and not one.dresidual and not one.heads and one.piece != "zero")
-LARGEST, LEVELS = tensor("largest0", M)[i], Symbol("Q", positive=True)
-
-
-def quantized_claims(
-    case: Case, zero: bool = False, module: str = "normgrad.quantized.kernel"
-) -> dict[tuple[str, str], tuple[Expr, Expr]]:
-    """{(kernel, output): (what the text stores before it is rounded, what it is to be)} of the quantized kernel.
-
-    Args:    zero: whether the row of y is zero, which then is divided by 1 and has scale 0
-    Raises:  Unread as claims
-    """
-    kernel = import_module(module).quantized_rows
-    reading = read(kernel, case.constants | {"Q": LEVELS}, case.piece != "clamped", zero, NAMES)
-    y, scale = family.y[i, j], LARGEST / LEVELS
-    wanted = {"scale": S.Zero, "quantized": y} if zero else {"scale": scale, "quantized": y / scale}
-    wanted |= {"residual_out": family.p[i, j]} if case.residual else {}
-    return compared("quantized_rows", {**reading.stored, **reading.maxima}, {**wanted, "largest0": Abs(y)})
-
-
-def prove_quantized(case: Case, module: str = "normgrad.quantized.kernel") -> dict[tuple[str, str, bool], Proof]:
-    """Prove what the quantized kernel stores, before it is rounded, for every number of rows and columns.
-
-    Args:     case: a variant; module: the import name of the kernel, or of a copy of it
-    Returns:  {(kernel, output, whether the row is zero): Proof}
-    Raises:   as prove_kernels
-    """
-    found = {}
-    for zero in (False, True):
-        proofs = proved(case, quantized_claims(case, zero, module))
-        found |= {(*place, zero): proof for place, proof in proofs.items()}
-    return found

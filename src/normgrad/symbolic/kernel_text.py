@@ -52,7 +52,7 @@ STRIDES = ("_step", "_stride")
 SHARE = "P"
 # Functions of the package that stand for what Triton has not, or only round.
 KNOWN = {"tanh": tanh}
-CASTS = ("cast", "to_8_bits")
+CASTS = ("cast",)
 # What is taken for granted where a number is asked to be at least another one, or else is not known.
 NORMAL = "a row's scale is a normal number of its dtype"
 # What is taken for granted where a row is one block.

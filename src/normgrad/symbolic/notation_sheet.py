@@ -187,16 +187,6 @@ LOCAL = (
         "The layer has a scale that is trained, inside of its function.",
         {"a": ("", "a number that is trained"), "t": ("N", "$\\tanh(a x)$")},
     ),
-    Local(
-        ("quantized-*",),
-        "Numbers of 8 bits are named by words.",
-        {
-            "Q": ("", "the largest number of 8 bits, 127 or 448"),
-            "scale": ("M", "what a row in 8 bits is multiplied by"),
-            "quantized": ("MN", "the output in 8 bits"),
-        },
-        ("round",),
-    ),
     Local(("kern-offset",), "Words for places in memory.", {}, ("offset", "stride")),
     Local(("gradcheck-rule",), "torch's own names.", {}, ("atol", "rtol")),
 )
