@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page times quick test notebooks browser pdf graders numbers triton-matrix models plain lint types \
+.PHONY: book page times quick test notebooks browser pdf graders numbers triton-matrix models lint types \
   distributions clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
@@ -65,10 +65,6 @@ triton-matrix: .venv/installed
 # Models of other libraries with their norms replaced, beside themselves; MODELS names some.
 models: .venv/installed
 	$(BIN)/python tests/models_matrix.py $(MODELS)
-
-# The book by plain Sphinx of today, without Jupyter Book, beside the site of `make book`: _build/plain.
-plain: book
-	$(BIN)/python tests/plain_sphinx.py
 
 lint: .venv/installed
 	$(BIN)/ruff check .

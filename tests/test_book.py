@@ -2,7 +2,6 @@
 
 import ast
 import re
-import runpy
 import subprocess
 import sys
 from importlib import import_module, metadata
@@ -47,14 +46,6 @@ def test_every_page_is_in_the_table_of_contents():
     sections = [section for chapter in chapters for section in chapter.get("sections", ())]
     listed = [toc["root"], *(each["file"] for each in chapters + sections)]
     assert sorted(listed) == [f"book/{page.stem}" for page in PAGES]
-
-
-def test_plain_sphinx_reads_each_key_of_the_configuration():
-    """A key of Jupyter Book's that book/conf.py does not know would be lost there without a word."""
-    conf = runpy.run_path(str(ROOT / "book/conf.py"))
-    assert conf["html_title"] == conf["CONFIG"]["title"] and Path(conf["html_favicon"]).is_file()
-    with pytest.raises(KeyError, match="_config.yml has execute.run_in_temp, logo, which"):
-        conf["settings"](conf["CONFIG"] | {"execute": {"run_in_temp": True}, "logo": "logo.svg"})
 
 
 def canonical(name):

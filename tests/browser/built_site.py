@@ -1,10 +1,8 @@
 """Where the built site is, which pages it has, and the paper that they are printed on."""
 
-import os
 from pathlib import Path
 
-# Where another one is to be read, NORMGRAD_SITE names its folder.
-SITE = Path(__file__).parents[2] / os.environ.get("NORMGRAD_SITE", "_build/html")
+SITE = Path(__file__).parents[2] / "_build/html"
 # A4 between its margins of 12 mm, in CSS pixels.
 A4_WIDTH = int((210 - 2 * 12) / 25.4 * 96)
 
