@@ -130,7 +130,7 @@ def test_several_processes_say_the_spread_of_their_medians(tmp_path, monkeypatch
         (["--shapes", "0x4"], "--shapes: got '0x4'"),
         (["--dtype", "int8"], "--dtype: got 'int8', needs one of float64, bfloat16"),
         (["--operators", "none"], "--operators: got 'none', needs one of layer_norm"),
-        (["--json", "no/such/folder.json"], "--json: got 'no/such/folder.json', whose folder does not exist"),
+        (["--json", "no/such/folder.json"], "--json: [Errno 2] No such file or directory: 'no/such/folder.json'"),
     ],
 )
 def test_wrong_options_are_refused(options, message, monkeypatch, capsys):

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import writable
 from .sandbox.remote import LONGEST_SOURCE
 from .solutions import SOLUTION
 from .task import find_homework
@@ -58,7 +57,7 @@ def grade_class(folder, out, homework, jobs=1, options=()) -> list[Grade]:
     submissions = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
     if not submissions:
         raise ValueError(f"DIR: got {str(folder)!r}, which has no folders; needs one folder a student")
-    writable.check_folder("--out", out)
+    out.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool:
         grades = list(pool.map(lambda each: _grade(each, homework, tuple(options)), submissions))
     for each in grades:
