@@ -7,7 +7,7 @@ import pytest
 from sympy import Symbol, sqrt
 from sympy.core.relational import Eq, Le
 
-from normgrad import entries, ledger
+from normgrad import ledger
 from normgrad.checks.formula import Line, Near, formula
 from normgrad.checks.formulas import formulas
 from normgrad.checks.tolerance import unit_roundoff
@@ -124,9 +124,3 @@ def test_an_equality_needs_its_distance_and_an_order_of_magnitude_does_not():
 def test_what_is_no_formula_and_what_claims_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_an_output_that_is_changed_loses_its_seal():
-    (fields,) = ledger.define("ln-forward")._repr_mimebundle_()[ledger.MIME]
-    assert entries.sealed(fields)
-    assert not entries.sealed(fields | {"kind": "proved-for-every-n"}) and not entries.sealed(fields | {"seal": ""})

@@ -1,12 +1,10 @@
 """One entry of the ledger: a numbered equation's label, and what is known about it.
 
-An entry travels in a cell's output under a MIME type of our own, with a checksum.
+An entry travels in a cell's output under a MIME type of our own.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 
 MIME = "application/vnd.normgrad.ledger+json"
@@ -65,18 +63,3 @@ def slack_in_words(slack: float) -> str:
     if slack > NEAR:
         return f"an order of magnitude: {slack:.0f} times the error"
     return f"{slack:.2g} times the error"
-
-
-def _seal(fields) -> str:
-    text = json.dumps({name: value for name, value in fields.items() if name != "seal"}, sort_keys=True)
-    return hashlib.sha256(f"normgrad ledger {text}".encode()).hexdigest()[:16]
-
-
-def with_seal(fields: dict) -> dict:
-    """The fields of an output with a checksum of them, so that one that is changed afterwards is noticed."""
-    return fields | {"seal": _seal(fields)}
-
-
-def sealed(fields: dict) -> bool:
-    """Whether the checksum is that of the fields."""
-    return fields.get("seal") == _seal(fields)

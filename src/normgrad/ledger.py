@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .entries import KINDS as KINDS
 from .entries import MIME as MIME
 from .entries import WORDS as WORDS
-from .entries import Entry, with_seal
+from .entries import Entry
 
 if TYPE_CHECKING:
     from .checks.formula import Formula
@@ -29,7 +29,7 @@ class Entries(tuple[Entry, ...]):
         return "\n".join(map(str, self))
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/plain": repr(self), MIME: [with_seal(asdict(entry)) for entry in self]}
+        return {"text/plain": repr(self), MIME: [asdict(entry) for entry in self]}
 
 
 def _registered(label):

@@ -17,7 +17,7 @@ from sphinx.domains import Domain
 from sphinx.errors import ExtensionError
 
 from normgrad.checks.formulas import formulas
-from normgrad.entries import MIME, sealed
+from normgrad.entries import MIME
 from normgrad.symbolic import equations
 
 from .alone import PAGE
@@ -102,12 +102,9 @@ class LedgerDomain(Domain):
 
 
 def entries_of(notebook) -> list[dict]:
-    """The entries in a notebook's outputs, those of hidden and removed outputs included.
-
-    One that no function of the package made is none; guard.py says so.
-    """
+    """The entries in a notebook's outputs, those of hidden and removed outputs included."""
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
-    return [entry for output in outputs for entry in output.get("data", {}).get(MIME, ()) if sealed(entry)]
+    return [entry for output in outputs for entry in output.get("data", {}).get(MIME, ())]
 
 
 def compare(equations, entries) -> list[tuple[str, int, str]]:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from sympy import Expr
 from sympy.core.parameters import global_parameters
 
-from ..entries import MIME, WORDS, Entry, with_seal
+from ..entries import MIME, WORDS, Entry
 from .admission import check_expression
 from .definitions import Defs, check_defs
 from .induction import InductiveEquation, recurrence
@@ -107,14 +107,12 @@ class Derivation:
         words += [f"**not the book's:** {self.differs}"] if self.differs else []
         kind, claim = self.equation.kind, self.equation.claim
         entry = Entry(self.label, kind, claim, seconds=None if kind == DEFINITION else self.seconds)
-        display = f"$$\n{self.equation.latex()}\n\\tag{{{self.label}}}\n$$"
-        statement = {"label": self.label, "differs": self.differs, "known": self.known(), "shown": display}
         return {
             "text/plain": str(self),
             "text/markdown": f"$$\n{self._live_latex()}\n\\tag{{{tag}}}\n$$\n\n{' · '.join(words)}",
-            "text/latex": display,
-            MIME: [with_seal(asdict(entry))],
-            STATEMENT: with_seal(statement),
+            "text/latex": f"$$\n{self.equation.latex()}\n\\tag{{{self.label}}}\n$$",
+            MIME: [asdict(entry)],
+            STATEMENT: {"label": self.label, "differs": self.differs, "known": self.known()},
         }
 
 
