@@ -19,7 +19,6 @@ from sphinx.errors import ExtensionError
 
 from .citations import cited
 from .equations import NAMED, registered
-from .unchecked import marked
 
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$")
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
@@ -102,8 +101,6 @@ class PlainMarkdown:
             return self.link(title or self.title(self.page(target)), self.page(target))
         if name == "math":
             return f"${text}$"
-        if name in ("checked", "quoted"):
-            return f"${marked(text)}$"
         if name == "glue:text":
             key, _, form = text.partition(":")
             value = self.glue[key]["data"]["text/plain"]

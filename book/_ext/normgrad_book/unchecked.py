@@ -17,9 +17,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from docutils import nodes
 from sphinx.transforms import SphinxTransform
-from sphinx.util.docutils import SphinxRole
 from sympy import SympifyError, sympify
 
 from .cells import CELL
@@ -138,18 +136,6 @@ def without(chain: frozenset[str], letters: str) -> frozenset[str]:
     return frozenset(SUBSCRIPT.sub(shortened, side) for side in kept)
 
 
-class Marked(SphinxRole):
-    """``{quoted}`LaTeX` `` and ``{checked}`LaTeX <what>` ``: a formula within a line, shown as by ``{math}``."""
-
-    def run(self):
-        return [nodes.math("", marked(self.text))], []
-
-
-def marked(text: str) -> str:
-    """The formula of a mark, without what checks it."""
-    return re.sub(r" <[^<>]+>$", "", text)
-
-
 class Unchecked(SphinxTransform):
     """Notes which displays of a page nothing checks."""
 
@@ -164,6 +150,4 @@ class Unchecked(SphinxTransform):
 
 
 def setup(app):
-    app.add_role("quoted", Marked())
-    app.add_role("checked", Marked())
     app.add_transform(Unchecked)
