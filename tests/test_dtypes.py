@@ -249,14 +249,6 @@ def test_the_formula_is_the_operator(dtypes):
         assert (abs(y.double().numpy() - saved.y) <= bounds(case.dy, case.dresidual_out, saved, dtypes).y).all()
 
 
-def test_the_residual_that_was_not_given_is_returned_in_its_dtype(tensors):
-    x, _, weight, _ = tensors
-    y, residual_out = normgrad.normalize(x, weight, return_residual=True, residual_dtype=torch.float32)
-    assert torch.equal(residual_out, x.float()) and torch.equal(y, normgrad.normalize(x, weight))
-    (dx,) = torch.autograd.grad(residual_out, x, x.detach().float())
-    assert torch.equal(dx, x.float().double())
-
-
 @pytest.mark.parametrize("backend", KERNELS)
 def test_derivatives_where_the_stored_sum_is_narrower(tensors, backend):
     """The sum is normalized before it is rounded: differences see a smooth function, whose gradients are returned."""

@@ -94,7 +94,7 @@ NUMBERS = {"0", "4", "1.5", "np.float32(2)", "np.int64(4)"}
 WAYS = tuple(f"teaching.double_backward.layer_norm, {way}" for way in ("recompute", "statistics", "explicit"))
 STACKS = tuple(name for name in wiring.SUBJECTS if name.startswith("residual."))
 ROWS_ALONE = (
-    *(("layer_norm", "input"), ("rms_norm", "input")),
+    *(("normalize", "input"), ("layer_norm", "input"), ("rms_norm", "input")),
     *(("nn.LayerNorm.forward", "input"), ("nn.RMSNorm.forward", "input")),
     *((name, "x") for name in (*STACKS, *WAYS)),
 )
@@ -125,7 +125,7 @@ SENSE = {
     "final_norm": {"None"},
     "model": {"module"},
     **dict.fromkeys(("out_dtype", "residual_dtype", "dtype"), {"None", "float32"}),
-    **dict.fromkeys(("return_residual", "round_residual", "portable_sums", "elementwise_affine"), {"true"}),
+    **dict.fromkeys(("round_residual", "portable_sums", "elementwise_affine"), {"true"}),
     # Without a weight or a residual of another shape, rows of any number are as good.
     **{f"{name}, {argument}": {"no rows", "row"} for name, argument in ROWS_ALONE},
     "l2_norm, input": {"no rows", "no columns", "swapped", "row", "5 columns", "meta"},

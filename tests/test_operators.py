@@ -48,8 +48,10 @@ def _draw(name, rng, rows=3, columns=5):
 
 def _function(spec, options, backend="torch"):
     def function(x, residual, weight, bias):
-        named = {"spec": spec, "return_residual": True, "backend": backend, **options}
-        return normgrad.normalize(x, weight, bias, residual, **named)
+        named = {"spec": spec, "backend": backend, **options}
+        if residual is None:
+            return (normgrad.normalize(x, weight, bias, **named),)
+        return normgrad.add_normalize(x, residual, weight, bias, **named)
 
     return function
 

@@ -45,7 +45,11 @@ def _jagged(t):
 X, V = ("x", "residual"), ("weight", "bias")
 FUNCTIONS = {
     "normalize": (
-        lambda t, backend: normgrad.normalize(t["x"], t["weight"], t["bias"], t["residual"], backend=backend),
+        lambda t, backend: normgrad.normalize(t["x"], t["weight"], t["bias"], backend=backend),
+        {"x": "input", "weight": "weight", "bias": "bias"},
+    ),
+    "add_normalize": (
+        lambda t, backend: normgrad.add_normalize(t["x"], t["residual"], t["weight"], t["bias"], backend=backend),
         {"x": "input", "residual": "residual", "weight": "weight", "bias": "bias"},
     ),
     "layer_norm": (
@@ -98,7 +102,10 @@ def test_a_subclass_is_refused_wherever_it_is_given(function, argument, backend,
 
 ALONE = r"^(weight|bias|residual): got a tensor of one process, needs a DTensor on the mesh of input, which is one"
 # Functions that take a DTensor where all their tensors are.
-SHARED = ("normalize", "layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm", "LayerNorm", "RMSNorm", "AddNorm")
+SHARED = (
+    *("normalize", "layer_norm", "rms_norm", "add_normalize", "add_layer_norm", "add_rms_norm"),
+    *("LayerNorm", "RMSNorm", "AddNorm"),
+)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

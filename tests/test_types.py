@@ -8,7 +8,7 @@ import type_checkers
 
 FUNCTIONS = {
     "normgrad": """
-        add_layer_norm add_rms_norm doctor l2_norm layer_norm normalize rms_norm
+        add_layer_norm add_normalize add_rms_norm doctor l2_norm layer_norm normalize rms_norm
     """,
     "normgrad.nn": "replace_norms",
     "normgrad.residual": "fused_post_norm fused_stack naive_post_norm naive_stack",

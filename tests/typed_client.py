@@ -24,7 +24,7 @@ def right() -> torch.Tensor:
     output, stream = normgrad.add_layer_norm(x, y, [8], weight, weight, residual_dtype=torch.float32)
     output, stream = normgrad.add_rms_norm(output, stream, x.shape[-1:])
     y = normgrad.normalize(stream, weight, spec=spec, portable_sums=True)
-    y, stream = normgrad.normalize(y, residual=stream, return_residual=True)
+    y, stream = normgrad.add_normalize(y, stream)
     norms = nn.LayerNorm(8, device="cpu"), nn.RMSNorm((8,), eps=None, dtype=torch.float64)
     of_torch: list[torch.nn.LayerNorm | torch.nn.RMSNorm] = [*norms, nn.RMSNorm(8, casting="llama")]
     model = torch.nn.Sequential(*of_torch)
@@ -56,7 +56,7 @@ normgrad.rms_norm(array, 8)  # wrong: an array for a tensor
 normgrad.l2_norm(x, dim="last")  # wrong: an axis
 normgrad.add_layer_norm(x, None, 8)  # wrong: no residual
 normgrad.normalize(x, spec="layer_norm")  # wrong: a name for a spec
-print(normgrad.normalize(x, residual=x, return_residual=True).shape)  # wrong: two tensors for one
+print(normgrad.add_normalize(x, x).shape)  # wrong: two tensors for one
 normgrad.batch_norm(x, 8)  # wrong: a function that is not there
 nn.LayerNorm(8, backend="numpy")  # wrong: a backend of the checks
 nn.RMSNorm(8, casting="twice")  # wrong: a casting

@@ -115,7 +115,6 @@ SUMS_REASONS = {
 }
 AGAIN = {
     ("round_residual", "second"): "what is differentiated again takes its statistics from residual_out",
-    ("return_residual", "second"): "the sum has no second derivative",
 }
 RIGHT_ALREADY = "the argument is the context"
 CONTEXT_REASONS = {("backend", context): RIGHT_ALREADY for context in BOTH if "triton" in context}
@@ -265,7 +264,7 @@ def _normalize_spec(package, arguments):
     named = {name: arguments[name] for name in TENSORS}
     spec = package.NormSpec(**{name: value for name, value in arguments.items() if name not in (*TENSORS, "backend")})
     backend = arguments.get("backend", "torch")
-    return _outputs(package.normalize(**named, spec=spec, backend=backend, return_residual=True)), []
+    return _outputs(package.add_normalize(**named, spec=spec, backend=backend)), []
 
 
 def _spec_given(package):
@@ -323,10 +322,20 @@ SUBJECTS = {
     "normalize": Subject(
         lambda package: package.normalize,
         lambda package, arguments: (_outputs(package.normalize(**arguments)), []),
-        lambda _: {**TENSORS, **BACKEND, "return_residual": True},
+        lambda _: {**_tensors(*TWO), **BACKEND},
+        lambda package: _all_of(
+            _other(*TWO), {"spec": Change(package.RMS_NORM), "portable_sums": Change(True)}, OPTIONS
+        ),
+        BOTH,
+        {**NORM_REASONS, **HEADS_REASONS, **SUMS_REASONS},
+    ),
+    "add_normalize": Subject(
+        lambda package: package.add_normalize,
+        lambda package, arguments: (_outputs(package.add_normalize(**arguments)), []),
+        lambda _: {**TENSORS, **BACKEND},
         lambda package: _all_of(
             _other(*TENSORS),
-            {"spec": Change(package.RMS_NORM), "return_residual": Change(False), "portable_sums": Change(True)},
+            {"spec": Change(package.RMS_NORM), "portable_sums": Change(True)},
             OPTIONS,
             SUM_OPTIONS,
         ),

@@ -17,6 +17,7 @@ _LAZY = {
     "add_layer_norm": "torch_ops.api",
     "add_rms_norm": "torch_ops.api",
     "normalize": "torch_ops.api",
+    "add_normalize": "torch_ops.api",
     "gated_rms_norm": "fused",
     "Fused": "fused",
     "doctor": "doctor",
@@ -51,6 +52,7 @@ __all__ = [
     "add_layer_norm",
     "add_rms_norm",
     "normalize",
+    "add_normalize",
     "gated_rms_norm",
     "Fused",
     "doctor",
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
     from . import triton_kernels as triton_kernels
     from .doctor import doctor
     from .fused import Fused, gated_rms_norm
-    from .torch_ops.api import add_layer_norm, add_rms_norm, l2_norm, layer_norm, normalize, rms_norm
+    from .torch_ops.api import add_layer_norm, add_normalize, add_rms_norm, l2_norm, layer_norm, normalize, rms_norm
 else:
     # Checkers would take any name for one that is here.
     def __getattr__(name):

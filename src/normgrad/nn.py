@@ -182,7 +182,7 @@ class AddNorm(torch.nn.Module):
     """Residual add and norm in one: (norm(input + residual), input + residual).
 
     Args:  norm: the LayerNorm or RMSNorm of this module whose weight, bias, eps, weight_offset, casting, out_dtype and
-           backend are used; residual_dtype, round_residual as normgrad.normalize
+           backend are used; residual_dtype, round_residual as normgrad.add_normalize
     """
 
     def __init__(

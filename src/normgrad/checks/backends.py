@@ -185,7 +185,7 @@ def _home(name):
 
 
 def _options(case, dtypes):
-    """The keywords of normgrad.normalize that a case in these dtypes needs; none where they are the defaults."""
+    """The keywords of normgrad.add_normalize that a case in these dtypes needs; none where they are the defaults."""
     import torch
 
     options = {} if dtypes.round_residual else {"round_residual": False}
@@ -238,15 +238,19 @@ class TorchBackend:
         spec: NormSpec,
         **options: Any,
     ) -> tuple[Tensor, Tensor]:
-        """(y, residual_out) of tensors; options as normgrad.normalize."""
+        """(y, residual_out) of tensors, residual_out being x without a residual; options as normgrad.add_normalize."""
         from ..torch_ops import autograd
         from ..torch_ops.arguments import check_options
 
         if self.kernels is None:
             api = import_module(f"{self.package}.torch_ops.api")
             spec = _spec_of(api, spec)
-            named = {"spec": spec, "return_residual": True, "backend": self.name, **options}
-            return api.normalize(x, weight, bias, residual, **named)
+            options = {"spec": spec, "backend": self.name, **options}
+            if residual is not None:
+                return api.add_normalize(x, residual, weight, bias, **options)
+            residual_dtype = options.pop("residual_dtype", x.dtype)
+            options.pop("round_residual", None)
+            return api.normalize(x, weight, bias, **options), x.to(residual_dtype)
         options = check_options(x, residual, **options)
         y, residual_out = autograd.apply(x, residual, weight, bias, spec, self.kernels, options)
         return y, x.to(options.residual_dtype) if residual is None else residual_out

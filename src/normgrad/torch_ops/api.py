@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any, Literal, overload
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ from ..spec import (
 )
 from . import compiled as torch_operators
 from . import formula as torch_formula
-from .arguments import Backend, check_backend, check_flag, check_options, check_tensors, flatten, kept, kernels_of
+from .arguments import Backend, check_backend, check_options, check_tensors, flatten, kept, kernels_of
 from .autograd import apply
 from .distributed import by_rows, is_distributed
 from .formula import accumulator, promoted
@@ -53,99 +53,90 @@ def _needs_formula() -> bool:
     return stack is not None and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 
 
-@overload
 def normalize(
     input: Tensor,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
-    residual: Tensor | None = None,
     *,
     spec: NormSpec = LAYER_NORM,
-    return_residual: Literal[False] = False,
     backend: Backend = "auto",
     out_dtype: torch.dtype | None = None,
-    residual_dtype: torch.dtype | None = None,
-    round_residual: bool = True,
     portable_sums: bool = False,
     heads: int | None = None,
-) -> Tensor: ...
-@overload
-def normalize(
-    input: Tensor,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    residual: Tensor | None = None,
-    *,
-    spec: NormSpec = LAYER_NORM,
-    return_residual: Literal[True],
-    backend: Backend = "auto",
-    out_dtype: torch.dtype | None = None,
-    residual_dtype: torch.dtype | None = None,
-    round_residual: bool = True,
-    portable_sums: bool = False,
-    heads: int | None = None,
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def normalize(
-    input: Tensor,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    residual: Tensor | None = None,
-    *,
-    spec: NormSpec = LAYER_NORM,
-    return_residual: bool,
-    backend: Backend = "auto",
-    out_dtype: torch.dtype | None = None,
-    residual_dtype: torch.dtype | None = None,
-    round_residual: bool = True,
-    portable_sums: bool = False,
-    heads: int | None = None,
-) -> Tensor | tuple[Tensor, Tensor]: ...
-def normalize(
-    input: Tensor,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    residual: Tensor | None = None,
-    *,
-    spec: NormSpec = LAYER_NORM,
-    return_residual: bool = False,
-    backend: Backend = "auto",
-    out_dtype: torch.dtype | None = None,
-    residual_dtype: torch.dtype | None = None,
-    round_residual: bool = True,
-    portable_sums: bool = False,
-    heads: int | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> Tensor:
     """The operator on the last axis, whatever the spec.
 
-    p = x + residual,  q = p - center * mean(p)                                           {eq}`norm-forward`
+    q = input - center * mean(input)                                                      {eq}`norm-forward`
     y = scale * q / D(sqrt(reduce(q**2)), eps) * (weight_offset + weight) + bias
 
-    Args:     input, residual (..., N), read where they lie if one stride leads from row to row, or two, as in a slice
-              of a fused QKV tensor, else copied; weight, bias (N,), absent means 1 and 0; or all of them DTensors on
-              one mesh, where each process normalizes the rows that it holds, and columns that are split are gathered
-              first, as weight and bias are, with heads also the heads; spec a NormSpec;
-              return_residual: return p as well; backend "torch", "triton", "numba" (compiled for the CPU) or "auto"
-              (triton on a GPU tensor, torch on others);
-              out_dtype of y, None means input.dtype; residual_dtype of residual_out, None means the promoted dtype of
-              input and residual; round_residual: True normalizes the sum as residual_out holds it, False the sum
-              before that rounding; portable_sums: the order in which triton sums the gradients of weight and bias does
-              not depend on the GPU's number of multiprocessors; heads: H where weight and bias are (H, N), one row for
+    Args:     input (..., N), read where it lies if one stride leads from row to row, or two, as in a slice of a fused
+              QKV tensor, else copied; weight, bias (N,), absent means 1 and 0; or all of them DTensors on one mesh,
+              where each process normalizes the rows that it holds, and columns that are split are gathered first, as
+              weight and bias are, with heads also the heads; spec a NormSpec; backend "torch", "triton", "numba"
+              (compiled for the CPU) or "auto" (triton on a GPU tensor, torch on others); out_dtype of y, None means
+              input.dtype; portable_sums: the order in which triton sums the gradients of weight and bias does not
+              depend on the GPU's number of multiprocessors; heads: H where weight and bias are (H, N), one row for
               each head of input (..., H, N), as QK norm has them; None means one weight and one bias for all
-    Returns:  y (..., N), or (y, residual_out); without a residual residual_out is input, in residual_dtype if given
-    Numerics: statistics and sums in float32, in float64 where input or residual is float64; every output and gradient
-              is rounded once; the gradients take p as residual_out holds it, with the statistics of the forward
+    Returns:  y (..., N)
+    Numerics: statistics and sums in float32, in float64 where input is float64; every output and gradient is rounded
+              once
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
+    options = (heads, out_dtype, None, True, portable_sums)
+    return _on_last_axis(input, weight, bias, None, spec, backend, *options)[0]
+
+
+def add_normalize(
+    input: Tensor,
+    residual: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    spec: NormSpec = LAYER_NORM,
+    backend: Backend = "auto",
+    out_dtype: torch.dtype | None = None,
+    residual_dtype: torch.dtype | None = None,
+    round_residual: bool = True,
+    portable_sums: bool = False,
+    heads: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(y, residual_out): normalize of the sum input + residual, and the sum.
+
+    residual_out = input + residual,  y = normalize(residual_out)                         {eq}`res-forward`
+
+    Args:     input, residual (..., N), of one shape; residual_dtype of residual_out, None means the promoted dtype of
+              input and residual; round_residual: True normalizes the sum as residual_out holds it, False the sum before
+              that rounding; the rest as normalize
+    Returns:  y (..., N), residual_out (..., N)
+    Numerics: as normalize, in float64 where input or residual is float64; the gradients take the sum as residual_out
+              holds it, with the statistics of the forward
+    Raises:   ValueError or TypeError naming the argument, what it got and what it needs
+    """
+    _check_residual(residual)
+    options = (heads, out_dtype, residual_dtype, round_residual, portable_sums)
+    return _on_last_axis(input, weight, bias, residual, spec, backend, *options)
+
+
+def _check_residual(residual: Tensor) -> None:
+    if residual is None:
+        raise TypeError("residual: got None, needs a torch.Tensor; a norm of input alone has no add_ in its name")
+
+
+def _on_last_axis(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    residual: Tensor | None,
+    spec: NormSpec,
+    backend: Backend,
+    heads: int | None,
+    *options: Any,
+) -> tuple[Tensor, Any]:
+    """_normalized of tensors that are checked here."""
     check_tensors(input, shared=True, weight=weight, bias=bias, residual=residual)
     check_shapes(input, weight, bias, residual, "input", heads)
-    check_flag("return_residual", return_residual)
     check_weight_offset(weight, check_spec(spec).weight_offset)
-    options = (heads, out_dtype, residual_dtype, round_residual, portable_sums)
-    y, residual_out = _normalized(input, weight, bias, residual, spec, backend, *options)
-    if not return_residual:
-        return y
-    return y, residual_out if residual is not None else input if residual_dtype is None else input.to(residual_dtype)
+    return _normalized(input, weight, bias, residual, spec, backend, heads, *options)
 
 
 def _normalized(
@@ -295,7 +286,7 @@ def add_layer_norm(
 
     residual_out = input + residual,  output = layer_norm(residual_out)                   {eq}`res-forward`
 
-    Args:     input, residual (..., *normalized_shape); out_dtype, residual_dtype, round_residual as normalize; the
+    Args:     input, residual (..., *normalized_shape); out_dtype, residual_dtype, round_residual as add_normalize; the
               rest as layer_norm
     Returns:  output in out_dtype or input.dtype; residual_out in residual_dtype or the promoted dtype of input and
               residual
@@ -326,7 +317,7 @@ def add_rms_norm(
 
     residual_out = input + residual,  output = rms_norm(residual_out)
 
-    Args:     input, residual (..., *normalized_shape); out_dtype, residual_dtype, round_residual as normalize; the
+    Args:     input, residual (..., *normalized_shape); out_dtype, residual_dtype, round_residual as add_normalize; the
               rest as rms_norm
     Returns:  output in out_dtype or input.dtype; residual_out in residual_dtype or the promoted dtype of input and
               residual
@@ -349,7 +340,6 @@ def _add_norm(
     backend: Backend,
     *options: Any,
 ) -> tuple[Tensor, Tensor]:
-    if residual is None:
-        raise TypeError("residual: got None, needs a torch.Tensor; without a residual use layer_norm or rms_norm")
+    _check_residual(residual)
     y, residual_out = _normalized(x, weight, bias, residual, spec, backend, *options)
     return _as(y, input), _as(residual_out, input)
