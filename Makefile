@@ -50,7 +50,7 @@ browser: book
 pdf: book
 	$(BIN)/python tests/browser/pdf.py _build/normgrad.pdf
 
-# The commands of nbgrader and otter-grader on what we export for them, in an environment that has the two.
+# The commands of nbgrader on what we export for it, in an environment that has it.
 graders: .venv/installed
 	$(PYTEST) tests/test_graders.py
 

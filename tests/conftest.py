@@ -4,7 +4,6 @@ import gc
 import os
 import re
 import subprocess
-import sys
 import zlib
 from functools import partial
 from importlib import import_module
@@ -174,13 +173,6 @@ def pytest_runtest_setup(item):
 def turn():
     """turn(key, choices): one of them, another one with another commit."""
     return partial(draw, git("rev-parse", "HEAD"))
-
-
-@pytest.fixture(autouse=True)
-def first_attempt():
-    """No test's answers are attempts before another one's."""
-    if attempts := sys.modules.get("normgrad.homework.attempts"):
-        attempts.CELLS.known.clear()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The exported assignments: cells that run, and stubs without the answers. test_graders.py runs the tools' commands."""
+"""The exported assignments: cells that run, and stubs without the answers. test_graders.py runs nbgrader's commands."""
 
 import json
 import linecache
@@ -17,41 +17,35 @@ def codes(path):
 
 @pytest.mark.sampled(of=4)
 @pytest.mark.parametrize("homework", homeworks())
-@pytest.mark.parametrize("tool", export.EXPORTERS)
-def test_the_instructors_notebook_runs(tmp_path, tool, homework):
+def test_the_instructors_notebook_runs(tmp_path, homework):
     """Every cell runs, the tests among them: the answers inside carry what they need."""
     pytest.importorskip("torch")
     if homework in ("hw4", "hw8"):
         pytest.importorskip("triton")
-    (path,) = export.EXPORTERS[tool](homework, tmp_path)
     names = {"__name__": "notebook"}
-    for number, code in enumerate(codes(path)):
+    for number, code in enumerate(codes(export.nbgrader(homework, tmp_path))):
         # As IPython does, so that Triton finds the source of a kernel.
-        cell = f"<{homework} {tool} {number}>"
+        cell = f"<{homework} {number}>"
         linecache.cache[cell] = (len(code), None, code.splitlines(True), cell)
         exec(compile(code, cell, "exec"), names)
 
 
 @pytest.mark.parametrize("homework", homeworks())
-@pytest.mark.parametrize("marks", [export.NBGRADER, export.OTTER])
-def test_nothing_of_the_answers_stands_outside_the_marks(homework, marks):
-    begin, end = marks[0].strip(), marks[1].split("\n")[0]
+def test_nothing_of_the_answers_stands_outside_the_marks(homework):
     answer = set(solutions.solution(homework).split("\n")) - set(solutions.starter(homework).split("\n"))
     answer = {line.strip() for line in answer if len(line.strip()) > 12 and not line.startswith(("import", "from"))}
-    for code in export.answers(find_homework(homework), marks).values():
+    for code in export.answers(find_homework(homework)).values():
         outside, inside = [], False
         for line in map(str.strip, code.split("\n")):
-            inside = inside or line == begin
+            inside = inside or line == solutions.BEGIN
             outside += [line] * (not inside)
-            inside = inside and line != end
+            inside = inside and line != solutions.END
         assert not answer & set(outside)
 
 
-@pytest.mark.parametrize("tool", export.EXPORTERS)
-def test_a_failing_test_carries_the_diagnosis(tmp_path, tool):
+def test_a_failing_test_carries_the_diagnosis(tmp_path):
     """The assertion of the stage whose numbers are wrong says which term is, for the seed that was asked for."""
-    (path,) = export.EXPORTERS[tool]("hw2", tmp_path, seed=7)
-    tests = [code for code in codes(path) if "hw.stage(" in code]
+    tests = [code for code in codes(export.nbgrader("hw2", tmp_path, seed=7)) if "hw.stage(" in code]
     assert all("seed=7)" in code for code in tests)
     mistake = next(each for each in wrong("hw2") if each.name == "sum for mean" and each.task == "rmsnorm-backward")
     names = {"__name__": "notebook", "hw": hw}

@@ -126,7 +126,7 @@ def test_pytest_says_which_term(tmp_path):
     """The first stage that fails carries the diagnosis; those that follow do not repeat the numbers."""
     (tmp_path / "solution.py").write_text(next(each for each in wrong("hw2") if each.name == "sum for mean"
                                           and each.task == "rmsnorm-backward").source("hw2"))  # fmt: skip
-    _, backward = hw.grade_file(tmp_path / "solution.py", "hw2", feedback="")
+    _, backward = hw.grade_file(tmp_path / "solution.py", "hw2")
     assert "The part of dx along x_hat is wrong" in backward.told("dx, row by row").message
     assert backward.told("gradcheck").message == "follows from the above"
 

@@ -10,7 +10,6 @@ import pytest
 from homework_solutions import of_source, tasks_of
 
 import normgrad.homework as hw
-from normgrad.homework import __main__ as shell
 from normgrad.homework import folder, solutions
 from normgrad.homework.equations import place
 from normgrad.homework.task import Draw, find, homeworks
@@ -84,42 +83,6 @@ def test_feedback_has_levels(feedback, seen):
     for text in (str(report), report._repr_html_(), report.to_json()):
         shown = ["rms-dx" in text, "mean(x_hat * wdy)" in text]
         assert shown == [seen >= 1, seen >= 2], text
-
-
-def hidden(level, report):
-    """Whether a report shows as much as a level and no more."""
-    return [each in str(report) for each in ("rms-dx", "mean(x_hat * wdy)")] == [level >= 1, level >= 2]
-
-
-def versions(count):
-    """Sources of rmsnorm_backward with one mistake, each another text."""
-    mistake = next(each for each in wrong("hw2") if each.name == "sum for mean" and each.task == "rmsnorm-backward")
-    source = mistake.source("hw2")
-    return [source.replace("    return dx, dw", f"    dw = dw + {number} - {number}\n    return dx, dw")
-            for number in range(count)]  # fmt: skip
-
-
-def test_a_report_says_more_with_each_version():
-    """A hint at first; the same version once more is told no more."""
-    one, two, three = (of_source(each)["rmsnorm_backward"] for each in versions(3))
-    for level, target in ((0, one), (0, one), (1, two), (2, three), (2, one)):
-        report = hw.check("rmsnorm-backward", target)
-        assert hidden(level, report) and ("With your next attempt" in str(report)) == (level < 2), report
-    assert hidden(2, hw.check("rmsnorm-backward", one, feedback="coefficients"))
-    right = of_source(solutions.solution("hw2"))
-    assert "With your next" not in str(hw.check("rmsnorm-forward", right["rmsnorm_forward"]))
-
-
-def test_the_shell_counts_the_versions_of_a_folder(tmp_path, capsys):
-    """A file beside the solution tells them; a stub is none, and a level that is asked for counts nothing."""
-    said = []
-    for source in (solutions.starter("hw2"), *versions(3)):
-        (tmp_path / "solution.py").write_text(source, encoding="utf8")
-        for options in ((), ("--feedback", "hint"), ()):
-            assert shell.main(["check", str(tmp_path), *options]) == 1
-            said.append(capsys.readouterr().out)
-    assert ["With your next attempt" in text for text in said] == [False] * 3 + [True, False, True] * 2 + [False] * 3
-    assert ["rms-dx" in text for text in said] == [False] * 6 + [True, False, True] * 2
 
 
 def test_the_same_is_said_once():

@@ -83,17 +83,17 @@ def _solve(options):
 
 
 def _export(options):
-    from .export import EXPORTERS
+    from .export import nbgrader
 
-    for path in EXPORTERS[options.format](options.homework, options.to, Draw(options.seed).seed):
-        print(f"wrote {path}")
+    print(f"wrote {nbgrader(options.homework, options.to, Draw(options.seed).seed)}")
     return 0
 
 
-def _how(command, levels, level):
+def _how(command):
     """The options that every kind of grading has."""
     command.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
-    command.add_argument("--feedback", choices=FEEDBACK, default=level, help=levels)
+    levels = "hint: where to look; equation: also what is wrong; coefficients: also the formula beside the right one"
+    command.add_argument("--feedback", choices=FEEDBACK, default="equation", help=f"{levels} (default %(default)s)")
     command.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
                          help="time limit of a stage (default %(default)g)")  # fmt: skip
 
@@ -117,8 +117,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("folder", metavar="DIR", help="a folder with a solution.py, or such a file")
     check.add_argument("--homework", metavar="hwN", help="where the folder does not tell")
     check.add_argument("--json", metavar="FILE", help="write the report for a program, too; - prints it instead")
-    levels = "hint: where to look; equation: also what is wrong; coefficients: also your formula beside the right one"
-    _how(check, f"{levels}; without it, a hint at first, and more with each version that is not right", "")
+    _how(check)
     whole_class = command("grade", _grade, "grade a class, for instructors")
     whole_class.epilog = "Writes NAME.json and NAME.txt for each student's folder NAME, and prints the points of all."
     whole_class.add_argument("folder", metavar="DIR", help="with one folder a student, each with a solution.py")
@@ -126,14 +125,14 @@ def parser() -> argparse.ArgumentParser:
     whole_class.add_argument("--out", metavar="REPORTS", required=True, help="a folder outside of DIR")
     whole_class.add_argument("--jobs", type=int, default=1, help="how many at once (default %(default)s)")
     whole_class.add_argument("--csv", action="store_true", help=f"write REPORTS/{classroom.TABLE}, too")
-    _how(whole_class, f"{levels} (default %(default)s)", "equation")
+    _how(whole_class)
     command("list", _list, "all homeworks and tasks")
     command("describe", _describe, "what a task asks for").add_argument("task", help="its name in the list")
     solve = command("solve", _solve, "the reference solution, for instructors")
     solve.add_argument("homework", metavar="hwN")
     solve.add_argument("--instructor", action="store_true")
-    export = command("export", _export, "an assignment for nbgrader or otter-grader")
-    export.add_argument("format", choices=("nbgrader", "otter"))
+    export = command("export", _export, "an assignment for nbgrader")
+    export.add_argument("format", choices=("nbgrader",))
     export.add_argument("homework", metavar="hwN")
     export.add_argument("--to", required=True, metavar="DIR")
     export.add_argument("--seed", type=int, default=PUBLIC_SEED, help="of the inputs that the tests draw")

@@ -1,7 +1,7 @@
-"""A homework as an assignment notebook for nbgrader or otter-grader, made of the starter, the solution and the stages.
+"""A homework as an assignment notebook for nbgrader, made of the starter, the solution and the stages.
 
-Both tools take the instructor's notebook and write the students' one themselves: `nbgrader generate_assignment`,
-`otter assign`. Every stage is one graded test with its points.
+nbgrader takes the instructor's notebook and writes the students' one itself: `nbgrader generate_assignment`. Every
+stage is one graded test with its points.
 """
 
 from __future__ import annotations
@@ -15,30 +15,20 @@ from pathlib import Path
 from .solutions import BEGIN, END, marked, starter
 from .task import PUBLIC_SEED, Homework, find_homework
 
-NBGRADER = (f"{BEGIN}\n", f"{END}\n")
-OTTER = (
-    "# BEGIN SOLUTION NO PROMPT\n",
-    '# END SOLUTION\n""" # BEGIN PROMPT\nraise NotImplementedError\n""" # END PROMPT\n',
-)
 
-
-def answers(homework: Homework, marks) -> dict[str, str]:
-    """{entry: code} in which the parts that a student writes stand between the marks, and bring what they use.
-
-    Args:  marks: the lines before and after a part
-    """
+def answers(homework: Homework) -> dict[str, str]:
+    """{entry: code} in which the parts that a student writes stand between marks, and bring what they use."""
     text = marked(homework.name)
     lines, entries = text.split("\n"), {task.entry for task in homework.tasks}
     # What stands between marks at the beginning of a line: functions and constants that all answers may use.
     regions = re.findall(rf"^{BEGIN}\n(.*?)^{END}$", text, re.M | re.S)
-    begin, end = marks[0] + "\n".join(regions), marks[1]
+    begin = f"{BEGIN}\n" + "\n".join(regions)
     found = {}
     for node in ast.parse(text).body:
         if _defined(node) & entries:
             last = node.end_lineno + (lines[node.end_lineno].strip() == END)  # a mark is no part of the statement
             own = "\n".join(lines[node.lineno - 1 : last]) + "\n"
-            own = re.sub(rf"^( +){BEGIN}\n", lambda found: textwrap.indent(begin, found[1]), own, flags=re.M)
-            found[node.name] = re.sub(rf"^( +){END}\n", lambda found: textwrap.indent(end, found[1]), own, flags=re.M)
+            found[node.name] = re.sub(rf"^( +){BEGIN}\n", lambda mark: textwrap.indent(begin, mark[1]), own, flags=re.M)
     return found
 
 
@@ -85,13 +75,7 @@ def _test(task, stage, seed) -> str:
     return f"{asked}\nassert stage.full, stage.message\n"
 
 
-def _written(path, cells) -> list[Path]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_notebook(cells), encoding="utf8")
-    return [path]
-
-
-def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
+def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> Path:
     """Writes source/NAME/NAME.ipynb into a folder, where `nbgrader generate_assignment NAME` finds it.
 
     Args:     name: of the homework; seed: of the inputs that its tests draw
@@ -105,35 +89,13 @@ def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
         return {"nbgrader": plain | {"grade_id": identity} | kind}
 
     cells = [("markdown", _title(homework), {}), ("code", _given(homework), tagged("imports", locked=True))]
-    answer = answers(homework, NBGRADER)
+    answer = answers(homework)
     for task in homework.tasks:
         cells += [_asked(task), ("code", answer[task.entry], tagged(task.name, solution=True))]
         for number, stage in enumerate(task.stages):
             graded = tagged(f"{task.name}-{number}", grade=True, locked=True, points=stage.points)
             cells.append(("code", _test(task, stage, seed), graded))
-    return _written(Path(to) / "source" / name / f"{name}.ipynb", cells)
-
-
-def otter(name: str, to, seed: int = PUBLIC_SEED) -> list[Path]:
-    """Writes NAME.ipynb into a folder, for `otter assign NAME.ipynb OUT`.
-
-    Args:     name: of the homework; seed: of the inputs that its tests draw
-    Returns:  the file written
-    Raises:   ValueError for an unknown homework
-    """
-    homework = find_homework(name)
-    cells = [("raw", f"# ASSIGNMENT CONFIG\nname: {name}\ninit_cell: true\nexport_cell: false\n", {})]
-    cells += [("markdown", _title(homework), {}), ("code", _given(homework), {})]
-    answer = answers(homework, OTTER)
-    for task in homework.tasks:
-        cells += [("raw", f"# BEGIN QUESTION\nname: {task.name.replace('-', '_')}\n", {}), _asked(task)]
-        cells += [("raw", "# BEGIN SOLUTION", {}), ("code", answer[task.entry], {}), ("raw", "# END SOLUTION", {})]
-        cells.append(("raw", "# BEGIN TESTS", {}))
-        for stage in task.stages:
-            config = f'""" # BEGIN TEST CONFIG\npoints: {stage.points}\n""" # END TEST CONFIG\n'
-            cells.append(("code", config + _test(task, stage, seed), {}))
-        cells += [("raw", "# END TESTS", {}), ("raw", "# END QUESTION", {})]
-    return _written(Path(to) / f"{name}.ipynb", cells)
-
-
-EXPORTERS = {"nbgrader": nbgrader, "otter": otter}
+    path = Path(to) / "source" / name / f"{name}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_notebook(cells), encoding="utf8")
+    return path

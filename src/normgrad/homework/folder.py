@@ -83,7 +83,7 @@ class TestedStage:
 def _graded(path, homework):
     from .grade import grade_file
 
-    return grade_file(path, homework, feedback="")
+    return grade_file(path, homework, feedback="equation")
 
 
 def stages_of(homework: str, path) -> list[TestedStage]:

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from ..mistakes.table import REFUSED, SPOILS, UNKNOWN
-from .attempts import CELLS, InFolder, version_of
 from .checks.exam import IMPATIENT_SECONDS, Exam
 from .checks.values import HIDDEN
 from .diagnosis.diagnose import attributed
@@ -20,6 +19,7 @@ from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
+from .sandbox.source import functions, reached, read
 from .sandbox.student import Local
 from .task import Draw, Task, find, find_homework, homeworks
 
@@ -135,12 +135,11 @@ def check_seconds(seconds: float) -> float:
     return float(seconds)
 
 
-def check(name: str, target, seed: int = 0, feedback: str = "", seconds: float = STAGE_SECONDS) -> Report:
+def check(name: str, target, seed: int = 0, feedback: str = "equation", seconds: float = STAGE_SECONDS) -> Report:
     """Grades a function or an autograd Function of this process: `check("layernorm-backward", my_backward)`.
 
     Args:     name: a task, see tasks(); target: the student's function or class; seed: of the inputs
-              feedback: "hint", "equation" or "coefficients", how much a diagnosis gives away; "": a hint for the first
-              version that is not right, and more for each one after it; seconds: for each stage
+              feedback: "hint", "equation" or "coefficients", how much a diagnosis gives away; seconds: for each stage
     Returns:  Report, which a notebook shows as a table
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
@@ -149,13 +148,29 @@ def check(name: str, target, seed: int = 0, feedback: str = "", seconds: float =
         got = "None" if target is None else f"{type(target).__name__} {repr(target)[:40]}"
         raise TypeError(f"target: got {got}, needs the function or class itself: "
                         f'hw.check("{task.name}", {task.entry})')  # fmt: skip
-    version = version_of(target)
-    level = check_feedback(feedback) if feedback else CELLS.level(name, version)
     with Local({task.entry: target}) as student:
-        report = grade_task(task, student, Draw(seed), level, check_seconds(seconds))
-    if not feedback:
-        CELLS.note(report, version)
-    return report
+        return grade_task(task, student, Draw(seed), check_feedback(feedback), check_seconds(seconds))
+
+
+class _Held:
+    """A value that equals nothing but itself; held, so that no other one comes to stand in its place in memory."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Held) and self.value is other.value
+
+
+def version_of(target) -> list:
+    """What tells one version of a function of this process from another: its code, that of the functions it reads, and
+    the values that they read."""
+    found = []
+    for function in reached(target):
+        values = [value for _, value in sorted(read(function).items()) if not functions(value)]
+        found += [function.__code__, repr(function.__defaults__), repr(function.__kwdefaults__)]
+        found += [value if isinstance(value, (int, float, str)) else _Held(value) for value in values]
+    return found
 
 
 # Of each task the last grade that cells of a notebook share: what it was made of, its report, the stages asked for.
@@ -183,8 +198,7 @@ def stage(name: str, target, title: str, seed: int = 0, feedback: str = "coeffic
 def grade_file(path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS) -> list[Report]:
     """Grades a solution.py in a process of its own.
 
-    Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task; feedback may also be "", as
-              for check, with the attempts kept in a file beside it
+    Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task
     Returns:  one Report a task
     Raises:   ValueError for an unknown homework, FileNotFoundError without a file
     """
@@ -192,16 +206,13 @@ def grade_file(path, homework: str, draw=None, feedback="coefficients", seconds=
     check_seconds(seconds)
     if not path.is_file():
         raise FileNotFoundError(f"path: got {str(path)!r}, which is no file; needs a solution.py")
-    attempts = None if feedback and check_feedback(feedback) else InFolder(path)
+    check_feedback(feedback)
     with Remote(path, found.libraries, [task.entry for task in found.tasks]) as student:
         reports = []
         for task in found.tasks:
             late = any(OUT_OF_TIME in stage.message for report in reports for stage in report.stages)
             limit = min(seconds, LATE_SECONDS) if late else seconds
-            level = feedback or attempts.level(task.name, attempts.version)
-            reports.append(grade_task(task, student, draw, level, limit))
-    if attempts:
-        attempts.keep(reports)
+            reports.append(grade_task(task, student, draw, feedback, limit))
     return reports
 
 
