@@ -1,10 +1,11 @@
 """The tests of the covering contract: what is wrong under a condition only is met by some point, on its own backend."""
 
+import condition_mutants
+import copies
+import covering
+import derivatives
 import pytest
-
-from normgrad.checks import covering, derivatives
-from normgrad.mistakes import condition_mutants, copies
-from normgrad.mistakes.condition_mutants import COMPILED, KINDS, OTHERS, first_failure
+from condition_mutants import COMPILED, KINDS, OTHERS, first_failure
 
 SOURCES = ("torch_ops/rows", "triton_kernels/launch", "numba_kernels/launch")
 

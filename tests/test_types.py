@@ -19,7 +19,6 @@ FUNCTIONS = {
         check_differences check_gradcheck check_values check_within compared defined differentiable lost_rows reference
     """,
     "normgrad.checks.backends": "get",
-    "normgrad.checks.derivatives": "check_higher check_mapped check_tangents directions wanted",
     "normgrad.checks.finite_difference": "best_step central complex_step directional inner",
     "normgrad.checks.tolerance": "accumulator bounds promoted round_to tangent_bound unit_roundoff",
     "normgrad.checks.variance": """

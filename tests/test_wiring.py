@@ -4,9 +4,9 @@ from importlib import import_module
 
 import pytest
 import wiring
+from copies import copied
 
 import normgrad
-from normgrad.mistakes.copies import copied
 
 # The lines that are edited, each written once.
 RMS_CALL = "return _as(_normalized(x, weight, None, None, spec, backend, heads, out_dtype)[0], input)"

@@ -1,16 +1,11 @@
 """The contract over conditions: every pair of them in a set of points, each point on every backend that takes it.
 
-    python -m normgrad.checks.covering             how many points and pairs, and how often each level occurs
-    python -m normgrad.checks.covering --points    the points themselves
-
 What a spec is made of meets in every combination, everything else in pairs. A mistake that shows only for odd N above
 8, or only for the sum with eps outside, is met by some point, whatever else the point has.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,13 +14,13 @@ from itertools import combinations
 from math import prod
 
 import numpy as np
+from pairwise import Point, chosen, cover
 
-from ..spec import NormSpec
-from . import contract
-from .backends import INPUTS, NAMES, get
-from .cases import Case
-from .pairwise import Point, chosen, cover, pairs
-from .tolerance import LARGEST
+from normgrad.checks import contract
+from normgrad.checks.backends import INPUTS, get
+from normgrad.checks.cases import Case
+from normgrad.checks.tolerance import LARGEST
+from normgrad.spec import NormSpec
 
 SPEC = ("center", "reduce", "placement", "eps", "scale")
 PRESENT = {
@@ -207,7 +202,7 @@ def check_point(backend, point: Point, derivatives: bool = True) -> None:
         contract.check_values(backend, case, spec, dtype)
     if backend.name != "torch" or not derivatives:
         return
-    from . import derivatives as further
+    import derivatives as further
 
     index = points().index(point)
     rng = np.random.default_rng([index, 2])
@@ -216,33 +211,3 @@ def check_point(backend, point: Point, derivatives: bool = True) -> None:
     further.check_mapped(backend, case, case_of(point, case), spec, dtype, rng)
     if dtype == "float64" and point["magnitude"] in MODERATE:
         further.check_higher(backend, case, spec, rng, third=case.x.size <= 64)
-
-
-def summary() -> str:
-    """How many points and pairs there are, and how often each level occurs."""
-    full = prod(map(len, FACTORS.values()))
-    lines = [
-        f"{len(points())} points of {full:,} cover {len(pairs(FACTORS, allowed)):,} pairs, "
-        f"and every combination of {', '.join(SPEC)}"
-    ]
-    for backend in NAMES:
-        lines.append(f"  {backend}: {len(points_of(backend))} points")
-    for name, levels in FACTORS.items():
-        counts = Counter(point[name] for point in points())
-        shown = [f"{level}: {counts[level]}" for level in levels]
-        lines.append(f"{name}: " + "; ".join(shown))
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """Print the set."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--points", action="store_true", help="print every point as well")
-    print(summary())
-    if parser.parse_args().points:
-        for index, point in enumerate(points()):
-            print(index, *(f"{name}={level}" for name, level in point.items()), sep="  ")
-
-
-if __name__ == "__main__":
-    main()

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from .. import numpy_ref
-from ..spec import NormSpec
-from .backends import INPUTS, Outcome, TorchBackend
-from .cases import Case
-from .contract import check_within, compared, lost_rows
-from .finite_difference import directional
-from .tolerance import Dtypes, bounds, round_to, tangent_bound, unit_roundoff
+from normgrad import numpy_ref
+from normgrad.checks.backends import INPUTS, Outcome, TorchBackend
+from normgrad.checks.cases import Case
+from normgrad.checks.contract import check_within, compared, lost_rows
+from normgrad.checks.finite_difference import directional
+from normgrad.checks.tolerance import Dtypes, bounds, round_to, tangent_bound, unit_roundoff
+from normgrad.spec import NormSpec
 
 TINY = 1e-200  # the complex step: no digit is lost, however small it is
 

@@ -10,8 +10,8 @@ import sys
 from importlib import import_module
 from itertools import count
 
-from ..checks.backends import NumpyBackend, TorchBackend
-from .mutants import PACKAGE, edited, folder, imported, plain_python
+from normgrad.checks.backends import NumpyBackend, TorchBackend
+from normgrad.mistakes.mutants import PACKAGE, edited, folder, imported, plain_python
 
 _number = count()
 # Operators are registered by name, and a name can be registered only once in a process.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..checks.covering import check_point, points_of
+from covering import check_point, points_of
 
 
 @dataclass(frozen=True)
