@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page times quick test notebooks browser pdf graders numbers triton-matrix models lint types \
+.PHONY: book page times quick test notebooks browser graders numbers lint types \
   distributions clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
@@ -46,10 +46,6 @@ notebooks: book
 browser: book
 	$(PYTEST) -n logical --dist loadfile tests/browser
 
-# The whole book as one PDF, by Chromium.
-pdf: book
-	$(BIN)/python tests/browser/pdf.py _build/normgrad.pdf
-
 # The commands of nbgrader on what we export for it, in an environment that has it.
 graders: .venv/installed
 	$(PYTEST) tests/test_graders.py
@@ -57,14 +53,6 @@ graders: .venv/installed
 # The numbers that the homework's reports give equations, from the built book.
 numbers: book
 	$(BIN)/python -m normgrad.homework.equations _build/html/ledger.json
-
-# The kernels with the lowest, the pinned and the newest Triton, or with those that TRITON names.
-triton-matrix: .venv/installed
-	$(BIN)/python tests/triton_matrix.py $(TRITON)
-
-# Models of other libraries with their norms replaced, beside themselves; MODELS names some.
-models: .venv/installed
-	$(BIN)/python tests/models_matrix.py $(MODELS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

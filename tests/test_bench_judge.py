@@ -110,7 +110,7 @@ def test_a_prediction_keeps_no_promise():
 
 
 def host(microseconds, backends=("triton", "torch", "numba")):
-    """A file of `bench host`, in which each time is as far above its lowest as a busy machine makes it."""
+    """A file of tools/host_times.py, in which each time is as far above its lowest as a busy machine makes it."""
     records = [
         {"kind": "host", "operator": "rms_norm", "implementation": f"normgrad {name}", "direction": direction,
          "microseconds": [time, 2 * time, 3 * time, 4 * time]}

@@ -18,9 +18,10 @@ ROOT = Path(__file__).parents[1]
 def slot(folder, minutes, **commands):
     """What the script says, a line a step; it may not fail."""
     stand_in = f"{sys.executable} {ROOT / 'tests/gpu_stand_in.py'}"
-    own = {"PYTHON": sys.executable, "BENCH": stand_in, "PYTEST": "true", "PATIENCE": "10"}
+    host = f"{sys.executable} {ROOT / 'tools/host_times.py'} --operators rms_norm"
+    own = {"PYTHON": sys.executable, "BENCH": stand_in, "HOST": host, "PYTEST": "true", "PATIENCE": "10"}
     environment = {**os.environ, **own, **commands}
-    command = ["bash", str(ROOT / "bench/slot.sh"), str(folder), str(minutes)]
+    command = ["bash", str(ROOT / "tools/slot.sh"), str(folder), str(minutes)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     assert done.returncode == 0 and done.stdout == (folder / "summary.txt").read_text(), done.stderr
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())

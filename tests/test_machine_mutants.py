@@ -4,9 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
-from mutation import FILES
+from mutation import FILES, recorded
 
-from normgrad.mistakes.machine_mutants import machine_mutants, record
+from normgrad.mistakes.machine_mutants import machine_mutants
 
 PACKAGE = Path(__file__).parents[1] / "src/normgrad"
 
@@ -59,7 +59,7 @@ def test_mutants_of_the_package_are_programs_that_differ(file):
 
 
 def test_the_record_is_of_these_files_and_explains_each_survivor():
-    found = record()
+    found = recorded()
     assert list(found["files"]) == list(FILES)
     for each in found["survivors"]:
         assert each["code"] in (PACKAGE / each["file"]).read_text(), f"{each['file']} has changed: {each['code']}"

@@ -17,7 +17,7 @@ import normgrad
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
+TESTS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").glob("*.py")])
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORM = ROOT / ".github/ISSUE_TEMPLATE/erratum.yml"
@@ -92,7 +92,7 @@ def test_readme_prints_what_it_shows(code, output):
 def test_named_files_exist(name):
     text = read(name)
     linked = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
-    quoted = re.findall(r"`((?:src|tests|book)/[\w/.*-]+)`", text)
+    quoted = re.findall(r"`((?:src|tests|tools|book)/[\w/.*-]+)`", text)
     named = re.findall(r"`((?:(?:checks|symbolic|symbolic/derivations)/)?[\w*]+\.py|\w+/)`", text)
     modules = [f"src/normgrad/{each}" for each in named]
     missing = [path for path in [*linked, *quoted, *modules] if not list(ROOT.glob(path.rstrip("/")))]

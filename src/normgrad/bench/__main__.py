@@ -1,5 +1,5 @@
-"""``python -m normgrad.bench cpu`` times this CPU, ``... host`` what precedes a launch; ``... gpu`` writes the times of
-a GPU to a file, which ``... plot`` draws and ``... judge`` judges; ``... compile`` writes what the kernels need."""
+"""``python -m normgrad.bench gpu`` writes the times of a GPU to a file, which ``... plot`` draws and ``... judge``
+judges; ``... compile`` writes what the kernels need."""
 
 import argparse
 import os
@@ -10,19 +10,6 @@ def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and run the benchmark that it names."""
     parser = argparse.ArgumentParser(prog="python -m normgrad.bench", description="Benchmarks, as ratios in one run.")
     commands = parser.add_subparsers(dest="command", required=True)
-    cpu = commands.add_parser("cpu", help="forward plus backward on this CPU, beside torch and a copy")
-    cpu.add_argument("--rounds", type=int, default=21, help="clean rounds; each times every implementation once")
-    cpu.add_argument("--threads", type=int, default=2, help="torch's threads, and Numba's (default 2)")
-    cpu.add_argument("--processes", type=int, default=1, help="one after the other; the spread of their medians")
-    cpu.add_argument("--json", help="the results file to write")
-    cpu.add_argument("--operators", nargs="+", help="only these operators")
-    cpu.add_argument("--shapes", nargs="+", metavar="MxN", help="only these shapes, as 4096x1024")
-    cpu.add_argument("--dtype", default="float32", help="the dtype of all arrays (default float32)")
-    cpu.add_argument("--baselines", action="store_true", help="LayerNorm by autograd and as source 003 has it, too")
-    host = commands.add_parser("host", help="what the host does for a call, up to the launch of a kernel; needs no GPU")
-    host.add_argument("--rounds", type=int, default=101, help="each times every implementation once")
-    host.add_argument("--json", help="the results file to write")
-    host.add_argument("--operators", nargs="+", help="only these operators")
     gpu = commands.add_parser("gpu", help="the kernels on this GPU, beside torch, torch.compile, Liger and a copy")
     gpu.add_argument("--json", required=True, help="the results file; a run goes on where the file ends")
     gpu.add_argument("--quick", action="store_true", help="two shapes in one 16-bit dtype, in two minutes")
@@ -33,7 +20,7 @@ def main(arguments: list[str] | None = None) -> None:
     plot.add_argument("file", help="a file that `gpu` wrote, or the name of one that the package holds")
     plot.add_argument("--out", default=".", help="the folder for the figures (default: this one)")
     judge = commands.add_parser("judge", help="what is promised of the speed, judged by a results file")
-    judge.add_argument("file", help="a file that `gpu` or `host` wrote, or the name of one that the package holds")
+    judge.add_argument("file", help="what `gpu` or tools/host_times.py wrote, or the name of a file of the package")
     compile = commands.add_parser("compile", help="the kernels, compiled for GPUs that need not be here")
     compile.add_argument("--json", required=True, help="the file to write")
     compile.add_argument("--targets", nargs="+", help="only these GPUs")
@@ -44,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
         one.add_argument("--dtypes", nargs="+", help="only these dtypes")
         one.add_argument("--columns", nargs="+", type=int, help="rows of these lengths only")
     arguments = parser.parse_args(arguments)
-    known = {"cpu": _cpu, "host": _host, "gpu": _gpu, "plot": _plot, "judge": _judge, "compile": _compile}
+    known = {"gpu": _gpu, "plot": _plot, "judge": _judge, "compile": _compile}
     known[arguments.command](parser, arguments)
 
 
@@ -64,53 +51,6 @@ def _chosen(parser, arguments, **known):
             if one not in values:
                 parser.error(f"--{name}: got {one!r}, needs one of {', '.join(values)}")
     return chosen
-
-
-def _cpu(parser, arguments):
-    _at_least_one(parser, arguments, "rounds", "threads", "processes")
-    from . import cpu, plan
-
-    operators = _chosen(parser, arguments, operators=plan.OPERATORS)["operators"]
-    if arguments.dtype not in ("float64", *plan.DTYPES):
-        parser.error(f"--dtype: got {arguments.dtype!r}, needs one of float64, {', '.join(plan.DTYPES)}")
-    shapes = [_shape(parser, text) for text in arguments.shapes] if arguments.shapes else cpu.SHAPES
-    _open_json(parser, arguments)
-    if arguments.processes > 1:
-        sizes = [f"{rows}x{columns}" for rows, columns in shapes]
-        given = ["--rounds", str(arguments.rounds), "--threads", str(arguments.threads), "--dtype", arguments.dtype]
-        given += ["--operators", *operators, "--shapes", *sizes, *["--baselines"] * arguments.baselines]
-        most = arguments.rounds, arguments.threads, arguments.dtype, arguments.json
-        return cpu.run_in_processes(arguments.processes, given, *most)
-    options = {"dtype": arguments.dtype, "baselines": arguments.baselines, "file": arguments.json}
-    return cpu.run(arguments.rounds, arguments.threads, shapes, operators, **options)
-
-
-def _host(parser, arguments):
-    # before anything imports triton, which reads it once
-    os.environ["TRITON_INTERPRET"] = "0"
-    _at_least_one(parser, arguments, "rounds")
-    from . import host, plan
-
-    operators = _chosen(parser, arguments, operators=plan.OPERATORS)["operators"]
-    _open_json(parser, arguments)
-    host.run(arguments.rounds, operators, arguments.json)
-
-
-def _open_json(parser, arguments):
-    """An error for a file that cannot be written: before the minutes whose results it gets, not after them."""
-    if arguments.json is None:
-        return
-    try:
-        open(arguments.json, "a").close()
-    except OSError as error:
-        parser.error(f"--json: {error}")
-
-
-def _shape(parser, text):
-    rows, _, columns = text.partition("x")
-    if not (rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
-        parser.error(f"--shapes: got {text!r}, needs rows and columns, as 4096x1024")
-    return int(rows), int(columns)
 
 
 def _gpu(parser, arguments):
@@ -190,7 +130,10 @@ def _compile(parser, arguments):
     chosen["dtypes"] = arguments.dtypes or launches.DTYPES
     chosen["columns"] = arguments.columns or launches.COLUMNS
     _at_least_one(parser, arguments, "columns", "processes")
-    _open_json(parser, arguments)
+    try:
+        open(arguments.json, "a").close()  # an error before the minutes of compiling, not after them
+    except OSError as error:
+        parser.error(f"--json: {error}")
     failed = run(arguments.json, folder=arguments.assembly, processes=arguments.processes, **chosen)
     raise SystemExit(failed > 0)
 

@@ -18,7 +18,7 @@ from numba import njit
 
 from ..numba_kernels import kernels, launch
 from ..spec import LAYER_NORM
-from . import contenders, cpu, guard, traffic, work
+from . import contenders, guard, traffic, work
 from .plan import Shape
 from .record import COPY, quartiles
 
@@ -48,7 +48,7 @@ class Measured:
 def machine() -> str:
     """The processor, its cores, and how many programs want one now."""
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"{cpu.processor()}, {os.cpu_count()} cores, one thread{load}"
+    return f"{work.processor()}, {os.cpu_count()} cores, one thread{load}"
 
 
 @njit(**kernels.OPTIONS)
@@ -148,7 +148,7 @@ def measure(rows: int = 4096, columns: int = 4096, rounds: int = 9, seed: int = 
     """
     found = designs(rows, columns, torch.Generator().manual_seed(seed))
     calls = {name: lambda _, call=design.call: call() for name, design in found.items()}
-    times = list(islice(cpu.interleaved(calls, cpu.timed), rounds))
+    times = list(islice(work.interleaved(calls, work.timed), rounds))
     copied = found[COPY].moved.total
     result = {}
     for name, design in found.items():

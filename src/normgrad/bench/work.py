@@ -1,8 +1,13 @@
-"""What is timed: input sets, one call of each direction on a set, and the copy that moves as many bytes."""
+"""What is timed: input sets, one call of each direction on a set, the copy that moves as many bytes; and rounds."""
 
 from __future__ import annotations
 
+import platform
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 
 import torch
 
@@ -85,3 +90,33 @@ def copies(moved_bytes: int, count: int, device, generator):
     for source, _ in pairs:
         source.random_(generator=generator)
     return lambda k: pairs[k][1].copy_(pairs[k][0])
+
+
+def timed(call: Callable[[int], object], repeats: int = 1) -> float:
+    """Seconds of a call."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call(0)
+    return (time.perf_counter() - start) / repeats
+
+
+def interleaved(calls: dict, timed: Callable) -> Iterator[dict]:
+    """Rounds without an end, each {name: what the clock says}, in the names' order; the order of timing rotates.
+
+    Args:  calls: {name: function of an int}; timed: the clock, a function of one of them
+    """
+    names = list(calls)
+    for call in calls.values():
+        call(0)
+    for turn in count():
+        first = turn % len(names)
+        said = {name: timed(calls[name]) for name in names[first:] + names[:first]}
+        yield {name: said[name] for name in names}
+
+
+def processor() -> str:
+    """The name of this machine's processor."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

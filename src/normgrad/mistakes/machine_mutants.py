@@ -7,12 +7,8 @@ at: conditions, defaults, the wiring between functions.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-RECORD = Path(__file__).with_suffix(".json")
 
 SWAPS = {
     ast.Add: ("+", "-"),
@@ -108,15 +104,6 @@ def machine_mutants(source: str) -> list[MachineMutant]:
     tree, places = ast.parse(source), _Places(source)
     found = sorted(set(_walk(tree, places)), key=lambda mutant: (mutant.start, mutant.end, mutant.kind, mutant.new))
     return [mutant for mutant in found if mutant.old != mutant.new and _is_python(mutant, tree, places)]
-
-
-def record() -> dict:
-    """What became of the package's own mutants when they were last tried.
-
-    Returns:  {"seed": of the sample, "files": {path: {"mutants", "tried", "survived"}}, "survivors": [{"file", "code",
-              "change", "equal": whether it makes no difference, "why"}, ...]}
-    """
-    return json.loads(RECORD.read_text(encoding="utf8"))
 
 
 def _is_python(mutant, tree, places):

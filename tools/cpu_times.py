@@ -16,6 +16,7 @@ said then is the spread of their medians.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import os
 import platform
@@ -23,10 +24,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import count, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -34,11 +35,10 @@ import torch
 
 import normgrad
 from normgrad import LAYER_NORM
+from normgrad.bench import contenders, guard, results, work
+from normgrad.bench.plan import DTYPES, OPERATORS, Shape
+from normgrad.bench.record import COPY, spread
 from normgrad.torch_ops import formula as torch_formula
-
-from . import contenders, guard, results, work
-from .plan import OPERATORS, Shape
-from .record import COPY, spread
 
 SHAPES = ((128, 256), (4096, 1024), (2048, 8192), (16384, 768))
 MEMORY = ("new", "kept")
@@ -137,28 +137,6 @@ def _memory(kind):
         mallopt(TRIM_THRESHOLD, 2**17)
 
 
-def timed(call: Callable[[int], object], repeats: int = 1) -> float:
-    """Seconds of a call."""
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call(0)
-    return (time.perf_counter() - start) / repeats
-
-
-def interleaved(calls: dict, timed: Callable) -> Iterator[dict]:
-    """Rounds without an end, each {name: what the clock says}, in the names' order; the order of timing rotates.
-
-    Args:  calls: {name: function of an int}; timed: the clock, a function of one of them
-    """
-    names = list(calls)
-    for call in calls.values():
-        call(0)
-    for turn in count():
-        first = turn % len(names)
-        said = {name: timed(calls[name]) for name in names[first:] + names[:first]}
-        yield {name: said[name] for name in names}
-
-
 def watched(rounds: Iterator[dict]) -> Iterator[tuple[dict, bool]]:
     """Each round, and whether it was clean."""
     before, start = _ran_elsewhere(), time.perf_counter()
@@ -188,7 +166,7 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
     calls = {name: work.call(function, "both", drawn) for name, function in functions.items()}
     calls[COPY] = lambda _: half.clone()
     repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
-    for said, clean in islice(watched(interleaved(calls, partial(timed, repeats=repeats))), TRIES * rounds):
+    for said, clean in islice(watched(work.interleaved(calls, partial(work.timed, repeats=repeats))), TRIES * rounds):
         tried.append((said, clean))
         if sum(clean for _, clean in tried) == rounds:
             break
@@ -223,18 +201,12 @@ def _line(one):
     return f"{one['implementation']:10}{ms:>28}{ratios}{rest}"
 
 
-def processor() -> str:
-    """The name of this machine's processor."""
-    found = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
-    return found[0] if found else platform.processor()
-
-
 def _lines(path):
     return Path(path).read_text().splitlines() if Path(path).is_file() else []
 
 
 def _begun(rounds, threads, processes=1):
-    device = {"name": processor(), "threads": threads, "cores": os.cpu_count()}
+    device = {"name": work.processor(), "threads": threads, "cores": os.cpu_count()}
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"processes": processes, "rounds": rounds, "others": OTHERS, "direction": "both"}
     settings |= {"spread": "quartile, median, quartile"}
@@ -263,7 +235,7 @@ def run_in_processes(processes: int, options: list[str], rounds: int, threads: i
     with tempfile.TemporaryDirectory() as folder:
         for number in range(processes):
             part = Path(folder) / f"{number}.json"
-            command = [sys.executable, "-m", "normgrad.bench", "cpu", *options, "--json", str(part)]
+            command = [sys.executable, __file__, *options, "--json", str(part)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 raise RuntimeError(f"process {number}: {done.stderr.strip()}")
@@ -303,3 +275,31 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
                     found["records"] += made
                     if file is not None:
                         results.save(file, found)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the command line and time what it names."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=21, help="clean rounds; each times every implementation once")
+    parser.add_argument("--threads", type=int, default=2, help="torch's threads, and Numba's (default 2)")
+    parser.add_argument("--processes", type=int, default=1, help="one after the other; the spread of their medians")
+    parser.add_argument("--json", help="the results file to write")
+    parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS, help="only these operators")
+    parser.add_argument("--shapes", nargs="+", metavar="MxN", help="only these shapes, as 4096x1024")
+    parser.add_argument("--dtype", choices=("float64", *DTYPES), default="float32", help="the dtype of all arrays")
+    parser.add_argument("--baselines", action="store_true", help="LayerNorm by autograd and as source 003 has it, too")
+    options = parser.parse_args(arguments)
+    shapes = [tuple(map(int, text.split("x"))) for text in options.shapes] if options.shapes else SHAPES
+    if options.processes > 1:
+        sizes = [f"{rows}x{columns}" for rows, columns in shapes]
+        given = ["--rounds", str(options.rounds), "--threads", str(options.threads), "--dtype", options.dtype]
+        given += ["--operators", *options.operators, "--shapes", *sizes, *["--baselines"] * options.baselines]
+        most = options.rounds, options.threads, options.dtype, options.json
+        run_in_processes(options.processes, given, *most)
+        return
+    named = {"dtype": options.dtype, "baselines": options.baselines, "file": options.json}
+    run(options.rounds, options.threads, shapes, options.operators, **named)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,8 @@
 """The score of the tests: how many machine-made mutants of the files that a gradient passes through they notice.
 
-    python tests/mutation.py --sample 40 --seed 7      some of all files
-    python tests/mutation.py --files torch_ops/rows.py     all of one file
-    python tests/mutation.py --record                  all, and writes what the book's page shows
+    python tools/mutation.py --sample 40 --seed 7      some of all files
+    python tools/mutation.py --files torch_ops/rows.py     all of one file
+    python tools/mutation.py --record                  all, and writes tests/machine_mutants.json
 
 The tests are collected once, and run once under a tracer that notes which of them run which line. For each mutant a
 fork of that process puts the changed code into the functions of the file and runs the tests of the changed lines, the
@@ -32,6 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src/normgrad"
+RECORD = ROOT / "tests/machine_mutants.json"
 # Every file that a gradient passes through, wrappers and launchers included.
 FILES = (
     "numpy_ref.py",
@@ -431,17 +432,24 @@ def try_all(mutants, options, limit, folder, report):
     return found
 
 
+def recorded() -> dict:
+    """What became of the package's own mutants when they were last tried.
+
+    Returns:  {"seed": of the sample, "files": {path: {"mutants", "tried", "survived"}}, "survivors": [{"file", "code",
+              "change", "equal": whether it makes no difference, "why"}, ...]}
+    """
+    return json.loads(RECORD.read_text(encoding="utf8"))
+
+
 def known():
     """{(file, code, change): the survivor} of the last record."""
-    from normgrad.mistakes.machine_mutants import RECORD, record
-
-    survivors = record()["survivors"] if RECORD.exists() else []
+    survivors = recorded()["survivors"] if RECORD.exists() else []
     return {(each["file"], each["code"], each["change"]): each for each in survivors}
 
 
 def record(found, seed):
     """Write the outcomes by file, and the survivors with the reasons that the last record gave them."""
-    from normgrad.mistakes.machine_mutants import RECORD, machine_mutants
+    from normgrad.mistakes.machine_mutants import machine_mutants
 
     files, survivors, reasons = {}, [], known()
     for file, text in sources().items():
@@ -477,7 +485,7 @@ def main(arguments=None):
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=float("inf"), help="of tests for one mutant, at most")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this many")
-    parser.add_argument("--record", action="store_true", help="write what the book's page shows")
+    parser.add_argument("--record", action="store_true", help="write tests/machine_mutants.json")
     options = parser.parse_args(arguments)
     warm_up()
     mutants = chosen(options.files, options.sample, options.seed)

@@ -1,7 +1,7 @@
 """What is about torch, tested with several versions of it, each with the Triton that it declares.
 
-    python tests/torch_matrix.py                  the five below
-    python tests/torch_matrix.py 2.9.1 newest     others
+    python tools/torch_matrix.py                  the five below
+    python tools/torch_matrix.py 2.9.1 newest     others
 
 Each version has an environment of its own in .torch-matrix, which lent_environment makes: torch with what it needs, and
 an older NumPy where that Triton's interpreter wants one. `normgrad.doctor.TESTED` is written from what this prints.

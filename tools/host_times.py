@@ -9,6 +9,8 @@ once, in an order that rotates.
 
 from __future__ import annotations
 
+import argparse
+import os
 import platform
 import time
 from collections.abc import Iterator
@@ -20,11 +22,10 @@ from unittest import mock
 import torch
 
 import normgrad
-
-from . import contenders, cpu, results, work
-from .launches import TARGETS
-from .plan import OPERATORS, Shape
-from .record import spread
+from normgrad.bench import contenders, results, work
+from normgrad.bench.launches import TARGETS
+from normgrad.bench.plan import OPERATORS, Shape
+from normgrad.bench.record import spread
 
 ROWS, COLUMNS, DTYPE = 4, 64, "float32"
 DIRECTIONS = ("forward", "backward")
@@ -57,14 +58,14 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
     Args:    launch: of a launch's grid, stream, kernel, metadata, hooks and arguments, as Triton's launchers
     Raises:  RuntimeError where this process has imported Triton to interpret
     """
-    from .launches import compiler
+    from normgrad.bench.launches import compiler
 
     compiler()
     import triton
     from triton.compiler import CompiledKernel
 
-    from .. import triton_kernels
-    from ..triton_kernels import configuration
+    from normgrad import triton_kernels
+    from normgrad.triton_kernels import configuration
 
     def compiled(source, **_):
         made = object.__new__(CompiledKernel)
@@ -108,7 +109,7 @@ def measure(operator: str, rounds: int, generator: torch.Generator) -> dict:
     functions = implementations(operator)
     calls = {(name, which): work.call(function, which, drawn) for name, function in functions.items()
              for which in DIRECTIONS}  # fmt: skip
-    said = list(islice(cpu.interleaved(calls, _timed), rounds))
+    said = list(islice(work.interleaved(calls, _timed), rounds))
     return {key: [one[key] for one in said] for key in calls}
 
 
@@ -128,7 +129,7 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
     generator = torch.Generator().manual_seed(0)
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"rounds": rounds, "rows": ROWS, "columns": COLUMNS, "spread": "lowest, quartile, median, quartile"}
-    found = results.begun("host", {"name": cpu.processor()}, versions, settings)
+    found = results.begun("host", {"name": work.processor()}, versions, settings)
     print(f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]")
     with without_gpu():
         for operator in operators:
@@ -141,3 +142,18 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
             if file is not None:
                 results.save(file, found)
     return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the command line and time what it names."""
+    os.environ["TRITON_INTERPRET"] = "0"  # before anything imports triton, which reads it once
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=101, help="each times every implementation once")
+    parser.add_argument("--json", help="the results file to write")
+    parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS, help="only these operators")
+    options = parser.parse_args(arguments)
+    run(options.rounds, options.operators, options.json)
+
+
+if __name__ == "__main__":
+    main()

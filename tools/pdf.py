@@ -1,16 +1,20 @@
 """The whole book on paper: all pages of the built site as one, printed by Chromium, with an outline of its headings.
 
-`make pdf` writes _build/normgrad.pdf.
+`python tools/pdf.py _build/normgrad.pdf` writes it.
 """
 
 import functools
 import sys
 import threading
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 
-from built_site import SITE
-from conftest import CHROMIUM, FLAGS, Quiet
 from playwright.sync_api import sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/browser"))
+
+from built_site import SITE  # noqa: E402
+from conftest import CHROMIUM, FLAGS, Quiet  # noqa: E402
 
 # All pages of the sidebar, after the first: their articles, with ids of their own, and links that lead to them.
 GATHER = """async () => {

@@ -2,9 +2,9 @@
 # All that is worth knowing of the kernels on a GPU, in ten minutes: what matters most comes first, and the folder holds
 # the results of every step that ended. The same command goes on where an earlier one ran out of time.
 #
-#     bench/slot.sh FOLDER [MINUTES]
+#     tools/slot.sh FOLDER [MINUTES]
 #
-# PYTHON names the interpreter, BENCH and PYTEST the commands, for a machine that has them elsewhere; on a slow one
+# PYTHON names the interpreter, BENCH, HOST and PYTEST the commands, for a machine that has them elsewhere; on a slow one
 # PATIENCE multiplies what a step may take.
 set -u
 cd "$(dirname "$0")/.."
@@ -13,6 +13,7 @@ folder=$(cd "$1" && pwd)
 end=$((SECONDS + 60 * ${2:-10}))
 python=${PYTHON:-python}
 bench=${BENCH:-$python -m normgrad.bench}
+host=${HOST:-$python tools/host_times.py}
 pytest=${PYTEST:-$python -m pytest}
 : > "$folder/summary.txt"
 
@@ -55,7 +56,7 @@ step quick 240 $bench gpu --quick --minutes 2 --json "$folder/gpu.json"
 step judge-quick 60 $bench judge "$folder/gpu.json"
 # The contract on compiled kernels.
 step tests 120 $pytest -q -m gpu tests/test_gpu.py
-step host 120 $bench host --rounds 51 --json "$folder/host.json"
+step host 120 $host --rounds 51 --json "$folder/host.json"
 # All other shapes, as many as there is time for.
 if (($(minutes_left) > 0)); then
     step all 3600 $bench gpu --minutes "$(minutes_left)" --json "$folder/gpu.json"
@@ -63,4 +64,4 @@ fi
 step judge 60 $bench judge "$folder/gpu.json"
 step plot 120 $bench plot "$folder/gpu.json" --out "$folder"
 say "measured: gpu.json, to be copied to src/normgrad/bench/results/<device>_<date>.json, and host.json"
-say "not measured: other GPUs, float8, several GPUs at once"
+say "not measured: other GPUs, several GPUs at once"

@@ -1,7 +1,7 @@
 """replace_norms on the models of other libraries: what it replaces, what it leaves, and how far the numbers move.
 
-    python tests/models_matrix.py                 all of them
-    python tests/models_matrix.py llama mamba2    some
+    python tools/models_matrix.py                 all of them
+    python tools/models_matrix.py llama mamba2    some
 
 An environment in _build/models, which lent_environment makes, holds transformers, timm and torchvision; torch is lent.
 Models are small, made from configurations, with random parameters of both signs: nothing is downloaded.

@@ -1,7 +1,7 @@
 """Each kernel variant compiled, and part of the contract interpreted, with the lowest, pinned and newest Triton.
 
-    python tests/triton_matrix.py                  those three
-    python tests/triton_matrix.py 3.4.0 3.6.0      others
+    python tools/triton_matrix.py                  those three
+    python tools/triton_matrix.py 3.4.0 3.6.0      others
 
 Each version has an environment of its own in .triton-matrix, which lent_environment makes: it holds that Triton, all
 else is lent, and each run checks which one was found.
