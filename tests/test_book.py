@@ -29,7 +29,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=IDS)
 
 
 def registered():
-    formulas = import_module("normgrad.checks.formulas").formulas()
+    formulas = import_module("normgrad.ledger.formulas").formulas()
     return import_module("normgrad.symbolic").equations() | formulas
 
 

@@ -8,10 +8,10 @@ from sympy import Symbol, sqrt
 from sympy.core.relational import Eq, Le
 
 from normgrad import ledger
-from normgrad.checks.formula import Line, Near, formula
-from normgrad.checks.formulas import formulas
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.checks.values import Values
+from normgrad.ledger.formula import Line, Near, formula
+from normgrad.ledger.formulas import formulas
+from normgrad.ledger.values import Values
 from normgrad.symbolic import as_written, delta, dim, index, tensor, total
 from normgrad.symbolic.measured import Divides, Log2, Stretch, largest
 from normgrad.symbolic.opaque import derivative, opaque

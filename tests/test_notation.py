@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sympy import Dummy, IndexedBase, Symbol
 
-from normgrad.checks.formulas import formulas
+from normgrad.ledger.formulas import formulas
 from normgrad.symbolic import Local as Held
 from normgrad.symbolic import delta, dim, equations, index, tensor, total
 from normgrad.symbolic import notation_sheet as sheet

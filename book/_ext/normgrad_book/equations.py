@@ -18,7 +18,7 @@ NAMED = re.compile(r"\{eq\}`([^`]+)`")
 
 def registered(label):
     """The registered equation or formula with this label; ValueError when there is none."""
-    from normgrad.checks.formulas import formulas
+    from normgrad.ledger.formulas import formulas
     from normgrad.symbolic import equation
 
     return formulas()[label] if label in formulas() else equation(label)

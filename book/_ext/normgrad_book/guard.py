@@ -11,7 +11,7 @@ import re
 
 from sphinx.transforms import SphinxTransform
 
-from normgrad.entries import MIME
+from normgrad.ledger.entries import MIME
 from normgrad.symbolic.derive import STATEMENT
 
 from .execution import executed_notebook

@@ -16,8 +16,8 @@ from docutils import nodes
 from sphinx.domains import Domain
 from sphinx.errors import ExtensionError
 
-from normgrad.checks.formulas import formulas
-from normgrad.entries import MIME
+from normgrad.ledger.entries import MIME
+from normgrad.ledger.formulas import formulas
 from normgrad.symbolic import equations
 
 from .alone import PAGE

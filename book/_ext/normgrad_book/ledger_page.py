@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.osutil import relative_uri
 
-from normgrad.entries import slack_in_words
+from normgrad.ledger.entries import slack_in_words
 
 KINDS = {
     "proved-for-every-n": "proved for every N",

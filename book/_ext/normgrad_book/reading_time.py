@@ -78,7 +78,7 @@ def is_result(cell, call) -> bool:
 
 
 def _count_directive(amount, found, folder):
-    from normgrad.checks.formulas import formulas
+    from normgrad.ledger.formulas import formulas
     from normgrad.symbolic import equations
 
     name, arg, body = found["name"], found["arg"].strip(), found["body"]

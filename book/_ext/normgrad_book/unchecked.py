@@ -97,7 +97,7 @@ def repeats(formula: str) -> bool:
 @cache
 def ledger() -> frozenset[frozenset[str]]:
     """The chains of the ledger's equations as sets of sides: with their indices, without those of rows, without any."""
-    from normgrad.checks.formulas import formulas
+    from normgrad.ledger.formulas import formulas
     from normgrad.symbolic import equations
 
     typed = json.loads((ROOT / "book/typed_formulas.json").read_text(encoding="utf8"))

@@ -53,7 +53,7 @@ PYTHON_UNUSED |= {f"{name}.py" for name in "_pyio doctest ftplib imaplib mailbox
 PYTHON_UNUSED |= {f"{name}.py" for name in "smtplib statistics tarfile turtle".split()}
 ENCODINGS = {"__init__", "aliases", "ascii", "cp437", "idna", "latin_1", "utf_8"}
 # Of the package: what proofs import.
-NORMGRAD = ("__init__.py", "entries.py", "spec.py", "symbolic")
+NORMGRAD = ("__init__.py", "spec.py", "ledger/__init__.py", "ledger/entries.py", "symbolic")
 SCRIPTS = ("worker.mjs", "workbench.js", "workbench.css")
 
 log = getLogger(__name__)
@@ -125,8 +125,9 @@ def normgrad_files(home, target):
         if (source / name).is_dir():
             copied(source / name, target / "normgrad" / name, KERNELS)
         else:
-            (target / "normgrad").mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / name, target / "normgrad" / name)
+            place = target / "normgrad" / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, place)
     shutil.copyfile(SOURCE / "workbench.py", target / "workbench.py")
 
 

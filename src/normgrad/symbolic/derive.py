@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from sympy import Expr
 from sympy.core.parameters import global_parameters
 
-from ..entries import MIME, WORDS, Entry
+from ..ledger.entries import MIME, WORDS, Entry
 from .admission import check_expression
 from .definitions import Defs, check_defs
 from .induction import InductiveEquation, recurrence

@@ -19,7 +19,7 @@ from .entries import WORDS as WORDS
 from .entries import Entry
 
 if TYPE_CHECKING:
-    from .checks.formula import Formula
+    from .formula import Formula
 
 
 class Entries(tuple[Entry, ...]):
@@ -47,7 +47,7 @@ def define(*labels: str, claim: str = "", defines: str = "") -> Entries:
     """
     from normgrad.symbolic import equations
 
-    from .checks.formulas import formulas
+    from .formulas import formulas
 
     known = equations()
     for label in labels:
@@ -136,8 +136,8 @@ def check(
     Raises:  AssertionError when the formula does not hold, or a side is NaN; ValueError for names without a value,
              values without a name, and a label that no formula has; TypeError for what is no formula
     """
-    from .checks.formula import Formula, nearest
-    from .checks.formulas import formulas
+    from .formula import Formula, nearest
+    from .formulas import formulas
 
     if isinstance(formula, str):
         if formula not in formulas():
