@@ -462,7 +462,6 @@ def call(monkeypatch, *arguments):
         (["gpu", "--json", "r.json", "--rounds", "0"], "--rounds: got 0, needs at least 1"),
         (["gpu", "--json", "r.json", "--elements", "-1"], "--elements: got -1, needs at least 1"),
         (["plot", "missing.json"], "plot: results: got 'missing.json', needs a file or a name"),
-        (["cpu", "--threads", "0"], "--threads: got 0, needs at least 1"),
     ],
 )
 def test_what_cannot_be_run_is_refused(arguments, message, monkeypatch, capsys, tmp_path):

@@ -276,7 +276,7 @@ def test_what_is_imported_is_declared():
     """Where an environment is made from the extras, a test that imports more cannot even be collected."""
     lines = [*PROJECT["project"]["dependencies"], *sum(EXTRAS.values(), [])]
     declared = {Requirement(line).name.replace("-", "_") for line in lines}
-    files = [path for folder in ("src", "book", "tests") for path in (ROOT / folder).rglob("*.py")]
+    files = [path for folder in ("src", "book", "tests", "tools") for path in (ROOT / folder).rglob("*.py")]
     own = {name for path in files for name in (path.stem, path.parent.name)}
     imported = {name for path in files for name in imported_at_once(path)} - own - sys.stdlib_module_names
     assert sorted(name for name in imported if BROUGHT.get(name, name).replace("-", "_") not in declared) == []
