@@ -22,7 +22,7 @@ FEW = (
 @cache
 def right(claims, case):
     """(definitions, what the package's kernels store) of a case."""
-    return case.definitions(), {place: stored.as_dummy() for place, (stored, _) in claims(case).items()}
+    return case.definitions(), {place: stored.as_dummy() for place, (stored, _) in claims(case)[0].items()}
 
 
 def refusal(claims, package, few=FEW):
@@ -34,7 +34,7 @@ def refusal(claims, package, few=FEW):
     try:
         for case in few:
             defs, known = right(claims, case)
-            for place, (stored, name) in claims(case, package.__name__).items():
+            for place, (stored, name) in claims(case, package.__name__)[0].items():
                 if stored.as_dummy() != known[place]:
                     prove(stored, name, defs, where=", ".join(place), seconds=20)
     except (NotProved, Unread) as error:

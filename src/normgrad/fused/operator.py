@@ -67,6 +67,7 @@ class Fused:
     def _make(self, defs, outputs, gradients, scalars, name):
         self.layer = read_layer(defs, outputs, scalars, name)
         self.proved: dict[str, Proof] = prove_independence(self.layer)
+        self.assumed: tuple[str, ...] = ()
         self.closed: dict[str, Proof] = {}
         if gradients is not None:
             lines, names, self.closed = by_closed_forms(self.layer, defs, gradients)
@@ -79,7 +80,9 @@ class Fused:
         self.source = kernel_source(self.program)
         self._kernels = kernels_of(self.layer.name, self.source)
         if self._kernels:
-            self.proved |= prove_kernels(self.program, *self._kernels)
+            verdict = prove_kernels(self.program, *self._kernels)
+            self.proved |= verdict
+            self.assumed = verdict.assumed
 
     def __call__(self, **arguments: Tensor | float) -> Any:
         """The outputs for the inputs and constants by name: one tensor, or a tuple where there are several.
@@ -96,6 +99,7 @@ class Fused:
         lines = [
             f"{self.layer.name}: {', '.join(self.layer.outputs)} of {', '.join(self.layer.inputs)}",
             f"  proved for every M and N: {', '.join(self.proved)}",
+            *[f"  assumed: {text}" for text in self.assumed],
             f"  the backward moves the matrices {', '.join(moved)}; the forward saves {', '.join(saved) or 'nothing'}",
             f"  on a CPU it runs in {'Triton, interpreted' if self._kernels and interprets() else 'torch'}",
         ]

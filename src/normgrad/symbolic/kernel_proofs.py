@@ -15,9 +15,9 @@ from .definitions import Defs
 from .derivations import family
 from .kernel_text import HEAD, HEADS, WHOLE, read
 from .notation import tensor, total
-from .proof import Proof, prove
+from .proof import prove
 from .symbols import M, N, eps, i, j
-from .text_reader import Unread
+from .text_reader import Reading, Unread, Verdict
 
 c1, c2 = tensor("c1", M), tensor("c2", M)
 NAMES = {"weight": "w", "bias": "b"}
@@ -125,19 +125,25 @@ CASES += (
 )
 
 
-def compared(kernel: str, stored: dict[str, Expr], wanted: dict[str, Expr]) -> dict[tuple[str, str], tuple[Expr, Expr]]:
-    """{(kernel, output): (what is stored, what it is to be)} of a kernel; Unread where it stores other outputs."""
-    if set(stored) != set(wanted):
-        raise Unread(f"{kernel} stores {sorted(stored)}, needs {sorted(wanted)}")
-    return {(kernel, output): (stored[output], e) for output, e in wanted.items()}
+def compared(kernel: str, reading: Reading, wanted: dict[str, Expr]) -> dict[tuple[str, str], tuple[Expr, Expr]]:
+    """{(kernel, output): (what is stored, what it is to be)} of a kernel; Unread where it stores other outputs.
+
+    What a kernel compares with eps or 0 has to be s, of whose pieces a case takes one.
+    """
+    if set(reading.stored) != set(wanted):
+        raise Unread(f"{kernel} stores {sorted(reading.stored)}, needs {sorted(wanted)}")
+    if reading.overwritten:
+        raise Unread(f"{kernel} overwrites {sorted(reading.overwritten)}, which it reads")
+    pairs = {(kernel, output): (reading.stored[output], e) for output, e in wanted.items()}
+    return pairs | {(kernel, f"norm {n}"): (norm, family.s[i]) for n, norm in enumerate(sorted(reading.norms, key=str))}
 
 
-def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[str, str], tuple[Expr, Expr]]:
-    """{(kernel, output): (what the text stores, the name in the definitions)} of a variant.
+def claims(case: Case, package: str = "normgrad.triton_kernels") -> tuple[dict, set[str]]:
+    """({(kernel, output): (what the text stores, the name in the definitions)}, what is assumed) of a variant.
 
     Raises:  Unread for a text that is not followed, and for an output that is missing
     """
-    found = {}
+    pairs, assumed = {}, set()
     for (module, name), outputs in KERNELS.items():
         kernel = getattr(import_module(f"{package}.{module}"), name.partition(",")[0])
         # Heads are along the axis of the grid that columns leave free.
@@ -149,21 +155,23 @@ def claims(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[s
         if module == "sweeps" and WHOLE in reading.assumed:
             raise Unread(f"{name}: takes the first block of columns for the whole row")
         wanted = {output: e for output, e in outputs.items() if case.constants.get(f"{output}_ptr", 0) is not None}
-        found |= compared(name, reading.stored, wanted)
-    return found
+        pairs |= compared(name, reading, wanted)
+        assumed |= set(reading.assumptions)
+    return pairs, assumed
 
 
-def proved(case: Case, pairs: dict[tuple[str, str], tuple[Expr, Expr]]) -> dict[tuple[str, str], Proof]:
+def proved(case: Case, pairs: dict[tuple[str, str], tuple[Expr, Expr]], assumed: set[str]) -> Verdict:
     """The proof of each claim about a variant; NotProved where there is none."""
     defs = case.definitions()
-    return {place: prove(e, name, defs, where=", ".join(place)) for place, (e, name) in pairs.items()}
+    proofs = {place: prove(e, name, defs, where=", ".join(place)) for place, (e, name) in pairs.items()}
+    return Verdict(proofs, sorted(assumed))
 
 
-def prove_kernels(case: Case, package: str = "normgrad.triton_kernels") -> dict[tuple[str, str], Proof]:
+def prove_kernels(case: Case, package: str = "normgrad.triton_kernels") -> Verdict:
     """Prove what each kernel of a package stores for a variant, for every number of rows and columns.
 
     Args:     case: a variant; package: the import name of the kernels, or of a copy of them
-    Returns:  {(kernel, output): Proof}
+    Returns:  {(kernel, output): Proof}, which prints with what is assumed
     Raises:   NotProved, with a counterexample where one is found; Unread for a text that is wrong in itself
     """
-    return proved(case, claims(case, package))
+    return proved(case, *claims(case, package))

@@ -11,9 +11,11 @@ Where there are heads, row r of an input is head r % heads of token r // heads, 
 each head has a weight of its own, what is read is one head's share of the kernel: i counts that head's M rows, which
 are the rows i * heads + head of all, and the tensors are those of that head.
 
+A load gives what the kernel has stored there before. A comparison is followed where the expressions decide it, and
+where the norm of a row is compared with EPS or 0: which side holds is then an assumption of the reading.
+
 What is trusted: that tl.load, tl.store, tl.sum, tl.join, tl.where, tl.exp and their like, and arithmetic do what their
-names say, that a cast changes nothing but digits, that integers do not overflow, that the grid has a program for every
-tile, and for every head, and that an input's strides are its own.
+names say, that a cast between floating-point dtypes only rounds, that integers do not overflow, and what TRUSTED says.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ from .elementary import sigmoid
 from .normal_form import nf
 from .notation import tensor, total
 from .proof import lettered
+from .signs import is_positive
 from .symbols import M, N, i, j
-from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, RANGE, REMAINDER, Reading, TextReader
+from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, REMAINDER, Reading, TextReader
 from .text_reader import Unread as Unread
 
 ROWS, BLOCK, VECTOR = (Symbol(name, integer=True, positive=True) for name in ("ROWS", "BLOCK", "VECTOR"))
@@ -50,13 +53,19 @@ PARTIAL_LOOP = (S.Zero, M, ROWS)
 STRIDES = ("_step", "_stride")
 # What a number of a program is before it is added to those of the others: a sum over the rows that the program took.
 SHARE = "P"
-# Functions of the package that stand for what Triton has not, or only round.
-KNOWN = {"tanh": tanh}
-CASTS = ("cast",)
-# What is taken for granted where a number is asked to be at least another one, or else is not known.
-NORMAL = "a row's scale is a normal number of its dtype"
-# What is taken for granted where a row is one block.
+# Functions of the package, by module, that are not read: they stand for what Triton lacks, or only round.
+PACKAGE = {"tanh": "normgrad.fused.arithmetic", "cast": "normgrad.triton_kernels.arithmetic"}
+# What is assumed where a row is one block.
 WHOLE = "BLOCK >= N"
+TRUSTED = (
+    "the grid has one program for each tile, and for each head",
+    "arguments do not overlap in memory, and strides are the tensors' own",
+    "pointers and dtypes that are arguments are of floating-point numbers; rounding is left out",
+)
+FLOATS = ("tl.float64", "tl.float32", "tl.float16", "tl.bfloat16")
+INTEGERS = ("tl.int64", "tl.int32")
+# A bound from here on can only be the end of a dtype's range: the largest rstd of float32 rows is 2**63.
+FAR = 2**63
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,11 @@ class Joined:
 
 
 class Opaque(str):
-    """A dtype, or what depends on one: the mathematics does not."""
+    """A dtype, or an argument without a value: nothing is computed from it."""
+
+
+# What a dtype is, where it is known.
+FLOAT, INTEGER = Opaque("a floating-point dtype"), Opaque("an integer dtype")
 
 
 @dataclass(frozen=True)
@@ -113,6 +126,39 @@ class Test:
     kind: type
     left: Held
     right: Held
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two comparisons that have to hold."""
+
+    first: Test
+    second: Test
+
+
+class Turn(dict):
+    """Local names in one turn of a loop, and which of them hand a value on from turn to turn.
+
+    Args:  local: the names before the loop
+    """
+
+    def __init__(self, local):
+        super().__init__(local)
+        self.read, self.assigned = set(), set()
+
+    def __getitem__(self, name):
+        if name not in self.assigned:
+            self.read.add(name)
+        return super().__getitem__(name)
+
+    def __setitem__(self, name, value):
+        self.assigned.add(name)
+        super().__setitem__(name, value)
+
+    @property
+    def carried(self) -> set[str]:
+        """The names that are read before the turn gives them another value."""
+        return self.read & self.assigned
 
 
 def plain(e, shape=NUMBER) -> Held:
@@ -141,10 +187,13 @@ def read(
 
 
 class _Reader(TextReader):
-    language = "Triton"
+    language, trusted, package = "Triton", TRUSTED, PACKAGE
 
     def __init__(self, constants, above, zero, names):
         super().__init__(constants, above, zero, names)
+        # {pointer: the letters of the place that it was read or written at}, and which are both read and written.
+        self.loaded, self.places, self.in_place = {}, {}, set()
+        self.second_axis = False
         self.blocks, self.exact, self.after_rows = False, False, False
         self.per_head = constants.get("PER_HEAD", False)
         # The place of row i among all rows, and how many they are; a head's own place among what each head has one of.
@@ -201,15 +250,23 @@ class _Reader(TextReader):
         sums = {name for name, value in tiles.items() if value.inside == 0 or value.along}
         for name in sums:
             local[name] = plain(Symbol(f"{name}_before"), before[name].shape)
-        local[line.target.id] = plain(turn)
+        turn_names = Turn(local)
+        turn_names[line.target.id] = plain(turn)
         self.loops.append(along)
-        self.block(line.body, local)
+        self.block(line.body, turn_names)
         self.loops.pop()
         self.line, self.after_rows = head, self.after_rows or along == "R"
-        for name, value in list(local.items()):
+        for name in sorted(turn_names.read & set(local)):
+            local[name]  # a loop around this one has read it, too
+        for name in sorted(turn_names.carried & set(before) - sums):
+            if turn_names[name] != before[name]:
+                self.refuse(f"{name} holds in each turn what the turn before has left there")
+        for name, value in turn_names.items():
             if name in sums:
                 local[name] = self.added_up(name, before[name], value, along)
-            elif name not in before or value != before[name]:
+            elif name not in before:
+                continue
+            elif value != before[name]:
                 del local[name]  # what it holds is the last tile's
 
     def added_up(self, name, start, value, along):
@@ -232,13 +289,24 @@ class _Reader(TextReader):
     value_list = TextReader.value_tuple
 
     def value_attribute(self, e, local):
-        return Opaque(ast.unparse(e))
+        text = ast.unparse(e)
+        if text in (*FLOATS, *INTEGERS):
+            return FLOAT if text in FLOATS else INTEGER
+        if e.attr == "element_ty" and getattr(e.value, "attr", "") == "dtype":
+            return FLOAT if isinstance(self.value(e.value.value, local), Pointer) else Opaque(text)
+        value = self.value(e.value, local) if e.attr == "dtype" else None
+        if not isinstance(value, Held):
+            return Opaque(text)
+        return INTEGER if value.inside.is_integer else FLOAT
 
     def value_ifexp(self, e, local):
         test = self.value(e.test, local)
-        if not isinstance(test, bool):
-            return Opaque(ast.unparse(e))
-        return self.value(e.body if test else e.orelse, local)
+        if isinstance(test, bool):
+            return self.value(e.body if test else e.orelse, local)
+        limits = [self.value(part, local) for part in (e.body, e.orelse)]
+        if not all(isinstance(limit, Held) and limit.inside.is_number and limit.inside >= FAR for limit in limits):
+            self.refuse("a choice that depends on a dtype")
+        return limits[0]
 
     def value_unaryop(self, e, local):
         if isinstance(e.op, ast.Not):
@@ -248,11 +316,13 @@ class _Reader(TextReader):
         return self.operate(ast.Sub(), plain(0), self.value(e.operand, local))
 
     def value_compare(self, e, local):
+        if len(e.ops) > 1:
+            self.refuse("a comparison of more than two numbers")
         left, right, op = self.value(e.left, local), self.value(e.comparators[0], local), e.ops[0]
         if isinstance(op, ast.Is | ast.IsNot) and right is None:
             return (left is None) == isinstance(op, ast.Is)
-        if isinstance(left, Opaque) or isinstance(right, Opaque):
-            return Test(type(op), *(each if isinstance(each, Held) else plain(0) for each in (left, right)))
+        if isinstance(left, Opaque) and isinstance(right, Opaque):
+            return Opaque(ast.unparse(e))
         if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Eq | ast.NotEq):
             return (left == right) == isinstance(op, ast.Eq)
         if not (isinstance(left, Held) and isinstance(right, Held)):
@@ -286,13 +356,14 @@ class _Reader(TextReader):
         if isinstance(a, Mask) and isinstance(b, Mask) and isinstance(op, ast.BitAnd):
             return Mask(a.axes | b.axes)
         if isinstance(a, Test) and isinstance(b, Test) and isinstance(op, ast.BitAnd):
-            return Test(ast.And, a.left, b.left)
+            return Both(a, b)
         if isinstance(a, Pointer) and isinstance(op, ast.Add):
             return Pointer(a.name, self.operate(op, a.offset, b))
         if not (isinstance(a, Held) and isinstance(b, Held)) or type(op) not in OPERATIONS:
             self.refuse("an operation that this reader does not know")
         if (a.along or b.along) and (a.inside.free_symbols or b.inside.free_symbols):
             self.refuse("a sum over a loop is used before its lanes are added up")
+        self.check_whole(op, a.inside, b.inside)
         parts = [_computed(OPERATIONS[type(op)], *pair) for pair in zip(a.parts, b.parts, strict=True)]
         return self.placed(Held(*parts, self.shape(a.shape, b.shape)))
 
@@ -315,15 +386,17 @@ class _Reader(TextReader):
 
     def value_call(self, e, local):
         name = ast.unparse(e.func)
-        if name.endswith(".to"):
-            return self.value(e.func.value, local)
         given = [self.value(each, local) for each in e.args]
         named = {each.arg: self.value(each.value, local) for each in e.keywords}
-        if name in CASTS and len(given) == 2:
-            return given[0]
-        if name in KNOWN and len(given) == 1:
-            return self.applied(KNOWN[name], given[0])
-        if name.startswith("tl.") or name == "float":
+        if name.endswith(".to"):
+            return self.converted(self.value(e.func.value, local), *given, **named)
+        if self.is_own(name, "cast"):
+            return self.converted(*given)
+        if self.is_own(name, "tanh"):
+            return self.applied(tanh, *given)
+        if name.startswith("tl.") or name == "float" and name not in self.scope:
+            if getattr(self.scope.get("tl"), "__name__", "") != "triton.language":
+                self.refuse("tl is not triton.language")
             method = getattr(self, f"call_{name.removeprefix('tl.')}", None)
             if method is None:
                 self.refuse(f"{name}, which this reader does not know")
@@ -333,9 +406,20 @@ class _Reader(TextReader):
             self.refuse(f"{name} has no value")
         return self.inlined(function, given, named)
 
+    def converted(self, value, dtype, **options):
+        """The same number in another dtype, where that only rounds it."""
+        if options or not isinstance(value, Held) or not isinstance(dtype, Opaque):
+            self.refuse(f"a cast {'with ' + ', '.join(options) if options else 'of what is not a number'}")
+        whole, floating = value.inside.is_integer, dtype == FLOAT or dtype in self.arguments
+        index = whole and bool(value.inside.free_symbols - {M, N})
+        if dtype == INTEGER and whole or floating and not index:
+            return value
+        return self.refuse(f"a cast to {dtype}, which may change the number")
+
     def call_program_id(self, axis):
         axes = {"program_id_0": PROGRAM, "program_id_1": COLUMNS} | self.constants
         found = axes.get(f"program_id_{axis.inside}")
+        self.second_axis = self.second_axis or found == COLUMNS
         return plain(found) if found is not None else self.refuse("a third axis of programs")
 
     def call_num_programs(self, axis):
@@ -352,6 +436,7 @@ class _Reader(TextReader):
         return self.refuse("a range that is no tile's")
 
     def call_zeros(self, shape, dtype):
+        self.converted(plain(0), dtype)
         return plain(0, tuple({ROWS: "R", BLOCK: "C"}[each.inside] for each in shape))
 
     def applied(self, function, value):
@@ -366,7 +451,9 @@ class _Reader(TextReader):
     def call_full(self, shape, value, dtype):
         if any(each.inside != 1 for each in shape):
             self.refuse("a tile of one number that is larger than 1")
-        return replace(value, shape=("1",) * len(shape))
+        if dtype == INTEGER:
+            self.refuse("a tile of integers")
+        return replace(self.converted(value, dtype), shape=("1",) * len(shape))
 
     def call_sqrt(self, value):
         return self.applied(sqrt, value)
@@ -420,14 +507,33 @@ class _Reader(TextReader):
         offsets = {(start + j, TILE): (i, j), (start + j, COLUMN): (i, j), (own, COLUMN): (j,), (S.Zero, NUMBER): ()}
         letters = self.address(pointer, "read", offsets | {(self.row, ROW): (i,), (self.row, NUMBER): (i,)})
         self.check_mask(mask, letters, pointer.offset.shape, "reads")
-        name = self.names.get(pointer.name, pointer.name)
-        shape = tuple(M if letter == i else N for letter in letters)
-        found = tensor(name, *shape) if isinstance(name, str) else name
-        if getattr(found, "shape", ()) != shape:
-            self.refuse(f"{pointer.name} is read as a tensor of the shape {shape}")
-        value = found[letters] if letters else found
+        value = self.in_memory(pointer.name, letters)
         rest = nan if other is None else other.inside
         return Held(value, rest if j in letters else value, rest if i in letters else value, pointer.offset.shape)
+
+    def in_memory(self, pointer, letters):
+        """What is at a place: what the kernel has stored there, or what the tensor holds before it runs."""
+        if pointer in self.reading.stored:
+            self.check_in_place(pointer, letters, self.places[pointer])
+            return self.reading.stored[pointer]
+        self.loaded[pointer] = letters
+        name = self.names.get(pointer, pointer)
+        shape = tuple(M if letter == i else N for letter in letters)
+        source = tensor(name, *shape) if isinstance(name, str) else name
+        if getattr(source, "shape", ()) != shape:
+            self.refuse(f"{pointer} is read as a tensor of the shape {shape}")
+        return source[letters] if letters else source
+
+    def check_in_place(self, pointer, read_at, written_at):
+        """Refuse what is read and written, unless a place belongs to one program, which comes to it once."""
+        once = written_at == (i, j) or written_at == (i,) and "C" not in self.loops
+        self.in_place.add(pointer)
+        if read_at != written_at or not once:
+            self.refuse(f"{pointer} is read and written at places that turns or programs may share")
+
+    def finish(self):
+        if self.in_place and (self.second_axis or self.reduces):
+            self.refuse(f"{', '.join(sorted(self.in_place))} is read and written by several programs")
 
     def call_store(self, pointer, value, mask=None):
         shape = pointer.offset.shape
@@ -448,6 +554,10 @@ class _Reader(TextReader):
         before = self.reading.stored.setdefault(pointer.name, value.inside)
         if before != value.inside:
             self.refuse(f"{pointer.name} is written twice")
+        self.places[pointer.name] = letters if i in letters else None
+        if pointer.name in self.loaded:
+            self.check_in_place(pointer.name, self.loaded[pointer.name], self.places[pointer.name])
+            self.reading.overwritten.add(pointer.name)
 
     def check_mask(self, mask, letters, shape, does):
         wanted = {"R"} & set(shape) if i in letters else set()
@@ -496,10 +606,9 @@ class _Reader(TextReader):
         if isinstance(condition, Mask):
             column = b.column if "C" in condition.axes else a.column
             return Held(a.inside, column, b.row if "R" in condition.axes else a.row, shape)
-        if condition.kind in (ast.And, ast.GtE) and b.inside is nan:
-            self.reading.assumed.add(RANGE if condition.kind is ast.And else NORMAL)
-            return a
-        if condition.kind not in (ast.Gt, ast.Eq):
+        if isinstance(condition, Both):
+            return self.in_range(condition, a, b)
+        if not isinstance(condition, Test) or condition.kind not in (ast.Gt, ast.Eq):
             self.refuse("a choice that this reader does not know")
         pairs = list(zip(condition.left.parts, condition.right.parts, strict=True))
         if self.above is None and condition.kind is ast.Gt:
@@ -510,6 +619,16 @@ class _Reader(TextReader):
             nan if c is None else one if c else other for c, one, other in zip(choices, a.parts, b.parts, strict=True)
         ]
         return Held(*parts, self.shape(shape, condition.left.shape))
+
+    def in_range(self, condition, a, b):
+        """rstd where 0 < rstd <= the end of a dtype's range, else nan."""
+        low, high = condition.first, condition.second
+        kinds = (low.kind, high.kind) == (ast.Gt, ast.LtE)
+        bounds = kinds and low.right.inside == 0 and bool(high.right.inside >= FAR)
+        if not bounds or not low.left == high.left == a or b.inside is not nan or not is_positive(a.inside):
+            self.refuse("a choice that this reader does not know")
+        self.reading.assume_range()
+        return a
 
     def kept(self, pair, one, other):
         """Both branches of a choice: the larger of two numbers, or 1 where one is larger."""
@@ -531,12 +650,7 @@ class _Reader(TextReader):
             return bool(known)
         if pair != inside:
             return None
-        if kind is ast.Eq and pair[1] != 0:
-            self.refuse(f"a choice where {lettered(pair[0])[0]} is {pair[1]}")
-        if kind is ast.Eq:
-            return self.row_of_zeros()
-        self.reading.assumed.add("s > EPS" if self.above else "s <= EPS")
-        return self.above
+        return self.asked_of_a_norm(kind, *pair)
 
 
 def _computed(operation, a, b):

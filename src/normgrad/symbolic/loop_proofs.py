@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 
-from sympy import Expr, S
+from sympy import S
 
 from .derivations import family
 from .kernel_proofs import BACKWARD, FORWARD, NAMES, Case, compared, proved
 from .loop_text import Full, Most, read
 from .notation import tensor, total
-from .proof import Proof
 from .symbols import M, N, eps, j
+from .text_reader import Verdict
 
 OUTPUTS = {
     "forward": FORWARD,
@@ -38,28 +38,29 @@ def constants(case: Case, kernel: str) -> dict:
     return given
 
 
-def claims(case: Case, package: str = "normgrad.numba_kernels") -> dict[tuple[str, str], tuple[Expr, Expr]]:
-    """{(kernel, output): (what the text stores, what it is to be in the definitions)} of a variant.
+def claims(case: Case, package: str = "normgrad.numba_kernels") -> tuple[dict, set[str]]:
+    """({(kernel, output): (what the text stores, what it is to be)}, what is assumed) of a variant.
 
     Raises:  Unread for a text that is not followed, and for an output that is missing
     """
-    found, module = {}, import_module(f"{package}.kernels")
+    pairs, assumed, module = {}, set(), import_module(f"{package}.kernels")
     for name, outputs in OUTPUTS.items():
-        given = constants(case, name)
-        stored = read(getattr(module, name), given, case.piece != "clamped", case.piece == "zero", NAMES).stored
-        wanted = {output: e for output, e in outputs.items() if given.get(output, 0) is not None}
+        arguments = constants(case, name)
+        reading = read(getattr(module, name), arguments, case.piece != "clamped", case.piece == "zero", NAMES)
+        wanted = {output: e for output, e in outputs.items() if arguments.get(output, 0) is not None}
         if name == "forward" and not case.center:
             wanted["mean"] = S.Zero
-        found |= compared(name, stored, wanted)
-    return found
+        pairs |= compared(name, reading, wanted)
+        assumed |= set(reading.assumptions)
+    return pairs, assumed
 
 
-def prove_loops(case: Case, package: str = "normgrad.numba_kernels") -> dict[tuple[str, str], Proof]:
+def prove_loops(case: Case, package: str = "normgrad.numba_kernels") -> Verdict:
     """Prove what each kernel of a package stores for a variant, for every number of rows and columns.
 
     Args:     case: a variant; package: the import name of the kernels, or of a copy of them
-    Returns:  {(kernel, output): Proof}
+    Returns:  {(kernel, output): Proof}, which prints with what is assumed
     Raises:   NotProved, with a counterexample where one is found; Unread for a text that is wrong in itself
     """
     # The launcher hands in the weight with its offset added.
-    return proved(replace(case, offset=False), claims(case, package))
+    return proved(replace(case, offset=False), *claims(case, package))

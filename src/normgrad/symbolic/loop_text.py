@@ -7,9 +7,8 @@ are known by name, and an index has to be the row and the column of the loops ar
 Where each head has a weight of its own, what is read is what the kernel does to the rows of one head: i goes over
 those, M counts them, and the arrays are that head's.
 
-What is trusted: that a kernel is given the arrays that its arguments are named for, that load, store, row, own,
-line_for, held, send, arrived, np.sqrt and arithmetic do what their names say, that a dtype changes nothing but digits,
-that integers do not overflow, and that every program is run once, on partial sums that are zero at first.
+What is trusted: that load, store, row, own, line_for, held, send and arrived of the package, np.sqrt and arithmetic do
+what their names say, that integers do not overflow, and what TRUSTED says.
 """
 
 from __future__ import annotations
@@ -21,13 +20,23 @@ from typing import Any
 from sympy import Expr, S, Symbol, sqrt, sympify
 
 from .notation import tensor, total
+from .signs import is_positive
 from .symbols import M, N, i, j
-from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, RANGE, Reading, TextReader
+from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, Reading, TextReader
 
 BLOCK = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * (PROGRAM + 1), PROGRAMS))
 WHOLE, COLUMNS = (S.Zero, M), (S.Zero, N)
 # Arrays of one axis that goes over the columns; one that goes over the rows is known by its index.
 VECTORS = ("weight", "bias", "total")
+TRUSTED = (
+    "every program runs once, on partial sums that are 0 before",
+    "arguments do not overlap in memory",
+    "arrays are of floating-point numbers, or of words that stand for them; rounding is left out",
+)
+# Functions of the package that are not read.
+PACKAGE = dict.fromkeys(
+    ("load", "store", "row", "own", "line_for", "held", "send", "arrived"), "normgrad.numba_kernels.kernels"
+)
 
 
 @dataclass(frozen=True)
@@ -81,11 +90,11 @@ def read(
 
 
 class _Reader(TextReader):
-    language = "loop"
+    language, trusted, package = "loop", TRUSTED, PACKAGE
 
     def __init__(self, constants, above, zero, names):
         super().__init__(constants, above, zero, names)
-        self.sums, self.axes, self.unsent = {}, {}, set()
+        self.sums, self.axes, self.unsent, self.loaded = {}, {}, set(), set()
 
     def argument(self, name):
         given = self.constants.get(name)
@@ -109,6 +118,8 @@ class _Reader(TextReader):
         own = place.at == (PROGRAM, j) or (place.at == (j,) and "program" not in self.arguments)
         if not isinstance(line.op, ast.Add) or not own or self.loops != ["rows", "columns"]:
             self.refuse(f"{place.name} is no sum over the rows, in a place of this program's own")
+        if place.name in self.loaded:
+            self.refuse(f"{place.name} is read before its last row is added")
         self.sums[place.name] = self.sums.get(place.name, S.Zero) + value
 
     def store(self, place, value):
@@ -118,6 +129,8 @@ class _Reader(TextReader):
         value = self.number(value)
         if self.reading.stored.setdefault(place.name, value) != value:
             self.refuse(f"{place.name} is written twice")
+        if place.name in self.loaded:
+            self.reading.overwritten.add(place.name)
 
     def loop(self, line, local):
         bounds = [self.number(self.value(each, local)) for each in line.iter.args]
@@ -176,6 +189,7 @@ class _Reader(TextReader):
             self.refuse(f"{value.name} is read before its last row is added")
         if value.name in self.reading.stored:
             return self.reading.stored[value.name]
+        self.loaded.add(value.name)
         name = self.names.get(value.name, value.name)
         return tensor(name, *(M if letter == i else N for letter in value.at))[value.at]
 
@@ -208,7 +222,9 @@ class _Reader(TextReader):
         if any(isinstance(side, Most) for side in sides):
             if sides[0] != 0 or [type(op) for op in e.ops] != [ast.Lt, ast.LtE] or not isinstance(sides[2], Most):
                 self.refuse("a range that this reader does not know")
-            self.reading.assumed.add(RANGE)
+            if not is_positive(self.number(sides[1])):
+                self.refuse(f"a range of {ast.unparse(e.comparators[0])}, which need not be positive")
+            self.reading.assume_range()
             return True
         if len(sides) != 2:
             self.refuse("a comparison that this reader does not know")
@@ -220,27 +236,27 @@ class _Reader(TextReader):
             self.refuse("a comparison that this reader does not know")
         if difference.is_positive or difference.is_nonpositive:
             return bool(difference.is_positive)
-        if right == 0:
-            return not self.row_of_zeros()
-        if right != self.constants.get("eps"):
-            self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(e)}")
-        self.reading.assumed.add("s > eps" if self.above else "s <= eps")
-        return self.above
+        return self.asked_of_a_norm(ast.Gt, left, right)
 
     def value_call(self, e, local):
         name, given = ast.unparse(e.func), [self.value(part, local) for part in e.args]
-        if name.endswith(".dtype.type"):
-            name = "dtype"
-        known = {"dtype": self.number, "np.float32": self.number, "np.sqrt": self.root, "len": self.length}
-        known |= {"load": self.load, "store": self.write, "row": self.row, "own": self.own}
-        known |= {"line_for": self.line_for, "held": self.held, "send": self.send, "arrived": lambda: None}
         if e.keywords:
             self.refuse("arguments by name")
-        if name in known:
-            return known[name](*given)
+        if name.endswith(".dtype.type") and isinstance(self.value(e.func.value.value, local), Array):
+            return self.number(*given)
+        numpys = {"np.float32": self.number, "np.float64": self.number, "np.sqrt": self.root}
+        if name in numpys and getattr(self.scope.get("np"), "__name__", "") == "numpy":
+            return numpys[name](*given)
+        if name == "len" and name not in self.scope:
+            return self.length(*given)
+        if name in PACKAGE and self.is_own(name, name):
+            return self.called[name](self, *given)
         if name not in self.scope:
             self.refuse(f"{name}, which this reader does not know")
         return self.inlined(self.scope[name], given)
+
+    def arrived(self):
+        """What is sent from now on comes later; nothing here depends on it."""
 
     def root(self, value):
         return sqrt(self.number(value))
@@ -284,4 +300,8 @@ class _Reader(TextReader):
         a, b = self.number(a), self.number(b)
         if isinstance(op, ast.Div) and b == 0:
             self.refuse("a division by zero")
+        self.check_whole(op, a, b)
         return OPERATIONS[type(op)](a, b)
+
+    called = {"load": load, "store": write, "row": row, "own": own, "line_for": line_for, "held": held, "send": send,
+              "arrived": arrived}  # fmt: skip

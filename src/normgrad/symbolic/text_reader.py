@@ -7,15 +7,17 @@ import inspect
 import textwrap
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 
-from sympy import Add, Expr, Function, Mul, Pow, Symbol, evaluate, nan
+from sympy import Add, Expr, Function, Mul, Pow, Sum, Symbol, evaluate, nan
 
-from .proof import lettered
+from .definitions import Defs
+from .proof import lettered, prove
+from .signs import is_nonnegative
+from .symbols import N
 
 PROGRAM, PROGRAMS = (Symbol(name, integer=True) for name in ("program_id_0", "num_programs"))
-FLOOR, REMAINDER = Function("floordiv"), Function("mod")
-# What is taken for granted where a kernel asks how large a row's squares are.
-RANGE = "the squares of a row stay within the range of its dtype"
+FLOOR, REMAINDER = (Function(name, integer=True) for name in ("floordiv", "mod"))
 
 
 class Unread(ValueError):
@@ -26,26 +28,89 @@ class _Return(Exception):
     pass
 
 
+class Verdict(dict):
+    """What is proved of a kernel, {what is stored: Proof}, and under which assumptions.
+
+    Args:  proofs: the proofs; assumed: the assumptions, as text
+    """
+
+    def __init__(self, proofs, assumed):
+        super().__init__(proofs)
+        self.assumed = tuple(assumed)
+
+    def __str__(self):
+        names = [name if isinstance(name, str) else ", ".join(map(str, name)) for name in self]
+        lines = [f"{name}: {_words(proof)}" for name, proof in zip(names, self.values(), strict=True)]
+        return "\n".join(lines + [f"assumed: {text}" for text in self.assumed])
+
+
+def _words(proof):
+    return str(proof).partition(":")[0]
+
+
 @dataclass
 class Reading:
     """What a kernel stores.
 
     Args:  stored: {argument without _ptr: expression in i and j}; maxima: {name: expression of i and j}, for each row
-           its largest value; assumed: what the reading takes for granted, in words
+           its largest value; norms: what is compared with EPS or 0 and was seen to be the norm of a row
+           overwritten: the arguments that are read before the kernel writes them
+           assumed: what the reading assumes besides trusted, which every reading does
     """
 
     stored: dict[str, Expr] = field(default_factory=dict)
     maxima: dict[str, Expr] = field(default_factory=dict)
+    norms: set[Expr] = field(default_factory=set)
+    overwritten: set[str] = field(default_factory=set)
     assumed: set[str] = field(default_factory=set)
+    trusted: tuple[str, ...] = ()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """All that a proof of what is stored stands on."""
+        before = [f"{name}, where it is read, is {name} before the kernel runs" for name in sorted(self.overwritten)]
+        return (*sorted(self.assumed), *before, *self.trusted)
+
+    def assume_range(self):
+        """For a kernel that gives nan where the squares of a row have left the range of a dtype."""
+        self.assumed.add("the squares of a row stay within the range of its dtype")
+
+    def check_definitions(self, defs: Defs):
+        """Refuse a kernel that reads what it is to compute: what it reads would be taken for what is defined."""
+        heads = {str(getattr(head, "base", head)) for head, _ in defs}
+        for name in sorted(self.overwritten & heads):
+            raise Unread(f"{name} is read before it is written, and the definitions say what it is after")
+
+    def prove(self, outputs: dict[str, Expr], defs: Defs) -> Verdict:
+        """Prove what is stored, for every M and N.
+
+        Args:     outputs: {argument without _ptr: what it is to hold}, all that the kernel stores
+        Raises:   NotProved, with a counterexample where one is known; Unread where it stores other arguments, or reads
+                  what it is to compute
+        """
+        if set(outputs) != set(self.stored):
+            raise Unread(f"outputs: got {sorted(outputs)}, but the kernel stores {sorted(self.stored)}")
+        self.check_definitions(defs)
+        proofs = {name: prove(self.stored[name], e, defs, where=name) for name, e in outputs.items()}
+        return Verdict(proofs, self.assumptions)
 
     def __str__(self):
         lines = [f"{name} holds {lettered(e)[0]}" for name, e in self.stored.items()]
-        return "\n".join(lines + [f"taken for granted: {each}" for each in sorted(self.assumed)])
+        return "\n".join(lines + [f"assumed: {text}" for text in self.assumptions])
 
 
 def undecorated(function):
     """The function that Triton or Numba was given."""
     return getattr(function, "py_func", getattr(function, "fn", function))
+
+
+def is_norm_of_row(e: Expr) -> bool:
+    """Whether an expression is the square root of a row's squares, added up or averaged."""
+    squares = [factor for factor in Mul.make_args(e**2) if isinstance(factor, Sum)]
+    if len(squares) != 1 or e**2 / squares[0] not in (1, 1 / N) or not is_nonnegative(e):
+        return False
+    (_, *bounds), square = squares[0].limits[-1], squares[0].function
+    return len(squares[0].limits) == 1 and bounds == [1, N] and isinstance(square, Pow) and square.exp == 2
 
 
 @lru_cache(maxsize=256)
@@ -60,12 +125,12 @@ class TextReader:
     Args:  constants, above, zero, names: as `read` of the subclass's module
     """
 
-    # What the text is written in, for messages.
-    language = ""
+    # What the text is written in, for messages; what every reading assumes; {function that is not read: its module}.
+    language, trusted, package = "", (), {}
 
     def __init__(self, constants, above, zero, names):
         self.constants, self.above, self.zero, self.names = constants, above, zero, names
-        self.reading, self.scope, self.line = Reading(), {}, ""
+        self.reading, self.scope, self.line = Reading(trusted=self.trusted), {}, ""
         # The loops around a line, and how many of them stand around the function that it is in.
         self.loops, self.outside = [], 0
 
@@ -80,7 +145,11 @@ class TextReader:
                 self.refuse("a kernel returns nothing")
             except (AttributeError, KeyError, TypeError, IndexError) as error:
                 raise Unread(f"{self.line}: no {self.language} that this reader follows ({error})") from error
+            self.finish()
         return self.reading
+
+    def finish(self):
+        """Refuse what only the whole text shows."""
 
     def refuse(self, why):
         """Unread, with the line that is being run."""
@@ -184,10 +253,31 @@ class TextReader:
         found = (self.decided(part, local) for part in e.values)
         return all(found) if isinstance(e.op, ast.And) else any(found)
 
-    def row_of_zeros(self) -> bool:
-        """Whether a row's size is 0, as is assumed."""
-        self.reading.assumed.add("a row of zeros" if self.zero else "no row of zeros")
-        return self.zero
+    def asked_of_a_norm(self, kind, value, bound) -> bool:
+        """Whether value > bound or value == bound, as is assumed: only of a row's norm, and of EPS or 0."""
+        limits = [self.constants[name] for name in ("EPS", "eps") if name in self.constants]
+        is_limit = bound == 0 or kind is ast.Gt and bound in limits
+        if not is_limit or not is_norm_of_row(value):
+            pair = f"{lettered(value)[0]} and {lettered(bound)[0]}"
+            self.refuse(f"only the norm of a row is compared, with EPS or 0, and not {pair}")
+        self.reading.norms.add(value)
+        # Of 0 it is asked whether the row is one of zeros.
+        relation, holds = (">", self.above) if bound != 0 else ("==", self.zero)
+        sign = relation if holds else {">": "<=", "==": "!="}[relation]
+        self.reading.assumed.add(f"{lettered(value)[0]} {sign} {bound} in every row")
+        return holds if kind is ast.Eq or bound != 0 else not holds
+
+    def check_whole(self, op, *numbers):
+        """Refuse a quotient or remainder of what are not whole numbers."""
+        if isinstance(op, ast.FloorDiv | ast.Mod) and not all(number.is_integer for number in numbers):
+            self.refuse("// and % are followed for indices and sizes only")
+
+    def is_own(self, name, own) -> bool:
+        """Whether a name stands for the package's function of that name, or for one of the very text."""
+        if name != own or name not in self.scope:
+            return False
+        trusted, function = getattr(import_module(self.package[own]), own), self.scope[name]
+        return function is trusted or ast.dump(parsed(function)) == ast.dump(parsed(trusted))
 
 
 def _quotient(a, b):

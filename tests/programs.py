@@ -1,0 +1,440 @@
+"""Kernels as text: right ones, written in different ways, and wrong ones that look right to a careless reader.
+
+A wrong one is an edit of a right one, and computes something else for some rows, launch or number of columns.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+from sympy import S, sqrt, tanh
+
+from normgrad.symbolic import Defs, Partial, mean, tensor, total
+from normgrad.symbolic.symbols import M, N, eps, i, j
+
+x, residual, y, dy, q = (tensor(name, M, N) for name in ("x", "residual", "y", "dy", "q"))
+w, b = tensor("weight", N), tensor("bias", N)
+rstd, average, p = tensor("rstd", M), tensor("mean", M), tensor("p", M, N)
+loss = tensor("L")
+
+
+def _definitions(center=False, added=False):
+    defs = Defs()
+    defs[p[i, j]] = x[i, j] + (residual[i, j] if added else S.Zero)
+    if center:
+        defs[average[i]] = mean(N, lambda r: p[i, r])
+    defs[q[i, j]] = p[i, j] - (average[i] if center else S.Zero)
+    defs[rstd[i]] = 1 / sqrt(mean(N, lambda r: q[i, r] ** 2) + eps)
+    defs[y[i, j]] = q[i, j] * rstd[i] * w[j] + (b[j] if center else S.Zero)
+    defs[loss] = total(M, lambda t: total(N, lambda r: dy[t, r] * y[t, r]))
+    return defs
+
+
+RMS, LAYER, ADDED = _definitions(), _definitions(center=True), _definitions(added=True)
+IDENTITY, TANH, L2, CLAMPED = Defs(), Defs(), Defs(), Defs()
+IDENTITY[y[i, j]] = x[i, j]
+TANH[y[i, j]] = tanh(x[i, j])
+L2[y[i, j]] = x[i, j] / sqrt(total(N, lambda r: x[i, r] ** 2))
+CLAMPED[rstd[i]] = 1 / sqrt(total(N, lambda r: x[i, r] ** 2))  # where that norm exceeds eps
+Y, RSTD = {"y": y[i, j]}, {"rstd": rstd[i]}
+GRADIENTS = {"dx": Partial(loss, x[i, j]), "dw": Partial(loss, w[j])}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel as text, and what it is to store.
+
+    Args:  text: its module; outputs, defs: what it is to store; language: "triton" or "loops"
+           constants: {argument: value} of those that are no tensors
+    """
+
+    text: str
+    outputs: dict
+    defs: Defs
+    language: str = "triton"
+    constants: tuple = (("EPS", eps), ("eps", eps))
+
+    def edited(self, *edits: tuple[str, str]) -> Program:
+        """The program after each edit (old, new), of a text that it has once."""
+        text = self.text
+        for old, new in edits:
+            if text.count(old) != 1:
+                raise ValueError(f"edits: got {old!r}, which the text has {text.count(old)} times, needs once")
+            text = text.replace(old, new)
+        return Program(text, self.outputs, self.defs, self.language, self.constants)
+
+    def verdict(self):
+        """The Verdict of its reader; raises NotProved or Unread."""
+        from normgrad.symbolic import kernel_text, loop_text
+
+        if self.language == "loops":
+            return loop_text.read(function(self.text, np=np), dict(self.constants)).prove(self.outputs, self.defs)
+        from normgrad.triton_kernels import arithmetic
+        from normgrad.triton_kernels.interpreter import tl
+
+        kernel = function(self.text, tl=tl, load_tile=arithmetic.load_tile, store_tile=arithmetic.store_tile)
+        return kernel_text.read(kernel, dict(self.constants)).prove(self.outputs, self.defs)
+
+
+NUMBERS = count()
+
+
+def function(text, **names):
+    """The function `kernel` of a module with this text, which inspect can find."""
+    file = f"<program {next(NUMBERS)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)
+    return names["kernel"]
+
+
+FORWARD = Program(
+    """
+def kernel(x_ptr, weight_ptr, y_ptr, N, EPS, BLOCK):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * N + cols, mask=mask, other=0)
+    weight = tl.load(weight_ptr + cols, mask=mask, other=0)
+    rstd = 1 / tl.sqrt(tl.sum(x * x, axis=0) / N + EPS)
+    y = x * rstd * weight
+    tl.store(y_ptr + row * N + cols, y, mask=mask)
+""",
+    Y,
+    RMS,
+)
+COPY = Program(
+    """
+def kernel(x_ptr, y_ptr, N, BLOCK):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    a = tl.load(x_ptr + row * N + cols, mask=mask, other=0)
+    tl.store(y_ptr + row * N + cols, a, mask=mask)
+""",
+    Y,
+    IDENTITY,
+)
+BACKWARD = Program(
+    """
+def kernel(dy_ptr, x_ptr, weight_ptr, rstd_ptr, dx_ptr, dw_ptr, M, N, BLOCK):
+    program = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    weight = tl.load(weight_ptr + cols, mask=mask, other=0)
+    dw = tl.zeros_like(weight)
+    for row in range(program, M, tl.num_programs(0)):
+        dy = tl.load(dy_ptr + row * N + cols, mask=mask, other=0)
+        x = tl.load(x_ptr + row * N + cols, mask=mask, other=0)
+        rstd = tl.load(rstd_ptr + row)
+        x_hat = x * rstd
+        wdy = weight * dy
+        c1 = tl.sum(x_hat * wdy, axis=0) / N
+        dx = rstd * (wdy - x_hat * c1)
+        tl.store(dx_ptr + row * N + cols, dx, mask=mask)
+        dw += dy * x_hat
+    tl.store(dw_ptr + program * N + cols, dw, mask=mask)
+""",
+    GRADIENTS,
+    RMS,
+)
+IN_PLACE = Program(
+    """
+def kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, N, EPS, BLOCK):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * N + cols, mask=mask, other=0)
+    residual = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)
+    tl.store(residual_ptr + row * N + cols, x + residual, mask=mask)
+    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)
+    weight = tl.load(weight_ptr + cols, mask=mask, other=0)
+    rstd = 1 / tl.sqrt(tl.sum(p * p, axis=0) / N + EPS)
+    tl.store(y_ptr + row * N + cols, p * rstd * weight, mask=mask)
+""",
+    {"y": y[i, j], "residual": p[i, j]},
+    ADDED,
+)
+SWEEPS = Program(
+    """
+def kernel(x_ptr, y_ptr, M, N, EPS, ROWS, BLOCK):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    squares = tl.zeros([ROWS, BLOCK], tl.float32)
+    for start in tl.range(0, N, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = load_tile(x_ptr, rows, cols, M, N, N, 1)
+        squares += x * x
+    norm = tl.sqrt(tl.sum(squares, axis=1))
+    for start in tl.range(0, N, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = load_tile(x_ptr, rows, cols, M, N, N, 1)
+        store_tile(y_ptr, x / tl.where(rows < M, norm, 1)[:, None], rows, cols, M, N)
+""",
+    Y,
+    L2,
+)
+CLAMP = Program(
+    """
+def kernel(x_ptr, rstd_ptr, N, EPS, BLOCK):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=0)
+    s = tl.sqrt(tl.sum(x * x, axis=0))
+    rstd = 1 / tl.where(s > EPS, s, EPS)
+    most = 2.0**511 if rstd.dtype == tl.float64 else 2.0**63
+    tl.store(rstd_ptr + row, tl.where((rstd > 0) & (rstd <= most), rstd, float("nan")))
+""",
+    RSTD,
+    CLAMPED,
+)
+LOOPS = Program(
+    """
+def kernel(program, programs, x, weight, y, eps):
+    M, N = x.shape
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        squares = np.float32(0)
+        for j in range(N):
+            squares += x[i, j] * x[i, j]
+        rstd = 1 / np.sqrt(squares / N + eps)
+        for j in range(N):
+            y[i, j] = x[i, j] * rstd * weight[j]
+""",
+    Y,
+    RMS,
+    "loops",
+)
+LOOP_COPY = Program(
+    """
+def kernel(program, programs, x, y):
+    M, N = x.shape
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        for j in range(N):
+            a = x[i, j]
+            y[i, j] = a
+""",
+    Y,
+    IDENTITY,
+    "loops",
+)
+LOOP_CLAMP = Program(
+    """
+def kernel(program, programs, x, rstd, eps):
+    M, N = x.shape
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        squares = np.float32(0)
+        for j in range(N):
+            squares += x[i, j] * x[i, j]
+        s = np.sqrt(squares)
+        rstd[i] = 1 / (s if s > eps else eps)
+""",
+    RSTD,
+    CLAMPED,
+    "loops",
+)
+LOOP_BACKWARD = Program(
+    """
+def kernel(program, programs, dy, x, weight, rstd, dx, dw):
+    M, N = x.shape
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        c1 = np.float32(0)
+        for j in range(N):
+            c1 += weight[j] * dy[i, j] * x[i, j] * rstd[i]
+            dw[program, j] += dy[i, j] * x[i, j] * rstd[i]
+        for j in range(N):
+            dx[i, j] = rstd[i] * (weight[j] * dy[i, j] - x[i, j] * rstd[i] * c1 / N)
+""",
+    GRADIENTS,
+    RMS,
+    "loops",
+)
+
+LOOP_BACKWARD_ALONE = LOOP_BACKWARD.edited(
+    ("kernel(program, programs, ", "kernel("),
+    ("range(M * program // programs, M * (program + 1) // programs)", "range(M)"),
+    ("dw[program, j]", "dw[j]"),
+)
+
+LOADED = "    a = tl.load(x_ptr + row * N + cols, mask=mask, other=0)\n"
+AT = "row * N + cols"
+STORE_DX = "        tl.store(dx_ptr + row * N + cols, dx, mask=mask)\n"
+DY_AGAIN = "dy = tl.load(dy_ptr + row * N + cols, mask=mask, other=0)\n"
+OVER_DY = BACKWARD.edited(
+    (f"{STORE_DX}        dw += dy * x_hat\n", f"{STORE_DX}        {DY_AGAIN}        dw += dy * x_hat\n"),
+    ("tl.store(dx_ptr", "tl.store(dy_ptr"),
+)
+OVER_DY = Program(OVER_DY.text, {"dy": GRADIENTS["dx"], "dw": GRADIENTS["dw"]}, RMS)
+TWICE_X = Program(
+    COPY.edited((LOADED, f"{LOADED}    tl.store(x_ptr + {AT}, 2 * a, mask=mask)\n{LOADED}")).text,
+    {"x": 2 * x[i, j], "y": y[i, j]},
+    IDENTITY,
+)
+
+
+def chosen(what):
+    """COPY with a choice in what it stores."""
+    return COPY.edited(("cols, a, mask", f"cols, {what}, mask"))
+
+
+def helped(name, body, call):
+    """COPY with a function of its own, and what it stores."""
+    head = f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
+    return Program(head + chosen(call).text, Y, IDENTITY)
+
+
+def loop_chosen(what):
+    """LOOP_COPY with a choice in what it stores."""
+    return LOOP_COPY.edited(("y[i, j] = a", f"y[i, j] = {what}"))
+
+
+def loop_helped(name, body, call):
+    """LOOP_COPY with a function of its own, and what it reads."""
+    head = f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
+    return Program(head + LOOP_COPY.edited(("a = x[i, j]", f"a = {call}")).text, Y, IDENTITY, "loops")
+
+
+NAN = 'float("nan")'
+# {what is wrong: the program}: a kernel that computes something else, and none of them may be proved.
+WRONG = {
+    # memory
+    "dw is taken from dy after dx is written over it": OVER_DY,
+    "wdy is written over dy, and dw is taken from it": Program(
+        BACKWARD.edited(
+            (
+                "        wdy = weight * dy\n",
+                f"        tl.store(dy_ptr + {AT}, weight * dy, mask=mask)\n        wdy = weight * dy\n",
+            ),
+            ("        dw += dy * x_hat\n", f"        {DY_AGAIN}        dw += dy * x_hat\n"),
+        ).text,
+        {**GRADIENTS, "dy": w[j] * dy[i, j]},
+        RMS,
+    ),
+    "2x is stored over x, and x is read again": TWICE_X,
+    "y is 0 when it is read": Program(
+        COPY.edited(
+            (LOADED, f"    tl.store(y_ptr + {AT}, 0 * cols, mask=mask)\n{LOADED.replace('x_ptr', 'y_ptr')}"),
+            (f"y_ptr + {AT}, a", f"x_ptr + {AT}, a"),
+        ).text,
+        {"x": y[i, j], "y": S.Zero},
+        Defs(),
+    ),
+    "y is read before it is written": COPY.edited((LOADED, LOADED.replace("x_ptr", "y_ptr"))),
+    "x is added once more to the residual that holds the sum": IN_PLACE.edited(
+        (
+            "    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n",
+            "    p = x + tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n",
+        )
+    ),
+    "every program doubles rstd in each block of columns": Program(
+        SWEEPS.edited(
+            ("def kernel(x_ptr", "def kernel(rstd_ptr, x_ptr"),
+            (
+                "        squares += x * x\n",
+                "        squares += x * x\n        rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)\n"
+                "        tl.store(rstd_ptr + rows, 2 * rstd, mask=rows < M)\n",
+            ),
+        ).text,
+        {"y": y[i, j], "rstd": 2 * tensor("rstd", M)[i]},
+        L2,
+    ),
+    "a number doubles from row to row": BACKWARD.edited(
+        ("    dw = tl.zeros_like(weight)\n", "    dw = tl.zeros_like(weight)\n    scale = 1\n"),
+        ("dx, mask=mask", "dx * scale, mask=mask"),
+        ("        dw += dy * x_hat\n", "        dw += dy * x_hat\n        scale = scale * 2\n"),
+    ),
+    # comparisons
+    "y is at least 1": FORWARD.edited(
+        ("    y = x * rstd * weight\n", "    y = x * rstd * weight\n    y = tl.where(y > 1, y, 1)\n")
+    ),
+    "relu": chosen("tl.where(a > 0, a, 0)"),
+    "relu of x in RMSNorm": FORWARD.edited(
+        ("    y = x * rstd * weight\n", "    y = tl.where(x > 0, x * rstd * weight, 0)\n")
+    ),
+    "nan below 0": chosen(f"tl.where(a >= 0, a, {NAN})"),
+    "nan below 1": chosen(f"tl.where((a > 0) & (a > 1), a, {NAN})"),
+    "7 for 0": chosen("tl.where(a == 0, 7, a)"),
+    "nan outside of a range of y": chosen(f"tl.where((a > 0) & (a <= 2.0**63), a, {NAN})"),
+    "three numbers compared": COPY.edited(("mask = cols < N", "mask = cols < N < 3")),
+    "rstd above 1.5 is nan": CLAMP.edited(("(rstd > 0) & (rstd <= most)", "(rstd > 1) & (rstd <= 1.5)")),
+    "another limit than a dtype's": CLAMP.edited(("2.0**511", "2.0**3"), ("2.0**63", "2.0**3")),
+    "a limit that an argument gives": CLAMP.edited(("N, EPS, BLOCK", "N, EPS, BLOCK, LIMIT"), ("<= most", "<= LIMIT")),
+    "the norm is compared with 1": CLAMP.edited(("s > EPS, s, EPS", "s > 1, s, EPS")),
+    "the squares are compared with eps": CLAMP.edited(("s > EPS, s, EPS", "s * s > EPS, s, EPS")),
+    "an entry is compared with eps": CLAMP.edited(
+        ("axis=0))\n", "axis=0))\n    x = tl.sum(x, axis=0)\n"), ("s > EPS, s, EPS", "x > EPS, s, EPS")
+    ),
+    "relu in a loop": loop_chosen("a if a > 0 else 0"),
+    "at least eps in a loop": LOOP_COPY.edited(
+        ("programs, x, y", "programs, x, y, eps"), ("= a\n", "= a if a > eps else eps\n")
+    ),
+    "the squares are compared with eps in a loop": LOOP_CLAMP.edited(("s if s > eps", "s if squares > eps")),
+    # names and casts
+    "a cast of its own": helped("cast", "a, b: 2 * a", "cast(a, tl.float32)"),
+    "a tanh of its own": Program(helped("tanh", "a: 2 * a", "tanh(a)").text, Y, TANH),
+    "a load of its own in a loop": loop_helped("load", "v, at: 2 * v[at]", "load(x[i], j)"),
+    "a row of its own in a loop": loop_helped("row", "v, at: v[0]", "row(x, i)[j]"),
+    "a dtype of its own in a loop": loop_helped("dtype", "v: 2 * v", "dtype(x[i, j])"),
+    "a length of its own in a loop": Program(
+        "def len(v):\n    return 3\n\n" + LOOP_COPY.edited(("range(N)", "range(len(x[i]))")).text, Y, IDENTITY, "loops"
+    ),
+    "int32": chosen("a.to(tl.int32)"),
+    "int8": chosen("a.to(tl.int8)"),
+    "int1": chosen("a.to(tl.int1)"),
+    "the dtype of N": chosen("a.to(N.dtype)"),
+    "the bits of a number": chosen("a.to(tl.float32, bitcast=True)"),
+    "columns in 8 bits": COPY.edited(("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.int8)")),
+    "columns in 16 bits": COPY.edited(("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.float16)")),
+    "a dtype that is chosen": chosen("a.to(tl.int32 if a.dtype == tl.float32 else tl.float32)"),
+    # sums over rows
+    "dw is read before its last row is added": LOOP_BACKWARD_ALONE.edited(
+        ("dx[i, j] = rstd", "dx[i, j] = 0 * dw[j] + rstd")
+    ),
+    "dw is read before its first row is added": LOOP_BACKWARD_ALONE.edited(
+        ("c1 += weight", "c1 += 0 * dw[j] + weight")
+    ),
+}
+
+
+def written(program, *edits, outputs=None, defs=None):
+    """A program after edits that leave right what it stores."""
+    program = program.edited(*edits)
+    return Program(program.text, outputs or program.outputs, defs or program.defs, program.language, program.constants)
+
+
+SECOND_LOAD = "    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n"
+# {how it is written: the program}: right ones.
+RIGHT = {
+    "a row a program": FORWARD,
+    "rows by turns": BACKWARD,
+    "sum and norm in place": IN_PLACE,
+    "the sum is not read again": IN_PLACE.edited((SECOND_LOAD, "    p = x + residual\n")),
+    "x is overwritten by y": written(FORWARD, ("tl.store(y_ptr", "tl.store(x_ptr"), outputs={"x": y[i, j]}),
+    "blocks of columns": SWEEPS,
+    "a floor under the norm": CLAMP,
+    "copied": COPY,
+    "a mask typed twice": FORWARD.edited(("y, mask=mask", "y, mask=cols < N")),
+    "casts": FORWARD.edited(("x * rstd * weight\n", "(x.to(tl.float32) * rstd * weight).to(y_ptr.dtype.element_ty)\n")),
+    "a square by a function": Program(
+        "def square(v):\n    return v * v\n\n" + FORWARD.edited(("x * x", "square(x)")).text, Y, RMS
+    ),
+    "the division in parts": FORWARD.edited(
+        (
+            "rstd = 1 / tl.sqrt(tl.sum(x * x, axis=0) / N + EPS)",
+            "mean = tl.sum(x * x, axis=0) / N\n    rstd = 1 / tl.sqrt(mean + EPS)",
+        )
+    ),
+    "nothing past the edge": FORWARD.edited(("tl.sum(x * x", "tl.sum(tl.where(mask, x * x, 0)")),
+    "an entry by two masks": written(FORWARD, ("row * N + cols, y", "row * N + cols, tl.where(mask, y, 0)")),
+    "loops": LOOPS,
+    "loops, backward": LOOP_BACKWARD,
+    "all rows in one loop": LOOP_BACKWARD_ALONE,
+    "a floor in a loop": LOOP_CLAMP,
+    "over x in a loop": written(LOOPS, ("            y[i, j] =", "            x[i, j] ="), outputs={"x": y[i, j]}),
+    "a function in a loop": Program(
+        "def square(v):\n    return v * v\n\n" + LOOPS.edited(("x[i, j] * x[i, j]", "square(x[i, j])")).text,
+        Y,
+        RMS,
+        "loops",
+    ),
+}
