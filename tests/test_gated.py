@@ -1,12 +1,17 @@
 """RMSNorm with a gate: values, derivatives, proofs, and what is refused."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from torch.nn import functional
 
 from normgrad import gated_rms_norm, nn
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.fused.gated import gated_layer
+from normgrad.fused import gated
+from normgrad.fused.gated_layers import gated_layer, texts
 
 pytest.importorskip("triton")
 
@@ -72,6 +77,21 @@ def test_without_a_weight_it_is_1(gate_first, torch_rng):
     (x, gate, _), _ = _drawn(torch_rng, 3, 4)
     y = gated_rms_norm(x, gate, eps=EPS, gate_first=gate_first)
     assert torch.equal(y, gated_rms_norm(x, gate, torch.ones(4, dtype=x.dtype), EPS, gate_first=gate_first))
+
+
+def test_the_text_that_runs_is_the_text_that_the_proved_layers_write():
+    for file, text in texts().items():
+        assert Path(gated.__file__).with_name(file).read_text() == text, f"run python -m {gated_layer.__module__}"
+
+
+def test_a_call_proves_and_generates_nothing():
+    code = (
+        "import sys, torch, normgrad; x = torch.ones(2, 3, requires_grad=True);"
+        "normgrad.gated_rms_norm(x, x).backward(x.detach());"
+        "sys.exit(' '.join(name for name in sys.modules if name.startswith('normgrad.symbolic')) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @ORDERS

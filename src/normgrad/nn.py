@@ -31,7 +31,7 @@ def _times(x_hat: Tensor, normalized_shape: tuple[int, ...], weight: Tensor, hea
 
 
 def _gated(input: Tensor, gate: Tensor, weight: Tensor | None, eps: float, gate_first: bool) -> Tensor:
-    """gated_rms_norm, imported when it is called: it needs SymPy, which the other modules do not."""
+    """gated_rms_norm, imported when it is called: a name of this module that torch.fx can wrap."""
     from .fused import gated_rms_norm
 
     return gated_rms_norm(input, gate, weight, eps, gate_first=gate_first)

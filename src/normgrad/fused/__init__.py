@@ -2,12 +2,24 @@
 
 Modules in the order of reading: layer (what definitions say), naming (what stands within a line), backward (lines of
 the gradients), program (what is read, saved and computed again), kernel_source (two Triton kernels as text), read_back
-(what the text stores, proved), call and launch (torch), operator (`Fused`), gated
-(gated_rms_norm, a layer made so).
+(what the text stores, proved), call and launch (torch), operator (`Fused`), gated_layers (two layers made so), gated
+(gated_rms_norm, which runs their text as it was written into gated_kernels and gated_torch, and needs no SymPy).
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .gated import gated_rms_norm
-from .layer import NotFused
-from .operator import Fused
 
 __all__ = ["Fused", "NotFused", "gated_rms_norm"]
+
+if TYPE_CHECKING:
+    from .layer import NotFused
+    from .operator import Fused
+else:
+
+    def __getattr__(name):
+        modules = {"Fused": "operator", "NotFused": "layer"}
+        if name not in modules:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f".{modules[name]}", __name__), name)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
+from typing import Any
 
 from ..versions import conflict_here
-from .layer import COLUMN, NUMBER, ROW, TILE
+
+# A matrix, a number of each row, a vector over the columns that all rows share, and a number.
+TILE, ROW, COLUMN, NUMBER = "tile", "row", "column", "number"
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,18 @@ class Forms:
     forward: Callable
     backward: Callable
     sources: tuple[str, ...]
+
+
+def taking(function: Callable, names: tuple[str, ...] | None = None) -> Callable[..., Any]:
+    """A compiled function that takes from its arguments what it needs; with names it returns a dictionary."""
+    parameters = set(signature(function).parameters)
+
+    def call(**arguments):
+        results = function(**{name: value for name, value in arguments.items() if name in parameters})
+        return results if names is None else dict(zip(names, results, strict=True))
+
+    call.source, call.names = getattr(function, "source", None), names
+    return call
 
 
 def interprets() -> bool:

@@ -11,8 +11,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from .call import Call
-from .layer import COLUMN, ROW, TILE
+from .call import COLUMN, ROW, TILE, Call
 
 
 def compile_kernels(call: Call, text: str, target: str, dtype: str, columns: int) -> list:

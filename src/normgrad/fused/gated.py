@@ -1,58 +1,31 @@
-"""RMSNorm with a gate before or after it, as state-space models and linear attention use it, made by `Fused`."""
+"""RMSNorm with a gate before or after it, as state-space models and linear attention use it, written by `Fused`."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sympy import evaluate, sqrt
-
 from ..spec import check_eps, check_shapes
-from ..symbolic import Defs, dim, index, mean, sigmoid, tensor, total
-from .operator import Fused
+from .call import Forms, taking
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @cache
-def gated_layer(gate_first: bool) -> Fused:
-    """The layer behind gated_rms_norm, its closed forms proved.
+def _forms(name: str) -> Forms:
+    """The programs of a gated norm, as they were written and proved."""
+    from . import gated_torch
 
-    Args:  gate_first: whether the gate multiplies x, or what is normalized
-    """
-    M, N = dim("M"), dim("N")
-    i, j = index("i", "j")
-    eps, rstd = tensor("eps", positive=True), tensor("rstd", M, positive=True)
-    x, g, p, x_hat, y, dy, wdy, dp = (tensor(name, M, N) for name in ("x", "g", "p", "x_hat", "y", "dy", "wdy", "dp"))
-    w, c1 = tensor("w", N), tensor("c1", M)
-
-    def silu(r, k):
-        return g[r, k] * sigmoid(g[r, k])
-
-    def before(r, k):
-        return silu(r, k) if gate_first else 1
-
-    def after(r, k):
-        return 1 if gate_first else silu(r, k)
-
-    with evaluate(True):
-        defs = Defs()
-        defs[p[i, j]] = x[i, j] * before(i, j)
-        defs[rstd[i]] = 1 / sqrt(mean(N, lambda r: p[i, r] ** 2) + eps)
-        defs[x_hat[i, j]] = p[i, j] * rstd[i]
-        defs[y[i, j]] = w[j] * x_hat[i, j] * after(i, j)
-        defs[wdy[i, j]] = dy[i, j] * w[j] * after(i, j)
-        defs[c1[i]] = mean(N, lambda r: x_hat[i, r] * wdy[i, r])
-        defs[dp[i, j]] = rstd[i] * (wdy[i, j] - x_hat[i, j] * c1[i])
-        slope = sigmoid(g[i, j]) * (1 + g[i, j] * (1 - sigmoid(g[i, j])))
-        gradients = {
-            x[i, j]: dp[i, j] * before(i, j),
-            g[i, j]: slope * (dp[i, j] * x[i, j] if gate_first else dy[i, j] * w[j] * x_hat[i, j]),
-            w[j]: total(M, lambda r: dy[r, j] * x_hat[r, j] * after(r, j)),
-        }
-        name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
-        return Fused(defs, [y[i, j]], gradients=gradients, name=name)
+    try:
+        from . import gated_kernels
+    except ImportError:
+        kernels = None
+    else:
+        kernels = getattr(gated_kernels, f"{name}_forward"), getattr(gated_kernels, f"{name}_backward")
+    forward = taking(getattr(gated_torch, f"{name}_forward"))
+    backward = taking(getattr(gated_torch, f"{name}_backward"), gated_torch.GRADIENTS[name])
+    return Forms(gated_torch.CALLS[name], kernels, forward, backward, gated_torch.SOURCES[name])
 
 
 def gated_rms_norm(
@@ -66,11 +39,12 @@ def gated_rms_norm(
     Args:     input, gate (..., N); weight (N,) or None; eps positive; gate_first: False as in Qwen3-Next and gated
               linear attention, True as in Mamba-2
     Returns:  y in input's shape and dtype
-    Numerics: as Fused; the kernels are generated, and proved before the first call, which takes two seconds
+    Numerics: as Fused, which wrote the kernels and proved them
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Dao and Gu 2024, arXiv:2405.21060
     """
     from ..torch_ops.arguments import check_flag, check_tensors
+    from .launch import Rows
 
     if gate is None:
         raise TypeError("gate: got None, needs a torch.Tensor; without a gate use rms_norm")
@@ -82,4 +56,7 @@ def gated_rms_norm(
     if check_eps(eps) == 0:
         raise ValueError("eps: got 0, needs a positive number")
     weight = input.new_ones(input.shape[-1]) if weight is None else weight
-    return gated_layer(gate_first)(x=input, g=gate, w=weight, eps=float(eps))
+    name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
+    forms, tensors = _forms(name), {"x": input, "g": gate, "w": weight}
+    (y,) = Rows.apply(forms, False, {"eps": float(eps)}, *[tensors[name] for name in forms.call.inputs])
+    return y

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..torch_ops.formula import accumulator
-from .call import Forms, interprets
-from .layer import COLUMN, NUMBER, ROW, TILE
+from .call import COLUMN, NUMBER, ROW, TILE, Forms, interprets
 
 # The longest rows by the bytes of an accumulator, and the warps of a block that holds one. Beyond what the package's
 # own kernels hold, a thread has 64 registers, and the compiler may keep numbers in memory: `compile` says how many.

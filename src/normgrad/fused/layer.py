@@ -13,9 +13,8 @@ from ..symbolic.definitions import Defs
 from ..symbolic.measured import Largest
 from ..symbolic.notation import Local, Partial, name_of, rename_bound, tensor, total
 from ..symbolic.symbols import M, N, i, j
+from .call import COLUMN, NUMBER, ROW, TILE
 
-# A matrix, a number of each row, a vector over the columns that all rows share, and a number.
-TILE, ROW, COLUMN, NUMBER = "tile", "row", "column", "number"
 SHAPES = {TILE: (M, N), ROW: (M,), COLUMN: (N,), NUMBER: ()}
 KINDS = {shape: kind for kind, shape in SHAPES.items()}
 PLACES = {TILE: (i, j), ROW: (i,), COLUMN: (j,), NUMBER: ()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Symbol, evaluate
@@ -14,11 +13,11 @@ from ..symbolic.definitions import Defs
 from ..symbolic.notation import tensor
 from ..symbolic.proof import Proof
 from .backward import by_closed_forms, by_reverse_mode
-from .call import Call, Forms, check_arguments, interprets
+from .call import TILE, Call, Forms, check_arguments, interprets, taking
 from .compiled import compile_kernels
 from .kernel_source import kernels_of
 from .kernel_source import source as kernel_source
-from .layer import TILE, names_in, needed, read_layer
+from .layer import names_in, needed, read_layer
 from .mutants import Mutant, mutants
 from .naming import Functions, in_steps
 from .program import Program, make_program
@@ -112,7 +111,7 @@ class Fused:
         def in_torch(**arguments):
             return self._run(arguments, in_torch=True)
 
-        in_torch.source = f"{self._forms.forward.source}\n\n{self._forms.backward.source}"
+        in_torch.source = f"{self.forms.forward.source}\n\n{self.forms.backward.source}"
         return in_torch
 
     @cached_property
@@ -160,13 +159,14 @@ class Fused:
         )  # fmt: skip
 
     @cached_property
-    def _forms(self):
+    def forms(self) -> Forms:
+        """The layer's programs: its kernels, and the same in torch."""
         layer, program = self.layer, self.program
         forward = compile(self._definitions(program.forward), [layer.at(name) for name in program.stored], TORCH)
         lines, sources = self._from_sources()
         own = [name for name in dict.fromkeys(program.gradients.values()) if name in lines]
         backward = compile(self._definitions(lines), [layer.at(name) for name in own], TORCH)
-        return Forms(self.call, self._kernels, _taking(forward), _taking(backward, own), sources)
+        return Forms(self.call, self._kernels, taking(forward), taking(backward, tuple(own)), sources)
 
     def _from_sources(self):
         """(lines, names): the backward from the matrices that the kernel reads, or from all inputs if need be.
@@ -190,17 +190,6 @@ class Fused:
         for name, number in constants.items():
             if layer.tensors[name].is_positive and number <= 0:
                 raise ValueError(f"{name}: got {number}, needs a positive number, as its definition promises")
-        found = Rows.apply(self._forms, in_torch, constants, *inputs)
+        found = Rows.apply(self.forms, in_torch, constants, *inputs)
         return found[0] if len(found) == 1 else found
 
-
-def _taking(function, names=None):
-    """A compiled function that takes what it needs of what it is given; with names it returns a dictionary."""
-    wanted = set(signature(function).parameters)
-
-    def call(**given):
-        found = function(**{name: value for name, value in given.items() if name in wanted})
-        return found if names is None else dict(zip(names, found, strict=True))
-
-    call.source = function.source
-    return call
