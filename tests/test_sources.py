@@ -1,6 +1,7 @@
 """The mistakes of the three sources, one by one: each is wrong in numbers, and a check of this project catches it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from normgrad.checks.cases import cases, draw
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.mistakes import mutants, wrong_layer
 
+SOURCES_PAGE = Path(__file__).parents[1] / "book/sources.md"
 ROUNDINGS = 64 * unit_roundoff("float64")
 
 
@@ -147,12 +149,34 @@ def test_tolerances_of_a_tenth_let_a_wrong_backward_pass(rng):
     assert torch.autograd.gradcheck(function, inputs)
 
 
-def test_float32_fails_by_its_spacing_and_not_by_instability():
-    """A step of 1e-6 beside 0.5 is 17 spacings of float32, so that it is off by up to 6 in 100, rounded as it is."""
-    spacing = np.spacing(np.float32(0.5))
-    assert spacing == 2**-24 and 0.05 < spacing / 1e-6 < 0.07
-    step = np.float32(0.5) + np.float32(1e-6) - np.float32(0.5)
-    assert abs(float(step) / 1e-6 - 1) > 0.01
+def past_the_tolerances(jacobian, up, down):
+    """How many entries of the Jacobian, (rows, outputs, inputs), gradcheck rejects at source 003's tolerances of 0.1."""
+    measured = ((up.double() - down.double()) / 2e-6).transpose(1, 2)
+    return int(((jacobian - measured).abs() > 0.1 + 0.1 * measured.abs()).sum())
+
+
+def test_the_roundings_inside_a_float32_forward_fail_gradcheck():
+    """The source's seed, shapes and step: rounding the step fails no entry, and rounding the outputs a handful."""
+    torch.manual_seed(42)
+    x, weight, bias = (torch.rand(shape, dtype=torch.float64).float() for shape in ((32, 64), 64, 64))
+    steps = 1e-6 * torch.eye(64)
+    single = [x[:, None] + steps, x[:, None] - steps]
+    double = [x.double()[:, None] + steps.double(), x.double()[:, None] - steps.double()]
+
+    def forward(moved):
+        centred = moved - moved.mean(-1, keepdim=True)
+        deviation = (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+        return centred / deviation * weight.to(moved.dtype) + bias.to(moved.dtype)
+
+    jacobian = torch.func.vmap(torch.func.jacrev(forward))(x.double())
+    step = past_the_tolerances(jacobian, *(forward(moved.double()) for moved in single))
+    outputs = past_the_tolerances(jacobian, *(forward(moved).float() for moved in double))
+    both = past_the_tolerances(jacobian, *(forward(moved.double()).float() for moved in single))
+    throughout = past_the_tolerances(jacobian, *(forward(moved) for moved in single))
+    assert jacobian.numel() == 131_072 and past_the_tolerances(jacobian, *map(forward, double)) == 0
+    assert step == 0 and max(outputs, both) < 20 and throughout > 200
+    (row,) = (line for line in SOURCES_PAGE.read_text("utf-8").splitlines() if line.startswith("| C38 |"))
+    assert "| **right**" in row
 
 
 def test_the_sources_formulas_pass_its_own_comparison_in_float32(rng, monkeypatch):
