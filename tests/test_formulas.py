@@ -7,7 +7,7 @@ import pytest
 from sympy import Symbol, sqrt
 from sympy.core.relational import Eq, Le
 
-from normgrad import ledger
+from normgrad import ledger, numpy_ref
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.ledger.formula import Line, Near, formula
 from normgrad.ledger.formulas import formulas
@@ -83,6 +83,7 @@ def test_the_error_of_an_entry_is_the_formulas_own():
     (entry,) = ledger.check("tolerance-sum", case, "c")
     assert entry.error == 63 * u32 and entry.tolerance == 63 * u32 * terms.sum()
     assert entry.formula == formulas()["tolerance-sum"].latex() and 1 <= entry.slack <= 1 + 64 * u32
+    assert ", as large as the error\n" in str(entry)
     for wrong in (1 + 200 * u32, np.nan):
         with pytest.raises(AssertionError, match="tolerance-sum: error"):
             ledger.check("tolerance-sum", case | {"fl": wrong}, "c")
@@ -94,6 +95,44 @@ def test_a_far_bound_says_that_it_is_an_order_of_magnitude():
     case = {"t": np.ones(4), "fl": 4.0 + 2.0**-10, "u": 2.0**-4}
     assert "an order of magnitude: 768 times the error" in str(ledger.check("tolerance-sum", case, "c")[0])
     assert "times the error" in str(ledger.check("tolerance-sum", case | {"fl": 4.5}, "c")[0])
+
+
+def test_the_smallest_bound_of_a_difference_needs_the_third_derivative_on_the_interval():
+    """phi(h) = h**3 / 6000 + h**5, known to 2**-20: the third derivative at 0 alone gives a bound that is broken."""
+
+    def difference(h):
+        return np.round((h**3 / 6000 + h**5) * 2**19) / 2**19 / h
+
+    def case(reach):
+        bend, rho = 1e-3 + 60 * reach**2, 2.0**-20
+        best = (3 * rho / bend) ** (1 / 3)
+        return {"bend": bend, "rho": rho, "u": best**3, "h1": best, "phi'": 0.0, "Delta_tilde": difference}
+
+    assert case(0.04)["h1"] < 0.04
+    ledger.check("fd-best-step", case(0.04), "c", within=1e-15)
+    with pytest.raises(AssertionError, match="error 4.03.e-04 exceeds the tolerance 1.00.e-05"):
+        ledger.check("fd-best-step", case(0), "c", within=1e-15)
+
+
+def test_the_bound_by_height_holds_where_the_height_times_u_exceeds_1():
+    """5000 ones, added one after another in bfloat16, stay at 256."""
+    ones, u16 = np.ones((5000, 1)), unit_roundoff("bfloat16")
+    (entry,) = ledger.check("pg-height", {"t": ones, "fl": np.array([256.0]), "H": 4999, "u": u16}, "c")
+    assert 4999 * u16 / (1 - 4999 * u16) < 0 < entry.error == 4744 < entry.tolerance
+
+
+def test_the_bound_of_a_normalized_row_has_the_square_of_the_means_error():
+    """One outlier behind 4095 equal entries, in float32 from left to right: u (N + 8) alone is exceeded threefold."""
+    row, u32 = np.full((1, 4096), 999.9, np.float32), unit_roundoff("float32")
+    row[0, -1] += 2
+    centred = row - np.cumsum(row, dtype=np.float32)[-1] / np.float32(4096)
+    variance = np.cumsum(centred**2, dtype=np.float32)[-1] / np.float32(4096)
+    computed = centred / np.sqrt(variance + np.float32(1e-5))
+    exact = numpy_ref.forward(row.astype(float))
+    numbers = {"x": row.astype(float), "x_hat": exact.y, "rstd": exact.rstd, "fl": computed, "u": u32}
+    ledger.check("tolerance-x-hat", numbers, "c")
+    first_order = u32 * (4096 + 8) * (exact.rstd[:, None] * row.max() + abs(exact.y))
+    assert 3 < (abs(computed - exact.y) / first_order).max() < 3.5
 
 
 def test_an_equality_needs_its_distance_and_an_order_of_magnitude_does_not():

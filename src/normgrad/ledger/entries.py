@@ -19,6 +19,8 @@ WORDS = {
 KINDS = tuple(WORDS)
 # A bound that is further above every error that was found says no more than an order of magnitude.
 NEAR = 100
+# One that is nearer than this to an error is reached.
+REACHED = 1.05
 
 
 @dataclass(frozen=True)
@@ -62,4 +64,6 @@ def slack_in_words(slack: float) -> str:
     """How near a bound comes to what it bounds; far above it, it is an order of magnitude and no more."""
     if slack > NEAR:
         return f"an order of magnitude: {slack:.0f} times the error"
+    if slack < REACHED:
+        return "as large as the error"
     return f"{slack:.2g} times the error"

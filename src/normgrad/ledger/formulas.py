@@ -29,8 +29,8 @@ def _relation(kind, lhs, rhs):
 def _differences() -> Iterator[Formula]:
     phi, quotient, computed = opaque("phi"), opaque("Delta"), opaque("Delta_tilde")
     slope, third = derivative(phi), derivative(derivative(derivative(phi)))
-    xi, best = tensor("xi"), tensor("h1", positive=True)
-    bend = absolute(third(Integer(0)))
+    # bend: a bound of the third derivative between -h1 and h1, not its value at 0.
+    xi, best, bend = tensor("xi"), tensor("h1", positive=True), tensor("bend", positive=True)
     yield formula("fd-truncation", _relation(Eq, quotient(h) - slope(Integer(0)), h**2 / 6 * third(xi)))
     yield formula("fd-roundoff", _relation(Le, absolute(computed(h) - quotient(h)), rho / h))
     yield formula(
@@ -62,12 +62,15 @@ def _sums() -> Iterator[Formula]:
     yield formula("tolerance-sum", _relation(Le, absolute(fl(row) - row), (N - 1) * u * size))
     yield formula("kern-tree", _relation(Le, absolute(tree(row) - row), ceiling(Log2(N), evaluate=False) * u * size))
     x, x_hat, rstd = tensor("x", M, N), tensor("x_hat", M, N), tensor("rstd", M)
-    entry = rstd[i] * largest(N, lambda r: absolute(x[i, r])) + absolute(x_hat[i, j])
-    yield formula("tolerance-x-hat", _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), u * (N + 8) * entry))
+    theta, far = tensor("theta", M)[i], rstd[i] * largest(N, lambda r: absolute(x[i, r]))
+    # The mean is off by theta deviations, which a variance about it contains squared.
+    entry = u * (N + 8) * (far + absolute(x_hat[i, j])) + Rational(1, 2) * theta**2 * absolute(x_hat[i, j])
+    relation = _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), entry)
+    yield formula("tolerance-x-hat", Line(relation, where=((theta, N * u * far),)))
     terms, height = tensor("t", M, N), Symbol("H", positive=True)
     column = total(M, lambda r: terms[r, j])
     columns = total(M, lambda r: absolute(terms[r, j]))
-    bound = height * u / (1 - height * u) * columns
+    bound = ((1 + u) ** height - 1) * columns
     yield formula("pg-height", _relation(Le, absolute(fl(column) - column), bound))
 
 
