@@ -150,7 +150,7 @@ def test_tolerances_of_a_tenth_let_a_wrong_backward_pass(rng):
 
 
 def past_the_tolerances(jacobian, up, down):
-    """How many entries of the Jacobian, (rows, outputs, inputs), gradcheck rejects at source 003's tolerances of 0.1."""
+    """The entries of a Jacobian (rows, outputs, inputs) that gradcheck rejects at source 003's tolerances of 0.1."""
     measured = ((up.double() - down.double()) / 2e-6).transpose(1, 2)
     return int(((jacobian - measured).abs() > 0.1 + 0.1 * measured.abs()).sum())
 

@@ -113,8 +113,8 @@ def bounds(dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Fo
     """Error bounds of the operator's outputs and gradients in a dtype, from the float64 reference.
 
     With t = u (N + 8), x_hat may be off by e = t (max|p| rstd + |x_hat|): the rounding of the mean grows with the row's
-    offset. That is stricter than {eq}`tolerance-x-hat`, whose term in the square of the mean's error is left out: a sum
-    from left to right may exceed it where u N max|p| rstd is not small. dx is off by rstd times the errors of wdy, c2 and x_hat c1, dw by the sum over rows of |dy| e.
+    offset. The square of the mean's error, which {eq}`tolerance-x-hat` has too, is left out: stricter for long rows far
+    from 0. dx is off by rstd times the errors of wdy, c2 and x_hat c1, dw by the sum over rows of |dy| e.
 
     Args:     dy, dresidual_out (M, N), the cotangents; saved, what numpy_ref.forward returned for the same rows, in
               float64; dtype, the name of the dtype of all arrays, or Dtypes
