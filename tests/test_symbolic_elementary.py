@@ -93,6 +93,13 @@ def test_a_sigmoid_has_a_value_also_where_expressions_are_kept_as_typed():
         assert "left" in str(refutation) and "left = " in str(refutation.refusal.counterexample)
 
 
+def test_a_side_whose_terms_cancel_is_shown_as_0():
+    softmax = exp(s) / (exp(s) + exp(t))
+    refutation = refute(Partial(softmax, s) + Partial(softmax, t), s)
+    assert "left = 0, right = " in str(refutation.refusal.counterexample)
+    assert "left 0, right " in str(refutation)
+
+
 def test_a_sign_needs_a_number_that_is_not_0():
     assert list(map(str, prove(sign(s) * Abs(s), s).side_conditions)) == ["Ne(s, 0)"]
     assert prove(Abs(s) * Abs(t), Abs(s * t)).side_conditions == ()

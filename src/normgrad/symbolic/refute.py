@@ -11,6 +11,7 @@ from .definitions import Defs
 from .induction import induction
 from .proof import NotProved, Proof, lettered, prove
 from .recurrences import Recurrences
+from .witness import in_digits
 
 
 def _apart(left, right):
@@ -36,9 +37,7 @@ class Refutation:
         lines = [f"belief:   {self.belief}"] if self.belief else []
         lines += [f"claim:    {claim}", f"refuted:  at {found.point()}"]
         if found.lhs.is_number:
-            with evaluate(True):
-                left, right = (f"{float(side.evalf(15)):.6g}" for side in (found.lhs, found.rhs))
-            lines.append(f"          left {left}, right {right}")
+            lines.append(f"          left {in_digits(found.lhs)}, right {in_digits(found.rhs)}")
         else:
             lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=21 * " ")
                       for name, side in _apart(found.lhs, found.rhs).items()]  # fmt: skip

@@ -135,8 +135,16 @@ class Counterexample:
     def __str__(self):
         given = {**self.sizes, **self.indices, **self.values}
         point = ", ".join([f"{name} = {value}" for name, value in given.items()] + self._functions())
-        with evaluate(True):
-            return f"at {point}: left = {self.lhs.evalf(8)}, right = {self.rhs.evalf(8)}"
+        return f"at {point}: left = {in_digits(self.lhs)}, right = {in_digits(self.rhs)}"
+
+
+def in_digits(side: Expr) -> str:
+    """What a side is at a point, in six digits; what is not a number, as it is.
+
+    Of terms that cancel, SymPy finds no digit and gives a power of ten such as 0E-143: that is 0.
+    """
+    with evaluate(True):
+        return f"{float(side.evalf(15, chop=1e-50)):.6g}" if side.is_number else str(side)
 
 
 def patterns(letters: dict[Symbol, Expr], sizes: dict[Expr, int]) -> Iterator[dict[Symbol, int]]:
