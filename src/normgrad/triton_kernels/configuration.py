@@ -17,7 +17,8 @@ from .interpreter import INTERPRETED
 # dy, dw and db so, 64 of the 128 registers that a thread has when 16 warps share a multiprocessor of 65536.
 FORWARD_TILE = BACKWARD_TILE = 4096
 ELEMENTS_PER_THREAD = 16
-# Threads of a program, and its warps, which are of 64 threads on AMD's GPUs.
+# Threads of a program, and its warps. Under HIP they are counted as warps of 64 threads, which AMD's data-centre GPUs
+# have; its consumer GPUs (RDNA) have 32, and could run twice as many: for them the limit is stricter than it must be.
 MOST_THREADS = 1024
 MOST_WARPS = MOST_THREADS // (64 if torch.version.hip else 32)
 # The forward holds one such vector, so its threads take up to twice as many elements before a row gets more warps than
