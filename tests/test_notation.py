@@ -1,4 +1,4 @@
-"""One meaning a letter: every symbol of every equation is in the notation sheet, with its shape, or declared local."""
+"""Every symbol of every equation is in the notation sheet, with its one meaning there and its shape, or is local."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof kernel does not prove what is false: mutants, random expressions, ranges, and the rules of its sources."""
+"""The proof kernel against false claims: mutants, random expressions, ranges, and the rules of its sources."""
 
 import random
 import re

@@ -1,7 +1,8 @@
-"""The notation sheet: what each letter of the book means, in one place, one meaning a letter.
+"""The notation sheet: what each letter of the book means, in one place, with one meaning in any one equation.
 
-An index is a small letter that stands under a quantity or under a sum; a quantity is everything else. No letter is
-both in one equation. `tests/test_notation.py` holds every equation of the book against the sheet, shapes included.
+An index is a small letter that stands under a quantity or under a sum; a quantity is everything else. Some letters are
+an index in one equation and a quantity in another; none is both in one.
+ `tests/test_notation.py` holds every equation of the book against the sheet, shapes included.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ SHEET = {
     "across": ("N", "a direction without its part along the row"),
     "alpha": ("", "a number that a whole row is multiplied by"),
     "b": (("N", ""), "bias"),
+    "bend": ("", "bound of the third derivative along a line"),
     "B": (ANY, "a matrix of no meaning, in rules about letters"),
     "c": ("", "constant scale"),
     "c1": ("M", "mean of $\\hat x \\, \\mathrm{wdy}$ (its sum where squares are summed)"),
