@@ -358,7 +358,7 @@ def _of_the_rows(away, rstd) -> str:
         return f" In the last call x is up to {away:.0e} times the spread of its row, so rounding x alone moves it " \
                f"by {roundoff * away:.0e} of that."  # fmt: skip
     if rstd >= NARROW_ROW:
-        return f" If it takes central differences: where rstd is {rstd:.0f}, as in your last call, the best step is " \
+        return f" If it takes central differences: where rstd is {rstd:.0f}, as in your last call, a good step is " \
                f"near {roundoff ** (1 / 3) / rstd:.0e}; a longer one truncates, a shorter one rounds more."  # fmt: skip
     return ""
 
