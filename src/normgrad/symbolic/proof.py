@@ -170,7 +170,7 @@ class Proof:
 def prove(
     lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str = "", seconds: float = SECONDS
 ) -> Proof:
-    """Prove lhs = rhs for every value of the dimensions.
+    """Prove lhs = rhs for every value of the dimensions, as real functions, where both sides are defined.
 
     Names that both sides use stay opaque at first, which proves more than is asked and is quicker; where that does
     not succeed, everything is unfolded.
