@@ -34,7 +34,7 @@ def _definitions(center=False, added=False):
 
 
 RMS, LAYER, ADDED = _definitions(), _definitions(center=True), _definitions(added=True)
-IDENTITY, TANH, L2, CLAMPED = Defs(), Defs(), Defs(), Defs()
+IDENTITY, TANH, L2, CLAMPED = (Defs() for _ in range(4))
 IDENTITY[y[i, j]] = x[i, j]
 TANH[y[i, j]] = tanh(x[i, j])
 L2[y[i, j]] = x[i, j] / sqrt(total(N, lambda r: x[i, r] ** 2))
@@ -369,6 +369,15 @@ WRONG = {
         ("programs, x, y", "programs, x, y, eps"), ("= a\n", "= a if a > eps else eps\n")
     ),
     "the squares are compared with eps in a loop": LOOP_CLAMP.edited(("s if s > eps", "s if squares > eps")),
+    "a flag without a value": COPY.edited(
+        ("N, BLOCK", "N, FLAG, BLOCK"), ("cols, a, mask", "cols, 2 * a if FLAG == 'x' else a, mask")
+    ),
+    "another first column": chosen("tl.where(cols > 0, a, 2 * a)"),
+    "another first column in a loop": loop_chosen("a if j > 0 else 2"),
+    "another first row in a loop": loop_chosen("a if i != 0 else 2"),
+    "the mean square without the first column": LOOPS.edited(
+        ("squares += x[i, j] * x[i, j]", "squares += x[i, j] * x[i, j] if j > 0 else 0")
+    ),
     # names and casts
     "a cast of its own": helped("cast", "a, b: 2 * a", "cast(a, tl.float32)"),
     "a tanh of its own": Program(helped("tanh", "a: 2 * a", "tanh(a)").text, Y, TANH),
@@ -386,6 +395,9 @@ WRONG = {
     "columns in 8 bits": COPY.edited(("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.int8)")),
     "columns in 16 bits": COPY.edited(("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.float16)")),
     "a dtype that is chosen": chosen("a.to(tl.int32 if a.dtype == tl.float32 else tl.float32)"),
+    "a range of its own in a loop": Program(
+        "def range(*ends):\n    return [0]\n\n" + LOOP_COPY.text, Y, IDENTITY, "loops"
+    ),
     # sums over rows
     "dw is read before its last row is added": LOOP_BACKWARD_ALONE.edited(
         ("dx[i, j] = rstd", "dx[i, j] = 0 * dw[j] + rstd")

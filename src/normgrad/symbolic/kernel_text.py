@@ -321,7 +321,7 @@ class _Reader(TextReader):
         left, right, op = self.value(e.left, local), self.value(e.comparators[0], local), e.ops[0]
         if isinstance(op, ast.Is | ast.IsNot) and right is None:
             return (left is None) == isinstance(op, ast.Is)
-        if isinstance(left, Opaque) and isinstance(right, Opaque):
+        if isinstance(left, Opaque) or isinstance(right, Opaque):
             return Opaque(ast.unparse(e))
         if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Eq | ast.NotEq):
             return (left == right) == isinstance(op, ast.Eq)
@@ -331,6 +331,7 @@ class _Reader(TextReader):
             return Mask(frozenset("C" if left.inside == j else "R"))
         if isinstance(op, ast.Lt) and right.inside in (self.rows, N):
             self.refuse(f"{ast.unparse(e.left)} is {left.inside}, which is not its tile's place")
+        self.check_value("what is compared", *(part for part in (*left.parts, *right.parts) if part is not nan))
         difference = left.inside - right.inside
         if isinstance(op, ast.Eq | ast.NotEq) and (difference.is_zero or difference.is_nonzero):
             return bool(difference.is_zero) == isinstance(op, ast.Eq)
@@ -549,6 +550,7 @@ class _Reader(TextReader):
             value = replace(value, along="")
         elif i not in letters and not self.reduces:
             self.refuse(f"{pointer.name} gets from each program what is no sum over its rows")
+        self.check_value(f"what {pointer.name} gets", value.inside)
         if value.shape != shape or value.along or value.inside.has(nan):
             self.refuse(f"{pointer.name} gets a value of the shape {value.shape}, needs {shape}")
         before = self.reading.stored.setdefault(pointer.name, value.inside)

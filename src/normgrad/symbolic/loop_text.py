@@ -115,6 +115,7 @@ class _Reader(TextReader):
             super().change(line, local)
             return
         place, value = self.value(line.target, local), self.number(self.value(line.value, local))
+        self.check_value(f"what {place.name} gets", value)
         own = place.at == (PROGRAM, j) or (place.at == (j,) and "program" not in self.arguments)
         if not isinstance(line.op, ast.Add) or not own or self.loops != ["rows", "columns"]:
             self.refuse(f"{place.name} is no sum over the rows, in a place of this program's own")
@@ -127,6 +128,7 @@ class _Reader(TextReader):
         if self.loops != wanted:
             self.refuse(f"{place.name} is written at {place.at}, which is not its own row and column")
         value = self.number(value)
+        self.check_value(f"what {place.name} gets", value)
         if self.reading.stored.setdefault(place.name, value) != value:
             self.refuse(f"{place.name} is written twice")
         if place.name in self.loaded:
@@ -229,6 +231,7 @@ class _Reader(TextReader):
         if len(sides) != 2:
             self.refuse("a comparison that this reader does not know")
         left, right = map(self.number, sides)
+        self.check_value("what is compared", left, right)
         difference, op = left - right, e.ops[0]
         if isinstance(op, ast.Eq | ast.NotEq) and (difference.is_zero or difference.is_nonzero):
             return bool(difference.is_zero) == isinstance(op, ast.Eq)

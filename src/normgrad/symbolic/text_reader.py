@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 
-from sympy import Add, Expr, Function, Mul, Pow, Sum, Symbol, evaluate, nan
+from sympy import Add, Expr, Function, Indexed, Mul, Pow, Sum, Symbol, evaluate, nan
 
 from .definitions import Defs
 from .proof import lettered, prove
 from .signs import is_nonnegative
-from .symbols import N
+from .symbols import N, i, j
 
 PROGRAM, PROGRAMS = (Symbol(name, integer=True) for name in ("program_id_0", "num_programs"))
 FLOOR, REMAINDER = (Function(name, integer=True) for name in ("floordiv", "mod"))
@@ -104,6 +104,18 @@ def undecorated(function):
     return getattr(function, "py_func", getattr(function, "fn", function))
 
 
+def has_index(e: Expr, indices: frozenset[Symbol] = frozenset({i, j, PROGRAM, PROGRAMS})) -> bool:
+    """Whether an index is a number of an expression, besides saying which entry of a tensor is meant.
+
+    A program counts rows and columns from 0, the definitions from 1.
+    """
+    if isinstance(e, Indexed):
+        return False
+    if isinstance(e, Sum):
+        return has_index(e.function, indices | {limit[0] for limit in e.limits})
+    return e in indices or any(has_index(part, indices) for part in e.args)
+
+
 def is_norm_of_row(e: Expr) -> bool:
     """Whether an expression is the square root of a row's squares, added up or averaged."""
     squares = [factor for factor in Mul.make_args(e**2) if isinstance(factor, Sum)]
@@ -172,7 +184,8 @@ class TextReader:
             elif isinstance(line, ast.If):
                 self.block(line.body if self.decided(line.test, local) else line.orelse, local)
             elif isinstance(line, ast.For):
-                if line.orelse or ast.unparse(getattr(line.iter, "func", line.iter)) not in ("range", "tl.range"):
+                name = ast.unparse(getattr(line.iter, "func", line.iter))
+                if line.orelse or name not in ("range", "tl.range") or "range" in self.scope:
                     self.refuse("a loop over something else than a range")
                 self.loop(line, local)
             elif isinstance(line, ast.AugAssign):
@@ -266,6 +279,11 @@ class TextReader:
         sign = relation if holds else {">": "<=", "==": "!="}[relation]
         self.reading.assumed.add(f"{lettered(value)[0]} {sign} {bound} in every row")
         return holds if kind is ast.Eq or bound != 0 else not holds
+
+    def check_value(self, name, *numbers):
+        """Refuse to store or compare an index, or a quotient of integers, as a number."""
+        if any(number.has(FLOOR, REMAINDER) or has_index(number) for number in numbers):
+            self.refuse(f"{name} is a number that depends on where it stands")
 
     def check_whole(self, op, *numbers):
         """Refuse a quotient or remainder of what are not whole numbers."""
