@@ -6,7 +6,26 @@ with a rounded number is a claim about another number, so a decimal stands only 
 
 from __future__ import annotations
 
-from sympy import Expr, Float, Indexed, IndexedBase, Integer, Piecewise, Pow, Rational, S, Sum, evaluate, sympify
+from sympy import (
+    Derivative,
+    DiracDelta,
+    Expr,
+    Float,
+    Indexed,
+    IndexedBase,
+    Integer,
+    Integral,
+    Limit,
+    Piecewise,
+    Pow,
+    Product,
+    Rational,
+    S,
+    Subs,
+    Sum,
+    evaluate,
+    sympify,
+)
 from sympy.core.sympify import SympifyError
 
 UNBOUNDED = {S.Infinity, S.NegativeInfinity, S.ComplexInfinity, S.NaN}
@@ -42,6 +61,10 @@ def check_expression(name: str, e) -> Expr:
     for number in UNBOUNDED:
         if found.has(number):
             raise ValueError(f"{name}: {found} holds {number}, which is no number (a division by zero?)")
+    for kind in (Derivative, Subs, Integral, Limit, Product, DiracDelta):
+        if found.has(kind):
+            raise NotImplementedError(f"{name}: {found} holds a {kind.__name__}, which has no form here; a derivative is "
+                                      "written Partial(f, v), and a sum total(N, f)")  # fmt: skip
     if found.has(S.ImaginaryUnit):
         raise ValueError(f"{name}: {found} holds the imaginary unit, and a claim is about real numbers")
     return found
@@ -82,13 +105,13 @@ def _without_decimals(name, e):
 
 
 def check_branches(e: Expr, letters: frozenset = frozenset()) -> Expr:
-    """e, in which no Piecewise depends on the letter of a sum around it.
+    """e, in which every Piecewise has a value everywhere and depends on no letter of a sum around it.
 
     SymPy brings such a Piecewise out of its sum whenever it builds a sum, out of the scope of other letters as well.
 
     Args:    e: an expression; letters: what the sums around it run over
     Returns: e
-    Raises:  NotImplementedError where a Piecewise depends on such a letter
+    Raises:  NotImplementedError where a Piecewise depends on such a letter, or its last branch has a condition
     """
     if e.has(Piecewise):
         if isinstance(e, Piecewise) and letters and e.has_free(*letters):
@@ -96,6 +119,8 @@ def check_branches(e: Expr, letters: frozenset = frozenset()) -> Expr:
                 "a Piecewise inside a sum has no normal form, since SymPy moves it out of the sum; "
                 "write Max, Min, Abs or sign, or prove each branch by itself"
             )
+        if isinstance(e, Piecewise) and e.args[-1].cond is not S.true:
+            raise NotImplementedError(f"{e}: has no value where no branch holds; end with a branch (value, True)")
         inner = letters | {limit[0] for limit in e.limits} if isinstance(e, Sum) else letters
         for part in e.args[:1] if isinstance(e, Sum) else e.args:
             check_branches(part, inner)

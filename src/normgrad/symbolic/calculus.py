@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
-from sympy import Basic, Expr, Indexed, IndexedBase, KroneckerDelta, Sum, Symbol, evaluate, sympify
+from sympy import (
+    Abs,
+    Basic,
+    DiracDelta,
+    Expr,
+    Function,
+    Heaviside,
+    Indexed,
+    IndexedBase,
+    KroneckerDelta,
+    Piecewise,
+    S,
+    Sum,
+    Symbol,
+    asinh,
+    atan,
+    cos,
+    cosh,
+    erf,
+    evaluate,
+    exp,
+    log,
+    sign,
+    sin,
+    sinh,
+    sympify,
+    tanh,
+)
 
 from .measured import Largest
-from .notation import Local, Partial, rename_bound
+from .notation import Local, Partial, name_of, rename_bound
+
+# where these have no derivative is known: nowhere, or where `conditions` says
+DIFFERENTIABLE = (exp, sin, cos, sinh, cosh, tanh, atan, asinh, erf, log, Abs, sign, Heaviside, Piecewise, KroneckerDelta)
 
 
 class RangeError(ValueError):
@@ -15,16 +45,26 @@ class RangeError(ValueError):
 def D(e: Expr, v: Expr) -> Expr:
     """The derivative of e with respect to v; the only differentiation in the package.
 
-    Every bound letter is renamed first: SymPy takes a bound letter that equals an index of v for that index.
+    Every bound letter is renamed first: SymPy takes a bound letter that equals an index of v for that index. A jump
+    has the derivative 0 on either side, and none where it jumps, which `conditions` excludes.
 
-    Raises:  ValueError when v is no entry and no real scalar: letters and dimensions do not vary
+    Raises:  ValueError when v is no entry and no real scalar: letters and dimensions do not vary;
+             NotImplementedError for a function that may have jumps or poles, such as floor or tan
     """
     if isinstance(e, str) or isinstance(v, str):
         raise TypeError(f"got the text {v if isinstance(v, str) else e!r}, needs SymPy expressions")
     if not (isinstance(v, Indexed) or isinstance(v, Symbol) and not v.is_integer):
         raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
-        return rename_bound(resolve(sympify(e))).diff(v)
+        body = rename_bound(resolve(sympify(e)))
+        for part in body.atoms(Function):
+            if not (isinstance(part, DIFFERENTIABLE) or getattr(part, "smooth", False)) and part.has(name_of(v)):
+                raise NotImplementedError(
+                    f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
+                    f"exp, log, Abs, Max or Piecewise, or take one made by opaque"
+                )
+        slope = body.diff(v)
+        return slope.replace(DiracDelta, lambda *parts: S.Zero) if slope.has(DiracDelta) else slope
 
 
 def resolve(e: Expr) -> Expr:

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sympy import Add, Expr, Ge, Gt, Heaviside, Mul, Ne, Pow, S, evaluate, log, sign
+from sympy import (
+    Abs,
+    Add,
+    Dummy,
+    Expr,
+    Ge,
+    Gt,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Ne,
+    Piecewise,
+    Pow,
+    S,
+    Symbol,
+    evaluate,
+    log,
+    preorder_traversal,
+    sign,
+)
+from sympy.core.relational import Relational
 
 from .calculus import free_letters, resolve
 from .definitions import Defs
 from .normal_form import Root, nf, split_content
+from .notation import Partial, name_of
 from .opaque import Opaque
 from .signs import is_nonnegative, is_positive
 
@@ -16,40 +38,104 @@ from .signs import is_nonnegative, is_positive
 def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
     """What must hold for the sides to be defined, in the definitions' names where one fits.
 
+    A derivative needs that what is differentiated has no kink, no jump and no end of its domain at the point.
+
     Args:     sides: expressions as they are written; defs: what their names stand for
-    Returns:  relations such as sigma > 0; empty when the sides are defined for all inputs
+    Returns:  relations such as sigma > 0; empty when the sides are defined for all inputs, and S.false among them
+              when they are for none
     """
     conditions = {}
     for side in sides:
+        derivatives = []
         # as it is written, since SymPy cancels x / x, and once more with the derivatives that are taken in it
         with evaluate(False):
-            written = defs.unfold(side)
+            written = defs.unfold(side, formulas=derivatives)
+            typed = [written, *[defs.unfold(formula) for formula, _ in derivatives]]
+        derivatives += [part.args for part in written.atoms(Partial)]
         with evaluate(True):
-            carried_out = resolve(written)
-            powers = carried_out.atoms(Pow).union(*[resolve(part).atoms(Pow) for part in written.atoms(Pow)])
-            # a jump, which is what the derivative of |x| or of a maximum has, needs the same as a reciprocal
-            powers |= {1 / jump.args[0] for jump in carried_out.atoms(sign, Heaviside)}
-            # what a reciprocal square root needs, a logarithm needs too
-            powers |= {Pow(one.args[0], -S.Half) for one in carried_out.atoms(log) | written.atoms(log)}
-            for part in sorted(powers, key=lambda part: (len(str(part)), str(part))):
-                base, exponent = part.as_base_exp()
-                relation = _needed(base, exponent)
+            needs = set().union(*map(_defined, [resolve(written), *typed]))
+            for formula, v in derivatives:
+                needs |= {(defs.unfold(base), relation) for base, relation in _boundaries(formula, name_of(v))}
+            for base, relation in sorted(needs, key=lambda need: (len(str(need[0])), str(need))):
                 if relation is not None:
-                    conditions.setdefault((_core(nf(base)), relation), relation(_fold(base, defs), 0))
+                    _add(conditions, base, relation, defs)
     implied = {(base, weaker) for base, relation in conditions if relation == Gt for weaker in (Ge, Ne)}
     # a name that is positive by its definition makes a condition that holds anyhow
     needed = (condition for key, condition in conditions.items() if key not in implied and condition is not S.true)
     return tuple(dict.fromkeys(needed))
 
 
+def _defined(e):
+    """(base, relation) for everything in e that has no value, or no rule, where a base is 0 or negative."""
+    for part in e.atoms(Pow, log, sign, Heaviside):
+        base = resolve(part.args[0])
+        # what a reciprocal square root needs, a logarithm needs too, and a jump the same as a reciprocal
+        exponent = part.exp if isinstance(part, Pow) else -S.Half if isinstance(part, log) else -S.One
+        yield base, _needed(base, exponent)
+        for inner in base.atoms(Pow):
+            yield inner.base, _needed(inner.base, inner.exp)
+
+
+def _add(conditions, base, relation, defs):
+    """Note a condition under what it says, so that it is said once."""
+    # a power vanishes where its base does
+    power = Mul(*[factor for factor in Mul.make_args(base) if not is_positive(factor)])
+    if isinstance(power, Pow) and power.exp.is_Integer and power.exp > 0:
+        base = power.base
+        relation = Ne if relation == Gt and not is_nonnegative(base) else relation
+    form = nf(base)
+    if form.is_number:
+        conditions[form, relation] = relation(form, 0) if form.is_real else S.false
+        return
+    core = _core(form)
+    if relation == Ne and core.could_extract_minus_sign():
+        core = nf(-core)
+    letters = dict.fromkeys(part for part in preorder_traversal(core) if isinstance(part, Dummy))
+    named = {letter: Symbol(f"_{place}", integer=True) for place, letter in enumerate(letters)}
+    conditions.setdefault((core.xreplace(named), relation), relation(_fold(base, defs), 0))
+
+
 def _needed(base, exponent):
     """The relation to 0 that a power's base must have, or None."""
-    if base.is_number or is_positive(base) or (exponent.is_Integer and exponent > 0):
+    if is_positive(base) or (exponent.is_Integer and exponent >= 0):
         return None
     known = is_nonnegative(base)
     if exponent.is_Rational and exponent > 0:
         return None if known else Ge
     return Gt if known or not exponent.is_integer else Ne
+
+
+def _boundaries(e, name):
+    """(base, relation) for every place where e may have no derivative by the name."""
+    # SymPy may have cancelled a root, whose domain ends all the same
+    ends = {part for part in e.atoms(Pow) if not is_nonnegative(part.base)}
+    # a kink that cancels, as that of Abs(s)**2, is none
+    for part in ends | resolve(e).atoms(Abs, sign, Heaviside, Max, Min, Piecewise, Pow):
+        if not part.has(name):
+            continue
+        if isinstance(part, Piecewise):
+            yield from _between(part, name)
+        elif isinstance(part, Max | Min):
+            for place, one in enumerate(part.args):
+                if one.has(name):
+                    others = part.args[:place] + part.args[place + 1 :]
+                    yield one - part.func(*others), Ne
+        elif isinstance(part, Pow):
+            if not (part.exp.is_integer or part.exp.is_Rational and part.exp > 1 and is_nonnegative(part.base)):
+                yield part.base, _needed(part.base, -S.Half)
+        elif not (isinstance(part, Abs) and (is_nonnegative(part.args[0]) or is_nonnegative(-part.args[0]))):
+            yield part.args[0], _needed(part.args[0], -S.One)
+
+
+def _between(branches, name):
+    """The boundaries between the branches of a Piecewise that move with the name."""
+    for _, condition in branches.args:
+        relations = condition.atoms(Relational)
+        if condition.xreplace(dict.fromkeys(relations, S.true)).has(name):
+            raise NotImplementedError(f"{condition}: a branch under a derivative needs a condition such as s > 0")
+        for one in relations:
+            if one.has(name):
+                yield one.lhs - one.rhs, Ne
 
 
 def _fold(base, defs):

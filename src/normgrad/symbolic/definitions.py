@@ -126,10 +126,11 @@ class Defs:
             sides = [self.unfold(side, chosen) for side in sides]
             sides = [side.xreplace({part: Dummy() for part in side.atoms(Partial)}) for side in sides]
 
-    def unfold(self, e: Expr, only: Iterable[Basic] | None = None) -> Expr:
+    def unfold(self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None) -> Expr:
         """The expression with the defined names (or `only` some of them) replaced by what they stand for.
 
-        A `Partial` is a total derivative, so everything inside one is unfolded whatever `only` says.
+        A `Partial` is a total derivative, so everything inside one is unfolded whatever `only` says. A `Local` is
+        carried out, and (its formula, what varies) is appended to `formulas`.
 
         Raises:  ValueError for a `Partial` with respect to a defined name
         """
@@ -139,16 +140,18 @@ class Defs:
         if isinstance(e, Partial):
             if e.args[1] in self:
                 raise ValueError(f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed")
-            return Partial(self.unfold(e.args[0]), e.args[1])
+            return Partial(self.unfold(e.args[0], None, formulas), e.args[1])
         if isinstance(e, Local):
             formula = self.body(e.args[0]) if e.args[0] in self else e.args[0]
             if formula.has(Partial, Local):
                 raise ValueError(f"{e}: its formula holds a derivative, in which nothing can be held fixed")
-            return self.unfold(D(formula, e.args[1]), only)
+            if formulas is not None:
+                formulas.append((formula, e.args[1]))
+            return self.unfold(D(formula, e.args[1]), only, formulas)
         if isinstance(e, Indexed) or e.is_Symbol:
             chosen = e in self and (only is None or name_of(e) in only)
-            return self.unfold(self.body(e), only) if chosen else e
-        parts = [self.unfold(part, only) for part in e.args]
+            return self.unfold(self.body(e), only, formulas) if chosen else e
+        parts = [self.unfold(part, only, formulas) for part in e.args]
         if isinstance(e, Sum):
             check_branches(parts[0], frozenset(limit[0] for limit in e.limits))
         return e.func(*parts) if e.args else e

@@ -21,6 +21,7 @@ class sigmoid(Function):
     nargs = 1
     is_real = True
     is_positive = True
+    smooth = True
 
     @classmethod
     def eval(cls, t):

@@ -12,6 +12,7 @@ from .admission import check_expression
 from .proof import NotProved
 from .recurrences import Applied, Recurrences
 from .registry import DEFINITION, Equation
+from .render import latex
 from .witness import Counterexample
 
 DEEPEST = 6
@@ -19,7 +20,11 @@ DEEPEST = 6
 
 @dataclass(frozen=True)
 class InductionProof:
-    """A proved claim lhs = rhs: how is "unfolding", when the lines alone give it, or "base and step"."""
+    """A proved claim lhs = rhs.
+
+    Args:  how: "unfolding", when the lines alone give it, or "base and step"
+           side_conditions: what must hold for both sides to be defined
+    """
 
     lhs: Expr
     rhs: Expr
@@ -27,7 +32,8 @@ class InductionProof:
     side_conditions: tuple = ()
 
     def __str__(self):
-        return f"proved for every depth: {self.lhs} = {self.rhs}, by {self.how}"
+        where = f", where {', '.join(map(str, self.side_conditions))}" if self.side_conditions else ""
+        return f"proved for every depth: {self.lhs} = {self.rhs}, by {self.how}{where}"
 
 
 def _refutation(recurrences, lhs, rhs, low):
@@ -127,7 +133,11 @@ def _induction(recurrences, claims, low, down, given, where):
                 raise NotProved(*claim, refuted, f"{where + ', ' if where else ''}step {number}, {half}")
         return "base and step"
 
-    return tuple(InductionProof(*claim, how(claim, number)) for number, claim in enumerate(claims, start=1))
+    ways = [how(claim, number) for number, claim in enumerate(claims, start=1)]
+    return tuple(
+        InductionProof(*claim, way, recurrences.side_conditions(*claim))
+        for claim, way in zip(claims, ways, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -166,7 +176,8 @@ class InductiveEquation(Equation):
             how = "by induction from the last layer down" if self.down else "by induction"
         else:
             how = "by unfolding and what was proved before" if self.given else "by unfolding"
-        return f"proved for every depth ${n}${places}, {how}"
+        where = f", where {', '.join(f'${latex(one)}$' for one in self.side_conditions)}" if self.side_conditions else ""
+        return f"proved for every depth ${n}${places}, {how}{where}"
 
     def means(self, other: Equation) -> bool:
         """Whether another equation is about the same steps of sequences that have the same lines."""
@@ -187,8 +198,8 @@ class InductiveEquation(Equation):
 
     @property
     def side_conditions(self) -> tuple[Expr, ...]:
-        """None: the layers are any functions at all."""
-        return ()
+        """What must hold for the steps to be defined; the layers are any functions at all."""
+        return self.recurrences.side_conditions(*[e for pair in self.steps for e in pair])
 
 
 def recurrence(label: str, claim: str, recurrences: Recurrences, *heads: Expr) -> InductiveEquation:

@@ -26,6 +26,7 @@ class Opaque(Function):
 
     nargs = 1
     is_real = True
+    smooth = True
     letter, order = "", 0
     stand_in = staticmethod(_example)
 

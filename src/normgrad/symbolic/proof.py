@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 
-from sympy import Dummy, Expr, Mul, Poly, Sum, Symbol, evaluate
+from sympy import Dummy, Expr, Mul, Poly, S, Sum, Symbol, evaluate
 from sympy.printing.str import StrPrinter
 
 from .admission import check_branches, check_expression
@@ -196,7 +196,7 @@ def prove(
                 for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
                     sides = _compared(lhs, rhs, defs, names)
                     if _is_zero(sides) or any(map(has_rules, sides)) and _is_zero(map(in_basic_terms, sides)):
-                        return Proof(lhs, rhs, sides, defs)
+                        return _defined(Proof(lhs, rhs, sides, defs), where)
         except OutOfPatience as reason:
             late = reason
         try:
@@ -206,6 +206,14 @@ def prove(
             found, late = None, late or reason
         why = {"why": f"{late} ({seconds:g} s)"} if late else {}
         raise NotProved(lhs, rhs, found, where, **why)
+
+
+def _defined(proof, where):
+    """The proof, unless a name that is 0 or negative makes its sides undefined for all inputs."""
+    constants = [body for _, body in proof.defs.reached(proof.lhs, proof.rhs) if body.is_number]
+    if not all(body.is_positive for body in constants) and S.false in proof.side_conditions:
+        raise NotProved(proof.lhs, proof.rhs, None, where, "its sides are defined for no input")
+    return proof
 
 
 def _is_zero(sides):

@@ -11,6 +11,8 @@ from sympy import Expr, Symbol, evaluate, expand, sympify
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from .admission import check_expression
+from .conditions import side_conditions
+from .definitions import Defs
 from .render import name_latex
 
 
@@ -36,8 +38,11 @@ def _evaluated(e):
 class Recurrences:
     """Lines such as x(0) = e and x(k) = e for k from 1 to n; a line for dx(k - 1) counts down from dx(n).
 
+    The same line once more changes nothing, so that a cell of lines may be run again.
+
     Args:    k: the step; n: the number of steps
-    Raises:  ValueError for a head that is no sequence at a place k + c, and for a base within the places of its step
+    Raises:  ValueError for a head that is no sequence at a place k + c, for a second base or a second step of a
+             sequence, and for a base within the places of its step
     """
 
     def __init__(self, k: Symbol, n: Symbol):
@@ -47,6 +52,11 @@ class Recurrences:
         at_step = head.args[0].has(self.k)
         if len(head.args) != 1 or at_step and not self._offset(head).is_Integer:
             raise ValueError(f"{head}: a line is for a sequence, at k + c or at a place without k")
+        line = (head, check_expression(str(head), e))
+        before, body = self._lines.get((head.func, at_step), line)
+        if (before, body) != line:
+            which = "step" if at_step else "base"
+            raise ValueError(f"{head}: {head.func} has a {which} already, {before} = {body}")
         other = self._lines.get((head.func, not at_step))
         if other:
             base, step = (other[0], head) if at_step else (head, other[0])
@@ -57,7 +67,7 @@ class Recurrences:
                 apart = below.is_nonnegative or above.is_nonnegative
             if not apart:
                 raise ValueError(f"{base}: a place that the step for {step} has too")
-        self._lines[head.func, at_step] = (head, check_expression(str(head), e))
+        self._lines[head.func, at_step] = line
 
     def _offset(self, head):
         with evaluate(True):
@@ -71,6 +81,7 @@ class Recurrences:
         """A copy with one line replaced."""
         other = Recurrences(self.k, self.n)
         other._lines = dict(self._lines)
+        other._lines.pop((head.func, head.args[0].has(self.k)), None)
         other[head] = e
         return other
 
@@ -89,7 +100,10 @@ class Recurrences:
             done[e] = e  # a fact and its reverse would lead from one to the other without end
             new = e.func(*[self._unfold(part, n, known, done) for part in e.args]) if e.args else e
             body = self._line_at(new, n, known) if isinstance(new, Applied) else None
-            done[e] = expand(new, deep=False) if body is None else self._unfold(body, n, known, done)
+            if body is not None:
+                done[e] = self._unfold(body, n, known, done)
+            else:
+                done[e] = expand(new, deep=False) if isinstance(new, Expr) else new
         return done[e]
 
     def _line_at(self, e, n, known):
@@ -113,6 +127,10 @@ class Recurrences:
                 found |= {head: _evaluated(body) for head, body in new}
                 todo += [body for _, body in new]
             return {_evaluated(head): body for head, body in found.items()}
+
+    def side_conditions(self, *sides: Expr) -> tuple[Expr, ...]:
+        """What must hold for sides and for the lines that they are made of to be defined, such as x(k) != 0."""
+        return side_conditions([*sides, *[self.line(head)[1] for head in self.reached(*sides)]], Defs())
 
     def defines(self, e: Expr) -> bool:
         """Whether a term is one of the sequences, and not an uninterpreted function."""

@@ -1,7 +1,8 @@
 """The second witness: claims checked entry by entry at fixed sizes, with scalar symbols and scalar derivatives.
 
 Nothing here uses the normal form: sums are written out, names are unfolded at their entries, and derivatives are
-SymPy's own, with respect to scalars.
+SymPy's own, with respect to scalars. What has branches is not differentiated: at points, those where two branches meet
+included, the derivative is the limit of quotients.
 """
 
 from __future__ import annotations
@@ -9,10 +10,29 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count, product
+from itertools import combinations, count, product
 
 import sympy
-from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Pow, Rational, S, Sum, Symbol, evaluate
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Heaviside,
+    Indexed,
+    Integer,
+    KroneckerDelta,
+    Max,
+    Min,
+    Piecewise,
+    Pow,
+    Rational,
+    S,
+    Sum,
+    Symbol,
+    evaluate,
+    sign,
+)
+from sympy.core.relational import Relational
 
 from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
@@ -22,6 +42,9 @@ from .opaque import Opaque, concrete
 from .patience import look
 
 _ANY = dim("any")
+BRANCHED = (Abs, sign, Heaviside, Max, Min, Piecewise)
+# how far apart the points of a quotient are, and to how many digits its ends are worked out
+STEP, DIGITS = Rational(1, 10**20), 300
 
 
 class Explicit:
@@ -50,7 +73,7 @@ class Explicit:
         if isinstance(e, Partial):
             if e.args[1] in self.defs:
                 raise ValueError(f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed")
-            return self.entry(e.args[0], indices, opaque).diff(self.entry(e.args[1], indices, opaque=True))
+            return _slope(self.entry(e.args[0], indices, opaque), self.entry(e.args[1], indices, opaque=True))
         if isinstance(e, Local):
             return self._local(e, indices, opaque)
         if isinstance(e, Indexed) or e.is_Symbol:
@@ -86,7 +109,7 @@ class Explicit:
             formula, formula_indices = f, indices
         if formula.has(Partial, Local):
             raise ValueError(f"{e}: its formula holds a derivative, in which nothing can be held fixed")
-        slope = self.entry(formula, formula_indices, opaque=True).diff(self.entry(v, indices, opaque=True))
+        slope = _slope(self.entry(formula, formula_indices, opaque=True), self.entry(v, indices, opaque=True))
         return slope if opaque else self._close(slope)
 
     def _close(self, e):
@@ -99,6 +122,68 @@ class Explicit:
                     letters = dict(zip(getattr(head, "indices", ()), place, strict=True))
                     values[symbol] = self._name(head, letters, opaque=False)
         return e.xreplace(values)
+
+
+def _slope(e, v):
+    """The derivative by a scalar, left as a Partial where branches meet in e."""
+    return Partial(e, v) if e.has(*BRANCHED, Partial) else e.diff(v)
+
+
+def _number(e, values, step=STEP):
+    """e at a point; None where it is not real, or a derivative in it does not exist."""
+    slopes = {}
+    for part in _outermost(e):
+        slopes[part] = _quotient(*part.args, values, step)
+        if slopes[part] is None:
+            return None
+    value = concrete(e.xreplace(slopes)).xreplace(values).evalf(DIGITS, maxn=4 * DIGITS)
+    return value if value.is_real and value.is_finite else None
+
+
+def _outermost(e):
+    if isinstance(e, Partial):
+        return {e}
+    return set().union(*map(_outermost, e.args))
+
+
+def _quotient(e, v, values, step):
+    """The derivative of e by v at a point, where the quotients on either side have one limit; else None."""
+    ends = [_number(e, {**values, v: values[v] + h}, step**6) for h in (step, -step, step**2, -(step**2))]
+    here = _number(e, values, step**6)
+    if here is None or None in ends:
+        return None
+    quotients = [(end - here) / h for end, h in zip(ends, (step, -step, step**2, -(step**2)), strict=True)]
+    apart = max(quotients) - min(quotients)
+    return quotients[2] if apart < Rational(1, 10**12) * (1 + abs(here)) else None
+
+
+def _meetings(e):
+    """Expressions that are 0 where two branches of e meet."""
+    for part in e.atoms(*BRANCHED):
+        if isinstance(part, Max | Min):
+            yield from (one - other for one, other in combinations(part.args, 2))
+        elif isinstance(part, Piecewise):
+            yield from (one.lhs - one.rhs for one in part.atoms(Relational))
+        else:
+            yield part.args[0]
+
+
+def _points(sides, draw, tries=4):
+    """Points drawn at random, and points where two branches meet."""
+    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
+    meetings = sorted(set().union(*[set(_meetings(side)) for side in sides]), key=str)
+    for _ in range(tries):
+        yield {symbol: _rational(symbol, draw) for symbol in symbols}
+    for meeting in meetings:
+        values = {symbol: _rational(symbol, draw) for symbol in symbols}
+        for symbol in sorted(meeting.free_symbols, key=str):
+            at = [concrete(meeting).xreplace({**values, symbol: Integer(place)}) for place in (0, 1)]
+            line = [] if at[0] == at[1] else [at[0] / (at[0] - at[1])]
+            for place in [*line, *map(Integer, (0, 1, -1))]:
+                point = {**values, symbol: place}
+                allowed = place.is_real and (place.is_positive or not symbol.is_positive)
+                if allowed and concrete(meeting).xreplace(point) == 0:
+                    yield point
 
 
 def _shape(head):
@@ -223,6 +308,8 @@ def _settled(e):
 def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: Defs | None = None) -> int:
     """Check lhs = rhs for rows of the given lengths, entry by entry, as identities in every input.
 
+    Derivatives of what has branches are compared at points instead, those where two branches meet included.
+
     The number of rows M is another one at each length: 3 for rows of 2, 1 for rows of 3, 2 for rows of 4.
 
     Args:     lhs, rhs: the two sides; sizes: lengths of a row, at least 1; defs: the definitions
@@ -235,8 +322,10 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
     with evaluate(True):
         for columns in sizes:
             for writer, choice in _situations(lhs, rhs, defs, columns):
-                difference = writer.entry(lhs, choice) - writer.entry(rhs, choice)
-                if not _is_zero(difference):
+                both = [writer.entry(side, choice) for side in (lhs, rhs)]
+                # derivatives where branches meet are numbers, and the others identities
+                limits = any(side.has(Partial) for side in both)
+                if _differ(both, random.Random(0)) if limits else not _is_zero(both[0] - both[1]):
                     rows = f", M = {_rows(columns)}" if any(str(size) == "M" for size in writer.sizes) else ""
                     at = ", ".join(f"{letter} = {place}" for letter, place in choice.items())
                     where = f"rows of length {columns}{rows}{f' at {at}' if at else ''}"
@@ -265,17 +354,20 @@ def counterexample(
     return None
 
 
-def _differ(sides, draw, tries=4):
-    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
-    for _ in range(tries):
+def _differ(sides, draw):
+    limits = any(side.has(Partial) for side in sides)
+    for values in _points(sides, draw):
         look()
-        values = {symbol: _rational(symbol, draw) for symbol in symbols}
         if not all(_is_real(side, values) for side in sides):
             continue
-        left, right = (concrete(side.xreplace(values)) for side in sides)
-        # where a side is infinite or not real, the claim says nothing
-        if all(side.evalf(30).is_real for side in (left, right)):
-            if abs((left - right).evalf(30)) > Rational(1, 10**20) * (1 + abs(left.evalf(30))):
+        if limits:
+            left, right = (_number(side, values) for side in sides)
+        else:
+            left, right = (concrete(side).xreplace(values) for side in sides)
+        # where a side is infinite, not real or without a derivative, the claim says nothing
+        if all(side is not None and side.evalf(30).is_real for side in (left, right)):
+            within = Rational(1, 10 ** (9 if limits else 20))
+            if abs((left - right).evalf(30)) > within * (1 + abs(left.evalf(30))):
                 return values, left, right
     return None
 
@@ -283,7 +375,7 @@ def _differ(sides, draw, tries=4):
 def _is_real(e, values):
     """Whether no root in e is taken of a negative number, where SymPy would go on with complex ones."""
     roots = [part.base for part in e.atoms(Pow) if not part.exp.is_integer]
-    return all(concrete(base.xreplace(values)).is_nonnegative is not False for base in roots)
+    return all(concrete(base).xreplace(values).is_nonnegative is not False for base in roots)
 
 
 def _rational(symbol, draw):
