@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sympy import S
 
 from normgrad import LAYER_NORM, ledger, numpy_ref
 from normgrad.checks import cases, contract, finite_difference, tolerance
 from normgrad.checks.backends import NumpyBackend, get
-from normgrad.symbolic import NotProved
+from normgrad.symbolic import NotProved, dim, proved, total
+
+N = dim("N")
 
 
 class Off:
@@ -120,3 +123,18 @@ def test_a_registered_equation_that_follows_is_worked_out(monkeypatch):
 def test_each_case_is_named_for_what_it_is(rng):
     names = [case.name for case in cases.cases(rng)]
     assert len(set(names)) == len(names) and names[0] == cases.draw(rng).name == "random"
+
+
+def test_small_sizes_are_those_that_are_given(monkeypatch):
+    """A claim that holds for rows of 2 and 5 entries alone, under the name of an equation."""
+    columns = total(N, lambda r: S.One)
+    one = proved("only", "It holds at two lengths.", None, (columns - 2) * (columns - 5), S.Zero)
+    monkeypatch.setattr(ledger, "_registered", lambda label: one)
+    for sizes, said in (((2, 5), "2, 5"), ([5], "5"), (range(2, 3), "2")):
+        (entry,) = ledger.prove_small("only", sizes=sizes)
+        assert (entry.kind, entry.claim) == ("proved-for-small-n", f"It holds at two lengths; N = {said}")
+    for sizes in ((3,), (2, 3, 5), (2, 5, 4), range(1, 3)):
+        with pytest.raises(AssertionError, match="fails for rows of length [134]"):
+            ledger.prove_small("only", sizes=sizes)
+    with pytest.raises(AssertionError, match="fails for rows of length 3"):
+        ledger.prove_small("only")

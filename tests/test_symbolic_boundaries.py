@@ -1,9 +1,6 @@
 """Claims that are false only where branches meet, and what is said of them: a printed condition, a point, or words."""
 
-import re
-
 import pytest
-import sympy
 from sympy import (
     Abs,
     Derivative,
@@ -55,7 +52,6 @@ s, t, a, q = tensor("s"), tensor("t"), tensor("a"), tensor("q")
 eps, c = Symbol("eps", positive=True), Symbol("c", positive=True)
 f = opaque("f")
 row_sum, squares = total(N, lambda r: x[r]), total(N, lambda r: x[r] ** 2)
-half = Rational(1, 2)
 
 
 def one_if(condition):
@@ -261,5 +257,75 @@ def test_what_is_true_at_every_boundary_needs_no_condition(claim):
     assert _conditions(*claim) == []
 
 
-def test_there_are_enough_claims_of_each_kind():
-    assert len(EXCLUDED) + len(REFUTED) + len(REFUSED) >= 40 and len(TRUE) >= 15
+def test_the_point_of_a_refutation_is_where_branches_meet():
+    assert counterexample(one_if(s > 0), Heaviside(s)).values == {s: 0}
+    found = counterexample(*EXCLUDED[0][:2])
+    assert found.values == {t: 0} and abs(found.lhs - 1) < Rational(1, 10**9) and found.rhs == 0
+
+
+def test_the_second_witness_differentiates_no_branches(monkeypatch):
+    """It agrees, or finds the boundary, without SymPy's derivatives of what has branches."""
+
+    def absent(*parts):
+        raise AssertionError("a derivative of branches")
+
+    for kind, method in (
+        (Piecewise, "_eval_derivative"),
+        (Abs, "_eval_derivative"),
+        (sign, "_eval_derivative"),
+        (Heaviside, "fdiff"),
+        (Max, "fdiff"),
+        (Min, "fdiff"),
+    ):
+        monkeypatch.setattr(kind, method, absent)
+    with pytest.raises(AssertionError, match="fails for rows"):
+        check_fixed(*EXCLUDED[0][:2], (2,))
+    for lhs, rhs in (
+        (Partial(floored, t), one_if(t > 1)),
+        (Partial(one_if(t > 0), t), S.Zero),
+        (Partial(Max(s, t), s), Heaviside(s - t)),
+        (Partial(Min(s, t) * s, s), s * Heaviside(t - s) + Min(s, t)),
+        (Local(Abs(s), s), sign(s)),
+        (Partial(s * sign(s), s), sign(s)),
+        (Partial(Partial(Max(s, 0) ** 2, s), s), 2 * Heaviside(s)),
+        (Partial(total(N, lambda r: Max(x[r], 0)), x[i]), Heaviside(x[i])),
+    ):
+        assert check_fixed(lhs, rhs, (2,))
+        with pytest.raises(AssertionError, match="fails for rows"):
+            check_fixed(lhs, rhs + s**2, (2,))
+        assert counterexample(lhs, rhs) is None
+
+
+SIGNS = [
+    # (expression, is it seen to be at least 0, is it seen to be greater than 0)
+    (s**3, False, False),
+    (s**-3, False, False),
+    (s**5 * t**2, False, False),
+    (s, False, False),
+    (s**2, True, False),
+    (s**-2, True, False),
+    (sqrt(s), True, False),
+    (eps**3, True, True),
+    (s**2 + eps, True, True),
+    (s**3 + eps, False, False),
+    (total(N, lambda r: x[r] ** 3), False, False),
+    (total(N, lambda r: x[r] ** 2), True, False),
+    (total(N, lambda r: exp(x[r])), True, True),
+]
+
+
+@pytest.mark.parametrize("e, nonnegative, positive", SIGNS, ids=str)
+def test_odd_powers_have_both_signs(e, nonnegative, positive):
+    assert (is_nonnegative(e), is_positive(e)) == (nonnegative, positive)
+
+
+def test_an_odd_power_needs_its_condition():
+    with as_written():
+        root, reciprocal = sqrt(s**3) ** 2, sqrt(1 / s**3) ** -2
+    assert list(map(str, side_conditions([root], Defs()))) == ["s >= 0"]
+    assert list(map(str, side_conditions([log(s**3)], Defs()))) == ["s > 0"]
+    assert list(map(str, side_conditions([Partial(s ** Rational(3, 2), s)], Defs()))) == ["s > 0"]
+    assert "Ne(s, 0)" in map(str, side_conditions([reciprocal], Defs()))
+    defs, positive = Defs(), Symbol("P", positive=True)
+    with pytest.raises(ValueError, match="promised to be positive"):
+        defs[positive] = s**3 + eps

@@ -214,6 +214,40 @@ def test_a_base_within_the_places_of_its_step_is_refused():
             _lines((head, X))
 
 
+def test_a_sequence_has_one_base_and_one_step():
+    lines = _lines((xs(0), X), (xs(k), xs(k - 1) + 1))
+    lines[xs(0)], lines[xs(k)] = X, xs(k - 1) + 1  # a cell that is run again
+    for head, e, which in ((xs(0), X + 1, "base"), (xs(S(-1)), X, "base"), (xs(k), xs(k - 1) + 2, "step")):
+        with pytest.raises(ValueError, match=f"x has a {which} already"):
+            lines[head] = e
+    assert induction(lines, [(xs(k), X + k)])
+    assert induction(lines.changed(xs(0), X + 1), [(xs(k), X + k + 1)])
+
+
+def test_the_base_of_an_induction_that_goes_down_is_checked():
+    lines = _lines((xs(n), X), (xs(k - 1), xs(k)), (ys(n), X + 1), (ys(k - 1), ys(k)))
+    assert induction(lines.changed(ys(n), X), [(xs(k), ys(k))], down=True)[0].how == "base and step"
+    with pytest.raises(NotProved, match="step 1, the base.*refuted at n = 0, k = 0"):
+        induction(lines, [(xs(k), ys(k))], down=True)
+    # equal at the lowest place already, which is not where it begins
+    lines = _lines((xs(n), X), (xs(k - 1), S(7)), (ys(n), X + 1), (ys(k - 1), S(7)))
+    with pytest.raises(NotProved, match="step 1, the base.*refuted"):
+        induction(lines, [(xs(k), ys(k))], down=True)
+
+
+def test_what_cancels_in_a_sequence_leaves_its_condition():
+    lines = _lines((xs(0), X), (xs(k), xs(k - 1)))
+    with as_written():
+        ratio, root = xs(k) / xs(k), sqrt(xs(k)) ** 2
+    assert str(induction(lines, [(ratio, S.One)])[0]).endswith("by unfolding, where Ne(x(k), 0)")
+    assert list(map(str, induction(lines, [(root, xs(k))])[0].side_conditions)) == ["x(k) >= 0"]
+    one = inductive("one", "Its ratio is 1.", lines, (ratio, S.One))
+    assert one.known().endswith(r"by unfolding, where $x_{k} \neq 0$")
+    assert induction(lines, [(xs(k), X)])[0].side_conditions == ()
+    branch = Piecewise((xs(k), Eq(X, 0)), (X, True))
+    assert induction(lines, [(branch, branch)])
+
+
 def test_what_is_given_of_a_layer_is_not_put_in_for_its_other_values():
     lines = _lines((xs(0), X), (xs(k), layer(k, xs(k - 1))), (zs(k), layer(k, X)))
     with pytest.raises(NotProved, match="refuted"):

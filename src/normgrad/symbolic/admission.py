@@ -63,8 +63,10 @@ def check_expression(name: str, e) -> Expr:
             raise ValueError(f"{name}: {found} holds {number}, which is no number (a division by zero?)")
     for kind in (Derivative, Subs, Integral, Limit, Product, DiracDelta):
         if found.has(kind):
-            raise NotImplementedError(f"{name}: {found} holds a {kind.__name__}, which has no form here; a derivative is "
-                                      "written Partial(f, v), and a sum total(N, f)")  # fmt: skip
+            raise NotImplementedError(
+                f"{name}: {found} holds a {kind.__name__}, which has no form here; a derivative is written "
+                f"Partial(f, v), and a sum total(N, f)"
+            )
     if found.has(S.ImaginaryUnit):
         raise ValueError(f"{name}: {found} holds the imaginary unit, and a claim is about real numbers")
     return found

@@ -35,7 +35,23 @@ from .measured import Largest
 from .notation import Local, Partial, name_of, rename_bound
 
 # where these have no derivative is known: nowhere, or where `conditions` says
-DIFFERENTIABLE = (exp, sin, cos, sinh, cosh, tanh, atan, asinh, erf, log, Abs, sign, Heaviside, Piecewise, KroneckerDelta)
+DIFFERENTIABLE = (
+    exp,
+    sin,
+    cos,
+    sinh,
+    cosh,
+    tanh,
+    atan,
+    asinh,
+    erf,
+    log,
+    Abs,
+    sign,
+    Heaviside,
+    Piecewise,
+    KroneckerDelta,
+)
 
 
 class RangeError(ValueError):

@@ -24,6 +24,7 @@ from sympy import (
     log,
     preorder_traversal,
     sign,
+    sympify,
 )
 from sympy.core.relational import Relational
 
@@ -69,8 +70,12 @@ def _defined(e):
     """(base, relation) for everything in e that has no value, or no rule, where a base is 0 or negative."""
     for part in e.atoms(Pow, log, sign, Heaviside):
         base = resolve(part.args[0])
-        # what a reciprocal square root needs, a logarithm needs too, and a jump the same as a reciprocal
-        exponent = part.exp if isinstance(part, Pow) else -S.Half if isinstance(part, log) else -S.One
+        # a jump needs what a reciprocal needs, and a logarithm the same as a reciprocal square root
+        exponent = -S.One
+        if isinstance(part, Pow):
+            exponent = part.exp
+        elif isinstance(part, log):
+            exponent = -S.Half
         yield base, _needed(base, exponent)
         for inner in base.atoms(Pow):
             yield inner.base, _needed(inner.base, inner.exp)
@@ -82,16 +87,18 @@ def _add(conditions, base, relation, defs):
     power = Mul(*[factor for factor in Mul.make_args(base) if not is_positive(factor)])
     if isinstance(power, Pow) and power.exp.is_Integer and power.exp > 0:
         base = power.base
-        relation = Ne if relation == Gt and not is_nonnegative(base) else relation
+        relation = Ne if power.exp.is_even and not is_nonnegative(base) else relation
     form = nf(base)
     if form.is_number:
-        conditions[form, relation] = relation(form, 0) if form.is_real else S.false
+        holds = form.is_real and relation(form, 0)
+        conditions[form, relation] = sympify(holds)
         return
     core = _core(form)
     if relation == Ne and core.could_extract_minus_sign():
         core = nf(-core)
+    # bound letters are fresh ones whenever a derivative is taken
     letters = dict.fromkeys(part for part in preorder_traversal(core) if isinstance(part, Dummy))
-    named = {letter: Symbol(f"_{place}", integer=True) for place, letter in enumerate(letters)}
+    named = {letter: Symbol(f"_{position}", integer=True) for position, letter in enumerate(letters)}
     conditions.setdefault((core.xreplace(named), relation), relation(_fold(base, defs), 0))
 
 
@@ -116,15 +123,20 @@ def _boundaries(e, name):
         if isinstance(part, Piecewise):
             yield from _between(part, name)
         elif isinstance(part, Max | Min):
-            for place, one in enumerate(part.args):
-                if one.has(name):
-                    others = part.args[:place] + part.args[place + 1 :]
-                    yield one - part.func(*others), Ne
+            for position, value in enumerate(part.args):
+                if value.has(name):
+                    others = part.args[:position] + part.args[position + 1 :]
+                    yield value - part.func(*others), Ne
         elif isinstance(part, Pow):
-            if not (part.exp.is_integer or part.exp.is_Rational and part.exp > 1 and is_nonnegative(part.base)):
+            # (s**2 + t**2)**(3/2) has a derivative at 0 too
+            smooth = part.exp.is_Rational and part.exp > 1 and is_nonnegative(part.base)
+            if not (part.exp.is_integer or smooth):
                 yield part.base, _needed(part.base, -S.Half)
-        elif not (isinstance(part, Abs) and (is_nonnegative(part.args[0]) or is_nonnegative(-part.args[0]))):
-            yield part.args[0], _needed(part.args[0], -S.One)
+        else:
+            inside = part.args[0]
+            smooth = is_nonnegative(inside) or is_nonnegative(-inside)
+            if not (isinstance(part, Abs) and smooth):
+                yield inside, _needed(inside, -S.One)
 
 
 def _between(branches, name):
@@ -133,9 +145,9 @@ def _between(branches, name):
         relations = condition.atoms(Relational)
         if condition.xreplace(dict.fromkeys(relations, S.true)).has(name):
             raise NotImplementedError(f"{condition}: a branch under a derivative needs a condition such as s > 0")
-        for one in relations:
-            if one.has(name):
-                yield one.lhs - one.rhs, Ne
+        for relation in relations:
+            if relation.has(name):
+                yield relation.lhs - relation.rhs, Ne
 
 
 def _fold(base, defs):

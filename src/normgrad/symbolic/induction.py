@@ -176,7 +176,9 @@ class InductiveEquation(Equation):
             how = "by induction from the last layer down" if self.down else "by induction"
         else:
             how = "by unfolding and what was proved before" if self.given else "by unfolding"
-        where = f", where {', '.join(f'${latex(one)}$' for one in self.side_conditions)}" if self.side_conditions else ""
+        where = (
+            f", where {', '.join(f'${latex(one)}$' for one in self.side_conditions)}" if self.side_conditions else ""
+        )
         return f"proved for every depth ${n}${places}, {how}{where}"
 
     def means(self, other: Equation) -> bool:

@@ -136,7 +136,7 @@ def _number(e, values, step=STEP):
         slopes[part] = _quotient(*part.args, values, step)
         if slopes[part] is None:
             return None
-    value = concrete(e.xreplace(slopes)).xreplace(values).evalf(DIGITS, maxn=4 * DIGITS)
+    value = concrete(e.xreplace(slopes)).xreplace(values).evalf(DIGITS, maxn=DIGITS)
     return value if value.is_real and value.is_finite else None
 
 
@@ -148,22 +148,25 @@ def _outermost(e):
 
 def _quotient(e, v, values, step):
     """The derivative of e by v at a point, where the quotients on either side have one limit; else None."""
-    ends = [_number(e, {**values, v: values[v] + h}, step**6) for h in (step, -step, step**2, -(step**2))]
+    # a derivative inside e takes much smaller steps
     here = _number(e, values, step**6)
-    if here is None or None in ends:
-        return None
-    quotients = [(end - here) / h for end, h in zip(ends, (step, -step, step**2, -(step**2)), strict=True)]
+    quotients = []
+    for h in (step, -step, step**2, -(step**2)):
+        beside = _number(e, {**values, v: values[v] + h}, step**6)
+        if here is None or beside is None:
+            return None
+        quotients.append((beside - here) / h)
     apart = max(quotients) - min(quotients)
-    return quotients[2] if apart < Rational(1, 10**12) * (1 + abs(here)) else None
+    return quotients[2] if apart < Rational(1, 10**12) * (1 + abs(quotients[2])) else None
 
 
 def _meetings(e):
     """Expressions that are 0 where two branches of e meet."""
     for part in e.atoms(*BRANCHED):
         if isinstance(part, Max | Min):
-            yield from (one - other for one, other in combinations(part.args, 2))
+            yield from (first - second for first, second in combinations(part.args, 2))
         elif isinstance(part, Piecewise):
-            yield from (one.lhs - one.rhs for one in part.atoms(Relational))
+            yield from (relation.lhs - relation.rhs for relation in part.atoms(Relational))
         else:
             yield part.args[0]
 
@@ -177,11 +180,13 @@ def _points(sides, draw, tries=4):
     for meeting in meetings:
         values = {symbol: _rational(symbol, draw) for symbol in symbols}
         for symbol in sorted(meeting.free_symbols, key=str):
-            at = [concrete(meeting).xreplace({**values, symbol: Integer(place)}) for place in (0, 1)]
-            line = [] if at[0] == at[1] else [at[0] / (at[0] - at[1])]
-            for place in [*line, *map(Integer, (0, 1, -1))]:
-                point = {**values, symbol: place}
-                allowed = place.is_real and (place.is_positive or not symbol.is_positive)
+            at_0, at_1 = (concrete(meeting).xreplace({**values, symbol: number}) for number in (S.Zero, S.One))
+            numbers = [S.Zero, S.One, S.NegativeOne]
+            if at_0 != at_1:
+                numbers.append(at_0 / (at_0 - at_1))  # where a straight line through the two is 0
+            for number in numbers:
+                point = {**values, symbol: number}
+                allowed = number.is_real and (number.is_positive or not symbol.is_positive)
                 if allowed and concrete(meeting).xreplace(point) == 0:
                     yield point
 
