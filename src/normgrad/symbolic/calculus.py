@@ -72,14 +72,14 @@ def D(e: Expr, v: Expr) -> Expr:
     if not (isinstance(v, Indexed) or isinstance(v, Symbol) and not v.is_integer):
         raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
-        body = rename_bound(resolve(sympify(e)))
-        for part in body.atoms(Function):
+        e = rename_bound(resolve(sympify(e)))
+        for part in e.atoms(Function):
             if not (isinstance(part, DIFFERENTIABLE) or getattr(part, "smooth", False)) and part.has(name_of(v)):
                 raise NotImplementedError(
                     f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
                     f"exp, log, Abs, Max or Piecewise, or take one made by opaque"
                 )
-        slope = body.diff(v)
+        slope = e.diff(v)
         return slope.replace(DiracDelta, lambda *parts: S.Zero) if slope.has(DiracDelta) else slope
 
 
