@@ -48,7 +48,7 @@ from normgrad.symbolic.signs import is_nonnegative, is_positive
 N = dim("N")
 i, k = index("i", "k")
 x = tensor("x", N)
-s, t, a, q = tensor("s"), tensor("t"), tensor("a"), tensor("q")
+s, t, a, p, q = (tensor(name) for name in "stapq")
 eps, c = Symbol("eps", positive=True), Symbol("c", positive=True)
 f = opaque("f")
 row_sum, squares = total(N, lambda r: x[r]), total(N, lambda r: x[r] ** 2)
@@ -58,8 +58,11 @@ def one_if(condition):
     return Piecewise((1, condition), (0, True))
 
 
-def defined(value):
+def defined(value, of=None):
+    """q := value, with p := of before it."""
     defs = Defs()
+    if of is not None:
+        defs[p] = of
     defs[q] = value
     return defs
 
@@ -81,6 +84,7 @@ EXCLUDED = [
     (Partial(q, t), one_if(t > 1), ["Ne(t - 1, 0)"], defined(floored)),
     (Local(one_if(t > 0), t), 0, ["Ne(t, 0)"]),
     (Local(q, t), 0, ["Ne(t, 0)"], defined(one_if(t > 0))),
+    (Local(q, p), Heaviside(p), ["Ne(p, 0)"], defined(Max(p, 0), of=s**3 - t)),
     (Partial(Max(s, t), s), Heaviside(s - t), ["Ne(s - t, 0)"]),
     (Partial(Min(s, t), s), Heaviside(t - s), ["Ne(s - t, 0)"]),
     (Partial(Max(s, t, a), s), Heaviside(s - Max(t, a)), ["Ne(s - Max(a, t), 0)"]),
@@ -257,6 +261,11 @@ def test_what_is_true_at_every_boundary_needs_no_condition(claim):
     assert _conditions(*claim) == []
 
 
+def test_a_boundary_that_is_never_met_is_no_condition():
+    """q = max(p, 0), where p is s squared and 1."""
+    assert _conditions(Local(q, p), S.One, defined(Max(p, 0), of=s**2 + 1)) == []
+
+
 def test_the_point_of_a_refutation_is_where_branches_meet():
     assert counterexample(one_if(s > 0), Heaviside(s)).values == {s: 0}
     found = counterexample(*EXCLUDED[0][:2])
@@ -280,7 +289,9 @@ def test_the_second_witness_differentiates_no_branches(monkeypatch):
         monkeypatch.setattr(kind, method, absent)
     with pytest.raises(AssertionError, match="fails for rows"):
         check_fixed(*EXCLUDED[0][:2], (2,))
+    defs = defined(Max(p, 0), of=s**3 - t)
     for lhs, rhs in (
+        (Local(q, p), Heaviside(p)),
         (Partial(floored, t), one_if(t > 1)),
         (Partial(one_if(t > 0), t), S.Zero),
         (Partial(Max(s, t), s), Heaviside(s - t)),
@@ -290,10 +301,10 @@ def test_the_second_witness_differentiates_no_branches(monkeypatch):
         (Partial(Partial(Max(s, 0) ** 2, s), s), 2 * Heaviside(s)),
         (Partial(total(N, lambda r: Max(x[r], 0)), x[i]), Heaviside(x[i])),
     ):
-        assert check_fixed(lhs, rhs, (2,))
+        assert check_fixed(lhs, rhs, (2,), defs)
         with pytest.raises(AssertionError, match="fails for rows"):
-            check_fixed(lhs, rhs + s**2, (2,))
-        assert counterexample(lhs, rhs) is None
+            check_fixed(lhs, rhs + s**2, (2,), defs)
+        assert counterexample(lhs, rhs, defs) is None
 
 
 SIGNS = [

@@ -88,6 +88,8 @@ def _add(conditions, base, relation, defs):
     if isinstance(power, Pow) and power.exp.is_Integer and power.exp > 0:
         base = power.base
         relation = Ne if power.exp.is_even and not is_nonnegative(base) else relation
+    if is_positive(base):
+        return
     form = nf(base)
     if form.is_number:
         holds = form.is_real and relation(form, 0)

@@ -16,6 +16,7 @@ import sympy
 from sympy import (
     Abs,
     Add,
+    Dummy,
     Expr,
     Heaviside,
     Indexed,
@@ -125,8 +126,11 @@ class Explicit:
 
 
 def _slope(e, v):
-    """The derivative by a scalar, left as a Partial where branches meet in e."""
-    return Partial(e, v) if e.has(*BRANCHED, Partial) else e.diff(v)
+    """The derivative by a scalar; where branches meet in e a Partial by h, at h = 0, of e at v + h."""
+    if not e.has(*BRANCHED, Partial):
+        return e.diff(v)
+    h = Dummy("h", real=True)
+    return Partial(e.xreplace({v: v + h}), h)
 
 
 def _number(e, values, step=STEP):
@@ -136,7 +140,7 @@ def _number(e, values, step=STEP):
         slopes[part] = _quotient(*part.args, values, step)
         if slopes[part] is None:
             return None
-    value = concrete(e.xreplace(slopes)).xreplace(values).evalf(DIGITS, maxn=DIGITS)
+    value = _at_0(concrete(e.xreplace(slopes))).xreplace(values).evalf(DIGITS, maxn=DIGITS)
     return value if value.is_real and value.is_finite else None
 
 
@@ -146,16 +150,21 @@ def _outermost(e):
     return set().union(*map(_outermost, e.args))
 
 
-def _quotient(e, v, values, step):
-    """The derivative of e by v at a point, where the quotients on either side have one limit; else None."""
+def _at_0(e):
+    """The expression without the small changes of its derivatives."""
+    return e.xreplace(dict.fromkeys(e.atoms(Dummy), S.Zero))
+
+
+def _quotient(e, h, values, step):
+    """The derivative of e by h at 0, where the quotients on either side have one limit; else None."""
     # a derivative inside e takes much smaller steps
     here = _number(e, values, step**6)
     quotients = []
-    for h in (step, -step, step**2, -(step**2)):
-        beside = _number(e, {**values, v: values[v] + h}, step**6)
+    for change in (step, -step, step**2, -(step**2)):
+        beside = _number(e.xreplace({h: change}), values, step**6)
         if here is None or beside is None:
             return None
-        quotients.append((beside - here) / h)
+        quotients.append((beside - here) / change)
     apart = max(quotients) - min(quotients)
     return quotients[2] if apart < Rational(1, 10**12) * (1 + abs(quotients[2])) else None
 
@@ -173,8 +182,8 @@ def _meetings(e):
 
 def _points(sides, draw, tries=4):
     """Points drawn at random, and points where two branches meet."""
-    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
-    meetings = sorted(set().union(*[set(_meetings(side)) for side in sides]), key=str)
+    symbols = sorted(set().union(*[_at_0(side).free_symbols for side in sides]), key=str)
+    meetings = sorted({_at_0(meeting) for side in sides for meeting in _meetings(side)}, key=str)
     for _ in range(tries):
         yield {symbol: _rational(symbol, draw) for symbol in symbols}
     for meeting in meetings:
