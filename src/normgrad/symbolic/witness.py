@@ -38,6 +38,7 @@ from sympy.core.relational import Relational
 from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
 from .definitions import Defs, check_defs
+from .measured import Largest
 from .notation import Local, Partial, dim
 from .opaque import Opaque, concrete
 from .patience import look
@@ -68,6 +69,9 @@ class Explicit:
             letters = [range(1, self.sizes[last] + 1) for _, _, last in e.limits]
             points = [dict(zip([limit[0] for limit in e.limits], point, strict=True)) for point in product(*letters)]
             return Add(*[self.entry(e.function, {**indices, **point}, opaque) for point in points])
+        if isinstance(e, Largest):
+            body, letter, last = e.args
+            return Max(*[self.entry(body, {**indices, letter: n}, opaque) for n in range(1, self.sizes[last] + 1)])
         if isinstance(e, KroneckerDelta):
             i, k = (self.entry(letter, indices) for letter in e.args[:2])
             return Integer(i == k)
@@ -375,7 +379,9 @@ def _differ(sides, draw):
         if not all(_is_real(side, values) for side in sides):
             continue
         if limits:
-            left, right = (_number(side, values) for side in sides)
+            numbers = [_number(side, values) for side in sides]
+            # what is left of a step that should be 0 is cut off
+            left, right = (None if number is None else number.round(20).evalf(30) for number in numbers)
         else:
             left, right = (concrete(side).xreplace(values) for side in sides)
         # where a side is infinite, not real or without a derivative, the claim says nothing
