@@ -310,6 +310,15 @@ def test_the_second_witness_differentiates_no_branches(monkeypatch):
         assert counterexample(lhs, rhs, defs) is None
 
 
+def test_what_was_compared_nowhere_does_not_pass():
+    nowhere = Partial(log(-1 - Abs(s)), s)
+    third = Partial(Partial(Partial(Max(s, 0) ** 4, s), s), s)
+    for lhs, rhs in ((nowhere, S.Zero), (third, 24 * Max(s, 0)), (third, S.Zero)):
+        with pytest.raises(AssertionError, match="fails for rows"):
+            check_fixed(lhs, rhs, (2,))
+        assert counterexample(lhs, rhs) is None
+
+
 SIGNS = [
     # (expression, is it seen to be at least 0, is it seen to be greater than 0)
     (s**3, False, False),

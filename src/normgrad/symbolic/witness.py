@@ -161,7 +161,9 @@ def _at_0(e):
 
 def _quotient(e, h, values, step):
     """The derivative of e by h at 0, where the quotients on either side have one limit; else None."""
-    # a derivative inside e takes much smaller steps
+    # a derivative inside e takes much smaller steps, and there is no third one inside
+    if step < Rational(1, 10**DIGITS):
+        return None
     here = _number(e, values, step**6)
     quotients = []
     for change in (step, -step, step**2, -(step**2)):
@@ -323,10 +325,19 @@ def _settled(e):
     return e.func(*parts)
 
 
+def _same(sides):
+    """Whether two scalar sides are one identity; where a derivative is a limit, one value at every point."""
+    if not _limits(sides):
+        return _is_zero(sides[0] - sides[1])
+    points = list(_compared(sides, random.Random(0)))
+    return bool(points) and not any(_apart(left, right, sides) for _, left, right in points)
+
+
 def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: Defs | None = None) -> int:
     """Check lhs = rhs for rows of the given lengths, entry by entry, as identities in every input.
 
-    Derivatives of what has branches are compared at points instead, those where two branches meet included.
+    Derivatives of what has branches are compared at points instead, those where two branches meet included; where there
+    is no point at which both sides have a value, the entry fails.
 
     The number of rows M is another one at each length: 3 for rows of 2, 1 for rows of 3, 2 for rows of 4.
 
@@ -341,9 +352,7 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
         for columns in sizes:
             for writer, choice in _situations(lhs, rhs, defs, columns):
                 both = [writer.entry(side, choice) for side in (lhs, rhs)]
-                # derivatives where branches meet are numbers, and the others identities
-                limits = any(side.has(Partial) for side in both)
-                if _differ(both, random.Random(0)) if limits else not _is_zero(both[0] - both[1]):
+                if not _same(both):
                     rows = f", M = {_rows(columns)}" if any(str(size) == "M" for size in writer.sizes) else ""
                     at = ", ".join(f"{letter} = {place}" for letter, place in choice.items())
                     where = f"rows of length {columns}{rows}{f' at {at}' if at else ''}"
@@ -373,23 +382,33 @@ def counterexample(
 
 
 def _differ(sides, draw):
-    limits = any(side.has(Partial) for side in sides)
+    return next((found for found in _compared(sides, draw) if _apart(*found[1:], sides)), None)
+
+
+def _limits(sides):
+    """Whether a derivative is left in the sides, as a limit."""
+    return any(side.has(Partial) for side in sides)
+
+
+def _apart(left, right, sides):
+    within = Rational(1, 10 ** (9 if _limits(sides) else 20))
+    return abs((left - right).evalf(30)) > within * (1 + abs(left.evalf(30)))
+
+
+def _compared(sides, draw):
+    """(values, left, right) at points; where a side is infinite, not real or no limit, the claim says nothing."""
     for values in _points(sides, draw):
         look()
         if not all(_is_real(side, values) for side in sides):
             continue
-        if limits:
-            numbers = [_number(side, values) for side in sides]
+        if _limits(sides):
+            both = [_number(side, values) for side in sides]
             # what is left of a step that should be 0 is cut off
-            left, right = (None if number is None else number.round(20).evalf(30) for number in numbers)
+            both = [number if number is None else number.round(20).evalf(30) for number in both]
         else:
-            left, right = (concrete(side).xreplace(values) for side in sides)
-        # where a side is infinite, not real or without a derivative, the claim says nothing
-        if all(side is not None and side.evalf(30).is_real for side in (left, right)):
-            within = Rational(1, 10 ** (9 if limits else 20))
-            if abs((left - right).evalf(30)) > within * (1 + abs(left.evalf(30))):
-                return values, left, right
-    return None
+            both = [concrete(side).xreplace(values) for side in sides]
+        if all(number is not None and number.evalf(30).is_real for number in both):
+            yield values, *both
 
 
 def _is_real(e, values):
