@@ -345,10 +345,12 @@ def test_odd_powers_have_both_signs(e, nonnegative, positive):
 def test_an_odd_power_needs_its_condition():
     with as_written():
         root, reciprocal = sqrt(s**3) ** 2, sqrt(1 / s**3) ** -2
+        cubed = 1 / sqrt(squares) ** 3 + 1 / squares ** Rational(3, 2)
     assert list(map(str, side_conditions([root], Defs()))) == ["s >= 0"]
     assert list(map(str, side_conditions([log(s**3)], Defs()))) == ["s > 0"]
     assert list(map(str, side_conditions([Partial(s ** Rational(3, 2), s)], Defs()))) == ["s > 0"]
     assert "Ne(s, 0)" in map(str, side_conditions([reciprocal], Defs()))
+    assert list(map(str, side_conditions([cubed], Defs()))) == ["Sum(x[_r]**2, (_r, 1, N)) > 0"]
     defs, positive = Defs(), Symbol("P", positive=True)
     with pytest.raises(ValueError, match="promised to be positive"):
         defs[positive] = s**3 + eps

@@ -85,9 +85,12 @@ def _add(conditions, base, relation, defs):
     """Note a condition under what it says, so that it is said once."""
     # a power vanishes where its base does
     power = Mul(*[factor for factor in Mul.make_args(base) if not is_positive(factor)])
-    if isinstance(power, Pow) and power.exp.is_Integer and power.exp > 0:
+    if isinstance(power, Pow) and power.exp.is_Rational and power.exp > 0:
         base = power.base
-        relation = Ne if power.exp.is_even and not is_nonnegative(base) else relation
+        if power.exp.is_even and not is_nonnegative(base):
+            relation = Ne
+        elif not power.exp.is_Integer:
+            relation = Gt
     if is_positive(base):
         return
     form = nf(base)
