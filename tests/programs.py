@@ -399,6 +399,10 @@ WRONG = {
         "def range(*ends):\n    return [0]\n\n" + LOOP_COPY.text, Y, IDENTITY, "loops"
     ),
     # sums over rows
+    "y is read before it is written in a loop": loop_chosen("y[i, j]"),
+    "dw is a part of itself": LOOP_BACKWARD_ALONE.edited(
+        ("+= dy[i, j] * x[i, j] * rstd[i]\n        for", "+= dw[j] / M\n        for")
+    ),
     "dw is read before its last row is added": LOOP_BACKWARD_ALONE.edited(
         ("dx[i, j] = rstd", "dx[i, j] = 0 * dw[j] + rstd")
     ),
