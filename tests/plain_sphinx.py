@@ -18,7 +18,7 @@ from lent_environment import ROOT, environment, run
 BOOK, PLAIN = ROOT / "_build/html", ROOT / "_build/plain"
 PINS = ROOT / "requirements-plain.txt"
 # Pages on which Sphinx itself speaks: its signatures, and the versions of the tools.
-SPHINX = {"book/api.html", "book/execution.html"}
+SPHINX = {"book/api.html"}
 NUMBERED = re.compile(r'id="(equation-[\w-]+)"[^>]*>\s*<span class="eqno">\(([^)]+)\)')
 
 

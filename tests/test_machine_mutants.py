@@ -4,9 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
+from machine_mutants import machine_mutants, record
 from mutation import FILES
-
-from normgrad.mistakes.machine_mutants import machine_mutants, record
 
 PACKAGE = Path(__file__).parents[1] / "src/normgrad"
 
