@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from broken_rules import BROKEN
 
 from normgrad import LAYER_NORM
 from normgrad.checks import cases, contract
 from normgrad.checks.backends import NAMES, get
 from normgrad.homework import misconceptions
 from normgrad.homework.diagnosis.diagnose import diagnose
-from normgrad.mistakes.broken_rules import BROKEN
 from normgrad.mistakes.gallery import BUGS, REJECTED, look, looks
 from normgrad.mistakes.table import MISTAKES
 

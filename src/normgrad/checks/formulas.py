@@ -64,11 +64,6 @@ def _sums() -> Iterator[Formula]:
     x, x_hat, rstd = tensor("x", M, N), tensor("x_hat", M, N), tensor("rstd", M)
     entry = rstd[i] * largest(N, lambda r: absolute(x[i, r])) + absolute(x_hat[i, j])
     yield formula("tolerance-x-hat", _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), u * (N + 8) * entry))
-    terms, height = tensor("t", M, N), Symbol("H", positive=True)
-    column = total(M, lambda r: terms[r, j])
-    columns = total(M, lambda r: absolute(terms[r, j]))
-    bound = height * u / (1 - height * u) * columns
-    yield formula("pg-height", _relation(Le, absolute(fl(column) - column), bound))
 
 
 def _formats() -> Iterator[Formula]:
