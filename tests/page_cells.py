@@ -22,9 +22,62 @@ sys.path.insert(0, str(ROOT / "book/_ext"))
 
 from normgrad_book import cells as page_cells  # noqa: E402
 from normgrad_book.cells import label_of  # noqa: E402, F401
-from normgrad_book.reader_work import SHOWS  # noqa: E402
 
 PAGES = sorted((ROOT / "book").glob("*.md"))
+
+
+# Calls whose result is a numbered equation of the page.
+SHOWS = ("derive", "derive_all", "derive_by_induction", "define")
+# The operator chapters, each with what the names of its pages begin with.
+CHAPTERS = {
+    "L2": "l2_norm",
+    "RMSNorm": "rms_norm",
+    "LayerNorm": "layer_norm",
+    "Residual add and norm": "residual",
+    "Where eps stands": "eps",
+    "Higher derivatives": "higher_derivatives",
+}
+COLUMNS = 80
+
+
+def pages_of(chapter):
+    """The pages of an operator chapter."""
+    return [page for page in PAGES if page.stem.startswith(CHAPTERS[chapter])]
+
+
+def derived(page):
+    """The labels of the equations that are outputs of a page's visible cells."""
+    visible = [cell for cell in page_cells.of_page(page) if cell.visible]
+    return {label_of(call) for cell in visible for call in cell.plain_calls(*SHOWS)} - {""}
+
+
+def broken_rules(cells):
+    """What breaks a rule of visible cells: a name from a hidden cell, a long line, several statements on one line."""
+    broken = [f"cell {cell.place} uses {name} from a hidden cell" for cell, name in page_cells.from_hidden(cells)]
+    for cell in cells:
+        if cell.visible:
+            lines = [line for line in cell.source.split("\n") if len(line) > COLUMNS]
+            broken += [f"cell {cell.place}: {len(line)} columns: {line}" for line in lines]
+            broken += [f"cell {cell.place}: {text}" for text in squeezed(cell)]
+    return broken
+
+
+def squeezed(cell):
+    """Statements that are several: calls joined by commas, and more than one statement on a line."""
+    messages = []
+    text = cell.python.split("\n")
+    for node in ast.walk(cell.tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Tuple):
+            if any(isinstance(part, ast.Call) for part in node.value.elts):
+                messages.append(f"calls joined by commas: {ast.unparse(node)}")
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if isinstance(body, list):
+                lines = [statement.lineno for statement in body]
+                lines += [node.lineno] if name == "body" and isinstance(node, ast.stmt) else []
+                twice = sorted({line for line in lines if lines.count(line) > 1})
+                messages += [f"more than one statement on a line: {text[line - 1].strip()}" for line in twice]
+    return messages
 
 
 def deriving_pages():

@@ -13,8 +13,7 @@ pytest.importorskip("sphinx", reason="the book's packages are not installed")
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
-from normgrad_book import reader_work  # noqa: E402
-from normgrad_book.cells import of_page  # noqa: E402
+from page_cells import derived  # noqa: E402
 
 PAGE = (ROOT / "book/sources.md").read_text(encoding="utf8")
 ROWS = dict(re.findall(r"^\| ([ABCP]\d+) \| (.*) \|$", PAGE, re.M))
@@ -26,7 +25,7 @@ ITEMS = [
 PAGES = list((ROOT / "book").glob("*.md"))
 # By a directive, or by the cell that derives it.
 SHOWN = set(re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(page.read_text("utf8") for page in PAGES), re.M))
-SHOWN |= set().union(*[reader_work.Page(page.stem, tuple(of_page(page))).derived for page in PAGES])
+SHOWN |= set().union(*map(derived, PAGES))
 # Named in the text of the page as well as in its rows.
 MISTAKES = (
     "test_an_absent_bias_is_0_and_not_1",

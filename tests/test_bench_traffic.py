@@ -90,13 +90,6 @@ def test_partial_rows(rows, megabytes):
     assert cost("layer_norm") == 2 * cost("rms_norm")
 
 
-@pytest.mark.parametrize(
-    ("operator", "per_element"), [("rms_norm", 20), ("layer_norm", 22), ("add_rms_norm", 32), ("add_layer_norm", 34)]
-)
-def test_a_benchmark_that_accumulates(operator, per_element):
-    assert round(traffic.accumulating(operator, **BF16).per_element, 1) == per_element
-
-
 def test_seconds():
     moved = traffic.moved("layer_norm", "backward", **BF16)
     assert round(1e6 * traffic.seconds(moved, 4.3e12), 1) == 93.7

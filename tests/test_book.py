@@ -14,7 +14,9 @@ yaml = pytest.importorskip("yaml", reason="the book's packages are not installed
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
-from normgrad_book import cells, reader_work, reading_time  # noqa: E402
+from page_cells import SHOWS, broken_rules, squeezed  # noqa: E402
+
+from normgrad_book import cells, reading_time  # noqa: E402
 
 PAGES = sorted((ROOT / "book").glob("*.md"))
 IDS = [page.stem for page in PAGES]
@@ -100,7 +102,71 @@ def test_latex_is_plain(page):
 @each_page
 def test_visible_cells_can_be_read_and_changed(page):
     """They use nothing from hidden ones, fit into 80 columns, and hold one statement a line."""
-    assert reader_work.Page(page.stem, tuple(cells.of_page(page))).broken_rules == []
+    assert broken_rules(cells.of_page(page)) == []
+
+
+def cell(source, place=0, tags=()):
+    return cells.Cell(place, source, frozenset(tags))
+
+
+def test_what_cells_define_and_use():
+    parsed = cell(
+        "import numpy as np\nx = a[0]\nfor n in range(3):\n    x += n\ndef f(y):\n    return y + b\nlayer[x] = c"
+    )
+    assert parsed.defines == {"np", "x", "n", "f"} and parsed.uses == {"a", "b", "c", "layer"}
+    assert parsed.changes == {"layer"}
+    assert cell("x = x + 1").uses == {"x"} and cell("total = sum(n for n in numbers)").uses == {"numbers"}
+    assert cell("%pip install a\nx = 1").defines == {"x"}
+
+
+def test_cells_that_others_stand_on():
+    page = [cell("a = 1", 0), cell("b = 2", 1), cell("d = {}\nd[a] = 1", 2), cell("d[b] = 2", 3), cell("print(d)", 4)]
+    assert [cell.place for cell in cells.needed(page, lambda cell: cell.place == 4)] == [0, 1, 2, 3, 4]
+    assert [cell.place for cell in cells.needed(page, lambda cell: cell.place == 2)] == [0, 2]
+    hidden = [cell("a = 1", 0, ["hide-cell"]), cell("b = a", 1)]
+    assert [(cell.place, name) for cell, name in cells.from_hidden(hidden)] == [(1, "a")]
+    assert cells.from_hidden([*hidden, cell("a = 2", 2), cell("c = a", 3)])[1:] == []
+
+
+@pytest.mark.parametrize(
+    "source, message",
+    [
+        ("a = 1; b = 2", "more than one statement"),
+        ("if a: b = 2", "more than one statement"),
+        ("f(), g()", "calls joined by commas"),
+        ("M, N = x.shape\nif a:\n    b = f(\n        c,\n    )\nelse:\n    b = 3", ""),
+        ("def f(x):\n    return x\n\nclass A:\n    y = 1", ""),
+    ],
+)
+def test_squeezed_lines_are_found(source, message):
+    lines = squeezed(cell(source))
+    assert bool(lines) == bool(message) and all(message in line for line in lines)
+
+
+def test_long_lines_and_hidden_names_are_found():
+    page = [cell("a = 1", 0, ["hide-cell"]), cell("b = a  # " + 80 * "x", 1)]
+    assert broken_rules(page) == ["cell 1 uses a from a hidden cell", f"cell 1: 89 columns: {page[1].source}"]
+
+
+def test_the_model_of_reading():
+    amount = reading_time.Amount(words=130, displays=1, display_lines=2, code_lines=60, figures=1)
+    assert amount.minutes == 1 + 1 + 7 + 1
+
+
+def test_what_is_read(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "---\njupytext: {}\n---\n# Two words\n\nThree more words, $a = b$ and {eq}`x`.\n\n$$\na \\\\\nb\n$$ (c)\n\n"
+        "```{code-cell} ipython3\nx = 1\n\ny = 2\n```\n```{code-cell} ipython3\n:tags: [hide-cell]\nz = 1\n```\n"
+        "```{code-cell} ipython3\nderive('a', 'b', d, s, t, u)\n```\n```{solution} ex\nMany words here.\n```\n"
+    )
+    held = reading_time.amount(page)
+    assert (held.words, held.displays, held.display_lines, held.code_lines) == (8, 2, 4, 3)
+
+
+def test_labels_are_read_from_calls():
+    (call,) = cell("slope = derive('rms-rstd', 'claim', layer, a, b)").plain_calls("derive")
+    assert cells.label_of(call) == "rms-rstd" and cells.label_of(ast.parse("define(x)").body[0].value) == ""
 
 
 @each_page
@@ -170,6 +236,6 @@ def test_docstrings_cite_equations_that_exist():
 def test_every_registered_equation_is_shown_once():
     shown = re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(TEXT.values()), re.M)
     for page in PAGES:
-        calls = [call for cell in cells.of_page(page) for call in cell.plain_calls(*reader_work.SHOWS)]
+        calls = [call for cell in cells.of_page(page) for call in cell.plain_calls(*SHOWS)]
         shown += filter(None, map(cells.label_of, calls))
     assert sorted(shown) == sorted(registered())

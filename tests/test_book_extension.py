@@ -38,7 +38,7 @@ def test_a_number_that_moves_executes_no_page_again(tmp_path):
 
     before = key({"rms-dx": ["rms_norm", "7.8"]})
     assert key({"rms-dx": ["rms_norm", "7.9"]}) == before
-    assert key({"rms-dx": ["rms_norm_further", "7.8"]}) != before
+    assert key({"rms-dx": ["rms_norm_code", "7.8"]}) != before
     assert key({"rms-dx": ["rms_norm", "7.8"]}, "a = 1") != before
 
 

@@ -6,12 +6,11 @@ turned into a plus, one at a time; in a cell without a minus, every plus into a 
 
 import page_cells
 import pytest
-from page_cells import execute, signs, turned
+from page_cells import CHAPTERS, execute, pages_of, signs, turned
 from torch.autograd.gradcheck import GradcheckError
 
 from normgrad.symbolic import NotProved
 
-reader_work = pytest.importorskip("normgrad_book.reader_work")
 TAGS = ("derivation", "numpy-backward", "torch-function", "triton-kernel")
 # What a check raises; anything else would be a broken page, not a found mistake.
 NOTICED = (AssertionError, NotProved, GradcheckError)
@@ -42,17 +41,17 @@ def noticed(target, after, namespace, source) -> str:
 
 def tagged():
     """(page, tag, cell) for the last cell of each page with each of the tags."""
-    for members in reader_work.pages().values():
-        for page in members:
-            for tag in TAGS:
-                if found := [cell for cell in page.cells if tag in cell.tags]:
-                    yield pytest.param(page, tag, found[-1], id=f"{page.name}-{tag}")
+    for page in [page for chapter in CHAPTERS for page in pages_of(chapter)]:
+        cells = page_cells.page_cells.of_page(page)
+        for tag in TAGS:
+            if tagged_cells := [cell for cell in cells if tag in cell.tags]:
+                yield pytest.param(page, tag, tagged_cells[-1], id=f"{page.stem}-{tag}")
 
 
-@pytest.mark.parametrize("chapter", reader_work.CHAPTERS)
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_chapter_can_be_broken_in_four_ways(chapter):
-    tags = set().union(*[cell.tags for page in reader_work.pages()[chapter] for cell in page.cells])
-    assert set(TAGS) <= tags
+    cells = [cell for page in pages_of(chapter) for cell in page_cells.page_cells.of_page(page)]
+    assert set(TAGS) <= set().union(*[cell.tags for cell in cells])
 
 
 @pytest.mark.sampled(of=5)
@@ -60,7 +59,7 @@ def test_each_chapter_can_be_broken_in_four_ways(chapter):
 def test_a_turned_sign_is_noticed(page, tag, target):
     if "triton" in target.tags:
         pytest.importorskip("triton")
-    cells = list(page.cells)
+    cells = page_cells.page_cells.of_page(page)
     wanted = {target.place, *[cell.place for cell in standing_on(cells, target)]}
     needed = page_cells.page_cells.needed(cells, lambda one: one.place in wanted)
     after = [cell for cell in needed if cell.place > target.place]
@@ -72,8 +71,8 @@ def test_a_turned_sign_is_noticed(page, tag, target):
         for cell in (target, *after):
             execute(cell, namespace)
         count = len(signs(target.tree))
-        assert count, f"{page.name}: the cell {tag} has no sign to turn"
+        assert count, f"{page.stem}: the cell {tag} has no sign to turn"
         for which in range(count):
             source, was = turned(target, which)
             said = noticed(target, after, before, source)
-            assert said, f"{page.name}, cell {tag}: the other sign in {was} goes unnoticed"
+            assert said, f"{page.stem}, cell {tag}: the other sign in {was} goes unnoticed"

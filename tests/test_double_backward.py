@@ -8,14 +8,12 @@ import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
-import normgrad
 from normgrad import LAYER_NORM
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.mistakes import wrong_layer
-from normgrad.symbolic import NotProved, equation, index, latex, prove, tensor
+from normgrad.symbolic import NotProved, equation, latex, prove, tensor
 from normgrad.symbolic.codegen import compile
 from normgrad.symbolic.derivations import double_backward as proofs
-from normgrad.symbolic.derivations import second_derivatives as rows
 from normgrad.symbolic.symbols import M, N, i, j, k
 from normgrad.teaching import double_backward
 
@@ -132,14 +130,6 @@ def test_second_gradients_are_the_proved_ones(draw, name, place):
     (expected,) = formula(**{name: array for name, array in {**given, "eps": EPS}.items() if name in needed})
     (dx,) = torch.autograd.grad(double_backward.layer_norm("explicit", x, w, eps=EPS), x, dy, create_graph=True)
     _close(torch.autograd.grad(dx, (dy, x), u)[place], torch.from_numpy(expected))
-
-
-def test_torchs_hessian_is_the_proved_one(draw):
-    x = draw(4).detach()
-    letters = index("l")
-    formula = _compiled("hess-ln", rows.scaled_row(centred=True), tensor("out", N, N, N)[k, j, letters])
-    hessian = torch.func.hessian(lambda x: normgrad.layer_norm(x, 4, eps=EPS))(x)
-    _close(hessian, torch.from_numpy(formula(x=x.numpy(), eps=EPS)[0]))
 
 
 def test_a_tangent_is_printed_with_a_dot():

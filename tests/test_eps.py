@@ -1,6 +1,7 @@
 """Where eps stands: the theorem with an opaque denominator, rows without variance, and source 001's comparison."""
 
 import numpy as np
+import piecewise_rules
 import pytest
 import torch
 from sympy import Symbol, sqrt
@@ -13,7 +14,6 @@ from normgrad.symbolic import NotProved, Partial, check_fixed, counterexample, d
 from normgrad.symbolic.derivations import eps_placement
 from normgrad.symbolic.opaque import concrete, derivative, opaque
 from normgrad.symbolic.symbols import j, k
-from normgrad.teaching import piecewise_rules
 
 u = unit_roundoff("float64")
 EPS = 0.3

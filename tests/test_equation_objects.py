@@ -43,7 +43,7 @@ def test_copied_code_computes_the_gradients_of_layer_norm(arrays, torch, label, 
 
 def test_most_equations_have_code_and_what_has_none_says_nothing():
     written = {label: code(one, "numpy") for label, one in equations().items()}
-    assert sum(map(bool, written.values())) >= 290
+    assert sum(map(bool, written.values())) >= 0.75 * len(written)
     for label, text in written.items():
         assert not text or text.startswith(f"import numpy\n\n\ndef {label.replace('-', '_')}(*"), label
         compile(text, label, "exec")

@@ -9,10 +9,10 @@ from sympy import Integer
 
 pytest.importorskip("triton")
 
+from machine_mutants import machine_mutants  # noqa: E402
 from text_proofs import FEW, refusal  # noqa: E402
 
 from normgrad.mistakes import mutants  # noqa: E402
-from normgrad.mistakes.machine_mutants import machine_mutants  # noqa: E402
 from normgrad.symbolic import NotProved, prove  # noqa: E402
 from normgrad.symbolic.kernel_proofs import CASES, claims, prove_kernels  # noqa: E402
 from normgrad.symbolic.kernel_text import Unread, read  # noqa: E402

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("numba")
 
+from machine_mutants import machine_mutants  # noqa: E402
 from text_proofs import refusal  # noqa: E402
 
 from normgrad.mistakes import mutants  # noqa: E402
-from normgrad.mistakes.machine_mutants import machine_mutants  # noqa: E402
 from normgrad.symbolic import NotProved  # noqa: E402
 from normgrad.symbolic.kernel_proofs import CASES  # noqa: E402
 from normgrad.symbolic.kernel_text import Unread  # noqa: E402

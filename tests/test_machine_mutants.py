@@ -4,9 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
+from machine_mutants import machine_mutants
 from mutation import FILES, recorded
-
-from normgrad.mistakes.machine_mutants import machine_mutants
 
 PACKAGE = Path(__file__).parents[1] / "src/normgrad"
 

@@ -9,11 +9,20 @@ import re
 import notebook_environments as environments
 import pytest
 from notebook_environments import COLAB_CPU, HOMEWORKS, NOTEBOOKS, code_cells, each, needs_site, read, timed
+from page_cells import CHAPTERS, page_cells, pages_of
 
 from normgrad.homework import solutions
 
 pytestmark = needs_site
 WITH_TRITON = environments.with_triton()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_notebooks_hold_the_cells_of_the_pages(chapter):
+    for page in pages_of(chapter):
+        (notebook,) = [path for path in NOTEBOOKS if path.stem == page.stem]
+        offered = [cell.source for cell in page_cells.of_notebook(notebook)]
+        assert offered == [cell.source for cell in page_cells.of_page(page)], page.stem
 
 
 @pytest.fixture(scope="session")

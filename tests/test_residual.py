@@ -142,7 +142,7 @@ def _pull(function, point, cotangent):
 
 @pytest.mark.parametrize("which", ["pre", "pre, final norm", "post"])
 def test_the_displayed_reverse_recursions_are_the_gradients(which, torch_rng):
-    """res-naive-backward, its start with a final norm, and res-post-backward, term by term."""
+    """res-naive-backward, its start with a final norm, and the same for post-norm, term by term."""
     layers, norms, last = _modules(nn.LayerNorm, 3, torch_rng, torch.float64)
     x, do = (torch.randn(4, COLUMNS, generator=torch_rng, dtype=torch.float64) for _ in range(2))
     naive, final = (residual.naive_post_norm if which == "post" else residual.naive_stack), {}

@@ -328,7 +328,7 @@ def sources():
 
 def chosen(files, sample, seed):
     """[(file, mutant)]: all of them, or a sample without replacement."""
-    from normgrad.mistakes.machine_mutants import machine_mutants
+    from machine_mutants import machine_mutants
 
     everything = [(file, each) for file in files for each in machine_mutants(sources()[file])]
     for name in [name for name in sys.modules if name.partition(".")[0] == "normgrad"]:
@@ -449,7 +449,7 @@ def known():
 
 def record(found, seed):
     """Write the outcomes by file, and the survivors with the reasons that the last record gave them."""
-    from normgrad.mistakes.machine_mutants import machine_mutants
+    from machine_mutants import machine_mutants
 
     files, survivors, reasons = {}, [], known()
     for file, text in sources().items():

@@ -36,31 +36,6 @@ def roofline(gpus, fused, apart) -> None:
     axes.grid(alpha=0.3)
 
 
-def _pieces(count, floor):
-    """(bytes, colour) of the arrays of the floor, then of what is moved beyond it."""
-    for side in ("reads", "writes"):
-        yield from ((size, BLUE) for size in getattr(floor, side).values())
-    for side in ("reads", "writes"):
-        known = getattr(floor, side)
-        yield from ((size - known.get(name, 0), ORANGE) for name, size in getattr(count, side).items())
-
-
-def designs(bars) -> None:
-    """Bytes per entry, array by array, the floor in blue. Args: bars: {name: (Traffic, Traffic of the floor)}"""
-    figure, axes = plt.subplots(figsize=(6.8, 3.9))
-    places = [place + 0.5 * ("residual" in name) for place, name in enumerate(bars)]
-    for place, (count, floor) in zip(places, bars.values(), strict=True):
-        left = 0
-        for size, color in _pieces(count, floor):
-            width = size / count.elements
-            axes.barh(place, width, left=left, color=color, edgecolor="white", height=0.75)
-            left += width
-        axes.text(left + 0.2, place, f"{count.per_element:.1f}", va="center")
-    axes.set(yticks=places, yticklabels=bars, xlabel="bytes per entry", xlim=(0, 24))
-    axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def in_flight(lengths, ours, one_row, needed) -> None:
     """KiB in flight on a multiprocessor against N. Args: ours, one_row: KiB at each length; needed: (least, most)"""
     figure, axes = plt.subplots(figsize=(6.2, 3.7))

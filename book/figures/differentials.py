@@ -87,24 +87,3 @@ def _node(axes, name, place, back, color):
     width = 4 if back and name in TWO_CONSUMERS else 1.2
     axes.plot(*place, "o", ms=40, mfc="white", mec=color, mew=width)
     axes.text(*place, f"${text}$", ha="center", va="center", fontsize=11)
-
-
-def blocks(jacobian, rows) -> None:
-    """The derivative of a batch as a matrix, in both layouts.
-
-    Args:  jacobian: (M N, M N), outputs down; rows: M
-    """
-    _, (left, right) = plt.subplots(1, 2, figsize=(7, 3.6))
-    _flattened(left, jacobian, rows, "numerator layout", "output $i, j$", "input $p, k$")
-    _flattened(right, jacobian.T, rows, "denominator layout", "input $p, k$", "output $i, j$")
-
-
-def _flattened(axes, matrix, rows, title, down, across):
-    top, length = np.abs(matrix).max(), len(matrix) // rows
-    axes.imshow(matrix, cmap="PuOr", vmin=-0.7 * top, vmax=0.7 * top)
-    places, names = [length * row + length // 2 for row in range(rows)], [f"row {row + 1}" for row in range(rows)]
-    axes.set(ylabel=down, xlabel=across, xticks=places, yticks=places, xticklabels=names, yticklabels=names)
-    axes.set_title(title, fontsize=12)
-    for cut in range(1, rows):
-        axes.axhline(length * cut - 0.5, color=GREY, lw=0.6)
-        axes.axvline(length * cut - 0.5, color=GREY, lw=0.6)

@@ -37,17 +37,6 @@ def crossing(s, places) -> None:
     axes.legend(frameon=False)
 
 
-def ray() -> None:
-    """The signed size of the output along a ray, in units of D(0)."""
-    _, axes = plt.subplots(figsize=(5.6, 3.4))
-    line = np.linspace(-4, 4, 401)
-    for place, colour in COLOURS.items():
-        axes.plot(line, line / denominator(abs(line), 1, place), color=colour, lw=2, label=place)
-    axes.hlines([-1, 1], -4, 4, color=GREY, lw=0.8, ls=":")
-    axes.set(xlabel="size of the row / $D(0)$, signed", ylabel="size of the output, signed")
-    axes.legend(frameon=False)
-
-
 def atlas() -> None:
     """kappa and the gains across and along the row against its size, in units of D(0)."""
     s = np.geomspace(1e-2, 1e2, 400)
@@ -95,16 +84,4 @@ def tell() -> None:
         axes.plot(line, denominator(line, 1, place), color=colour, lw=2, ls=DASHES[place], label=place)
         axes.plot(1, denominator(1.0, 1, place), "o", color=colour, zorder=5)
     axes.set(xlabel="$s / D(0)$", ylabel="$D(s) / D(0)$", xlim=(0, 3), ylim=(0, 4.1))
-    axes.legend(frameon=False)
-
-
-def operations(lengths, counts) -> None:
-    """Operations against the length of the row, both on logarithmic axes.
-
-    Args:  lengths: of the rows; counts: {name: the operations at each length}
-    """
-    _, axes = plt.subplots(figsize=(5.6, 3.4))
-    for (name, line), colour in zip(counts.items(), (BLUE, GREEN, ORANGE), strict=True):
-        axes.loglog(lengths, line, "o-", color=colour, lw=2, label=name)
-    axes.set(xlabel="length $N$ of the row", ylabel="operations")
     axes.legend(frameon=False)

@@ -61,20 +61,3 @@ def ways() -> None:
     above.set_xticks([0.3, 10, 1e3, 1e5], ["0", "10", "1000", "$10^5$"])
     above.legend(frameon=False, fontsize=9, loc="upper left")
     below.set(xlabel="row length $N$")
-
-
-def statistics(errors) -> None:
-    """Errors of dx and dw, and the size of theta, against the mean of the rows, for statistics in three formats.
-
-    Args:  errors: (mean, name of a format) -> (error of dx, error of dw, size of theta)
-    """
-    means = np.geomspace(0.1, 3000, 10)
-    _, axes = plt.subplots(figsize=(5.6, 4.2))
-    for dtype, colour in COLOURS.items():
-        dx, dw, theta = np.array([errors(mean, dtype) for mean in means]).T
-        axes.loglog(means, dw, "o", color=colour, label=f"{dtype}: dw")
-        axes.loglog(means, dx, "o", mfc="white", color=colour, label=f"{dtype}: dx")
-        axes.loglog(means, theta, "--", color=colour, lw=1)
-    axes.axhline(1, color="black", ls=":", lw=0.8)
-    axes.set(xlabel="mean of the rows", ylabel="relative error", ylim=(1e-8, 3))
-    axes.legend(frameon=False, fontsize=9, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.2))

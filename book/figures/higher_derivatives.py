@@ -26,49 +26,6 @@ def moves(gradient, x, x_dot, dx_dot) -> None:
     axes[0].set_ylabel("gradient")
 
 
-def slices(second, weights, first, other) -> None:
-    """Two slices of the second derivatives of a row, and their weighted sum over all outputs.
-
-    Args:  second: (N, N, N), entry k, j, l; weights: (N,); first, other: which outputs, counted from 1
-    """
-    N = len(weights)
-    panels = {
-        f"output $k = {first}$": second[first - 1],
-        f"output $k = {other}$": second[other - 1],
-        "a loss": np.einsum("k,kjl", weights, second),
-    }
-    figure, axes = plt.subplots(1, 3, figsize=(8.4, 3.1))
-    ticks = {"xticks": range(0, N, 2), "yticks": range(0, N, 2)}
-    letters = {"xticklabels": range(1, N + 1, 2), "yticklabels": range(1, N + 1, 2)}
-    for axis, (title, matrix) in zip(axes, panels.items(), strict=True):
-        top = np.abs(matrix).max()
-        axis.imshow(matrix, cmap="PuOr", vmin=-top, vmax=top)
-        axis.set(title=title, xlabel="input $l$", ylabel="input $j$", **ticks)
-        axis.set(**letters)
-
-
-def curvature(loss, gradient, hessian, flat) -> None:
-    """The eigenvalues of a Hessian, and how the loss bends along three directions.
-
-    Args:  loss: step of the row (N,) -> number; gradient: (N,); hessian: (N, N); flat: the value of N - 3 eigenvalues
-    """
-    N = len(gradient)
-    eigenvalues, vectors = np.linalg.eigh(hessian)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
-    left.axhline(0, ls="--", color=GREY)
-    left.axhline(flat, ls="--", color=ORANGE)
-    left.plot(range(1, N + 1), eigenvalues, "o", color=BLUE)
-    left.set(xlabel="number", title="eigenvalues", xticks=range(2, N + 1, 2))
-    steps = np.linspace(-1.5, 1.5, 61)
-    lines = {"largest": (GREEN, vectors[:, -1]), "$(1, ..., 1)$": (GREY, np.ones(N)), "smallest": (BLUE, vectors[:, 0])}
-    for name, (color, x_dot) in lines.items():
-        bent = [loss(h * x_dot) - loss(0 * x_dot) - h * (gradient @ x_dot) for h in steps]
-        right.plot(steps, bent, color=color, lw=2, label=name)
-        right.plot(steps, steps**2 / 2 * (x_dot @ hessian @ x_dot), "--", color=color)
-    right.set(xlabel="step", title="loss minus tangent line")
-    right.legend(fontsize=10, frameon=False)
-
-
 def passes() -> None:
     """What goes into the three passes and what comes out of each: forward, backward, and the backward's backward."""
     boxes = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from .style import BLUE, GREEN, GREY, ORANGE
+from .style import BLUE, GREY, ORANGE
 
 
 def _cell(axes, corner, width, height, color):
@@ -47,26 +47,3 @@ def schedules(matrices: dict[str, np.ndarray]) -> None:
         limits = {"xlim": (-0.1, matrix.shape[1] + 2.2), "ylim": (bottom - 0.6, 0.1)}
         axes.set(title=title, ylabel="program $g$", aspect="equal", frame_on=False, xticks=[], yticks=[], **limits)
     panels[-1].set_xlabel("row $i$ of the batch")
-
-
-def errors(lengths, bounds: dict, measured: dict, low) -> None:
-    """Bounds (lines) and measured errors (markers) of schedules by name, against the rows; low: in bfloat16."""
-    _, axes = plt.subplots(figsize=(6.2, 4.6))
-    for (name, error), color, marker in zip(measured.items(), (ORANGE, BLUE, GREEN), "os^", strict=True):
-        axes.loglog(lengths, bounds[name], color=color)
-        axes.loglog(lengths, error, marker, color=color, label=name.replace("_", " "))
-    axes.loglog(lengths, low, "D", color=GREY, label="strides, bfloat16")
-    axes.set(xlabel="rows $M$", ylabel="error / sum of sizes", ylim=(3e-9, 3))
-    axes.legend(fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncol=2)
-
-
-def arrivals(results, exact: float, fixed) -> None:
-    """The results of sums in random orders, in units in the last place from the exact one, and a fixed order's."""
-    ulp = np.spacing(np.float32(abs(fixed)))
-    place = (np.asarray(results, float) - exact) / ulp
-    _, axes = plt.subplots(figsize=(6, 3.1))
-    edges = np.arange(np.floor(place.min()), place.max() + 2)
-    axes.hist(place, edges, weights=np.full(len(place), 1 / len(place)), color=BLUE)
-    axes.axvline((float(fixed) - exact) / ulp, color=ORANGE, lw=2.5, label="fixed order")
-    axes.set(xlabel="error in ulp", ylabel="share of runs")
-    axes.legend(fontsize=10)

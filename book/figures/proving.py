@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
-import numpy as np
-from matplotlib.colors import ListedColormap
 from sympy import Expr, S, sqrt
 
 from normgrad.symbolic import (
@@ -149,22 +147,3 @@ def kernel() -> None:
         frame = {"boxstyle": "round,pad=0.45", "fc": "white", "ec": color, "lw": 2}
         axes.text(across, up, text, ha="center", va="center", fontsize=11, linespacing=1.35, bbox=frame)
     axes.set(xlim=(-0.4, 6.4), ylim=(0, 9.5), frame_on=False, xticks=[], yticks=[])
-
-
-def patterns() -> None:
-    """Where a Jacobian with a doubled delta is off, ten entries drawn at random, and the two of the witness."""
-    rng, N = np.random.default_rng(1), 16
-    row = rng.standard_normal(N)
-    away = np.outer(row, row) / (row @ row)
-    right, doubled = ((times * np.eye(N) - away) / np.sqrt(row @ row) for times in (1, 2))
-    off = right != doubled
-    outputs, inputs = rng.integers(0, N, (2, 10))
-    assert (off == np.eye(N, dtype=bool)).all() and not off[outputs, inputs].any()
-    _, axes = plt.subplots(figsize=(3.6, 3.6))
-    axes.imshow(off, cmap=ListedColormap(["white", ORANGE + "99"]))
-    axes.plot(inputs, outputs, "x", color=GREY, ms=8, mew=2)
-    axes.plot([0, 1], [0, 0], "o", mfc="none", mec=BLUE, ms=12, mew=2.5)
-    ticks = [0, 3, 7, 11, 15]
-    labels = np.add(ticks, 1)
-    axes.set(xticks=ticks, yticks=ticks, xticklabels=labels, yticklabels=labels)
-    axes.set(xlabel="input $j$", ylabel="output $k$")

@@ -84,37 +84,3 @@ def _chain(axes, title, areas, names):
         axes.text(x, y, text, color=color, ha="center", va="center", fontsize=13)
     axes.set_title(title, loc="left", fontsize=13)
     axes.set(xlim=(-0.8, 9.6), ylim=(-0.75, 1.9), xticks=[], yticks=[], frame_on=False)
-
-
-def gradient(whole, cut) -> None:
-    """The way back along the stream, and the gradient's length by depth.
-
-    Args:  whole, cut: lengths of dx_k over that of dout for k = 0 .. K, with the straight path and without it
-    """
-    figure, (top, low) = plt.subplots(2, 1, figsize=(5.6, 4.9), height_ratios=(1, 1.5))
-    _arrow(top, (9, 0), (0, 0), GREEN, lw=3)
-    for place, step in ((7.5, "K"), (4.5, "k"), (1.5, "1")):
-        _arrow(top, (place + 1.1, 0.05), (place - 1.1, 0.05), ORANGE, connectionstyle="arc3,rad=0.6")
-        label = rf"$\mathrm{{norm}}_{step}^{{*}} \; f_{step}^{{*}}$"
-        top.text(place, 0.68, label, ha="center", va="bottom", color=ORANGE, fontsize=13)
-    top.text(9.1, 0, r"$\mathrm{dout}$", ha="left", va="center")
-    top.text(-0.1, 0, r"$\mathrm{dx}_0$", ha="right", va="center")
-    top.text(4.5, -0.12, "unchanged", ha="center", va="top", color=GREEN)
-    top.set(xlim=(-1.1, 10.4), ylim=(-0.4, 1.05), xticks=[], yticks=[], frame_on=False)
-    low.semilogy(whole, "o-", color=GREEN, ms=4, label="the stack")
-    low.semilogy(cut, "s--", color=ORANGE, ms=4, label=r"$\mathrm{dp}_k$ dropped")
-    low.set(xlabel="$k$, layers from the input", ylabel=r"$|\mathrm{dx}_k| \; / \; |\mathrm{dout}|$")
-    low.legend(frameon=False)
-
-
-def stored(errors, unit) -> None:
-    """The relative error of the stream against the layer, for each dtype it is stored in.
-
-    Args:  errors: {dtype: errors after layer 1, 2, ...}; unit: one rounding of bfloat16
-    """
-    figure, axes = plt.subplots(figsize=(5.6, 3.2))
-    for (dtype, found), color, style in zip(errors.items(), (BLUE, ORANGE), ("-", "--"), strict=True):
-        axes.plot(range(1, len(found) + 1), found, style, color=color, lw=2, label=f"stored in {dtype}")
-    axes.axhline(unit, ls=":", color=GREY)
-    axes.set(xlabel="layer $k$", ylabel="relative error", ylim=(0, None))
-    axes.legend(frameon=False)

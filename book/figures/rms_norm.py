@@ -5,9 +5,9 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from normgrad import LAYER_NORM, RMS_NORM, numpy_ref
+from normgrad import RMS_NORM, numpy_ref
 
-from .style import BLUE, GREY, ORANGE, arrow
+from .style import BLUE, ORANGE, arrow
 
 # The weights of the two panels of `geometry`, and the eps that lets short rows stop inside of the circle.
 FLAT_WEIGHT, SPACE_WEIGHT, EPS = np.array([1.5, -0.6]), np.array([1.5, 1.0, -0.5]), 0.05
@@ -81,76 +81,3 @@ def batch(dy, x_hat) -> None:
     axes["dy"].set_ylabel("row $i$")
     axes["x"].set_xlabel("column $j$")
     figure.get_layout_engine().set(h_pad=0.12)
-
-
-def jacobian(J, weight) -> None:
-    """A Jacobian over rstd in both layouts, and below its eigenvalues between the weights.
-
-    Args:  J: (N, N), output k in row k; weight: (N,)
-    """
-    layout = [["J", "T"], ["values", "values"]]
-    _, axes = plt.subplot_mosaic(layout, figsize=(6.4, 5.4), height_ratios=[2.4, 1])
-    titles = {
-        "J": (J, "numerator layout: $J$", "output $k$", "input $j$"),
-        "T": (J.T, r"denominator: $J^{\mathsf{T}}$", "input $j$", "output $k$"),
-    }
-    for name, (matrix, title, down, across) in titles.items():
-        _heat_map(axes[name], matrix)
-        axes[name].set(title=title, xlabel=across)
-        axes[name].set_ylabel(down, labelpad=9)
-    ordered, level = np.sort(weight), axes["values"]
-    level.vlines(ordered, -0.5, 1.5, ls=":", color=GREY, lw=1)
-    level.plot(ordered, 0 * ordered + 1, "v", color=ORANGE, ms=9, clip_on=False)
-    level.plot(np.linalg.eigvals(J).real, 0 * ordered, "o", color=BLUE, ms=8, clip_on=False)
-    level.set(yticks=[0, 1], yticklabels=["eigenvalues", "weights"], ylim=(-0.5, 1.5))
-
-
-def _heat_map(axes, matrix):
-    names = range(1, len(matrix) + 1)
-    axes.imshow(matrix, cmap="RdBu_r", vmin=-1.2, vmax=1.2)
-    axes.set(xticks=range(len(matrix)), yticks=range(len(matrix)), xticklabels=names, yticklabels=names)
-    for (down, across), value in np.ndenumerate(matrix):
-        color = "white" if abs(value) > 0.8 else "black"
-        axes.text(across, down, f"{value:.2f}", ha="center", va="center", fontsize=9, color=color)
-
-
-def rms_and_layer_norm() -> None:
-    """RMSNorm and LayerNorm of the same rows: in the plane of the row and (1, ..., 1), and entry by entry."""
-    _, (left, right) = plt.subplots(1, 2, figsize=(7, 3.8), width_ratios=[1, 1.15])
-    _half_plane(left, N=16)
-    example = np.array([[2.0, 3.5, 1.0, 4.2, 2.6, 1.7]])
-    bars = (
-        (-0.27, GREY, example, "$x$"),
-        (0, BLUE, _normalized(example, RMS_NORM), "RMSNorm"),
-        (0.27, ORANGE, _normalized(example, LAYER_NORM), "LayerNorm"),
-    )
-    for offset, color, values, name in bars:
-        right.bar(np.arange(1, 7) + offset, values[0], 0.26, color=color, label=name)
-    right.axhline(0, color="black", lw=0.8)
-    right.legend(frameon=False, fontsize=10, loc="upper right")
-    right.set(xlabel="column", xticks=range(1, 7), ylim=(-1.9, 5.6))
-
-
-def _half_plane(axes, N):
-    no_eps = {"rms": RMS_NORM.replace(eps=0), "ln": LAYER_NORM.replace(eps=0)}
-    # a row with mean 0 and length sqrt(N), the horizontal direction
-    across = _normalized(np.random.default_rng(7).standard_normal((1, N)), no_eps["ln"])[0]
-    parts = np.array([[0.6, 0.25], [0.7, 1.5], [1.35, 1.0], [1.5, -0.5], [0.4, -0.7]])
-    rows = parts @ np.stack([across, np.ones(N)])
-
-    def place(rows):
-        return np.stack([rows @ across / N**0.5, rows.mean(1) * N**0.5], 1)
-
-    ends = place(_normalized(rows, no_eps["rms"])), place(_normalized(rows, no_eps["ln"]))
-    for start, by_rms, by_ln in zip(place(rows), *ends, strict=True):
-        axes.plot([start[0]] * 2, [start[1], 0], ":", color=ORANGE, lw=2)
-        arrow(axes, by_rms, start, color=BLUE, lw=1.4)
-        axes.plot(*start, "o", mfc="white", color="black")
-        axes.plot(*by_rms, "o", color=BLUE)
-        axes.plot(*by_ln, "s", color=ORANGE, ms=9)
-        axes.plot(start[0], 0, "s", mfc="white", color=ORANGE, ms=5)
-    angle = np.linspace(-np.pi / 2, np.pi / 2, 100)
-    axes.plot(N**0.5 * np.cos(angle), N**0.5 * np.sin(angle), color=BLUE, lw=2)
-    axes.axhline(0, color=ORANGE, lw=2, zorder=0)
-    axes.set(aspect="equal", xlim=(0, 6.4), xticks=[0, 2, 4, 6])
-    axes.set(xlabel="length of $q$", ylabel=r"mean $\cdot \sqrt{N}$")

@@ -30,7 +30,7 @@ SEARCHES = {
     "fused_add_rms_norm": "res-forward",
     "grad_weight": "ln-dw",
     "Welford": "fp-welford",
-    "hessian": "hess-ln",
+    "hessian": "hess-ln-hvp",
 }
 
 

@@ -58,7 +58,7 @@ def test_a_page_keeps_to_its_budget(name):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("path", ["book/layer_norm.html", "book/residual.html", "book/rms_norm_further.html"])
+@pytest.mark.parametrize("path", ["book/layer_norm.html", "book/residual.html", "book/rms_norm_code.html"])
 def test_a_page_stands_still_while_it_loads(read, path, width):
     reader = read(width)
     reader.page.add_init_script("""

@@ -20,8 +20,6 @@ MODULES = (
     "search",
     "notebooks",
     "docstrings",
-    "report",
-    "reader_work",
     "reading_time",
     "tested",
     "access",

@@ -19,6 +19,7 @@ from sphinx.errors import ExtensionError
 
 from .citations import cited
 from .equations import NAMED, registered
+from .reading_time import plain_times
 
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$")
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
@@ -191,6 +192,8 @@ class PlainMarkdown:
             return "\n\n".join(filter(None, [arg and f"*{self.inline(arg)}*", self.convert(inner)]))
         if name == "glue:figure":
             return self.caption(label, inner)
+        if name == "reading-times":
+            return plain_times(self.env.srcdir)
         if kind == "solution":
             return self.solution(arg, options, inner)
         if kind in ("tab-set", "grid", "div"):

@@ -22,6 +22,7 @@ from .cells import CELL, Cell, of_page
 WORDS_A_MINUTE = 130
 DISPLAY, DISPLAY_LINE, CODE_LINE, FIGURE = 30, 15, 7, 60  # seconds
 MINUTES = 45  # what a page may take
+HEADINGS = ("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures")
 
 FOLDED = re.compile(r"^(?P<fence>[`:]{3,})\{(?:solution|dropdown)\}.*?^(?P=fence)\s*$", re.M | re.S)
 DIRECTIVE = re.compile(
@@ -144,16 +145,28 @@ class ReadingTimes(SphinxDirective):
         from .ledger_page import cell, table
 
         self.env.note_reread()
-        rows = []
-        contents = Path(self.env.srcdir, "_toc.yml").read_text(encoding="utf8")
-        for name in re.findall(r"file: (\S+)", contents):
-            path = Path(self.env.srcdir, f"{name}.md")
-            if is_lesson(path):
-                held = amount(path)
-                title = re.search(r"^# (.+)$", path.read_text(encoding="utf8"), re.M)[1]
-                shown = (title, f"{held.minutes:.0f}", held.words, held.displays, held.code_lines, held.figures)
-                rows.append(nodes.row("", *[cell(nodes.Text(str(each))) for each in shown]))
-        return [table(("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures"), rows)]
+        rows = [nodes.row("", *[cell(nodes.Text(text)) for text in page]) for page in times(self.env.srcdir)]
+        return [table(HEADINGS, rows)]
+
+
+def times(folder) -> list[list[str]]:
+    """What each page of the course holds and how long it takes, under HEADINGS."""
+    rows = []
+    contents = Path(folder, "_toc.yml").read_text(encoding="utf8")
+    for name in re.findall(r"file: (\S+)", contents):
+        path = Path(folder, f"{name}.md")
+        if is_lesson(path):
+            held = amount(path)
+            title = re.search(r"^# (.+)$", path.read_text(encoding="utf8"), re.M)[1]
+            counts = (held.words, held.displays, held.code_lines, held.figures)
+            rows.append([title, f"{held.minutes:.0f}", *map(str, counts)])
+    return rows
+
+
+def plain_times(folder) -> str:
+    """The same as a table in Markdown, for notebooks."""
+    lines = [HEADINGS, ["---"] * len(HEADINGS), *times(folder)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def is_lesson(path) -> bool:

@@ -202,29 +202,6 @@ def matrix(operator: str, **shape) -> Traffic:
     return backward + Traffic({"dw matrix": 4 * elements, **again}, {"dw matrix": 4 * elements}, elements)
 
 
-def accumulating(operator: str, **shape) -> Traffic:
-    """What a benchmark of `matrix` moves in its timed region when it leaves .grad in place between calls.
-
-    Each call then reads the new gradient and the old one and writes their sum, for x and for the residual. With a
-    residual, x and the residual are both kept and read (their sum is not kept), and where the loss does not use
-    residual_out, zeros are written and read as its cotangent.
-
-    Args:  as moved
-    """
-    sizes = arrays(operator, **shape)
-    elements, kernels = sizes.rows * sizes.columns, matrix(operator, **shape)
-    leaves = {"x": "dx", "residual": "dresidual"} if sizes.has_residual else {"x": "dx"}
-    reads, writes = {}, {}
-    for leaf, gradient in leaves.items():
-        size = sizes.of(gradient)[gradient]
-        reads |= {f"{leaf}.grad": size, f"new {gradient}": size}
-        writes[f"{leaf}.grad"] = size
-    if sizes.has_residual:
-        reads |= sizes.of("x")
-        writes |= {"zeros": sizes.of("dresidual_out")["dresidual_out"]}
-    return kernels + Traffic(reads, writes, elements)
-
-
 def copy(total: int) -> Traffic:
     """A device copy that moves about `total` bytes: half of them read, half of them written."""
     return Traffic({"source": total // 2}, {"target": total // 2}, 0)

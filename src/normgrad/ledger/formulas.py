@@ -67,11 +67,6 @@ def _sums() -> Iterator[Formula]:
     entry = u * (N + 8) * (far + absolute(x_hat[i, j])) + Rational(1, 2) * theta**2 * absolute(x_hat[i, j])
     relation = _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), entry)
     yield formula("tolerance-x-hat", Line(relation, where=((theta, N * u * far),)))
-    terms, height = tensor("t", M, N), Symbol("H", positive=True)
-    column = total(M, lambda r: terms[r, j])
-    columns = total(M, lambda r: absolute(terms[r, j]))
-    bound = ((1 + u) ** height - 1) * columns
-    yield formula("pg-height", _relation(Le, absolute(fl(column) - column), bound))
 
 
 def _formats() -> Iterator[Formula]:

@@ -1,1 +1,1 @@
-"""What is wrong on purpose: mutants of the implementations, broken rules of the prover, and real bugs."""
+"""What is wrong on purpose: mutants of the implementations, and real bugs."""

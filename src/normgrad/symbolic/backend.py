@@ -1,6 +1,6 @@
 """The operator as NumPy code generated from the definitions whose gradients are proved.
 
-The backward pass is the one that `norm-dx-...`, `norm-dw-...` and `norm-db-...` prove for the spec's place of eps.
+The backward pass is the one that `norm-dx-...`, `eps-theorem-dw` and `eps-theorem-db` prove.
 """
 
 from __future__ import annotations

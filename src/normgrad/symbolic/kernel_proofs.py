@@ -1,6 +1,7 @@
 """What every Triton kernel of the package stores, proved from its text to be what the definitions say.
 
-The definitions are those of `derivations.family`, whose gradients norm-dx-..., norm-dw-... and norm-db-... are proved.
+The definitions are those of `derivations.family`, whose gradients are proved by
+norm-dx-..., eps-theorem-dw and eps-theorem-db.
 """
 
 from __future__ import annotations

@@ -34,7 +34,6 @@ SHEET = {
     "c1": ("M", "mean of $\\hat x \\, \\mathrm{wdy}$ (its sum where squares are summed)"),
     "c2": ("M", "mean of $\\mathrm{wdy}$"),
     "C": ("NN", "centring matrix"),
-    "cos": ("", "cosine of the angle between two rows"),
     "cov": ("M", "mean of $\\mathrm{wdy} \\, \\dot q$, or of $\\mathrm{wdy} \\, \\mathrm{ddq}$"),
     "d": ("", "distance of the means of two blocks"),
     "D": ("M", "denominator; $D(s)$ as a function of the size"),
@@ -56,7 +55,6 @@ SHEET = {
     "L": ("", "loss; $L_1, L_2, L_3$ are losses made of gradients"),
     "lambda": ("", "eigenvalue"),
     "m": ("", "a shift: a number that is added to or taken from a whole row"),
-    "mask": ("N", "1 for a column that counts, else 0"),
     "mean": ("M", "mean of a row, of a block, of a padded tile"),
     "M": ("", "number of rows; $M_1, M_2$ of leading axes"),
     "n": ("", "what the sum of squares is divided by"),
@@ -81,7 +79,6 @@ SHEET = {
     "S": (("M", ""), "a sum that an argument gives a letter; so are $S_1, S_2, T_1, T_2$"),
     "sigma": ("", "standard deviation, in source 001's layer"),
     "t": ("MN", "a term of a sum; a number that is rounded"),
-    "T": ("", "a sum that an argument gives a letter, with the cotangent in it"),
     "theta": ("M", "error of a mean, in deviations of its row"),
     "u": ("", "unit roundoff"),
     "v": ("M", "variance: the mean of $q^2$"),
@@ -136,16 +133,14 @@ LOCAL = (
         "A model in bytes has one letter for each kind of array; none of them is a quantity of a layer.",
         {
             "A": ("", "bytes of an activation"),
-            "F": ("", "bytes of as many numbers in float32"),
             "S": ("", "bytes of a statistic"),
             "V": ("", "bytes of a parameter"),
-            "Q": ("", "bytes of the partial rows of a parameter"),
             "K": ("", "requests of memory"),
             "T": ("", "time"),
             "R": ("", "registers of a multiprocessor"),
             "size": ("K", "bytes of a request"),
         },
-        "forward backward add_forward add_backward addition two_kernels matrix persistent rms layer rms_add layer_add "
+        "forward backward add_forward add_backward addition "
         "intensity operations bytes bandwidth rate in_flight latency live per_thread programs".split(),
     ),
     Local(
@@ -167,7 +162,7 @@ LOCAL = (
     Local(
         ("res-*",),
         "Of a whole stack there is one input and one output; nothing is said of their entries.",
-        {"x": (("MN", ""), "input of a stack"), "out": (("MN", ""), "output of a stack")},
+        {"x": (("MN", ""), "input of a stack"), "dout": ("", "cotangent of the output of a stack")},
     ),
     Local(
         ("own-*",),

@@ -253,7 +253,7 @@ def l2_norm(
 ) -> Tensor:
     """L2 normalization along one axis, as torch.nn.functional.normalize.
 
-    y = x / max(sqrt(sum(x**2)), eps)                                                     {eq}`l2-clamp`
+    y = x / max(sqrt(sum(x**2)), eps)                                                     {eq}`norm-denominator-clamp`
 
     Args:     input, any shape with at least one axis; dim the axis; eps at least 0; out_dtype, backend as normalize
     Returns:  y in input's shape, in out_dtype or input's dtype

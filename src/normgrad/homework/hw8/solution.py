@@ -125,7 +125,7 @@ def gradient_norms(dy, norms, branches):
               from those of its y and of its residual_out;
               branches: K functions: branches[k](dz) is the gradient by y_k, from that by the branch's output
     Returns:  a tensor (K + 1,): the root of the sum of squares of the gradient by p_k, places in their order
-    Equations: res-fused-backward (chapter Residual add and norm: back through the stack), diff-fan-out (chapter
+    Equations: res-fused-backward (chapter Residual add and norm: the whole stack), diff-fan-out (chapter
                The graph in reverse)
     """
     ### BEGIN SOLUTION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import S, sqrt
 
 from ..definitions import Defs
-from ..notation import Local, Partial, delta, mean, tensor, total
+from ..notation import Partial, delta, mean, tensor, total
 from ..registry import definition, proved, together
 from ..symbols import M, N, alphabet, eps, i, j, k, over_all, p
 from . import layer_norm_graph, reverse_mode
@@ -151,36 +151,6 @@ def _adjoint():
     )
 
 
-def two_steps() -> Defs:
-    """The row centred, then divided and weighted: two maps, one after the other, with all their derivatives."""
-    x, q, y = row.x, row.q, row.y
-    defs = Defs()
-    defs[q[k]] = x[k] - mean(N, lambda r: x[r])
-    defs[y[k]] = row.w[k] * q[k] / sqrt(mean(N, lambda r: q[r] ** 2) + eps)
-    defs[q_dot[k]] = push(q[k])
-    defs[y_dot[k]] = push(y[k])
-    defs[row.dq[k]] = total(N, lambda s: row.dy[s] * Local(y[s], q[k]))
-    defs[row.dx[j]] = total(N, lambda s: row.dy[s] * Partial(y[s], x[j]))
-    return defs
-
-
-def _chain():
-    defs, x, q, y = two_steps(), row.x, row.q, row.y
-    yield definition("diff-two-steps", "Two maps, one after the other.", defs, q[k], y[k])
-    yield proved(
-        "diff-chain-jacobian", "The Jacobian of a chain is the product of the Jacobians, the outer one first.", defs,
-        Partial(y[k], x[j]), total(N, lambda s: Local(y[k], q[s]) * Local(q[s], x[j])),
-    )
-    yield proved(
-        "diff-chain-forward", "Forward, each map needs the change that the map before it has made.", defs,
-        y_dot[k], total(N, lambda s: Local(y[k], q[s]) * q_dot[s]),
-    )
-    yield proved(
-        "diff-chain-reverse", "In reverse, each map needs the cotangent that the map after it has passed back.", defs,
-        row.dx[j], total(N, lambda s: row.dq[s] * Local(q[s], x[j])),
-    )
-
-
 def _batch():
     defs = layer_norm_graph.forward()
     g = layer_norm_graph.g
@@ -205,6 +175,6 @@ def _batch():
 
 def equations():
     """The equations labelled diff-..."""
-    for section in (_rules, _row_steps, _row_whole, _adjoint, _chain, _batch):
+    for section in (_rules, _row_steps, _row_whole, _adjoint, _batch):
         yield from section()
     yield from reverse_mode.equations()

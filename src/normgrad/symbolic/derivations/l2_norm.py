@@ -6,20 +6,19 @@ The steps stand in the chapter's cells; here are both ends. Source: 000_0e2bb4a1
 
 from __future__ import annotations
 
-from sympy import Max, S, Symbol, sqrt
+from sympy import S, Symbol, sqrt
 
 from ..definitions import Defs
-from ..notation import Partial, delta, mean, tensor, total
+from ..notation import Partial, delta, tensor, total
 from ..registry import definition, proved, together
-from ..symbols import N, alphabet, eps, j, k
+from ..symbols import N, alphabet, j, k
 
 row = alphabet()
 q, dq = row.q, row.dq
-norm, r, dr, z = Symbol("s", real=True), tensor("r", N), tensor("dr", N), tensor("z", N)
+norm, r, dr = Symbol("s", real=True), tensor("r", N), tensor("dr", N)
 Pi, J = tensor("Pi", N, N), tensor("J", N, N)
-c, alpha = tensor("c"), Symbol("alpha", positive=True)
-q1, q2, r2, q_dot = (tensor(name, N) for name in ("q1", "q2", "r2", "q_dot"))
-s2, cos = tensor("s2"), tensor("cos")
+alpha = Symbol("alpha", positive=True)
+q1, q2, q_dot = (tensor(name, N) for name in ("q1", "q2", "q_dot"))
 
 
 def inner(f, g):
@@ -48,12 +47,6 @@ def _forward():
     defs = l2_row()
     yield definition("l2-forward", "A row divided by its norm.", defs, norm, r[k])
     yield proved("l2-unit", "A normalized row has length 1.", defs, squares(r), S.One)
-    yield proved(
-        "l2-rms",
-        "Times sqrt(N), a normalized row is the row over its root mean square.",
-        defs,
-        sqrt(N) * r[k], q[k] / sqrt(mean(N, lambda t: q[t] ** 2)),
-    )
     yield proved(
         "l2-partial-norm", "The norm grows along the row: its gradient is the normalized row.", defs,
         Partial(norm, q[j]), r[j],
@@ -146,90 +139,7 @@ def _homogeneity():
     )
 
 
-def _weighted():
-    defs, y, w, dy = l2_row(), row.y, row.w, row.dy
-    defs[y[k]] = c * w[k] * r[k]
-    slope = Partial(y[k], q[j])
-    yield definition("l2-weighted", "A normalized row with a scale and a weight per column.", defs, y[k])
-    yield proved(
-        "l2-weighted-jacobian", "The weight multiplies the rows of the Jacobian.", defs,
-        slope, c * w[k] / norm * (delta(k, j) - r[k] * r[j]),
-    )
-    yield proved(
-        "l2-weighted-asymmetry",
-        "With a weight the Jacobian is symmetric only where the weights agree or an entry is 0.",
-        defs,
-        slope - Partial(y[j], q[k]), c * (w[j] - w[k]) * r[k] * r[j] / norm,
-    )
-    yield proved(
-        "l2-weighted-dq",
-        "The gradient of the row with a weight: the cotangent is weighted first, then projected.",
-        defs,
-        Partial(inner(dy, y), q[j]),
-        1 / norm * (c * w[j] * dy[j] - r[j] * total(N, lambda t: r[t] * (c * w[t] * dy[t]))),
-    )
-
-
-def _inside():
-    defs, D = l2_row(), row.D
-    defs[D] = sqrt(norm**2 + eps)
-    defs[z[k]] = q[k] / D
-    yield definition("l2-inside", "A row divided by its norm with eps inside the root.", defs, D, z[k])
-    yield proved(
-        "l2-inside-jacobian", "With eps inside the root the Jacobian keeps its form.", defs,
-        Partial(z[k], q[j]), 1 / D * (delta(k, j) - z[k] * z[j]),
-    )
-    yield together(
-        "l2-inside-projector",
-        "With eps, I - z z^T is no projector: along the row its eigenvalue is eps / D^2.",
-        defs,
-        (total(N, lambda t: (delta(k, t) - z[k] * z[t]) * q[t]), eps / D**2 * q[k]),
-        (
-            total(N, lambda t: (delta(k, t) - z[k] * z[t]) * (delta(t, j) - z[t] * z[j])),
-            delta(k, j) - z[k] * z[j] - eps / D**2 * (z[k] * z[j]),
-        ),
-    )
-
-
-def _clamp():
-    defs = Defs()
-    defs[norm] = sqrt(squares(q))
-    defs[row.D] = Max(norm, eps)
-    yield definition("l2-clamp", "The denominator of torch's normalize: the norm, but not below eps.", defs, row.D)
-    defs = Defs()
-    defs[r[k]] = q[k] / eps
-    defs[row.L] = inner(dr, r)
-    yield together(
-        "l2-clamped",
-        "Below the clamp the row is divided by a constant, and so is the cotangent: nothing is removed.",
-        defs,
-        (Partial(r[k], q[j]), 1 / eps * delta(k, j)),
-        (Partial(row.L, q[j]), dr[j] / eps),
-        holds_where="s < eps",
-    )
-
-
-def _cosine():
-    defs = l2_row()
-    defs[s2] = sqrt(squares(q2))
-    defs[r2[k]] = q2[k] / s2
-    defs[cos] = inner(r, r2)
-    yield definition("l2-cos", "The cosine of the angle between two rows.", defs, s2, r2[k], cos)
-    yield proved(
-        "l2-cos-gradient",
-        "The gradient of the cosine: the other unit row without its part along r, over the norm.",
-        defs,
-        Partial(cos, q[j]), 1 / norm * (r2[j] - r[j] * cos),
-    )
-    yield proved(
-        "l2-cos-length",
-        "The gradient of the cosine is as long as the sine of the angle over the norm.",
-        defs,
-        total(N, lambda t: Partial(cos, q[t]) ** 2), 1 / norm**2 * (1 - cos**2),
-    )
-
-
 def equations():
     """The equations labelled l2-..."""
-    for section in (_forward, _projector, _gradient, _homogeneity, _weighted, _inside, _clamp, _cosine):
+    for section in (_forward, _projector, _gradient, _homogeneity):
         yield from section()

@@ -12,22 +12,20 @@ from ..definitions import Defs
 from ..induction import inductive, recurrence
 from ..notation import Partial, index, mean, tensor, total
 from ..recurrences import Recurrences, sequences
-from ..registry import definition, proved, together
+from ..registry import definition, together
 from ..symbols import M, N, alphabet, eps, i, j, over_all
 
-batch, row = alphabet(M), alphabet()
+batch = alphabet(M)
 residual, residual_out, dresidual_out = (tensor(name, M, N) for name in ("residual", "residual_out", "dresidual_out"))
 p0, y0 = tensor("p0", M, N), tensor("y0", M, N)
 x, y, dy = batch.x, batch.y, batch.dy
-J, J_branch = tensor("J", M, N, N), tensor("J", M, N, M, N)
-out, dout = tensor("out", M, N), tensor("dout", M, N)
-row_residual, p = tensor("residual", N), tensor("p", N)
+J = tensor("J", M, N, N)
 
 k, K, start, dend = index("k"), Symbol("K", integer=True, nonnegative=True), Symbol("x"), Symbol("dout")
 f, norm, f_adjoint, norm_adjoint = sequences("f norm f* norm*")
 xs, ys, zs, ps, ys_fused, zs_fused = sequences("x y z p y' z'")
 dxs, dys, dps, dys_fused, dzs_fused, branches = sequences("dx dy dp dy' dz' S")
-posts, posts_fused, ps_post, dposts, dps_post = sequences("post post' p' dpost' dp'")
+posts, posts_fused, ps_post = sequences("post post' p'")
 
 
 def add_norm(center: bool) -> Defs:
@@ -77,37 +75,6 @@ def _operator():
     yield together("res-dx-rms-norm", "The gradient of add and RMSNorm.", rms, (both[0], plain), both[::-1])
 
 
-def _source_rows():
-    centring, added, q, dq = Defs(), Defs(), row.q, row.dq
-    centring[q[j]] = p[j] - mean(N, lambda r: p[r])
-    added[p[j]] = row.x[j] + row_residual[j]
-    added[q[j]] = p[j] - mean(N, lambda r: p[r])
-    yield definition("res-source-forward", "Source 000: the sum, centred.", added, p[j], q[j])
-    yield proved(
-        "res-source-dp", "The adjoint of centring is centring.", centring,
-        total(N, lambda r: dq[r] * Partial(q[r], p[j])),
-        dq[j] - mean(N, lambda r: dq[r]),
-    )
-    of_x, of_residual = (
-        total(N, lambda r, one=one: dq[r] * Partial(q[r], one[j])) for one in (row.x, row_residual)
-    )
-    yield together(
-        "res-source-dx", "Both inputs of the sum get dp.", added,
-        (of_x, dq[j] - mean(N, lambda r: dq[r])), (of_residual, of_x),
-    )
-
-
-def _branch():
-    defs = Defs()
-    defs[out[i, j]] = x[i, j] + over_all(lambda r, s: J_branch[i, j, r, s] * x[r, s])
-    defs[batch.L] = over_all(lambda r, s: dout[r, s] * out[r, s])
-    yield definition("res-branch", "A stream and a branch with the Jacobian J, to first order.", defs, out[i, j])
-    yield proved(
-        "res-branch-dx", "The stream's cotangent passes unchanged, and the branch adds to it.", defs,
-        Partial(batch.L, x[i, j]), dout[i, j] + over_all(lambda r, s: J_branch[r, s, i, j] * dout[r, s]),
-    )
-
-
 def stack() -> Recurrences:
     """The stack with all its sequences: naive, fused and post-norm, forward and backward."""
     lines = Recurrences(k, K)
@@ -126,12 +93,10 @@ def stack() -> Recurrences:
     lines[dzs_fused(k - 1)] = norm_adjoint(k, ps(k), dys_fused(k)) + dps(k)
     lines[dps(k - 1)] = norm_adjoint(k, ps(k), dys_fused(k)) + dps(k)
     lines[branches(k - 1)] = norm_adjoint(k, xs(k - 1), dys(k)) + branches(k)
-    lines[posts(0)], lines[posts_fused(0)], lines[dposts(K)] = start, start, dend
+    lines[posts(0)], lines[posts_fused(0)] = start, start
     lines[posts(k)] = norm(k, f(k, posts(k - 1)) + posts(k - 1))
     lines[ps_post(k)] = f(k, posts_fused(k - 1)) + posts_fused(k - 1)
     lines[posts_fused(k)] = norm(k, ps_post(k))
-    lines[dps_post(k)] = norm_adjoint(k, ps_post(k), dposts(k))
-    lines[dposts(k - 1)] = f_adjoint(k, posts_fused(k - 1), dps_post(k)) + dps_post(k)
     return lines
 
 
@@ -196,8 +161,6 @@ def _theorem(lines):
 def equations():
     """The equations labelled res-...: the operator with two outputs, the stack, its invariant and its gradients."""
     yield from _operator()
-    yield from _source_rows()
-    yield from _branch()
     lines = stack()
     yield from _naive(lines)
     yield from _theorem(lines)
@@ -207,6 +170,3 @@ def equations():
         posts_fused(0), ps_post(k), posts_fused(k),
     )
     yield inductive("res-post-equal", "The post-norm stack, naive and fused.", lines, (posts(k), posts_fused(k)))
-    yield recurrence(
-        "res-post-backward", "The post-norm stack, backward.", lines, dposts(K), dps_post(k), dposts(k - 1)
-    )

@@ -9,28 +9,17 @@ from sympy import Expr, S, Symbol, sqrt
 
 from ..definitions import Defs
 from ..notation import Partial, delta, mean, tensor, total
-from ..registry import definition, proved, together
+from ..registry import definition, proved
 from ..symbols import M, N, alphabet, eps, i, j, k, over_all
 
 row, n = alphabet(), alphabet(M)
-scale, norm, marked = tensor("c"), Symbol("s", real=True), Symbol("n", positive=True)
-r, z, dr, x_dot, mask = (tensor(name, N) for name in ("r", "z", "dr", "x_dot", "mask"))
-batch_s, batch_r = tensor("s", M), tensor("r", M, N)
+scale, norm, r = tensor("c"), Symbol("s", real=True), tensor("r", N)
 
 
 def rms(f, offset=S.Zero) -> Expr:
     """The root of the mean square of a row f(1), ..., f(N), with an offset inside the root."""
     square = mean(N, lambda t: f(t) ** 2)
     return sqrt(square if offset == 0 else square + offset)
-
-
-def rms_row() -> Defs:
-    """One row of RMSNorm with weight and bias."""
-    defs = Defs()
-    defs[row.rstd] = 1 / rms(lambda t: row.x[t], eps)
-    defs[row.x_hat[k]] = row.x[k] * row.rstd
-    defs[row.y[k]] = row.w[k] * row.x_hat[k] + row.b[k]
-    return defs
 
 
 def source_row() -> Defs:
@@ -41,9 +30,6 @@ def source_row() -> Defs:
     defs[row.y[k]] = scale * r[k] * row.w[k] + row.b[k]
     defs[row.rstd] = 1 / rms(lambda t: row.x[t])
     defs[row.x_hat[k]] = row.x[k] * row.rstd
-    defs[row.wdy[k]] = row.dy[k] * row.w[k]
-    defs[row.c1] = mean(N, lambda t: row.x_hat[t] * row.wdy[t])
-    defs[dr[k]] = sqrt(N) * row.w[k] * row.dy[k]
     return defs
 
 
@@ -68,15 +54,6 @@ def _from_l2():
     yield proved(
         "rms-from-l2", "Without eps, RMSNorm is sqrt(N) times the row over its norm.", defs,
         row.x_hat[k], (x[k] / sqrt(1 / N * norm**2), "mean of squares"), sqrt(N) * r[k],
-    )  # fmt: skip
-    yield proved(
-        "rms-eps-on-sum", "An eps beside the sum of squares is an eps / N beside their mean.", None,
-        sqrt(N) * (x[k] / sqrt(total(N, lambda t: x[t] ** 2) + eps)), x[k] / rms(lambda t: x[t], eps / N),
-    )  # fmt: skip
-    yield proved(
-        "rms-dx-from-l2", "Without eps, the projection of L2 normalization gives RMSNorm's gradient.", defs,
-        1 / norm * (dr[j] - r[j] * total(N, lambda t: r[t] * dr[t])),
-        row.rstd * (row.wdy[j] - row.x_hat[j] * row.c1),
     )  # fmt: skip
 
 
@@ -128,104 +105,15 @@ def _gradients():
     )  # fmt: skip
 
 
-def _directions():
-    defs, x, x_hat, rstd = rms_row(), row.x, row.x_hat, row.rstd
-    yield definition("rms-row", "One row of RMSNorm.", defs, rstd, x_hat[k], row.y[k])
-    yield proved(
-        "rms-along", "Along the row itself the derivative has the factor eps.", defs,
-        total(N, lambda t: Partial(x_hat[k], x[t]) * x[t]), eps * rstd**3 * x[k],
-    )  # fmt: skip
-    yield proved(
-        "rms-jvp",
-        "A direction loses its part along the row, up to eps; one across the row is only scaled by rstd.",
-        defs,
-        total(N, lambda t: Partial(x_hat[k], x[t]) * x_dot[t]),
-        rstd * (x_dot[k] - x_hat[k] * mean(N, lambda t: x_hat[t] * x_dot[t])),
-    )  # fmt: skip
-    yield proved(
-        "rms-shift", "What a shift of the whole row changes, to first order: not nothing, as in LayerNorm.", defs,
-        total(N, lambda t: Partial(x_hat[k], x[t])), rstd * (1 - x_hat[k] * mean(N, lambda t: x_hat[t])),
-    )  # fmt: skip
-
-
 def _invariance():
     x, alpha = row.x, Symbol("alpha", positive=True)
-
-    def normalized(factor, offset=S.Zero):
-        return factor * x[k] / rms(lambda v: factor * x[v], offset)
-
-    plain, minus = x[k] / rms(lambda v: x[v]), -alpha
     yield proved(
         "rms-scale", "A factor alpha > 0 on the row does what dividing eps by alpha^2 does.", None,
-        normalized(alpha, eps), x[k] / rms(lambda v: x[v], eps / alpha**2),
-    )  # fmt: skip
-    yield together(
-        "rms-sign", "Without eps, a factor on the row leaves its sign only.", None,
-        (normalized(alpha), plain), (normalized(minus), -plain),
-    )  # fmt: skip
-    defs = Defs()
-    defs[z[k]] = plain
-    yield definition("rms-without-eps", "A row normalized without eps.", defs, z[k])
-    again = z[k] / rms(lambda v: z[v])
-    yield proved("rms-twice", "Without eps, the second RMSNorm changes nothing.", defs, again, z[k])
-
-
-def _layer_norm():
-    defs, x, q, average, v = Defs(), row.x, row.q, row.mean, row.v
-    defs[average] = mean(N, lambda t: x[t])
-    defs[v] = mean(N, lambda t: (x[t] - average) ** 2)
-    defs[q[k]] = total(N, lambda t: (delta(k, t) - 1 / N) * x[t])
-    yield definition("rms-ln-names", "Mean, variance and centred row, as LayerNorm has them.", defs, average, v, q[k])
-    yield proved(
-        "rms-centred", "RMSNorm of the centred row is LayerNorm.", defs,
-        q[k] / rms(lambda t: q[t], eps), (x[k] - average) / sqrt(v + eps),
-    )  # fmt: skip
-    yield proved(
-        "rms-mean-square", "A row's mean square is its variance plus the square of its mean.", defs,
-        mean(N, lambda t: x[t] ** 2), v + average**2,
-    )  # fmt: skip
-
-
-def _trained_scale():
-    defs, (c, dc) = Defs(), (scale, tensor("dc"))
-    defs[batch_s[i]] = sqrt(total(N, lambda t: n.x[i, t] ** 2))
-    defs[batch_r[i, j]] = n.x[i, j] / batch_s[i]
-    defs[n.y[i, j]] = c * batch_r[i, j] * n.w[j] + n.b[j]
-    defs[n.L] = over_all(lambda t, v: n.dy[t, v] * n.y[t, v])
-    defs[n.dw[j]] = Partial(n.L, n.w[j])
-    defs[dc] = Partial(n.L, c)
-    yield together(
-        "rms-dc", "The gradient of a trained scale, and what it has in common with the weight's.", defs,
-        (dc, over_all(lambda t, v: n.dy[t, v] * batch_r[t, v] * n.w[v])),
-        (c * dc, total(N, lambda t: n.w[t] * n.dw[t])),
-    )  # fmt: skip
-
-
-def _variants():
-    defs, x, x_hat, rstd, w, dy = Defs(), row.x, row.x_hat, row.rstd, row.w, row.dy
-    defs[rstd] = 1 / rms(lambda t: x[t], eps)
-    defs[x_hat[k]] = x[k] * rstd
-    defs[row.y[k]] = (1 + w[k]) * x_hat[k]
-    defs[row.L] = total(N, lambda t: dy[t] * row.y[t])
-    projected = x_hat[j] * mean(N, lambda t: x_hat[t] * (1 + w[t]) * dy[t])
-    yield together(
-        "rms-offset", "With the weight 1 + w only wdy changes.", defs,
-        (Partial(row.L, x[j]), rstd * ((1 + w[j]) * dy[j] - projected)),
-        (Partial(row.L, w[j]), dy[j] * x_hat[j]),
-    )  # fmt: skip
-    defs = Defs()
-    defs[rstd] = 1 / sqrt(1 / marked * total(N, lambda t: mask[t] * x[t] ** 2) + eps)
-    defs[x_hat[k]] = x[k] * rstd
-    defs[row.wdy[k]] = dy[k] * w[k]
-    yield definition("rms-partial", "A root mean square over the marked columns.", defs, rstd, x_hat[k])
-    yield proved(
-        "rms-partial-dx", "Only the marked columns receive the projection; its sum runs over all.", defs,
-        Partial(total(N, lambda t: dy[t] * w[t] * x_hat[t]), x[j]),
-        rstd * (row.wdy[j] - mask[j] * x_hat[j] * (1 / marked) * total(N, lambda t: x_hat[t] * row.wdy[t])),
+        alpha * x[k] / rms(lambda t: alpha * x[t], eps), x[k] / rms(lambda t: x[t], eps / alpha**2),
     )  # fmt: skip
 
 
 def equations():
     """The equations labelled rms-..."""
-    for section in (_jacobian, _gradients, _from_l2, _directions, _invariance, _layer_norm, _trained_scale, _variants):
+    for section in (_jacobian, _gradients, _from_l2, _invariance):
         yield from section()

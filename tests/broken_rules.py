@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from sympy import Expr, S, sqrt
 
-from ..symbolic import Partial, delta, tensor, total
-from ..symbolic.symbols import N, j, k
-from .mutants import PACKAGE, edited, module
+from normgrad.mistakes.mutants import PACKAGE, edited, module
+from normgrad.symbolic import Partial, delta, tensor, total
+from normgrad.symbolic.symbols import N, j, k
 
 KERNEL = ("calculus", "normal_form", "proof")
 
