@@ -2,8 +2,8 @@
 
 import pytest
 
-from normgrad.bench import results, traffic
-from normgrad.bench.kernel_traffic import normgrad as ours
+from normgrad.teaching import bytes as traffic
+from normgrad.teaching.bytes import by_package as ours
 
 BF16 = {"rows": 16384, "columns": 4096, "dtype": "bfloat16"}
 FP32_STREAM = BF16 | {"residual_dtype": "float32"}
@@ -97,14 +97,6 @@ def test_a_benchmark_that_accumulates(operator, per_element):
     assert round(traffic.accumulating(operator, **BF16).per_element, 1) == per_element
 
 
-def test_seconds():
-    moved = traffic.moved("layer_norm", "backward", **BF16)
-    assert round(1e6 * traffic.seconds(moved, 4.3e12), 1) == 93.7
-    for bandwidth in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="bytes_per_second"):
-            traffic.seconds(moved, bandwidth)
-
-
 @pytest.mark.parametrize(("operator", "counts"), [("layer_norm", (7, 13)), ("rms_norm", (4, 9)), ("l2_norm", (3, 6))])
 def test_operations(operator, counts):
     """Counted on paper, term by term; the residual adds one a direction."""
@@ -121,8 +113,6 @@ def test_operations(operator, counts):
         (lambda: traffic.moved("rms_norm", "both", **BF16 | {"dtype": "int8"}), "dtype: got 'int8', needs one of"),
         (lambda: traffic.moved("rms_norm", "both", **BF16 | {"rows": -1}), "rows: got -1, needs at least 0"),
         (lambda: traffic.unfused("rms_norm", "both", **BF16), "operator: got 'rms_norm', needs one of add_layer_norm"),
-        (lambda: results.predicted(0.0, "T4"), "bytes_per_second: got 0.0"),
-        (lambda: results.predicted(1.0, "T5"), "multiprocessors: got None, needs a number for 'T5', which is"),
         (lambda: ours("rms_norm", "both", multiprocessors=0, **BF16), "multiprocessors: got 0, needs at least 1"),
         (lambda: ours("rms_norm", "sideways", multiprocessors=1, **BF16), "direction: got 'sideways'"),
     ],
@@ -212,7 +202,7 @@ def test_our_kernels_move_what_the_model_says(columns):
     if not triton_kernels.INTERPRETED:
         pytest.skip("Triton compiles in this run")
     from normgrad import LAYER_NORM
-    from normgrad.bench.counted import interpreted
+    from normgrad.teaching.counted import interpreted
 
     rows, generator = 6, torch.Generator().manual_seed(1)
     dy, dresidual_out, p = torch.randn(3, rows, columns, generator=generator)
@@ -227,14 +217,9 @@ def test_our_kernels_move_what_the_model_says(columns):
     assert sum(model.reads.values()) + 4 * again == loaded and sum(model.writes.values()) == stored
 
 
-def test_prediction_is_bytes_over_bandwidth():
-    found = results.predicted(4.8e12, "H200", operators=("layer_norm",), columns=(4096,), elements=(64,))
-    by_name = {(one["implementation"], one["direction"]): one for one in found["records"]}
-    mine, torchs = (by_name[name, "backward"] for name in ("normgrad", "torch"))
-    assert found["kind"] == mine["kind"] == "predicted"
-    floor = TABLE["backward"][0].total
-    total = floor + 2 * 2 * 264 * 4096 * 4
-    assert mine["median"] == total / 4.8e12 and mine["fraction"] == pytest.approx(floor / total)
-    assert by_name["copy", "backward"]["median"] == floor / 4.8e12
-    assert torchs["median"] == TABLE["two kernels"][0].total / 4.8e12
-    assert by_name["torch", "forward"]["median"] == by_name["normgrad", "forward"]["median"]
+def test_separate_kernels_read_again():
+    """The sum apart, and dw and db by a kernel that reads dy, the sum and the statistics again."""
+    assert traffic.separate("layer_norm", "backward", **BF16).total == TABLE["two kernels"][0].total
+    assert traffic.separate("add_layer_norm", "forward", **BF16) == TABLE["sum, then norm"][0]
+    apart = [traffic.separate("add_layer_norm", way, **BF16) for way in traffic.DIRECTIONS]
+    assert round(apart[1].per_element, 1) == 16 and apart[2].total == apart[0].total + apart[1].total

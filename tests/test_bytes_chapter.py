@@ -1,4 +1,4 @@
-"""Bytes: the registered sums are those of bench/traffic.py, the counters count, the kernels move what is predicted."""
+"""Bytes: the registered sums are those of teaching/bytes.py, the counters count, the kernels move what is predicted."""
 
 import pytest
 import torch
@@ -7,12 +7,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import normgrad
 from normgrad import LAYER_NORM
-from normgrad.bench import traffic
-from normgrad.bench.counted import Counted, interpreted, stored_bytes
 from normgrad.symbolic import equations
 from normgrad.symbolic.derivations import traffic_model as model
 from normgrad.symbolic.registry import DEFINITION, FOLLOWS
 from normgrad.symbolic.symbols import M, N
+from normgrad.teaching import bytes as traffic
+from normgrad.teaching.counted import Counted, interpreted, stored_bytes
 from normgrad.torch_ops import formula as torch_formula
 
 SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]

@@ -12,9 +12,9 @@ if not interpreter.INTERPRETED:
     pytest.skip("Triton compiles in this run", allow_module_level=True)
 
 import normgrad  # noqa: E402
-from normgrad.bench.counted import interpreted  # noqa: E402
 from normgrad.teaching.answers import floor, say  # noqa: E402
-from normgrad.teaching.kernels import watch  # noqa: E402
+from normgrad.teaching.counted import interpreted  # noqa: E402
+from normgrad.teaching.watch import watch  # noqa: E402
 from normgrad.triton_kernels.interpreter import tl, triton  # noqa: E402
 
 
@@ -189,8 +189,8 @@ def in_a_process(turn):
 @pytest.mark.parametrize(
     "context",
     [
-        pytest.param("normgrad.bench.counted import interpreted as count", marks=in_a_process(0)),
-        pytest.param("normgrad.teaching.kernels import watch as count", marks=in_a_process(1)),
+        pytest.param("normgrad.teaching.counted import interpreted as count", marks=in_a_process(0)),
+        pytest.param("normgrad.teaching.watch import watch as count", marks=in_a_process(1)),
     ],
 )
 def test_counting_may_come_first_in_a_process(context):
@@ -203,12 +203,12 @@ def test_counting_may_come_first_in_a_process(context):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
 def test_kernels_are_interpreted_after_a_count_of_torch():
     """torch imports Triton for itself once a mode sees an operation."""
-    code = "import normgrad, torch\nfrom normgrad.bench.counted import Counted\nwith Counted():\n"
+    code = "import normgrad, torch\nfrom normgrad.teaching.counted import Counted\nwith Counted():\n"
     code += "    x = torch.ones(3, 8).half()\nnormgrad.layer_norm(x, (8,), backend='triton')\nprint(1)"
     assert int(run(code)) == 1
 
 
 def test_where_triton_compiles_the_watcher_says_so():
-    code = "import triton\nfrom normgrad.teaching.kernels import watch\ntry:\n    with watch(): pass\n"
+    code = "import triton\nfrom normgrad.teaching.watch import watch\ntry:\n    with watch(): pass\n"
     code += "except RuntimeError as error:\n    print(error)"
     assert run(code, TRITON_INTERPRET="0").startswith("watch: needs Triton's interpreter, but triton was imported to")

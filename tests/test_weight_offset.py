@@ -6,11 +6,11 @@ import torch
 
 import normgrad
 from normgrad import numpy_ref
-from normgrad.bench.counted import interpreted
 from normgrad.checks.cases import draw
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.spec import RMS_NORM
 from normgrad.symbolic import backend as sympy_backend
+from normgrad.teaching.counted import interpreted
 
 BACKENDS = ("torch", "triton", "numba")
 GEMMA = RMS_NORM.replace(eps=1e-6, weight_offset=1.0)

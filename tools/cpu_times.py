@@ -31,13 +31,14 @@ from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 
+import timing
 import torch
+from timing import COPY, DTYPES, OPERATORS, Shape, spread
 
 import normgrad
 from normgrad import LAYER_NORM
-from normgrad.bench import contenders, guard, results, work
-from normgrad.bench.plan import DTYPES, OPERATORS, Shape
-from normgrad.bench.record import COPY, spread
+from normgrad.bench import results
+from normgrad.teaching import bytes as traffic
 from normgrad.torch_ops import formula as torch_formula
 
 SHAPES = ((128, 256), (4096, 1024), (2048, 8192), (16384, 768))
@@ -88,18 +89,18 @@ def _baselines():
 def implementations(operator: str, baselines: bool = False) -> dict:
     """{name: function of (x, residual, weight, bias) that returns a tuple of outputs}; Numba's where it is installed.
 
-    Args:  operator: of plan.OPERATORS; baselines: LayerNorm in two slower ways as well
+    Args:  operator: of OPERATORS; baselines: LayerNorm in two slower ways as well
     """
     if operator not in OPERATORS:
         raise ValueError(f"operator: got {operator!r}, needs one of {', '.join(map(repr, OPERATORS))}")
     builders = {
-        "numba": partial(contenders.ours, backend="numba"),
-        "torch": contenders.eager,
-        "normgrad": partial(contenders.ours, backend="torch"),
+        "numba": partial(timing.ours, backend="numba"),
+        "torch": timing.eager,
+        "normgrad": partial(timing.ours, backend="torch"),
     }
-    found = contenders.installed(builders, operator)
+    found = timing.installed(builders, operator)
     if baselines and operator.endswith("layer_norm"):
-        found |= {name: contenders.summed(norm) for name, norm in _baselines().items()}
+        found |= {name: timing.summed(norm) for name, norm in _baselines().items()}
     return found
 
 
@@ -155,18 +156,19 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
     Args:     shape; functions: {name: implementation}; rounds: at least 1; generator: draws the inputs
     Raises:   ValueError naming an implementation whose results are wrong
     """
-    drawn = work.draw(shape, 1, "cpu", generator)
-    expected = guard.outcome(contenders.reference(shape.operator), drawn[0].arguments, drawn[0].cotangents)
+    inputs = timing.draw(shape, "cpu", generator)
     for name, function in functions.items():
-        found = guard.differences(guard.outcome(function, drawn[0].arguments, drawn[0].cotangents), expected)
-        why = guard.refusal(found, guard.limit(shape.dtype, shape.rows, shape.columns))
+        why = timing.refusal(shape, function, inputs)
         if why:
             raise ValueError(f"{name}: {why}")
-    half = torch.empty(shape.moved("both").total // 2, dtype=torch.uint8).random_(generator=generator)
-    calls = {name: work.call(function, "both", drawn) for name, function in functions.items()}
-    calls[COPY] = lambda _: half.clone()
+    size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
+    moved = traffic.moved(shape.operator, "both", **size).total
+    half = torch.empty(moved // 2, dtype=torch.uint8).random_(generator=generator)
+    calls = {name: timing.call(function, "both", inputs) for name, function in functions.items()}
+    calls[COPY] = half.clone
     repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
-    for said, clean in islice(watched(work.interleaved(calls, partial(work.timed, repeats=repeats))), TRIES * rounds):
+    turns = timing.interleaved(calls, partial(timing.timed, repeats=repeats))
+    for said, clean in islice(watched(turns), TRIES * rounds):
         tried.append((said, clean))
         if sum(clean for _, clean in tried) == rounds:
             break
@@ -206,11 +208,11 @@ def _lines(path):
 
 
 def _begun(rounds, threads, processes=1):
-    device = {"name": work.processor(), "threads": threads, "cores": os.cpu_count()}
+    device = {"name": results.processor(), "threads": threads, "cores": os.cpu_count()}
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"processes": processes, "rounds": rounds, "others": OTHERS, "direction": "both"}
     settings |= {"spread": "quartile, median, quartile"}
-    return results.begun("cpu", device, versions, settings)
+    return timing.begun("cpu", device, versions, settings)
 
 
 def _print_head(threads, dtype, spread_of=""):
@@ -249,7 +251,7 @@ def run_in_processes(processes: int, options: list[str], rounds: int, threads: i
     for _, made in groupby(found["records"], itemgetter("memory", "operator", "rows", "columns")):
         _print(list(made))
     if file is not None:
-        results.save(file, found)
+        timing.save(file, found)
     return found
 
 
@@ -274,7 +276,7 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
                     _print(made)
                     found["records"] += made
                     if file is not None:
-                        results.save(file, found)
+                        timing.save(file, found)
 
 
 def main(arguments: list[str] | None = None) -> None:

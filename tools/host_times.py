@@ -19,13 +19,13 @@ from functools import partial
 from itertools import islice
 from unittest import mock
 
+import timing
 import torch
+from timing import OPERATORS, Shape, spread
 
 import normgrad
-from normgrad.bench import contenders, results, work
+from normgrad.bench import results
 from normgrad.bench.launches import TARGETS
-from normgrad.bench.plan import OPERATORS, Shape
-from normgrad.bench.record import spread
 
 ROWS, COLUMNS, DTYPE = 4, 64, "float32"
 DIRECTIONS = ("forward", "backward")
@@ -88,28 +88,28 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
 
 def implementations(operator: str) -> dict:
     """{name: function of (x, residual, weight, bias)}, those that are installed."""
-    ours = {f"normgrad {name}": partial(contenders.ours, backend=name) for name in ("torch", "numba", "triton")}
-    return contenders.installed({"torch": contenders.eager, **ours, "liger": contenders.liger}, operator)
+    ours = {f"normgrad {name}": partial(timing.ours, backend=name) for name in ("torch", "numba", "triton")}
+    return timing.installed({"torch": timing.eager, **ours, "liger": timing.liger}, operator)
 
 
 def _timed(call) -> float:
     """Microseconds of a call."""
     start = time.thread_time()
     for _ in range(CALLS):
-        call(0)
+        call()
     return 1e6 * (time.thread_time() - start) / CALLS
 
 
 def measure(operator: str, rounds: int, generator: torch.Generator) -> dict:
     """{(name, direction): microseconds, one a round}.
 
-    Args:  operator: of plan.OPERATORS; rounds: at least 1; generator: draws the inputs
+    Args:  operator: of OPERATORS; rounds: at least 1; generator: draws the inputs
     """
-    drawn = work.draw(Shape(operator, DTYPE, ROWS, COLUMNS), 1, "cpu", generator)
+    inputs = timing.draw(Shape(operator, DTYPE, ROWS, COLUMNS), "cpu", generator)
     functions = implementations(operator)
-    calls = {(name, which): work.call(function, which, drawn) for name, function in functions.items()
+    calls = {(name, which): timing.call(function, which, inputs) for name, function in functions.items()
              for which in DIRECTIONS}  # fmt: skip
-    said = list(islice(work.interleaved(calls, _timed), rounds))
+    said = list(islice(timing.interleaved(calls, _timed), rounds))
     return {key: [one[key] for one in said] for key in calls}
 
 
@@ -129,7 +129,7 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
     generator = torch.Generator().manual_seed(0)
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"rounds": rounds, "rows": ROWS, "columns": COLUMNS, "spread": "lowest, quartile, median, quartile"}
-    found = results.begun("host", {"name": work.processor()}, versions, settings)
+    found = timing.begun("host", {"name": results.processor()}, versions, settings)
     print(f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]")
     with without_gpu():
         for operator in operators:
@@ -140,7 +140,7 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
                 print(f"{name:16}{which:9}{lowest:8.1f} [{low:.1f} {high:.1f}]", flush=True)
                 found["records"].append(one)
             if file is not None:
-                results.save(file, found)
+                timing.save(file, found)
     return found
 
 

@@ -24,6 +24,7 @@ from packaging.version import Version
 from normgrad.bench import compile
 
 FOLDER = ROOT / ".triton-matrix"
+COMPILER = Path(__file__).with_name("triton_versions.py")
 # What a version cannot compile for, whatever the kernel. What else it refuses is a failure.
 REFUSED = {
     # No sm_100 in its ptxas, no linker for AMD of its own.
@@ -60,7 +61,8 @@ def compiled(python, version: Version, options) -> str:
     """Every variant compiled, in one process; what the version refuses must be what it is known to refuse."""
     file = FOLDER / f"compile-{version}.json"
     with tempfile.TemporaryDirectory() as cache:
-        done = run(python, "-m", "normgrad.bench", "compile", "--json", str(file), *options, TRITON_CACHE_DIR=cache)
+        command = [python, str(COMPILER), "compile", "--json", str(file), *options]
+        done = run(*command, TRITON_CACHE_DIR=cache)
     results = compile.read(file)
     unknown = set(results.refused) - REFUSED.get(f"{version.major}.{version.minor}", set())
     if unknown or Version(results.triton) != version:

@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from .launches import COLUMNS, DTYPES, OPERATORS, POINTERS, TARGETS, Launch, compiler, variants
+from .launches import COLUMNS, DTYPES, OPERATORS, TARGETS, Launch, compiler, variants
 
 # What the page of compiled kernels shows.
 RESULTS = Path(__file__).parent / "results/compile.json"
@@ -59,7 +59,8 @@ class Results:
     records: tuple[Record, ...]
 
 
-def _gpu_target(target):
+def gpu_target(target: str):
+    """A GPU of TARGETS as Triton names it."""
     from triton.backends.compiler import GPUTarget
 
     return GPUTarget(TARGETS[target].backend, TARGETS[target].arch, TARGETS[target].lanes)
@@ -68,10 +69,22 @@ def _gpu_target(target):
 def compiled(launch: Launch, target: str):
     """The launch's kernel, compiled for a target; no GPU is needed."""
     triton = compiler()
-    from .triton_versions import source
-
     made = source(launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants))
-    return triton.compile(made, target=_gpu_target(target), options=dict(launch.options))
+    return triton.compile(made, target=gpu_target(target), options=dict(launch.options))
+
+
+def source(kernel, types, multiples, constants):
+    """A kernel and what is known of its arguments, as the compiler of Triton 3.3 and newer takes them.
+
+    Args:  types: {argument: Triton's name of its type}; multiples: the arguments that 16 divides; constants: {argument:
+           value}, for constexprs, for None and for integers that are 1
+    """
+    from triton.compiler import ASTSource
+
+    names = kernel.arg_names
+    kinds = {name: types.get(name, "constexpr") for name in names}
+    values = {(names.index(name),): value for name, value in constants.items()}
+    return ASTSource(kernel, kinds, values, {(names.index(name),): [["tt.divisibility", 16]] for name in multiples})
 
 
 def record(launch: Launch, operator: str, dtype: str, columns: int, target: str, folder=None) -> Record:
@@ -103,20 +116,6 @@ def kernel_sources() -> str:
                 node.body = node.body[1:] or [ast.Pass()]
         found.append(ast.unparse(tree))
     return hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
-
-
-def refusals(dtypes, targets) -> dict[str, str]:
-    """{"GPU" or "dtype on GPU": why} for what this Triton cannot compile for, whatever the kernel."""
-    compiler()
-    from .triton_versions import refusal
-
-    found = {}
-    for target in targets:
-        reasons = {target: refusal(_gpu_target(target), POINTERS["float32"])}
-        if reasons[target] is None:
-            reasons |= {f"{dtype} on {target}": refusal(_gpu_target(target), POINTERS[dtype]) for dtype in dtypes}
-        found |= {name: why for name, why in reasons.items() if why}
-    return found
 
 
 def _tried(job):
@@ -168,13 +167,16 @@ def read(file=RESULTS) -> Results:
     return Results(**content, records=records)
 
 
-def run(file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS, folder=None, processes=None) -> int:
+def run(
+    file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS, folder=None, processes=None, refused=()
+) -> int:
     """Compile what the operators launch, each variant once a target, and write one record for each into a JSON file.
 
-    Args:     folder: for the assembly of each; processes: how many compile at once, one for each CPU by default
+    Args:     folder: for the assembly of each; processes: how many compile at once, one for each CPU by default;
+              refused: {"GPU" or "dtype on GPU": why} of what this Triton cannot compile for, which is left out
     Returns:  how many variants failed to compile; each is printed
     """
-    triton, refused = compiler(), refusals(dtypes, targets)
+    triton, refused = compiler(), dict(refused)
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     asked = variants(operators, dtypes, columns, targets)

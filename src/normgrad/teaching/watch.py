@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from ..bench.counted import Access, Accesses, accesses
 from .at_once import Programs
+from .counted import Access, Accesses, accesses
 from .places import Argument, Table, merged, numbers
 
 COMPILED = (
