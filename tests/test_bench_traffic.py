@@ -202,18 +202,18 @@ def test_our_kernels_move_what_the_model_says(columns):
     if not triton_kernels.INTERPRETED:
         pytest.skip("Triton compiles in this run")
     from normgrad import LAYER_NORM
-    from normgrad.teaching.counted import interpreted
+    from normgrad.teaching.watch import watch
 
     rows, generator = 6, torch.Generator().manual_seed(1)
     dy, dresidual_out, p = torch.randn(3, rows, columns, generator=generator)
     weight, mean, rstd = torch.randn(columns, generator=generator), p.mean(1), p.std(1).reciprocal()
-    with interpreted() as counted:
+    with watch() as counted:
         triton_kernels.backward(dy, dresidual_out, p, weight, mean, rstd, LAYER_NORM, [torch.float32] * 4)
     shape = {"rows": rows, "columns": columns, "dtype": "float32"}
     model = ours("add_layer_norm", "backward", multiprocessors=1, **shape)
     # 2 programs hold whole rows; 9000 columns are 3 blocks, 4 statistics each, and 6 programs read the weight for c1
     again = {4096: columns, 9000: 5 * columns + 2 * 4 * rows}[columns]
-    loaded, stored = (sum(size * len(at) for size, at in side) for side in (counted.loads, counted.stores))
+    loaded, stored = (sum(row[side] for row in counted.arguments()) for side in (1, 2))
     assert sum(model.reads.values()) + 4 * again == loaded and sum(model.writes.values()) == stored
 
 

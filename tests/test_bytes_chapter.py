@@ -12,7 +12,8 @@ from normgrad.symbolic.derivations import traffic_model as model
 from normgrad.symbolic.registry import DEFINITION, FOLLOWS
 from normgrad.symbolic.symbols import M, N
 from normgrad.teaching import bytes as traffic
-from normgrad.teaching.counted import Counted, interpreted, stored_bytes
+from normgrad.teaching.counted import Counted, stored_bytes
+from normgrad.teaching.watch import watch
 from normgrad.torch_ops import formula as torch_formula
 
 SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
@@ -116,9 +117,9 @@ def test_kernels_move_the_floor(operator, rows, columns):
     inputs = [drawn(rows, columns) for _ in range(2 if operator.startswith("add_") else 1)]
     cotangents = [drawn(rows, columns).detach() for _ in inputs]
     shape = () if operator == "l2_norm" else (columns,)
-    with interpreted() as forward:
+    with watch() as forward:
         outputs = getattr(normgrad, operator)(*inputs, *shape, *parameters, backend="triton")
-    with interpreted() as backward:
+    with watch() as backward:
         torch.autograd.grad(outputs, [*inputs, *parameters], cotangents if len(inputs) == 2 else cotangents[0])
 
     tiles = -(-rows // configuration.forward_tile(columns, 4).rows)

@@ -1,4 +1,4 @@
-"""Bytes counted while a computation runs: operation by operation in torch, access by access in Triton's interpreter.
+"""Bytes counted while a computation runs, operation by operation in torch; what kernels move, `watch` counts.
 
 No time is measured, so that the counts are the same on every machine.
 """
@@ -9,7 +9,6 @@ import contextlib
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -116,111 +115,3 @@ def _call(function, arguments, options, results):
             return None
     computed = 0 if name.startswith((*UNREAD, *MOVES)) else max(t.numel() for t in (*read, *written))
     return Call(name, sum(map(stored_bytes, read)), sum(map(stored_bytes, written)), computed)
-
-
-@dataclass(frozen=True)
-class Access:
-    """One load, store or atomic of a program: its kind, the program's number, bytes of a number, addresses and mask."""
-
-    kind: str
-    program: int
-    size: int
-    addresses: np.ndarray
-    mask: np.ndarray
-
-    @property
-    def touched(self) -> np.ndarray:
-        """The addresses that the mask lets through."""
-        return self.addresses[self.mask]
-
-
-class Accesses:
-    """What Triton kernels loaded and stored: (bytes of a number, addresses) of every access, in order."""
-
-    def __init__(self):
-        self.loads: list[tuple[int, np.ndarray]] = []
-        self.stores: list[tuple[int, np.ndarray]] = []
-
-    def add(self, access: Access) -> None:
-        """Count one access; an atomic is a load and a store."""
-        for kind, side in (("load", self.loads), ("store", self.stores)):
-            if access.kind in (kind, "atomic"):
-                side.append((access.size, access.touched))
-
-    @property
-    def requested(self) -> int:
-        """Bytes read plus bytes written, as often as they were asked for."""
-        return sum(size * len(addresses) for size, addresses in (*self.loads, *self.stores))
-
-    @property
-    def distinct(self) -> int:
-        """Bytes at different addresses, read plus written: what is left if every repeated access hits a cache."""
-        return _distinct(self.loads) + _distinct(self.stores)
-
-
-def _distinct(accesses):
-    by_size = {}
-    for size, addresses in accesses:
-        by_size.setdefault(size, []).append(addresses)
-    return sum(size * len(np.unique(np.concatenate(found))) for size, found in by_size.items())
-
-
-def _access(kind, builder, pointers, mask):
-    (x, y, z), (_, ny, nz) = builder.grid_idx, builder.grid_dim
-    addresses, mask = np.broadcast_arrays(pointers.data.astype(np.int64), mask.data.astype(bool))
-    return Access(kind, (x * ny + y) * nz + z, pointers.get_element_ty().primitive_bitwidth // 8, addresses, mask)
-
-
-@contextlib.contextmanager
-def accesses(look):
-    """A context in which look(access) comes before each access of a kernel in the interpreter.
-
-    Args:  look: a function of an Access, which returns the mask that the access is made with
-    """
-    # First the package's own import of Triton, which chooses the interpreter where there is no GPU.
-    from ..triton_kernels import interpreter  # noqa: F401 isort: skip
-    from triton.runtime.interpreter import InterpreterBuilder as Builder
-    from triton.runtime.interpreter import TensorHandle
-
-    load, store = Builder.create_masked_load, Builder.create_masked_store
-    update, exchange = Builder.create_atomic_rmw, Builder.create_atomic_cas
-
-    def looked(kind, builder, pointers, mask):
-        return TensorHandle(look(_access(kind, builder, pointers, mask)), mask.dtype)
-
-    def looked_load(self, pointers, mask, *rest):
-        return load(self, pointers, looked("load", self, pointers, mask), *rest)
-
-    def looked_store(self, pointers, value, mask, *rest):
-        return store(self, pointers, value, looked("store", self, pointers, mask), *rest)
-
-    def looked_update(self, how, pointers, value, mask, *rest):
-        return update(self, how, pointers, value, looked("atomic", self, pointers, mask), *rest)
-
-    def looked_exchange(self, pointers, *rest):
-        look(_access("atomic", self, pointers, TensorHandle(np.ones(pointers.data.shape, bool), pointers.dtype)))
-        return exchange(self, pointers, *rest)
-
-    Builder.create_masked_load, Builder.create_masked_store = looked_load, looked_store
-    Builder.create_atomic_rmw, Builder.create_atomic_cas = looked_update, looked_exchange
-    try:
-        yield
-    finally:
-        Builder.create_masked_load, Builder.create_masked_store = load, store
-        Builder.create_atomic_rmw, Builder.create_atomic_cas = update, exchange
-
-
-@contextlib.contextmanager
-def interpreted():
-    """A context that counts what Triton kernels load and store in the interpreter; its value is an Accesses.
-
-    Masked lanes do not count. Where Triton was imported to compile, nothing passes through here and all counts stay 0.
-    """
-    found = Accesses()
-
-    def look(access):
-        found.add(access)
-        return access.mask
-
-    with accesses(look):
-        yield found
