@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.config import Config
+from sphinx.directives.code import LiteralIncludeReader
 from sphinx.util.docutils import SphinxDirective
 
 from .cells import CELL, Cell, of_page
@@ -97,21 +99,10 @@ def _count_directive(amount, found, folder):
 
 
 def _included(path, options) -> int:
-    """How many lines of a file are shown."""
-    text = path.read_text(encoding="utf8")
-    if shown := re.search(r"^:pyobject: *(\S+)", options, re.M):
-        node = ast.parse(text)
-        for name in shown[1].split("."):
-            node = next(one for one in node.body if getattr(one, "name", "") == name)
-        text = "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
-    elif shown := re.search(r"^:lines: *(\d+)-(\d+)", options, re.M):
-        text = "\n".join(text.split("\n")[int(shown[1]) - 1 : int(shown[2])])
-    if shown := re.search(r"^:start-(at|after): *(.+)", options, re.M):
-        text = text[text.index(shown[2]) :]
-        text = text.split("\n", 1)[1] if shown[1] == "after" else text
-    if shown := re.search(r"^:end-before: *(.+)", options, re.M):
-        text = text[: text.index(shown[1], text.index("\n"))]
-    return len([line for line in text.split("\n") if line.strip()])
+    """How many lines of a file are shown, empty ones aside."""
+    chosen = dict(re.findall(r"^:(pyobject|lines|start-at|start-after|end-before): *(.+)", options, re.M))
+    shown, _ = LiteralIncludeReader(str(path), chosen, Config()).read()
+    return len([line for line in shown.split("\n") if line.strip()])
 
 
 def amount(path) -> Amount:
