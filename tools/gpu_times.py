@@ -140,12 +140,12 @@ def broken(records: list[dict]) -> list[str]:
             lines.append(
                 f"{point}: {ours['of_copy']:.0%} of the copy's speed, needs {least:.0%}"
             )
-        others = [
+        rivals = [
             record
             for name, record in timed.items()
             if name not in (COPY, "normgrad") and not record["refused"]
         ]
-        fastest = max(others, key=lambda record: record["of_copy"], default=ours)
+        fastest = max(rivals, key=lambda record: record["of_copy"], default=ours)
         if not ours["of_copy"] >= OF_THE_FASTEST * fastest["of_copy"]:
             share = ours["of_copy"] / fastest["of_copy"]
             lines.append(
@@ -182,19 +182,19 @@ def begin(file, stand_in: bool) -> dict:
     )
     if not Path(file).exists():
         return begun
-    found = results.load(Path(file))
+    held = results.load(Path(file))
     for name in ("kind", "device", "versions"):
-        if found[name] != begun[name]:
+        if held[name] != begun[name]:
             raise ValueError(
-                f"{file}: got {name} {found[name]}, this run has {begun[name]}; needs another file"
+                f"{file}: got {name} {held[name]}, this run has {begun[name]}; needs another file"
             )
-    return found
+    return held
 
 
-def run(file, found: dict, operators, dtypes, shapes, stand_in: bool) -> None:
+def run(file, results: dict, operators, dtypes, shapes, stand_in: bool) -> None:
     """Measure what the results do not hold yet; print it and write the file, point by point."""
     device = "cpu" if stand_in else "cuda"
-    done = {tuple(record[name] for name in POINT) for record in found["records"]}
+    done = {tuple(record[name] for name in POINT) for record in results["records"]}
     for dtype in dtypes:
         for rows, columns in shapes:
             for operator in operators:
@@ -220,8 +220,8 @@ def run(file, found: dict, operators, dtypes, shapes, stand_in: bool) -> None:
                     )
                     print(f"\n{operator} {direction} {dtype} ({rows}, {columns})")
                     print(*map(line, records), sep="\n", flush=True)
-                    found["records"] += records
-                    timing.save(file, found)
+                    results["records"] += records
+                    timing.save(file, results)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -260,13 +260,13 @@ def main(arguments: list[str] | None = None) -> None:
     if options.shapes:
         shapes = [tuple(map(int, text.split("x"))) for text in options.shapes]
     try:
-        found = begin(options.json, options.stand_in)
+        held = begin(options.json, options.stand_in)
     except ValueError as error:
         parser.error(f"--json: {error}")
     run(
-        options.json, found, options.operators, options.dtypes, shapes, options.stand_in
+        options.json, held, options.operators, options.dtypes, shapes, options.stand_in
     )
-    slower = broken(found["records"])
+    slower = broken(held["records"])
     if slower:
         sys.exit("\n".join(["", *slower]))
 

@@ -68,10 +68,10 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
     from normgrad.triton_kernels import configuration
 
     def compiled(source, **_):
-        made = object.__new__(CompiledKernel)
-        made.src, made.name, made.metadata, made._run = source, source.name, None, launch
-        made.module = made.function = made.packed_metadata = 0
-        return made
+        kernel = object.__new__(CompiledKernel)
+        kernel.src, kernel.name, kernel.metadata, kernel._run = source, source.name, None, launch
+        kernel.module = kernel.function = kernel.packed_metadata = 0
+        return kernel
 
     target = TARGETS["sm_90"]
     device = configuration.Device(target.multiprocessors, target.shared_bytes)
@@ -110,7 +110,7 @@ def measure(operator: str, rounds: int, generator: torch.Generator) -> dict:
     calls = {(name, which): timing.call(function, which, inputs) for name, function in functions.items()
              for which in DIRECTIONS}  # fmt: skip
     said = list(islice(timing.interleaved(calls, _timed), rounds))
-    return {key: [one[key] for one in said] for key in calls}
+    return {key: [times[key] for times in said] for key in calls}
 
 
 def _record(operator, name, which, times):
@@ -129,19 +129,19 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
     generator = torch.Generator().manual_seed(0)
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"rounds": rounds, "rows": ROWS, "columns": COLUMNS, "spread": "lowest, quartile, median, quartile"}
-    found = timing.begun("host", {"name": results.processor()}, versions, settings)
+    begun = timing.begun("host", {"name": results.processor()}, versions, settings)
     print(f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]")
     with without_gpu():
         for operator in operators:
             print(f"\n{operator}")
             for (name, which), times in measure(operator, rounds, generator).items():
-                one = _record(operator, name, which, times)
-                lowest, low, _, high = one["microseconds"]
+                record = _record(operator, name, which, times)
+                lowest, low, _, high = record["microseconds"]
                 print(f"{name:16}{which:9}{lowest:8.1f} [{low:.1f} {high:.1f}]", flush=True)
-                found["records"].append(one)
+                begun["records"].append(record)
             if file is not None:
-                timing.save(file, found)
-    return found
+                timing.save(file, begun)
+    return begun
 
 
 def main(arguments: list[str] | None = None) -> None:

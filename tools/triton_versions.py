@@ -44,10 +44,10 @@ def refusal(target, pointer: str) -> str | None:
 
     Triton 3.2 knows no sm_100, has no linker of its own for gfx942, and on sm_75 no bfloat16.
     """
-    made = compile.source(_convert, {"from_ptr": pointer, "to_ptr": "*fp32"}, (), {})
+    ast_source = compile.source(_convert, {"from_ptr": pointer, "to_ptr": "*fp32"}, (), {})
     try:
         # Triton 3.9 warns unless it is told whether to fuse.
-        triton.compile(made, target=target, options={"enable_fp_fusion": True})
+        triton.compile(ast_source, target=target, options={"enable_fp_fusion": True})
     except (
         Exception
     ) as error:  # a RuntimeError, an Exception or a class of the backend, by version

@@ -56,8 +56,8 @@ def write(app):
 
 def shown(doctree) -> list[str]:
     """The names of a page's live figures."""
-    ids = [one for node in doctree.findall(nodes.figure) for one in node["ids"]] if doctree else []
-    return [one.removeprefix(PREFIX) for one in ids if one.startswith(PREFIX)]
+    ids = [name for node in doctree.findall(nodes.figure) for name in node["ids"]] if doctree else []
+    return [name.removeprefix(PREFIX) for name in ids if name.startswith(PREFIX)]
 
 
 def load(app, pagename, templatename, context, doctree):

@@ -79,16 +79,16 @@ def is_result(cell, call) -> bool:
     return isinstance(last, ast.Expr) and last.value is call
 
 
-def _count_directive(amount, found, folder):
+def _count_directive(amount, directive, folder):
     from normgrad.ledger.formulas import formulas
     from normgrad.symbolic import equations
 
-    name, arg, body = found["name"], found["arg"].strip(), found["body"]
+    name, arg, body = directive["name"], directive["arg"].strip(), directive["body"]
     if name == "math":
         amount.display(_lines(body))
     elif name == "equation":
-        known = (equations() | formulas()).get(arg)
-        amount.display(_lines(known.latex()) if known else 1)
+        equation = (equations() | formulas()).get(arg)
+        amount.display(_lines(equation.latex()) if equation else 1)
     elif name in ("figure", "image"):
         amount.figures += 1
     elif name == "literalinclude":
@@ -107,20 +107,20 @@ def _included(path, options) -> int:
 
 def amount(path) -> Amount:
     """What a page's source holds."""
-    path, found = Path(path), Amount()
+    path, total = Path(path), Amount()
     text = re.sub(r"\A---\n.*?\n---\n", "", path.read_text(encoding="utf8"), flags=re.S)
     for cell in of_page(path):
-        _count_cell(found, cell)
+        _count_cell(total, cell)
     text = FOLDED.sub("", CELL.sub("", text))
     for _ in range(3):  # a directive may stand within another
-        text = DIRECTIVE.sub(lambda one: _count_directive(found, one, path.parent), text)
+        text = DIRECTIVE.sub(lambda match: _count_directive(total, match, path.parent), text)
     for shown in DISPLAYED.findall(text):
-        found.display(_lines(shown[0]))
+        total.display(_lines(shown[0]))
     text = re.sub(r"\$[^$\n]+\$", "formula", DISPLAYED.sub("", text))
-    found.words = len(
+    total.words = len(
         re.findall(r"[^\W_]+(?:['-]\w+)*", re.sub(r"\{[\w:.-]+\}|\(#?[\w./-]+\)|^:[\w-]+:.*$", " ", text, flags=re.M))
     )
-    return found
+    return total
 
 
 def minutes(path) -> int:
@@ -143,7 +143,7 @@ class ReadingTimes(SphinxDirective):
                 held = amount(path)
                 title = re.search(r"^# (.+)$", path.read_text(encoding="utf8"), re.M)[1]
                 shown = (title, f"{held.minutes:.0f}", held.words, held.displays, held.code_lines, held.figures)
-                rows.append(nodes.row("", *[cell(nodes.Text(str(each))) for each in shown]))
+                rows.append(nodes.row("", *[cell(nodes.Text(str(value))) for value in shown]))
         return [table(("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures"), rows)]
 
 

@@ -69,8 +69,8 @@ def gpu_target(target: str):
 def compiled(launch: Launch, target: str):
     """The launch's kernel, compiled for a target; no GPU is needed."""
     triton = compiler()
-    made = source(launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants))
-    return triton.compile(made, target=gpu_target(target), options=dict(launch.options))
+    ast_source = source(launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants))
+    return triton.compile(ast_source, target=gpu_target(target), options=dict(launch.options))
 
 
 def source(kernel, types, multiples, constants):
@@ -94,28 +94,28 @@ def record(launch: Launch, operator: str, dtype: str, columns: int, target: str,
     """
     from . import machine_code
 
-    made = compiled(launch, target)
-    code, kernel, file = machine_code.read(made), launch.kernel.__name__, ""
+    kernel_code = compiled(launch, target)
+    code, kernel, file = machine_code.read(kernel_code), launch.kernel.__name__, ""
     if folder is not None:
         file = f"{kernel}-{operator}-{dtype}-{columns}-{target}.{code.assembly}"
         (Path(folder) / file).write_text(code.text)
     return Record(
-        kernel, operator, dtype, columns, target, made.metadata.num_warps,
-        code.registers, code.spilled_bytes, made.metadata.shared, TARGETS[target].shared_bytes,
+        kernel, operator, dtype, columns, target, kernel_code.metadata.num_warps,
+        code.registers, code.spilled_bytes, kernel_code.metadata.shared, TARGETS[target].shared_bytes,
         code.load_bits, code.store_bits, code.assembly, code.instructions, code.barriers, file,
     )  # fmt: skip
 
 
 def kernel_sources() -> str:
     """A hash of the kernels and their launchers, without comments and docstrings: where it changes, results may."""
-    found = []
+    texts = []
     for file in sorted((Path(__file__).parents[1] / "triton_kernels").glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf8"))
         for node in ast.walk(tree):
             if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
-        found.append(ast.unparse(tree))
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
+        texts.append(ast.unparse(tree))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def _tried(job):
@@ -140,8 +140,8 @@ def _each(jobs, processes):
             yield result
 
 
-def _numbered(place):
-    return _tried(_jobs[place])
+def _numbered(number):
+    return _tried(_jobs[number])
 
 
 def _ptxas():
@@ -155,7 +155,7 @@ def write(file, results: Results):
     """Write results as JSON, one record a line."""
     head = {name: getattr(results, name) for name in ("triton", "ptxas", "date", "kernels", "refused")}
     head["fields"] = [field.name for field in fields(Record)]
-    rows = ",\n".join(json.dumps(astuple(one), separators=(",", ":")) for one in results.records)
+    rows = ",\n".join(json.dumps(astuple(record), separators=(",", ":")) for record in results.records)
     Path(file).write_text(f'{json.dumps(head)[:-1]},\n"records": [\n{rows}\n]}}\n', encoding="utf8")
 
 
@@ -181,15 +181,15 @@ def run(
         Path(folder).mkdir(parents=True, exist_ok=True)
     asked = variants(operators, dtypes, columns, targets)
     possible = {key: where for key, where in asked.items() if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)}
-    found = list(_each([(key, where, folder) for key, where in possible.items()], processes or os.cpu_count()))
-    records = tuple(one for one in found if isinstance(one, Record))
-    failed = [one for one in found if not isinstance(one, Record)]
+    outcomes = list(_each([(key, where, folder) for key, where in possible.items()], processes or os.cpu_count()))
+    records = tuple(outcome for outcome in outcomes if isinstance(outcome, Record))
+    failed = [outcome for outcome in outcomes if not isinstance(outcome, Record)]
     today = datetime.date.today().isoformat()
     write(file, Results(triton.__version__, _ptxas(), today, kernel_sources(), refused, records))
     print(*failed, sep="\n", end="\n" if failed else "")
-    for what, why in refused.items():
-        print(f"not supported by triton {triton.__version__}: {what} ({why})")
-    spilling = sum(one.spilled_bytes > 0 for one in records)
+    for refused_name, why in refused.items():
+        print(f"not supported by triton {triton.__version__}: {refused_name} ({why})")
+    spilling = sum(outcome.spilled_bytes > 0 for outcome in records)
     without = f"; {len(asked) - len(possible)} not supported ({', '.join(refused)})" if refused else ""
     wrong = f"; {len(failed)} failed" if failed else ""
     print(f"{len(records)} of {len(asked)} variants compiled, {spilling} of them spill registers{without}{wrong}")

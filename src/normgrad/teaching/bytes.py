@@ -50,9 +50,9 @@ class Traffic:
         return Traffic(reads, writes, max(self.elements, other.elements))
 
 
-def _one_of(name, value, known):
-    if value not in known:
-        raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(known)}")
+def _one_of(name, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(allowed)}")
     return value
 
 
@@ -280,8 +280,8 @@ def by_package(operator: str, direction: str, *, multiprocessors: int, portable_
     device = configuration.Device(multiprocessors, shared_memory=0)
     of_head = sizes.rows // sizes.heads
     programs = configuration.programs(of_head, sizes.columns, tile, device, portable_sums, sizes.heads)
-    found = moved(operator, direction, partial_rows=programs, **shape)
-    return found + _row_sums(sizes) if tile.sweeps else found
+    launched = moved(operator, direction, partial_rows=programs, **shape)
+    return launched + _row_sums(sizes) if tile.sweeps else launched
 
 
 def _row_sums(sizes) -> Traffic:
@@ -299,5 +299,5 @@ def separate(operator: str, direction: str, **shape) -> Traffic:
         return separate(operator, "forward", **shape) + separate(operator, "backward", **shape)
     norm = operator.removeprefix("add_")
     count = unfused if norm != operator else moved
-    found = count(operator, direction, **shape)
-    return found if direction == "forward" else found + arrays(operator, **shape).again()
+    first = count(operator, direction, **shape)
+    return first if direction == "forward" else first + arrays(operator, **shape).again()

@@ -90,12 +90,12 @@ def _tensors(tree):
 def _arguments(function, arguments, options):
     """(tensors that are read, tensors that are written into) by an operation, from its schema."""
     read, written = [], []
-    for place, argument in enumerate(function._schema.arguments):
-        found = _tensors(arguments[place] if place < len(arguments) else options.get(argument.name))
+    for number, argument in enumerate(function._schema.arguments):
+        tensors = _tensors(arguments[number] if number < len(arguments) else options.get(argument.name))
         changed = argument.alias_info is not None and argument.alias_info.is_write
-        written += found if changed else []
+        written += tensors if changed else []
         output = changed and argument.kwarg_only  # out=
-        read += [] if output else found
+        read += [] if output else tensors
     different = {(t.data_ptr(), t.shape, t.stride()): t for t in read}  # x * x reads x once
     return list(different.values()), written
 

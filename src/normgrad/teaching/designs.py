@@ -60,12 +60,12 @@ def _backward_with_products(dy, p, weight, mean, rstd, dx, products, N, n, scale
     line, added = kernels.line_for(dx), kernels.line_for(products)
     for i in range(len(p)):
         c1, c2 = kernels.row_sums(dy[i], p[i], weight, mean[i], rstd[i], scale)
-        place = kernels.held(line, dx, i)
-        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, place)
+        row = kernels.held(line, dx, i)
+        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, row)
         kernels.send(line, dx, i)
-        place = kernels.held(added, products, i)
-        for j in range(len(place)):
-            place[j] = dy[i, j] * kernels.normalized(p[i], mean[i], rstd[i], j)
+        row = kernels.held(added, products, i)
+        for j in range(len(row)):
+            row[j] = dy[i, j] * kernels.normalized(p[i], mean[i], rstd[i], j)
         kernels.send(added, products, i)
 
 
@@ -113,7 +113,7 @@ def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, De
     copied = traffic.copy(2 * x.nbytes)
     ahead, back = {"y": y}, {"dx": y, "dw": sums[0, 0], "db": sums[1, 0]}
     both = {**ahead, "residual_out": total}
-    found = {
+    by_name = {
         COPY: Design(lambda: np.copyto(y, x), copied, {}),
         "copy, new memory": Design(x.copy, copied, {}),
         "forward": Design(lambda: forward(x), traffic.moved("layer_norm", "forward", **shape), ahead),
@@ -125,8 +125,8 @@ def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, De
         "backward, two kernels": Design(two_kernels, traffic.two_kernels("layer_norm", **shape), back),
         "backward, persistent": Design(backward, traffic.moved("layer_norm", "backward", **shape), back),
     }
-    _check(found, *inputs)
-    return found
+    _check(by_name, *inputs)
+    return by_name
 
 
 def _check(designs, x, residual, weight, bias, dy):

@@ -64,10 +64,10 @@ class Launch:
 
     def inside(self, access: Access) -> np.ndarray:
         """Which of the touched addresses are numbers of some argument."""
-        found = np.zeros(access.touched.shape, bool)
+        lies_inside = np.zeros(access.touched.shape, bool)
         for argument in self.arguments:
-            found |= argument.holds(access.touched)
-        return found
+            lies_inside |= argument.holds(access.touched)
+        return lies_inside
 
     def races(self):
         """(address, programs that load it, that store it, that update it atomically) for each address of a race."""
@@ -140,7 +140,7 @@ class Seen:
             for access in launch.accesses:
                 stray = access.touched[~launch.inside(access)]
                 if stray.size:
-                    nearest = min(launch.arguments, key=lambda one, at=int(stray[0]): one.distance(at))
+                    nearest = min(launch.arguments, key=lambda argument, at=int(stray[0]): argument.distance(at))
                     offsets = (int(end - nearest.start) // access.size for end in (stray.min(), stray.max()))
                     which = " to ".join(map(str, dict.fromkeys(offsets)))
                     rows.append((launch.kernel, access.program, access.kind, nearest.name, which, nearest.extent()))
