@@ -1,4 +1,4 @@
-"""`python -m normgrad.bench compile` with Triton 3.2 to 3.9: what differs when a kernel is compiled without a launch.
+"""`python -m normgrad.bench compile` with any Triton from 3.2 on.
 
 What a version cannot compile for, whatever the kernel, is left out and named in the file.
 """
@@ -14,24 +14,10 @@ os.environ["TRITON_INTERPRET"] = (
 
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
-from triton.compiler import ASTSource  # noqa: E402
 
 from normgrad.bench import __main__ as command  # noqa: E402
 from normgrad.bench import compile  # noqa: E402
 from normgrad.bench.launches import POINTERS  # noqa: E402
-
-try:
-    from triton.backends.compiler import AttrsDescriptor  # Triton 3.2
-except ImportError:
-    AttrsDescriptor = None
-
-
-def source_of_3_2(kernel, types, multiples, constants) -> ASTSource:
-    """As compile.source: constants by name and out of the signature; what 16 divides by its number."""
-    numbers = {kernel.arg_names.index(name): 16 for name in multiples}
-    return ASTSource(
-        kernel, dict(types), dict(constants), AttrsDescriptor.from_hints(numbers)
-    )
 
 
 @triton.jit
@@ -44,13 +30,14 @@ def refusal(target, pointer: str) -> str | None:
 
     Triton 3.2 knows no sm_100, has no linker of its own for gfx942, and on sm_75 no bfloat16.
     """
-    ast_source = compile.source(_convert, {"from_ptr": pointer, "to_ptr": "*fp32"}, (), {})
+    ast_source = compile.source(
+        _convert, {"from_ptr": pointer, "to_ptr": "*fp32"}, (), {}
+    )
     try:
         # Triton 3.9 warns unless it is told whether to fuse.
         triton.compile(ast_source, target=target, options={"enable_fp_fusion": True})
-    except (
-        Exception
-    ) as error:  # a RuntimeError, an Exception or a class of the backend, by version
+    except Exception as error:
+        # a RuntimeError, an Exception or a class of the backend, by version
         telling = re.search(
             r"[^;:\n]*(?:requires|not (?:defined|found|supported))[^;\n]*", str(error)
         )
@@ -74,8 +61,6 @@ def refusals(dtypes, targets) -> dict[str, str]:
 
 def main() -> None:
     """The package's command, in the words of this Triton."""
-    if AttrsDescriptor is not None:
-        compile.source = source_of_3_2
     run = compile.run
 
     def run_without_refused(file, dtypes, targets, **options):

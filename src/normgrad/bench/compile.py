@@ -74,7 +74,7 @@ def compiled(launch: Launch, target: str):
 
 
 def source(kernel, types, multiples, constants):
-    """A kernel and what is known of its arguments, as the compiler of Triton 3.3 and newer takes them.
+    """A kernel and what is known of its arguments, as this Triton's compiler takes them.
 
     Args:  types: {argument: Triton's name of its type}; multiples: the arguments that 16 divides; constants: {argument:
            value}, for constexprs, for None and for integers that are 1
@@ -82,6 +82,13 @@ def source(kernel, types, multiples, constants):
     from triton.compiler import ASTSource
 
     names = kernel.arg_names
+    try:
+        from triton.backends.compiler import AttrsDescriptor
+    except ImportError:
+        pass
+    else:  # Triton 3.2: constants by name and out of the signature, what 16 divides by its number
+        numbers = {names.index(name): 16 for name in multiples}
+        return ASTSource(kernel, dict(types), dict(constants), AttrsDescriptor.from_hints(numbers))
     kinds = {name: types.get(name, "constexpr") for name in names}
     values = {(names.index(name),): value for name, value in constants.items()}
     return ASTSource(kernel, kinds, values, {(names.index(name),): [["tt.divisibility", 16]] for name in multiples})
