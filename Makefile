@@ -4,8 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page times quick test notebooks browser graders numbers lint types \
-  distributions clean
+.PHONY: book page quick test notebooks browser times types distributions lint clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -46,16 +45,10 @@ notebooks: book
 browser: book
 	$(PYTEST) -n logical --dist loadfile tests/browser
 
-# The commands of nbgrader on what we export for it, in an environment that has it.
-graders: .venv/installed
-	$(PYTEST) tests/test_graders.py
-
-# The numbers that the homework's reports give equations, from the built book.
-numbers: book
-	$(BIN)/python -m normgrad.homework.equations _build/html/ledger.json
-
+# ruff, and the weight of each part of the code, which may not grow past its limit in tools/weight.json.
 lint: .venv/installed
 	$(BIN)/ruff check .
+	$(BIN)/python tools/weight.py --check
 
 # The client of tests/typed_client.py, read by mypy, and by pyright, which npx fetches.
 types: .venv/installed

@@ -56,7 +56,6 @@ QUICK = {
 # kills a wrong kernel, gradient or homework is not here: contract, covering set, mutants, wrong solutions.
 SAMPLED = {
     "test_bench_host.py": 2,
-    "test_bench_slot.py": 4,
     "test_book_extension.py": 4,
     "test_broken_cells.py": 4,
     "test_compile.py": 4,
@@ -205,12 +204,3 @@ def torch_rng():
     """torch's generator, the same for every test."""
     torch = pytest.importorskip("torch")
     return torch.Generator().manual_seed(20240504)
-
-
-@pytest.fixture
-def few_calls(monkeypatch):
-    """The GPU benchmark makes few calls of each implementation."""
-    from normgrad.bench import measure
-
-    for name, count in (("CALLS", 2), ("HOST_CALLS", 1), ("HOST_ROUNDS", 1)):
-        monkeypatch.setattr(measure, name, count)

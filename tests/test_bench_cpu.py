@@ -13,9 +13,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("numba")
 
 import cpu_times  # noqa: E402
+import timing  # noqa: E402
+from timing import OPERATORS, Shape  # noqa: E402
 
-from normgrad.bench import contenders, results  # noqa: E402
-from normgrad.bench.plan import OPERATORS, Shape  # noqa: E402
+from normgrad.bench import results  # noqa: E402
 
 SMALL = Shape("add_layer_norm", "float32", 6, 5)
 
@@ -110,7 +111,7 @@ def test_several_processes_say_the_spread_of_their_medians(tmp_path, monkeypatch
         one = {"operator": "rms_norm", "rows": 6, "columns": 5, "memory": "new", "implementation": "numba"}
         one |= {"seconds": [0, ratio, 9], "over_torch": [0, ratio, 9], "over_copy": [0, 1, 9]}
         one |= {"load": ratio, "clean": 1, "rounds": 2}
-        results.save(command[-1], results.begun("cpu", {}, {}, {}) | {"records": [one]})
+        timing.save(command[-1], timing.begun("cpu", {}, {}, {}) | {"records": [one]})
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(cpu_times.subprocess, "run", ran)
@@ -130,6 +131,6 @@ def test_kept_memory_needs_its_c_library(monkeypatch):
 
 def test_it_is_the_sum_that_is_normalized(torch_rng):
     x, residual, weight = (torch.randn(4, 3, generator=torch_rng) for _ in range(3))
-    norm = contenders.summed(lambda p, weight, bias: p * weight)
+    norm = timing.summed(lambda p, weight, bias: p * weight)
     assert torch.equal(norm(x, residual, weight, None)[0], (x + residual) * weight)
     assert torch.equal(norm(x, None, weight, None)[0], x * weight)

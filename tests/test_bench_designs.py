@@ -6,7 +6,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("numba")
 
-from normgrad.bench import designs, traffic  # noqa: E402
+from normgrad.teaching import bytes as traffic  # noqa: E402
+from normgrad.teaching import designs  # noqa: E402
 
 SHAPE = {"rows": 7, "columns": 64, "dtype": "float32"}
 

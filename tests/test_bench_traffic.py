@@ -2,8 +2,8 @@
 
 import pytest
 
-from normgrad.bench import results, traffic
-from normgrad.bench.kernel_traffic import normgrad as ours
+from normgrad.teaching import bytes as traffic
+from normgrad.teaching.bytes import by_package as ours
 
 BF16 = {"rows": 16384, "columns": 4096, "dtype": "bfloat16"}
 FP32_STREAM = BF16 | {"residual_dtype": "float32"}
@@ -90,12 +90,6 @@ def test_partial_rows(rows, megabytes):
     assert cost("layer_norm") == 2 * cost("rms_norm")
 
 
-def test_seconds():
-    moved = traffic.moved("layer_norm", "backward", **BF16)
-    assert round(1e6 * traffic.seconds(moved, 4.3e12), 1) == 93.7
-    for bandwidth in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="bytes_per_second"):
-            traffic.seconds(moved, bandwidth)
 
 
 @pytest.mark.parametrize(("operator", "counts"), [("layer_norm", (7, 13)), ("rms_norm", (4, 9)), ("l2_norm", (3, 6))])
@@ -114,8 +108,6 @@ def test_operations(operator, counts):
         (lambda: traffic.moved("rms_norm", "both", **BF16 | {"dtype": "int8"}), "dtype: got 'int8', needs one of"),
         (lambda: traffic.moved("rms_norm", "both", **BF16 | {"rows": -1}), "rows: got -1, needs at least 0"),
         (lambda: traffic.unfused("rms_norm", "both", **BF16), "operator: got 'rms_norm', needs one of add_layer_norm"),
-        (lambda: results.predicted(0.0, "T4"), "bytes_per_second: got 0.0"),
-        (lambda: results.predicted(1.0, "T5"), "multiprocessors: got None, needs a number for 'T5', which is"),
         (lambda: ours("rms_norm", "both", multiprocessors=0, **BF16), "multiprocessors: got 0, needs at least 1"),
         (lambda: ours("rms_norm", "sideways", multiprocessors=1, **BF16), "direction: got 'sideways'"),
     ],
@@ -205,29 +197,24 @@ def test_our_kernels_move_what_the_model_says(columns):
     if not triton_kernels.INTERPRETED:
         pytest.skip("Triton compiles in this run")
     from normgrad import LAYER_NORM
-    from normgrad.bench.counted import interpreted
+    from normgrad.teaching.watch import watch
 
     rows, generator = 6, torch.Generator().manual_seed(1)
     dy, dresidual_out, p = torch.randn(3, rows, columns, generator=generator)
     weight, mean, rstd = torch.randn(columns, generator=generator), p.mean(1), p.std(1).reciprocal()
-    with interpreted() as counted:
+    with watch() as counted:
         triton_kernels.backward(dy, dresidual_out, p, weight, mean, rstd, LAYER_NORM, [torch.float32] * 4)
     shape = {"rows": rows, "columns": columns, "dtype": "float32"}
     model = ours("add_layer_norm", "backward", multiprocessors=1, **shape)
     # 2 programs hold whole rows; 9000 columns are 3 blocks, 4 statistics each, and 6 programs read the weight for c1
     again = {4096: columns, 9000: 5 * columns + 2 * 4 * rows}[columns]
-    loaded, stored = (sum(size * len(at) for size, at in side) for side in (counted.loads, counted.stores))
+    loaded, stored = (sum(row[side] for row in counted.arguments()) for side in (1, 2))
     assert sum(model.reads.values()) + 4 * again == loaded and sum(model.writes.values()) == stored
 
 
-def test_prediction_is_bytes_over_bandwidth():
-    found = results.predicted(4.8e12, "H200", operators=("layer_norm",), columns=(4096,), elements=(64,))
-    by_name = {(one["implementation"], one["direction"]): one for one in found["records"]}
-    mine, torchs = (by_name[name, "backward"] for name in ("normgrad", "torch"))
-    assert found["kind"] == mine["kind"] == "predicted"
-    floor = TABLE["backward"][0].total
-    total = floor + 2 * 2 * 264 * 4096 * 4
-    assert mine["median"] == total / 4.8e12 and mine["fraction"] == pytest.approx(floor / total)
-    assert by_name["copy", "backward"]["median"] == floor / 4.8e12
-    assert torchs["median"] == TABLE["two kernels"][0].total / 4.8e12
-    assert by_name["torch", "forward"]["median"] == by_name["normgrad", "forward"]["median"]
+def test_separate_kernels_read_again():
+    """The sum apart, and dw and db by a kernel that reads dy, the sum and the statistics again."""
+    assert traffic.separate("layer_norm", "backward", **BF16).total == TABLE["two kernels"][0].total
+    assert traffic.separate("add_layer_norm", "forward", **BF16) == TABLE["sum, then norm"][0]
+    apart = [traffic.separate("add_layer_norm", way, **BF16) for way in traffic.DIRECTIONS]
+    assert round(apart[1].per_element, 1) == 16 and apart[2].total == apart[0].total + apart[1].total

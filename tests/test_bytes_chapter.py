@@ -1,4 +1,4 @@
-"""Bytes: the registered sums are those of bench/traffic.py, the counters count, the kernels move what is predicted."""
+"""Bytes: the registered sums are those of teaching/bytes.py, the counters count, the kernels move what is predicted."""
 
 import pytest
 import torch
@@ -7,12 +7,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import normgrad
 from normgrad import LAYER_NORM
-from normgrad.bench import traffic
-from normgrad.bench.counted import Counted, interpreted, stored_bytes
 from normgrad.symbolic import equations
 from normgrad.symbolic.derivations import traffic_model as model
 from normgrad.symbolic.registry import DEFINITION, FOLLOWS
 from normgrad.symbolic.symbols import M, N
+from normgrad.teaching import bytes as traffic
+from normgrad.teaching.counted import Counted, stored_bytes
+from normgrad.teaching.watch import watch
 from normgrad.torch_ops import formula as torch_formula
 
 SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
@@ -98,9 +99,9 @@ def test_kernels_move_the_floor(operator, rows, columns):
     inputs = [drawn(rows, columns) for _ in range(2 if operator.startswith("add_") else 1)]
     cotangents = [drawn(rows, columns).detach() for _ in inputs]
     shape = () if operator == "l2_norm" else (columns,)
-    with interpreted() as forward:
+    with watch() as forward:
         outputs = getattr(normgrad, operator)(*inputs, *shape, *parameters, backend="triton")
-    with interpreted() as backward:
+    with watch() as backward:
         torch.autograd.grad(outputs, [*inputs, *parameters], cotangents if len(inputs) == 2 else cotangents[0])
 
     tiles = -(-rows // configuration.forward_tile(columns, 4).rows)

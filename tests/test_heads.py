@@ -6,11 +6,12 @@ import torch
 
 import normgrad
 from normgrad import nn, numpy_ref
-from normgrad.bench import kernel_traffic, traffic
-from normgrad.bench.counted import Counted, interpreted
 from normgrad.checks import cases, contract
 from normgrad.checks.cases import SPECS
 from normgrad.mistakes import mutants
+from normgrad.teaching import bytes as traffic
+from normgrad.teaching.counted import Counted
+from normgrad.teaching.watch import watch
 from normgrad.torch_ops.arguments import rows
 
 BACKENDS = ("torch", "triton", "numba")
@@ -82,19 +83,19 @@ def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch)
     tensors, parameters = slices(torch_rng), vectors(torch_rng, heads)
     requested = []
     for given in (tensors, [t.contiguous() for t in tensors]):
-        with interpreted() as accesses:
+        with watch() as accesses:
             run("triton", heads, *given, *parameters)
         requested.append(accesses.requested)
     assert requested[0] == requested[1]
-    with interpreted() as accesses:
+    with watch() as accesses:
         normgrad.layer_norm(tensors[0], N, *parameters, heads=heads, backend="triton")
     shape = {"rows": B * S * H, "columns": N, "dtype": "float32", "heads": heads or 1}
     assert accesses.requested == traffic.moved("layer_norm", "forward", **shape).total
-    model = kernel_traffic.normgrad("add_layer_norm", "backward", multiprocessors=1, **shape)
+    model = traffic.by_package("add_layer_norm", "backward", multiprocessors=1, **shape)
     x, residual, dy, dresidual_out = tensors
     leaves = [t.detach().requires_grad_() for t in (x, residual, *parameters)]
     both = normgrad.add_layer_norm(*leaves[:2], N, *leaves[2:], heads=heads, backend="triton")
-    with interpreted() as accesses:
+    with watch() as accesses:
         torch.autograd.grad(both, leaves, (dy, dresidual_out))
     assert accesses.requested == model.total
     monkeypatch.setattr(launch, "_launch", lambda *arguments, **options: None)

@@ -11,13 +11,13 @@ import pytest
 from sympy import Symbol, evaluate
 
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
-from normgrad.bench import traffic
 from normgrad.checks import tolerance
 from normgrad.checks.cases import draw
 from normgrad.symbolic import Defs, NotProved, dim, equation, index, mean, prove, sigmoid, tensor
 from normgrad.symbolic.browser_code import HELPERS, browser_source
 from normgrad.symbolic.derivations import layer_norm_graph
 from normgrad.symbolic.symbols import k, p
+from normgrad.teaching import bytes as traffic
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 

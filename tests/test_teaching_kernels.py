@@ -12,9 +12,8 @@ if not interpreter.INTERPRETED:
     pytest.skip("Triton compiles in this run", allow_module_level=True)
 
 import normgrad  # noqa: E402
-from normgrad.bench.counted import interpreted  # noqa: E402
 from normgrad.teaching.answers import floor, say  # noqa: E402
-from normgrad.teaching.kernels import watch  # noqa: E402
+from normgrad.teaching.watch import watch  # noqa: E402
 from normgrad.triton_kernels.interpreter import tl, triton  # noqa: E402
 
 
@@ -142,9 +141,9 @@ def test_whole_blocks_read_as_one_place(x):
 
 
 def test_the_package_is_watched_too(x):
-    with watch() as seen, interpreted() as counted:
+    with watch() as seen:
         normgrad.layer_norm(x, (8,), backend="triton")
-    assert seen.requested == counted.requested == 2 * x.nbytes + 2 * 3 * 4  # mean and rstd
+    assert seen.requested == 2 * x.nbytes + 2 * 3 * 4  # mean and rstd
     assert not seen.races() and not seen.outside()
 
 
@@ -181,34 +180,28 @@ def run(code, **environment):
 
 
 def in_a_process(turn):
-    """The mark of one of three that each start a process, which takes seconds: a commit has one of them."""
-    return pytest.mark.sampled(of=3, key="counting in a process", turn=turn)
+    """The mark of one of two that each start a process, which takes seconds: a commit has one of them."""
+    return pytest.mark.sampled(of=2, key="counting in a process", turn=turn)
 
 
+@in_a_process(0)
 @pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
-@pytest.mark.parametrize(
-    "context",
-    [
-        pytest.param("normgrad.bench.counted import interpreted as count", marks=in_a_process(0)),
-        pytest.param("normgrad.teaching.kernels import watch as count", marks=in_a_process(1)),
-    ],
-)
-def test_counting_may_come_first_in_a_process(context):
-    code = f"import normgrad, torch\nfrom {context}\nwith count() as seen:\n"
+def test_watching_may_come_first_in_a_process():
+    code = "import normgrad, torch\nfrom normgrad.teaching.watch import watch\nwith watch() as seen:\n"
     code += "    normgrad.layer_norm(torch.ones(3, 8), (8,), backend='triton')\nprint(seen.requested)"
     assert int(run(code)) == 2 * 3 * 8 * 4 + 2 * 3 * 4
 
 
-@in_a_process(2)
+@in_a_process(1)
 @pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
 def test_kernels_are_interpreted_after_a_count_of_torch():
     """torch imports Triton for itself once a mode sees an operation."""
-    code = "import normgrad, torch\nfrom normgrad.bench.counted import Counted\nwith Counted():\n"
+    code = "import normgrad, torch\nfrom normgrad.teaching.counted import Counted\nwith Counted():\n"
     code += "    x = torch.ones(3, 8).half()\nnormgrad.layer_norm(x, (8,), backend='triton')\nprint(1)"
     assert int(run(code)) == 1
 
 
 def test_where_triton_compiles_the_watcher_says_so():
-    code = "import triton\nfrom normgrad.teaching.kernels import watch\ntry:\n    with watch(): pass\n"
+    code = "import triton\nfrom normgrad.teaching.watch import watch\ntry:\n    with watch(): pass\n"
     code += "except RuntimeError as error:\n    print(error)"
     assert run(code, TRITON_INTERPRET="0").startswith("watch: needs Triton's interpreter, but triton was imported to")

@@ -6,11 +6,11 @@ import torch
 
 import normgrad
 from normgrad import numpy_ref
-from normgrad.bench.counted import interpreted
 from normgrad.checks.cases import draw
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.spec import RMS_NORM
 from normgrad.symbolic import backend as sympy_backend
+from normgrad.teaching.watch import watch
 
 BACKENDS = ("torch", "triton", "numba")
 GEMMA = RMS_NORM.replace(eps=1e-6, weight_offset=1.0)
@@ -88,7 +88,7 @@ def test_an_offset_requests_no_byte(rng):
     counted = []
     for spec in (GEMMA.replace(weight_offset=0.0), GEMMA):
         x, weight = (torch.tensor(a).bfloat16().requires_grad_() for a in (case.x, case.weight))
-        with interpreted() as found:
+        with watch() as found:
             y = normgrad.normalize(x, weight, spec=spec, backend="triton")
             torch.autograd.grad(y, (x, weight), torch.tensor(case.dy).bfloat16())
         counted.append((found.requested, found.distinct))

@@ -31,13 +31,14 @@ from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 
+import timing
 import torch
+from timing import COPY, DTYPES, OPERATORS, Shape, spread
 
 import normgrad
 from normgrad import LAYER_NORM
-from normgrad.bench import contenders, guard, results, work
-from normgrad.bench.plan import DTYPES, OPERATORS, Shape
-from normgrad.bench.record import COPY, spread
+from normgrad.bench import results
+from normgrad.teaching import bytes as traffic
 from normgrad.torch_ops import formula as torch_formula
 
 SHAPES = ((128, 256), (4096, 1024), (2048, 8192), (16384, 768))
@@ -88,19 +89,19 @@ def _baselines():
 def implementations(operator: str, baselines: bool = False) -> dict:
     """{name: function of (x, residual, weight, bias) that returns a tuple of outputs}; Numba's where it is installed.
 
-    Args:  operator: of plan.OPERATORS; baselines: LayerNorm in two slower ways as well
+    Args:  operator: of OPERATORS; baselines: LayerNorm in two slower ways as well
     """
     if operator not in OPERATORS:
         raise ValueError(f"operator: got {operator!r}, needs one of {', '.join(map(repr, OPERATORS))}")
     builders = {
-        "numba": partial(contenders.ours, backend="numba"),
-        "torch": contenders.eager,
-        "normgrad": partial(contenders.ours, backend="torch"),
+        "numba": partial(timing.ours, backend="numba"),
+        "torch": timing.eager,
+        "normgrad": partial(timing.ours, backend="torch"),
     }
-    found = contenders.installed(builders, operator)
+    functions = timing.installed(builders, operator)
     if baselines and operator.endswith("layer_norm"):
-        found |= {name: contenders.summed(norm) for name, norm in _baselines().items()}
-    return found
+        functions |= {name: timing.summed(norm) for name, norm in _baselines().items()}
+    return functions
 
 
 def _ran_elsewhere() -> dict[str, float]:
@@ -142,8 +143,8 @@ def watched(rounds: Iterator[dict]) -> Iterator[tuple[dict, bool]]:
     before, start = _ran_elsewhere(), time.perf_counter()
     for said in rounds:
         after, seconds = _ran_elsewhere(), time.perf_counter() - start
-        others = sum(ran - before.get(name, 0) for name, ran in after.items())
-        yield said, others <= OTHERS * os.cpu_count() * seconds
+        elsewhere = sum(ran - before.get(name, 0) for name, ran in after.items())
+        yield said, elsewhere <= OTHERS * os.cpu_count() * seconds
         before, start = after, time.perf_counter()
 
 
@@ -155,18 +156,19 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
     Args:     shape; functions: {name: implementation}; rounds: at least 1; generator: draws the inputs
     Raises:   ValueError naming an implementation whose results are wrong
     """
-    drawn = work.draw(shape, 1, "cpu", generator)
-    expected = guard.outcome(contenders.reference(shape.operator), drawn[0].arguments, drawn[0].cotangents)
+    inputs = timing.draw(shape, "cpu", generator)
     for name, function in functions.items():
-        found = guard.differences(guard.outcome(function, drawn[0].arguments, drawn[0].cotangents), expected)
-        why = guard.refusal(found, guard.limit(shape.dtype, shape.rows, shape.columns))
+        why = timing.refusal(shape, function, inputs)
         if why:
             raise ValueError(f"{name}: {why}")
-    half = torch.empty(shape.moved("both").total // 2, dtype=torch.uint8).random_(generator=generator)
-    calls = {name: work.call(function, "both", drawn) for name, function in functions.items()}
-    calls[COPY] = lambda _: half.clone()
+    size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
+    moved = traffic.moved(shape.operator, "both", **size).total
+    half = torch.empty(moved // 2, dtype=torch.uint8).random_(generator=generator)
+    calls = {name: timing.call(function, "both", inputs) for name, function in functions.items()}
+    calls[COPY] = half.clone
     repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
-    for said, clean in islice(watched(work.interleaved(calls, partial(work.timed, repeats=repeats))), TRIES * rounds):
+    turns = timing.interleaved(calls, partial(timing.timed, repeats=repeats))
+    for said, clean in islice(watched(turns), TRIES * rounds):
         tried.append((said, clean))
         if sum(clean for _, clean in tried) == rounds:
             break
@@ -177,7 +179,7 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
 def _records(shape, memory, times, clean):
     """What the file keeps of one shape: for each implementation seconds, and ratios to torch's own and to the copy."""
     for name, seconds in times.items():
-        pairs = {other: list(zip(seconds, times[other], strict=True)) for other in ("torch", COPY)}
+        pairs = {base: list(zip(seconds, times[base], strict=True)) for base in ("torch", COPY)}
         yield {
             "operator": shape.operator,
             "dtype": shape.dtype,
@@ -194,11 +196,11 @@ def _records(shape, memory, times, clean):
         }
 
 
-def _line(one):
-    ms = "{:8.3f} [{:.3f} {:.3f}]".format(*(1e3 * one["seconds"][k] for k in (1, 0, 2)))
-    ratios = "".join("{1:8.2f} [{0:.2f} {2:.2f}]".format(*one[name]) for name in ("over_torch", "over_copy"))
-    rest = f"{one['clean']:5}/{one['rounds']}{one['load']:6.1f}"
-    return f"{one['implementation']:10}{ms:>28}{ratios}{rest}"
+def _line(record):
+    ms = "{:8.3f} [{:.3f} {:.3f}]".format(*(1e3 * record["seconds"][k] for k in (1, 0, 2)))
+    ratios = "".join("{1:8.2f} [{0:.2f} {2:.2f}]".format(*record[name]) for name in ("over_torch", "over_copy"))
+    end = f"{record['clean']:5}/{record['rounds']}{record['load']:6.1f}"
+    return f"{record['implementation']:10}{ms:>28}{ratios}{end}"
 
 
 def _lines(path):
@@ -206,11 +208,11 @@ def _lines(path):
 
 
 def _begun(rounds, threads, processes=1):
-    device = {"name": work.processor(), "threads": threads, "cores": os.cpu_count()}
+    device = {"name": results.processor(), "threads": threads, "cores": os.cpu_count()}
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"processes": processes, "rounds": rounds, "others": OTHERS, "direction": "both"}
     settings |= {"spread": "quartile, median, quartile"}
-    return results.begun("cpu", device, versions, settings)
+    return timing.begun("cpu", device, versions, settings)
 
 
 def _print_head(threads, dtype, spread_of=""):
@@ -218,10 +220,10 @@ def _print_head(threads, dtype, spread_of=""):
     print(f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load")
 
 
-def _print(made):
-    one = made[0]
-    size, memory = f"({one['rows']}, {one['columns']})", one["memory"]
-    print(f"\n{one['operator']} {size}, memory {memory}", *map(_line, made), sep="\n", flush=True)
+def _print(records):
+    first = records[0]
+    size, memory = f"({first['rows']}, {first['columns']})", first["memory"]
+    print(f"\n{first['operator']} {size}, memory {memory}", *map(_line, records), sep="\n", flush=True)
 
 
 def run_in_processes(processes: int, options: list[str], rounds: int, threads: int, dtype: str, file=None) -> dict:
@@ -231,7 +233,7 @@ def run_in_processes(processes: int, options: list[str], rounds: int, threads: i
     Returns:  the results; of a record rounds and clean are sums, load the largest
     Raises:   RuntimeError with a process's words where it fails
     """
-    found, by_process = _begun(rounds, threads, processes), []
+    merged_results, by_process = _begun(rounds, threads, processes), []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(processes):
             part = Path(folder) / f"{number}.json"
@@ -243,14 +245,14 @@ def run_in_processes(processes: int, options: list[str], rounds: int, threads: i
     _print_head(threads, dtype, f" of the medians of {processes} processes")
     measured = ("seconds", "over_torch", "over_copy")
     for same in zip(*by_process, strict=True):
-        merged = {name: spread([one[name][1] for one in same]) for name in measured}
+        merged = {name: spread([record[name][1] for record in same]) for name in measured}
         merged |= {name: sum(map(itemgetter(name), same)) for name in ("clean", "rounds")}
-        found["records"].append(same[0] | merged | {"load": max(map(itemgetter("load"), same))})
-    for _, made in groupby(found["records"], itemgetter("memory", "operator", "rows", "columns")):
-        _print(list(made))
+        merged_results["records"].append(same[0] | merged | {"load": max(map(itemgetter("load"), same))})
+    for _, records in groupby(merged_results["records"], itemgetter("memory", "operator", "rows", "columns")):
+        _print(list(records))
     if file is not None:
-        results.save(file, found)
-    return found
+        timing.save(file, merged_results)
+    return merged_results
 
 
 def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="float32", baselines=False, file=None):
@@ -261,7 +263,7 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
     """
     torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
-    found = _begun(rounds, threads)
+    begun = _begun(rounds, threads)
     _print_head(threads, dtype)
     for memory in MEMORY:
         with _memory(memory):
@@ -270,11 +272,11 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
                 for rows, columns in shapes:
                     shape = Shape(operator, dtype, rows, columns)
                     times, clean = measure(shape, functions, rounds, generator)
-                    made = list(_records(shape, memory, times, clean))
-                    _print(made)
-                    found["records"] += made
+                    records = list(_records(shape, memory, times, clean))
+                    _print(records)
+                    begun["records"] += records
                     if file is not None:
-                        results.save(file, found)
+                        timing.save(file, begun)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -292,10 +294,10 @@ def main(arguments: list[str] | None = None) -> None:
     shapes = [tuple(map(int, text.split("x"))) for text in options.shapes] if options.shapes else SHAPES
     if options.processes > 1:
         sizes = [f"{rows}x{columns}" for rows, columns in shapes]
-        given = ["--rounds", str(options.rounds), "--threads", str(options.threads), "--dtype", options.dtype]
-        given += ["--operators", *options.operators, "--shapes", *sizes, *["--baselines"] * options.baselines]
+        repeated = ["--rounds", str(options.rounds), "--threads", str(options.threads), "--dtype", options.dtype]
+        repeated += ["--operators", *options.operators, "--shapes", *sizes, *["--baselines"] * options.baselines]
         most = options.rounds, options.threads, options.dtype, options.json
-        run_in_processes(options.processes, given, *most)
+        run_in_processes(options.processes, repeated, *most)
         return
     named = {"dtype": options.dtype, "baselines": options.baselines, "file": options.json}
     run(options.rounds, options.threads, shapes, options.operators, **named)

@@ -19,13 +19,13 @@ from functools import partial
 from itertools import islice
 from unittest import mock
 
+import timing
 import torch
+from timing import OPERATORS, Shape, spread
 
 import normgrad
-from normgrad.bench import contenders, results, work
+from normgrad.bench import results
 from normgrad.bench.launches import TARGETS
-from normgrad.bench.plan import OPERATORS, Shape
-from normgrad.bench.record import spread
 
 ROWS, COLUMNS, DTYPE = 4, 64, "float32"
 DIRECTIONS = ("forward", "backward")
@@ -68,10 +68,10 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
     from normgrad.triton_kernels import configuration
 
     def compiled(source, **_):
-        made = object.__new__(CompiledKernel)
-        made.src, made.name, made.metadata, made._run = source, source.name, None, launch
-        made.module = made.function = made.packed_metadata = 0
-        return made
+        kernel = object.__new__(CompiledKernel)
+        kernel.src, kernel.name, kernel.metadata, kernel._run = source, source.name, None, launch
+        kernel.module = kernel.function = kernel.packed_metadata = 0
+        return kernel
 
     target = TARGETS["sm_90"]
     device = configuration.Device(target.multiprocessors, target.shared_bytes)
@@ -88,29 +88,29 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
 
 def implementations(operator: str) -> dict:
     """{name: function of (x, residual, weight, bias)}, those that are installed."""
-    ours = {f"normgrad {name}": partial(contenders.ours, backend=name) for name in ("torch", "numba", "triton")}
-    return contenders.installed({"torch": contenders.eager, **ours, "liger": contenders.liger}, operator)
+    ours = {f"normgrad {name}": partial(timing.ours, backend=name) for name in ("torch", "numba", "triton")}
+    return timing.installed({"torch": timing.eager, **ours, "liger": timing.liger}, operator)
 
 
 def _timed(call) -> float:
     """Microseconds of a call."""
     start = time.thread_time()
     for _ in range(CALLS):
-        call(0)
+        call()
     return 1e6 * (time.thread_time() - start) / CALLS
 
 
 def measure(operator: str, rounds: int, generator: torch.Generator) -> dict:
     """{(name, direction): microseconds, one a round}.
 
-    Args:  operator: of plan.OPERATORS; rounds: at least 1; generator: draws the inputs
+    Args:  operator: of OPERATORS; rounds: at least 1; generator: draws the inputs
     """
-    drawn = work.draw(Shape(operator, DTYPE, ROWS, COLUMNS), 1, "cpu", generator)
+    inputs = timing.draw(Shape(operator, DTYPE, ROWS, COLUMNS), "cpu", generator)
     functions = implementations(operator)
-    calls = {(name, which): work.call(function, which, drawn) for name, function in functions.items()
+    calls = {(name, which): timing.call(function, which, inputs) for name, function in functions.items()
              for which in DIRECTIONS}  # fmt: skip
-    said = list(islice(work.interleaved(calls, _timed), rounds))
-    return {key: [one[key] for one in said] for key in calls}
+    said = list(islice(timing.interleaved(calls, _timed), rounds))
+    return {key: [times[key] for times in said] for key in calls}
 
 
 def _record(operator, name, which, times):
@@ -129,19 +129,19 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
     generator = torch.Generator().manual_seed(0)
     versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
     settings = {"rounds": rounds, "rows": ROWS, "columns": COLUMNS, "spread": "lowest, quartile, median, quartile"}
-    found = results.begun("host", {"name": work.processor()}, versions, settings)
+    begun = timing.begun("host", {"name": results.processor()}, versions, settings)
     print(f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]")
     with without_gpu():
         for operator in operators:
             print(f"\n{operator}")
             for (name, which), times in measure(operator, rounds, generator).items():
-                one = _record(operator, name, which, times)
-                lowest, low, _, high = one["microseconds"]
+                record = _record(operator, name, which, times)
+                lowest, low, _, high = record["microseconds"]
                 print(f"{name:16}{which:9}{lowest:8.1f} [{low:.1f} {high:.1f}]", flush=True)
-                found["records"].append(one)
+                begun["records"].append(record)
             if file is not None:
-                results.save(file, found)
-    return found
+                timing.save(file, begun)
+    return begun
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -24,6 +24,7 @@ from packaging.version import Version
 from normgrad.bench import compile
 
 FOLDER = ROOT / ".triton-matrix"
+COMPILER = Path(__file__).with_name("triton_versions.py")
 # What a version cannot compile for, whatever the kernel. What else it refuses is a failure.
 REFUSED = {
     # No sm_100 in its ptxas, no linker for AMD of its own.
@@ -50,17 +51,18 @@ def environment(version: str) -> tuple[Path, Version]:
     older = [OLDER_NUMPY] if version != NEWEST and needs_older_numpy(version) else []
     python = lent_environment.environment(folder, ["--no-deps", *wanted("triton", version), *older])
     said = run(python, "-c", "import triton; print(triton.__version__, triton.__file__)").stdout.split()
-    found, file = Version(said[0]), Path(said[1])
-    if not file.is_relative_to(folder) or version not in (NEWEST, str(found)):
-        raise SystemExit(f"triton {version}: the environment imports {found} from {file}")
-    return python, found
+    imported, file = Version(said[0]), Path(said[1])
+    if not file.is_relative_to(folder) or version not in (NEWEST, str(imported)):
+        raise SystemExit(f"triton {version}: the environment imports {imported} from {file}")
+    return python, imported
 
 
 def compiled(python, version: Version, options) -> str:
     """Every variant compiled, in one process; what the version refuses must be what it is known to refuse."""
     file = FOLDER / f"compile-{version}.json"
     with tempfile.TemporaryDirectory() as cache:
-        done = run(python, "-m", "normgrad.bench", "compile", "--json", str(file), *options, TRITON_CACHE_DIR=cache)
+        command = [python, str(COMPILER), "compile", "--json", str(file), *options]
+        done = run(*command, TRITON_CACHE_DIR=cache)
     results = compile.read(file)
     unknown = set(results.refused) - REFUSED.get(f"{version.major}.{version.minor}", set())
     if unknown or Version(results.triton) != version:
@@ -84,10 +86,10 @@ def main():
     arguments = parser.parse_args()
     for version in arguments.versions or versions():
         start = time.perf_counter()
-        python, found = environment(version)
-        parts = [compiled(python, found, arguments.compile.split()), interpreted(python, found)]
+        python, imported = environment(version)
+        parts = [compiled(python, imported, arguments.compile.split()), interpreted(python, imported)]
         seconds = time.perf_counter() - start
-        print(f"triton {found}: {'; '.join(parts)}; {seconds:.0f} s", flush=True)
+        print(f"triton {imported}: {'; '.join(parts)}; {seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

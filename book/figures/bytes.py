@@ -51,10 +51,10 @@ def in_flight(lengths, ours, one_row, needed) -> None:
     axes.tick_params(axis="x", labelrotation=45)
 
 
-def predicted(floors, separate, measured) -> None:
-    """Hollow bars of predicted microseconds of LayerNorm; dots where a file has measured ones.
+def predicted(floors, separate) -> None:
+    """Hollow bars of predicted microseconds of LayerNorm.
 
-    Args:  floors, separate: {(operator, direction): microseconds}; measured: pairs of such tables, ours and torch's
+    Args:  floors, separate: {(operator, direction): microseconds}
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.6))
     points = [(name, way) for name in ("layer_norm", "add_layer_norm") for way in ("forward", "backward")]
@@ -62,13 +62,8 @@ def predicted(floors, separate, measured) -> None:
         places = [place + shift for place in range(4)]
         times = [found[point] for point in points]
         axes.barh(places, times, 0.36, fc="none", ec=color, lw=1.6, label=f"{name}, predicted")
-    for pair in measured:
-        for found, shift, color in zip(pair, (-0.2, 0.2), (BLUE, ORANGE), strict=True):
-            for place, point in enumerate(points):
-                if point in found:
-                    axes.plot(found[point], place + shift, "o", color=color)
     names = [f"add, {way}" if name.startswith("add") else way for name, way in points]
-    title = "PREDICTED from bytes" + ("; dots: measured" if measured else ", not measured")
+    title = "PREDICTED from bytes, not measured"
     axes.set(yticks=range(4), yticklabels=names, xlabel="microseconds", title=title)
     axes.invert_yaxis()
     axes.legend(frameon=False)

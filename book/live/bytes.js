@@ -1,10 +1,10 @@
-// The least bytes that LayerNorm moves and the time they take at a device's bandwidth; measured times where there are any.
+// The least bytes that LayerNorm moves and the time they take at a device's bandwidth.
 const DTYPES = {bfloat16: 2, float32: 4, float16: 2};
 const KERNELS = [
-  {name: "forward", key: "forward", operator: "layer_norm", direction: "forward"},
-  {name: "backward", key: "backward", operator: "layer_norm", direction: "backward"},
-  {name: "with residual, forward", key: "add_forward", operator: "add_layer_norm", direction: "forward"},
-  {name: "with residual, backward", key: "add_backward", operator: "add_layer_norm", direction: "backward"},
+  {name: "forward", key: "forward"},
+  {name: "backward", key: "backward"},
+  {name: "with residual, forward", key: "add_forward"},
+  {name: "with residual, backward", key: "add_backward"},
 ];
 
 function size(bytes) {
@@ -24,12 +24,10 @@ figure("bytes", {
     const draw = () => {
       const [M, N] = [2 ** rows.get(), 2 ** columns.get()];
       const dtype = dtypes.node.querySelector("select").value;
-      const device = devices.node.querySelector("select").value;
       const found = floor({M, N, e: DTYPES[dtype]});
-      const measured = MEASURED.filter((one) => one.device === device && one.dtype === dtype && one.rows === M && one.columns === N);
-      drawBars(left, found, devices.get(), measured);
+      drawBars(left, found, devices.get());
       const entries = `${text(found.forward / M / N, 2)} bytes per entry forward, ${text(found.backward / M / N, 2)} backward`;
-      const about = measured.length ? "Dots: measured, median." : `Computed, not measured: for ${device} at this shape no measured file is here.`;
+      const about = "Computed, not measured.";
       words.replaceChildren(html("span", {}, `${entries}.`), html("span", {}, about));
     };
     const two = (value) => String(2 ** value);
@@ -42,22 +40,16 @@ figure("bytes", {
   },
 });
 
-function drawBars(group, found, bandwidth, measured) {
+function drawBars(group, found, bandwidth) {
   const times = KERNELS.map(({key}) => found[key] / bandwidth);
-  const all = [...times, ...measured.map(({seconds}) => seconds)];
-  const across = scale(0, Math.max(...all), 170, 480);
+  const across = scale(0, Math.max(...times), 170, 480);
   group.replaceChildren(label(170, 20, "bytes over the bandwidth of the datasheet"));
-  KERNELS.forEach(({name, key, operator, direction}, at) => {
+  KERNELS.forEach(({name, key}, at) => {
     const y = 38 + 52 * at;
     group.append(
       label(162, y + 22, name, {"text-anchor": "end"}),
       svg("rect", {x: 170, y, width: across(times[at]) - 170, height: 34, fill: BLUE, "fill-opacity": 0.35, stroke: BLUE}),
       label(across(times[at]) + 8, y + 22, `${time(times[at])}, ${size(found[key])}`),
     );
-    for (const one of measured.filter((each) => each.operator === operator && each.direction === direction)) {
-      const color = one.implementation === "normgrad" ? ORANGE : GREY;
-      const told = svg("title", {}, `${one.implementation}: ${time(one.seconds)}`);
-      group.append(svg("circle", {cx: across(one.seconds), cy: y + 17, r: 6, fill: color}, told));
-    }
   });
 }

@@ -130,5 +130,5 @@ def test_executed_chapters_offer_their_notebook(path):
 
 
 def test_reports_give_the_numbers_that_the_pages_show():
-    """`make numbers` writes them again."""
+    """`python -m normgrad.homework.equations _build/html/ledger.json` writes them again."""
     assert of_ledger(SITE / "ledger.json") == places()

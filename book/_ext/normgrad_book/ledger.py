@@ -109,30 +109,32 @@ def entries_of(notebook) -> list[dict]:
 
 def compare(equations, entries) -> list[tuple[str, int, str]]:
     """(page, line, message) for each equation and entry that do not match."""
-    found = []
+    problems = []
     for label, equation in equations.items():
         where = (equation.docname, equation.line)
         if label not in entries:
-            found.append((*where, f"the equation {label} has no ledger entry"))
+            problems.append((*where, f"the equation {label} has no ledger entry"))
             continue
         kinds = {entry["kind"] for entry in entries[label]}
         if "definition" in kinds and len(kinds) > 1:
-            found.append((*where, f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}"))
+            problems.append((*where, f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}"))
         if equation.kind and equation.kind not in kinds:
-            found.append((*where, f"the equation {label} has no entry of its kind, {equation.kind}"))
+            problems.append((*where, f"the equation {label} has no entry of its kind, {equation.kind}"))
         if not equation.claim and any(kind.startswith("proved") for kind in kinds):
-            found.append((*where, f"the equation {label} claims a proof but is typed by hand: use {{equation}}"))
+            problems.append((*where, f"the equation {label} claims a proof but is typed by hand: use {{equation}}"))
         elif not equation.claim and label in registered():
-            found.append((*where, f"the equation {label} is one of the package but is typed by hand: use {{equation}}"))
-        found += [(*where, message) for message in compare_shown(equation, entries[label])]
-    for label, made in entries.items():
-        for entry in made:
+            message = f"the equation {label} is one of the package but is typed by hand: use {{equation}}"
+            problems.append((*where, message))
+        problems += [(*where, message) for message in compare_shown(equation, entries[label])]
+    for label, own_entries in entries.items():
+        for entry in own_entries:
             if label not in equations:
-                found.append((entry["docname"], 0, f"the ledger entry {label} ({entry['kind']}) has no equation"))
+                problems.append((entry["docname"], 0, f"the ledger entry {label} ({entry['kind']}) has no equation"))
             elif entry["docname"] != equations[label].docname:
                 home = equations[label].docname
-                found.append((entry["docname"], 0, f"the ledger entry {label} belongs in {home}, beside its equation"))
-    return found + compare_reasons(equations, entries)
+                message = f"the ledger entry {label} belongs in {home}, beside its equation"
+                problems.append((entry["docname"], 0, message))
+    return problems + compare_reasons(equations, entries)
 
 
 @cache
@@ -141,39 +143,39 @@ def registered() -> frozenset[str]:
     return frozenset(equations()) | frozenset(formulas())
 
 
-def compare_shown(equation, made) -> list[str]:
+def compare_shown(equation, own_entries) -> list[str]:
     """What is wrong where an entry speaks of the formula itself: a number of another one, a definition that claims."""
-    found = []
-    for entry in made:
+    problems = []
+    for entry in own_entries:
         if entry["kind"] == "numeric" and equation.kind in ("", "numeric"):
             if " ".join(entry.get("formula", "").split()) != equation.latex:
-                found.append(f"the equation {equation.label} is not the formula that the numbers were put into")
+                problems.append(f"the equation {equation.label} is not the formula that the numbers were put into")
         typed = entry["kind"] == "definition" and equation.latex and not equation.claim
         if typed and (why := not_a_definition(equation.latex, entry)):
-            found.append(f"the equation {equation.label} claims something and is no definition: {why}")
-    return found
+            problems.append(f"the equation {equation.label} claims something and is no definition: {why}")
+    return problems
 
 
 def not_a_definition(latex, entry) -> str:
     """Why a display that was typed is no definition; nothing when it is one."""
     if symbol := entry.get("defines"):
         return "" if symbol in latex else f"{symbol} is not in it"
-    found = SYMBOL.match(re.sub(r"\\begin\{aligned\}|&", "", latex).strip())
-    if not found:
+    left = SYMBOL.match(re.sub(r"\\begin\{aligned\}|&", "", latex).strip())
+    if not left:
         return "its left side is no symbol that would get its meaning there"
     right = latex.split("=", 1)[1] if "=" in latex else ""
-    again = re.search(rf"(?<![A-Za-z\\]){re.escape(found['name'])}(?![A-Za-z])", right)
-    return f"{found['name']} stands on both sides" if again else ""
+    again = re.search(rf"(?<![A-Za-z\\]){re.escape(left['name'])}(?![A-Za-z])", right)
+    return f"{left['name']} stands on both sides" if again else ""
 
 
 def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
     """(page, line, message) for each equation that follows from one that is not there, or in a circle from itself."""
-    found = []
-    reasons = {label: sources(made) for label, made in entries.items()}
-    for label, made in entries.items():
-        where = (made[0]["docname"], equations[label].line if label in equations else 0)
+    problems = []
+    reasons = {label: sources(own_entries) for label, own_entries in entries.items()}
+    for label, own_entries in entries.items():
+        where = (own_entries[0]["docname"], equations[label].line if label in equations else 0)
         missing = [source for source in reasons[label] if source not in equations and not PAGE]
-        found += [(*where, f"the equation {label} follows from {one}, which is no equation") for one in missing]
+        problems += [(*where, f"the equation {label} follows from {one}, which is no equation") for one in missing]
         reached, waiting = set(), list(reasons[label])
         while waiting:
             source = waiting.pop()
@@ -181,44 +183,45 @@ def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
                 reached.add(source)
                 waiting += reasons.get(source, ())
         if label in reached:
-            found.append((*where, f"the equation {label} follows from itself, by way of {', '.join(sorted(reached))}"))
-    return found
+            circle = ", ".join(sorted(reached))
+            problems.append((*where, f"the equation {label} follows from itself, by way of {circle}"))
+    return problems
 
 
-def sources(made) -> list[str]:
+def sources(own_entries) -> list[str]:
     """The labels that an equation follows from, by all its entries."""
-    return [source for entry in made for source in entry.get("follows_from") or ()]
+    return [source for entry in own_entries for source in entry.get("follows_from") or ()]
 
 
 def compare_typed(equations, typed) -> list[tuple[str, int, str]]:
     """(page, line, message) for each formula typed by hand that differs from its second writing, {label: LaTeX}."""
-    found = []
+    problems = []
     by_hand = {label: equation for label, equation in equations.items() if not equation.claim}
     for label, equation in by_hand.items():
         if equation.latex != " ".join(typed.get(label, "").split()):
             message = f"the equation {label}, typed by hand, is not the one in {TYPED}: {equation.latex}"
-            found.append((equation.docname, equation.line, message))
+            problems.append((equation.docname, equation.line, message))
     for label in typed:
         if label not in by_hand:
-            found.append((TYPED.removesuffix(".json"), 0, f"{label} is not an equation typed by hand"))
-    return found
+            problems.append((TYPED.removesuffix(".json"), 0, f"{label} is not an equation typed by hand"))
+    return problems
 
 
 def problems(domain) -> list[str]:
     """Everything that is wrong with the ledger, one line each, naming the page and the label."""
-    found = [(docname, *each) for docname, noted in domain.data["problems"].items() for each in noted]
+    lines = [(docname, *problem) for docname, of_page in domain.data["problems"].items() for problem in of_page]
     equations, typed = domain.equations(), Path(domain.env.srcdir) / TYPED
-    found += compare(equations, domain.entries())
+    lines += compare(equations, domain.entries())
     if typed.exists():
-        found += compare_typed(equations, json.loads(typed.read_text(encoding="utf8")))
-    found = [one for one in found if not PAGE or one[0] == f"book/{PAGE}"]
-    return [f"{docname}.md" + (f":{line}" if line else "") + f": {message}" for docname, line, message in sorted(found)]
+        lines += compare_typed(equations, json.loads(typed.read_text(encoding="utf8")))
+    lines = [one for one in lines if not PAGE or one[0] == f"book/{PAGE}"]
+    return [f"{docname}.md" + (f":{line}" if line else "") + f": {message}" for docname, line, message in sorted(lines)]
 
 
 def refuse(app, error):
     """Fail the build, each time and not only when the page at fault is read again."""
-    if error is None and (found := problems(app.env.get_domain("ledger"))):
-        raise ExtensionError("the equation ledger does not hold:\n  " + "\n  ".join(found))
+    if error is None and (wrong := problems(app.env.get_domain("ledger"))):
+        raise ExtensionError("the equation ledger does not hold:\n  " + "\n  ".join(wrong))
 
 
 def configure(app, config):

@@ -75,12 +75,12 @@ def link(text, uri, **attributes):
 def inline(text) -> list[nodes.Node]:
     """A claim as nodes: `code` and $math$ are marked, the rest is text."""
     parts = re.split(r"`([^`]+)`|\$([^$]+)\$", text)
-    found = []
+    marked = []
     for plain, code, math in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
-        found += [nodes.Text(plain)] if plain else []
-        found += [nodes.literal("", code)] if code else []
-        found += [nodes.math("", math)] if math else []
-    return found
+        marked += [nodes.Text(plain)] if plain else []
+        marked += [nodes.literal("", code)] if code else []
+        marked += [nodes.math("", math)] if math else []
+    return marked
 
 
 # -- badges -------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def add_badges(app, doctree, docname):
         return
     page = app.builder.get_relative_uri(docname, domain.page)
     for node in list(doctree.findall(nodes.math_block)):
-        if made := entries.get(node.get("label")):
-            main = made[0]
+        if own_entries := entries.get(node.get("label")):
+            main = own_entries[0]
             uri = f"{page}#{anchor(main['label'])}"
             badge = link("", uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"])
             # the same words as in the notebook: for which sizes, where, and the label
@@ -127,16 +127,16 @@ def cell(*children):
 def measured(entry) -> list[str]:
     """The error beside its tolerance, and how long the proof or the check took, where the entry has them."""
     error, tolerance, seconds = (entry[key] for key in ("error", "tolerance", "seconds"))
-    found = [] if error is None else [f"error {error:.1e}", f"tolerance {tolerance:.1e}"]
-    found += [] if entry.get("slack") is None else [slack_in_words(entry["slack"])]
-    return found + ([] if seconds is None else [f"{seconds:.2g} s"])
+    parts = [] if error is None else [f"error {error:.1e}", f"tolerance {tolerance:.1e}"]
+    parts += [] if entry.get("slack") is None else [slack_in_words(entry["slack"])]
+    return parts + ([] if seconds is None else [f"{seconds:.2g} s"])
 
 
-def rows(env, equation, made, uri):
+def rows(env, equation, own_entries, uri):
     """The equation's row, and one more for each further entry."""
     shown = link(f"({number(env, equation)})", f"{uri}#{equation_id(equation.label)}")
     head, ids = cell(shown, nodes.Text(" "), nodes.literal("", equation.label)), [anchor(equation.label)]
-    for entry in made:
+    for entry in own_entries:
         kind = nodes.inline("", "", *inline(known(env, entry)), classes=[f"ledger-{entry['kind']}"])
         evidence = cell(kind, nodes.Text(", ".join(["", *measured(entry)])))
         yield nodes.row("", head, cell(*inline(claim(equation, entry))), evidence, ids=ids)
@@ -164,7 +164,7 @@ def reading_order(env) -> list[str]:
 
 def summary(entries, uri):
     """How many equations there are of each kind, by their main entry."""
-    counts = Counter(made[0]["kind"] for made in entries)
+    counts = Counter(own_entries[0]["kind"] for own_entries in entries)
     items = [
         nodes.list_item("", nodes.paragraph("", f"{shown}: {counts[kind]}"))
         for kind, shown in KINDS.items()
@@ -201,7 +201,7 @@ def heading(app, docname) -> str:
 def chapter(app, docname, equations, entries, fromdocname):
     """The rubric and the table of one chapter."""
     uri = app.builder.get_relative_uri(fromdocname, docname)
-    body = [row for each in equations for row in rows(app.env, each, entries[each.label], uri)]
+    body = [row for equation in equations for row in rows(app.env, equation, entries[equation.label], uri)]
     return [nodes.rubric("", "", link(heading(app, docname), uri)), table(HEADINGS, body)]
 
 
@@ -209,16 +209,16 @@ def fill_ledger(app, doctree, docname):
     """Replace the page's placeholder, now that every page is read."""
     domain = app.env.get_domain("ledger")
     for node in list(doctree.findall(LedgerNode)):
-        entries = {label: made for label, made in domain.entries().items() if label in domain.equations()}
+        entries = {label: own_entries for label, own_entries in domain.entries().items() if label in domain.equations()}
         content = summary(list(entries.values()), relative_uri(app.builder.get_target_uri(docname), JSON))
-        numbered = {each: domain.data["equations"].get(each, ()) for each in reading_order(app.env)}
-        shown = {each: [one for one in all_ if one.label in entries] for each, all_ in numbered.items()}
-        chapters = [each for each in shown if shown[each]]
-        there = {entry["kind"] for made in entries.values() for entry in made}
+        numbered = {page: domain.data["equations"].get(page, ()) for page in reading_order(app.env)}
+        shown = {page: [equation for equation in all_ if equation.label in entries] for page, all_ in numbered.items()}
+        chapters = [page for page in shown if shown[page]]
+        there = {entry["kind"] for own_entries in entries.values() for entry in own_entries}
         kinds = [item for item in KINDS.items() if item[0] in there]
-        content.append(controls(kinds, [(each, heading(app, each)) for each in chapters]))
-        for each in chapters:
-            content += chapter(app, each, shown[each], entries, docname)
+        content.append(controls(kinds, [(page, heading(app, page)) for page in chapters]))
+        for page in chapters:
+            content += chapter(app, page, shown[page], entries, docname)
         node.replace_self(content)
 
 
@@ -245,8 +245,8 @@ def write_json(app, error):
             url = f"{app.builder.get_target_uri(docname)}#{equation_id(equation.label)}"
             for main in entries.get(equation.label, ())[:1]:
                 fields = {key: main.get(key) for key in FIELDS} | {"claim": claim(equation, main)}
-                known = {"label": equation.label, "number": number(app.env, equation), "chapter": docname}
-                written.append({**known, **fields, "url": url})
+                names = {"label": equation.label, "number": number(app.env, equation), "chapter": docname}
+                written.append({**names, **fields, "url": url})
     text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
     (Path(app.outdir) / JSON).write_text(text, encoding="utf8")
 

@@ -12,18 +12,14 @@ from pathlib import Path
 
 from docutils import nodes
 
-from normgrad.bench import results
 from normgrad.symbolic import equation
+from normgrad.teaching.bytes import BANDWIDTHS
 
 from .live_functions import COTANGENTS, FUNCTIONS, written
 
 PREFIX = "fig-live-"
 FOLDER = "book/live"
 STYLE = "live/live.css"
-# Of the measured files: which records a figure shows, and what it takes of them.
-OPERATORS = ("layer_norm", "add_layer_norm")
-SHOWN = ("normgrad", "torch")
-KEPT = ("operator", "direction", "dtype", "rows", "columns", "implementation")
 
 
 def equations() -> dict[str, str]:
@@ -31,23 +27,10 @@ def equations() -> dict[str, str]:
     return {name: equation(f"ln-graph-{name}").ends().latex() for name in COTANGENTS}
 
 
-def measured() -> list[dict]:
-    """The medians that the package's measured files hold for LayerNorm, one record a point."""
-    found = []
-    for file in map(results.load, results.available()):
-        name = file["device"]["name"]
-        device = next((known for known in results.BANDWIDTHS if known in name), name)
-        for one in file["records"]:
-            wanted = one["operator"] in OPERATORS and one["implementation"] in SHOWN
-            if wanted and one["refused"] is None:
-                found.append({key: one[key] for key in KEPT} | {"device": device, "seconds": one["median"]})
-    return found
-
-
 # What a figure knows besides its functions: the constants of its script.
 DATA = {
     "graph": lambda: {"EQUATIONS": equations()},
-    "bytes": lambda: {"BANDWIDTHS": results.BANDWIDTHS, "MEASURED": measured()},
+    "bytes": lambda: {"BANDWIDTHS": BANDWIDTHS},
 }
 
 
@@ -73,8 +56,8 @@ def write(app):
 
 def shown(doctree) -> list[str]:
     """The names of a page's live figures."""
-    ids = [one for node in doctree.findall(nodes.figure) for one in node["ids"]] if doctree else []
-    return [one.removeprefix(PREFIX) for one in ids if one.startswith(PREFIX)]
+    ids = [name for node in doctree.findall(nodes.figure) for name in node["ids"]] if doctree else []
+    return [name.removeprefix(PREFIX) for name in ids if name.startswith(PREFIX)]
 
 
 def load(app, pagename, templatename, context, doctree):

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.config import Config
+from sphinx.directives.code import LiteralIncludeReader
 from sphinx.util.docutils import SphinxDirective
 
 from .cells import CELL, Cell, of_page
@@ -78,16 +80,16 @@ def is_result(cell, call) -> bool:
     return isinstance(last, ast.Expr) and last.value is call
 
 
-def _count_directive(amount, found, folder):
+def _count_directive(amount, directive, folder):
     from normgrad.ledger.formulas import formulas
     from normgrad.symbolic import equations
 
-    name, arg, body = found["name"], found["arg"].strip(), found["body"]
+    name, arg, body = directive["name"], directive["arg"].strip(), directive["body"]
     if name == "math":
         amount.display(_lines(body))
     elif name == "equation":
-        known = (equations() | formulas()).get(arg)
-        amount.display(_lines(known.latex()) if known else 1)
+        equation = (equations() | formulas()).get(arg)
+        amount.display(_lines(equation.latex()) if equation else 1)
     elif name in ("figure", "image"):
         amount.figures += 1
     elif name == "literalinclude":
@@ -98,39 +100,28 @@ def _count_directive(amount, found, folder):
 
 
 def _included(path, options) -> int:
-    """How many lines of a file are shown."""
-    text = path.read_text(encoding="utf8")
-    if shown := re.search(r"^:pyobject: *(\S+)", options, re.M):
-        node = ast.parse(text)
-        for name in shown[1].split("."):
-            node = next(one for one in node.body if getattr(one, "name", "") == name)
-        text = "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
-    elif shown := re.search(r"^:lines: *(\d+)-(\d+)", options, re.M):
-        text = "\n".join(text.split("\n")[int(shown[1]) - 1 : int(shown[2])])
-    if shown := re.search(r"^:start-(at|after): *(.+)", options, re.M):
-        text = text[text.index(shown[2]) :]
-        text = text.split("\n", 1)[1] if shown[1] == "after" else text
-    if shown := re.search(r"^:end-before: *(.+)", options, re.M):
-        text = text[: text.index(shown[1], text.index("\n"))]
-    return len([line for line in text.split("\n") if line.strip()])
+    """How many lines of a file are shown, empty ones aside."""
+    chosen = dict(re.findall(r"^:(pyobject|lines|start-at|start-after|end-before): *(.+)", options, re.M))
+    shown, _ = LiteralIncludeReader(str(path), chosen, Config()).read()
+    return len([line for line in shown.split("\n") if line.strip()])
 
 
 def amount(path) -> Amount:
     """What a page's source holds."""
-    path, found = Path(path), Amount()
+    path, total = Path(path), Amount()
     text = re.sub(r"\A---\n.*?\n---\n", "", path.read_text(encoding="utf8"), flags=re.S)
     for cell in of_page(path):
-        _count_cell(found, cell)
+        _count_cell(total, cell)
     text = FOLDED.sub("", CELL.sub("", text))
     for _ in range(3):  # a directive may stand within another
-        text = DIRECTIVE.sub(lambda one: _count_directive(found, one, path.parent), text)
+        text = DIRECTIVE.sub(lambda match: _count_directive(total, match, path.parent), text)
     for shown in DISPLAYED.findall(text):
-        found.display(_lines(shown[0]))
+        total.display(_lines(shown[0]))
     text = re.sub(r"\$[^$\n]+\$", "formula", DISPLAYED.sub("", text))
-    found.words = len(
+    total.words = len(
         re.findall(r"[^\W_]+(?:['-]\w+)*", re.sub(r"\{[\w:.-]+\}|\(#?[\w./-]+\)|^:[\w-]+:.*$", " ", text, flags=re.M))
     )
-    return found
+    return total
 
 
 def minutes(path) -> int:

@@ -1,1 +1,1 @@
-"""Benchmarks: bytes counted, times beside a copy in one run. ``python -m normgrad.bench --help``."""
+"""What the kernels compile to, and results files of times. ``python -m normgrad.bench compile --help``."""

@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from .launches import COLUMNS, DTYPES, OPERATORS, POINTERS, TARGETS, Launch, compiler, variants
+from .launches import COLUMNS, DTYPES, OPERATORS, TARGETS, Launch, compiler, variants
 
 # What the page of compiled kernels shows.
 RESULTS = Path(__file__).parent / "results/compile.json"
@@ -59,7 +59,8 @@ class Results:
     records: tuple[Record, ...]
 
 
-def _gpu_target(target):
+def gpu_target(target: str):
+    """A GPU of TARGETS as Triton names it."""
     from triton.backends.compiler import GPUTarget
 
     return GPUTarget(TARGETS[target].backend, TARGETS[target].arch, TARGETS[target].lanes)
@@ -68,10 +69,29 @@ def _gpu_target(target):
 def compiled(launch: Launch, target: str):
     """The launch's kernel, compiled for a target; no GPU is needed."""
     triton = compiler()
-    from .triton_versions import source
+    ast_source = source(launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants))
+    return triton.compile(ast_source, target=gpu_target(target), options=dict(launch.options))
 
-    made = source(launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants))
-    return triton.compile(made, target=_gpu_target(target), options=dict(launch.options))
+
+def source(kernel, types, multiples, constants):
+    """A kernel and what is known of its arguments, as this Triton's compiler takes them.
+
+    Args:  types: {argument: Triton's name of its type}; multiples: the arguments that 16 divides; constants: {argument:
+           value}, for constexprs, for None and for integers that are 1
+    """
+    from triton.compiler import ASTSource
+
+    names = kernel.arg_names
+    try:
+        from triton.backends.compiler import AttrsDescriptor
+    except ImportError:
+        pass
+    else:  # Triton 3.2: constants by name and out of the signature, what 16 divides by its number
+        numbers = {names.index(name): 16 for name in multiples}
+        return ASTSource(kernel, dict(types), dict(constants), AttrsDescriptor.from_hints(numbers))
+    kinds = {name: types.get(name, "constexpr") for name in names}
+    values = {(names.index(name),): value for name, value in constants.items()}
+    return ASTSource(kernel, kinds, values, {(names.index(name),): [["tt.divisibility", 16]] for name in multiples})
 
 
 def record(launch: Launch, operator: str, dtype: str, columns: int, target: str, folder=None) -> Record:
@@ -81,42 +101,28 @@ def record(launch: Launch, operator: str, dtype: str, columns: int, target: str,
     """
     from . import machine_code
 
-    made = compiled(launch, target)
-    code, kernel, file = machine_code.read(made), launch.kernel.__name__, ""
+    kernel_code = compiled(launch, target)
+    code, kernel, file = machine_code.read(kernel_code), launch.kernel.__name__, ""
     if folder is not None:
         file = f"{kernel}-{operator}-{dtype}-{columns}-{target}.{code.assembly}"
         (Path(folder) / file).write_text(code.text)
     return Record(
-        kernel, operator, dtype, columns, target, made.metadata.num_warps,
-        code.registers, code.spilled_bytes, made.metadata.shared, TARGETS[target].shared_bytes,
+        kernel, operator, dtype, columns, target, kernel_code.metadata.num_warps,
+        code.registers, code.spilled_bytes, kernel_code.metadata.shared, TARGETS[target].shared_bytes,
         code.load_bits, code.store_bits, code.assembly, code.instructions, code.barriers, file,
     )  # fmt: skip
 
 
 def kernel_sources() -> str:
     """A hash of the kernels and their launchers, without comments and docstrings: where it changes, results may."""
-    found = []
+    texts = []
     for file in sorted((Path(__file__).parents[1] / "triton_kernels").glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf8"))
         for node in ast.walk(tree):
             if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
-        found.append(ast.unparse(tree))
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
-
-
-def refusals(dtypes, targets) -> dict[str, str]:
-    """{"GPU" or "dtype on GPU": why} for what this Triton cannot compile for, whatever the kernel."""
-    compiler()
-    from .triton_versions import refusal
-
-    found = {}
-    for target in targets:
-        reasons = {target: refusal(_gpu_target(target), POINTERS["float32"])}
-        if reasons[target] is None:
-            reasons |= {f"{dtype} on {target}": refusal(_gpu_target(target), POINTERS[dtype]) for dtype in dtypes}
-        found |= {name: why for name, why in reasons.items() if why}
-    return found
+        texts.append(ast.unparse(tree))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def _tried(job):
@@ -141,8 +147,8 @@ def _each(jobs, processes):
             yield result
 
 
-def _numbered(place):
-    return _tried(_jobs[place])
+def _numbered(number):
+    return _tried(_jobs[number])
 
 
 def _ptxas():
@@ -156,7 +162,7 @@ def write(file, results: Results):
     """Write results as JSON, one record a line."""
     head = {name: getattr(results, name) for name in ("triton", "ptxas", "date", "kernels", "refused")}
     head["fields"] = [field.name for field in fields(Record)]
-    rows = ",\n".join(json.dumps(astuple(one), separators=(",", ":")) for one in results.records)
+    rows = ",\n".join(json.dumps(astuple(record), separators=(",", ":")) for record in results.records)
     Path(file).write_text(f'{json.dumps(head)[:-1]},\n"records": [\n{rows}\n]}}\n', encoding="utf8")
 
 
@@ -168,26 +174,29 @@ def read(file=RESULTS) -> Results:
     return Results(**content, records=records)
 
 
-def run(file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS, folder=None, processes=None) -> int:
+def run(
+    file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS, folder=None, processes=None, refused=()
+) -> int:
     """Compile what the operators launch, each variant once a target, and write one record for each into a JSON file.
 
-    Args:     folder: for the assembly of each; processes: how many compile at once, one for each CPU by default
+    Args:     folder: for the assembly of each; processes: how many compile at once, one for each CPU by default;
+              refused: {"GPU" or "dtype on GPU": why} of what this Triton cannot compile for, which is left out
     Returns:  how many variants failed to compile; each is printed
     """
-    triton, refused = compiler(), refusals(dtypes, targets)
+    triton, refused = compiler(), dict(refused)
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     asked = variants(operators, dtypes, columns, targets)
     possible = {key: where for key, where in asked.items() if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)}
-    found = list(_each([(key, where, folder) for key, where in possible.items()], processes or os.cpu_count()))
-    records = tuple(one for one in found if isinstance(one, Record))
-    failed = [one for one in found if not isinstance(one, Record)]
+    outcomes = list(_each([(key, where, folder) for key, where in possible.items()], processes or os.cpu_count()))
+    records = tuple(outcome for outcome in outcomes if isinstance(outcome, Record))
+    failed = [outcome for outcome in outcomes if not isinstance(outcome, Record)]
     today = datetime.date.today().isoformat()
     write(file, Results(triton.__version__, _ptxas(), today, kernel_sources(), refused, records))
     print(*failed, sep="\n", end="\n" if failed else "")
-    for what, why in refused.items():
-        print(f"not supported by triton {triton.__version__}: {what} ({why})")
-    spilling = sum(one.spilled_bytes > 0 for one in records)
+    for refused_name, why in refused.items():
+        print(f"not supported by triton {triton.__version__}: {refused_name} ({why})")
+    spilling = sum(outcome.spilled_bytes > 0 for outcome in records)
     without = f"; {len(asked) - len(possible)} not supported ({', '.join(refused)})" if refused else ""
     wrong = f"; {len(failed)} failed" if failed else ""
     print(f"{len(records)} of {len(asked)} variants compiled, {spilling} of them spill registers{without}{wrong}")

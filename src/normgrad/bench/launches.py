@@ -107,27 +107,31 @@ def launches(operator: str, dtype: str, columns: int, target: str) -> list[Launc
 
     def run():
         _, p, mean, rstd = launch.forward(x, weight, bias, residual, spec)
-        wanted = [None if t is None else t.dtype for t in (x, residual, weight, bias)]
-        launch.backward(dy, p, x if p is None else p, weight, mean, rstd, spec, wanted)
+        dtypes = [None if t is None else t.dtype for t in (x, residual, weight, bias)]
+        launch.backward(dy, p, x if p is None else p, weight, mean, rstd, spec, dtypes)
 
     return recorded(run, target)
 
 
 def recorded(run, target: str) -> list[Launch]:
     """What a function that is given tensors without memory would launch on a GPU."""
-    jitted, found = compiler().JITFunction, []
+    jitted, recorded_launches = compiler().JITFunction, []
     from ..triton_kernels import configuration
 
     device = configuration.Device(TARGETS[target].multiprocessors, TARGETS[target].shared_bytes)
     originals = jitted.run, configuration.device_of, configuration.MOST_WARPS
-    jitted.run = lambda kernel, *arguments, grid, warmup, **options: found.append(_seen(kernel, arguments, options))
+
+    def run_recorded(kernel, *arguments, grid, warmup, **options):
+        recorded_launches.append(_seen(kernel, arguments, options))
+
+    jitted.run = run_recorded
     configuration.device_of = lambda tensor: device
     configuration.MOST_WARPS = configuration.MOST_THREADS // TARGETS[target].lanes
     try:
         run()
     finally:
         jitted.run, configuration.device_of, configuration.MOST_WARPS = originals
-    return found
+    return recorded_launches
 
 
 def _seen(kernel, arguments, options) -> Launch:
@@ -147,17 +151,17 @@ def _seen(kernel, arguments, options) -> Launch:
             if value % 16 == 0 and not free and not parameter.do_not_specialize_on_alignment:
                 multiples.append(name)
     constants |= {name: value for name, value in options.items() if name in kernel.arg_names}
-    others = [(name, value) for name, value in options.items() if name not in constants]
-    return Launch(kernel, tuple(types.items()), tuple(multiples), tuple(constants.items()), tuple(others))
+    options_left = [(name, value) for name, value in options.items() if name not in constants]
+    return Launch(kernel, tuple(types.items()), tuple(multiples), tuple(constants.items()), tuple(options_left))
 
 
 def variants(operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS) -> dict:
     """{(launch, target): (operator, dtype, columns)}, each variant once, with the first that launches it."""
-    found = {}
+    first_uses = {}
     for target in targets:
         for operator in operators:
             for dtype in dtypes:
                 for n in columns:
                     for launch in launches(operator, dtype, n, target):
-                        found.setdefault((launch, target), (operator, dtype, n))
-    return found
+                        first_uses.setdefault((launch, target), (operator, dtype, n))
+    return first_uses

@@ -72,24 +72,24 @@ def tool(name: str) -> str:
     return str(Path(triton.__file__).parent / "backends/nvidia/bin" / name)
 
 
-def _nvidia(made) -> Code:
+def _nvidia(kernel) -> Code:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
-        file.write_bytes(made.asm["cubin"])
+        file.write_bytes(kernel.asm["cubin"])
         command = [tool("cuobjdump"), "--dump-resource-usage", str(file)]
         usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     used = {name: int(value) for name, value in re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage)}
-    text = made.asm["ptx"]
+    text = kernel.asm["ptx"]
     return Code(used["REG"], used["STACK"] + used["LOCAL"], *ptx_widths(text), "ptx", text)
 
 
-def _amd(made) -> Code:
-    text = made.asm["amdgcn"]
+def _amd(kernel) -> Code:
+    text = kernel.asm["amdgcn"]
     counted = {name: int(value) for name, value in re.findall(r"\.(vgpr_count|vgpr_spill_count): *(\d+)", text)}
     spilled = 4 * counted["vgpr_spill_count"]
     return Code(counted["vgpr_count"], spilled, *amdgcn_widths(text), "amdgcn", text)
 
 
-def read(made) -> Code:
+def read(kernel) -> Code:
     """What a kernel that triton.compile returned needs."""
-    return _nvidia(made) if "cubin" in made.asm else _amd(made)
+    return _nvidia(kernel) if "cubin" in kernel.asm else _amd(kernel)

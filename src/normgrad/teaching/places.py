@@ -24,7 +24,7 @@ class Argument:
     def _order(self):
         offsets = np.zeros(self.shape, np.int64)
         for axis, step in enumerate(self.strides):
-            shape = [-1 if one == axis else 1 for one in range(len(self.shape))]
+            shape = [-1 if dimension == axis else 1 for dimension in range(len(self.shape))]
             offsets += (np.arange(self.shape[axis]) * step).reshape(shape)
         flat = self.start + self.size * offsets.ravel()
         order = np.argsort(flat, kind="stable")
@@ -52,10 +52,10 @@ class Argument:
     def index(self, address: int) -> tuple[int, ...]:
         """The index of the number at an address."""
         if self.order is None:
-            place = (address - self.start) // self.size
+            number = (address - self.start) // self.size
         else:
-            place = self.order[1][np.searchsorted(self.order[0], address)]
-        return tuple(int(one) for one in np.unravel_index(place, self.shape))
+            number = self.order[1][np.searchsorted(self.order[0], address)]
+        return tuple(int(i) for i in np.unravel_index(number, self.shape))
 
     def extent(self) -> str:
         """The offsets from its first number that it has, in words."""
@@ -64,27 +64,27 @@ class Argument:
         return f"shape {self.shape}, strides {tuple(self.strides)}"
 
 
-def numbers(found) -> str:
+def numbers(values) -> str:
     """Sorted numbers in words: 0 1 2, or 0 to 63."""
-    found = sorted(set(found))
-    if len(found) > 3 and found[-1] - found[0] == len(found) - 1:
-        return f"{found[0]} to {found[-1]}"
-    return " ".join(map(str, found)) or "none"
+    values = sorted(set(values))
+    if len(values) > 3 and values[-1] - values[0] == len(values) - 1:
+        return f"{values[0]} to {values[-1]}"
+    return " ".join(map(str, values)) or "none"
 
 
 def _joined(boxes, axis):
     """Boxes with neighbours along an axis made one; a box is [facts, ranges], a range (first, end) for each axis."""
-    found = []
+    joined = []
     for facts, ranges in boxes:
-        others = [one for place, one in enumerate(ranges) if place != axis]
-        follows = axis < len(ranges) and found and found[-1][0] == facts
-        if follows and found[-1][1][axis][1] == ranges[axis][0]:
-            last = found[-1][1]
-            if [one for place, one in enumerate(last) if place != axis] == others:
+        rest_of_box = [range_ for dimension, range_ in enumerate(ranges) if dimension != axis]
+        follows = axis < len(ranges) and joined and joined[-1][0] == facts
+        if follows and joined[-1][1][axis][1] == ranges[axis][0]:
+            last = joined[-1][1]
+            if [range_ for dimension, range_ in enumerate(last) if dimension != axis] == rest_of_box:
                 last[axis] = (last[axis][0], ranges[axis][1])
                 continue
-        found.append([facts, list(ranges)])
-    return found
+        joined.append([facts, list(ranges)])
+    return joined
 
 
 def merged(rows):
@@ -92,7 +92,7 @@ def merged(rows):
 
     Args:  rows: (facts, index), facts with the argument's name as the second or the only one
     """
-    boxes = [[facts, [(one, one + 1) for one in index]] for facts, index in rows]
+    boxes = [[facts, [(i, i + 1) for i in index]] for facts, index in rows]
     for axis in reversed(range(max((len(ranges) for _, ranges in boxes), default=0))):
         boxes = _joined(boxes, axis)
     for facts, ranges in boxes:

@@ -1,6 +1,6 @@
 """Bytes moved by LayerNorm and its backward, as sums over named arrays; with them the roofline and Little's law.
 
-The same sums for every operator and dtype, as numbers, are in `normgrad.bench.traffic`. What is no definition here
+The same sums for every operator and dtype, as numbers, are in `normgrad.teaching.bytes`. What is no definition here
 rearranges definitions: it follows from them, and is no theorem.
 """
 

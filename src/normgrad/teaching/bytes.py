@@ -1,13 +1,12 @@
 """Bytes that an operator moves through device memory: the floor, and what other ways of computing it move.
 
-The floor counts each input once and each output once, whatever the kernels are; what this package's kernels move is in
-normgrad.bench.kernel_traffic. Statistics are float32 (float64 for float64) and stored once a row; a parameter and its
-gradient are rows of length N.
+The floor counts each input once and each output once, whatever the kernels are; `by_package` counts what this package's
+Triton kernels move. Statistics are float32 (float64 for float64) and stored once a row; a parameter and its gradient
+are rows of length N.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
@@ -17,6 +16,8 @@ PARAMETERS = {"layer_norm": ("weight", "bias"), "rms_norm": ("weight",), "l2_nor
 OPERATORS = (*STATISTICS, "add_layer_norm", "add_rms_norm")
 DIRECTIONS = ("forward", "backward", "both")
 GRADIENTS = {"weight": "dw", "bias": "db"}
+# Bytes a second by the vendors' datasheets: NVIDIA's H200 (141 GB), H100 SXM (80 GB), A100 SXM (80 GB) and T4.
+BANDWIDTHS = {"H200": 4.8e12, "H100 SXM": 3.35e12, "A100 80GB": 2.04e12, "T4": 0.32e12}
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class Traffic:
         return Traffic(reads, writes, max(self.elements, other.elements))
 
 
-def _one_of(name, value, known):
-    if value not in known:
-        raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(known)}")
+def _one_of(name, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(allowed)}")
     return value
 
 
@@ -227,11 +228,53 @@ def operations(operator: str, direction: str) -> int:
     return centred + 1 + weighted + 2 + centred + 2 + centred + 1 + 2 * weighted + (parameters - weighted) + added
 
 
-def seconds(traffic: Traffic, bytes_per_second: float) -> float:
-    """The time in which the bytes can be moved at a bandwidth.
+def by_package(operator: str, direction: str, *, multiprocessors: int, portable_sums: bool = False, **shape) -> Traffic:
+    """What this package's Triton kernels move: the floor, and in a backward the partial sums of dw and db.
 
-    Raises:  ValueError where the bandwidth is not a positive number
+    Where a program reads a row twice, the second reading is from the cache, and is not counted.
+    Rows too long for one program take one kernel more, which reads dy, the input, the statistics and the weight for c1
+    and c2 of each row; the next kernel reads these, and all of that again. What one kernel reads again is taken to be
+    in the cache by then, and counted once: a long row in the later sweeps of its forward, and vectors. At 65536 columns
+    the rows under way are larger than the cache of an H100, and the count is a lower bound.
+
+    Args:     multiprocessors: of the GPU; portable_sums: as normgrad.normalize; operator, direction and the rest as
+              moved
+    Raises:   ValueError naming the argument, what it got and what it needs
     """
-    if not (bytes_per_second > 0 and math.isfinite(bytes_per_second)):
-        raise ValueError(f"bytes_per_second: got {bytes_per_second!r}, needs a positive number")
-    return traffic.total / bytes_per_second
+    # not at the top, since it imports triton
+    from ..triton_kernels import configuration
+
+    if multiprocessors < 1:
+        raise ValueError(f"multiprocessors: got {multiprocessors}, needs at least 1")
+    if direction == "both":
+        options = {"multiprocessors": multiprocessors, "portable_sums": portable_sums, **shape}
+        return by_package(operator, "forward", **options) + by_package(operator, "backward", **options)
+    floor = moved(operator, direction, **shape)
+    if direction == "forward" or not floor.elements:
+        return floor
+    sizes = arrays(operator, **shape)
+    tile = configuration.backward_tile(sizes.columns, sizes.wide, sizes.light)
+    device = configuration.Device(multiprocessors, shared_memory=0)
+    of_head = sizes.rows // sizes.heads
+    programs = configuration.programs(of_head, sizes.columns, tile, device, portable_sums, sizes.heads)
+    launched = moved(operator, direction, partial_rows=programs, **shape)
+    return launched + _row_sums(sizes) if tile.sweeps else launched
+
+
+def _row_sums(sizes) -> Traffic:
+    """What the kernel of c1 and c2 moves, and the reading of both by the next one."""
+    sums = sizes.of("c1", "c2")
+    return sizes.again() + Traffic(sizes.of(*sizes.parameters[:1]) | sums, sums, 0)
+
+
+def separate(operator: str, direction: str, **shape) -> Traffic:
+    """The sum as a kernel of its own, and dw and db summed by a kernel that reads everything again: torch's way.
+
+    Args:  as moved
+    """
+    if direction == "both":
+        return separate(operator, "forward", **shape) + separate(operator, "backward", **shape)
+    norm = operator.removeprefix("add_")
+    count = unfused if norm != operator else moved
+    first = count(operator, direction, **shape)
+    return first if direction == "forward" else first + arrays(operator, **shape).again()

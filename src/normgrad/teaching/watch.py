@@ -12,14 +12,32 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from ..bench.counted import Access, Accesses, accesses
-from .at_once import Programs
 from .places import Argument, Table, merged, numbers
 
 COMPILED = (
     "watch: needs Triton's interpreter, but triton was imported to compile; "
     "set the environment variable TRITON_INTERPRET=1 before triton is first imported"
 )
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load, store or atomic of a program: its kind, the program's number, bytes of a number, addresses and mask."""
+
+    kind: str
+    program: int
+    size: int
+    addresses: np.ndarray
+    mask: np.ndarray
+
+    @property
+    def touched(self) -> np.ndarray:
+        """The addresses that the mask lets through."""
+        return self.addresses[self.mask]
+
+    def does(self, side: str) -> bool:
+        """Whether it loads, or stores; an atomic does both. Args: side: "load" or "store"."""
+        return self.kind in (side, "atomic")
 
 
 @dataclass
@@ -34,10 +52,10 @@ class Launch:
     @property
     def requested(self) -> int:
         """Bytes that the launch loads plus bytes that it stores, as often as they are asked for."""
-        counted = Accesses()
+        total = 0
         for access in self.accesses:
-            counted.add(access)
-        return counted.requested
+            total += access.size * access.touched.size * (access.does("load") + access.does("store"))
+        return total
 
     def argument(self, access: Access) -> Argument:
         """The argument that the access goes to: the one that its first address lies in, or nearest to."""
@@ -46,10 +64,10 @@ class Launch:
 
     def inside(self, access: Access) -> np.ndarray:
         """Which of the touched addresses are numbers of some argument."""
-        found = np.zeros(access.touched.shape, bool)
+        lies_inside = np.zeros(access.touched.shape, bool)
         for argument in self.arguments:
-            found |= argument.holds(access.touched)
-        return found
+            lies_inside |= argument.holds(access.touched)
+        return lies_inside
 
     def races(self):
         """(address, programs that load it, that store it, that update it atomically) for each address of a race."""
@@ -70,21 +88,28 @@ class Launch:
 
 
 class Seen:
-    """What kernels did while they were watched: launches, and counted, the Accesses of all of them."""
+    """What kernels did while they were watched, launch by launch."""
 
     def __init__(self):
         self.launches: list[Launch] = []
-        self.counted = Accesses()
 
     @property
     def requested(self) -> int:
         """Bytes loaded plus bytes stored by all launches, as often as asked for; masked lanes do not count."""
-        return self.counted.requested
+        return sum(launch.requested for launch in self.launches)
 
     @property
     def distinct(self) -> int:
         """Bytes at different addresses, loaded plus stored: what is left if every repeated access hits a cache."""
-        return self.counted.distinct
+        total = 0
+        for side in ("load", "store"):
+            addresses = {}
+            for launch in self.launches:
+                for access in launch.accesses:
+                    if access.does(side):
+                        addresses.setdefault(access.size, []).append(access.touched)
+            total += sum(size * len(np.unique(np.concatenate(parts))) for size, parts in addresses.items())
+        return total
 
     def races(self) -> Table:
         """The places that one program stores to and another one loads from or stores to in the same launch.
@@ -115,7 +140,7 @@ class Seen:
             for access in launch.accesses:
                 stray = access.touched[~launch.inside(access)]
                 if stray.size:
-                    nearest = min(launch.arguments, key=lambda one, at=int(stray[0]): one.distance(at))
+                    nearest = min(launch.arguments, key=lambda argument, at=int(stray[0]): argument.distance(at))
                     offsets = (int(end - nearest.start) // access.size for end in (stray.min(), stray.max()))
                     which = " to ".join(map(str, dict.fromkeys(offsets)))
                     rows.append((launch.kernel, access.program, access.kind, nearest.name, which, nearest.extent()))
@@ -144,9 +169,50 @@ class Seen:
                 sizes[to.name] = to.bytes
                 sides = found.setdefault(to.name, {"load": 0, "store": 0})
                 for side in sides:
-                    sides[side] += access.size * access.touched.size * (access.kind in (side, "atomic"))
+                    sides[side] += access.size * access.touched.size * access.does(side)
         rows = [(name, sides["load"], sides["store"], sizes[name]) for name, sides in found.items()]
         return Table("argument", ("argument", "loaded", "stored", "it has"), rows)
+
+
+class Programs:
+    """Lets the programs of a launch start from the same memory, as if none saw what another one stores."""
+
+    def __init__(self, tensors):
+        self.memory = {}
+        for tensor in tensors:
+            storage = tensor.untyped_storage()
+            if storage.nbytes():
+                alive = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+                self.memory[storage.data_ptr()] = (alive, alive.copy())
+        self.running, self.stored, self.updated, self.results = None, [], [], []
+
+    def before(self, access, mask) -> None:
+        """Called before each access with the mask that it is made with."""
+        if access.program != self.running:
+            self.end_program()
+            self.running = access.program
+        if access.kind != "load":
+            kept = self.stored if access.kind == "store" else self.updated
+            kept.append((access.addresses[mask][:, None] + np.arange(access.size)).ravel())
+
+    def end_program(self) -> None:
+        """Remember what the program stored, and put memory back to what it was; atomics stay."""
+        for start, (alive, first) in self.memory.items():
+            for places, keep in ((self.updated, None), (self.stored, self.results)):
+                for addresses in places:
+                    at = addresses[(addresses >= start) & (addresses < start + alive.size)] - start
+                    if keep is None:
+                        first[at] = alive[at]
+                    else:
+                        keep.append((alive, at, alive[at]))
+            alive[:] = first
+        self.stored, self.updated = [], []
+
+    def end(self) -> None:
+        """Store everything, in the order of the programs."""
+        self.end_program()
+        for alive, at, values in self.results:
+            alive[at] = values
 
 
 class _Watcher:
@@ -155,20 +221,25 @@ class _Watcher:
     def __init__(self, at_once):
         self.seen, self.at_once, self.running = Seen(), at_once, []
 
-    def look(self, access):
+    def mask(self, kind, builder, pointers, mask):
         """The mask that an access is made with: nothing outside of the arguments' memory."""
         if not self.running:
-            return access.mask
+            return mask
+        from triton.runtime.interpreter import TensorHandle
+
+        (x, y, z), (_, ny, nz) = builder.grid_idx, builder.grid_dim
+        size = pointers.get_element_ty().primitive_bitwidth // 8
+        addresses, lanes = np.broadcast_arrays(pointers.data.astype(np.int64), mask.data.astype(bool))
+        access = Access(kind, (x * ny + y) * nz + z, size, addresses, lanes)
         launch, programs = self.running[-1]
         launch.accesses.append(access)
         launch.programs = max(launch.programs, access.program + 1)
-        self.seen.counted.add(access)
-        allowed = np.zeros(access.mask.shape, bool)
+        allowed = np.zeros(lanes.shape, bool)
         for argument in launch.arguments:
-            allowed |= argument.reachable(access.addresses, access.size)
+            allowed |= argument.reachable(addresses, size)
         if programs is not None:
-            programs.before(access, access.mask & allowed)
-        return access.mask & allowed
+            programs.before(access, lanes & allowed)
+        return TensorHandle(lanes & allowed, mask.dtype)
 
     def launched(self, executor, original, args, kwargs):
         """What a launch returns, watched."""
@@ -201,12 +272,32 @@ def watch(at_once: bool = False):
 
     if not INTERPRETED:
         raise RuntimeError(COMPILED)
-    from triton.runtime.interpreter import GridExecutor
+    from triton.runtime.interpreter import GridExecutor, TensorHandle
+    from triton.runtime.interpreter import InterpreterBuilder as Builder
 
-    watcher, original = _Watcher(at_once), GridExecutor.__call__
-    GridExecutor.__call__ = lambda self, *args, **kwargs: watcher.launched(self, original, args, kwargs)
+    watcher, call = _Watcher(at_once), GridExecutor.__call__
+    load, store = Builder.create_masked_load, Builder.create_masked_store
+    update, exchange = Builder.create_atomic_rmw, Builder.create_atomic_cas
+
+    def watched_load(self, pointers, mask, *rest):
+        return load(self, pointers, watcher.mask("load", self, pointers, mask), *rest)
+
+    def watched_store(self, pointers, value, mask, *rest):
+        return store(self, pointers, value, watcher.mask("store", self, pointers, mask), *rest)
+
+    def watched_update(self, how, pointers, value, mask, *rest):
+        return update(self, how, pointers, value, watcher.mask("atomic", self, pointers, mask), *rest)
+
+    def watched_exchange(self, pointers, *rest):
+        watcher.mask("atomic", self, pointers, TensorHandle(np.ones(pointers.data.shape, bool), pointers.dtype))
+        return exchange(self, pointers, *rest)
+
+    GridExecutor.__call__ = lambda self, *args, **kwargs: watcher.launched(self, call, args, kwargs)
+    Builder.create_masked_load, Builder.create_masked_store = watched_load, watched_store
+    Builder.create_atomic_rmw, Builder.create_atomic_cas = watched_update, watched_exchange
     try:
-        with accesses(watcher.look):
-            yield watcher.seen
+        yield watcher.seen
     finally:
-        GridExecutor.__call__ = original
+        GridExecutor.__call__ = call
+        Builder.create_masked_load, Builder.create_masked_store = load, store
+        Builder.create_atomic_rmw, Builder.create_atomic_cas = update, exchange

@@ -1,0 +1,263 @@
+"""Times on a GPU by triton.testing.do_bench, which empties the cache before each call: this package, torch,
+torch.compile and Liger-Kernel, each as a share of the speed of a copy that moves the least bytes of the operation.
+
+    python tools/gpu_times.py --json gpu.json
+
+The file is written after every step, and the same command goes on where an earlier one ended. An implementation whose
+results are wrong is not timed. The command fails where the package is slower than PROMISED.
+With --stand-in nothing needs a GPU: small tensors on the CPU, and a clock that stands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import timing
+import torch
+from timing import COPY, DTYPES, OPERATORS, Shape
+
+import normgrad
+from normgrad.bench import compile, results
+from normgrad.teaching import bytes as traffic
+
+SHAPES = ((16384, 4096), (8192, 8192), (65536, 1024), (4096, 16384), (2048, 32768))
+STAND_IN_SHAPES = ((8, 16), (4, 32))
+# Of the copy's speed, at least, at the first two shapes; and everywhere of the fastest other implementation's.
+PROMISED = {"forward": 0.90, "backward": 0.85}
+OF_THE_FASTEST = 0.95
+QUARTILES = (0.25, 0.5, 0.75)
+POINT = ("operator", "dtype", "rows", "columns", "direction")
+
+
+def clock(call) -> list[float]:
+    """Quartiles of the milliseconds of a call."""
+    from triton.testing import do_bench
+
+    return do_bench(call, quantiles=QUARTILES)
+
+
+def standing_clock(call) -> list[float]:
+    """As clock, without a GPU: the call is made, and each takes a millisecond."""
+    call()
+    return [1.0, 1.0, 1.0]
+
+
+def implementations(stand_in: bool) -> dict:
+    """{name: function of an operator that returns the implementation}; on the CPU those that need no compiler."""
+    backend = "torch" if stand_in else "triton"
+    builders = {
+        "normgrad": lambda operator: timing.ours(operator, backend),
+        "torch": timing.eager,
+    }
+    if stand_in:
+        return builders
+    return builders | {"torch.compile": timing.compiled, "liger": timing.liger}
+
+
+def measure(
+    shape: Shape, direction: str, functions: dict, inputs: timing.Inputs, clock
+) -> list[dict]:
+    """A record of each implementation in one direction, the copy first.
+
+    Args:  shape; direction: "forward", "backward" or "both"; functions: {name: implementation, or why it is not
+           timed}; inputs: as timing.draw; clock: as clock
+    """
+    size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
+    moved = traffic.moved(shape.operator, direction, **size).total
+    point = {"operator": shape.operator, **size, "direction": direction, "bytes": moved}
+    device = inputs.cotangents[0].device
+    source = torch.empty(moved // 2, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    copied = clock(lambda: target.copy_(source))
+    records = [point | timed_record(COPY, copied, copied)]
+    for name, function in functions.items():
+        refused = function
+        if callable(function):
+            try:
+                times = clock(timing.call(function, direction, inputs))
+                records.append(point | timed_record(name, times, copied))
+                continue
+            except Exception as error:
+                # a kernel of another library may fail in its backward alone
+                refused = f"{type(error).__name__}: {error}"
+        records.append(point | {"implementation": name, "refused": refused})
+    return records
+
+
+def timed_record(name: str, milliseconds: list[float], copied: list[float]) -> dict:
+    """What was measured of an implementation: quartiles, and the copy's median time over its own."""
+    return {
+        "implementation": name,
+        "refused": None,
+        "seconds": [1e-3 * value for value in milliseconds],
+        "of_copy": copied[1] / milliseconds[1],
+    }
+
+
+def checked(shape: Shape, builders: dict, inputs: timing.Inputs) -> dict:
+    """{name: implementation, or why it is not timed}."""
+    functions = {}
+    for name, build in builders.items():
+        try:
+            function = build(shape.operator)
+            functions[name] = timing.refusal(shape, function, inputs) or function
+        except Exception as error:
+            functions[name] = f"{type(error).__name__}: {error}"
+    return functions
+
+
+def broken(records: list[dict]) -> list[str]:
+    """Where the package is slower than promised, or was not timed, one line each."""
+    lines, points = [], {}
+    for record in records:
+        point = tuple(record[name] for name in POINT)
+        points.setdefault(point, {})[record["implementation"]] = record
+    for point, timed in points.items():
+        ours = timed["normgrad"]
+        if ours["refused"]:
+            lines.append(f"{point}: normgrad was not timed: {ours['refused']}")
+            continue
+        least = 0.0
+        if (ours["rows"], ours["columns"]) in SHAPES[:2] and ours["dtype"] == DTYPES[0]:
+            least = PROMISED.get(ours["direction"], 0.0)
+        if not ours["of_copy"] >= least:
+            lines.append(
+                f"{point}: {ours['of_copy']:.0%} of the copy's speed, needs {least:.0%}"
+            )
+        rivals = [
+            record
+            for name, record in timed.items()
+            if name not in (COPY, "normgrad") and not record["refused"]
+        ]
+        fastest = max(rivals, key=lambda record: record["of_copy"], default=ours)
+        if not ours["of_copy"] >= OF_THE_FASTEST * fastest["of_copy"]:
+            share = ours["of_copy"] / fastest["of_copy"]
+            lines.append(
+                f"{point}: {share:.0%} of the speed of {fastest['implementation']}"
+            )
+    return lines
+
+
+def line(record: dict) -> str:
+    """One line of the table."""
+    if record["refused"]:
+        return f"{record['implementation']:16}not timed: {record['refused'].splitlines()[0]}"
+    low, middle, high = (1e6 * value for value in record["seconds"])
+    speed = record["bytes"] / record["seconds"][1] / 1e9
+    times = f"{middle:9.1f} us [{low:.1f} {high:.1f}]"
+    return (
+        f"{record['implementation']:16}{times}{speed:8.0f} GB/s{record['of_copy']:8.1%}"
+    )
+
+
+def begin(file, stand_in: bool) -> dict:
+    """The results that the file holds already, or results without records.
+
+    Raises:  ValueError where the file is of another device or of other versions
+    """
+    versions = {"python": platform.python_version(), "normgrad": normgrad.__version__}
+    for name in ("torch", "triton", "liger-kernel"):
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    versions["kernels"] = compile.kernel_sources()
+    device = {"name": "stand-in" if stand_in else torch.cuda.get_device_name()}
+    begun = timing.begun(
+        "gpu", device, versions, {"spread": "quartile, median, quartile"}
+    )
+    if not Path(file).exists():
+        return begun
+    held = results.load(Path(file))
+    for name in ("kind", "device", "versions"):
+        if held[name] != begun[name]:
+            raise ValueError(
+                f"{file}: got {name} {held[name]}, this run has {begun[name]}; needs another file"
+            )
+    return held
+
+
+def run(file, results: dict, operators, dtypes, shapes, stand_in: bool) -> None:
+    """Measure what the results do not hold yet; print it and write the file, point by point."""
+    device = "cpu" if stand_in else "cuda"
+    done = {tuple(record[name] for name in POINT) for record in results["records"]}
+    for dtype in dtypes:
+        for rows, columns in shapes:
+            for operator in operators:
+                missing = [
+                    way
+                    for way in traffic.DIRECTIONS
+                    if (operator, dtype, rows, columns, way) not in done
+                ]
+                if not missing:
+                    continue
+                shape = Shape(operator, dtype, rows, columns)
+                inputs = timing.draw(
+                    shape, device, torch.Generator(device).manual_seed(0)
+                )
+                functions = checked(shape, implementations(stand_in), inputs)
+                for direction in missing:
+                    records = measure(
+                        shape,
+                        direction,
+                        functions,
+                        inputs,
+                        standing_clock if stand_in else clock,
+                    )
+                    print(f"\n{operator} {direction} {dtype} ({rows}, {columns})")
+                    print(*map(line, records), sep="\n", flush=True)
+                    results["records"] += records
+                    timing.save(file, results)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the command line and time what it names."""
+    os.environ.setdefault(
+        "TRITON_INTERPRET", "0"
+    )  # before anything imports triton, which reads it once
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--json", required=True, help="the results file to write")
+    parser.add_argument(
+        "--operators",
+        nargs="+",
+        choices=OPERATORS,
+        default=OPERATORS,
+        help="only these operators",
+    )
+    parser.add_argument(
+        "--dtypes",
+        nargs="+",
+        choices=DTYPES,
+        default=DTYPES[:1],
+        help="these (default bfloat16)",
+    )
+    parser.add_argument(
+        "--shapes", nargs="+", metavar="MxN", help="only these shapes, as 16384x4096"
+    )
+    parser.add_argument(
+        "--stand-in", action="store_true", help="without a GPU: a clock that stands"
+    )
+    options = parser.parse_args(arguments)
+    if not (options.stand_in or torch.cuda.is_available()):
+        parser.error(
+            f"got no CUDA device (torch {torch.__version__}), needs an NVIDIA GPU or --stand-in"
+        )
+    shapes = STAND_IN_SHAPES if options.stand_in else SHAPES
+    if options.shapes:
+        shapes = [tuple(map(int, text.split("x"))) for text in options.shapes]
+    try:
+        held = begin(options.json, options.stand_in)
+    except ValueError as error:
+        parser.error(f"--json: {error}")
+    run(options.json, held, options.operators, options.dtypes, shapes, options.stand_in)
+    slower = broken(held["records"])
+    if slower:
+        sys.exit("\n".join(["", *slower]))
+
+
+if __name__ == "__main__":
+    main()
