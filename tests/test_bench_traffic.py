@@ -91,7 +91,6 @@ def test_partial_rows(rows, megabytes):
 
 
 
-
 @pytest.mark.parametrize(("operator", "counts"), [("layer_norm", (7, 13)), ("rms_norm", (4, 9)), ("l2_norm", (3, 6))])
 def test_operations(operator, counts):
     """Counted on paper, term by term; the residual adds one a direction."""
