@@ -19,7 +19,7 @@ SOURCE = Path(normgrad.__file__).parent
 FUNCTIONS = {
     "numpy_ref.py": ("_rows", "_denominator", "_kappa", "backward"),
     "torch_ops/rows.py": ("_rstd", "_kappa", "backward", "_input_gradient"),
-    "torch_ops/formula.py": ("statistics", "vjp", "jvp"),
+    "torch_ops/differentiable.py": ("statistics", "vjp", "jvp"),
     "triton_kernels/arithmetic.py": (
         "denominator",
         "kappa",
@@ -78,8 +78,8 @@ def backends(name, module, monkeypatch):
         return [NumpyBackend(module)]
     if name == "symbolic/derivations/family.py":
         return [SympyBackend(mutants.sympy_backend(module))]
-    if name == "torch_ops/formula.py":
-        monkeypatch.setattr(torch_autograd, "torch_formula", module)
+    if name == "torch_ops/differentiable.py":
+        monkeypatch.setattr(torch_autograd, "differentiable", module)
         return [TorchBackend("torch", create_graph=True)]
     return [TorchBackend("triton" if name.startswith("triton") else "torch", module)]
 
@@ -91,7 +91,7 @@ def check(name, module, monkeypatch):
     for backend in backends(name, module, monkeypatch):
         for spec in CHECKED:
             contract.check_values(backend, aligned, spec)
-            if name == "torch_ops/formula.py":
+            if name == "torch_ops/differentiable.py":
                 contract.check_gradcheck(backend, aligned, spec, forward_mode=True)
         if name.startswith(("torch_ops", "numpy_ref")):
             contract.check_values(backend, of_heads, CHECKED[-1])

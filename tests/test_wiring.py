@@ -26,7 +26,7 @@ OPTIONS = (
 )
 OF_FORWARD = '"round_residual": self.round_residual}'
 EAGER = "return apply(*arguments, spec, kernels_of(backend, input.device), options)"
-TOTAL = "torch_formula.total(x, residual, residual_dtype, ctx.options.round_residual)"
+TOTAL = "differentiable.total(x, residual, residual_dtype, ctx.options.round_residual)"
 SUMMED = '"portable_sums": ctx.options.portable_sums'
 OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
 BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)"
@@ -60,7 +60,7 @@ WRONG = {
         "nn.py", OF_WEIGHT, OF_WEIGHT.replace("self.weight_offset", "0.0"), "nn.AddNorm of RMSNorm", "weight_offset",
     ),
     "the operator has no weight_offset": (
-        "torch_ops/compiled.py", "NormSpec(*scalars[:SPEC_FIELDS]), Options",
+        "torch_ops/torch_compile.py", "NormSpec(*scalars[:SPEC_FIELDS]), Options",
         "NormSpec(*scalars[: SPEC_FIELDS - 1]), Options",
         "NormSpec", "weight_offset",
     ),
@@ -94,13 +94,13 @@ WRONG = {
         "add_normalize", "backend",
     ),
     "the operator has one backend": (
-        "torch_ops/compiled.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "add_normalize", "backend",
+        "torch_ops/torch_compile.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "add_normalize", "backend",
     ),
     "the operator's backward has one backend": (
-        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "add_normalize", "backend",
+        "torch_ops/torch_compile.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "add_normalize", "backend",
     ),
     "the operator's sums are never portable": (
-        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"),
+        "torch_ops/torch_compile.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"),
         "add_normalize", "portable_sums",
     ),
     "AddNorm ignores its LayerNorm's eps": ("nn.py", "norm.bias, norm.eps, **", "norm.bias, **", "nn.AddNorm", "norm"),
@@ -166,7 +166,7 @@ def test_the_table_finds_a_wrong_program(wrong):
     file, old, new, subject, argument = WRONG[wrong]
     package = import_module(copied({file: ((old, new),)}, wrong))
     # What is wrong with the operators of a compiler, only a compiler meets.
-    assert wiring.finding(package, subject, argument, compiled=file == "torch_ops/compiled.py")
+    assert wiring.finding(package, subject, argument, compiled=file == "torch_ops/torch_compile.py")
 
 
 def test_the_table_finds_nothing_in_a_copy():

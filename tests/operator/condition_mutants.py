@@ -47,7 +47,7 @@ def _of(backend, path, **_):
 
 
 ROWS = _of("torch", "torch_ops/rows.py")
-FORMULA = _of("torch", "torch_ops/formula.py")
+FORMULA = _of("torch", "torch_ops/differentiable.py")
 AUTOGRAD = _of("torch", "torch_ops/autograd.py")
 FUNCTIONAL = _of("torch", "torch_ops/api.py")
 NUMPY = _of("numpy", "numpy_ref.py")
@@ -92,7 +92,7 @@ K_EPS = '"EPS": spec.eps,'
 K_KAPPA = 'if PLACEMENT != "inside" and EPS != 0:'
 K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)\n"
 K_OFFSET = "    if OFFSET != 0:\n        weight = weight + OFFSET\n"
-K_OPTIONS = "**_stages(tile, device, *streams)}\n"
+K_OPTIONS = "stage_options(tile, device, *streams)\n"
 K_TILES = "tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1,"
 K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
 J_STORED = "        store(y, j, scale"
@@ -264,10 +264,10 @@ KINDS = (
     ),
     LAUNCH(
         "the weight alone gets nothing",
-        "        _reduce(partial",
+        "        reduce_sums(partial",
         "        if dx_dtype is None and dresidual_dtype is None and sum_dtypes[1] is None:\n"
         "            partial[0].zero_()\n"
-        "        _reduce(partial",
+        "        reduce_sums(partial",
     ),
     AUTOGRAD(
         "the residual loses dresidual_out where x needs nothing",
@@ -418,7 +418,7 @@ OTHERS = (
     ),
     LAUNCH(
         "a residual of one row is added once more",
-        "x, residual, weight, bias = _rows(x), _rows(residual)",
-        "x, residual, weight, bias = _rows(x if m != 1 or residual is None else x + residual), _rows(residual)",
+        "weight, bias = aligned_rows(x), ",
+        "weight, bias = aligned_rows(x if m != 1 or residual is None else x + residual), ",
     ),
 )

@@ -60,9 +60,9 @@ K_ROWS_DX = "dx = input_gradient(wdy, x_hat, rstd, c1, c2)"
 K_SWEEP_DX = "dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)"
 K_DX = "return rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])"
 K_OUT = "dx = dx + load_tile("
-K_START = "    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _vectors(weight)\n"
+K_START = "aligned_rows(dy), aligned_rows(dresidual_out)"
 K_SUMS = "add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)"
-K_REDUCE = "        _reduce(partial, sums, programs, vector.numel())\n"
+K_REDUCE = "        reduce_sums(partial, sums, programs, vector.numel())\n"
 K_SQUARES = "reciprocal(q * q, rows"
 K_RSTD = "rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
@@ -255,7 +255,7 @@ MUTANTS = (
             (T_OUT, "dx.copy_(dp)"),
             (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n"),
         ),
-        triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
+        triton=(K_START, "aligned_rows(dy + dresidual_out), None"),
         numba=(
             J_START,
             f"{J_START}    dy, dresidual_out = dy if dresidual_out is None else dy + dresidual_out, None\n",

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..torch_ops.formula import accumulator, cast, full_weight, promoted, total
-from ..torch_ops.memory import unwritten
+from ..torch_ops.differentiable import accumulator, cast, full_weight, promoted, total
+from ..torch_ops.rows import unwritten
 from . import kernels
 
 # Programs of a launch, whatever the number of threads, so that dw and db are the same bits with any of them.

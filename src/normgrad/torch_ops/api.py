@@ -21,12 +21,11 @@ from ..spec import (
     check_spec,
     check_weight_offset,
 )
-from . import compiled as torch_operators
-from . import formula as torch_formula
+from . import differentiable, torch_compile
 from .arguments import Backend, check_backend, check_options, check_tensors, flatten, kept, kernels_of
 from .autograd import apply
+from .differentiable import accumulator, promoted
 from .distributed import by_rows, is_distributed
-from .formula import accumulator, promoted
 
 
 def _open_transforms() -> int:
@@ -166,9 +165,9 @@ def _on_rows(spec, backend, options, input, weight, bias, residual):
     """_normalized of tensors of one process."""
     arguments = (input, residual, weight, bias)
     if _needs_formula():
-        return torch_formula.forward(*arguments, spec, **options.of_forward)
+        return differentiable.forward(*arguments, spec, **options.of_forward)
     if torch.compiler.is_compiling():
-        return torch_operators.normalize(*arguments, spec, backend, options)
+        return torch_compile.normalize(*arguments, spec, backend, options)
     return apply(*arguments, spec, kernels_of(backend, input.device), options)
 
 

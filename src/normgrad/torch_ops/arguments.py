@@ -20,9 +20,9 @@ from torch.types import Device
 from ..spec import Axes, check_axes, check_head_axis, check_heads, check_shapes
 from ..versions import check_interpreter
 from . import rows as torch_rows
+from .differentiable import DTYPES, promoted
 from .distributed import check as check_shared
 from .distributed import is_distributed
-from .formula import DTYPES, promoted
 
 Backend = Literal["auto", "torch", "triton", "numba"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)

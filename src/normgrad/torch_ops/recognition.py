@@ -23,7 +23,7 @@ import torch
 from .. import numpy_ref
 from ..checks.tolerance import ELEMENTWISE, SAFETY, bounds, factor, round_to, unit_roundoff
 from ..spec import LAYER_NORM, RMS_NORM, NormSpec, check_axes, check_eps
-from .formula import DTYPES
+from .differentiable import DTYPES
 
 Casting = Literal["once", "llama"]
 CASTINGS: tuple[Casting, ...] = get_args(Casting)

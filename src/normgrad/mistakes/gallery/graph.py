@@ -6,7 +6,7 @@ import torch
 
 from ...checks.backends import TorchBackend
 from ...spec import LAYER_NORM
-from ...torch_ops import formula as torch_formula
+from ...torch_ops import differentiable
 
 
 class CutGraph(torch.autograd.Function):
@@ -15,14 +15,14 @@ class CutGraph(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        y, _ = torch_formula.forward(x, None, weight, bias, LAYER_NORM)
+        y, _ = differentiable.forward(x, None, weight, bias, LAYER_NORM)
         return y
 
     @staticmethod
     def backward(ctx, dy):
         x, weight = ctx.saved_tensors
         with torch.no_grad():
-            return torch_formula.vjp(dy, x, weight, LAYER_NORM)
+            return differentiable.vjp(dy, x, weight, LAYER_NORM)
 
 
 class WholeGraph(torch.autograd.Function):
@@ -33,7 +33,7 @@ class WholeGraph(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         x, weight = ctx.saved_tensors
-        return torch_formula.vjp(dy, x, weight, LAYER_NORM)
+        return differentiable.vjp(dy, x, weight, LAYER_NORM)
 
 
 class Layer(TorchBackend):

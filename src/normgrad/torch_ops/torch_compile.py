@@ -20,7 +20,7 @@ import torch
 from ..spec import NormSpec
 from .arguments import Options, kernels_of, rows, shaped
 from .autograd import Normalize
-from .formula import accumulator, promoted
+from .differentiable import accumulator, promoted
 
 SPEC = "bool center, str reduce, float scale, float eps, str placement, float weight_offset"
 OPTIONS = "ScalarType out_dtype, ScalarType residual_dtype, bool round_residual, bool portable_sums, bool per_head"
