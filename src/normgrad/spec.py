@@ -78,7 +78,7 @@ class NormSpec:
 
 def _finite(name: str, value: float) -> float:
     if type(value) is float and math.isfinite(value):  # to ask whether it is a Real takes ten times as long
-        return value
+        return value + 0.0  # 0.0 and -0.0 are equal, so results that are kept must not differ between them
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: got {type(value).__name__} {value!r}, needs a real number")
     try:
@@ -87,7 +87,7 @@ def _finite(name: str, value: float) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name}: got {value!r}, needs a finite number")
-    return number
+    return number + 0.0
 
 
 def check_eps(eps: float) -> float:

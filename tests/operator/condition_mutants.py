@@ -49,7 +49,6 @@ def _of(backend, path, **_):
 ROWS = _of("torch", "torch_ops/rows.py")
 FORMULA = _of("torch", "torch_ops/differentiable.py")
 AUTOGRAD = _of("torch", "torch_ops/autograd.py")
-FUNCTIONAL = _of("torch", "torch_ops/api.py")
 NUMPY = _of("numpy", "numpy_ref.py")
 SPEC = _of("torch", "spec.py")
 ARITHMETIC = _of("triton", "triton_kernels/arithmetic.py")
@@ -68,12 +67,12 @@ T_WEIGHT = "    weight = weight if spec.scale == 1 else spec.scale * weight\n   
 T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
 T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
 T_ROWS = "        q = p = cast(p, acc)\n"
-T_INSIDE = "eps = _number(spec.eps, s.dtype, s.device)\n"
+T_INSIDE = "s = out.fill_(spec.eps)"
 T_STORED = "    _affine(x_hat, weight, bias, y_rows)\n"
 T_FIRST = "r.data_ptr() == rstd.data_ptr()"
 T_STORE = "_store(dp, from_sum, dx_rows)"
 T_LOUD = "return torch.threshold_(s, 0, torch.nan)"
-T_SIZE = "dim=-1, out=out)\n        eps"
+T_SIZE = "norm = torch.linalg.vector_norm(q, dim=-1)\n"
 F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
 F_WEIGHT = "_scaled(dy, spec) * full_weight(weight, acc, spec)"
 F_MOVED = "x_hat_dot * full_weight(weight, acc, spec)"
@@ -288,7 +287,7 @@ KINDS = (
         "return t.reshape(size, -1, *t.shape[1:])[:, 0] if dim is not None",
     ),
     # forward mode, higher derivatives
-    FUNCTIONAL("nested forward mode through the Function", "for level in stack) > 1", "for level in stack) > 2"),
+    AUTOGRAD("nested forward mode through the Function", "for level in stack) > 1", "for level in stack) > 2"),
     FORMULA(
         "forward mode drops the weight where the bias moves",
         "if weight_dot is not None:",

@@ -110,15 +110,27 @@ class _Plain(torch.autograd.Function):
 _apply = super(torch.autograd.Function, _Plain).apply
 
 
-def apply(*arguments):
-    """(y, residual_out) by Normalize, or by what torch does itself where no transform and no tangent is about.
+def apply(x, residual, weight, bias, spec, kernels, options):
+    """(y, residual_out) by _Plain, or by what torch differentiates rightly where a transform or a tangent is about.
 
-    At every call torch first looks for the signature of the forward: half of the time of a call on a small batch.
+    At every call of Normalize torch first looks for the signature of the forward: half of the time of a small batch.
     """
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
-        return Normalize.apply(*arguments)[:2]
-    tensors = [None if t is None else unwrap_if_dead(t) for t in arguments[:4]]
-    return _apply(*tensors, *arguments[4:])
+    if not torch._C._are_functorch_transforms_active() and forward_ad._current_level < 0:
+        tensors = [None if t is None else unwrap_if_dead(t) for t in (x, residual, weight, bias)]
+        return _apply(*tensors, spec, kernels, options)
+    if _tangents_are_nested():
+        return differentiable.forward(x, residual, weight, bias, spec, **options.of_forward)
+    return Normalize.apply(x, residual, weight, bias, spec, kernels, options)[:2]
+
+
+def _tangents_are_nested() -> bool:
+    """Whether two transforms in forward mode are open.
+
+    torch differentiates the tangents of an autograd.Function as if they were constants there (seen with 2.13: the
+    second forward derivative of x**3 is 0).
+    """
+    stack = torch._C._functorch.get_interpreter_stack()
+    return stack is not None and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 
 
 def _cotangent(name, t):

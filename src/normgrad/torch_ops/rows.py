@@ -45,12 +45,6 @@ def _blocks(rows, *tensors):
     return [[None if t is None else t[start : start + rows] for t in tensors] for start in starts]
 
 
-@lru_cache(maxsize=64)
-def _number(value, dtype, device):
-    """A number as a tensor: as a number torch would make one of it at every call, which takes longer than the sum."""
-    return torch.tensor(value, dtype=dtype, device=device)
-
-
 def _first(t, rows):
     """The first rows, the tensor itself where they are all."""
     return t if t.size(0) == rows else t[:rows]
@@ -68,9 +62,8 @@ def _rstd(q, spec, out):
     """
     lost = LOST[q.dtype]
     if spec.placement == "inside":
-        s = torch.linalg.vector_norm(q, dim=-1, out=out)
-        eps = _number(spec.eps, s.dtype, s.device)
-        torch.addcmul(eps, s, s, value=1 / spec.count(q.shape[-1]), out=s)
+        norm = torch.linalg.vector_norm(q, dim=-1)
+        s = out.fill_(spec.eps).addcmul_(norm, norm, value=1 / spec.count(q.shape[-1]))
         torch.threshold_(s, lost, torch.nan).rsqrt_()
     else:
         s = _size(q, spec, out)
@@ -155,7 +148,7 @@ def _affine(x_hat, weight, bias, y):
         out = torch.mul(x_hat, weight, out=out)
     else:
         out = x_hat if bias is None else torch.add(x_hat, bias, out=out)
-    if out.data_ptr() != y.data_ptr():
+    if out is not y:
         y.copy_(out)
 
 
@@ -231,7 +224,7 @@ def _store(dp, dresidual_out, outs):
     for dx in outs:
         if dresidual_out is not None:
             torch.add(dp, dresidual_out, out=dx)
-        elif dx.data_ptr() != dp.data_ptr():
+        elif dx is not dp:
             dx.copy_(dp)
 
 
