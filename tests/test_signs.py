@@ -3,10 +3,12 @@
 import ast
 import re
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from copies import backend_of, copied
 
 import normgrad
 from normgrad.checks import cases, contract
@@ -17,8 +19,9 @@ from normgrad.torch_ops import autograd as torch_autograd
 
 SOURCE = Path(normgrad.__file__).parent
 FUNCTIONS = {
+    "spec.py": ("_inside", "_outside", "_outside_kappa"),
     "numpy_ref.py": ("_rows", "_denominator", "_kappa", "backward"),
-    "torch_ops/rows.py": ("_rstd", "_kappa", "backward", "_input_gradient"),
+    "torch_ops/rows.py": ("_rstd", "backward", "_input_gradient"),
     "torch_ops/differentiable.py": ("statistics", "vjp", "jvp"),
     "triton_kernels/arithmetic.py": (
         "denominator",
@@ -29,7 +32,7 @@ FUNCTIONS = {
         "store_input_gradient",
         "add_parameter_gradients",
     ),
-    "symbolic/derivations/family.py": ("operator", "branches"),
+    "symbolic/derivations/family.py": ("operator",),
 }
 # LayerNorm has no kappa: one spec with eps outside the root and one with a clamp go with it, and one with a scale.
 CHECKED = [SPECS[name] for name in ("layer_norm_std", "l2_clamp", "centred_sum_scaled", "layer_norm")]
@@ -66,7 +69,9 @@ def flipped(name, line, column):
 
 
 def loaded(name, text, label):
-    """The module with another text; a module of a backend that is a package, inside its package."""
+    """The module with another text; one of a package, inside its package; spec.py, the name of a copy of all."""
+    if name == "spec.py":
+        return copied({name: (((SOURCE / name).read_text(), text),)}, label)
     folder, _, file = name.partition("/")
     if folder == "triton_kernels":
         return mutants.package(folder, {file: text}, label)
@@ -74,6 +79,9 @@ def loaded(name, text, label):
 
 
 def backends(name, module, monkeypatch):
+    if name == "spec.py":
+        proved = SympyBackend(import_module(f"{module}.symbolic.backend"))
+        return [backend_of("numpy", module), backend_of("torch", module), proved]
     if name == "numpy_ref.py":
         return [NumpyBackend(module)]
     if name == "symbolic/derivations/family.py":

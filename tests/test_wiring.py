@@ -18,7 +18,7 @@ ADD_ASKED = (
     "eps, weight_offset, heads, backend, out_dtype, residual_dtype, round_residual)\n"
     "    call = prepare(LAYER_NORM, input, residual"
 )
-L2_AXIS = "dim, -1)\n    call = prepare(L2_NORM"
+L2_AXIS = "    x = input.movedim(dim, -1)\n"
 L2_CALL = "prepare(L2_NORM, x, None, None, None, OF_INPUT, eps, 0.0,"
 NORM_KEYWORDS = 'return {**of_weight, "out_dtype": self.out_dtype, "backend": self.backend}'
 OF_WEIGHT = 'of_weight = {"weight_offset": self.weight_offset, "heads": self.heads}'
@@ -67,7 +67,7 @@ WRONG = {
         "NormSpec(*scalars[: SPEC_FIELDS - 1]), Options",
         "NormSpec", "weight_offset",
     ),
-    "l2_norm takes the last axis": ("torch_ops/api.py", L2_AXIS, L2_AXIS.replace("dim", "-1", 1), "l2_norm", "dim"),
+    "l2_norm takes the last axis": ("torch_ops/api.py", L2_AXIS, f"    dim = -1\n{L2_AXIS}", "l2_norm", "dim"),
     "l2_norm ignores eps": ("torch_ops/api.py", L2_CALL, L2_CALL.replace("eps", "1e-12"), "l2_norm", "eps"),
     "the sum is always rounded": (
         "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("round_residual,", "True,"),

@@ -65,7 +65,7 @@ T_DW = "        if dw is not None:\n            _add_weight_gradient"
 T_DB = "            db += dy_rows.sum(shared)\n"
 T_WEIGHT = "    weight = weight if spec.scale == 1 else spec.scale * weight\n    most"
 T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
-T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
+T_KAPPA = "if spec.place.kappa is not None and spec.eps != 0:"
 T_ROWS = "        q = p = cast(p, acc)\n"
 T_INSIDE = "s = out.fill_(spec.eps)"
 T_STORED = "    _affine(x_hat, weight, bias, y_rows)\n"
@@ -368,8 +368,8 @@ OTHERS = (
     ),
     ROWS(
         "a clamp measures the row on its mean",
-        "s.clamp_(min=spec.eps)",
-        "s.clamp_(min=spec.eps * (0.5 if spec.reduce == 'sum' and not spec.center else 1))",
+        "(_size(q, spec), spec.eps, torch)\n        s",
+        "(_size(q, spec), spec.eps * (0.5 if spec.reduce == 'sum' and not spec.center else 1), torch)\n        s",
     ),
     ARITHMETIC(
         "the clamp's kappa is 1 for the sum", "k = tl.where(s > EPS, 1.0, 0.0)", "k = tl.where(s > EPS * EPS, 1.0, 0.0)"
@@ -396,8 +396,8 @@ OTHERS = (
     ),
     FORMULA(
         "kappa a constant of the second derivative",
-        "return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s)",
-        "return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s).detach()",
+        "return q, _loud(1 / d), kappa.to(p.dtype)",
+        "return q, _loud(1 / d), kappa.detach().to(p.dtype)",
     ),
     NUMPY(
         "the mean of float16 rows in float16",

@@ -49,7 +49,7 @@ T_DW = "_add_weight_gradient(dw, dy_q, r)"
 T_DB = "db += dy_rows.sum(shared)"
 T_RSTD = "_rstd(q, spec, out=r)"
 T_WEIGHT = "p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)"
-T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
+T_KAPPA = "if spec.place.kappa is not None and spec.eps != 0:"
 # triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
 K_C2 = "c2 = c2 / N"
@@ -324,7 +324,7 @@ MUTANTS = (
         torch=(T_RSTD, T_RSTD.replace(" spec,", " spec.replace(eps=spec.eps / n),")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
         numba=(J_EPS, "number(spec.eps / n)"),
-        sympy=("sqrt(s[i] ** 2 + eps)", "sqrt(s[i] ** 2 + eps / N)"),
+        sympy=("place.denominator(s[i], eps, m)", "place.denominator(s[i], eps / N, m)"),
         backward=False,
     ),
 )

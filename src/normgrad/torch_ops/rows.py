@@ -50,8 +50,8 @@ def _first(t, rows):
     return t if t.size(0) == rows else t[:rows]
 
 
-def _size(q, spec, out=None):
-    s = torch.linalg.vector_norm(q, dim=-1, out=out)
+def _size(q, spec):
+    s = torch.linalg.vector_norm(q, dim=-1)
     return s if spec.reduce == "sum" else s.mul_(spec.count(q.shape[-1]) ** -0.5)
 
 
@@ -61,20 +61,14 @@ def _rstd(q, spec, out):
     That is differentiable.lost by two thresholds: as a mask it takes twice as long.
     """
     lost = LOST[q.dtype]
-    if spec.placement == "inside":
+    if spec.place.kappa is None:
         norm = torch.linalg.vector_norm(q, dim=-1)
         s = out.fill_(spec.eps).addcmul_(norm, norm, value=1 / spec.count(q.shape[-1]))
         torch.threshold_(s, lost, torch.nan).rsqrt_()
     else:
-        s = _size(q, spec, out)
-        s = s.add_(spec.eps) if spec.placement == "outside" else s.clamp_(min=spec.eps)
-        torch.threshold_(s, lost**0.5, torch.nan).reciprocal_()
+        d = spec.place.denominator(_size(q, spec), spec.eps, torch)
+        s = torch.reciprocal(torch.threshold_(d, lost**0.5, torch.nan), out=out)
     return torch.threshold_(s, 0, torch.nan)
-
-
-def _kappa(s, spec):
-    """D * D'(s) / s, the effect of an eps that does not stand inside the root; 0 at s = 0, where it has no value."""
-    return (s > spec.eps).to(s.dtype) if spec.placement == "clamp" else torch.where(s == 0, 0, (s + spec.eps) / s)
 
 
 def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
@@ -232,8 +226,8 @@ def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
     """rstd * (wdy - c2 - x_hat * c1) of one block; dy_q is overwritten, and x_hat = q * rstd is not formed."""
     n = q.shape[-1]
     c1 = rstd * _along(dy_q, weight, 1 / spec.count(n), rstd)
-    if spec.placement != "inside" and spec.eps != 0:
-        c1 = _kappa(_size(q, spec), spec) * c1
+    if spec.place.kappa is not None and spec.eps != 0:
+        c1 = spec.place.kappa(_size(q, spec), spec.eps, torch).to(c1.dtype) * c1
     if spec.center:
         c2 = _along(dy, weight, 1 / n, rstd)
         wdy_c2 = torch.addcmul(-c2.unsqueeze(-1), dy, weight, out=dy_q)
