@@ -14,7 +14,7 @@ from normgrad.symbolic.symbols import M, N
 from normgrad.teaching import bytes as traffic
 from normgrad.teaching.counted import Counted, stored_bytes
 from normgrad.teaching.watch import watch
-from normgrad.torch_ops import formula as torch_formula
+from normgrad.torch_ops import differentiable
 
 SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
 
@@ -145,9 +145,9 @@ def test_the_formula_computes_no_matrix_twice():
     dy, x = torch.randn(2, 64, 256, generator=generator).bfloat16()
     weight, bias = torch.randn(2, 256, generator=generator).bfloat16()
     calls = {
-        "forward": lambda: torch_formula.forward(x, None, weight, bias, LAYER_NORM),
-        "vjp": lambda: torch_formula.vjp(dy, x, weight, LAYER_NORM),
-        "jvp": lambda: torch_formula.jvp(x, dy, weight, None, None, LAYER_NORM),
+        "forward": lambda: differentiable.forward(x, None, weight, bias, LAYER_NORM),
+        "vjp": lambda: differentiable.vjp(dy, x, weight, LAYER_NORM),
+        "jvp": lambda: differentiable.jvp(x, dy, weight, None, None, LAYER_NORM),
     }
     for name, run in calls.items():
         with Results(dy, x) as results:
@@ -162,8 +162,8 @@ def test_the_formula_moves_no_more_than_an_honest_one(direction, times):
     weight, bias = torch.ones(2, 256, dtype=torch.bfloat16)
     with Counted() as count:
         if direction == "forward":
-            torch_formula.forward(x, None, weight, bias, LAYER_NORM)
+            differentiable.forward(x, None, weight, bias, LAYER_NORM)
         else:
-            torch_formula.vjp(dy, x, weight, LAYER_NORM)
+            differentiable.vjp(dy, x, weight, LAYER_NORM)
     floor = traffic.moved("layer_norm", direction, rows=64, columns=256, dtype="bfloat16")
     assert count.total < times * floor.total

@@ -14,7 +14,7 @@ from normgrad.checks.cases import SPECS
 from normgrad.checks.tolerance import Dtypes, bounds, unit_roundoff
 from normgrad.dtypes import NAMES, accumulator, promoted
 from normgrad.mistakes import mutants
-from normgrad.torch_ops import formula as torch_formula
+from normgrad.torch_ops import differentiable
 from normgrad.torch_ops import rows as torch_rows
 
 SEED = 1
@@ -57,11 +57,11 @@ def test_statistics_are_in_the_oracles_dtype(first):
         oracle = numpy_ref.forward(np.ones((1, 2), first))
         assert accumulator(first) == oracle.rstd.dtype.name
     x = torch.ones(1, 2, dtype=getattr(torch, first))
-    assert torch_formula.accumulator(x.dtype) == getattr(torch, accumulator(first))
+    assert differentiable.accumulator(x.dtype) == getattr(torch, accumulator(first))
     for second in NAMES:
         residual = x.to(getattr(torch, second))
         named = getattr(torch, promoted(first, second))
-        assert (x + residual).dtype == torch_formula.promoted(x, residual) == named
+        assert (x + residual).dtype == differentiable.promoted(x, residual) == named
 
 
 @pytest.mark.parametrize(("backend", "spec", "case", "dtypes"), VALUES)
@@ -242,7 +242,7 @@ def test_the_formula_is_the_operator(dtypes):
     for name in ("random", OFFSET):
         case = CASES[name].rounded(dtypes)
         given = [torch.tensor(getattr(case, name)).to(getattr(torch, dtypes[name])) for name in INPUTS]
-        y, stored = torch_formula.forward(*given, SPEC, round_residual=dtypes.round_residual, **options)
+        y, stored = differentiable.forward(*given, SPEC, round_residual=dtypes.round_residual, **options)
         _, expected, _, _ = torch_rows.forward(given[0], None, None, given[1], SPEC, **options)
         saved, _ = contract.reference(case, SPEC, dtypes, stored.double().numpy())
         assert torch.equal(stored, expected) and y.dtype == options["out_dtype"]
@@ -258,7 +258,7 @@ def test_derivatives_where_the_stored_sum_is_narrower(tensors, backend):
         return normgrad.add_layer_norm(*tensors[:2], 3, *tensors[2:], **options)[0]
 
     def exact(*tensors):
-        return torch_formula.forward(*tensors, SPEC)[0]
+        return differentiable.forward(*tensors, SPEC)[0]
 
     assert torch.autograd.gradcheck(function, tensors, check_forward_ad=True)
     dy, u = (t.detach().flip(0) for t in tensors[:2])
@@ -279,7 +279,7 @@ def test_torch_func_with_dtypes(torch_rng, backend):
         return normgrad.add_layer_norm(x, residual, 5, **dtypes, round_residual=False, backend=backend)
 
     def exact(x):
-        return torch_formula.forward(x, residual.double(), None, None, SPEC)
+        return differentiable.forward(x, residual.double(), None, None, SPEC)
 
     outputs, tangents = torch.func.jvp(ours, (x,), (dot,))
     expected = torch.func.jvp(exact, (x.double(),), (dot.double(),))

@@ -98,7 +98,7 @@ def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch)
     with watch() as accesses:
         torch.autograd.grad(both, leaves, (dy, dresidual_out))
     assert accesses.requested == model.total
-    monkeypatch.setattr(launch, "_launch", lambda *arguments, **options: None)
+    monkeypatch.setattr(launch, "launch_kernel", lambda *arguments, **options: None)
     with Counted() as counted:
         run("triton", heads, *tensors, *parameters)
     assert counted.calls == []
@@ -126,7 +126,7 @@ def test_every_derivative_of_torch(spec):
 T_ALONG = "weight.expand(t.shape[1:])[..., None]"
 T_DW = "rstd.t()[..., None])"
 T_SUMS = "    if dw is not None:\n        dw = cast(dw if spec.scale"
-K_DW = "        _reduce(partial, sums, programs, vector.numel())\n"
+K_DW = "        reduce_sums(partial, sums, programs, vector.numel())\n"
 J_ROW = "head_step, N = matrix\n        start = i // heads * step + i % heads * head_step\n"
 J_DW = "rstd[i], scale, own(dw, i), own(db, i)"
 N_ROWS = "rows = tuple(range(p.ndim - max(1, axes)))"

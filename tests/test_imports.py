@@ -154,3 +154,20 @@ def test_no_module_needs_itself():
              for name, path in MODULES.items()}  # fmt: skip
     assert len(graph) > 200
     TopologicalSorter(graph).prepare()
+
+
+# What stands on the operator: only these import each other, and the operator none of them.
+ABOVE = ("checks", "teaching", "mistakes", "ledger", "symbolic", "bench", "homework")
+OPERATOR = ("torch_ops", "triton_kernels", "numba_kernels")
+
+
+def test_the_operator_imports_nothing_that_stands_on_it():
+    """Neither at the top of a file nor in a function."""
+    arrows = []
+    for name, path in MODULES.items():
+        folder = path.relative_to(ROOT).parts[0]
+        if folder.endswith(".py") or folder in OPERATOR:
+            for other in _imported(name, ast.parse(path.read_text())):
+                if other.startswith("normgrad.") and other.split(".")[1] in ABOVE:
+                    arrows.append(f"{name} -> {other}")
+    assert arrows == []

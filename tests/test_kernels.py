@@ -125,7 +125,7 @@ def test_the_reduction_adds_every_partial_sum(wanted, monkeypatch):
     numbers = torch.arange(70.0).reshape(2, 5, 7)  # whole, so that every order adds them exactly
     partial = [rows if one else None for one, rows in zip(wanted, numbers, strict=True)]
     sums = [torch.full((7,), torch.nan) if one else None for one in wanted]
-    launch._reduce(partial, sums, 5, 7)
+    launch.reduce_sums(partial, sums, 5, 7)
     for rows, total in zip(partial, sums, strict=True):
         assert total is None or torch.equal(total, rows.sum(0))
 
@@ -150,7 +150,11 @@ STREAMS = {backward_rows: 3, sweeps.backward_columns: 3, sweeps.row_sums: 3, swe
 @pytest.mark.parametrize("kib", [64, 99, 163, 227])
 def test_what_is_loaded_ahead_fits_into_shared_memory(kib, dtype, monkeypatch):
     launches = []
-    monkeypatch.setattr(launch, "_launch", lambda kernel, grid, *a, **options: launches.append((kernel, a, options)))
+
+    def noted(kernel, grid, *arguments, **options):
+        launches.append((kernel, arguments, options))
+
+    monkeypatch.setattr(launch, "launch_kernel", noted)
     monkeypatch.setattr(configuration, "device_of", lambda tensor: configuration.Device(132, kib << 10))
     for n in (128, 512, 4096, 8192, 65536):
         x, w = (torch.empty(shape, dtype=dtype, device="meta") for shape in ((4096, n), (n,)))
@@ -197,7 +201,7 @@ def test_rows_may_lie_further_apart_than_32_bits_count(monkeypatch):
     x = wide.as_strided((2, n), (far, 1))
     near = torch.tensor(np.random.default_rng(0).standard_normal((2, n))).bfloat16()
     x.copy_(near)
-    monkeypatch.setattr(launch, "_rows", lambda t: t)
+    monkeypatch.setattr(launch, "aligned_rows", lambda t: t)
     spec = RMS_NORM.replace(eps=1e-6)
     assert torch.equal(launch.forward(x, None, None, None, spec)[0], launch.forward(near, None, None, None, spec)[0])
 

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import normgrad  # noqa: E402
-from normgrad.torch_ops import memory  # noqa: E402
+from normgrad.torch_ops import rows  # noqa: E402
 
 MAPS = Path("/proc/self/smaps")
 POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -30,7 +30,7 @@ def test_large_results_are_in_memory_for_huge_pages(backend, torch_rng):
     if backend == "numba":
         pytest.importorskip("numba")
     columns = 1024
-    x = torch.randn(2 * memory.LARGE // (4 * columns), columns, generator=torch_rng, requires_grad=True)
+    x = torch.randn(2 * rows.LARGE // (4 * columns), columns, generator=torch_rng, requires_grad=True)
     y = normgrad.layer_norm(x, columns, backend=backend)
     (dx,) = torch.autograd.grad(y, x, torch.ones_like(y))
     assert "hg" in _flags(y) and "hg" in _flags(dx)
@@ -38,12 +38,12 @@ def test_large_results_are_in_memory_for_huge_pages(backend, torch_rng):
 
 def test_no_page_beyond_the_result_is_asked_for(monkeypatch):
     asked = []
-    monkeypatch.setattr(memory, "_madvise", lambda: lambda *arguments: asked.append(arguments))
-    t = torch.empty(memory.LARGE // 4)
-    made = memory.unwritten(t, torch.float32)
+    monkeypatch.setattr(rows, "_madvise", lambda: lambda *arguments: asked.append(arguments))
+    t = torch.empty(rows.LARGE // 4)
+    made = rows.unwritten(t, torch.float32)
     ((first, size, _),) = asked
-    assert first % memory.mmap.PAGESIZE == 0 and 0 <= first - made.data_ptr() < memory.mmap.PAGESIZE
+    assert first % rows.mmap.PAGESIZE == 0 and 0 <= first - made.data_ptr() < rows.mmap.PAGESIZE
     assert first + size == made.data_ptr() + made.nbytes
-    memory.unwritten(t[1:], torch.float32)
-    memory.unwritten(t.to("meta"), torch.float32)
+    rows.unwritten(t[1:], torch.float32)
+    rows.unwritten(t.to("meta"), torch.float32)
     assert len(asked) == 1

@@ -16,8 +16,8 @@ from torch.library import opcheck
 import normgrad
 from normgrad import nn
 from normgrad.checks.cases import SPECS
-from normgrad.torch_ops import compiled as torch_operators
 from normgrad.torch_ops import rows as torch_rows
+from normgrad.torch_ops import torch_compile
 from normgrad.torch_ops.arguments import check_options
 
 BF16, F32 = torch.bfloat16, torch.float32
@@ -73,8 +73,8 @@ def _compiled(function, backend="aot_eager", **options):
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_opcheck_forward(name, torch_rng):
     spec, tensors, options, _ = _draw(name, torch_rng)
-    scalars = torch_operators.scalars_of(check_options(tensors["x"], tensors["residual"], **options))
-    opcheck(torch_operators.forward, (*tensors.values(), *torch_operators.scalars_of(spec), *scalars, "torch"))
+    scalars = torch_compile.scalars_of(check_options(tensors["x"], tensors["residual"], **options))
+    opcheck(torch_compile.forward, (*tensors.values(), *torch_compile.scalars_of(spec), *scalars, "torch"))
 
 
 @pytest.mark.parametrize("wanted", [(F32, F32, F32, F32), (BF16, F32, None, BF16), (None, F32, None, None)], ids=str)
@@ -86,8 +86,8 @@ def test_opcheck_backward(heads, name, wanted, torch_rng):
     mean = mean if SPECS[name].center else None
     for dresidual_out, weight in ((dy.flip(0), None), (None, dy[0])):
         tensors = (dy, dresidual_out, p, weight, mean, rstd)
-        scalars = (*torch_operators.scalars_of(SPECS[name]), *wanted, False, bool(heads))
-        opcheck(torch_operators.backward, (*tensors, *scalars, "torch"))
+        scalars = (*torch_compile.scalars_of(SPECS[name]), *wanted, False, bool(heads))
+        opcheck(torch_compile.backward, (*tensors, *scalars, "torch"))
 
 
 @pytest.mark.parametrize("backend", ["torch", "triton", "numba"])

@@ -3,10 +3,12 @@
 import ast
 import re
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from copies import backend_of, copied
 
 import normgrad
 from normgrad.checks import cases, contract
@@ -17,9 +19,10 @@ from normgrad.torch_ops import autograd as torch_autograd
 
 SOURCE = Path(normgrad.__file__).parent
 FUNCTIONS = {
+    "spec.py": ("_inside", "_outside", "_outside_kappa"),
     "numpy_ref.py": ("_rows", "_denominator", "_kappa", "backward"),
-    "torch_ops/rows.py": ("_rstd", "_kappa", "backward", "_input_gradient"),
-    "torch_ops/formula.py": ("statistics", "vjp", "jvp"),
+    "torch_ops/rows.py": ("_rstd", "backward", "_input_gradient"),
+    "torch_ops/differentiable.py": ("statistics", "vjp", "jvp"),
     "triton_kernels/arithmetic.py": (
         "denominator",
         "kappa",
@@ -29,7 +32,7 @@ FUNCTIONS = {
         "store_input_gradient",
         "add_parameter_gradients",
     ),
-    "symbolic/derivations/family.py": ("operator", "branches"),
+    "symbolic/derivations/family.py": ("operator",),
 }
 # LayerNorm has no kappa: one spec with eps outside the root and one with a clamp go with it, and one with a scale.
 CHECKED = [SPECS[name] for name in ("layer_norm_std", "l2_clamp", "centred_sum_scaled", "layer_norm")]
@@ -66,7 +69,9 @@ def flipped(name, line, column):
 
 
 def loaded(name, text, label):
-    """The module with another text; a module of a backend that is a package, inside its package."""
+    """The module with another text; one of a package, inside its package; spec.py, the name of a copy of all."""
+    if name == "spec.py":
+        return copied({name: (((SOURCE / name).read_text(), text),)}, label)
     folder, _, file = name.partition("/")
     if folder == "triton_kernels":
         return mutants.package(folder, {file: text}, label)
@@ -74,12 +79,15 @@ def loaded(name, text, label):
 
 
 def backends(name, module, monkeypatch):
+    if name == "spec.py":
+        proved = SympyBackend(import_module(f"{module}.symbolic.backend"))
+        return [backend_of("numpy", module), backend_of("torch", module), proved]
     if name == "numpy_ref.py":
         return [NumpyBackend(module)]
     if name == "symbolic/derivations/family.py":
         return [SympyBackend(mutants.sympy_backend(module))]
-    if name == "torch_ops/formula.py":
-        monkeypatch.setattr(torch_autograd, "torch_formula", module)
+    if name == "torch_ops/differentiable.py":
+        monkeypatch.setattr(torch_autograd, "differentiable", module)
         return [TorchBackend("torch", create_graph=True)]
     return [TorchBackend("triton" if name.startswith("triton") else "torch", module)]
 
@@ -91,7 +99,7 @@ def check(name, module, monkeypatch):
     for backend in backends(name, module, monkeypatch):
         for spec in CHECKED:
             contract.check_values(backend, aligned, spec)
-            if name == "torch_ops/formula.py":
+            if name == "torch_ops/differentiable.py":
                 contract.check_gradcheck(backend, aligned, spec, forward_mode=True)
         if name.startswith(("torch_ops", "numpy_ref")):
             contract.check_values(backend, of_heads, CHECKED[-1])

@@ -9,6 +9,9 @@ import pytest
 from normgrad.teaching import notebook
 from normgrad.teaching.notebook import MARK, SKIPPED, Skipping
 
+# normgrad.doctor is the function, once somebody has asked for it.
+doctor = importlib.import_module("normgrad.doctor")
+
 
 @pytest.mark.parametrize(
     "torch, numpy, expected",
@@ -22,7 +25,7 @@ from normgrad.teaching.notebook import MARK, SKIPPED, Skipping
     ],
 )
 def test_triton_fits_torch_and_numpy(torch, numpy, expected):
-    assert notebook.fitting_triton(torch, numpy) == expected
+    assert doctor.fitting_triton(torch, numpy) == expected
 
 
 @pytest.mark.parametrize(
@@ -36,19 +39,19 @@ def test_triton_fits_torch_and_numpy(torch, numpy, expected):
     ],
 )
 def test_triton_is_installed_where_it_is_missing_and_can_be_had(monkeypatch, there, platform, expected):
-    monkeypatch.setattr(notebook, "installed", there.__contains__)
+    monkeypatch.setattr(doctor, "installed", there.__contains__)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.4.0")
     monkeypatch.setattr(sys, "platform", platform)
-    assert bool(notebook.missing_triton()) is expected
+    assert bool(doctor.missing_triton()) is expected
 
 
 @pytest.mark.parametrize(
     "system, said", [("Linux", "pip install --no-deps triton"), ("Darwin", "it is not made for Darwin")]
 )
 def test_doctor_says_what_becomes_of_cells_without_triton(monkeypatch, system, said):
-    monkeypatch.setattr(notebook, "missing_triton", lambda: "triton")
+    monkeypatch.setattr(doctor, "missing_triton", lambda: "triton")
     monkeypatch.setattr("platform.system", lambda: system)
-    remark = importlib.import_module("normgrad.doctor")._remark("triton", None)
+    remark = doctor._remark("triton", None)
     assert said in remark and "skips the cells that need it" in remark
 
 

@@ -9,24 +9,27 @@ from copies import copied
 import normgrad
 
 # The lines that are edited, each written once.
-RMS_CALL = "return _as(_normalized(x, weight, None, None, spec, backend, heads, out_dtype)[0], input)"
-NORM_CALL = "return _as(_normalized(x, weight, bias, None, spec, backend, heads, out_dtype)[0], input)"
-ADD_LAYER = (
-    "    spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))\n"
-    "    return _add_norm(input, x,"
+NORM_CALL = "return _normalized(call, input, None, weight, bias)[0]\n\n\ndef rms_norm"
+NORM_ASKED = "out_dtype)\n    call = prepare(LAYER_NORM, input, None, weight, bias, *asked)"
+NORM_BACKEND = "backend, " + NORM_ASKED
+RMS_ASKED = "weight_offset, heads, backend, out_dtype)\n    call = prepare(RMS_NORM, input, None, weight, None, *asked)"
+RMS_EPS = "eps, " + RMS_ASKED
+ADD_ASKED = (
+    "eps, weight_offset, heads, backend, out_dtype, residual_dtype, round_residual)\n"
+    "    call = prepare(LAYER_NORM, input, residual"
 )
-L2_SPEC = "spec = _with(L2_NORM, check_eps(eps), 0.0)"
-RMS_SPEC = "return _with(RMS_NORM, None if eps is None else check_eps(eps), weight_offset)"
+L2_AXIS = "    x = input.movedim(dim, -1)\n"
+L2_CALL = "prepare(L2_NORM, x, None, None, None, OF_INPUT, eps, 0.0,"
 NORM_KEYWORDS = 'return {**of_weight, "out_dtype": self.out_dtype, "backend": self.backend}'
 OF_WEIGHT = 'of_weight = {"weight_offset": self.weight_offset, "heads": self.heads}'
 ADD_KEYWORDS = 'keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}'
 OPTIONS = (
     "dtypes = (out_dtype or input.dtype, residual_dtype or sum_dtype)\n"
-    "    return _options(*dtypes, round_residual, portable_sums, heads is not None)"
+    "    return Options(*dtypes, round_residual, portable_sums, heads is not None)"
 )
 OF_FORWARD = '"round_residual": self.round_residual}'
-EAGER = "return apply(*arguments, spec, kernels_of(backend, input.device), options)"
-TOTAL = "torch_formula.total(x, residual, residual_dtype, ctx.options.round_residual)"
+KERNELS = "return kernels_of(self.backend, self.device)"
+TOTAL = "differentiable.total(x, residual, residual_dtype, ctx.options.round_residual)"
 SUMMED = '"portable_sums": ctx.options.portable_sums'
 OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
 BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)"
@@ -35,37 +38,37 @@ FINAL = "return x if final_norm is None else final_norm(x)"
 # {what is wrong: (file, old, new, the subject and the argument whose rows find it)}
 WRONG = {
     "add_layer_norm ignores eps": (
-        "torch_ops/api.py", ADD_LAYER, ADD_LAYER.replace("check_eps(eps)", "1e-5"), "add_layer_norm", "eps",
+        "torch_ops/api.py", ADD_ASKED, ADD_ASKED.replace("eps, weight", "1e-5, weight"), "add_layer_norm", "eps",
     ),
     "layer_norm ignores out_dtype": (
-        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("out_dtype", "None"), "layer_norm", "out_dtype",
+        "torch_ops/api.py", NORM_ASKED, NORM_ASKED.replace("out_dtype", "None"), "layer_norm", "out_dtype",
     ),
     "layer_norm ignores bias": (
-        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("bias,", "None,"), "layer_norm", "bias",
+        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("bias)", "None)"), "layer_norm", "bias",
     ),
     "layer_norm ignores backend": (
-        "torch_ops/api.py", NORM_CALL, NORM_CALL.replace("backend", '"auto"'), "layer_norm", "backend",
+        "torch_ops/api.py", NORM_BACKEND, NORM_BACKEND.replace("backend", '"auto"'), "layer_norm", "backend",
     ),
     "rms_norm ignores out_dtype": (
-        "torch_ops/api.py", RMS_CALL, RMS_CALL.replace("out_dtype", "None"), "rms_norm", "out_dtype",
+        "torch_ops/api.py", RMS_ASKED, RMS_ASKED.replace("out_dtype", "None"), "rms_norm", "out_dtype",
     ),
     "rms_norm ignores eps": (
-        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("None if eps is None else check_eps(eps)", "None"),
+        "torch_ops/api.py", RMS_EPS, RMS_EPS.replace("eps,", "None,"),
         "rms_norm", "eps",
     ),
     "rms_norm ignores weight_offset": (
-        "torch_ops/api.py", RMS_SPEC, RMS_SPEC.replace("weight_offset", "0.0"), "rms_norm", "weight_offset",
+        "torch_ops/api.py", RMS_ASKED, RMS_ASKED.replace("weight_offset", "0.0"), "rms_norm", "weight_offset",
     ),
     "modules ignore weight_offset": (
         "nn.py", OF_WEIGHT, OF_WEIGHT.replace("self.weight_offset", "0.0"), "nn.AddNorm of RMSNorm", "weight_offset",
     ),
     "the operator has no weight_offset": (
-        "torch_ops/compiled.py", "NormSpec(*scalars[:SPEC_FIELDS]), Options",
+        "torch_ops/torch_compile.py", "NormSpec(*scalars[:SPEC_FIELDS]), Options",
         "NormSpec(*scalars[: SPEC_FIELDS - 1]), Options",
         "NormSpec", "weight_offset",
     ),
-    "l2_norm takes the last axis": ("torch_ops/api.py", L2_SPEC, f"{L2_SPEC}\n    dim = -1", "l2_norm", "dim"),
-    "l2_norm ignores eps": ("torch_ops/api.py", L2_SPEC, "spec = L2_NORM", "l2_norm", "eps"),
+    "l2_norm takes the last axis": ("torch_ops/api.py", L2_AXIS, f"    dim = -1\n{L2_AXIS}", "l2_norm", "dim"),
+    "l2_norm ignores eps": ("torch_ops/api.py", L2_CALL, L2_CALL.replace("eps", "1e-12"), "l2_norm", "eps"),
     "the sum is always rounded": (
         "torch_ops/arguments.py", OPTIONS, OPTIONS.replace("round_residual,", "True,"),
         "add_rms_norm", "round_residual",
@@ -90,17 +93,17 @@ WRONG = {
         "add_normalize", "round_residual",
     ),
     "every backend is the same": (
-        "torch_ops/api.py", EAGER, EAGER.replace("kernels_of(backend,", 'kernels_of("torch",'),
+        "torch_ops/prepare.py", KERNELS, KERNELS.replace("self.backend", '"torch"'),
         "add_normalize", "backend",
     ),
     "the operator has one backend": (
-        "torch_ops/compiled.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "add_normalize", "backend",
+        "torch_ops/torch_compile.py", OPERATOR, OPERATOR.replace("backend)", '"torch")'), "add_normalize", "backend",
     ),
     "the operator's backward has one backend": (
-        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "add_normalize", "backend",
+        "torch_ops/torch_compile.py", BACKWARD, BACKWARD.replace("self.backend", '"torch"'), "add_normalize", "backend",
     ),
     "the operator's sums are never portable": (
-        "torch_ops/compiled.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"),
+        "torch_ops/torch_compile.py", BACKWARD, BACKWARD.replace("portable_sums,", "False,"),
         "add_normalize", "portable_sums",
     ),
     "AddNorm ignores its LayerNorm's eps": ("nn.py", "norm.bias, norm.eps, **", "norm.bias, **", "nn.AddNorm", "norm"),
@@ -166,7 +169,7 @@ def test_the_table_finds_a_wrong_program(wrong):
     file, old, new, subject, argument = WRONG[wrong]
     package = import_module(copied({file: ((old, new),)}, wrong))
     # What is wrong with the operators of a compiler, only a compiler meets.
-    assert wiring.finding(package, subject, argument, compiled=file == "torch_ops/compiled.py")
+    assert wiring.finding(package, subject, argument, compiled=file == "torch_ops/torch_compile.py")
 
 
 def test_the_table_finds_nothing_in_a_copy():

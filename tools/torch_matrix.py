@@ -18,7 +18,7 @@ from pathlib import Path
 import lent_environment
 from lent_environment import NEWEST, OLDER_NUMPY, PERMISSIVE, ROOT, needs_older_numpy, run, wanted
 
-from normgrad.teaching.notebook import PAIRS
+from normgrad.doctor import PAIRS
 from normgrad.versions import release
 
 FOLDER = ROOT / ".torch-matrix"

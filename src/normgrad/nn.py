@@ -16,7 +16,7 @@ from torch.types import Device
 
 from .spec import Axes, check_axes, check_eps, check_heads, check_weight_offset
 from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
-from .torch_ops.arguments import Backend, check_backend, check_device, check_dtype, check_flag, flatten
+from .torch_ops.arguments import Backend, check_backend, check_device, check_dtype, check_flag, check_normalized_shape
 from .torch_ops.recognition import CASTINGS, Casting, Recipe, recognised
 
 # torch.fx follows no modules but torch's own; these stay one call each in what it traces.
@@ -26,7 +26,7 @@ for _name in ("add_layer_norm", "add_rms_norm", "layer_norm", "rms_norm", "_gate
 
 def _times(x_hat: Tensor, normalized_shape: tuple[int, ...], weight: Tensor, heads: int | None) -> Tensor:
     """weight * x_hat as torch multiplies; what would broadcast is refused as by rms_norm."""
-    flatten(x_hat, normalized_shape, None, heads, weight=weight)
+    check_normalized_shape(x_hat, normalized_shape, None, heads, weight=weight)
     return weight * x_hat
 
 
@@ -257,7 +257,7 @@ class GatedRMSNorm(torch.nn.Module):
 
     def forward(self, input: Tensor, gate: Tensor) -> Tensor:
         """gated_rms_norm of input and gate (..., N) with the module's weight and eps."""
-        flatten(input, self.normalized_shape, None, weight=self.weight)
+        check_normalized_shape(input, self.normalized_shape, None, weight=self.weight)
         return _gated(input, gate, self.weight, self.eps, self.gate_first)
 
 

@@ -75,10 +75,9 @@ def _rows(p, spec, mean=None):
 
 
 def _denominator(s2, spec):
-    if spec.placement == "inside":
+    if spec.place.kappa is None:
         return np.sqrt(s2 + spec.eps)
-    s = np.sqrt(s2)
-    return s + spec.eps if spec.placement == "outside" else np.where(s.real > spec.eps, s, spec.eps)
+    return spec.place.denominator(np.sqrt(s2), spec.eps, np)
 
 
 def _reciprocal(s2, spec):
@@ -90,12 +89,15 @@ def _reciprocal(s2, spec):
 
 def _kappa(s2, spec):
     """D * D'(s) / s, the whole effect of where eps stands; outside it has no value at s = 0, where 0 is right."""
-    if spec.placement == "inside" or spec.eps == 0:
+    if spec.place.kappa is None or spec.eps == 0:
         return np.ones_like(s2)
     s = np.sqrt(s2)
-    if spec.placement == "clamp":
-        return np.where(s.real > spec.eps, np.ones_like(s), 0)
-    return np.where(s == 0, 0, 1 + spec.eps / np.where(s == 0, 1, s))
+    positive = np.where(s == 0, 1, s)
+    if spec.placement == "outside":  # (s + eps) / s in another order, which rounds otherwise
+        kappa = 1 + spec.eps / positive
+    else:
+        kappa = spec.place.kappa(positive, spec.eps, np)
+    return np.where(s == 0, 0, kappa).astype(s.dtype, copy=False)
 
 
 def _weight(weight, dtype, spec):

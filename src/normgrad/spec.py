@@ -13,13 +13,91 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
 
 REDUCTIONS = ("mean", "sum")
-PLACEMENTS = ("inside", "outside", "clamp")
 Axes = int | tuple[int, ...] | list[int]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One side of a placement, where one formula holds for D and one for kappa.
+
+    Args:  name: the end of its equations' labels; where: its domain, empty where that is everything; words: where eps
+           stands, empty where D has no derivative; edge: whether `where` takes its first value there, not its second
+    """
+
+    name: str
+    where: str = ""
+    words: str = ""
+    edge: bool = False
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A place of eps: all that follows from where it stands, but for the kernels, which have two functions each.
+
+    Args:  denominator: D(s, eps, m) for s = sqrt(reduce(q**2)) and m, which is numpy, torch or what stands for them and
+           has sqrt(a) and where(edge, a, b)
+           kappa: D * D'(s) / s for s > 0, as denominator; None where D**2 is s**2 + eps, so that kappa is 1
+           differentiable: whether D has all derivatives at a row of size s and within a step of it, of (s, eps, step)
+           pieces: one where D and kappa are one formula for all s, else the two sides of an edge
+    """
+
+    denominator: Callable[[Any, Any, Any], Any]
+    kappa: Callable[[Any, Any, Any], Any] | None
+    differentiable: Callable[[float, float, float], bool]
+    pieces: tuple[Piece, ...]
+
+
+def _inside(s, eps, m):
+    return m.sqrt(s**2 + eps)
+
+
+def _outside(s, eps, m):
+    return s + eps
+
+
+def _outside_kappa(s, eps, m):
+    return m.where(s <= 0, 0, (s + eps) / s)
+
+
+def _clamp(s, eps, m):
+    return m.where(s <= eps, eps, s)  # in this order, where s is not a number neither is D
+
+
+def _clamp_kappa(s, eps, m):
+    return m.where(s <= eps, 0, 1)
+
+
+PLACEMENTS = {
+    "inside": Placement(
+        denominator=_inside,
+        kappa=None,
+        differentiable=lambda s, eps, step: s > step or eps > 0,
+        pieces=(Piece("inside", words="inside the root"),),
+    ),
+    "outside": Placement(
+        denominator=_outside,
+        kappa=_outside_kappa,
+        differentiable=lambda s, eps, step: s > step,
+        pieces=(Piece("outside", "s > 0", "added to s"), Piece("zero", "s = 0", edge=True)),
+    ),
+    "clamp": Placement(
+        denominator=_clamp,
+        kappa=_clamp_kappa,
+        differentiable=lambda s, eps, step: abs(s - eps) > step,
+        pieces=(
+            Piece("clamp", "s > eps", "as a floor that s exceeds"),
+            Piece("clamped", "s < eps", "as a floor that s does not reach", edge=True),
+        ),
+    ),
+}
+# {name of a piece: the placement that it is of}
+PLACED = {piece.name: name for name, place in PLACEMENTS.items() for piece in place.pieces}
 
 
 @dataclass(frozen=True)
@@ -71,6 +149,11 @@ class NormSpec:
         """The spec with a number for eps: its own, or the machine epsilon where eps is None."""
         return self if self.eps is not None else self.replace(eps=float(machine_epsilon))
 
+    @property
+    def place(self) -> Placement:
+        """What follows from where eps stands."""
+        return PLACEMENTS[self.placement]
+
     def count(self, columns: int) -> int:
         """n of the gradient formula: N where the squares are averaged, 1 where they are summed."""
         return columns if self.reduce == "mean" else 1
@@ -78,7 +161,7 @@ class NormSpec:
 
 def _finite(name: str, value: float) -> float:
     if type(value) is float and math.isfinite(value):  # to ask whether it is a Real takes ten times as long
-        return value
+        return value + 0.0  # 0.0 and -0.0 are equal, so results that are kept must not differ between them
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: got {type(value).__name__} {value!r}, needs a real number")
     try:
@@ -87,7 +170,7 @@ def _finite(name: str, value: float) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name}: got {value!r}, needs a finite number")
-    return number
+    return number + 0.0
 
 
 def check_eps(eps: float) -> float:

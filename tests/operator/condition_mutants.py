@@ -47,9 +47,8 @@ def _of(backend, path, **_):
 
 
 ROWS = _of("torch", "torch_ops/rows.py")
-FORMULA = _of("torch", "torch_ops/formula.py")
+FORMULA = _of("torch", "torch_ops/differentiable.py")
 AUTOGRAD = _of("torch", "torch_ops/autograd.py")
-FUNCTIONAL = _of("torch", "torch_ops/api.py")
 NUMPY = _of("numpy", "numpy_ref.py")
 SPEC = _of("torch", "spec.py")
 ARITHMETIC = _of("triton", "triton_kernels/arithmetic.py")
@@ -66,14 +65,14 @@ T_DW = "        if dw is not None:\n            _add_weight_gradient"
 T_DB = "            db += dy_rows.sum(shared)\n"
 T_WEIGHT = "    weight = weight if spec.scale == 1 else spec.scale * weight\n    most"
 T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
-T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
+T_KAPPA = "if spec.place.kappa is not None and spec.eps != 0:"
 T_ROWS = "        q = p = cast(p, acc)\n"
-T_INSIDE = "eps = _number(spec.eps, s.dtype, s.device)\n"
+T_INSIDE = "s = out.fill_(spec.eps)"
 T_STORED = "    _affine(x_hat, weight, bias, y_rows)\n"
 T_FIRST = "r.data_ptr() == rstd.data_ptr()"
 T_STORE = "_store(dp, from_sum, dx_rows)"
 T_LOUD = "return torch.threshold_(s, 0, torch.nan)"
-T_SIZE = "dim=-1, out=out)\n        eps"
+T_SIZE = "norm = torch.linalg.vector_norm(q, dim=-1)\n"
 F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
 F_WEIGHT = "_scaled(dy, spec) * full_weight(weight, acc, spec)"
 F_MOVED = "x_hat_dot * full_weight(weight, acc, spec)"
@@ -92,7 +91,7 @@ K_EPS = '"EPS": spec.eps,'
 K_KAPPA = 'if PLACEMENT != "inside" and EPS != 0:'
 K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)\n"
 K_OFFSET = "    if OFFSET != 0:\n        weight = weight + OFFSET\n"
-K_OPTIONS = "**_stages(tile, device, *streams)}\n"
+K_OPTIONS = "stage_options(tile, device, *streams)\n"
 K_TILES = "tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1,"
 K_LOUD = 'tl.where((rstd > 0) & (rstd <= most), rstd, float("nan"))'
 J_STORED = "        store(y, j, scale"
@@ -264,10 +263,10 @@ KINDS = (
     ),
     LAUNCH(
         "the weight alone gets nothing",
-        "        _reduce(partial",
+        "        reduce_sums(partial",
         "        if dx_dtype is None and dresidual_dtype is None and sum_dtypes[1] is None:\n"
         "            partial[0].zero_()\n"
-        "        _reduce(partial",
+        "        reduce_sums(partial",
     ),
     AUTOGRAD(
         "the residual loses dresidual_out where x needs nothing",
@@ -288,7 +287,7 @@ KINDS = (
         "return t.reshape(size, -1, *t.shape[1:])[:, 0] if dim is not None",
     ),
     # forward mode, higher derivatives
-    FUNCTIONAL("nested forward mode through the Function", "for level in stack) > 1", "for level in stack) > 2"),
+    AUTOGRAD("nested forward mode through the Function", "for level in stack) > 1", "for level in stack) > 2"),
     FORMULA(
         "forward mode drops the weight where the bias moves",
         "if weight_dot is not None:",
@@ -369,8 +368,8 @@ OTHERS = (
     ),
     ROWS(
         "a clamp measures the row on its mean",
-        "s.clamp_(min=spec.eps)",
-        "s.clamp_(min=spec.eps * (0.5 if spec.reduce == 'sum' and not spec.center else 1))",
+        "(_size(q, spec), spec.eps, torch)\n        s",
+        "(_size(q, spec), spec.eps * (0.5 if spec.reduce == 'sum' and not spec.center else 1), torch)\n        s",
     ),
     ARITHMETIC(
         "the clamp's kappa is 1 for the sum", "k = tl.where(s > EPS, 1.0, 0.0)", "k = tl.where(s > EPS * EPS, 1.0, 0.0)"
@@ -397,8 +396,8 @@ OTHERS = (
     ),
     FORMULA(
         "kappa a constant of the second derivative",
-        "return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s)",
-        "return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s).detach()",
+        "return q, _loud(1 / d), kappa.to(p.dtype)",
+        "return q, _loud(1 / d), kappa.detach().to(p.dtype)",
     ),
     NUMPY(
         "the mean of float16 rows in float16",
@@ -418,7 +417,7 @@ OTHERS = (
     ),
     LAUNCH(
         "a residual of one row is added once more",
-        "x, residual, weight, bias = _rows(x), _rows(residual)",
-        "x, residual, weight, bias = _rows(x if m != 1 or residual is None else x + residual), _rows(residual)",
+        "weight, bias = aligned_rows(x), ",
+        "weight, bias = aligned_rows(x if m != 1 or residual is None else x + residual), ",
     ),
 )

@@ -15,7 +15,7 @@ from normgrad.mistakes.mutants import PACKAGE, edited, folder, imported, plain_p
 
 _number = count()
 # Operators are registered by name, and a name can be registered only once in a process.
-OPERATORS = ("torch_ops/compiled.py",)
+OPERATORS = ("torch_ops/torch_compile.py",)
 
 
 def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:

@@ -20,7 +20,7 @@ from normgrad.checks import contract
 from normgrad.checks.backends import INPUTS, get
 from normgrad.checks.cases import Case
 from normgrad.checks.tolerance import LARGEST
-from normgrad.spec import NormSpec
+from normgrad.spec import PLACEMENTS, NormSpec
 
 SPEC = ("center", "reduce", "placement", "eps", "scale")
 PRESENT = {
@@ -35,7 +35,7 @@ LIMIT = "near float16's limit"
 FACTORS = {
     "center": (True, False),
     "reduce": ("mean", "sum"),
-    "placement": ("inside", "outside", "clamp"),
+    "placement": tuple(PLACEMENTS),
     "eps": (0.0, 1e-12, 1e-5, 0.1),
     "scale": (1.0, -1.7, 2.5),
     "weight_offset": (0.0, 1.0, -0.5),

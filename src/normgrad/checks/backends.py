@@ -86,8 +86,8 @@ def _same_dtype(name, got, expected):
 
 def _spec_of(module, spec):
     """The spec as the module's own class: a copy of the package has a NormSpec of its own."""
-    preset = getattr(module, "LAYER_NORM", None)
-    return spec if preset is None else preset.replace(**asdict(spec))
+    kind = getattr(module, "NormSpec", None)
+    return spec if kind is None else kind(**asdict(spec))
 
 
 class Backend(Protocol):
@@ -163,6 +163,7 @@ class SympyBackend:
             return _of_heads(found)
         a = _arrays(case, lambda _name, array: array)
         inputs = (a["x"], a["weight"], a["bias"], a["residual"])
+        spec = _spec_of(self.module, spec)
         y, residual_out, *_ = self.module.forward(*inputs, spec)
         dx, dw, db = self.module.backward(a["dy"], *inputs, a["dresidual_out"], spec)
         dresidual = None if case.residual is None else dx

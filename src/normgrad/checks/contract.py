@@ -102,8 +102,7 @@ def differentiable(case: Case, spec: NormSpec) -> bool:
     """
     if spec.weight_offset != 0 and case.weight is None:
         return False
-    smooth = {"inside": spec.eps != 0, "outside": False, "clamp": spec.eps > GRADCHECK_STEP}
-    return smooth[spec.placement] or not _flat(case, spec, "float64")
+    return spec.place.differentiable(0.0, spec.eps, GRADCHECK_STEP) or not _flat(case, spec, "float64")
 
 
 def reference(

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import numpy_ref
-from ..dtypes import accumulator, check_dtype, promoted
+from ..dtypes import SIGNIFICAND as SIGNIFICAND
+from ..dtypes import accumulator, check_dtype, promoted, unit_roundoff
+from ..dtypes import round_to as round_to
 from ..spec import NormSpec
 
-# Bits of the significand, the hidden one counted; the unit roundoff is 2**-bits.
-SIGNIFICAND = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 SMALLEST = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 SMALLEST_NORMAL = {"float64": 2.0**-1022, "float32": 2.0**-126}
 LARGEST = {"float64": 1.797e308, "float32": 3.402e38, "float16": 65504.0, "bfloat16": 3.389e38}
@@ -24,26 +24,6 @@ LARGEST = {"float64": 1.797e308, "float32": 3.402e38, "float16": 65504.0, "bfloa
 # divide, root.
 ELEMENTWISE = 8
 SAFETY = 2
-
-
-def unit_roundoff(dtype: str) -> float:
-    """u, half the distance from 1 to the next number of the dtype.
-
-    Raises:  ValueError, here and below, for a dtype that is not one of the four names
-    """
-    return 2.0 ** -SIGNIFICAND[check_dtype(dtype)]
-
-
-def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The nearest numbers of the dtype, ties to even, held in float64.
-
-    bfloat16, which NumPy lacks, is float32 with the low 16 bits rounded away.
-    """
-    if check_dtype(dtype) != "bfloat16":
-        return array.astype(dtype).astype(np.float64)
-    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
-    return rounded.view(np.float32).astype(np.float64).reshape(array.shape)
 
 
 @dataclass(frozen=True)
@@ -179,11 +159,12 @@ def tangent_bound(
 def _input_gradient_error(wdy, q, x_hat, e_x, terms, spec, acc):
     """The error of wdy - c2 - x_hat * c1, for wdy given by its absolute values.
 
-    With eps outside, kappa * x_hat is the direction q / s, and s is as uncertain as the rounding of the row over s; the
-    direction itself is never longer than sqrt(n). Nothing is known of it where the squares underflow.
+    Where D has no derivative at s = 0, with eps outside, kappa * x_hat is the direction q / s, and s is as uncertain as
+    the rounding of the row over s; the direction itself is never longer than sqrt(n). Nothing is known of it where the
+    squares underflow.
     """
     n, x_hat = spec.count(q.shape[-1]), np.abs(x_hat)
-    if spec.placement == "outside" and spec.eps:
+    if spec.eps and not spec.place.differentiable(0.0, spec.eps, 0.0):
         s = np.sqrt((q * q).sum(-1, keepdims=True) / n)
         with np.errstate(divide="ignore", invalid="ignore"):
             along = np.where(s > 0, np.abs(q) / s, 0)

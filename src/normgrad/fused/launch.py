@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..torch_ops.formula import accumulator
+from ..torch_ops.differentiable import accumulator
 from .call import COLUMN, NUMBER, ROW, TILE, Forms, interprets
 
 # The longest rows by the bytes of an accumulator, and the warps of a block that holds one. Beyond what the package's
@@ -103,7 +103,8 @@ def forward_kernel(forms: Forms, values: dict, constants: dict) -> dict:
     found = {name: first.new_empty(like[kind][0], dtype=like[kind][1])
              for name, kind in ((name, call.kinds[name]) for name in call.stored)}  # fmt: skip
     if m > 0:
-        options = {**_options(n, acc), **launch._tile(tile), **{one: constants[one] for one in call.forward_constants}}
+        options = {**_options(n, acc), **launch.tile_options(tile)}
+        options |= {name: constants[name] for name in call.forward_constants}
         _run(forms.kernels[0], -(-m // tile.rows), (*tensors, *found.values()), (m, *_steps(tensors)), options)
     return found
 
@@ -133,8 +134,8 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, s
         if name in found:
             found[name] = new(shapes[kind], dtype=dtype if kind in (TILE, ROW) else acc)
     if m > 0 and any(t is not None for t in found.values()):
-        stages = launch._stages(tile, device, *streams) if streams else {"STAGES": 1}
-        options = {**_options(n, acc), **launch._tile(tile), **stages}
+        stages = launch.stage_options(tile, device, *streams) if streams else {"STAGES": 1}
+        options = {**_options(n, acc), **launch.tile_options(tile), **stages}
         options |= {one: constants[one] for one in call.backward_constants}
         # as the package's own backward, which says why
         odd = options["VECTOR"] == 1 and first.element_size() > 2
@@ -152,7 +153,7 @@ def _added_up(found, due, programs, n):
     names = list(shares)
     for place in range(0, len(names), 2):
         pair = names[place : place + 2]
-        launch._reduce([shares[name] for name in pair], [sums[name] for name in pair], programs, n)
+        launch.reduce_sums([shares[name] for name in pair], [sums[name] for name in pair], programs, n)
     numbers = {name: t.sum() for name, t in found.items() if t is not None and due[name][0] == NUMBER}
     return {**found, **sums, **numbers}
 
@@ -170,20 +171,20 @@ def _whole_rows(tile, n, acc):
 def _laid_out(t):
     from ..triton_kernels import launch
 
-    return launch._rows(t) if t.dim() else t
+    return launch.aligned_rows(t) if t.dim() else t
 
 
 def _options(n, acc):
     from ..triton_kernels import launch
     from ..triton_kernels.interpreter import tl
 
-    return {"N": n, "VECTOR": launch._vector(n), "ACC": tl.float64 if acc == torch.float64 else tl.float32}
+    return {"N": n, "VECTOR": launch.stride_unit(n), "ACC": tl.float64 if acc == torch.float64 else tl.float32}
 
 
 def _steps(tensors):
     from ..triton_kernels import launch
 
-    return [launch._step(t) for t in tensors if t.dim() == 2]
+    return [launch.step_of(t) for t in tensors if t.dim() == 2]
 
 
 def _run(kernel, programs, tensors, steps, options):
@@ -193,4 +194,4 @@ def _run(kernel, programs, tensors, steps, options):
 
     # rows past M are rows of zeros; what the interpreter says of their quotients concerns no number that is stored
     with numpy.errstate(all="ignore"):
-        launch._launch(kernel, (programs,), *tensors, *steps, **options)
+        launch.launch_kernel(kernel, (programs,), *tensors, *steps, **options)

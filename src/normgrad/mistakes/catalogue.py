@@ -49,7 +49,7 @@ T_DW = "_add_weight_gradient(dw, dy_q, r)"
 T_DB = "db += dy_rows.sum(shared)"
 T_RSTD = "_rstd(q, spec, out=r)"
 T_WEIGHT = "p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)"
-T_KAPPA = 'if spec.placement != "inside" and spec.eps != 0:'
+T_KAPPA = "if spec.place.kappa is not None and spec.eps != 0:"
 # triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
 K_C2 = "c2 = c2 / N"
@@ -60,9 +60,9 @@ K_ROWS_DX = "dx = input_gradient(wdy, x_hat, rstd, c1, c2)"
 K_SWEEP_DX = "dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)"
 K_DX = "return rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])"
 K_OUT = "dx = dx + load_tile("
-K_START = "    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _vectors(weight)\n"
+K_START = "aligned_rows(dy), aligned_rows(dresidual_out)"
 K_SUMS = "add_parameter_gradients(dw, db, dw_ptr, db_ptr, dy, x_hat, SCALE)"
-K_REDUCE = "        _reduce(partial, sums, programs, vector.numel())\n"
+K_REDUCE = "        reduce_sums(partial, sums, programs, vector.numel())\n"
 K_SQUARES = "reciprocal(q * q, rows"
 K_RSTD = "rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
@@ -255,7 +255,7 @@ MUTANTS = (
             (T_OUT, "dx.copy_(dp)"),
             (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n"),
         ),
-        triton=(K_START, K_START.replace("_rows(dy), _rows(dresidual_out)", "_rows(dy + dresidual_out), None")),
+        triton=(K_START, "aligned_rows(dy + dresidual_out), None"),
         numba=(
             J_START,
             f"{J_START}    dy, dresidual_out = dy if dresidual_out is None else dy + dresidual_out, None\n",
@@ -324,7 +324,7 @@ MUTANTS = (
         torch=(T_RSTD, T_RSTD.replace(" spec,", " spec.replace(eps=spec.eps / n),")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
         numba=(J_EPS, "number(spec.eps / n)"),
-        sympy=("sqrt(s[i] ** 2 + eps)", "sqrt(s[i] ** 2 + eps / N)"),
+        sympy=("place.denominator(s[i], eps, m)", "place.denominator(s[i], eps / N, m)"),
         backward=False,
     ),
 )

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..torch_ops.formula import accumulator, cast, full_weight, promoted, total
-from ..torch_ops.memory import unwritten
+from ..torch_ops.differentiable import accumulator, cast, full_weight, promoted, total
+from ..torch_ops.rows import unwritten
 from . import kernels
 
 # Programs of a launch, whatever the number of threads, so that dw and db are the same bits with any of them.
@@ -23,7 +23,6 @@ ELEMENTS_PER_PROGRAM = 32768
 # NumPy's view of a tensor of 16 bits.
 WORDS = {torch.bfloat16: torch.uint16, torch.float16: torch.int16}
 NUMBERS = {torch.float64: np.float64, torch.float32: np.float32, torch.bfloat16: np.uint16, torch.float16: np.int16}
-PLACEMENTS = {"inside": kernels.INSIDE, "outside": kernels.OUTSIDE, "clamp": kernels.CLAMP}
 # The largest rstd of a row whose squares are numbers with all their digits.
 MOST = {torch.float64: np.float64(2.0**511), torch.float32: np.float32(2.0**63)}
 
@@ -163,7 +162,7 @@ def _absent(rows, dtype):
 @lru_cache(maxsize=256)
 def _numbers(spec, n, acc):
     """N, n, center, scale, eps and placement, in the dtype of the sums."""
-    number, place = NUMBERS[acc], PLACEMENTS[spec.placement]
+    number, place = NUMBERS[acc], getattr(kernels, spec.placement.upper())
     return number(n), number(spec.count(n)), spec.center, number(spec.scale), number(spec.eps), place
 
 

@@ -6,12 +6,13 @@ norm-dx-..., eps-theorem-dw and eps-theorem-db.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
 
 from sympy import Expr, Indexed, S, Symbol
 
+from ..spec import PLACED
 from .definitions import Defs
 from .derivations import family
 from .kernel_text import HEAD, HEADS, WHOLE, read
@@ -31,7 +32,7 @@ class Case:
     """One variant of the operator.
 
     Args:  center, mean: whether rows are centred, and squares averaged
-           piece: of `family.branches`, or "zero", a row of zeros with eps outside, where kappa is 0
+           piece: of `family.branches`; "zero" is a row of zeros with eps outside, where kappa is 0
            residual, weight, bias: whether there is one; dx: whether it is wanted
            dresidual: whether it is an array of its own; offset: whether weight_offset is other than 0
            heads: "" where an input has one row stride, "strides" where it has two, "weights" where each head has a
@@ -67,8 +68,7 @@ class Case:
             "dresidual": ("dresidual",),
         }
         absent = [name for flag, names in pointers.items() if not getattr(self, flag) for name in names]
-        placement = {"clamped": "clamp", "zero": "outside"}.get(self.piece, self.piece)
-        flags = {"CENTER": self.center, "MEAN": self.mean, "PLACEMENT": placement, "ROUND": True}
+        flags = {"CENTER": self.center, "MEAN": self.mean, "PLACEMENT": PLACED[self.piece], "ROUND": True}
         flags |= {"heads": HEADS if self.heads else None, "PER_HEAD": self.heads == "weights"}
         numbers = {"SCALE": family.c, "OFFSET": self.weight_offset, "EPS": eps}
         return flags | numbers | {f"{name}_ptr": None for name in absent}
@@ -80,9 +80,8 @@ class Case:
 
     def definitions(self) -> Defs:
         """The operator and its backward as definitions, and the two sums that row_sums keeps."""
-        branches = {branch.name: branch for branch in family.branches()}
-        branches["zero"] = replace(branches["outside"], factor=S.Zero)
-        general = family.operator(branches[self.piece].denominator, branches[self.piece].factor)
+        branch = family.branches()[self.piece]
+        general = family.operator(branch.denominator, branch.factor)
         general[c1[i]] = family.kappa[i] / family.n * total(N, lambda t: family.r[i, t] * family.wdy[i, t])
         general[c2[i]] = family.a / N * total(N, lambda t: family.wdy[i, t])
         values = {} if self.residual else {family.residual: 0, family.dresidual_out: 0}
@@ -107,9 +106,7 @@ KERNELS = {
     ("sweeps", "row_sums"): {"c1": c1[i], "c2": c2[i]},
     ("sweeps", "backward_columns"): BACKWARD,
 }
-CASES = tuple(
-    Case(*one) for one in product((True, False), (True, False), ("inside", "outside", "zero", "clamp", "clamped"))
-)
+CASES = tuple(Case(*one) for one in product((True, False), (True, False), PLACED))
 CASES += (
     Case(True, True, "inside", residual=False, weight=False, bias=False),
     Case(False, True, "inside", residual=False, bias=False),

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from sympy import S
 
+from ..spec import PLACED, PLACEMENTS
 from .derivations import family
 from .kernel_proofs import BACKWARD, FORWARD, NAMES, Case, compared, proved
 from .loop_text import Full, Most, read
@@ -24,7 +25,7 @@ OUTPUTS = {
 def constants(case: Case, kernel: str) -> dict:
     """What the launcher gives a kernel for a variant."""
     given = {"center": case.center, "n": N if case.mean else S.One, "scale": family.c, "eps": eps, "most": Most()}
-    given["placement"] = S({"inside": 0, "outside": 1, "zero": 1, "clamp": 2, "clamped": 2}[case.piece])
+    given["placement"] = S(list(PLACEMENTS).index(PLACED[case.piece]))
     if not case.residual:
         given |= dict.fromkeys(("residual", "residual_out", "dresidual_out"))
     if not case.weight:

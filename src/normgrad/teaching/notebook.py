@@ -8,63 +8,18 @@ from __future__ import annotations
 
 import ast
 import dis
-import importlib.metadata
-import importlib.util
-import sys
 import types
 import warnings
 
-from ..versions import FIRST_FOR_STRICT_NUMPY, STRICT_NUMPY, release
+from ..doctor import installed, missing_triton
+
+__all__ = ["MARK", "SKIPPED", "Skipping", "installed", "missing_triton", "names", "start"]
 
 # The first line of a cell that needs Triton, whether or not it names it.
 MARK = "# needs Triton"
 SKIPPED = "Skipped: this cell needs Triton, which is not installed here. The chapter goes on without it."
-# The Triton that each torch declares as its own on Linux. A torch that is not here gets the newest.
-PAIRS = {
-    "2.6": "3.2.0",
-    "2.7": "3.3.1",
-    "2.8": "3.4.0",
-    "2.9": "3.5.1",
-    "2.10": "3.6.0",
-    "2.11": "3.6.0",
-    "2.12": "3.7.1",
-    "2.13": "3.7.1",
-    "2.14": "3.8.0",
-    "2.15": "3.9.0",
-}
 # How bytecode asks for a name that no function or comprehension has for itself.
 GLOBAL = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME"}
-
-
-def fitting_triton(torch_version, numpy_version):
-    """What pip installs beside torch and NumPy: the Triton that this torch declares, or the newest.
-
-    Where it has to be installed there is no GPU as a rule, so its interpreter must also get along with NumPy.
-
-    Arguments:  torch_version, numpy_version, as the two give them
-    Returns:    a requirement, as "triton==3.7.1" or "triton"
-    """
-    pair = PAIRS.get(".".join(map(str, release(torch_version))))
-    if pair and release(numpy_version) >= STRICT_NUMPY:
-        pair = max(pair, FIRST_FOR_STRICT_NUMPY, key=release)
-    return f"triton=={pair}" if pair else "triton"
-
-
-def missing_triton():
-    """What pip must install so that the kernels run, or nothing where they run or cannot.
-
-    Returns:  a requirement as fitting_triton gives it; None where Triton is installed, where torch, which it works
-              for, is not, and on other systems than Linux, for which Triton is not made
-    """
-    if installed("triton") or not installed("torch") or not sys.platform.startswith("linux"):
-        return None
-    return fitting_triton(importlib.metadata.version("torch"), importlib.metadata.version("numpy"))
-
-
-def installed(name):
-    """Whether a module can be found by now, also one that pip brought a moment ago."""
-    importlib.invalidate_caches()
-    return importlib.util.find_spec(name) is not None
 
 
 def start():

@@ -1,1 +1,1 @@
-"""The operator in torch: its functional API, its autograd.Function, its operators for compilers, its formulas."""
+"""The operator in torch: its functional API, its autograd.Function, its operators for compilers, its rows."""

@@ -4,53 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from ..spec import (
-    L2_NORM,
-    LAYER_NORM,
-    RMS_NORM,
-    Axes,
-    NormSpec,
-    check_eps,
-    check_shapes,
-    check_spec,
-    check_weight_offset,
-)
-from . import compiled as torch_operators
-from . import formula as torch_formula
-from .arguments import Backend, check_backend, check_options, check_tensors, flatten, kept, kernels_of
+from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec
+from . import torch_compile
+from .arguments import Backend, check_tensors
 from .autograd import apply
-from .distributed import by_rows, is_distributed
-from .formula import accumulator, promoted
-
-
-def _open_transforms() -> int:
-    """How many transforms of torch.func are open; a compiler opens its own where the function that it traces does."""
-    return torch._C._functorch.get_dynamic_layer_stack_depth()
-
-
-# A compiler keeps one program for each stack of transforms, so it may take this for a constant; torch 2.11 cannot trace
-# it. This is all that torch.compiler.assume_constant_result does, but that imports the compiler, and Triton with it:
-# without a GPU Triton could then no longer interpret.
-_open_transforms._dynamo_marked_constant = True
-
-
-def _needs_formula() -> bool:
-    """Whether torch would lose derivatives without a word, so that the plain formula has to take over.
-
-    In eager mode that is where two forward-mode transforms are nested: torch differentiates the tangents of an
-    autograd.Function as if they were constants there (seen with 2.13: the second forward derivative of x**3 is 0).
-    A compiler calls operators, and an operator gets no tangents at all (seen with 2.13: jvp gives 0).
-    """
-    if torch.compiler.is_compiling():
-        return _open_transforms() > 0 or forward_ad._current_level >= 0
-    stack = torch._C._functorch.get_interpreter_stack()
-    return stack is not None and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
+from .distributed import by_rows
+from .prepare import OF_INPUT, OF_SPEC, Call, prepare
 
 
 def normalize(
@@ -82,8 +45,9 @@ def normalize(
               once
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    options = (heads, out_dtype, None, True, portable_sums)
-    return _on_last_axis(input, weight, bias, None, spec, backend, *options)[0]
+    of_spec = (OF_INPUT, OF_SPEC, OF_SPEC)
+    call = prepare(spec, input, None, weight, bias, *of_spec, heads, backend, out_dtype, None, True, portable_sums)
+    return _normalized(call, input, None, weight, bias)[0]
 
 
 def add_normalize(
@@ -113,8 +77,10 @@ def add_normalize(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     _check_residual(residual)
-    options = (heads, out_dtype, residual_dtype, round_residual, portable_sums)
-    return _on_last_axis(input, weight, bias, residual, spec, backend, *options)
+    of_spec = (OF_INPUT, OF_SPEC, OF_SPEC)
+    options = (out_dtype, residual_dtype, round_residual, portable_sums)
+    call = prepare(spec, input, residual, weight, bias, *of_spec, heads, backend, *options)
+    return _normalized(call, input, residual, weight, bias)
 
 
 def _check_residual(residual: Tensor) -> None:
@@ -122,64 +88,26 @@ def _check_residual(residual: Tensor) -> None:
         raise TypeError("residual: got None, needs a torch.Tensor; a norm of input alone has no add_ in its name")
 
 
-def _on_last_axis(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    residual: Tensor | None,
-    spec: NormSpec,
-    backend: Backend,
-    heads: int | None,
-    *options: Any,
-) -> tuple[Tensor, Any]:
-    """_normalized of tensors that are checked here."""
-    check_tensors(input, shared=True, weight=weight, bias=bias, residual=residual)
-    check_shapes(input, weight, bias, residual, "input", heads)
-    check_weight_offset(weight, check_spec(spec).weight_offset)
-    return _normalized(input, weight, bias, residual, spec, backend, heads, *options)
+def _normalized(call: Call, input: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None):
+    """(y, residual_out) of a call; residual_out is None without a residual."""
+    if call.rows is not None and call.rows != input.shape:
+        rows = _reshaped(call.rows, input, residual)
+        vectors = _reshaped(call.vector, weight, bias)
+        return tuple(_reshaped(input.shape, *_normalized(call, *rows, *vectors)))
+    if call.distributed:
+        return by_rows(partial(_on_rows, call), 1 + call.options.per_head, input, residual, weight, bias)
+    return _on_rows(call, input, residual, weight, bias)
 
 
-def _normalized(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    residual: Tensor | None,
-    spec: NormSpec,
-    backend: Backend,
-    *given: Any,
-) -> tuple[Tensor, Any]:
-    """(y, residual_out) of tensors that were checked; residual_out is None without a residual.
-
-    Args:  given: heads, out_dtype, residual_dtype, round_residual and portable_sums, as many of them as are given
-    """
-    options = check_options(input, residual, *given)
-    check_backend(backend)
-    if spec.eps is None:
-        spec = _with(spec, torch.finfo(accumulator(promoted(input, residual))).eps, spec.weight_offset)
-    if is_distributed(input):
-        normalized = partial(_on_rows, spec, backend, options)
-        return by_rows(normalized, 1 + options.per_head, input, weight, bias, residual)
-    return _on_rows(spec, backend, options, input, weight, bias, residual)
+def _reshaped(shape, *tensors):
+    return [None if t is None else t.reshape(shape) for t in tensors]
 
 
-def _on_rows(spec, backend, options, input, weight, bias, residual):
+def _on_rows(call, input, residual, weight, bias):
     """_normalized of tensors of one process."""
-    arguments = (input, residual, weight, bias)
-    if _needs_formula():
-        return torch_formula.forward(*arguments, spec, **options.of_forward)
     if torch.compiler.is_compiling():
-        return torch_operators.normalize(*arguments, spec, backend, options)
-    return apply(*arguments, spec, kernels_of(backend, input.device), options)
-
-
-@kept
-def _with(spec: NormSpec, eps: float | None, weight_offset: float) -> NormSpec:
-    return spec.replace(eps=eps, weight_offset=weight_offset)
-
-
-def _as(t: Tensor, input: Tensor) -> Tensor:
-    """In input's shape; the very tensor where it has that already, since a view may not be modified in place."""
-    return t if t.shape == input.shape else t.reshape(input.shape)
+        return torch_compile.normalize(input, residual, weight, bias, call.spec, call.backend, call.options)
+    return apply(input, residual, weight, bias, call.spec, call.kernels, call.options)
 
 
 def layer_norm(
@@ -206,9 +134,9 @@ def layer_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Ba, Kiros and Hinton 2016, arXiv:1607.06450
     """
-    x, _, weight, bias = flatten(input, normalized_shape, None, heads, weight=weight, bias=bias)
-    spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))
-    return _as(_normalized(x, weight, bias, None, spec, backend, heads, out_dtype)[0], input)
+    asked = (normalized_shape, eps, weight_offset, heads, backend, out_dtype)
+    call = prepare(LAYER_NORM, input, None, weight, bias, *asked)
+    return _normalized(call, input, None, weight, bias)[0]
 
 
 def rms_norm(
@@ -234,13 +162,9 @@ def rms_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Zhang and Sennrich 2019, arXiv:1910.07467
     """
-    x, _, weight = flatten(input, normalized_shape, None, heads, weight=weight)
-    spec = _rms_spec(eps, check_weight_offset(weight, weight_offset))
-    return _as(_normalized(x, weight, None, None, spec, backend, heads, out_dtype)[0], input)
-
-
-def _rms_spec(eps: float | None, weight_offset: float) -> NormSpec:
-    return _with(RMS_NORM, None if eps is None else check_eps(eps), weight_offset)
+    asked = (normalized_shape, eps, weight_offset, heads, backend, out_dtype)
+    call = prepare(RMS_NORM, input, None, weight, None, *asked)
+    return _normalized(call, input, None, weight, None)[0]
 
 
 def l2_norm(
@@ -263,8 +187,9 @@ def l2_norm(
     check_tensors(input, shared=True)
     if isinstance(dim, bool) or not isinstance(dim, Integral) or not -input.dim() <= dim < input.dim():
         raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
-    spec = _with(L2_NORM, check_eps(eps), 0.0)
-    return normalize(input.movedim(dim, -1), spec=spec, out_dtype=out_dtype, backend=backend).movedim(-1, dim)
+    x = input.movedim(dim, -1)
+    call = prepare(L2_NORM, x, None, None, None, OF_INPUT, eps, 0.0, None, backend, out_dtype)
+    return _normalized(call, x, None, None, None)[0].movedim(-1, dim)
 
 
 def add_layer_norm(
@@ -293,10 +218,10 @@ def add_layer_norm(
     Numerics: as normalize; in one dtype bitwise what layer_norm(input + residual) gives
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    x, residual, weight, bias = flatten(input, normalized_shape, residual, heads, weight=weight, bias=bias)
-    options = (heads, out_dtype, residual_dtype, round_residual)
-    spec = _with(LAYER_NORM, check_eps(eps), check_weight_offset(weight, weight_offset))
-    return _add_norm(input, x, weight, bias, residual, spec, backend, *options)
+    _check_residual(residual)
+    asked = (normalized_shape, eps, weight_offset, heads, backend, out_dtype, residual_dtype, round_residual)
+    call = prepare(LAYER_NORM, input, residual, weight, bias, *asked)
+    return _normalized(call, input, residual, weight, bias)
 
 
 def add_rms_norm(
@@ -324,22 +249,7 @@ def add_rms_norm(
     Numerics: as normalize; in one dtype bitwise what rms_norm(input + residual) gives
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
-    x, residual, weight = flatten(input, normalized_shape, residual, heads, weight=weight)
-    options = (heads, out_dtype, residual_dtype, round_residual)
-    spec = _rms_spec(eps, check_weight_offset(weight, weight_offset))
-    return _add_norm(input, x, weight, None, residual, spec, backend, *options)
-
-
-def _add_norm(
-    input: Tensor,
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    residual: Tensor | None,
-    spec: NormSpec,
-    backend: Backend,
-    *options: Any,
-) -> tuple[Tensor, Tensor]:
     _check_residual(residual)
-    y, residual_out = _normalized(x, weight, bias, residual, spec, backend, *options)
-    return _as(y, input), _as(residual_out, input)
+    asked = (normalized_shape, eps, weight_offset, heads, backend, out_dtype, residual_dtype, round_residual)
+    call = prepare(RMS_NORM, input, residual, weight, None, *asked)
+    return _normalized(call, input, residual, weight, None)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import lru_cache
 from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -20,28 +19,14 @@ from torch.types import Device
 from ..spec import Axes, check_axes, check_head_axis, check_heads, check_shapes
 from ..versions import check_interpreter
 from . import rows as torch_rows
+from .differentiable import DTYPES, promoted
 from .distributed import check as check_shared
 from .distributed import is_distributed
-from .formula import DTYPES, promoted
 
 Backend = Literal["auto", "torch", "triton", "numba"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 # What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
 TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def kept(function: Function) -> Function:
-    """The function, its results kept; called anew while a compiler traces, which warns of caches."""
-    known = lru_cache(maxsize=256, typed=True)(function)
-
-    @wraps(function)
-    def call(*arguments: Any) -> Any:
-        return function(*arguments) if torch.compiler.is_compiling() else known(*arguments)
-
-    return cast(Function, call)
 
 
 @dataclass(frozen=True)
@@ -111,10 +96,7 @@ def check_options(
     check_flag("round_residual", round_residual)
     check_flag("portable_sums", portable_sums)
     dtypes = (out_dtype or input.dtype, residual_dtype or sum_dtype)
-    return _options(*dtypes, round_residual, portable_sums, heads is not None)
-
-
-_options = kept(Options)
+    return Options(*dtypes, round_residual, portable_sums, heads is not None)
 
 
 def check_backend(backend: Backend) -> None:
@@ -174,14 +156,14 @@ def check_tensors(input: Tensor, *, name: str = "input", shared: bool = False, *
             raise ValueError(f"{name}: got device {t.device}, needs {input.device}, the device of {first}")
 
 
-def flatten(
+def check_normalized_shape(
     input: Tensor,
     normalized_shape: Axes,
     residual: Tensor | None = None,
     heads: int | None = None,
     **affine: Tensor | None,
-) -> tuple[Any, ...]:
-    """The arguments with the normalized axes as one."""
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(heads, axes) as tuples of sizes, or an error that names the argument, what it got and what it needs."""
     check_tensors(input, shared=True, residual=residual, **affine)
     axes = check_axes(normalized_shape)
     of_heads = check_heads(heads, *affine.values())
@@ -197,23 +179,21 @@ def flatten(
             raise ValueError(f"{name}: got shape {tuple(t.shape)}, needs {needs}")
     if residual is not None:
         check_shapes(input, None, None, residual, name="input")
-    if len(axes) == 1:
-        return input, residual, *affine.values()
-    rows = (*input.shape[: -len(axes)], math.prod(axes))
-    flat = [None if t is None else t.reshape(*of_heads, -1) for t in affine.values()]
-    return input.reshape(rows), None if residual is None else residual.reshape(rows), *flat
+    return of_heads, axes
 
 
 def rows(per_head, *tensors):
     """Tensors (..., N) of one shape as rows (M, N), or as (M, H, N) where that copies fewer of them; None for None.
 
+    The first tensor is not None.
+
     A slice of a fused QKV tensor has two strides, of its rows and of its heads. With a weight for each head H is the
     last of the leading axes; otherwise any place between two of them may be where the strides part.
     """
-    there = [t for t in tensors if t is not None]
-    shape = there[0].shape
+    shape = tensors[0].shape
     if len(shape) == 2 and not per_head:
         return tensors
+    there = [t for t in tensors if t is not None]
     if per_head:
         split = len(shape) - 2
     elif len(shape) < 2 or all(t.is_contiguous() for t in there):

@@ -1,7 +1,7 @@
 """The operator for torch: one autograd.Function over two sets of kernels.
 
 The forward and the first backward run the backend's kernels. Wherever a derivative may be differentiated again, it is
-computed by normgrad.torch_ops.formula from the inputs, so that second and higher derivatives and torch.func are right.
+computed by normgrad.torch_ops.differentiable from the inputs, so that second and higher derivatives are right.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import torch
 from torch._C._functorch import unwrap_if_dead
 from torch.autograd import forward_ad
 
-from . import formula as torch_formula
+from . import differentiable
 from .arguments import check_memory, rows, shaped
+from .differentiable import accumulator, full_weight, promoted
 from .distributed import finished
-from .formula import accumulator, full_weight, promoted
 
 
 class Normalize(torch.autograd.Function):
@@ -54,7 +54,7 @@ class Normalize(torch.autograd.Function):
             dw = db = p.new_zeros(p.shape[-1 - per_head :])
             dx = dresidual = dresidual_out
         elif torch.is_grad_enabled():
-            dx, dw, db = torch_formula.vjp(dy, p.to(rstd.dtype), weight, ctx.spec, per_head)
+            dx, dw, db = differentiable.vjp(dy, p.to(rstd.dtype), weight, ctx.spec, per_head)
             dx = dresidual = dx if dresidual_out is None else dx + dresidual_out
         else:
             arguments = (*rows(per_head, dy, dresidual_out, p), weight, mean, rstd)
@@ -69,11 +69,11 @@ class Normalize(torch.autograd.Function):
     def jvp(ctx, x_dot, residual_dot, weight_dot, bias_dot, _spec, _kernels, _options):
         x, residual, weight = ctx.saved_tensors
         out_dtype, residual_dtype = ctx.options.out_dtype, ctx.options.residual_dtype
-        p, _ = torch_formula.total(x, residual, residual_dtype, ctx.options.round_residual)
+        p, _ = differentiable.total(x, residual, residual_dtype, ctx.options.round_residual)
         p = p.to(accumulator(promoted(x, residual)))
         moves = [tangent.to(p.dtype) for tangent in (x_dot, residual_dot) if tangent is not None]
         p_dot = sum(moves[1:], moves[0]) if moves else None
-        y_dot = torch_formula.jvp(p, p_dot, weight, weight_dot, bias_dot, ctx.spec).to(out_dtype)
+        y_dot = differentiable.jvp(p, p_dot, weight, weight_dot, bias_dot, ctx.spec).to(out_dtype)
         if residual is None:
             return y_dot, None, None, None
         return y_dot, (torch.zeros_like(p) if p_dot is None else p_dot).to(residual_dtype), None, None
@@ -110,15 +110,27 @@ class _Plain(torch.autograd.Function):
 _apply = super(torch.autograd.Function, _Plain).apply
 
 
-def apply(*arguments):
-    """(y, residual_out) by Normalize, or by what torch does itself where no transform and no tangent is about.
+def apply(x, residual, weight, bias, spec, kernels, options):
+    """(y, residual_out) by _Plain, or by what torch differentiates rightly where a transform or a tangent is about.
 
-    At every call torch first looks for the signature of the forward: half of the time of a call on a small batch.
+    At every call of Normalize torch first looks for the signature of the forward: half of the time of a small batch.
     """
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
-        return Normalize.apply(*arguments)[:2]
-    tensors = [None if t is None else unwrap_if_dead(t) for t in arguments[:4]]
-    return _apply(*tensors, *arguments[4:])
+    if not torch._C._are_functorch_transforms_active() and forward_ad._current_level < 0:
+        tensors = [None if t is None else unwrap_if_dead(t) for t in (x, residual, weight, bias)]
+        return _apply(*tensors, spec, kernels, options)
+    if _tangents_are_nested():
+        return differentiable.forward(x, residual, weight, bias, spec, **options.of_forward)
+    return Normalize.apply(x, residual, weight, bias, spec, kernels, options)[:2]
+
+
+def _tangents_are_nested() -> bool:
+    """Whether two transforms in forward mode are open.
+
+    torch differentiates the tangents of an autograd.Function as if they were constants there (seen with 2.13: the
+    second forward derivative of x**3 is 0).
+    """
+    stack = torch._C._functorch.get_interpreter_stack()
+    return stack is not None and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
 
 
 def _cotangent(name, t):

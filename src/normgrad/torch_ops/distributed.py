@@ -45,13 +45,13 @@ def by_rows(
     normalized: Callable,
     axes: int,
     input: Tensor,
+    residual: Tensor | None,
     weight: Tensor | None,
     bias: Tensor | None,
-    residual: Tensor | None,
 ):
     """(y, residual_out) as DTensors, split as input is, its rows whole; residual_out is None without a residual.
 
-    Args:  normalized: the operator on tensors of one process, of (input, weight, bias, residual)
+    Args:  normalized: the operator on tensors of one process, of (input, residual, weight, bias)
            axes: how many of the last axes a process needs whole, those of the weight
     """
     from torch.distributed.tensor import DTensor, Partial, Replicate
@@ -73,5 +73,5 @@ def by_rows(
     rows = [local(t, placements, placements) for t in (input, residual)]
     # What processes hold differs by a row where the rows do not divide, so the whole is said.
     layout = {"shape": input.shape, "stride": torch.empty(input.shape, device="meta").stride()}
-    outputs = normalized(rows[0], *affine, rows[1])
+    outputs = normalized(*rows, *affine)
     return tuple(None if t is None else DTensor.from_local(t, mesh, placements, **layout) for t in outputs)

@@ -21,9 +21,9 @@ import numpy as np
 import torch
 
 from .. import numpy_ref
-from ..checks.tolerance import ELEMENTWISE, SAFETY, bounds, factor, round_to, unit_roundoff
+from ..dtypes import round_to, unit_roundoff
 from ..spec import LAYER_NORM, RMS_NORM, NormSpec, check_axes, check_eps
-from .formula import DTYPES
+from .differentiable import DTYPES
 
 Casting = Literal["once", "llama"]
 CASTINGS: tuple[Casting, ...] = get_args(Casting)
@@ -43,6 +43,9 @@ HOOKS = [name for name in vars(torch.nn.Module()) if name.endswith("_hooks")]
 # What the gate of a gated norm is called. Such a norm is left: transformers' round x_hat to the input's dtype, and then
 # multiply by the weight, where GatedRMSNorm rounds once, so in 16 bits they differ.
 GATES = ("gate", "z")
+# The unit roundoff twice, since errors are estimated to first order, and how many roundings an element meets besides
+# those of its sums: subtract, scale, weight and its offset, bias, multiply by rstd, divide, root.
+U, ROUNDINGS = 2 * unit_roundoff("float32"), 8
 STATE = ("state_dict", "_save_to_state_dict", "_load_from_state_dict", "get_extra_state", "set_extra_state")
 
 
@@ -257,15 +260,36 @@ def _reference(given: Rows, spec: NormSpec) -> tuple[numpy_ref.Forward, np.ndarr
     rstd = saved.rstd[:, None]
     x_hat = (given.x if saved.mean is None else given.x - saved.mean[:, None]) * rstd
     largest = np.abs(given.x).max(-1, keepdims=True) * rstd if spec.center else 0
-    terms = SAFETY * unit_roundoff("float32") * (ELEMENTWISE + math.log2(given.x.shape[-1]))
-    return saved, x_hat, terms * (largest + np.abs(x_hat))
+    terms = ROUNDINGS + math.log2(given.x.shape[-1])
+    return saved, x_hat, U * terms * (largest + np.abs(x_hat))
 
 
 def _error(saved: numpy_ref.Forward, x_hat: np.ndarray, error: np.ndarray) -> np.ndarray:
     """The largest error of y in float32."""
     bias = 0 if saved.bias is None else np.abs(saved.bias)
-    weight = np.abs(factor(saved.weight, x_hat.shape[-1], saved.spec))
-    return weight * error + SAFETY * ELEMENTWISE * unit_roundoff("float32") * (bias + np.abs(x_hat))
+    return np.abs(_factor(saved)) * error + U * ROUNDINGS * (bias + np.abs(x_hat))
+
+
+def _factor(saved: numpy_ref.Forward) -> np.ndarray | float:
+    """What multiplies x_hat."""
+    return 1.0 if saved.weight is None else saved.spec.weight_offset + saved.weight
+
+
+def _gradient_errors(dy: np.ndarray, saved: numpy_ref.Forward) -> dict[str, np.ndarray]:
+    """The largest errors of dx, dw and db in float32, whose sums are rounded once for each term.
+
+    dx = rstd * (wdy - c2 - x_hat * c1), where x_hat is off by e: as much as x is rounded beside the row's deviation
+    """
+    p, rstd = saved.residual_out, saved.rstd[:, None]
+    x_hat = np.abs(p if saved.mean is None else p - saved.mean[:, None]) * rstd
+    row, column = (U * (ROUNDINGS + count) for count in reversed(p.shape))
+    e = row * (np.abs(p).max(-1, keepdims=True) * rstd + x_hat)
+    wdy = np.abs(dy * _factor(saved))
+    c1 = (x_hat * wdy).mean(-1, keepdims=True)
+    c2 = wdy.mean(-1, keepdims=True) if saved.spec.center else 0
+    e_c1 = row * c1 + (e * wdy).mean(-1, keepdims=True)
+    dx = rstd * (2 * row * (wdy + c2 + x_hat * c1) + x_hat * e_c1 + e * c1)
+    return {"dx": dx, "dw": (np.abs(dy) * (e + column * x_hat)).sum(0), "db": column * np.abs(dy).sum(0)}
 
 
 def _is_y(y: torch.Tensor, given: Rows, spec: NormSpec) -> bool:
@@ -305,10 +329,10 @@ def _has_gradients(module: torch.nn.Module, given: Rows, axes: tuple[int, ...], 
         cotangent = torch.tensor(dy.reshape(x.shape), dtype=torch.float32, device=x.device)
         wanted = {"dx": x, **{f"d{name[0]}": one for name, one in module.named_parameters()}}
         found = torch.autograd.grad(module.train()(x), list(wanted.values()), cotangent)
-    exact, room = numpy_ref.backward(dy, saved), bounds(dy, None, saved, "float32")
+    exact, errors = numpy_ref.backward(dy, saved), _gradient_errors(dy, saved)
     expected = {"dx": exact.dx, "dw": exact.dweight, "db": exact.dbias}
     return all(
-        (np.abs(_array(one, expected[name]) - expected[name]) <= getattr(room, name)).all()
+        (np.abs(_array(one, expected[name]) - expected[name]) <= errors[name]).all()
         for name, one in zip(wanted, found, strict=True)
     )
 

@@ -6,8 +6,8 @@ import math
 
 import torch
 
-from ..torch_ops.formula import accumulator, promoted
-from ..torch_ops.memory import unwritten
+from ..torch_ops.differentiable import accumulator, promoted
+from ..torch_ops.rows import unwritten
 from . import configuration
 from .interpreter import ONE_AT_A_TIME, tl, triton
 from .reduction import reduce_partials
@@ -36,7 +36,7 @@ def _kinds(arguments):
             yield argument.dtype, argument.data_ptr() % ALIGNMENT == 0
 
 
-def _launch(kernel, grid, *arguments, **options):
+def launch_kernel(kernel, grid, *arguments, **options):
     """Launch on the device of the tensors: Triton itself takes the current one, whatever the tensors lie on."""
     tensor = next(t for t in arguments if t is not None)
     key = (kernel, tensor.device, *_kinds(arguments), *options.values())
@@ -51,13 +51,13 @@ def _launch(kernel, grid, *arguments, **options):
         _compiled[key] = found, tuple(options[name] for name in kernel.arg_names[len(arguments) :])
 
 
-def _vector(n):
+def stride_unit(n):
     """Every row stride is passed as a multiple of this, so that the compiler knows what divides it."""
     return math.gcd(n, ALIGNMENT)
 
 
-def _rows(t):
-    """Adjacent columns, rows any multiple of _vector apart, on an address that a GPU reads 16 bytes from.
+def aligned_rows(t):
+    """Adjacent columns, rows any multiple of stride_unit apart, on an address that a GPU reads 16 bytes from.
 
     What is laid out otherwise is copied: else a kernel would have to be compiled once more for each layout. A kernel
     sees memory, not torch's lazy negation.
@@ -66,28 +66,28 @@ def _rows(t):
         return t
     t = t.resolve_neg()
     adjacent = t.stride(-1) == 1 or t.shape[-1] == 1
-    if not adjacent or any(stride % _vector(t.shape[-1]) for stride in t.stride()[:-1]):
+    if not adjacent or any(stride % stride_unit(t.shape[-1]) for stride in t.stride()[:-1]):
         t = t.contiguous()
     return t if t.data_ptr() % ALIGNMENT == 0 else t.clone()
 
 
 def _vectors(t):
     """A weight or a bias, those of all heads without gaps."""
-    return None if t is None else _rows(t.contiguous())
+    return None if t is None else aligned_rows(t.contiguous())
 
 
-def _step(t, axis=0):
+def step_of(t, axis=0):
     """The row stride, or another, as a kernel wants it."""
-    return 0 if t is None else t.stride(axis) // _vector(t.shape[-1])
+    return 0 if t is None else t.stride(axis) // stride_unit(t.shape[-1])
 
 
-def _steps(*tensors):
+def steps_of(*tensors):
     """The row strides, the number of heads and the strides from head to head, None for what there is not."""
     first = next(t for t in tensors if t is not None)
-    steps = [_step(t) for t in tensors]
+    steps = [step_of(t) for t in tensors]
     if first.dim() == 2:
         return *steps, None, *[None] * len(tensors)
-    return *steps, first.shape[1], *(_step(t, 1) for t in tensors)
+    return *steps, first.shape[1], *(step_of(t, 1) for t in tensors)
 
 
 def _heads(per_head, t):
@@ -103,10 +103,10 @@ def _heads(per_head, t):
     return heads
 
 
-def _options(n, acc, spec, per_head):
+def kernel_options(n, acc, spec, per_head):
     return {
         "N": n,
-        "VECTOR": _vector(n),
+        "VECTOR": stride_unit(n),
         "CENTER": spec.center,
         "MEAN": spec.reduce == "mean",
         "SCALE": spec.scale,
@@ -118,11 +118,11 @@ def _options(n, acc, spec, per_head):
     }
 
 
-def _tile(tile):
+def tile_options(tile):
     return {"ROWS": tile.rows, "BLOCK": tile.block, "num_warps": tile.warps}
 
 
-def _stages(tile, device, *streams):
+def stage_options(tile, device, *streams):
     """STAGES for a loop that loads a tile, or a row of one, of each of the streams."""
     bytes_per_column = sum(t.element_size() for t in streams if t is not None)
     return {"STAGES": configuration.stages(tile, bytes_per_column, device)}
@@ -139,7 +139,7 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     acc = accumulator(promoted(x, residual))
     per_head = any(t is not None and t.dim() == 2 for t in (weight, bias))
     heads = _heads(per_head, x)
-    x, residual, weight, bias = _rows(x), _rows(residual), _vectors(weight), _vectors(bias)
+    x, residual, weight, bias = aligned_rows(x), aligned_rows(residual), _vectors(weight), _vectors(bias)
     y = unwritten(x, out_dtype or x.dtype)
     residual_out = None if residual is None else unwritten(x, residual_dtype or promoted(x, residual))
     mean = x.new_empty(m, dtype=acc) if spec.center else None
@@ -147,12 +147,12 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     if m > 0:
         mixed = residual is not None and residual.dtype != x.dtype
         tile = configuration.forward_tile(n, acc.itemsize, mixed)
-        options = {**_options(n, acc, spec, per_head), "ROUND": round_residual, **_tile(tile)}
+        options = {**kernel_options(n, acc, spec, per_head), "ROUND": round_residual, **tile_options(tile)}
         if tile.sweeps:
-            options |= _stages(tile, configuration.device_of(x), x, residual, weight, bias)
-        _launch(
+            options |= stage_options(tile, configuration.device_of(x), x, residual, weight, bias)
+        launch_kernel(
             forward_sweeps if tile.sweeps else forward_rows, (-(-m // (tile.rows * heads)), heads),
-            x, residual, weight, bias, y, residual_out, mean, rstd, m, *_steps(x, residual), **options,
+            x, residual, weight, bias, y, residual_out, mean, rstd, m, *steps_of(x, residual), **options,
         )  # fmt: skip
     return y, residual_out, mean, rstd
 
@@ -166,7 +166,7 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
               depends on M and N alone, not on the number of multiprocessors
     """
     m, n, acc = math.prod(p.shape[:-1]), p.shape[-1], rstd.dtype
-    dy, dresidual_out, p, weight = _rows(dy), _rows(dresidual_out), _rows(p), _vectors(weight)
+    dy, dresidual_out, p, weight = aligned_rows(dy), aligned_rows(dresidual_out), aligned_rows(p), _vectors(weight)
     heads, vector = _heads(per_head, p), p.shape[-1 - per_head :]
     dx_dtype, dresidual_dtype, *sum_dtypes = dtypes
     first = dx_dtype or dresidual_dtype
@@ -183,15 +183,16 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
         programs = configuration.programs(m // heads, n, tile, device, portable_sums, heads)
         partial = [None if total is None else p.new_empty(programs, *vector, dtype=acc) for total in sums]
         inputs = (dy, dresidual_out, p, weight, mean, rstd)
-        steps = (m, *_steps(dy, dresidual_out, p))
+        steps = (m, *steps_of(dy, dresidual_out, p))
         streams = (dy, dresidual_out, p, weight) if tile.sweeps else (dy, dresidual_out, p)
-        options = {**_options(n, acc, spec, per_head), **_tile(tile), **_stages(tile, device, *streams)}
+        options = {**kernel_options(n, acc, spec, per_head), **tile_options(tile)}
+        options |= stage_options(tile, device, *streams)
         outputs, grid = (dx, dresidual, *partial), (programs, heads)
         if tile.sweeps:
             _backward_sweeps(inputs, outputs, steps, grid, options)
         else:
             _backward_rows(inputs, outputs, steps, grid, {**options, "TWICE": tile.twice})
-        _reduce(partial, sums, programs, vector.numel())
+        reduce_sums(partial, sums, programs, vector.numel())
     return dx if dx_dtype is not None else None, _second(dx, dresidual, dresidual_dtype), *sums
 
 
@@ -206,7 +207,7 @@ def _backward_rows(inputs, outputs, steps, grid, options):
     odd = options["VECTOR"] == 1 and inputs[2].element_size() > 2
     # Of 1024 threads each has 64 registers in any case.
     registers = {} if odd or options["TWICE"] else configuration.REGISTERS
-    _launch(backward_rows, grid, *inputs, *outputs, *steps, **options, **registers)
+    launch_kernel(backward_rows, grid, *inputs, *outputs, *steps, **options, **registers)
 
 
 def _backward_sweeps(inputs, outputs, steps, grid, options):
@@ -215,16 +216,16 @@ def _backward_sweeps(inputs, outputs, steps, grid, options):
     if outputs[0] is not None:
         c1, c2 = torch.empty_like(rstd), torch.empty_like(rstd)
         m, dy_step, _, p_step, of, dy_head_step, _, p_head_step = steps
-        _launch(
+        launch_kernel(
             row_sums, (-(-m // (options["ROWS"] * heads)), heads),
             dy, p, weight, mean, rstd, c1, c2, m, dy_step, p_step, of, dy_head_step, p_head_step, **options,
         )  # fmt: skip
     grid = (programs, -(-options["N"] // options["BLOCK"]), heads)
     options = {name: value for name, value in options.items() if name not in ("MEAN", "EPS", "PLACEMENT")}
-    _launch(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **options)
+    launch_kernel(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **options)
 
 
-def _reduce(partial, sums, programs, n):
+def reduce_sums(partial, sums, programs, n):
     """One launch for dw and db; none where neither is wanted."""
     pairs = [pair for pair in zip(partial, sums, strict=True) if pair[1] is not None]
     if not pairs:
@@ -232,7 +233,7 @@ def _reduce(partial, sums, programs, n):
     (first, second), (first_sum, second_sum) = zip(*pairs, *[(None, None)] * (2 - len(pairs)), strict=True)
     rows, block = configuration.REDUCTION_TILE
     block = min(block, 1 << (n - 1).bit_length())
-    _launch(
+    launch_kernel(
         reduce_partials, (-(-n // block), len(pairs)),
         first, second, first_sum, second_sum, programs, N=n, ROWS=rows, BLOCK=block,
         num_warps=configuration.REDUCTION_WARPS,

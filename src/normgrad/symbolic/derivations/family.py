@@ -6,10 +6,14 @@ squares are averaged and 1 where they are summed. Only the place of eps needs a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
-from sympy import Expr, Max, Piecewise, S, Symbol, sqrt
+from sympy import Expr, Piecewise, Symbol, sqrt, sympify
 
+from ...spec import PLACEMENTS, Piece, Placement
 from ..definitions import Defs
 from ..notation import Partial, as_written, mean, tensor, total
 from ..registry import definition, proved
@@ -26,27 +30,33 @@ loss = tensor("L")
 
 @dataclass(frozen=True)
 class Branch:
-    """One differentiable piece of a denominator D(s).
+    """One piece of a denominator D(s) with its formulas.
 
-    Args:  name: the end of its labels; words: where eps stands; denominator: D; factor: kappa = D D'(s) / s
-           where: the piece's domain, empty when it is everything
+    Args:  piece: of spec.Placement; denominator: D; factor: kappa = D D'(s) / s
     """
 
-    name: str
-    words: str
+    piece: Piece
     denominator: Expr
     factor: Expr
-    where: str = ""
 
 
-def branches() -> tuple[Branch, ...]:
-    """Every place of eps, piece by piece."""
-    return (
-        Branch("inside", "inside the root", sqrt(s[i] ** 2 + eps), S.One),
-        Branch("outside", "added to s", s[i] + eps, (s[i] + eps) / s[i], "s > 0"),
-        Branch("clamp", "as a floor that s exceeds", s[i], S.One, "s > eps"),
-        Branch("clamped", "as a floor that s does not reach", eps, S.Zero, "s < eps"),
-    )
+def formulas(place: Placement, where: Callable[..., Any]) -> tuple[Expr, Expr]:
+    """(D, kappa) of a place of eps; where: what becomes of where(edge, a, b)."""
+    m = SimpleNamespace(sqrt=sqrt, where=where)
+    factor = 1 if place.kappa is None else place.kappa(s[i], eps, m)
+    return sympify(place.denominator(s[i], eps, m)), sympify(factor)
+
+
+def branches() -> dict[str, Branch]:
+    """{name: every piece of every place of eps}."""
+    found = {}
+    for place in PLACEMENTS.values():
+        sides = {
+            True: formulas(place, lambda edge, a, b: a),
+            False: formulas(place, lambda edge, a, b: b),
+        }
+        found |= {piece.name: Branch(piece, *sides[piece.edge]) for piece in place.pieces}
+    return found
 
 
 def operator(denominator: Expr, factor: Expr) -> Defs:
@@ -73,13 +83,7 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
 def computed(placement: str) -> Defs:
     """The operator as one program: the pieces of a denominator joined, kappa 0 where it has no value of its own."""
     with as_written():
-        pieces = {piece.name: piece for piece in branches()}
-        denominator, factor = pieces[placement].denominator, pieces[placement].factor
-    if placement == "clamp":
-        denominator, factor = Max(s[i], eps), Piecewise((S.One, s[i] > eps), (S.Zero, True))
-    elif placement == "outside":
-        factor = Piecewise((factor, s[i] > 0), (S.Zero, True))
-    return operator(denominator, factor)
+        return operator(*formulas(PLACEMENTS[placement], lambda edge, a, b: Piecewise((a, edge), (b, True))))
 
 
 def _residual(defs):
@@ -89,8 +93,10 @@ def _residual(defs):
 
 def equations():
     """The equations labelled norm-...: the operator, and its dx for every place of eps."""
-    for piece in branches():
-        defs = operator(piece.denominator, piece.factor)
+    for branch in branches().values():
+        piece, defs = branch.piece, operator(branch.denominator, branch.factor)
+        if not piece.words:
+            continue
         if piece.name == "inside":
             yield definition(
                 "norm-forward", "The operator: residual, centring, norm, denominator, scale.", defs,

@@ -45,15 +45,13 @@ def statistics(p, spec):
     """
     q = p - p.mean(-1, keepdim=True) if spec.center else p
     s2 = (q * q).sum(-1, keepdim=True) / spec.count(p.shape[-1])
-    if spec.placement == "inside" or spec.eps == 0:
+    if spec.place.kappa is None or spec.eps == 0:
         return q, _loud((s2 + spec.eps).rsqrt()), torch.ones_like(s2)
     zero = s2 == 0
     s = torch.where(zero, 1, s2).sqrt()
-    if spec.placement == "outside":
-        s_or_0 = torch.where(zero, 0, s)
-        return q, _loud(1 / (s_or_0 + spec.eps)), torch.where(zero, 0, (s + spec.eps) / s)
-    above = ~zero & (s > spec.eps)
-    return q, _loud(1 / torch.where(above, s, spec.eps)), above.to(p.dtype)
+    d = spec.place.denominator(torch.where(zero, 0, s), spec.eps, torch)
+    kappa = torch.where(zero, 0, spec.place.kappa(s, spec.eps, torch))
+    return q, _loud(1 / d), kappa.to(p.dtype)
 
 
 def total(x, residual, residual_dtype, round_residual):

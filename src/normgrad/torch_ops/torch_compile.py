@@ -4,7 +4,7 @@ A compiler does not look into them: it plans around one node with known shapes, 
 so that values and gradients are the same bits. Schemas know tensors and plain scalars only: a spec and the options
 travel as their fields, and a tensor that is not there is empty where it is an output.
 
-An operator has a first derivative and no tangent. So normgrad.normalize takes the plain formula instead where a
+An operator has a first derivative and no tangent. So `normalize` takes the plain formulas instead where a
 transform of torch.func or forward mode is open inside the compiled function, and torch itself refuses to differentiate
 a compiled backward (torch 2.11 takes what it returns for a constant, of its own layer_norm as well). In eager mode
 normalize uses the autograd.Function, whose derivatives are of any order.
@@ -16,11 +16,13 @@ import math
 from dataclasses import fields
 
 import torch
+from torch.autograd import forward_ad
 
 from ..spec import NormSpec
+from . import differentiable
 from .arguments import Options, kernels_of, rows, shaped
 from .autograd import Normalize
-from .formula import accumulator, promoted
+from .differentiable import accumulator, promoted
 
 SPEC = "bool center, str reduce, float scale, float eps, str placement, float weight_offset"
 OPTIONS = "ScalarType out_dtype, ScalarType residual_dtype, bool round_residual, bool portable_sums, bool per_head"
@@ -126,7 +128,23 @@ def _distinct(wanted, grads):
     return dx, None if wanted[0] == wanted[1] else dresidual, dw, db
 
 
+def _open_transforms() -> int:
+    """How many transforms of torch.func are open; a compiler opens its own where the function that it traces does."""
+    return torch._C._functorch.get_dynamic_layer_stack_depth()
+
+
+# A compiler keeps one program for each stack of transforms, so it may take this for a constant; torch 2.11 cannot trace
+# it. This is all that torch.compiler.assume_constant_result does, but that imports the compiler, and Triton with it:
+# without a GPU Triton could then no longer interpret.
+_open_transforms._dynamo_marked_constant = True
+
+
 def normalize(x, residual, weight, bias, spec, backend, options):
-    """(y, residual_out) by normgrad::forward; residual_out is None without a residual."""
+    """(y, residual_out) by normgrad::forward; residual_out is None without a residual.
+
+    An operator gets no tangents (seen with 2.13: jvp gives 0): where a transform is open the plain formulas take over.
+    """
+    if _open_transforms() > 0 or forward_ad._current_level >= 0:
+        return differentiable.forward(x, residual, weight, bias, spec, **options.of_forward)
     y, residual_out, _, _ = forward(x, residual, weight, bias, *scalars_of(spec), *scalars_of(options), backend)
     return y, None if residual is None else residual_out
