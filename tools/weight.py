@@ -65,26 +65,31 @@ def weigh() -> dict[str, dict]:
     }
 
 
+def past_limits(weights: dict, limits: dict) -> list[str]:
+    """One line for each weight above its limit."""
+    lines = []
+    for part, weight in weights.items():
+        for name, value in weight.items():
+            if value > limits[part][name]:
+                limit = limits[part][name]
+                lines.append(f"{part}: got {value} {name}, needs at most {limit}")
+    return lines
+
+
 def main() -> None:
     """Print the weights; with --check fail where one is above its limit."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--check", action="store_true", help=f"fail above the limits of {LIMITS.name}"
     )
-    limits = (
-        json.loads(LIMITS.read_text(encoding="utf8"))
-        if parser.parse_args().check
-        else {}
-    )
-    grown = []
-    for part, weight in weigh().items():
+    options = parser.parse_args()
+    weights = weigh()
+    for part, weight in weights.items():
         print(f"{part:10}{weight['nodes']:8} nodes{weight['vague']:6.1f} % vague names")
-        for name, value in weight.items():
-            if value > limits.get(part, weight)[name]:
-                grown.append(
-                    f"{part}: got {value} {name}, needs at most {limits[part][name]}"
-                )
-    sys.exit("\n".join(grown) or None)
+    if options.check:
+        grown = past_limits(weights, json.loads(LIMITS.read_text(encoding="utf8")))
+        if grown:
+            sys.exit("\n".join(grown))
 
 
 if __name__ == "__main__":
