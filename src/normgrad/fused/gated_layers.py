@@ -86,8 +86,9 @@ def texts() -> dict[str, str]:
 
 def _function(layer, way):
     """The text of the forward or the backward in torch, under a name of its own."""
-    source = getattr(layer.forms, way).source.strip()
-    return source.replace("def compute(", f"def {layer.layer.name}_{way}(", 1)
+    head, lines = getattr(layer.forms, way).source.strip().split("\n", 1)
+    head = head.replace("def compute(", f"def {layer.layer.name}_{way}(")
+    return f'{head}\n    """The {way} of {layer.layer.name}, as its kernel computes it."""\n{lines}'
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from .call import Call
 
 
 def rms_norm_then_gate_forward(*, g, w, x, eps):
+    """The forward of rms_norm_then_gate, as its kernel computes it."""
     M = g.shape[0]
     N = g.shape[1]
     p = x
@@ -17,6 +18,7 @@ def rms_norm_then_gate_forward(*, g, w, x, eps):
 
 
 def rms_norm_then_gate_backward(*, dy, g, w, x, eps):
+    """The backward of rms_norm_then_gate, as its kernel computes it."""
     M = dy.shape[0]
     N = dy.shape[1]
     p = x
@@ -32,6 +34,7 @@ def rms_norm_then_gate_backward(*, dy, g, w, x, eps):
 
 
 def gate_then_rms_norm_forward(*, g, w, x, eps):
+    """The forward of gate_then_rms_norm, as its kernel computes it."""
     M = g.shape[0]
     N = g.shape[1]
     sigmoid_g = (0.5 * (1 + torch.tanh(0.5 * g)))
@@ -43,6 +46,7 @@ def gate_then_rms_norm_forward(*, g, w, x, eps):
 
 
 def gate_then_rms_norm_backward(*, dy, g, w, x, eps):
+    """The backward of gate_then_rms_norm, as its kernel computes it."""
     M = dy.shape[0]
     N = dy.shape[1]
     sigmoid_g = (0.5 * (1 + torch.tanh(0.5 * g)))
