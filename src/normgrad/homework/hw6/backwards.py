@@ -25,6 +25,9 @@ LEAST = "{least}"
 class Spec:
     {spec}
 
+    class place:
+        kappa = None
+
     @staticmethod
     def count(n):
         return n
