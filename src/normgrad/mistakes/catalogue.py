@@ -40,8 +40,8 @@ N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
 # torch: torch_ops/rows.py
 T_C1 = "c1 = rstd * _along(dy_q, weight, 1 / spec.count(n), rstd)"
 T_C2 = "c2 = _along(dy, weight, 1 / n, rstd)"
-T_ALONG = "dx = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)"
-T_DX = "return torch.mul(dx, rstd.unsqueeze(-1), out=out)"
+T_ALONG = "projected = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)"
+T_DX = "return torch.mul(projected, rstd.unsqueeze(-1), out=out)"
 T_OUT = "torch.add(dp, dresidual_out, out=dx)"
 T_START = "    *lead, n = p.shape\n    acc = rstd.dtype\n"
 T_ROWS = "_input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)"
@@ -202,7 +202,7 @@ MUTANTS = (
         mistake="the projection alone is the gradient",
         key="rstd-missing",
         numpy=(N_DX, "    dx = wdy - c2 - x_hat * c1\n"),
-        torch=(T_DX, "return out.copy_(dx)"),
+        torch=(T_DX, "return out.copy_(projected)"),
         triton=(K_DX, K_DX.replace("rstd[:, None] * ", "")),
         numba=(J_DX, J_DX.replace("rstd * ", "")),
         sympy=(S_DQ, S_DQ.replace("rstd[i] * ", "")),
@@ -314,7 +314,7 @@ MUTANTS = (
             J_RSTD,
             f"{J_RSTD}    rstd = (np.float32(rstd).view(np.uint32) >> 16 << 16).view(np.float32)\n",
         ),
-        sympy=(S_RSTD, "defs[rstd[i]] = (1 + S.One / 256) / D[i]"),
+        sympy=(S_RSTD, "defs[rstd[i]] = (1 + sympify(1) / 256) / D[i]"),
         backward=False,
     ),
     _mutant(

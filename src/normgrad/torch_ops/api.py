@@ -12,7 +12,7 @@ from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec
 from . import torch_compile
 from .arguments import Backend, check_tensors
 from .autograd import apply
-from .distributed import by_rows
+from .distributed import by_rows, is_distributed
 from .prepare import OF_INPUT, OF_SPEC, Call, prepare
 
 
@@ -89,25 +89,21 @@ def _check_residual(residual: Tensor) -> None:
 
 
 def _normalized(call: Call, input: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None):
-    """(y, residual_out) of a call; residual_out is None without a residual."""
-    if call.rows is not None and call.rows != input.shape:
+    """(y, residual_out) of a call, residual_out None without a residual; autograd.Normalize has their derivatives."""
+    if call.rows is not None and input.dim() != len(call.rows):
         rows = _reshaped(call.rows, input, residual)
         vectors = _reshaped(call.vector, weight, bias)
         return tuple(_reshaped(input.shape, *_normalized(call, *rows, *vectors)))
-    if call.distributed:
-        return by_rows(partial(_on_rows, call), 1 + call.options.per_head, input, residual, weight, bias)
-    return _on_rows(call, input, residual, weight, bias)
+    if call.distributed and is_distributed(input):
+        on_local = partial(_normalized, call)
+        return by_rows(on_local, 1 + call.options.per_head, input, residual, weight, bias)
+    if torch.compiler.is_compiling():
+        return torch_compile.normalize(input, residual, weight, bias, call.spec, call.backend, call.options)
+    return apply(input, residual, weight, bias, call.spec, call.kernels, call.options)
 
 
 def _reshaped(shape, *tensors):
     return [None if t is None else t.reshape(shape) for t in tensors]
-
-
-def _on_rows(call, input, residual, weight, bias):
-    """_normalized of tensors of one process."""
-    if torch.compiler.is_compiling():
-        return torch_compile.normalize(input, residual, weight, bias, call.spec, call.backend, call.options)
-    return apply(input, residual, weight, bias, call.spec, call.kernels, call.options)
 
 
 def layer_norm(

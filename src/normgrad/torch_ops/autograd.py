@@ -1,7 +1,15 @@
-"""The operator for torch: one autograd.Function over two sets of kernels.
+"""The operator for torch: one autograd.Function over the kernels of a backend.
 
-The forward and the first backward run the backend's kernels. Wherever a derivative may be differentiated again, it is
-computed by normgrad.torch_ops.differentiable from the inputs, so that second and higher derivatives are right.
+dx = rstd * (wdy - c2 - x_hat * c1) is written down in more than one place. Normalize.backward chooses:
+
+    the backend's kernels   where nobody asks for a graph of the gradient: `_input_gradient` in torch_ops/rows.py,
+                            `input_gradient` in triton_kernels/arithmetic.py, `backward` in numba_kernels/kernels.py
+    differentiable.vjp      where the gradient may be differentiated again (create_graph, torch.func): from the inputs,
+                            so that second and higher derivatives are right
+    neither                 where no cotangent of y arrives: dx is dresidual_out
+
+A function that torch.compile traces takes the same branches, the first by an operator (torch_ops/torch_compile.py).
+Forward mode is Normalize.jvp, by differentiable.jvp.
 """
 
 from __future__ import annotations

@@ -106,7 +106,9 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
         _rstd(q, spec, out=r)
         torch.mul(q, r.unsqueeze(-1), out=x_hat)
         _affine(x_hat, weight, bias, y_rows)
-    return y, residual_out, *_shaped((m,), mean, rstd)
+    if len(lead) > 1:
+        mean, rstd = _shaped((m,), mean, rstd)
+    return y, residual_out, mean, rstd
 
 
 def _sum(x, residual, out, rounded):
@@ -166,8 +168,12 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     shared = tuple(range(len(lead) - per_head))
     made = {dtype: unwritten(p, dtype) for dtype in dtypes[:2] if dtype is not None}
     # The one in the accumulator's dtype comes last: its rows are the workspace until they are stored.
-    outs = sorted(made.values(), key=lambda t: t.dtype == acc)
-    dw, db = (None if dtype is None else p.new_zeros(p.shape[len(shared) :], dtype=acc) for dtype in dtypes[2:])
+    outs = [*made.values()]
+    if len(outs) == 2 and outs[0].dtype == acc:
+        outs.reverse()
+    vector = p.shape[len(shared) :]
+    dw = None if dtypes[2] is None else p.new_zeros(vector, dtype=acc)
+    db = None if dtypes[3] is None else p.new_zeros(vector, dtype=acc)
     weight = p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)
     weight = weight if spec.scale == 1 else spec.scale * weight
     most = _block(p)
@@ -223,7 +229,13 @@ def _store(dp, dresidual_out, outs):
 
 
 def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
-    """rstd * (wdy - c2 - x_hat * c1) of one block; dy_q is overwritten, and x_hat = q * rstd is not formed."""
+    """dx of one block, but for dresidual_out; dy_q = dy * q is overwritten.
+
+    dx = rstd * (wdy - c2 - x_hat * c1),  c1 = kappa * sum(wdy * x_hat) / n,  c2 = center * mean(wdy)
+
+    wdy = dy * weight and x_hat = q * rstd are not formed: each would go over the block once more. Their sums are
+    matrix-vector products with the weight, and x_hat * c1 is q * (rstd * c1).
+    """
     n = q.shape[-1]
     c1 = rstd * _along(dy_q, weight, 1 / spec.count(n), rstd)
     if spec.place.kappa is not None and spec.eps != 0:
@@ -233,8 +245,8 @@ def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
         wdy_c2 = torch.addcmul(-c2.unsqueeze(-1), dy, weight, out=dy_q)
     else:
         wdy_c2 = torch.mul(dy, weight, out=dy_q)
-    dx = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)
-    return torch.mul(dx, rstd.unsqueeze(-1), out=out)
+    projected = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)
+    return torch.mul(projected, rstd.unsqueeze(-1), out=out)
 
 
 def unwritten(t, dtype):
