@@ -77,29 +77,29 @@ def prepare(
     Args:  normalized_shape: the last axes' sizes, or OF_INPUT for the last axis alone; eps, weight_offset: to put into
            the spec, or OF_SPEC; the rest as normgrad.add_normalize
     """
-    scalars = (normalized_shape, eps, weight_offset, heads, backend)
-    options = (out_dtype, residual_dtype, round_residual, portable_sums)
     tensors = (input, residual, weight, bias)
+    others = (normalized_shape, eps, weight_offset, heads, backend)
+    others += (out_dtype, residual_dtype, round_residual, portable_sums)
     if torch.compiler.is_compiling():
-        return _checked(spec, *tensors, *scalars, *options)
+        return _checked(spec, *tensors, *others)
     # 1, 1.0 and True are equal, and not each of them is allowed.
-    key = [spec, *scalars, *options, *map(type, scalars), *map(type, options)]
+    key = [spec, *others, *map(type, others)]
     if isinstance(normalized_shape, tuple):
         key += map(type, normalized_shape)
     for t in tensors:
         if t is None:
             key.append(None)
         elif type(t) not in PLAIN or t.is_nested:
-            return _checked(spec, *tensors, *scalars, *options)
+            return _checked(spec, *tensors, *others)
         else:
             key += (t.dtype, t.shape, t.device, t.layout)
     key = tuple(key)
     try:
         call = _calls.get(key)
     except TypeError:  # a list, or a size that is a symbol
-        return _checked(spec, *tensors, *scalars, *options)
+        return _checked(spec, *tensors, *others)
     if call is None:
-        call = _checked(spec, *tensors, *scalars, *options)
+        call = _checked(spec, *tensors, *others)
         if all(_has_numbers(t) for t in tensors):
             if len(_calls) >= MOST_CALLS:
                 _calls.clear()
@@ -113,17 +113,7 @@ def _has_numbers(t: Tensor | None) -> bool:
 
 
 def _checked(
-    spec: NormSpec,
-    input: Tensor,
-    residual: Tensor | None,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    normalized_shape: Axes,
-    eps: float | None,
-    weight_offset: float,
-    heads: int | None,
-    backend: Backend,
-    *options: Any,
+    spec, input, residual, weight, bias, normalized_shape, eps, weight_offset, heads, backend, *options
 ) -> Call:
     """As prepare, of arguments that no call had before."""
     rows = vector = None

@@ -276,19 +276,18 @@ def _factor(saved: numpy_ref.Forward) -> np.ndarray | float:
 
 
 def _gradient_errors(dy: np.ndarray, saved: numpy_ref.Forward) -> dict[str, np.ndarray]:
-    """The largest errors of dx, dw and db in float32, whose sums are rounded once for each term.
+    """The largest errors of dx, dw and db in float32: each sum is rounded once for each of its terms.
 
-    dx = rstd * (wdy - c2 - x_hat * c1), where x_hat is off by e: as much as x is rounded beside the row's deviation
+    dx = rstd * (wdy - c2 - x_hat * c1), where x_hat is off by e: a row far from 0 loses digits with its mean.
     """
     p, rstd = saved.residual_out, saved.rstd[:, None]
     x_hat = np.abs(p if saved.mean is None else p - saved.mean[:, None]) * rstd
-    row, column = (U * (ROUNDINGS + count) for count in reversed(p.shape))
+    row, column = U * (ROUNDINGS + p.shape[1]), U * (ROUNDINGS + len(p))
     e = row * (np.abs(p).max(-1, keepdims=True) * rstd + x_hat)
     wdy = np.abs(dy * _factor(saved))
-    c1 = (x_hat * wdy).mean(-1, keepdims=True)
+    c1, e_c1 = (x_hat * wdy).mean(-1, keepdims=True), (e * wdy).mean(-1, keepdims=True)
     c2 = wdy.mean(-1, keepdims=True) if saved.spec.center else 0
-    e_c1 = row * c1 + (e * wdy).mean(-1, keepdims=True)
-    dx = rstd * (2 * row * (wdy + c2 + x_hat * c1) + x_hat * e_c1 + e * c1)
+    dx = rstd * (row * (2 * wdy + 2 * c2 + 3 * x_hat * c1) + x_hat * e_c1 + e * c1)
     return {"dx": dx, "dw": (np.abs(dy) * (e + column * x_hat)).sum(0), "db": column * np.abs(dy).sum(0)}
 
 
