@@ -43,7 +43,7 @@ QUICK = {
     "test_contract.py": "numpy|torch",
     "test_mutants.py": "numpy",
     "test_imports.py": "",
-    "test_arguments.py": "",
+    "test_refusals.py": "",
     "test_nn.py": "",
     "test_book_markdown.py": "",
     "test_notation.py": "",

@@ -99,27 +99,6 @@ def test_third_derivatives(draw, way):
     assert gradgradcheck(lambda *a: _gradients(_layer(way, True, True), a[:-1], a[-1]), (*inputs, draw(2, 3)))
 
 
-X = torch.ones(2, 3)
-REFUSED = [
-    (("twice", X), {}, ValueError, "way: got 'twice', needs one of 'recompute', 'statistics', 'explicit'"),
-    ((["explicit"], X), {}, ValueError, r"way: got \['explicit'\], needs"),
-    (("explicit", X.numpy()), {}, TypeError, "x: got numpy.ndarray, needs a torch.Tensor"),
-    (("explicit", X.int()), {}, TypeError, "x: got dtype torch.int32, needs float64"),
-    (("explicit", X[:, :0]), {}, ValueError, r"x: got shape \(2, 0\), needs"),
-    (("explicit", X, X), {}, ValueError, r"weight: got shape \(2, 3\), needs \(3,\)"),
-    (("explicit", X, None, X[0, :1]), {}, ValueError, r"bias: got shape \(1,\), needs \(3,\)"),
-    (("explicit", X, X[0].to("meta")), {}, ValueError, "weight: got device meta, needs cpu, the device of x"),
-    (("explicit", X), {"eps": -1}, ValueError, "eps: got -1, needs a number that is at least 0"),
-    (("explicit", X), {"eps": None}, TypeError, "eps: got NoneType None, needs a real number"),
-]
-
-
-@pytest.mark.parametrize("arguments, options, error, message", REFUSED, ids=[message for *_, message in REFUSED])
-def test_layer_norm_refuses(arguments, options, error, message):
-    with pytest.raises(error, match=message):
-        double_backward.layer_norm(*arguments, **options)
-
-
 # -- the proved formulas are what runs
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import normgrad
-from normgrad import nn, numpy_ref
+from normgrad import nn
 from normgrad.bench import kernel_traffic, traffic
 from normgrad.bench.counted import Counted, interpreted
 from normgrad.checks import cases, contract
@@ -260,41 +260,3 @@ def test_llamas_casting_takes_the_weight_of_each_head(torch_rng):
     assert torch.equal(norm(x), norm.weight * normgrad.rms_norm(x, N, eps=1e-6))
     y, total = nn.AddNorm(norm)(x, residual)
     assert torch.equal(y, norm.weight * normgrad.rms_norm(total, N, eps=1e-6))
-
-
-X, W = torch.ones(2, H, N), torch.ones(H, N)
-REFUSED = {
-    "no heads were asked for": (lambda: normgrad.rms_norm(X, N, W), r"weight: got shape \(3, 8\), needs \(8,\), "),
-    "one weight for all": (lambda: normgrad.rms_norm(X, N, W[0], heads=H), r"weight: got shape \(8,\), needs \(3, 8\)"),
-    "one bias for all": (
-        lambda: normgrad.layer_norm(X, N, W, W[0], heads=H), r"bias: got shape \(8,\), needs \(3, 8\)",
-    ),
-    "another axis": (lambda: normgrad.rms_norm(X, N, W[:2], heads=2), r"heads: got 2, needs the axis before the norm"),
-    "no axis of heads": (lambda: normgrad.rms_norm(X[0, 0], N, W, heads=H), r"heads: got 3, needs the axis before"),
-    "nothing to have for each": (lambda: normgrad.rms_norm(X, N, heads=H), "heads: got 3 without a weight or a bias"),
-    "a module without a weight": (
-        lambda: nn.RMSNorm(N, elementwise_affine=False, heads=H), "heads: got 3 without a weight or a bias",
-    ),
-    "normalize": (lambda: normgrad.normalize(X, W), r"weight: got shape \(3, 8\), needs \(8,\), the last axis of"),
-    "the reference": (
-        lambda: numpy_ref.forward(X.numpy(), W[0].numpy(), heads=H), r"weight: got shape \(8,\), needs \(3, 8\)",
-    ),
-    "none": (lambda: normgrad.rms_norm(X, N, W, heads=0), "heads: got 0, needs at least 1"),
-    "a flag": (lambda: normgrad.rms_norm(X, N, W, heads=True), "heads: got bool True, needs an int or None"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_weight_of_another_shape_is_refused(name):
-    call, words = REFUSED[name]
-    with pytest.raises((TypeError, ValueError), match=f"^{words}"):
-        call()
-
-
-@pytest.mark.parametrize(("tokens", "heads"), [(1, 65536), (2**31 // 3, 3)])
-def test_more_rows_than_a_launch_can_number_are_refused(tokens, heads):
-    pytest.importorskip("triton")
-    from normgrad.triton_kernels import launch
-
-    with pytest.raises(ValueError, match="^heads: got .*, needs at most 65535"):
-        launch._heads(True, torch.empty(tokens, heads, 1, device="meta"))
