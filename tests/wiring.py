@@ -118,7 +118,7 @@ AGAIN = {
 }
 RIGHT_ALREADY = "the argument is the context"
 CONTEXT_REASONS = {("backend", context): RIGHT_ALREADY for context in BOTH if "triton" in context}
-SHAPES = "a weight of one shape is refused with heads, of the other without: test_heads.py"
+SHAPES = "a weight of one shape is refused with heads, of the other without: test_contract.py"
 HEADS_REASONS = {("heads", context): SHAPES for context in ALL}
 NORM_REASONS = {**BIAS_REASONS, **CONTEXT_REASONS}
 
