@@ -497,3 +497,33 @@ HEADS = (
     KERNELS("statistics by token", K_STORED, K_STORED.replace("+ rows, rstd", "+ rows // share, rstd")),
     NUMBA("statistics by token", J_DW, J_DW.replace("rstd[i]", "rstd[i // len(weight)]")),
 )
+
+# Dtypes, heads and layouts where torch's own operations run: tangents, mapped axes, gradients of gradients.
+F_DOT = "y_dot = y_dot + x_hat * weight_dot.to(acc)"
+A_MAPPED = "                t = t.movedim(dim, 0)\n"
+L_NEGATED = "    t = t.resolve_neg()\n"
+BESIDE = (
+    AUTOGRAD(
+        "vmap: y rounded before a mapped weight",
+        "options = replace(options, out_dtype=accumulator(promoted(x, residual)))",
+        "pass",
+    ),
+    AUTOGRAD(
+        "vmap: the weight of the first head", A_MAPPED, f"{A_MAPPED}{A_MAPPED[:16]}t = t if t.dim() < 3 else t[:, :1]\n"
+    ),
+    AUTOGRAD(
+        "forward mode: the tangent of a wide sum in x's dtype",
+        "else p_dot).to(residual_dtype)",
+        "else p_dot).to(x.dtype).to(residual_dtype)",
+    ),
+    FORMULA(
+        "forward mode: the weight of the first head",
+        F_DOT,
+        F_DOT.replace("weight_dot.to(acc)", "(weight_dot if weight_dot.dim() < 2 else weight_dot[:1]).to(acc)"),
+    ),
+    FORMULA("a sum stored in the summands' dtype", "p.to(residual_dtype or promoted", "p.to(promoted"),
+    FORMULA("statistics of the rounded sum", "(residual_out if round_residual else p)", "residual_out"),
+    LAUNCH("a lazy minus dropped", L_NEGATED, ""),
+    LAUNCH("columns read as if they were adjacent", "adjacent = t.stride(-1) == 1", "adjacent = t.stride(-1) > 0"),
+    PROGRAMS("a lazy minus dropped", "return t.resolve_neg() if t.is_neg() else t", "return t"),
+)

@@ -12,7 +12,7 @@ import warnings
 from functools import partial
 from pathlib import Path
 
-from condition_mutants import COMPILED, DTYPES, HEADS, KINDS, OTHERS
+from condition_mutants import BESIDE, COMPILED, DTYPES, HEADS, KINDS, OTHERS
 from copies import Edit, opened
 from covering import check_point, points_of
 from signs import signs
@@ -27,7 +27,7 @@ CATALOGUE = [
     for mutant in mutants.MUTANTS
     for name in NAMES
 ]
-PROGRAMS = [*CATALOGUE, *KINDS, *COMPILED, *OTHERS, *DTYPES, *HEADS, *signs()]
+PROGRAMS = [*CATALOGUE, *KINDS, *COMPILED, *OTHERS, *DTYPES, *HEADS, *BESIDE, *signs()]
 
 
 def _prove(backend):
