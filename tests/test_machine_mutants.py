@@ -49,10 +49,8 @@ def test_each_rule_makes_its_mutants(source, mutants):
     assert changed(source) == mutants
 
 
-@pytest.mark.sampled(of=4)
-@pytest.mark.parametrize("file", ["torch_ops/rows.py", "triton_kernels/sweeps.py"])
-def test_mutants_of_the_package_are_programs_that_differ(file):
-    source = (PACKAGE / file).read_text()
+def test_mutants_of_the_package_are_programs_that_differ():
+    source = (PACKAGE / "triton_kernels/sweeps.py").read_text()
     texts = [mutant.applied(source) for mutant in machine_mutants(source)]
     assert len(texts) == len({ast.dump(ast.parse(text)) for text in {*texts, source}}) - 1
 

@@ -29,6 +29,7 @@ CONFIGURATIONS = {
     "l2 norm": ("l2_norm", (False, False, False), (F32, F32, F32), {"out_dtype": BF16}),
     "stream": ("rms_norm", (True, True, False), (BF16, F32, F32), {"portable_sums": True}),
     "unrounded": ("layer_norm_std", (True, True, True), (BF16, BF16, F32), {"round_residual": False}),
+    "heads": ("layer_norm", (True, True, True), (F32, F32, F32), {"heads": 3}),
     "wide": ("layer_norm_clamp", (True, False, True), (BF16, BF16, F32), {"residual_dtype": F32, "out_dtype": F32}),
 }
 DIFFERENTIATED = ("x", "residual", "weight", "bias")
@@ -37,7 +38,8 @@ DIFFERENTIATED = ("x", "residual", "weight", "bias")
 def _draw(name, rng, rows=3, columns=5):
     """spec, the tensors by name, the options and two cotangents."""
     spec, present, dtypes, options = CONFIGURATIONS[name]
-    shapes = ((2, rows, columns), (2, rows, columns), (columns,), (columns,))
+    vector = (rows, columns) if "heads" in options else (columns,)
+    shapes = ((2, rows, columns), (2, rows, columns), vector, vector)
     given = zip(DIFFERENTIATED, (True, *present), shapes, (*dtypes, dtypes[2]), strict=True)
     tensors = {
         n: torch.randn(*shape, generator=rng).to(dtype).requires_grad_() if there else None

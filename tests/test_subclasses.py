@@ -1,16 +1,17 @@
 """Tensors that hold no memory of their own: DTensors are taken apart, all others refused by name."""
 
+import re
 from importlib import import_module
 
 import pytest
 import torch
 import torch.distributed as dist
+import wiring
 from functorch.compile import make_boxed_func
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
 
 import normgrad
-from normgrad import nn, residual
-from normgrad.teaching import double_backward
+from normgrad import nn
 from normgrad.torch_ops.arguments import TENSORS
 
 BACKENDS = ("torch", "triton", "numba")
@@ -41,47 +42,13 @@ def _jagged(t):
     return torch.nested.nested_tensor(list(t.unbind()), layout=torch.jagged)
 
 
-# Every public function of tensors: {name: what to call with x and residual (2, 3, 4), weight and bias (4,)}
-X, V = ("x", "residual"), ("weight", "bias")
-FUNCTIONS = {
-    "normalize": (
-        lambda t, backend: normgrad.normalize(t["x"], t["weight"], t["bias"], backend=backend),
-        {"x": "input", "weight": "weight", "bias": "bias"},
-    ),
-    "add_normalize": (
-        lambda t, backend: normgrad.add_normalize(t["x"], t["residual"], t["weight"], t["bias"], backend=backend),
-        {"x": "input", "residual": "residual", "weight": "weight", "bias": "bias"},
-    ),
-    "layer_norm": (
-        lambda t, backend: normgrad.layer_norm(t["x"], 4, t["weight"], t["bias"], backend=backend),
-        {"x": "input", "weight": "weight", "bias": "bias"},
-    ),
-    "rms_norm": (
-        lambda t, backend: normgrad.rms_norm(t["x"], 4, t["weight"], backend=backend),
-        {"x": "input", "weight": "weight"},
-    ),
-    "l2_norm": (lambda t, backend: normgrad.l2_norm(t["x"], backend=backend), {"x": "input"}),
-    "add_layer_norm": (
-        lambda t, backend: normgrad.add_layer_norm(t["x"], t["residual"], 4, t["weight"], t["bias"], backend=backend),
-        {"x": "input", "residual": "residual", "weight": "weight", "bias": "bias"},
-    ),
-    "add_rms_norm": (
-        lambda t, backend: normgrad.add_rms_norm(t["x"], t["residual"], 4, t["weight"], backend=backend),
-        {"x": "input", "residual": "residual", "weight": "weight"},
-    ),
-    "LayerNorm": (lambda t, backend: nn.LayerNorm(4, backend=backend)(t["x"]), {"x": "input"}),
-    "RMSNorm": (lambda t, backend: nn.RMSNorm(4, backend=backend)(t["x"]), {"x": "input"}),
-    "AddNorm": (
-        lambda t, backend: nn.AddNorm(nn.RMSNorm(4, backend=backend))(t["x"], t["residual"]),
-        {"x": "input", "residual": "residual"},
-    ),
-    "stacks": (lambda t, backend: residual.fused_stack(t["x"], [torch.relu], [nn.RMSNorm(4)]), {"x": "x"}),
-    "double_backward": (
-        lambda t, backend: double_backward.layer_norm("explicit", t["x"], t["weight"], t["bias"]),
-        {"x": "x", "weight": "weight", "bias": "bias"},
-    ),
-}
-PLACES = [(function, argument) for function, (_, names) in FUNCTIONS.items() for argument in names]
+# Every tensor of every public function; what is handed on to these functions is refused there.
+PLACES = [
+    (name, argument)
+    for name, subject in wiring.SUBJECTS.items()
+    for argument, value in subject.given(normgrad).items()
+    if isinstance(value, torch.Tensor) and not name.startswith(("residual.naive", "residual.fused_post"))
+]
 
 
 def _tensors(rng):
@@ -89,36 +56,28 @@ def _tensors(rng):
     return {name: torch.randn(shape, generator=rng) for name, shape in shapes.items()}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("function", "argument"), PLACES)
-def test_a_subclass_is_refused_wherever_it_is_given(function, argument, backend, torch_rng):
-    call, names = FUNCTIONS[function]
-    given = _tensors(torch_rng)
-    call(given, backend)
-    given[argument] = _named(given[argument])
-    with pytest.raises(TypeError, match=f"^{names[argument]}: got .*test_subclasses.Named, {SUBCLASS}"):
-        call(given, backend)
+def _refused(name, argument, convert):
+    """The words in which a function refuses one of its tensors in another type."""
+    given = wiring.SUBJECTS[name].given(normgrad)
+    with pytest.raises(TypeError) as caught:
+        wiring.SUBJECTS[name].call(normgrad, given | {argument: convert(given[argument])})
+    return str(caught.value)
 
 
-ALONE = r"^(weight|bias|residual): got a tensor of one process, needs a DTensor on the mesh of input, which is one"
-# Functions that take a DTensor where all their tensors are.
-SHARED = (
-    *("normalize", "layer_norm", "rms_norm", "add_normalize", "add_layer_norm", "add_rms_norm"),
-    *("LayerNorm", "RMSNorm", "AddNorm"),
-)
+@pytest.mark.parametrize(("name", "argument"), PLACES)
+def test_a_subclass_is_refused_wherever_it_is_given(name, argument):
+    assert re.match(f"{argument}: got .*test_subclasses.Named, {SUBCLASS}", _refused(name, argument, _named))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("function", "argument"), [place for place in PLACES if place != ("l2_norm", "x")])
-def test_a_dtensor_among_others_is_refused(function, argument, backend, torch_rng, mesh):
+ALONE = "(weight|bias|residual): got a tensor of one process, needs a DTensor on the mesh of input, which is one"
+
+
+@pytest.mark.parametrize(("name", "argument"), [place for place in PLACES if place != ("l2_norm", "input")])
+def test_a_dtensor_among_others_is_refused(name, argument, mesh):
     """A process would normalize its rows, or take its part of a weight for the whole."""
-    call, names = FUNCTIONS[function]
-    given = _tensors(torch_rng)
-    placement = Shard(1) if argument in X else Replicate()
-    given[argument] = distribute_tensor(given[argument], mesh, [placement])
-    other = rf"^{names[argument]}: got torch\.distributed.*\.DTensor, {SUBCLASS}"
-    with pytest.raises(TypeError, match=ALONE if argument == "x" and function in SHARED else other):
-        call(given, backend)
+    words = _refused(name, argument, lambda t: distribute_tensor(t, mesh, [Shard(1) if t.dim() > 1 else Replicate()]))
+    other = rf"{argument}: got torch\.distributed.*\.DTensor, {SUBCLASS}"
+    assert re.match(ALONE if argument == "input" else other, words)
 
 
 def test_a_dtensor_on_another_mesh_is_refused(torch_rng, mesh):
@@ -164,20 +123,18 @@ KINDS = {
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor support")
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_other_kind_is_refused_by_name(kind, backend, torch_rng):
+def test_every_other_kind_is_refused_by_name(kind, torch_rng):
     make, message = KINDS[kind]
     with pytest.raises(TypeError, match=f"^input: .*{message}"):
-        normgrad.l2_norm(make(torch.randn(3, 4, generator=torch_rng)), backend=backend)
+        normgrad.l2_norm(make(torch.randn(3, 4, generator=torch_rng)))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_cotangent_of_a_subclass_is_refused(place, backend, torch_rng):
+def test_a_cotangent_of_a_subclass_is_refused(place, torch_rng):
     given = _tensors(torch_rng)
     x = given["x"].requires_grad_()
-    outputs = normgrad.add_rms_norm(x, given["residual"], 4, backend=backend)
+    outputs = normgrad.add_rms_norm(x, given["residual"], 4)
     cotangents = [given["x"].detach(), given["residual"]]
     cotangents[place] = _named(cotangents[place])
     with pytest.raises(TypeError, match=f"^{('dy', 'dresidual_out')[place]}: got .*Named, {SUBCLASS}"):

@@ -103,27 +103,21 @@ def _outputs(found):
 OPTIONS = {"out_dtype": Change(torch.float32), "backend": Change("triton")}
 SUM_OPTIONS = {"residual_dtype": Change(torch.float32), "round_residual": Change(False)}
 PLAIN = ("outputs", "gradients")
-BOTH = (*PLAIN, "triton outputs", "triton gradients")
-ALL = (*BOTH, "second", "tangents", "nested tangents", "mapped rows", "mapped", "compiled")
+ALL = (*PLAIN, "second", "tangents", "nested tangents", "mapped rows", "mapped", "compiled")
 
 NO_BIAS = "no derivative by another argument depends on the bias"
-BIAS_REASONS = {("bias", context): NO_BIAS for context in ("gradients", "triton gradients", "second", "tangents")}
+BIAS_REASONS = {("bias", context): NO_BIAS for context in ("gradients", "second", "tangents")}
 NO_KERNEL = {("backend", "nested tangents"): "the plain formula is the same on every backend"}
 SUMS = "it is about the sums of gradients that kernels take"
-SUMS_REASONS = {
-    ("portable_sums", context): SUMS for context in ALL if "gradients" not in context and context != "compiled"
-}
+SUMS_REASONS = {("portable_sums", context): SUMS for context in ALL if context not in ("gradients", "compiled")}
 AGAIN = {
     ("round_residual", "second"): "what is differentiated again takes its statistics from residual_out",
 }
-RIGHT_ALREADY = "the argument is the context"
-CONTEXT_REASONS = {("backend", context): RIGHT_ALREADY for context in BOTH if "triton" in context}
-SHAPES = "a weight of one shape is refused with heads, of the other without: test_heads.py"
+SHAPES = "a weight of one shape is refused with heads, of the other without: test_contract.py"
 HEADS_REASONS = {("heads", context): SHAPES for context in ALL}
-NORM_REASONS = {**BIAS_REASONS, **CONTEXT_REASONS}
 
 
-def _function(name, given, changes, contexts=BOTH, reasons=None, module=""):
+def _function(name, given, changes, contexts=PLAIN, reasons=None, module=""):
     """A function of torch tensors that returns a tensor or several."""
 
     def target(package):
@@ -133,7 +127,7 @@ def _function(name, given, changes, contexts=BOTH, reasons=None, module=""):
         return _outputs(target(package)(**arguments)), []
 
     return Subject(
-        target, call, lambda _: given, lambda _: changes, contexts, NORM_REASONS | HEADS_REASONS | (reasons or {})
+        target, call, lambda _: given, lambda _: changes, contexts, BIAS_REASONS | HEADS_REASONS | (reasons or {})
     )
 
 
@@ -154,7 +148,7 @@ def _module(name, wrapped):
         return _outputs(module(*tensors)), list(norm.parameters())
 
     given = {"normalized_shape": 4, "backend": "torch", **_tensors(*inputs)}
-    return Subject(target, call, lambda _: given, lambda _: CONSTRUCTOR, BOTH, NORM_REASONS | DEVICE_REASONS)
+    return Subject(target, call, lambda _: given, lambda _: CONSTRUCTOR, PLAIN, BIAS_REASONS | DEVICE_REASONS)
 
 
 def _fill(module):
@@ -164,7 +158,7 @@ def _fill(module):
 
 
 NO_NUMBERS = "a meta tensor has no numbers"
-DEVICE_REASONS = {("device", context): NO_NUMBERS for context in BOTH if context != "outputs"}
+DEVICE_REASONS = {("device", "gradients"): NO_NUMBERS}
 CONSTRUCTOR = {
     "normalized_shape": Change((3, 4)),
     "eps": Change(0.5),
@@ -326,8 +320,8 @@ SUBJECTS = {
         lambda package: _all_of(
             _other(*TWO), {"spec": Change(package.RMS_NORM), "portable_sums": Change(True)}, OPTIONS
         ),
-        BOTH,
-        {**NORM_REASONS, **HEADS_REASONS, **SUMS_REASONS},
+        PLAIN,
+        {**BIAS_REASONS, **HEADS_REASONS, **SUMS_REASONS},
     ),
     "add_normalize": Subject(
         lambda package: package.add_normalize,
@@ -340,7 +334,7 @@ SUBJECTS = {
             SUM_OPTIONS,
         ),
         ALL,
-        {**NORM_REASONS, **HEADS_REASONS, **NO_KERNEL, **SUMS_REASONS, **AGAIN},
+        {**BIAS_REASONS, **HEADS_REASONS, **NO_KERNEL, **SUMS_REASONS, **AGAIN},
     ),
     "NormSpec": Subject(
         lambda package: package.NormSpec,
@@ -396,8 +390,7 @@ SUBJECTS = {
         _replace_norms,
         lambda _: {"model": _of_torch(), **BACKEND},
         lambda _: {"model": Change(_of_torch(0.5)), "backend": OPTIONS["backend"]},
-        BOTH,
-        CONTEXT_REASONS,
+        PLAIN,
     ),
     "nn.LayerNorm.forward": _forward("LayerNorm", "input"),
     "nn.RMSNorm.forward": _forward("RMSNorm", "input"),
@@ -529,8 +522,6 @@ def _outcome_compiled(call, arguments):
 OUTCOMES = {
     "outputs": _outcome_outputs,
     "gradients": _outcome_gradients,
-    "triton outputs": _outcome_outputs,
-    "triton gradients": _outcome_gradients,
     "second": _outcome_second,
     "tangents": _outcome_tangents,
     "nested tangents": _outcome_nested,
@@ -567,8 +558,6 @@ LAUNCHERS = ("torch_ops.rows", "triton_kernels")
 
 
 def _run(package, subject, context, arguments):
-    if "triton" in context:
-        arguments = arguments | {"backend": "triton"}
     with _Watched(package) as notes:
         found = OUTCOMES[context](partial(subject.call, package), arguments)
     return found, notes

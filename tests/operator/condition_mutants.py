@@ -6,42 +6,13 @@ and not for the mean, where one gradient alone is asked for. The points of `cove
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from covering import check_point, points_of
+from copies import Edit
 
 
-@dataclass(frozen=True)
-class ConditionMutant:
-    """One mistake in one file.
-
-    Args:  name: where it shows; backend: whose points must meet it; path: the file below the package
-           edits: ((old, new), ...), each old text exactly once in the file
-    """
-
-    name: str
-    backend: str
-    path: str
-    edits: tuple[tuple[str, str], ...]
-
-    def __str__(self):
-        return f"{self.path.removesuffix('.py')}: {self.name}"
-
-
-def first_failure(backend, name: str) -> tuple[int, Exception] | None:
-    """(place, error) of the first point of the backend's name at which a backend breaks the contract; None for none."""
-    for place, point in enumerate(points_of(name)):
-        try:
-            check_point(backend, point)
-        except Exception as error:  # a wrong implementation may raise whatever it likes
-            return place, error
-    return None
-
-
-def _of(backend, path, **_):
+def _of(backend, path):
     def mutant(name, *pairs):
         edits = pairs if isinstance(pairs[0], tuple) else ((pairs[0], pairs[1]),)
-        return ConditionMutant(name, backend, path, edits)
+        return Edit(name, backend, path, edits)
 
     return mutant
 
@@ -55,8 +26,10 @@ ARITHMETIC = _of("triton", "triton_kernels/arithmetic.py")
 LAUNCH = _of("triton", "triton_kernels/launch.py")
 TILES = _of("triton", "triton_kernels/rows.py")
 SWEEPS = _of("triton", "triton_kernels/sweeps.py")
+KERNELS = _of("triton", "triton_kernels")
 REDUCTION = _of("triton", "triton_kernels/reduction.py")
 LOOPS = _of("numba", "numba_kernels/kernels.py")
+NUMBA = _of("numba", "numba_kernels")
 PROGRAMS = _of("numba", "numba_kernels/launch.py")
 
 # The lines that are edited.
@@ -420,4 +393,136 @@ OTHERS = (
         "weight, bias = aligned_rows(x), ",
         "weight, bias = aligned_rows(x if m != 1 or residual is None else x + residual), ",
     ),
+)
+
+# Dtypes of their own: what is rounded, and when.
+FAST_SUM = "    if rounded and out.dtype == promoted(x, residual):\n        return torch.add(x, residual, out=out)\n"
+ROUND = "        if ROUND:\n"
+LOADED = "M, residual_step, N, VECTOR, heads, residual_head_step).to(ACC)\n"
+COLUMNS = "SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)"
+OPTIONS = "    dtypes, residual_out = [x.dtype, out_dtype], None\n"
+SECOND = "    if dresidual_ptr is not None:\n"
+WIDE = "_weight(weight, n, acc, spec), _vector(bias"
+ONE_PARTIAL = "    if len(partial) == 1:\n"
+DTYPES = (
+    ROWS("statistics of the rounded sum", "return out if rounded else total", "return out"),
+    KERNELS("statistics of the rounded sum", ROUND, "        if True:\n"),
+    NUMBA("statistics of the rounded sum", OPTIONS, f"    round_residual = True\n{OPTIONS}"),
+    ROWS("statistics of the sum before rounding", FAST_SUM, "    rounded = False\n"),
+    KERNELS("statistics of the sum before rounding", ROUND, "        if False:\n"),
+    NUMBA("statistics of the sum before rounding", OPTIONS, f"    round_residual = False\n{OPTIONS}"),
+    ROWS(
+        "a wide sum added in 16 bits",
+        "torch.add(x.to(accumulator(promoted(x, residual))), residual)",
+        "torch.add(x, residual)",
+    ),
+    KERNELS("a wide sum added in 16 bits", LOADED, f"{LOADED}        p = cast(p, tl.bfloat16).to(ACC)\n"),
+    NUMBA("a wide sum added in 16 bits", OPTIONS, f"    x, residual = x + residual, residual * 0\n{OPTIONS}"),
+    ROWS(
+        "a wide dresidual out of a narrow dx",
+        "    for dx in outs:\n",
+        "    dp = dp.bfloat16().float()\n    for dx in outs:\n",
+    ),
+    KERNELS("a wide dresidual out of a narrow dx", SECOND, f"{SECOND}        dx = cast(dx, tl.bfloat16).to(ACC)\n"),
+    NUMBA("a wide dresidual out of a narrow dx", "{one: cast(dx, one)", "{one: cast(dx.bfloat16(), one)"),
+    ROWS("y rounded twice on its way to out_dtype", "        y.copy_(out)", "        y.copy_(out.bfloat16())"),
+    NUMBA(
+        "y rounded twice on its way to out_dtype", "return cast(y, out_dtype)", "return cast(y.bfloat16(), out_dtype)"
+    ),
+    ROWS("dw rounded to x's dtype", ", dtypes[2])", ", p.dtype).to(dtypes[2])"),
+    ROWS("db rounded to x's dtype", "cast(db, dtypes[3])", "cast(db.to(p.dtype), dtypes[3])"),
+    KERNELS(
+        "sums rounded to float16",
+        "tl.sum(total, axis=0), out",
+        "cast(tl.sum(total, axis=0), tl.float16).to(tl.float32), out",
+    ),
+    NUMBA(
+        "sums rounded to float16",
+        ONE_PARTIAL,
+        f"    partial = partial.astype(np.float16).astype(partial.dtype)\n{ONE_PARTIAL}",
+    ),
+    ROWS(
+        "backward takes its own mean of the rounded sum",
+        "torch.sub(q, means.unsqueeze(-1)",
+        "torch.sub(q, q.mean(-1, keepdim=True)",
+    ),
+    KERNELS(
+        "backward takes its own mean of the rounded sum",
+        "centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0)",
+        "centred(q, tl.sum(q, 1) / N",
+    ),
+    NUMBA("backward takes its own mean of the rounded sum", "else _array(mean)", "else _array(p.to(acc).mean(-1))"),
+    ROWS(
+        "weight rounded to x's dtype",
+        "if weight is None else full_weight(weight,",
+        "if weight is None else full_weight(weight.to(p.dtype),",
+    ),
+    KERNELS("weight rounded to float16", f"weight = {COLUMNS}", f"weight = cast({COLUMNS}, tl.float16).to(ACC)"),
+    NUMBA("weight rounded to x's dtype", J_WEIGHT, J_WEIGHT.replace("weight,", "weight.to(p.dtype),", 1)),
+    ROWS(
+        "the offset added in 16 bits",
+        "full_weight(weight, like.dtype, spec)",
+        "(weight + spec.weight_offset).to(like.dtype)",
+    ),
+    KERNELS(
+        "the offset added in 16 bits", "weight = weight + OFFSET", "weight = cast(weight + OFFSET, tl.bfloat16).to(ACC)"
+    ),
+    NUMBA("the offset added in 16 bits", WIDE, WIDE.replace("weight,", "weight + 1 - 1,", 1)),
+)
+
+# Heads: rows with two strides, and a weight and a bias for each head.
+H_ALONG = "weight.expand(t.shape[1:])[..., None]"
+H_DW = "rstd.t()[..., None])"
+H_SUMS = "    if dw is not None:\n        dw = cast(dw if spec.scale"
+K_DW = "        reduce_sums(partial, sums, programs, vector.numel())\n"
+K_STORED = "tl.store(rstd_ptr + rows, rstd, mask=rows < M)\n    y ="
+J_ROW = "head_step, N = matrix\n        start = i // heads * step + i % heads * head_step\n"
+J_DW = "rstd[i], scale, own(dw, i), own(db, i)"
+HEADS = (
+    KERNELS(
+        "the stride from head to head dropped",
+        "        starts += (rows % heads).to(tl.int64)[:, None] * head_step * VECTOR\n",
+        "",
+    ),
+    NUMBA("the stride from head to head dropped", J_ROW, J_ROW.replace(" + i % heads * head_step", "")),
+    ROWS("the weight of the first head for all", H_ALONG, "weight[:1].expand(t.shape[1:])[..., None]"),
+    KERNELS("the weight of the first head for all", "ptr + head * N + cols", "ptr + cols"),
+    NUMBA("the weight of the first head for all", "else vectors[i % len(vectors)]\n", "else vectors[0]\n"),
+    NUMPY("dw summed over all heads", N_ROWS, "rows = tuple(range(p.ndim - 1))"),
+    ROWS("dw summed over all heads", H_SUMS, f"    dw = dw.sum(0).expand_as(dw).clone()\n{H_SUMS}"),
+    KERNELS("dw summed over all heads", K_DW, f"{K_DW}        sums = [t.sum(0).expand_as(t) for t in sums]\n"),
+    NUMBA("dw summed over all heads", J_DW, J_DW.replace("own(dw, i)", "own(dw, 0)")),
+    ROWS("statistics by token", H_DW, "rstd.t()[:1].expand(rstd.t().shape)[..., None])"),
+    KERNELS("statistics by token", K_STORED, K_STORED.replace("+ rows, rstd", "+ rows // share, rstd")),
+    NUMBA("statistics by token", J_DW, J_DW.replace("rstd[i]", "rstd[i // len(weight)]")),
+)
+
+# Dtypes, heads and layouts where torch's own operations run: tangents, mapped axes, gradients of gradients.
+F_DOT = "y_dot = y_dot + x_hat * weight_dot.to(acc)"
+A_MAPPED = "                t = t.movedim(dim, 0)\n"
+L_NEGATED = "    t = t.resolve_neg()\n"
+BESIDE = (
+    AUTOGRAD(
+        "vmap: y rounded before a mapped weight",
+        "options = replace(options, out_dtype=accumulator(promoted(x, residual)))",
+        "pass",
+    ),
+    AUTOGRAD(
+        "vmap: the weight of the first head", A_MAPPED, f"{A_MAPPED}{A_MAPPED[:16]}t = t if t.dim() < 3 else t[:, :1]\n"
+    ),
+    AUTOGRAD(
+        "forward mode: the tangent of a wide sum in x's dtype",
+        "else p_dot).to(residual_dtype)",
+        "else p_dot).to(x.dtype).to(residual_dtype)",
+    ),
+    FORMULA(
+        "forward mode: the weight of the first head",
+        F_DOT,
+        F_DOT.replace("weight_dot.to(acc)", "(weight_dot if weight_dot.dim() < 2 else weight_dot[:1]).to(acc)"),
+    ),
+    FORMULA("a sum stored in the summands' dtype", "p.to(residual_dtype or promoted", "p.to(promoted"),
+    FORMULA("statistics of the rounded sum", "(residual_out if round_residual else p)", "residual_out"),
+    LAUNCH("a lazy minus dropped", L_NEGATED, ""),
+    LAUNCH("columns read as if they were adjacent", "adjacent = t.stride(-1) == 1", "adjacent = t.stride(-1) > 0"),
+    PROGRAMS("a lazy minus dropped", "return t.resolve_neg() if t.is_neg() else t", "return t"),
 )

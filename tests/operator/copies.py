@@ -1,4 +1,4 @@
-"""Copies of the package with an edit in them, imported beside it: whole, so that wrappers and launchers are in it.
+"""Wrong programs: copies of the package with an edit in them, imported beside it, so wrappers and launchers are in it.
 
 A copy is a package of another name whose modules are read from its own folder first and from the package's after that.
 All imports in the package are relative, so each of its modules finds the copy's.
@@ -7,27 +7,78 @@ All imports in the package are relative, so each of its modules finds the copy's
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
 
-from normgrad.checks.backends import NumpyBackend, TorchBackend
-from normgrad.mistakes.mutants import PACKAGE, edited, folder, imported, plain_python
+from normgrad.checks.backends import Backend, NumpyBackend, SympyBackend, TorchBackend
+from normgrad.mistakes.mutants import (
+    PACKAGE,
+    edited,
+    edited_package,
+    folder,
+    imported,
+    module,
+    plain_python,
+    sympy_backend,
+)
 
 _number = count()
 # Operators are registered by name, and a name can be registered only once in a process.
 OPERATORS = ("torch_ops/torch_compile.py",)
 
 
+@dataclass(frozen=True)
+class Edit:
+    """A wrong program: the package with one mistake in one file, or in each file of a folder that has the text.
+
+    Args:  name: what is wrong; backend: whose points must meet it; path: the file or folder below the package
+           edits: ((old, new), ...), each old text exactly once in a file; dtype: of the points, None for any
+    """
+
+    name: str
+    backend: str
+    path: str
+    edits: tuple[tuple[str, str], ...]
+    dtype: str | None = None
+
+    def __str__(self):
+        return f"{self.path.removesuffix('.py')}: {self.name}"
+
+
+@contextmanager
+def opened(edit: Edit) -> Iterator[Backend]:
+    """The backend on the wrong program while the context lasts."""
+    if edit.backend == "sympy" and edit.path.startswith("symbolic/derivations"):
+        text = edited((PACKAGE / edit.path).read_text(), edit.edits, str(edit))
+        yield SympyBackend(sympy_backend(module(edit.path, text, edit.name)))
+        return
+    name = copied({edit.path: edit.edits}, str(edit))
+    try:
+        yield backend_of(edit.backend, name)
+    finally:
+        forget(name)
+
+
 def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
     """The name under which a copy of the package can be imported.
 
-    Args:    edits: {path below the package: ((old, new), ...)}, each old text once in its file; where: for errors
+    Args:    edits: {file or folder below the package: ((old, new), ...)}, each old text once in a file that has it
+             where: for errors
     Raises:  ValueError for a text that is not there exactly once
     """
     name = f"normgrad_copy_{next(_number)}"
     place = folder() / name
     place.mkdir()
-    texts = {path: edited((PACKAGE / path).read_text(), changes, f"{where}, {path}") for path, changes in edits.items()}
+    texts = {}
+    for path, changes in edits.items():
+        if path.endswith(".py"):
+            texts[path] = edited((PACKAGE / path).read_text(), changes, f"{where}, {path}")
+        else:
+            changed = edited_package(path, changes, where)
+            texts |= {f"{path}/{file}": text for file, text in changed.items()}
     for path in OPERATORS:
         text = texts.get(path, (PACKAGE / path).read_text())
         texts[path] = text.replace('"normgrad::', f'"{name}::')
@@ -48,6 +99,8 @@ def backend_of(name: str, package: str):
     """The backend of a name on a copy's code."""
     if name == "numpy":
         return NumpyBackend(import_module(f"{package}.numpy_ref"))
+    if name == "sympy":
+        return SympyBackend(import_module(f"{package}.symbolic.backend"))
     if name == "numba":
         with plain_python():
             import_module(f"{package}.numba_kernels")

@@ -19,7 +19,8 @@ from pairwise import Point, chosen, cover
 from normgrad.checks import contract
 from normgrad.checks.backends import INPUTS, get
 from normgrad.checks.cases import Case
-from normgrad.checks.tolerance import LARGEST
+from normgrad.checks.tolerance import LARGEST, Dtypes
+from normgrad.dtypes import NAMES
 from normgrad.spec import PLACEMENTS, NormSpec
 
 SPEC = ("center", "reduce", "placement", "eps", "scale")
@@ -32,6 +33,7 @@ PRESENT = {
 }
 PATTERNS = tuple(two for count in range(1, 5) for two in combinations(INPUTS, count))
 LIMIT = "near float16's limit"
+OTHER_DTYPE = (None, *NAMES)  # None: that of x
 FACTORS = {
     "center": (True, False),
     "reduce": ("mean", "sum"),
@@ -40,14 +42,44 @@ FACTORS = {
     "scale": (1.0, -1.7, 2.5),
     "weight_offset": (0.0, 1.0, -0.5),
     "columns": tuple(range(1, 71)),
-    "lead": ((), (1,), (2,), (7,), (40,), (3, 87), (2, 3), (2, 1, 3), (2, 2, 2, 2)),
+    "lead": ((), (0,), (1,), (2,), (7,), (40,), (3, 87), (2, 3), (2, 1, 3), (2, 2, 2, 2)),
     "residual": ("none", "sum unused", "sum used"),
     "affine": tuple(PRESENT),
-    "dtype": ("float64", "float32", "float16", "bfloat16"),
+    "dtype": NAMES,
+    "residual dtype": OTHER_DTYPE,
+    "weight dtype": OTHER_DTYPE,
+    "bias dtype": OTHER_DTYPE,
+    "out dtype": OTHER_DTYPE,
+    "stored dtype": OTHER_DTYPE,
+    "rounded": (True, False),
+    "layout": ("contiguous", "strided", "transposed", "sliced", "expanded", "negated"),
+    "heads": (False, True),
+    "rows": ("random", "far from 0", "constant and zero"),
     "magnitude": (1e-30, 1e-15, 1e-4, 1.0, LIMIT, 1e10, 1e20, 1e30),
     "wanted": PATTERNS,
     "blocks": ("one", "of rows", "of columns"),
 }
+# Rows longer than a block of every kernel, and what else is too long to be met in pairs.
+LONG = {
+    **{"center": True, "reduce": "mean", "placement": "inside", "eps": 1e-5, "scale": 1.0, "weight_offset": 0.0},
+    **{"columns": 1000, "lead": (3,), "residual": "sum used", "affine": "mixed signs", "dtype": "float64"},
+    **dict.fromkeys(("residual dtype", "weight dtype", "bias dtype", "out dtype", "stored dtype")),
+    **{"rounded": True, "layout": "contiguous", "heads": False, "rows": "random", "magnitude": 1.0},
+    **{"wanted": INPUTS, "blocks": "one"},
+}
+FAR, FLAT = FACTORS["rows"][1:]
+ROWS = (
+    LONG,
+    LONG | {"rows": FAR},
+    LONG | {"columns": 20000, "dtype": "float32", "lead": (15,)},
+    LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (15,)},
+    LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (2,), "rows": FAR, "rounded": False},
+    LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (2,), "rows": FAR, "residual dtype": "float32"},
+)
+# The leading axes whose last one may be heads: few, since each of them is a program of Triton's.
+HEADS = ((1,), (2,), (7,), (2, 3), (2, 1, 3), (2, 2, 2, 2))
+# Magnitudes that float16 cannot hold.
+UNHELD = (1e-30, 1e-15, 1e10, 1e20, 1e30)
 # Where second and third derivatives are neither lost in rounding nor too large to be held.
 MODERATE = (1e-4, 1.0)
 # The blocks of a point that has several: rows of a tile, columns of a swept block.
@@ -63,18 +95,45 @@ def allowed(part: Point) -> bool:
     )
     if not inputs.issuperset(part.get("wanted", ())):
         return False
-    if part.get("dtype") == "float16" and part.get("magnitude") in (1e-30, 1e-15, 1e10, 1e20, 1e30):
+    affine = PRESENT[part.get("affine", "mixed signs")]
+    if "weight" not in affine and (part.get("weight_offset", 0) != 0 or part.get("weight dtype")):
         return False
-    if part.get("weight_offset", 0) != 0 and "weight" not in PRESENT[part.get("affine", "weight")]:
+    if "bias" not in affine and part.get("bias dtype") or not affine and part.get("heads"):
         return False
-    # A centred row of one number is zero, and has no value without eps.
-    return (part.get("center"), part.get("columns"), part.get("eps")) != (True, 1, 0.0)
+    lead = part.get("lead", (2,))
+    if part.get("heads") and lead not in HEADS or part.get("layout") == "sliced" and not lead:
+        return False
+    return _has_dtypes(part) and _has_values(part)
+
+
+def _has_dtypes(part):
+    """Whether there is a sum where its dtypes are asked for, with a summand in float64 where that is to be stored."""
+    of_sum = part.get("residual dtype"), part.get("stored dtype"), not part.get("rounded", True)
+    if part.get("residual") == "none" and any(of_sum):
+        return False
+    held = (part.get("dtype"), *of_sum[:2])
+    if "float16" in held and part.get("magnitude") in UNHELD:
+        return False
+    wide = part.get("dtype", "float64") == "float64"
+    if part.get("residual") != "none":
+        wide = wide or part.get("residual dtype", "float64") == "float64"
+    return wide or "float64" not in (part.get("out dtype"), part.get("stored dtype"))
+
+
+def _has_values(part):
+    """Whether a row has a value without eps: not one that is constant as it is, or once its numbers are rounded."""
+    if part.get("eps") != 0.0:
+        return True
+    narrow = {"float16", "bfloat16"} & {part.get(name) for name in ("dtype", "residual dtype", "stored dtype")}
+    if part.get("rows") == FLAT or part.get("rows") == FAR and narrow:
+        return False
+    return (part.get("center"), part.get("columns")) != (True, 1)
 
 
 @cache
 def points() -> tuple[Point, ...]:
     """The set, the same at every call."""
-    return tuple(cover(FACTORS, allowed, SPEC))
+    return (*cover(FACTORS, allowed, SPEC), *ROWS)
 
 
 def coarse(point: Point) -> Point:
@@ -100,42 +159,64 @@ def points_of(backend: str) -> tuple[Point, ...]:
     )
 
 
+def dtypes_of(point: Point, backend: str) -> str | Dtypes:
+    """The dtypes of a point's arrays; NumPy and SymPy run in one alone."""
+    if backend in ("numpy", "sympy"):
+        return point["dtype"]
+    names = ("residual dtype", "weight dtype", "bias dtype", "out dtype", "stored dtype")
+    return Dtypes(point["dtype"], *(point[name] for name in names), point["rounded"])
+
+
 def spec_of(point: Point) -> NormSpec:
     """The spec of a point."""
     return NormSpec(**{name: point[name] for name in (*SPEC, "weight_offset")})
 
 
-def _affine(rng, kind, columns):
-    weight, bias = rng.standard_normal((2, columns))
-    if kind == "with zeros":
-        weight[rng.integers(columns) :: 3] = 0
-        bias[rng.integers(columns) :: 3] = 0
-    present = PRESENT[kind]
+def _affine(rng, point):
+    heads = point["lead"][-1:] if point["heads"] else ()
+    columns, present = point["columns"], PRESENT[point["affine"]]
+    weight, bias = rng.standard_normal((2, *heads, columns))
+    if point["affine"] == "with zeros":
+        weight[..., rng.integers(columns) :: 3] = 0
+        bias[..., rng.integers(columns) :: 3] = 0
     return weight if "weight" in present else None, bias if "bias" in present else None
 
 
 def _drawn(point, rng):
     rows, columns = prod(point["lead"]), point["columns"]
     x, residual, dresidual_out, noise = rng.standard_normal((4, rows, columns))
-    x = x + rng.uniform(-1, 1, (rows, 1))
+    x = x + rng.uniform(-1, 1, (rows, 1)) + (2e3 if point["rows"] == FAR else 0)
+    if point["rows"] == FLAT:
+        x[::3], residual[::3] = 1.5, 0.25
+        x[1::3] = residual[1::3] = 0
     if point["residual"] == "none":
         residual = dresidual_out = None
     elif point["residual"] == "sum unused":
         dresidual_out = None
-    weight, bias = _affine(rng, point["affine"], columns)
+    repeated = point["layout"] == "expanded"
+    if repeated:
+        x, noise = (np.repeat(a[:1], rows, 0) for a in (x, noise))
+    weight, bias = _affine(rng, point)
     p = x if residual is None else x + residual
     # Along x_hat and 1 as well, so that c1 and c2 are seen at every N.
     along = (p - p.mean(-1, keepdims=True)) * rng.uniform(0.5, 1, (rows, 1)) + rng.uniform(0.5, 1, (rows, 1))
-    dy = noise + along * (1 if weight is None else np.sign(spec_of(point).weight_offset + weight))
+    if weight is not None:
+        signs = np.sign(spec_of(point).weight_offset + weight)
+        along = along * (np.tile(signs, (rows // len(signs), 1)) if point["heads"] else signs)
+    dy = noise + (along[:1] if repeated else along)
 
     def sized(a, part=0.95 if residual is None else 0.475):
-        # The sum of x and any other residual of the same kind is below the limit, too.
-        at_limit = point["magnitude"] == LIMIT
-        return a * (part * LARGEST["float16"] / np.abs(a).max(initial=1) if at_limit else point["magnitude"])
+        size = point["magnitude"]
+        if size == LIMIT:  # the sum of x and any other residual of the same kind is below it, too
+            size = part * LARGEST["float16"] / np.abs(a).max(initial=1)
+        # A power of two: the sum of a row of equal numbers is exact then, and s is 0.
+        return a * (2.0 ** np.floor(np.log2(size)) if point["rows"] == FLAT else size)
 
     x, residual = sized(x), None if residual is None else sized(residual)
-    name = ", ".join(f"{name} {level}" for name, level in point.items())
-    return Case(name, x, weight, bias, residual, dy, dresidual_out, "contiguous", point["lead"], point["wanted"])
+    name = ", ".join(f"{name} {level}" for name, level in point.items() if level is not None)
+    heads = point["lead"][-1] if point["heads"] else None
+    arrays = (x, weight, bias, residual, dy, dresidual_out)
+    return Case(name, *arrays, point["layout"], point["lead"], point["wanted"], heads)
 
 
 def _at_a_corner(case, spec):
@@ -151,12 +232,13 @@ def _at_a_corner(case, spec):
 def case_of(point: Point, beside: Case | None = None) -> Case:
     """The inputs and cotangents of a point: always the same; beside a case others for the inputs that move."""
     rng, spec = np.random.default_rng([points().index(point), beside is not None]), spec_of(point)
-    while True:
+    for _ in range(1000):
         case = _drawn(point, rng)
         if beside is not None:
             case = replace(beside, **{name: getattr(case, name) for name in point["wanted"]})
-        if contract.defined(case, spec, point["dtype"]) and not _at_a_corner(case, spec):
+        if contract.defined(case, spec, dtypes_of(point, "torch")) and not _at_a_corner(case, spec):
             return case
+    raise ValueError(f"point: no draw has a value away from the corner of a clamp: {point}")
 
 
 @contextmanager
@@ -197,17 +279,23 @@ def check_point(backend, point: Point, derivatives: bool = True) -> None:
 
     Raises:  AssertionError, as the contract's checks
     """
-    backend, case, spec, dtype = get(backend), case_of(point), spec_of(point), point["dtype"]
+    backend, case, spec = get(backend), case_of(point), spec_of(point)
+    dtypes = dtypes_of(point, backend.name)
     with blocked(backend, point):
-        contract.check_values(backend, case, spec, dtype)
+        contract.check_values(backend, case, spec, dtypes)
+    index = points().index(point)
+    rng = np.random.default_rng([index, 2])
+    # Differences see float64 alone, whatever dtypes the other arrays have; a row of size 0 is smooth as far as eps is.
+    smooth = point["dtype"] == "float64" and point["magnitude"] in MODERATE and contract.differentiable(case, spec)
+    smooth = smooth and (point["rows"] != FLAT or spec.eps > contract.GRADCHECK_STEP)
+    if backend.name == "numpy" and smooth:
+        contract.check_differences(backend, case, spec, rng)
     if backend.name != "torch" or not derivatives:
         return
     import derivatives as further
 
-    index = points().index(point)
-    rng = np.random.default_rng([index, 2])
-    contract.check_values(backend.differentiable(), case, spec, dtype)
-    further.check_tangents(backend, case, spec, dtype, rng)
-    further.check_mapped(backend, case, case_of(point, case), spec, dtype, rng)
-    if dtype == "float64" and point["magnitude"] in MODERATE:
+    contract.check_values(backend.differentiable(), case, spec, dtypes)
+    further.check_tangents(backend, case, spec, dtypes, rng)
+    further.check_mapped(backend, case, case_of(point, case), spec, dtypes, rng)
+    if smooth:
         further.check_higher(backend, case, spec, rng, third=case.x.size <= 64)

@@ -60,14 +60,23 @@ def _in_rows(case: Case, *outputs) -> Outcome:
     return Outcome(*found)
 
 
-def _repeats(case, array):
+def _repeats(case, name, array):
     """Whether the case wants the array as one row, repeated: only what is the same in all rows can be."""
-    return case.layout == "expanded" and array.ndim == 2 and len(array) > 0 and np.ptp(array, 0).max() == 0
+    if case.layout != "expanded" or name not in MATRICES or array.size == 0:
+        return False
+    return np.ptp(array.reshape(-1, array.shape[-1]), 0).max() == 0
+
+
+def _first_row(array):
+    """The first row of an array (..., N), (1, ..., N): what is expanded to all rows."""
+    return array[(slice(1),) * (array.ndim - 1)]
 
 
 def _laid_out(name, array, layout, empty):
-    """The array in every second column of a wider one, or among more heads, where the layout asks for it."""
-    if layout == "strided":
+    """The array in every second column of a wider one, among more heads, or first axis last, as the layout asks."""
+    if layout == "transposed" and array.ndim > 1:
+        wide = empty((array.shape[-1], *array.shape[1:-1], array.shape[0])).swapaxes(0, -1)
+    elif layout == "strided":
         wide = empty((*array.shape[:-1], 2 * array.shape[-1]))[..., ::2]
     elif layout == "sliced" and name in MATRICES:
         first = 1 + MATRICES.index(name)
@@ -113,7 +122,8 @@ class NumpyBackend:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         a = _arrays(replace(case, **arrays), lambda _name, array: array)
         heads = {} if case.heads is None else {"heads": case.heads}
-        saved = self.module.forward(a["x"], a["weight"], a["bias"], a["residual"], spec, **heads)
+        inputs = (a["x"], a["weight"], a["bias"], a["residual"])
+        saved = self.module.forward(*inputs, _spec_of(self.module, spec), **heads)
         return saved.y.reshape(case.x.shape), saved.residual_out.reshape(case.x.shape)
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
@@ -121,8 +131,8 @@ class NumpyBackend:
 
         def convert(name, array):
             array = array.astype(dtype)
-            if _repeats(case, array):
-                return np.broadcast_to(array[:1], array.shape)
+            if _repeats(case, name, array):
+                return np.broadcast_to(_first_row(array), array.shape)
             return _laid_out(name, array, case.layout, partial(np.empty, dtype=dtype))
 
         a = _arrays(case, convert)
@@ -185,7 +195,7 @@ def _home(name):
     return "cpu" if triton_kernels.INTERPRETED else "cuda"
 
 
-def _options(case, dtypes):
+def options_of(case: Case, dtypes: Dtypes) -> dict[str, Any]:
     """The keywords of normgrad.add_normalize that a case in these dtypes needs; none where they are the defaults."""
     import torch
 
@@ -264,15 +274,17 @@ class TorchBackend:
         import torch
 
         dtype = getattr(torch, dtypes[name])
-        if _repeats(case, array):
-            return torch.tensor(array[:1]).to(self.device, dtype).expand(array.shape)
+        if _repeats(case, name, array):
+            return torch.tensor(_first_row(array)).to(self.device, dtype).expand(array.shape)
         plain = torch.tensor(array).to(self.device, dtype)
+        if case.layout == "negated":
+            return torch._neg_view(-plain)
         return _laid_out(name, plain, case.layout, partial(torch.empty, dtype=dtype, device=self.device))
 
     def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         a = _arrays(replace(case, **arrays), partial(self._tensor, case, Dtypes("float64")))
-        options = _options(case, Dtypes("float64"))
+        options = options_of(case, Dtypes("float64"))
         y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **options)
         return y.cpu().numpy().reshape(case.x.shape), residual_out.cpu().numpy().reshape(case.x.shape)
 
@@ -286,7 +298,9 @@ class TorchBackend:
         inputs = {name: a[name] for name in wanted if a[name] is not None}
         for t in inputs.values():
             t.requires_grad_()
-        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **_options(case, dtypes))
+        y, residual_out = self.normalize(
+            a["x"], a["residual"], a["weight"], a["bias"], spec, **options_of(case, dtypes)
+        )
         outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
         for name, t in (("y", y), ("residual_out", residual_out)):
             _same_dtype(name, t, getattr(torch, dtypes[name]))
@@ -294,7 +308,7 @@ class TorchBackend:
         found = torch.autograd.grad(ends, list(inputs.values()), cotangents, create_graph=self.create_graph)
         grads = dict(zip(inputs, found, strict=True))
         found = (y, residual_out, *(grads.get(name) for name in INPUTS))
-        return _in_rows(case, *(None if t is None else t.detach().double().cpu().numpy() for t in found))
+        return _in_rows(case, *(None if t is None else t.detach().double().cpu().resolve_neg().numpy() for t in found))
 
     def function(self, case: cases.Case, spec: NormSpec) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
         """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck.
@@ -304,7 +318,7 @@ class TorchBackend:
         case = replace(case, layout="contiguous")
         a = _arrays(case, partial(self._tensor, case, Dtypes("float64")))
         names = [name for name in INPUTS if a[name] is not None]
-        options = _options(case, Dtypes("float64"))
+        options = options_of(case, Dtypes("float64"))
 
         def function(*tensors):
             given = {**dict.fromkeys(INPUTS), **dict(zip(names, tensors, strict=True))}

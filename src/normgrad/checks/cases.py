@@ -39,7 +39,8 @@ SPECS = {
 class Case:
     """One set of inputs and cotangents, float64: x, residual, dy, dresidual_out (M, N); weight, bias (N,).
 
-    Args:  layout: "contiguous", "strided" (every second column of a wider array), "expanded" (one row, repeated) or
+    Args:  layout: "contiguous", "strided" (every second column of a wider array), "transposed" (the first axis last in
+           memory), "expanded" (one row, repeated), "negated" (torch's lazy minus of what the memory holds) or
            "sliced" (some of more heads, of another number for each array: two strides, of tokens and of heads)
            lead: the axes before the last one of the arrays that a backend is given, None means (M,)
            wanted: the inputs whose gradients are asked for, None means all

@@ -187,8 +187,9 @@ def compared(
     residual_out = case.x if case.residual is None else outcome.residual_out
     expected, limits, lost = _expected(case, spec, dtypes, residual_out)
     if not dtypes.round_residual and restored:
-        grads, of_grads, lost = _expected(case, spec, replace(dtypes, round_residual=True), residual_out)
-        expected, limits = replace(grads, y=expected.y), replace(of_grads, y=limits.y)
+        of_sum = _expected(case, spec, replace(dtypes, round_residual=True), residual_out)
+        of_grads = zip(of_sum, (expected, limits, lost), strict=True)
+        expected, limits, lost = (replace(grads, y=before.y) for grads, before in of_grads)
     errors = {}
     for name in OUTPUTS:
         source = GRADIENT_OF.get(name)
@@ -230,7 +231,9 @@ def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: 
     plain = replace(case, weight=None, bias=None, heads=None)
     saved, _ = reference(plain, spec.replace(weight_offset=0.0), "float64", case.summed("float64"))
     lost = np.abs(saved.residual_out).max(-1, keepdims=True) * saved.rstd[:, None]
-    weight = case.weight if case.heads is None else np.tile(case.weight, (len(case.x) // case.heads, 1))
+    weight = case.weight
+    if case.heads is not None and weight is not None:
+        weight = np.tile(weight, (len(case.x) // case.heads, 1))
     lost = lost * np.abs(factor(weight, case.x.shape[-1], spec))
 
     def loss(*arrays):
