@@ -196,17 +196,6 @@ def run(backend, heads, x, residual, dy, dresidual_out, weight, bias):
     return [t.detach() for t in (*found, y, *torch.autograd.grad(y, (x, weight), dy))]
 
 
-@pytest.mark.parametrize("backend", ["triton", "numba"])
-def test_slices_give_the_bits_of_their_copies(backend, heads, torch_rng):
-    """The order in which kernels sum does not depend on strides; torch's products of matrices may take another."""
-    pytest.importorskip(backend)
-    tensors, parameters = slices(torch_rng, torch.bfloat16), vectors(torch_rng, heads)
-    assert not any(t.is_contiguous() for t in tensors)
-    found = run(backend, heads, *tensors, *parameters)
-    wanted = run(backend, heads, *(t.contiguous() for t in tensors), *parameters)
-    assert all(torch.equal(got, want) for got, want in zip(found, wanted, strict=True))
-
-
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 def test_slices_are_read_where_they_lie(backend, heads, torch_rng):
     """torch's operations move as many bytes for slices as for tensors without gaps; around Numba's there are none."""

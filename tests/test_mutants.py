@@ -40,6 +40,10 @@ def test_a_copy_without_a_change_keeps_the_contract():
         for point in covering.points_of(backend)[:10]:
             covering.check_point(copy, point)
     copies.forget(name)
+    with copies.opened(copies.Edit("no change", "sympy", mutants.SOURCES["sympy"], ())) as copy:
+        for point in covering.points_of("sympy")[:10]:
+            covering.check_point(copy, point)
+        killing.prove(copy)
 
 
 @pytest.mark.parametrize("backend", NAMES)

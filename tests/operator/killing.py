@@ -30,7 +30,7 @@ CATALOGUE = [
 PROGRAMS = [*CATALOGUE, *KINDS, *COMPILED, *OTHERS, *DTYPES, *HEADS, *BESIDE, *signs()]
 
 
-def _prove(backend):
+def prove(backend):
     """The proof of what the SymPy backend computes, whose loss no value shows."""
     next(equation for equation in backend.module.family.equations() if equation.label == "norm-dx-inside").prove()
 
@@ -44,7 +44,7 @@ def killed_at(program: Edit, first: int = 0) -> int | None:
     with opened(program) as backend:
         checks = [partial(check_point, backend, point) for point in points]
         if backend.name == "sympy":
-            checks.append(partial(_prove, backend))
+            checks.append(partial(prove, backend))
         for number in sorted(range(len(checks)), key=lambda number: number != first):
             try:
                 checks[number]()

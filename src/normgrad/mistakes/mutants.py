@@ -1,4 +1,4 @@
-"""The mutants: wrong forwards and backwards that the tests must reject, on every backend and at every N.
+"""The mutants: wrong forwards and backwards that the tests must reject, on every backend.
 
 A mutant is an edit of a backend's own source, so it differs from the real thing in one place only; the kernels for
 short and for long rows are two places. An edit whose text is not found, or twice in one module, raises: when the source
