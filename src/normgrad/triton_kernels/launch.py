@@ -104,6 +104,7 @@ def _heads(per_head, t):
 
 
 def kernel_options(n, acc, spec, per_head):
+    """What a kernel is compiled for: the row's length, the dtype of the sums and the spec."""
     return {
         "N": n,
         "VECTOR": stride_unit(n),
@@ -119,6 +120,7 @@ def kernel_options(n, acc, spec, per_head):
 
 
 def tile_options(tile):
+    """The sizes of a tile, and the warps that share it."""
     return {"ROWS": tile.rows, "BLOCK": tile.block, "num_warps": tile.warps}
 
 
