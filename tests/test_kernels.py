@@ -50,16 +50,6 @@ def some_rows(case, rows):
     return replace(case, **arrays)
 
 
-@every("sweeps")
-@pytest.mark.parametrize("spec", SPECS)
-def test_swept_rows_hold_the_contract(spec, columns):
-    for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
-        contract.check_values("triton", case, SPECS[spec])
-    plain = case.without("residual", "weight", "bias", "dresidual_out")
-    if contract.defined(plain, SPECS[spec]):
-        contract.check_values("triton", plain, SPECS[spec], "bfloat16")
-
-
 @every("read twice")
 @pytest.mark.parametrize("spec", [name for name, spec in SPECS.items() if not spec.center])
 def test_rows_that_are_read_twice_hold_the_contract(spec, columns):
@@ -68,15 +58,6 @@ def test_rows_that_are_read_twice_hold_the_contract(spec, columns):
         for each in (case, case.without("residual", "weight", "bias", "dresidual_out")):
             if contract.defined(each, SPECS[spec], "bfloat16"):
                 contract.check_values("triton", each, SPECS[spec], "bfloat16")
-
-
-@every("sweeps")
-@pytest.mark.parametrize("name", ["layer_norm", "l2_outside", "layer_norm_clamp"])
-def test_swept_rows_pass_gradcheck(name, columns, monkeypatch):
-    for limits in (configuration.FORWARD_COLUMNS, configuration.BACKWARD_COLUMNS):
-        limits[8] = 2
-    monkeypatch.setattr(configuration, "SWEEP_BLOCK", 2)
-    contract.check_gradcheck("triton", cases.draw(np.random.default_rng(1), 2, 3), SPECS[name])
 
 
 @every()
@@ -110,13 +91,6 @@ def test_what_is_not_wanted_changes_nothing_else(columns):
         alone = backward(*(dtype if place == other else None for other, dtype in enumerate(dtypes)))
         assert wanted.dtype == dtypes[place] and torch.equal(alone[place], wanted)
         assert all(found is None for other, found in enumerate(alone) if other != place)
-
-
-def test_a_wide_residual_is_summed_in_its_own_dtype():
-    case = cases.draw(np.random.default_rng(1), 3, 7)
-    x, residual = torch.tensor(case.x).float(), torch.tensor(case.residual)
-    _, p, mean, rstd = triton_kernels.forward(x, None, None, residual, SPEC)
-    assert mean.dtype == rstd.dtype == torch.float64 and torch.equal(p, x.double() + residual)
 
 
 @pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True), (False, False)], ids=str)
@@ -227,9 +201,8 @@ def test_every_layout_gives_the_bits_of_the_contiguous_one(layout, offset):
         assert all(torch.equal(a, b) for a, b in zip(wanted, found, strict=True) if a is not None)
 
 
-@pytest.mark.sampled(of=2)
-@pytest.mark.parametrize("columns", [32768, 65536])
-def test_a_dropped_projection_is_rejected_where_fixed_tolerances_let_it_pass(columns):
+def test_a_dropped_projection_is_rejected_where_fixed_tolerances_let_it_pass():
+    columns = 32768
     wrong = mutants.mutated(mutants.find("c1 dropped"), "triton")
     rng, spec = np.random.default_rng(columns), SPECS["rms_norm"]
     plain = cases.draw(rng, 2, columns).without("residual", "dresidual_out").rounded("bfloat16")

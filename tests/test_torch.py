@@ -10,7 +10,6 @@ import torch.nn.functional as F
 
 import normgrad
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.torch_ops import differentiable
 from normgrad.versions import release
 
 BACKENDS = ("torch", "triton", "numba")
@@ -98,59 +97,12 @@ def test_gradients_of_input_and_residual_do_not_share_memory(tensors):
     assert x.grad.data_ptr() != residual.grad.data_ptr()
 
 
-@pytest.mark.parametrize("dtypes", [("bfloat16", "float32", "float32"), ("float16", "float16", "float32")])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_mixed_dtypes_keep_their_own(torch_rng, backend, dtypes):
-    x_dtype, residual_dtype, weight_dtype = (getattr(torch, name) for name in dtypes)
-    x = torch.randn(4, 6, generator=torch_rng).to(x_dtype).requires_grad_()
-    residual = torch.randn(4, 6, generator=torch_rng).to(residual_dtype).requires_grad_()
-    weight = torch.randn(6, generator=torch_rng).to(weight_dtype).requires_grad_()
-    y, residual_out = normgrad.add_rms_norm(x, residual, 6, weight, backend=backend)
-    assert y.dtype == x_dtype
-    assert residual_out.dtype == torch.promote_types(x_dtype, residual_dtype)
-    grads = torch.autograd.grad((y, residual_out), (x, residual, weight), (y.detach(), residual_out.detach()))
-    assert [g.dtype for g in grads] == [x_dtype, residual_dtype, weight_dtype]
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_torch_func(tensors, backend):
-    x, _, weight, bias = (t.detach()[0] if t.dim() > 1 else t.detach() for t in tensors)
-    tangent = x.flip(0)
-
-    def ours(x):
-        return normgrad.layer_norm(x, 5, weight, bias, backend=backend)
-
-    def theirs(x):
-        return differentiable.forward(x, None, weight, bias, normgrad.LAYER_NORM)[0]
-
-    for derivative in (torch.func.jacrev, torch.func.jacfwd, torch.func.hessian):
-        _close(derivative(ours)(x), derivative(theirs)(x))
-    for got, want in zip(torch.func.jvp(ours, (x,), (tangent,)), torch.func.jvp(theirs, (x,), (tangent,)), strict=True):
-        _close(got, want)
-    many = torch.stack([weight, -weight, bias])
-    got = torch.func.vmap(lambda w: normgrad.layer_norm(x, 5, w, bias, backend=backend))(many)
-    _close(got, torch.stack([normgrad.layer_norm(x, 5, w, bias, backend=backend) for w in many]))
-    _close(torch.func.vmap(ours, in_dims=1)(x[:, None]), ours(x)[None])
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_forward_mode_over_forward_mode(tensors, backend):
-    x = tensors[0].detach()[0, 0]
-
-    def loss(x):
-        return normgrad.layer_norm(x, 5, backend=backend).pow(3).sum()
-
-    _close(torch.func.jacfwd(torch.func.jacfwd(loss))(x), torch.func.hessian(loss)(x))
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_weight_and_bias_of_any_layout(tensors, backend):
-    x, _, weight, _ = (t.detach() for t in tensors)
-    columns = torch.stack([weight, weight.flip(0)], 1)
-    for w, b in ((columns[:, 0], columns[:, 1]), (weight[:1].expand(5), None), (torch._neg_view(weight), None)):
-        plain = [None if t is None else t.resolve_neg().contiguous() for t in (w, b)]
-        _close(normgrad.layer_norm(x, 5, w, b, backend=backend), F.layer_norm(x, (5,), *plain))
-    _close(normgrad.layer_norm(torch._neg_view(x), 5, backend=backend), F.layer_norm(-x, (5,)))
+def test_a_weight_may_be_one_number_repeated(tensors, backend):
+    x, weight = tensors[0].detach(), tensors[2].detach()[:1].expand(5)
+    _close(
+        normgrad.layer_norm(x, 5, weight, weight, backend=backend), F.layer_norm(x, (5,), *[weight.contiguous()] * 2)
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -165,15 +117,6 @@ def test_outputs_may_be_modified_in_place(tensors, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_sum_in_bfloat16_is_rounded_to_nearest(torch_rng, backend):
-    x, residual = (torch.randn(8, 16, generator=torch_rng).bfloat16() for _ in range(2))
-    _, residual_out = normgrad.add_rms_norm(x, residual, 16, backend=backend)
-    assert torch.equal(residual_out, x + residual)
-    y, _ = normgrad.add_normalize(x, residual.double(), backend=backend)
-    assert torch.isfinite(y).all()
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_threads_do_not_meet(tensors, backend):
     x, weight = tensors[0].detach(), tensors[2].detach()
     expected = F.layer_norm(x, (5,), weight)
@@ -183,16 +126,6 @@ def test_threads_do_not_meet(tensors, backend):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(run, range(8)))
-
-
-def test_third_derivatives(tensors):
-    x = tensors[0].detach()[0, :2, :3].requires_grad_()
-    inputs = (x, x.detach().flip(0).requires_grad_())
-
-    def gradient(x, dy):
-        return torch.autograd.grad(normgrad.layer_norm(x, 3), x, dy, create_graph=True)[0]
-
-    assert torch.autograd.gradgradcheck(gradient, inputs)
 
 
 def _saved(function):
@@ -231,24 +164,6 @@ def test_a_saved_input_that_was_overwritten_is_refused(tensors, backend):
     x.detach().add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward(torch.ones_like(y))
-
-
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # the tracer's own look
-def test_compiled_is_eager(tensors):
-    x, residual, weight, bias = (t.detach().requires_grad_() for t in tensors)
-
-    def function(x, residual, weight, bias):
-        return normgrad.add_layer_norm(x, residual, 5, weight, bias)
-
-    compiled = torch.compile(function, backend="aot_eager")
-    dy = (x.detach().flip(0), x.detach().flip(1))
-    for run in (function, compiled):
-        outputs = run(x, residual, weight, bias)
-        grads = torch.autograd.grad(outputs, (x, residual, weight, bias), dy)
-        if run is function:
-            expected = (*outputs, *grads)
-    for got, want in zip((*outputs, *grads), expected, strict=True):
-        _close(got, want)
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, -3])
