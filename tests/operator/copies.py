@@ -51,7 +51,7 @@ class Edit:
 @contextmanager
 def opened(edit: Edit) -> Iterator[Backend]:
     """The backend on the wrong program while the context lasts."""
-    if edit.backend == "sympy":
+    if edit.path.startswith("symbolic/"):
         text = edited((PACKAGE / edit.path).read_text(), edit.edits, str(edit))
         yield SympyBackend(sympy_backend(module(edit.path, text, edit.name)))
         return
@@ -99,6 +99,8 @@ def backend_of(name: str, package: str):
     """The backend of a name on a copy's code."""
     if name == "numpy":
         return NumpyBackend(import_module(f"{package}.numpy_ref"))
+    if name == "sympy":
+        return SympyBackend(import_module(f"{package}.symbolic.backend"))
     if name == "numba":
         with plain_python():
             import_module(f"{package}.numba_kernels")
