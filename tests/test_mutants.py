@@ -33,9 +33,9 @@ def test_each_wrong_program_has_a_name_of_its_own():
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_copy_without_a_change_keeps_the_contract():
     name = copies.copied({f"{path}.py": () for path in SOURCES}, "no change")
-    for backend in ("numpy", "torch", "triton", "numba"):
+    for backend in ("numpy", "sympy", "torch", "triton", "numba"):
         copy = copies.backend_of(backend, name)
-        module = copy.module if backend == "numpy" else copy.rows_module()
+        module = copy.module if hasattr(copy, "module") else copy.rows_module()
         assert module.__name__.startswith(name)
         for point in covering.points_of(backend)[:10]:
             covering.check_point(copy, point)
