@@ -73,14 +73,19 @@ def D(e: Expr, v: Expr) -> Expr:
         raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
         e = rename_bound(resolve(sympify(e)))
-        for part in e.atoms(Function):
-            if not (isinstance(part, DIFFERENTIABLE) or getattr(part, "smooth", False)) and part.has(name_of(v)):
-                raise NotImplementedError(
-                    f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
-                    f"exp, log, Abs, Max or Piecewise, or take one made by opaque"
-                )
+        _check_functions(e, v)
         slope = e.diff(v)
         return slope.replace(DiracDelta, lambda *parts: S.Zero) if slope.has(DiracDelta) else slope
+
+
+def _check_functions(e, v):
+    """Refuse a function of v that may have jumps or poles which `conditions` does not know."""
+    for part in e.atoms(Function):
+        if not (isinstance(part, DIFFERENTIABLE) or getattr(part, "smooth", False)) and part.has(name_of(v)):
+            raise NotImplementedError(
+                f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
+                f"exp, log, Abs, Max or Piecewise, or take one made by opaque"
+            )
 
 
 def resolve(e: Expr) -> Expr:
