@@ -174,7 +174,8 @@ def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = 
     wdy = spec.scale * dy
     if weight is not None:
         wdy = wdy * _weight(weight, acc, spec)
-    c1 = _kappa(s2, spec) * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])
+    kappa = _kappa(s2, spec)
+    c1 = kappa * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])
     c2 = wdy.mean(-1, keepdims=True) if spec.center else 0
     dx = rstd * (wdy - c2 - x_hat * c1)
     if dresidual_out is not None:

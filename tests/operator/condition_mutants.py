@@ -36,8 +36,8 @@ PROGRAMS = _of("numba", "numba_kernels/launch.py")
 T_RSTD = "_rstd(q, spec, out=r)\n"
 T_DW = "        if dw is not None:\n            _add_weight_gradient"
 T_DB = "            db += dy_rows.sum(shared)\n"
-T_WEIGHT = "    weight = weight if spec.scale == 1 else spec.scale * weight\n    most"
-T_WEIGHTS = "if weight is None else full_weight(weight, acc, spec)\n    weight"
+T_WEIGHT = "        weight = spec.scale * weight\n"
+T_WEIGHTS = "        weight = full_weight(weight, acc, spec)\n"
 T_KAPPA = "if spec.place.kappa is not None and spec.eps != 0:"
 T_ROWS = "        q = p = cast(p, acc)\n"
 T_INSIDE = "s = out.fill_(spec.eps)"
@@ -47,7 +47,7 @@ T_STORE = "_store(dp, from_sum, dx_rows)"
 T_LOUD = "return torch.threshold_(s, 0, torch.nan)"
 T_SIZE = "norm = torch.linalg.vector_norm(q, dim=-1)\n"
 F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
-F_WEIGHT = "_scaled(dy, spec) * full_weight(weight, acc, spec)"
+F_WEIGHT = "wdy = wdy * full_weight(weight, acc, spec)"
 F_MOVED = "x_hat_dot * full_weight(weight, acc, spec)"
 F_C1 = "c1 = kappa * (x_hat * wdy)"
 F_ALONG = "along = kappa * (x_hat * q_dot)"
@@ -57,7 +57,7 @@ N_ROWS = "rows = tuple(range(p.ndim - max(1, axes)))"
 N_WDY = "    wdy = spec.scale * dy\n"
 N_WEIGHT = "y = y * _weight(weight, np.result_type(acc, weight), spec)\n"
 N_RSTD = "    rstd = _reciprocal(s2, spec)\n"
-N_C1 = "c1 = _kappa(s2, spec) * "
+N_C1 = "    c1 = kappa * "
 N_INSIDE = "return np.sqrt(s2 + spec.eps)"
 K_RSTD = "    rstd = 1 / denominator(s2, EPS, PLACEMENT)\n"
 K_EPS = '"EPS": spec.eps,'
@@ -122,9 +122,8 @@ KINDS = (
     ),
     FORMULA(
         "scale ignored backward for the mean",
-        f"wdy = _scaled(dy, spec) if weight is None else {F_WEIGHT}",
-        'wdy = dy * (spec.scale if spec.reduce == "sum" else 1)'
-        " * (1 if weight is None else full_weight(weight, acc, spec))",
+        "wdy = _scaled(dy, spec)",
+        'wdy = dy * (spec.scale if spec.reduce == "sum" else 1)',
     ),
     NUMPY(
         "scale ignored backward for the mean",
@@ -140,7 +139,7 @@ KINDS = (
         F_ALONG,
         F_ALONG.replace("kappa", f"(1 if {CENTRED_SUM} else kappa)"),
     ),
-    NUMPY("kappa ignored for centred sums", N_C1, f"c1 = (1 if {CENTRED_SUM} else _kappa(s2, spec)) * "),
+    NUMPY("kappa ignored for centred sums", N_C1, f"    c1 = (1 if {CENTRED_SUM} else kappa) * "),
     # blocks
     ROWS("dw from the first block alone", T_DW, T_DW.replace("not None", f"not None and {T_FIRST}")),
     ROWS("db from the last block alone", T_DB, "            db.copy_(dy_rows.sum(shared))\n"),
@@ -186,7 +185,7 @@ KINDS = (
         T_WEIGHTS.replace("spec)", "spec.replace(weight_offset=bool(spec.weight_offset)))"),
     ),
     ARITHMETIC("a negative offset dropped", K_OFFSET, K_OFFSET.replace("OFFSET != 0", "OFFSET > 0")),
-    FORMULA("an offset dropped where dx is differentiated", F_WEIGHT, "_scaled(dy, spec) * weight.to(acc)"),
+    FORMULA("an offset dropped where dx is differentiated", F_WEIGHT, "wdy = wdy * weight.to(acc)"),
     FORMULA("forward mode: an offset dropped", F_MOVED, "x_hat_dot * weight.to(acc)"),
     AUTOGRAD(
         "vmap: an offset dropped",
@@ -390,8 +389,8 @@ OTHERS = (
     ),
     LAUNCH(
         "a residual of one row is added once more",
-        "weight, bias = aligned_rows(x), ",
-        "weight, bias = aligned_rows(x if m != 1 or residual is None else x + residual), ",
+        "x, residual = aligned_rows(x), ",
+        "x, residual = aligned_rows(x if m != 1 or residual is None else x + residual), ",
     ),
 )
 
@@ -454,8 +453,8 @@ DTYPES = (
     NUMBA("backward takes its own mean of the rounded sum", "else _array(mean)", "else _array(p.to(acc).mean(-1))"),
     ROWS(
         "weight rounded to x's dtype",
-        "if weight is None else full_weight(weight,",
-        "if weight is None else full_weight(weight.to(p.dtype),",
+        T_WEIGHTS,
+        T_WEIGHTS.replace("(weight,", "(weight.to(p.dtype),"),
     ),
     KERNELS("weight rounded to float16", f"weight = {COLUMNS}", f"weight = cast({COLUMNS}, tl.float16).to(ACC)"),
     NUMBA("weight rounded to x's dtype", J_WEIGHT, J_WEIGHT.replace("weight,", "weight.to(p.dtype),", 1)),

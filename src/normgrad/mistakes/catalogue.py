@@ -27,7 +27,7 @@ class Mutant:
 
 
 # The lines that are edited, each written once. numpy: numpy_ref.py
-N_C1 = "c1 = _kappa(s2, spec) * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
+N_C1 = "c1 = kappa * (x_hat * wdy).sum(-1, keepdims=True) / spec.count(p.shape[-1])"
 N_C2 = "c2 = wdy.mean(-1, keepdims=True) if spec.center else 0"
 N_WEIGHT = "        wdy = wdy * _weight(weight, acc, spec)\n"
 N_DX = "    dx = rstd * (wdy - c2 - x_hat * c1)\n"
@@ -48,7 +48,7 @@ T_ROWS = "_input_gradient(dy_rows, dy_q, q, weight, r, spec, out=dp)"
 T_DW = "_add_weight_gradient(dw, dy_q, r)"
 T_DB = "db += dy_rows.sum(shared)"
 T_RSTD = "_rstd(q, spec, out=r)"
-T_WEIGHT = "p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)"
+T_WEIGHT = "        weight = full_weight(weight, acc, spec)\n"
 T_KAPPA = "if spec.place.kappa is not None and spec.eps != 0:"
 # triton: triton_kernels/
 K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
@@ -268,7 +268,7 @@ MUTANTS = (
     _mutant(
         "kappa ignored, outside",
         mistake="eps outside the root leaves the gradient as it is",
-        numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
+        numpy=(N_C1, N_C1.replace("kappa * ", "")),
         torch=(T_KAPPA, "if False:"),
         triton=(K_KAPPA, "c1 = c1"),
         numba=(J_KAPPA, "pass"),
@@ -278,7 +278,7 @@ MUTANTS = (
     _mutant(
         "kappa ignored, clamp",
         mistake="a clamped row is projected like any other",
-        numpy=(N_C1, N_C1.replace("_kappa(s2, spec) * ", "")),
+        numpy=(N_C1, N_C1.replace("kappa * ", "")),
         torch=(T_KAPPA, "if False:"),
         triton=(K_KAPPA, "c1 = c1"),
         numba=(J_KAPPA, "pass"),

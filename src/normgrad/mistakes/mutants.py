@@ -73,7 +73,7 @@ def _in_any_layout(text: str) -> str:
     pattern = ""
     for token in re.findall(r"\s+|\w+|\W", core):
         if token.isspace():
-            pattern += r"\s+" if "\n" in token else r"\s*"
+            pattern += r"\s+"
         elif token in ")]}":
             pattern += rf"(?:,?\s*){re.escape(token)}"
         elif token in "([{":

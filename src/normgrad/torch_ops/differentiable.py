@@ -94,7 +94,9 @@ def vjp(dy, p, weight, spec, per_head=False):
     dy = dy.to(acc)
     q, rstd, kappa = statistics(p.to(acc), spec)
     x_hat = q * rstd
-    wdy = _scaled(dy, spec) if weight is None else _scaled(dy, spec) * full_weight(weight, acc, spec)
+    wdy = _scaled(dy, spec)
+    if weight is not None:
+        wdy = wdy * full_weight(weight, acc, spec)
     c1 = kappa * (x_hat * wdy).sum(-1, keepdim=True) / spec.count(p.shape[-1])
     centred = wdy - wdy.mean(-1, keepdim=True) if spec.center else wdy
     rows = tuple(range(p.dim() - 1 - per_head))

@@ -174,8 +174,12 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     vector = p.shape[len(shared) :]
     dw = None if dtypes[2] is None else p.new_zeros(vector, dtype=acc)
     db = None if dtypes[3] is None else p.new_zeros(vector, dtype=acc)
-    weight = p.new_ones(n, dtype=acc) if weight is None else full_weight(weight, acc, spec)
-    weight = weight if spec.scale == 1 else spec.scale * weight
+    if weight is None:
+        weight = p.new_ones(n, dtype=acc)
+    else:
+        weight = full_weight(weight, acc, spec)
+    if spec.scale != 1:
+        weight = spec.scale * weight
     most = _block(p)
     centred = p.new_empty(most, *p.shape[1:], dtype=acc) if spec.center else None
     products = p.new_empty(most, *p.shape[1:], dtype=acc) if acc not in made else None

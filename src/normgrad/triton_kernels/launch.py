@@ -141,7 +141,8 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     acc = accumulator(promoted(x, residual))
     per_head = any(t is not None and t.dim() == 2 for t in (weight, bias))
     heads = _heads(per_head, x)
-    x, residual, weight, bias = aligned_rows(x), aligned_rows(residual), _vectors(weight), _vectors(bias)
+    x, residual = aligned_rows(x), aligned_rows(residual)
+    weight, bias = _vectors(weight), _vectors(bias)
     y = unwritten(x, out_dtype or x.dtype)
     residual_out = None if residual is None else unwritten(x, residual_dtype or promoted(x, residual))
     mean = x.new_empty(m, dtype=acc) if spec.center else None
