@@ -55,10 +55,16 @@ BROKEN = (
         {
             "normal_form": (
                 ("for _ in range(int(exponent)):", "for _ in range(1):"),
-                ("body.append(base.function.xreplace(", "body.append((base.function**exponent).xreplace("),
+                (
+                    "body.append(base.function.xreplace(",
+                    "body.append((base.function**exponent).xreplace(",
+                ),
             )
         },
-        (_all(lambda s: _all(lambda r: A[s, r]) ** 2), _all(lambda s: _all(lambda r: A[s, r] ** 2))),
+        (
+            _all(lambda s: _all(lambda r: A[s, r]) ** 2),
+            _all(lambda s: _all(lambda r: A[s, r] ** 2)),
+        ),
     ),
     BrokenRule(
         "R2",
@@ -97,7 +103,10 @@ BROKEN = (
         "the sum of a product is the product of the sums",
         {
             "normal_form": (
-                ("_canonical_sum(inside, limit) if", "Mul(*[_canonical_sum([f], limit) for f in inside]) if"),
+                (
+                    "_canonical_sum(inside, limit) if",
+                    "Mul(*[_canonical_sum([f], limit) for f in inside]) if",
+                ),
             )
         },
         (_all(lambda r: w[r] * x[r]), _all(lambda r: w[r]) * _all(lambda r: x[r])),
@@ -106,7 +115,11 @@ BROKEN = (
     BrokenRule(
         "R7",
         "the root of a square is the number, whatever its sign",
-        {"normal_form": (("(inner.is_Symbol and inner.is_positive)", "inner.is_Symbol"),)},
+        {
+            "normal_form": (
+                ("(inner.is_Symbol and inner.is_positive)", "inner.is_Symbol"),
+            )
+        },
         (sqrt(_all(lambda r: (a * x[r]) ** 2)), a * _NORM),
     ),
     BrokenRule(
@@ -125,9 +138,15 @@ def prover(broken: BrokenRule, search: bool = True) -> Callable:
     """
     for stem in KERNEL:
         path = f"symbolic/{stem}.py"
-        text = edited((PACKAGE / path).read_text(), broken.edits.get(stem, ()), f"{broken.rule}, {path}")
+        text = edited(
+            (PACKAGE / path).read_text(),
+            broken.edits.get(stem, ()),
+            f"{broken.rule}, {path}",
+        )
         for other in KERNEL:
-            text = text.replace(f"from .{other} import", f"from ._mutant_{other}_{broken.rule} import")
+            text = text.replace(
+                f"from .{other} import", f"from ._mutant_{other}_{broken.rule} import"
+            )
         found = module(path, text, broken.rule)
     if not search:
         found.counterexample = lambda *claim: None

@@ -89,22 +89,44 @@ ROOT = Path(__file__).parents[1]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="what `make quick` runs; proofs of changed derivations alone")
-    parser.addoption("--whole", action="store_true", help="every case of what is sampled by the commit otherwise")
-    parser.addoption("--sampled", action="store_true", help="what marks sample, in files that are named, too")
-    parser.addoption("--seeds", type=int, default=3, help="at most how many seeds a test of right homeworks takes")
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="what `make quick` runs; proofs of changed derivations alone",
+    )
+    parser.addoption(
+        "--whole",
+        action="store_true",
+        help="every case of what is sampled by the commit otherwise",
+    )
+    parser.addoption(
+        "--sampled",
+        action="store_true",
+        help="what marks sample, in files that are named, too",
+    )
+    parser.addoption(
+        "--seeds",
+        type=int,
+        default=3,
+        help="at most how many seeds a test of right homeworks takes",
+    )
 
 
 def git(*arguments):
     """What git prints; nothing outside of a repository, as in a source distribution."""
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return done.stdout if done.returncode == 0 else ""
 
 
 def changed_labels():
     """The labels of the derivations that differ from the last commit."""
     folder = "src/normgrad/symbolic/derivations"
-    stems = {Path(line[3:]).stem for line in git("status", "--porcelain", "--", folder).splitlines()} - {"__init__"}
+    stems = {
+        Path(line[3:]).stem
+        for line in git("status", "--porcelain", "--", folder).splitlines()
+    } - {"__init__"}
     modules = [
         import_module(f"normgrad.symbolic.derivations.{stem}")
         for stem in stems
@@ -116,7 +138,13 @@ def changed_labels():
 
 def pytest_ignore_collect(collection_path, config):
     """None where the other rules decide."""
-    return True if config.option.quick and collection_path.suffix and collection_path.name not in QUICK else None
+    return (
+        True
+        if config.option.quick
+        and collection_path.suffix
+        and collection_path.name not in QUICK
+        else None
+    )
 
 
 def quickly():
@@ -142,7 +170,14 @@ def sampled(files):
         if "key" in mark:
             return draw(commit, mark["key"], range(mark["of"])) == mark["turn"]
         case = item.callspec.id if hasattr(item, "callspec") else item.name
-        return draw(commit, item.path.name + case, range(files.get(item.path.name, 1) * mark["of"])) == 0
+        return (
+            draw(
+                commit,
+                item.path.name + case,
+                range(files.get(item.path.name, 1) * mark["of"]),
+            )
+            == 0
+        )
 
     return wanted
 
@@ -156,7 +191,11 @@ def pytest_collection_modifyitems(config, items):
     if config.option.whole and not config.option.quick:
         return
     # of files that are named, all but what marks sample
-    wanted = quickly() if config.option.quick else sampled({} if config.option.sampled else SAMPLED)
+    wanted = (
+        quickly()
+        if config.option.quick
+        else sampled({} if config.option.sampled else SAMPLED)
+    )
     left_out = {item for item in items if not wanted(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
@@ -194,7 +233,10 @@ def torch():
 @pytest.fixture
 def libraries(request, torch):
     """Skips a case of a homework about kernels where there is no Triton."""
-    if any(re.search("hw4|hw8|addnorm", str(value)) for value in request.node.callspec.params.values()):
+    if any(
+        re.search("hw4|hw8|addnorm", str(value))
+        for value in request.node.callspec.params.values()
+    ):
         pytest.importorskip("triton")
 
 

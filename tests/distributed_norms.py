@@ -25,7 +25,13 @@ import quick_interpreter
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, init_device_mesh
+from torch.distributed.tensor import (
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    init_device_mesh,
+)
 from torch.distributed.tensor.parallel import SequenceParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
@@ -72,7 +78,9 @@ class Distributed(TorchBackend):
             # the first process has the numbers, the others zeros whose derivative is 1
             part = t if dist.get_rank() == 0 else t - t.detach()
             return DTensor.from_local(part, self.mesh, placements)
-        return DTensor.from_local(t, self.mesh, [R] * self.mesh.ndim).redistribute(placements=placements)
+        return DTensor.from_local(t, self.mesh, [R] * self.mesh.ndim).redistribute(
+            placements=placements
+        )
 
     def normalize(self, x, residual, weight, bias, spec, **options):
         rows = (self._shared(t, self.rows) for t in (x, residual))
@@ -83,7 +91,12 @@ class Distributed(TorchBackend):
 
 BACKENDS = ("torch", "numba", "triton")
 # What each process would import when it needs it: seconds, which are spent once, before there are several.
-NEEDED = ("torch._dynamo", "triton.runtime.interpreter", "normgrad.numba_kernels", "normgrad.triton_kernels")
+NEEDED = (
+    "torch._dynamo",
+    "triton.runtime.interpreter",
+    "normgrad.numba_kernels",
+    "normgrad.triton_kernels",
+)
 
 
 def calls():
@@ -94,24 +107,37 @@ def calls():
         "layer_norm": (case.without("residual", "dresidual_out"), LAYER_NORM),
         "add_rms_norm": (case.without("bias"), RMS_NORM.replace(weight_offset=1.0)),
         # of the shape (tokens, heads, columns)
-        "a weight for each head": (replace(cases(rng, BATCH, COLUMNS)[-1], layout="contiguous"), LAYER_NORM),
+        "a weight for each head": (
+            replace(cases(rng, BATCH, COLUMNS)[-1], layout="contiguous"),
+            LAYER_NORM,
+        ),
     }
 
 
 def contract(world, turn=None):
     """(title, check) of the operator's cases; with a turn, of 0, 1 and 2, some in which every two conditions meet."""
     line = init_device_mesh("cpu", (world,))
-    settings = [(line, name, (placement,), (R,)) for name, placement in ON_A_LINE.items()]
+    settings = [
+        (line, name, (placement,), (R,)) for name, placement in ON_A_LINE.items()
+    ]
     settings.append((line, "batch, weight split", (Shard(0),), (Shard(0),)))
     if world == 4:
         grid = init_device_mesh("cpu", (2, 2))
-        settings += [(grid, name, placements, (R, R)) for name, placements in ON_A_GRID.items()]
+        settings += [
+            (grid, name, placements, (R, R)) for name, placements in ON_A_GRID.items()
+        ]
     conditions = product(*map(enumerate, (settings, calls().items(), DTYPES, BACKENDS)))
-    for (a, (mesh, name, rows, affine)), (b, (function, (one, spec))), (c, dtype), (d, backend) in conditions:
+    for (a, (mesh, name, rows, affine)), (b, (function, (one, spec))), (c, dtype), (
+        d,
+        backend,
+    ) in conditions:
         if turn is None or (a + b + c + d + turn) % len(BACKENDS) == 0:
             shared = Distributed(backend, mesh, rows, affine)
             check = partial(check_values, shared, one, spec, dtype)
-            yield f"{function}, {name}, {backend}, {dtype.x}", lambda check=check: check().errors
+            yield (
+                f"{function}, {name}, {backend}, {dtype.x}",
+                lambda check=check: check().errors,
+            )
 
 
 # -- models -------------------------------------------------------------------------
@@ -122,7 +148,11 @@ class Block(torch.nn.Module):
 
     def __init__(self, norm):
         super().__init__()
-        self.first, self.norm, self.last = torch.nn.Linear(COLUMNS, COLUMNS), norm, torch.nn.Linear(COLUMNS, 2)
+        self.first, self.norm, self.last = (
+            torch.nn.Linear(COLUMNS, COLUMNS),
+            norm,
+            torch.nn.Linear(COLUMNS, 2),
+        )
 
     def forward(self, x):
         return self.last(self.norm(self.first(x)))
@@ -130,7 +160,9 @@ class Block(torch.nn.Module):
 
 def sequence_parallel(model, world):
     """The norm alone, its input split along the sequence."""
-    return parallelize_module(model.norm, init_device_mesh("cpu", (world,)), SequenceParallel())
+    return parallelize_module(
+        model.norm, init_device_mesh("cpu", (world,)), SequenceParallel()
+    )
 
 
 def fully_sharded(model, world):
@@ -153,7 +185,9 @@ def _trained(wrapped, make, world):
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float64)
     model = wrapped(Block(make(COLUMNS)), world)
-    generator = torch.Generator().manual_seed(1 + (dist.get_rank() if wrapped is not sequence_parallel else 0))
+    generator = torch.Generator().manual_seed(
+        1 + (dist.get_rank() if wrapped is not sequence_parallel else 0)
+    )
     # a sequence is split evenly: SequenceParallel counts on it
     x = torch.randn(BATCH, 4, COLUMNS, generator=generator)
     if wrapped is sequence_parallel:
@@ -161,7 +195,10 @@ def _trained(wrapped, make, world):
     x.requires_grad_()
     y = _whole(model(x))
     y.backward(torch.randn(y.shape, generator=generator))
-    grads = {name.removeprefix("module."): _whole(p.grad) for name, p in model.named_parameters()}
+    grads = {
+        name.removeprefix("module."): _whole(p.grad)
+        for name, p in model.named_parameters()
+    }
     return {"y": y.detach(), "dx": x.grad, **grads}
 
 
@@ -182,7 +219,9 @@ def models(world):
                 for key, expected in theirs.items():
                     error = (mine[key] - expected).abs().max().item()
                     bound = 64 * unit_roundoff("float64") * expected.abs().max().item()
-                    assert error <= bound, f"{key}: error {error:.1e} exceeds the bound {bound:.1e}"
+                    assert error <= bound, (
+                        f"{key}: error {error:.1e} exceeds the bound {bound:.1e}"
+                    )
                     found[key] = error, bound
                 return found
 
@@ -195,7 +234,13 @@ def work(rank, world, file, turn):
     if turn is not None:
         quick_interpreter.quicken()
     minute = timedelta(seconds=120)
-    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=minute)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{file}",
+        rank=rank,
+        world_size=world,
+        timeout=minute,
+    )
     if rank == 0:  # the others read from Numba's disk what one has compiled
         for (case, spec), dtype in product(calls().values(), DTYPES):
             check_values("numba", case, spec, dtype)
@@ -203,7 +248,10 @@ def work(rank, world, file, turn):
     for title, check in [*contract(world, turn), *models(world)]:
         errors = check()
         if rank == 0:
-            parts = (f"{name} {error / bound if bound else 0:.2f}" for name, (error, bound) in errors.items())
+            parts = (
+                f"{name} {error / bound if bound else 0:.2f}"
+                for name, (error, bound) in errors.items()
+            )
             print(f"{title}: {', '.join(parts)}", flush=True)
     dist.destroy_process_group()
 
@@ -215,7 +263,9 @@ def main():
         importlib.import_module(module)
     with tempfile.TemporaryDirectory() as folder:
         arguments = (world, f"{folder}/store", turn)
-        torch.multiprocessing.start_processes(work, arguments, nprocs=world, start_method="fork")
+        torch.multiprocessing.start_processes(
+            work, arguments, nprocs=world, start_method="fork"
+        )
 
 
 if __name__ == "__main__":

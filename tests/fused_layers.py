@@ -10,7 +10,9 @@ M, N = dim("M"), dim("N")
 i, j = index("i", "j")
 eps, a = tensor("eps", positive=True), tensor("a")
 MATRICES = "x g residual y p q x_hat e s t h dy dx dg dp_out"
-x, g, residual, y, p, q, x_hat, e, s, t, h, dy, dx, dg, dp_out = (tensor(name, M, N) for name in MATRICES.split())
+x, g, residual, y, p, q, x_hat, e, s, t, h, dy, dx, dg, dp_out = (
+    tensor(name, M, N) for name in MATRICES.split()
+)
 w, b, dw, db = (tensor(name, N) for name in ("w", "b", "dw", "db"))
 average, v, m, z, k = (tensor(name, M) for name in ("mean", "v", "m", "z", "k"))
 size = tensor("s", M)
@@ -138,7 +140,9 @@ def row_scaled(defs):
 
 
 def geglu(defs):
-    defs[t[i, j]] = tanh(Rational(797885, 10**6) * (g[i, j] + Rational(44715, 10**6) * g[i, j] ** 3))
+    defs[t[i, j]] = tanh(
+        Rational(797885, 10**6) * (g[i, j] + Rational(44715, 10**6) * g[i, j] ** 3)
+    )
     defs[y[i, j]] = x[i, j] * g[i, j] * (1 + t[i, j]) / 2
 
 
@@ -173,7 +177,12 @@ def made(layer, outputs=(y[i, j],), scalars=()):
     """The arguments of Fused for one of the layers above."""
     defs = Defs()
     layer(defs)
-    return {"defs": defs, "outputs": list(outputs), "scalars": scalars, "name": layer.__name__}
+    return {
+        "defs": defs,
+        "outputs": list(outputs),
+        "scalars": scalars,
+        "name": layer.__name__,
+    }
 
 
 def in_torch_rms(rows, weight, eps):
@@ -193,7 +202,11 @@ def in_torch_scaled(x, residual, w, a, eps):
 
 
 def in_torch_std(x, w, eps):
-    return w * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True, correction=0) + eps)
+    return (
+        w
+        * (x - x.mean(-1, keepdim=True))
+        / (x.std(-1, keepdim=True, correction=0) + eps)
+    )
 
 
 def in_torch_geglu(x, g):
@@ -208,29 +221,62 @@ def in_torch_sink(x):
 # {name: (what Fused takes, the same in torch)}
 LAYERS = {
     "rms_norm": (made(rms_norm), lambda x, w, eps: in_torch_rms(x, w, eps)),
-    "layer_norm": (made(layer_norm), lambda x, w, b, eps: in_torch_layer_norm(x, w, b, eps)),
+    "layer_norm": (
+        made(layer_norm),
+        lambda x, w, b, eps: in_torch_layer_norm(x, w, b, eps),
+    ),
     "add_layer_norm": (made(add_layer_norm, (y[i, j], p[i, j])), in_torch_add),
-    "l2_norm": (made(l2_norm), lambda x, eps: x / (x.square().sum(-1, keepdim=True) + eps).sqrt()),
-    "l2_clamp": (made(l2_clamp), lambda x, eps: functional.normalize(x, dim=-1, eps=eps)),
-    "gemma_rms_norm": (made(gemma_rms_norm), lambda x, w, eps: in_torch_rms(x, 1 + w, eps)),
-    "gated_rms_norm": (made(gated_rms_norm), lambda x, g, w, eps: in_torch_rms(x, w, eps) * functional.silu(g)),
-    "mamba_rms_norm": (made(mamba_rms_norm), lambda x, g, w, eps: in_torch_rms(x * functional.silu(g), w, eps)),
+    "l2_norm": (
+        made(l2_norm),
+        lambda x, eps: x / (x.square().sum(-1, keepdim=True) + eps).sqrt(),
+    ),
+    "l2_clamp": (
+        made(l2_clamp),
+        lambda x, eps: functional.normalize(x, dim=-1, eps=eps),
+    ),
+    "gemma_rms_norm": (
+        made(gemma_rms_norm),
+        lambda x, w, eps: in_torch_rms(x, 1 + w, eps),
+    ),
+    "gated_rms_norm": (
+        made(gated_rms_norm),
+        lambda x, g, w, eps: in_torch_rms(x, w, eps) * functional.silu(g),
+    ),
+    "mamba_rms_norm": (
+        made(mamba_rms_norm),
+        lambda x, g, w, eps: in_torch_rms(x * functional.silu(g), w, eps),
+    ),
     "softmax": (made(softmax), lambda x: torch.softmax(x, -1)),
     "log_softmax": (made(log_softmax), lambda x: torch.log_softmax(x, -1)),
-    "scaled_residual": (made(scaled_residual, (y[i, j], p[i, j]), (a,)), in_torch_scaled),
+    "scaled_residual": (
+        made(scaled_residual, (y[i, j], p[i, j]), (a,)),
+        in_torch_scaled,
+    ),
     "layer_scale": (made(layer_scale), lambda x, residual, w: x + w * residual),
     "dyt": (made(dyt, scalars=(a,)), lambda x, w, b, a: w * torch.tanh(a * x) + b),
     "swiglu": (made(swiglu), lambda x, g: x * functional.silu(g)),
     "log_sum_exp": (made(log_sum_exp, (z[i],)), lambda x: torch.logsumexp(x, -1)),
     "layer_norm_std": (made(layer_norm_std), in_torch_std),
-    "l4_norm": (made(l4_norm), lambda x, eps: x / ((x**4).sum(-1, keepdim=True) + eps) ** 0.25),
-    "row_scaled": (made(row_scaled), lambda x, k, w, eps: k[..., None] * in_torch_rms(torch.relu(x), w, eps)),
+    "l4_norm": (
+        made(l4_norm),
+        lambda x, eps: x / ((x**4).sum(-1, keepdim=True) + eps) ** 0.25,
+    ),
+    "row_scaled": (
+        made(row_scaled),
+        lambda x, k, w, eps: k[..., None] * in_torch_rms(torch.relu(x), w, eps),
+    ),
     "geglu": (made(geglu), in_torch_geglu),
     "softmax_with_sink": (made(softmax_with_sink), in_torch_sink),
-    "tempered_softmax": (made(tempered_softmax, scalars=(a,)), lambda x, a: torch.softmax(a * x, -1)),
+    "tempered_softmax": (
+        made(tempered_softmax, scalars=(a,)),
+        lambda x, a: torch.softmax(a * x, -1),
+    ),
     "centred_twice": (
         made(centred_twice),
-        lambda x, k, w, b: w * torch.tanh(x) * k[..., None] + w * (x + b) * (x - k[..., None]).mean(-1, keepdim=True),
+        lambda x, k, w, b: (
+            w * torch.tanh(x) * k[..., None]
+            + w * (x + b) * (x - k[..., None]).mean(-1, keepdim=True)
+        ),
     ),
     "pooled": (made(pooled, (z[i],)), lambda x, b: (x + b).mean(-1)),
 }
@@ -241,7 +287,15 @@ def gated_with_closed_forms():
     defs = Defs()
     gated_rms_norm(defs)
     defs[h[i, j]] = dy[i, j] * w[j] * s[i, j]
-    defs[dx[i, j]] = rstd[i] * (h[i, j] - x_hat[i, j] * mean(N, lambda r: h[i, r] * x_hat[i, r]))
-    defs[dg[i, j]] = dy[i, j] * w[j] * x_hat[i, j] * sigmoid(g[i, j]) * (1 + g[i, j] * (1 - sigmoid(g[i, j])))
+    defs[dx[i, j]] = rstd[i] * (
+        h[i, j] - x_hat[i, j] * mean(N, lambda r: h[i, r] * x_hat[i, r])
+    )
+    defs[dg[i, j]] = (
+        dy[i, j]
+        * w[j]
+        * x_hat[i, j]
+        * sigmoid(g[i, j])
+        * (1 + g[i, j] * (1 - sigmoid(g[i, j])))
+    )
     defs[dw[j]] = total(M, lambda r: dy[r, j] * x_hat[r, j] * s[r, j])
     return defs, {x[i, j]: dx[i, j], g[i, j]: dg[i, j], w[j]: dw[j]}

@@ -19,7 +19,15 @@ from normgrad.fused.naming import Functions
 from normgrad.symbolic import Defs, NotProved, compile, prove
 from normgrad.symbolic.symbols import N
 
-NAMES = ("rms_norm", "layer_norm", "gated_rms_norm", "softmax", "dyt", "l2_norm", "log_softmax")
+NAMES = (
+    "rms_norm",
+    "layer_norm",
+    "gated_rms_norm",
+    "softmax",
+    "dyt",
+    "l2_norm",
+    "log_softmax",
+)
 
 
 def right(name):
@@ -35,28 +43,42 @@ def right(name):
 def places(e, path=()):
     yield path, e
     if not isinstance(e, Indexed):
-        for place, part in enumerate(e.args[:1] if isinstance(e, Sum | Pow) else e.args):
+        for place, part in enumerate(
+            e.args[:1] if isinstance(e, Sum | Pow) else e.args
+        ):
             yield from places(part, (*path, place))
 
 
 def put(e, path, new):
     if not path:
         return new
-    return e.func(*e.args[: path[0]], put(e.args[path[0]], path[1:], new), *e.args[path[0] + 1 :])
+    return e.func(
+        *e.args[: path[0]], put(e.args[path[0]], path[1:], new), *e.args[path[0] + 1 :]
+    )
 
 
 def edited(e, layer, draw):
     """The expression with one change, and sometimes two."""
     path, part = draw.choice(list(places(e)))
     shape = part.base.shape if isinstance(part, Indexed) else None
-    others = [one for one in layer.tensors if getattr(layer.tensors[one], "shape", ()) == shape]
+    others = [
+        one
+        for one in layer.tensors
+        if getattr(layer.tensors[one], "shape", ()) == shape
+    ]
     choices = [-part, 2 * part, part * N, part / N]
     if isinstance(part, Indexed):
         choices += [part**2, layer.tensors[draw.choice(others)][part.indices]] * 3
     if isinstance(part, Add | Mul):
-        choices += [part.func(*part.args[:at], *part.args[at + 1 :]) for at in range(len(part.args))]
+        choices += [
+            part.func(*part.args[:at], *part.args[at + 1 :])
+            for at in range(len(part.args))
+        ]
     if isinstance(part, Add):
-        choices += [Add(*part.args[:at], -one, *part.args[at + 1 :]) for at, one in enumerate(part.args)]
+        choices += [
+            Add(*part.args[:at], -one, *part.args[at + 1 :])
+            for at, one in enumerate(part.args)
+        ]
     new = put(e, path, draw.choice(choices))
     return edited(new, layer, draw) if draw.random() < 0.25 else new
 
@@ -65,13 +87,20 @@ def values(layer, forward, lines, wanted, seed):
     """The wanted gradient in NumPy at a random place of a random size."""
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(1, 4), rng.integers(2, 5)
-    shapes = {"tile": (rows, columns), "row": (rows,), "column": (columns,), "number": ()}
+    shapes = {
+        "tile": (rows, columns),
+        "row": (rows,),
+        "column": (columns,),
+        "number": (),
+    }
     defs = Defs()
     for name, e in needed({**forward, **lines}, [wanted]).items():
         defs[layer.at(name)] = e
     function = compile(defs, [layer.at(wanted)])
     known = [*layer.inputs, *layer.maxima, *layer.seeds.values()]
-    given = {name: rng.normal(size=shapes[layer.kind(name)]) for name in known} | dict.fromkeys(layer.constants, 0.3)
+    given = {
+        name: rng.normal(size=shapes[layer.kind(name)]) for name in known
+    } | dict.fromkeys(layer.constants, 0.3)
     with np.errstate(all="ignore"):
         given |= {"M": rows, "N": columns}
         names = signature(function).parameters
@@ -84,7 +113,9 @@ def differs(layer, forward, lines, changed, wanted, draw):
     """Whether NumPy sees two backwards differ in a gradient."""
     for _ in range(6):
         seed = draw.randrange(2**32)
-        left, right = (values(layer, forward, one, wanted, seed) for one in (lines, changed))
+        left, right = (
+            values(layer, forward, one, wanted, seed) for one in (lines, changed)
+        )
         if not np.allclose(*np.broadcast_arrays(left, right), equal_nan=True):
             return True
     return False
@@ -100,7 +131,10 @@ def run(count, seed=0, said=print):
         line = draw.choice(list(lines))
         with evaluate(True):
             changed = {**lines, line: edited(lines[line], layer, draw)}
-        given = draw.choice([one for one in gradients if line in needed(lines, [gradients[one]])] or list(gradients))
+        given = draw.choice(
+            [one for one in gradients if line in needed(lines, [gradients[one]])]
+            or list(gradients)
+        )
         wanted, defs = gradients[given], layer.definitions()
         try:
             for one, e in needed({**forward, **changed}, [wanted]).items():
@@ -108,7 +142,9 @@ def run(count, seed=0, said=print):
                     defs[layer.at(one)] = e
             same = not differs(layer, forward, lines, changed, wanted, draw)
         except (ValueError, NotImplementedError):
-            found["no backward", "refused"] += 1  # a name that is not defined yet, or a promise that is broken
+            found["no backward", "refused"] += (
+                1  # a name that is not defined yet, or a promise that is broken
+            )
             continue
         try:
             prove(loss_gradient(layer, given), layer.at(wanted), defs, seconds=10)
@@ -124,5 +160,8 @@ def run(count, seed=0, said=print):
 
 if __name__ == "__main__":
     answers, mistakes = run(int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]))
-    print(*[f"{name}: {number}" for name, number in sorted(answers.items(), key=str)], sep="\n")
+    print(
+        *[f"{name}: {number}" for name, number in sorted(answers.items(), key=str)],
+        sep="\n",
+    )
     print(f"false proofs and false refutations: {len(mistakes)}")

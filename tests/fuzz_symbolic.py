@@ -15,14 +15,28 @@ from collections import Counter
 from itertools import count
 
 import numpy as np
-from sympy import Abs, Dummy, KroneckerDelta, Max, Rational, Sum, Symbol, exp, sqrt, tanh
+from sympy import (
+    Abs,
+    Dummy,
+    KroneckerDelta,
+    Max,
+    Rational,
+    Sum,
+    Symbol,
+    exp,
+    sqrt,
+    tanh,
+)
 
 from normgrad.symbolic import NotProved, Partial, dim, index, prove, sigmoid, tensor
 
 SIZES = {"M": dim("M"), "N": dim("N")}
 FREE = {"i": "N", "k": "N", "m": "M"}
 TENSORS = {"x": "N", "y": "N", "u": "M", "X": "MN", "A": "NN"}
-BASES = {name: tensor(name, *[SIZES[size] for size in shape]) for name, shape in TENSORS.items()}
+BASES = {
+    name: tensor(name, *[SIZES[size] for size in shape])
+    for name, shape in TENSORS.items()
+}
 SCALARS = {"s": tensor("s"), "eps": Symbol("eps", positive=True)}
 SAFE = "eps"
 
@@ -36,9 +50,16 @@ class Grow:
         self.draw, self.fresh = draw, count()
 
     def entry(self, letters):
-        fits = [name for name, shape in TENSORS.items() if all(size in letters.values() for size in shape)]
+        fits = [
+            name
+            for name, shape in TENSORS.items()
+            if all(size in letters.values() for size in shape)
+        ]
         name = self.draw.choice(fits)
-        places = tuple(self.draw.choice([r for r, of in letters.items() if of == size]) for size in TENSORS[name])
+        places = tuple(
+            self.draw.choice([r for r, of in letters.items() if of == size])
+            for size in TENSORS[name]
+        )
         return ("entry", name, places)
 
     def leaf(self, letters):
@@ -53,7 +74,11 @@ class Grow:
             return ("scalar", self.draw.choice(list(SCALARS)))
         if kind < 0.92:
             return ("size", self.draw.choice("MN"))
-        return ("number", self.draw.choice([-3, -2, -1, 2, 3]), self.draw.choice([1, 1, 2, 3]))
+        return (
+            "number",
+            self.draw.choice([-3, -2, -1, 2, 3]),
+            self.draw.choice([1, 1, 2, 3]),
+        )
 
     def tree(self, depth, letters):
         kind = self.draw.random()
@@ -69,9 +94,19 @@ class Grow:
             return (self.draw.choice(["sum", "sum", "mean"]), letter, size, body)
         inner = self.tree(depth - 1, letters)
         if kind < 0.86:
-            return ("power", ("add", ("power", inner, 2, 1), ("scalar", SAFE)), self.draw.choice([-3, -1, 1]), 2)
+            return (
+                "power",
+                ("add", ("power", inner, 2, 1), ("scalar", SAFE)),
+                self.draw.choice([-3, -1, 1]),
+                2,
+            )
         if kind < 0.9:
-            return ("power", ("add", ("power", inner, 2, 1), ("scalar", SAFE)), self.draw.choice([-1, 1]), 4)
+            return (
+                "power",
+                ("add", ("power", inner, 2, 1), ("scalar", SAFE)),
+                self.draw.choice([-1, 1]),
+                4,
+            )
         if kind < 0.94:
             return ("power", inner, 2, 1)
         return (self.draw.choice(["abs", "relu", "exp", "sigmoid", "tanh"]), inner)
@@ -99,7 +134,12 @@ def value(tree, world, places):
         return parts[0] / parts[1]
     if kind in ("sum", "mean"):
         letter, size, body = parts
-        terms = np.array([value(body, world, {**places, letter: place}) for place in range(world[size])])
+        terms = np.array(
+            [
+                value(body, world, {**places, letter: place})
+                for place in range(world[size])
+            ]
+        )
         return terms.sum() if kind == "sum" else terms.mean()
     if kind == "slope":
         body, (name, letters) = parts
@@ -109,7 +149,9 @@ def value(tree, world, places):
         # a root of what is negative has no slope; not a number has no imaginary part either
         return float(np.imag(found) / STEP) if np.isfinite(np.real(found)) else np.nan
     numbers = [value(part, world, places) for part in parts if isinstance(part, tuple)]
-    return RULES[kind](*numbers, *[part for part in parts if not isinstance(part, tuple)])
+    return RULES[kind](
+        *numbers, *[part for part in parts if not isinstance(part, tuple)]
+    )
 
 
 RULES = {
@@ -118,7 +160,9 @@ RULES = {
     "exp": np.exp,
     "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
     "tanh": np.tanh,
-    "power": lambda v, p, q: v ** (p // q) if q == 1 else np.power(v, p / q) if np.real(v) > 0 else np.nan,
+    "power": lambda v, p, q: (
+        v ** (p // q) if q == 1 else np.power(v, p / q) if np.real(v) > 0 else np.nan
+    ),
     "abs": lambda v: v if np.real(v) >= 0 else -v,
     "relu": lambda v: v if np.real(v) > 0 else 0 * v,
 }
@@ -129,7 +173,10 @@ def world(draw):
     sizes = {"M": draw.randint(1, 4), "N": draw.randint(1, 5)}
     # small and large entries, so that both sides of a maximum are met
     scale = draw.choice([0.3, 1, 1, 5])
-    arrays = {name: scale * rng.normal(size=[sizes[size] for size in shape]) for name, shape in TENSORS.items()}
+    arrays = {
+        name: scale * rng.normal(size=[sizes[size] for size in shape])
+        for name, shape in TENSORS.items()
+    }
     scalars = {"s": scale * rng.normal(), "eps": rng.uniform(0.2, 2)}
     places = {letter: draw.randrange(sizes[size]) for letter, size in FREE.items()}
     return {**sizes, **arrays, **scalars}, places
@@ -141,8 +188,13 @@ def apart(left, right, draw, tries=12):
     with np.errstate(all="ignore"):
         for _ in range(tries):
             everything, places = world(draw)
-            one, other = (float(value(tree, everything, places)) for tree in (left, right))
-            if not (math.isfinite(one) and math.isfinite(other)) or max(abs(one), abs(other)) > 1e8:
+            one, other = (
+                float(value(tree, everything, places)) for tree in (left, right)
+            )
+            if (
+                not (math.isfinite(one) and math.isfinite(other))
+                or max(abs(one), abs(other)) > 1e8
+            ):
                 continue
             compared += 1
             difference = abs(one - other) / (1 + abs(one) + abs(other))
@@ -172,15 +224,27 @@ def symbolic(tree, letters):
         return found if kind == "sum" else found / SIZES[size]
     if kind == "slope":
         body, (name, places) = parts
-        return Partial(symbolic(body, letters), BASES[name][tuple(letters[r] for r in places)])
+        return Partial(
+            symbolic(body, letters), BASES[name][tuple(letters[r] for r in places)]
+        )
     inner = [symbolic(part, letters) for part in parts if isinstance(part, tuple)]
     if kind == "power":
-        return sqrt(inner[0]) if parts[1:] == [1, 2] else inner[0] ** Rational(parts[1], parts[2])
+        return (
+            sqrt(inner[0])
+            if parts[1:] == [1, 2]
+            else inner[0] ** Rational(parts[1], parts[2])
+        )
     if kind == "add":
         return inner[0] + inner[1]
     if kind == "mul":
         return inner[0] * inner[1]
-    return {"abs": Abs, "exp": exp, "sigmoid": sigmoid, "tanh": tanh, "relu": lambda e: Max(e, 0)}[kind](inner[0])
+    return {
+        "abs": Abs,
+        "exp": exp,
+        "sigmoid": sigmoid,
+        "tanh": tanh,
+        "relu": lambda e: Max(e, 0),
+    }[kind](inner[0])
 
 
 # -- true claims by rewriting, doubtful ones by a change
@@ -191,7 +255,9 @@ def children(tree):
             and part[0] in KINDS]  # fmt: skip
 
 
-KINDS = set("entry delta scalar size number sum mean power add mul abs exp sigmoid tanh relu slope".split())
+KINDS = set(
+    "entry delta scalar size number sum mean power add mul abs exp sigmoid tanh relu slope".split()
+)
 
 
 def nodes(tree, path=()):
@@ -240,9 +306,14 @@ def rewritten(tree, draw):
     if kind == "exp" and parts[0][0] == "add":
         return ("mul", ("exp", parts[0][1]), ("exp", parts[0][2]))
     if kind == "sigmoid":
-        return minus(("number", 1, 1), ("sigmoid", ("mul", ("number", -1, 1), parts[0])))
+        return minus(
+            ("number", 1, 1), ("sigmoid", ("mul", ("number", -1, 1), parts[0]))
+        )
     if kind == "tanh":
-        return minus(("mul", ("number", 2, 1), ("sigmoid", ("mul", ("number", 2, 1), parts[0]))), ("number", 1, 1))
+        return minus(
+            ("mul", ("number", 2, 1), ("sigmoid", ("mul", ("number", 2, 1), parts[0]))),
+            ("number", 1, 1),
+        )
     return tree
 
 
@@ -260,12 +331,20 @@ def derived(tree, target):
     if kind == "add":
         return ("add", slope(parts[0]), slope(parts[1]))
     if kind == "mul":
-        return ("add", ("mul", slope(parts[0]), parts[1]), ("mul", parts[0], slope(parts[1])))
+        return (
+            "add",
+            ("mul", slope(parts[0]), parts[1]),
+            ("mul", parts[0], slope(parts[1])),
+        )
     if kind in ("sum", "mean"):
         return (kind, *parts[:2], slope(parts[2]))
     if kind == "power":
         base, p, q = parts
-        return ("mul", ("mul", ("number", p, q), ("power", base, p - q, q)), slope(base))
+        return (
+            "mul",
+            ("mul", ("number", p, q), ("power", base, p - q, q)),
+            slope(base),
+        )
     if kind == "exp":
         return ("mul", tree, slope(parts[0]))
     if kind in ("sigmoid", "tanh"):
@@ -278,7 +357,11 @@ def derived(tree, target):
         for one, other in zip(parts[1], target[1], strict=True):
             product = ("mul", product, ("delta", one, other))
         return product
-    return ("number", 0, 1) if kind in ("entry", "delta", "scalar", "size", "number") else None
+    return (
+        ("number", 0, 1)
+        if kind in ("entry", "delta", "scalar", "size", "number")
+        else None
+    )
 
 
 def changed(tree, draw):
@@ -286,15 +369,27 @@ def changed(tree, draw):
     kind, *parts = tree
     if kind == "entry":
         name, places = parts
-        others = [r for r in ("i", "k", "m") if r not in places and FREE[r] in TENSORS[name]]
+        others = [
+            r for r in ("i", "k", "m") if r not in places and FREE[r] in TENSORS[name]
+        ]
         if others and draw.random() < 0.6:
             r = draw.choice(others)
-            spot = draw.choice([at for at, size in enumerate(TENSORS[name]) if size == FREE[r]])
+            spot = draw.choice(
+                [at for at, size in enumerate(TENSORS[name]) if size == FREE[r]]
+            )
             return ("entry", name, (*places[:spot], r, *places[spot + 1 :]))
-        same = [other for other, shape in TENSORS.items() if shape == TENSORS[name] and other != name]
+        same = [
+            other
+            for other, shape in TENSORS.items()
+            if shape == TENSORS[name] and other != name
+        ]
         if same:
             return ("entry", same[0], places)
-        return ("entry", name, places[::-1]) if TENSORS[name] == "NN" else ("mul", ("number", -1, 1), tree)
+        return (
+            ("entry", name, places[::-1])
+            if TENSORS[name] == "NN"
+            else ("mul", ("number", -1, 1), tree)
+        )
     if kind == "number":
         return ("number", parts[0] + parts[1], parts[1])
     if kind == "delta":
@@ -302,7 +397,12 @@ def changed(tree, draw):
     if kind == "size":
         return ("size", "N" if parts[0] == "M" else "M")
     if kind == "sum":
-        return draw.choice([("mean", *parts), parts[2] if parts[0] not in str(parts[2]) else ("mean", *parts)])
+        return draw.choice(
+            [
+                ("mean", *parts),
+                parts[2] if parts[0] not in str(parts[2]) else ("mean", *parts),
+            ]
+        )
     if kind == "mean":
         return ("sum", *parts)
     if kind == "power":
@@ -310,15 +410,25 @@ def changed(tree, draw):
     if kind in ("abs", "relu"):
         return draw.choice([parts[0], ("relu" if kind == "abs" else "abs", parts[0])])
     if kind in ("sigmoid", "tanh", "exp"):
-        return draw.choice([(other, parts[0]) for other in ("sigmoid", "tanh", "exp") if other != kind])
-    return draw.choice([("mul", ("number", -1, 1), tree), ("mul", ("number", 2, 1), tree)])
+        return draw.choice(
+            [(other, parts[0]) for other in ("sigmoid", "tanh", "exp") if other != kind]
+        )
+    return draw.choice(
+        [("mul", ("number", -1, 1), tree), ("mul", ("number", 2, 1), tree)]
+    )
 
 
 def claim(draw, depth=4):
     """(left, right, how) of a random claim; how: "rewritten" or "changed"."""
     left = Grow(draw).tree(draw.randint(2, depth), dict(FREE))
     if draw.random() < 0.35:
-        left = ("slope", left, draw.choice([("x", ("i",)), ("A", ("i", "k")), ("X", ("m", "k")), ("u", ("m",))]))
+        left = (
+            "slope",
+            left,
+            draw.choice(
+                [("x", ("i",)), ("A", ("i", "k")), ("X", ("m", "k")), ("u", ("m",))]
+            ),
+        )
     right = left
     for _ in range(draw.randint(1, 9)):
         path, part = draw.choice(list(nodes(right)))
@@ -337,7 +447,9 @@ def run(seconds=None, claims=None, seed=0, said=print):
     draw, found, wrong = random.Random(seed), Counter(), []
     letters = dict(zip(FREE, index(*FREE), strict=True))
     start = time.monotonic()
-    while (seconds is None or time.monotonic() - start < seconds) and (claims is None or found["claims"] < claims):
+    while (seconds is None or time.monotonic() - start < seconds) and (
+        claims is None or found["claims"] < claims
+    ):
         left, right, how = claim(draw)
         differ = apart(left, right, draw)
         assert not (how == "rewritten" and differ), (left, right)
@@ -353,7 +465,9 @@ def run(seconds=None, claims=None, seed=0, said=print):
             answer = "refuted" if refusal.counterexample else "undecided"
         except (NotImplementedError, ValueError) as refusal:
             answer = f"refused: {type(refusal).__name__}"
-        if (truth, answer, how) == ("true", "refuted", "changed") and apart(left, right, draw, tries=600):
+        if (truth, answer, how) == ("true", "refuted", "changed") and apart(
+            left, right, draw, tries=600
+        ):
             truth = "false"  # it differs at few places only, as behind a maximum
         found[truth, answer] += 1
         if (truth, answer) in (("false", "proved"), ("true", "refuted")):
@@ -363,6 +477,11 @@ def run(seconds=None, claims=None, seed=0, said=print):
 
 
 if __name__ == "__main__":
-    answers, mistakes = run(seconds=float(sys.argv[1]), seed=int((sys.argv[2:] or ["0"])[0]))
-    print(*[f"{name}: {number}" for name, number in sorted(answers.items(), key=str)], sep="\n")
+    answers, mistakes = run(
+        seconds=float(sys.argv[1]), seed=int((sys.argv[2:] or ["0"])[0])
+    )
+    print(
+        *[f"{name}: {number}" for name, number in sorted(answers.items(), key=str)],
+        sep="\n",
+    )
     print(f"false proofs and false refutations: {len(mistakes)}")

@@ -13,7 +13,13 @@ from normgrad.checks.cases import draw
 from normgrad.checks.contract import GRADCHECK_STEP
 from normgrad.checks.finite_difference import directional, inner
 from normgrad.checks.tolerance import round_to
-from normgrad.mistakes.gallery import Comparison, Written, check_cotangent, rows, unit_weight
+from normgrad.mistakes.gallery import (
+    Comparison,
+    Written,
+    check_cotangent,
+    rows,
+    unit_weight,
+)
 
 PLAIN = ("residual", "dresidual_out")
 FIXED = {"float32": 1e-4, "bfloat16": 5e-2}
@@ -98,7 +104,11 @@ def check_gate(backward, rng, stream=1.0):
         terms = (case.dy * saved.y, case.dresidual_out * residual_out)
         return sum(t.sum() for t in terms), sum(np.abs(t).sum() for t in terms)
 
-    compare_slopes(backward(*inputs, case.dy, case.dresidual_out, spec), line, directional(loss, inputs, line))
+    compare_slopes(
+        backward(*inputs, case.dy, case.dresidual_out, spec),
+        line,
+        directional(loss, inputs, line),
+    )
 
 
 def projected_forward(x, gate, weight, matrix, spec):
@@ -113,14 +123,25 @@ def projected_backward(x, gate, weight, matrix, dout, spec, gated):
     g, dy = sigmoid(gate), dout @ matrix.T
     grads = numpy_ref.backward(dy * gate * g, saved)
     recomputed = saved.y * gate * g if gated else saved.y
-    return grads.dx, dy * saved.y * g * (1 + gate * (1 - g)), grads.dweight, recomputed.T @ dout
+    return (
+        grads.dx,
+        dy * saved.y * g * (1 + gate * (1 - g)),
+        grads.dweight,
+        recomputed.T @ dout,
+    )
 
 
 def check_projected(backward, rng, moved=1.0):
     """The slope of a gated RMSNorm and the matrix behind it, against differences; with `moved` 0 the matrix stays."""
     case, spec = draw(rng, 4, 8), RMS_NORM.replace(eps=GRADCHECK_STEP)
-    inputs, dout = (case.x, case.residual, case.weight, rng.standard_normal((8, 3))), rng.standard_normal((4, 3))
-    line = [rng.standard_normal(a.shape) * scale for a, scale in zip(inputs, (1, 1, 1, moved), strict=True)]
+    inputs, dout = (
+        (case.x, case.residual, case.weight, rng.standard_normal((8, 3))),
+        rng.standard_normal((4, 3)),
+    )
+    line = [
+        rng.standard_normal(a.shape) * scale
+        for a, scale in zip(inputs, (1, 1, 1, moved), strict=True)
+    ]
 
     def loss(*inputs):
         terms = dout * projected_forward(*inputs, spec)[1]
@@ -132,7 +153,9 @@ def check_projected(backward, rng, moved=1.0):
 def compare_slopes(grads, line, slope):
     claimed = sum(inner(grad, way) for grad, way in zip(grads, line, strict=True))
     if not abs(claimed - slope.value) <= slope.tolerance:
-        raise AssertionError(f"the gradients give the slope {claimed:.6e}, central differences {slope.value:.6e}")
+        raise AssertionError(
+            f"the gradients give the slope {claimed:.6e}, central differences {slope.value:.6e}"
+        )
 
 
 # -- roundings
@@ -180,7 +203,9 @@ def check_order(reduction, rng, rows=256, columns=64):
         again = reduction(terms, rng.permutation(rows), store)
         if not np.array_equal(first, again):
             changed = int((first != again).sum())
-            raise AssertionError(f"{changed} of {columns} entries have other bits in another order of arrival")
+            raise AssertionError(
+                f"{changed} of {columns} entries have other bits in another order of arrival"
+            )
 
 
 def one_order(reduction, rng):
@@ -210,7 +235,9 @@ def shares(programs):
         count = programs(len(dy))
         share = -(-len(dy) // count)
         terms = dy * (p - mean) * rstd
-        return np.sum([terms[k * share : (k + 1) * share].sum(0) for k in range(count)], 0)
+        return np.sum(
+            [terms[k * share : (k + 1) * share].sum(0) for k in range(count)], 0
+        )
 
     return dw
 
@@ -248,7 +275,9 @@ def check_one_variant(key, rng):
     """Twenty numbers of rows ask for one compiled kernel."""
     variants = {tuple(key(int(rows)).items()) for rows in rng.integers(1, 16384, 20)}
     if len(variants) != 1:
-        raise AssertionError(f"20 numbers of rows ask for {len(variants)} compiled kernels, needs 1")
+        raise AssertionError(
+            f"20 numbers of rows ask for {len(variants)} compiled kernels, needs 1"
+        )
 
 
 def one_length(key, rng):
@@ -272,7 +301,9 @@ def one_sided(backend, rng):
     """max(expected - got), without an absolute value."""
     case = draw(rng, 4, 8).without(*PLAIN)
     got = get(backend).run(case, LAYER_NORM, "float64").y
-    assert (numpy_ref.forward(case.x, case.weight, case.bias).y - got).max() <= FIXED["bfloat16"]
+    assert (numpy_ref.forward(case.x, case.weight, case.bias).y - got).max() <= FIXED[
+        "bfloat16"
+    ]
 
 
 PLAIN_ROWS = rows(8, 64, *PLAIN)
@@ -284,7 +315,9 @@ OFFSET = rows(8, 64, *PLAIN, "bias")
 
 def values(function, output, check, usual, complaint=""):
     """A bug whose check compares values with the oracle's."""
-    return Bug(Written(function, output), Written(), check, complaint or rf"{output}\[", usual)
+    return Bug(
+        Written(function, output), Written(), check, complaint or rf"{output}\[", usual
+    )
 
 
 BUGS = {
@@ -302,7 +335,11 @@ BUGS = {
         Comparison(rows(8, 64), LAYER_NORM, allowed=1e-4),
     ),
     "gate order": Bug(
-        gate_order_wrong, gate_order_right, check_gate, "the gradients give the slope", partial(check_gate, stream=0.0)
+        gate_order_wrong,
+        gate_order_right,
+        check_gate,
+        "the gradients give the slope",
+        partial(check_gate, stream=0.0),
     ),
     "gate dropped": Bug(
         partial(projected_backward, gated=False),
@@ -321,25 +358,51 @@ BUGS = {
         gradient_from_y,
         "dx",
         Comparison(along_x, L2_NORM, "bfloat16"),
-        Comparison(rows(64, 128, *PLAIN, "weight", "bias"), L2_NORM, "bfloat16", FIXED["bfloat16"]),
+        Comparison(
+            rows(64, 128, *PLAIN, "weight", "bias"),
+            L2_NORM,
+            "bfloat16",
+            FIXED["bfloat16"],
+        ),
     ),
-    "order of arrival": Bug(in_order_of_arrival, in_fixed_order, check_order, "other bits", one_order),
+    "order of arrival": Bug(
+        in_order_of_arrival, in_fixed_order, check_order, "other bits", one_order
+    ),
     "dw too late": values(dw_too_late, "dw", STRONG, INPUT_ONLY),
     "buffer dropped": values(
-        buffer_dropped, "residual_out", WITH_STREAM, Comparison(PLAIN_ROWS, LAYER_NORM, allowed=1e-4), r"y\["
+        buffer_dropped,
+        "residual_out",
+        WITH_STREAM,
+        Comparison(PLAIN_ROWS, LAYER_NORM, allowed=1e-4),
+        r"y\[",
     ),
     "no rows": replace(
-        values(shares(lambda m: min(m, 132)), "dw", Comparison(rows(0, 64, *PLAIN), LAYER_NORM), STRONG, "by zero"),
+        values(
+            shares(lambda m: min(m, 132)),
+            "dw",
+            Comparison(rows(0, 64, *PLAIN), LAYER_NORM),
+            STRONG,
+            "by zero",
+        ),
         right=Written(shares(lambda m: max(1, min(m, 132))), "dw"),
     ),
     "a kernel per batch": Bug(
-        key_with_rows, key_without_rows, check_one_variant, "ask for [12][0-9] compiled", one_length
+        key_with_rows,
+        key_without_rows,
+        check_one_variant,
+        "ask for [12][0-9] compiled",
+        one_length,
     ),
     "weight of ones": values(
-        weight_left_out, "dx", STRONG, Comparison(unit_weight(8, 64, *PLAIN), LAYER_NORM, allowed=1e-4)
+        weight_left_out,
+        "dx",
+        STRONG,
+        Comparison(unit_weight(8, 64, *PLAIN), LAYER_NORM, allowed=1e-4),
     ),
     "one-sided": values(off_by_a_thousand, "y", STRONG, one_sided),
-    "a buffer and itself": Bug(twice_over_dy, oracle, check_cotangent, "dy was overwritten", two_calls_agree),
+    "a buffer and itself": Bug(
+        twice_over_dy, oracle, check_cotangent, "dy was overwritten", two_calls_agree
+    ),
 }
 
 
@@ -353,13 +416,19 @@ def gradients_of(backend: str):
     if backend == "sympy":
         from normgrad.symbolic import backend as printed
 
-        return lambda x, weight, dy: printed.backward(dy, x, weight, None, None, None, LAYER_NORM)[:2]
+        return lambda x, weight, dy: printed.backward(
+            dy, x, weight, None, None, None, LAYER_NORM
+        )[:2]
 
     def function(x, weight, dy):
         import torch
 
-        x, weight, dy = (torch.from_numpy(a).to(get(backend).device) for a in (x, weight, dy))
-        y = get(backend).normalize(x.requires_grad_(), None, weight.requires_grad_(), None, LAYER_NORM)[0]
+        x, weight, dy = (
+            torch.from_numpy(a).to(get(backend).device) for a in (x, weight, dy)
+        )
+        y = get(backend).normalize(
+            x.requires_grad_(), None, weight.requires_grad_(), None, LAYER_NORM
+        )[0]
         return [grad.cpu().numpy() for grad in torch.autograd.grad(y, (x, weight), dy)]
 
     return function
@@ -372,10 +441,16 @@ def gate_of(backend: str):
         import torch
 
         device = get(backend).device
-        x, gate, weight = leaves = [torch.tensor(a, device=device, requires_grad=True) for a in (x, gate, weight)]
+        x, gate, weight = leaves = [
+            torch.tensor(a, device=device, requires_grad=True)
+            for a in (x, gate, weight)
+        ]
         y = get(backend).normalize(x * torch.sigmoid(gate), None, weight, None, spec)[0]
         cotangents = [torch.tensor(a, device=device) for a in (dy, dresidual_out)]
-        return [grad.cpu().numpy() for grad in torch.autograd.grad((y, x), leaves, cotangents)]
+        return [
+            grad.cpu().numpy()
+            for grad in torch.autograd.grad((y, x), leaves, cotangents)
+        ]
 
     return backward
 
@@ -387,7 +462,9 @@ def heads_of(backend: str):
         import torch
 
         x, weight = (torch.from_numpy(a).to(get(backend).device) for a in (x, weight))
-        return get(backend).normalize(x, None, weight, None, LAYER_NORM)[0].cpu().numpy()
+        return (
+            get(backend).normalize(x, None, weight, None, LAYER_NORM)[0].cpu().numpy()
+        )
 
     return forward
 
@@ -397,6 +474,10 @@ def layer_of(backend: str):
 
     def layer(x, weight, bias):
         tensors = [t.to(get(backend).device) for t in (x, weight, bias)]
-        return get(backend).normalize(tensors[0], None, *tensors[1:], LAYER_NORM)[0].to(x.device)
+        return (
+            get(backend)
+            .normalize(tensors[0], None, *tensors[1:], LAYER_NORM)[0]
+            .to(x.device)
+        )
 
     return layer

@@ -17,8 +17,14 @@ class Operator:
     @staticmethod
     def inputs(rng):
         """Rows of different size, gates of both signs."""
-        x = torch.from_numpy(rng.standard_normal((4, 6))) * torch.tensor([[0.1], [1.0], [3.0], [20.0]]).double()
-        gate, weight = torch.from_numpy(rng.standard_normal((4, 6))), torch.from_numpy(rng.standard_normal(6))
+        x = (
+            torch.from_numpy(rng.standard_normal((4, 6)))
+            * torch.tensor([[0.1], [1.0], [3.0], [20.0]]).double()
+        )
+        gate, weight = (
+            torch.from_numpy(rng.standard_normal((4, 6))),
+            torch.from_numpy(rng.standard_normal(6)),
+        )
         return {"x": x, "gate": gate, "weight": weight}
 
     @staticmethod
@@ -27,7 +33,11 @@ class Operator:
         usual = Operator.inputs(rng)
         zero, shut = usual["x"].clone(), usual["gate"].clone()
         zero[0], shut[1] = 0, -800
-        return [usual | {"x": zero}, usual | {"gate": shut}, usual | {"x": zero[:0], "gate": shut[:0]}]
+        return [
+            usual | {"x": zero},
+            usual | {"gate": shut},
+            usual | {"x": zero[:0], "gate": shut[:0]},
+        ]
 
     @staticmethod
     def forward(*inputs):

@@ -30,14 +30,22 @@ def one_row(x_ptr, r_ptr, w_ptr, b_ptr, y_ptr, s_ptr, mean_ptr, rstd_ptr, xs, xc
         p = tl.load(s_ptr + row * N + cols, mask=cols < N, other=0.0).to(WIDE)
         w = tl.load(w_ptr + cols, mask=cols < N).to(WIDE)
         b = tl.load(b_ptr + cols, mask=cols < N).to(WIDE)
-        tl.store(y_ptr + row * N + cols, (b + w * ((p - mean) * rstd)).to(y_ptr.dtype.element_ty), mask=cols < N)
+        tl.store(
+            y_ptr + row * N + cols,
+            (b + w * ((p - mean) * rstd)).to(y_ptr.dtype.element_ty),
+            mask=cols < N,
+        )
     tl.store(mean_ptr + row, mean)
     tl.store(rstd_ptr + row, rstd)
 
 
 def sums_of(t):
     """(torch's, Triton's) dtype of sums."""
-    return (torch.float64, tl.float64) if t.dtype == torch.float64 else (torch.float32, tl.float32)
+    return (
+        (torch.float64, tl.float64)
+        if t.dtype == torch.float64
+        else (torch.float32, tl.float32)
+    )
 
 
 def swept(x, residual, weight, bias, eps):
@@ -46,7 +54,20 @@ def swept(x, residual, weight, bias, eps):
     y, s = torch.empty(m, n, dtype=x.dtype), torch.empty(m, n, dtype=x.dtype)
     mean, rstd = torch.empty(m, dtype=wide), torch.empty(m, dtype=wide)
     one_row[(m,)](
-        x, residual, weight, bias, y, s, mean, rstd, *x.stride(), *residual.stride(), n, EPS=eps, WIDE=WIDE, BLOCK=4
+        x,
+        residual,
+        weight,
+        bias,
+        y,
+        s,
+        mean,
+        rstd,
+        *x.stride(),
+        *residual.stride(),
+        n,
+        EPS=eps,
+        WIDE=WIDE,
+        BLOCK=4,
     )
     return y, s, mean, rstd
 
@@ -57,11 +78,15 @@ def gradient_of_rows(dy_ptr, g_ptr, p_ptr, w_ptr, mean_ptr, rstd_ptr, dx_ptr, dr
     """dx of one row, rstd multiplied out, written twice."""
     row, cols = tl.program_id(0), tl.arange(0, BLOCK)
     at, inside = row * N + cols, cols < N
-    wdy = tl.load(dy_ptr + at, mask=inside, other=0).to(WIDE) * tl.load(w_ptr + cols, mask=inside, other=0).to(WIDE)
+    wdy = tl.load(dy_ptr + at, mask=inside, other=0).to(WIDE) * tl.load(
+        w_ptr + cols, mask=inside, other=0
+    ).to(WIDE)
     mean, rstd = tl.load(mean_ptr + row), tl.load(rstd_ptr + row)
     q = tl.load(p_ptr + at, mask=inside, other=0).to(WIDE) - mean
     along = tl.sum(q * wdy, axis=0) / N * rstd * rstd
-    dx = (wdy - tl.sum(wdy, axis=0) / N - q * along) * rstd + tl.load(g_ptr + at, mask=inside, other=0).to(WIDE)
+    dx = (wdy - tl.sum(wdy, axis=0) / N - q * along) * rstd + tl.load(
+        g_ptr + at, mask=inside, other=0
+    ).to(WIDE)
     tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=inside)
     tl.store(dr_ptr + at, dx.to(dr_ptr.dtype.element_ty), mask=inside)
 
@@ -85,10 +110,23 @@ def gradient_of_columns(dy_ptr, p_ptr, mean_ptr, rstd_ptr, dw_ptr, db_ptr, M, N:
 def by_columns(dy, dresidual_out, residual_out, weight, mean, rstd):
     """No partial sums: a program has its columns to itself. dx and dresidual are two tensors."""
     dy, g, p = dy.contiguous(), dresidual_out.contiguous(), residual_out.contiguous()
-    (m, n), (_, WIDE), block = dy.shape, sums_of(dy), triton.next_power_of_2(dy.shape[1])
-    dx, dr, dw, db = torch.empty_like(dy), torch.empty_like(dy), torch.zeros_like(weight), torch.zeros_like(weight)
-    gradient_of_rows[(m,)](dy, g, p, weight, mean, rstd, dx, dr, N=n, WIDE=WIDE, BLOCK=block)
-    gradient_of_columns[(triton.cdiv(n, 4),)](dy, p, mean, rstd, dw, db, m, N=n, WIDE=WIDE, COLUMNS=4)
+    (m, n), (_, WIDE), block = (
+        dy.shape,
+        sums_of(dy),
+        triton.next_power_of_2(dy.shape[1]),
+    )
+    dx, dr, dw, db = (
+        torch.empty_like(dy),
+        torch.empty_like(dy),
+        torch.zeros_like(weight),
+        torch.zeros_like(weight),
+    )
+    gradient_of_rows[(m,)](
+        dy, g, p, weight, mean, rstd, dx, dr, N=n, WIDE=WIDE, BLOCK=block
+    )
+    gradient_of_columns[(triton.cdiv(n, 4),)](
+        dy, p, mean, rstd, dw, db, m, N=n, WIDE=WIDE, COLUMNS=4
+    )
     return dx, dr, dw, db
 
 
@@ -104,8 +142,16 @@ def blocks_of_rows(dy_ptr, g_ptr, p_ptr, w_ptr, mean_ptr, rstd_ptr, dx_ptr, sums
         rows = program * K + k + tl.arange(0, 1)
         mask = (rows < M) & inside
         dy = tl.load(dy_ptr + rows * N + cols, mask=mask, other=0).to(WIDE)
-        mean, rstd = tl.load(mean_ptr + rows, mask=rows < M, other=0), tl.load(rstd_ptr + rows, mask=rows < M, other=0)
-        x_hat = tl.where(mask, (tl.load(p_ptr + rows * N + cols, mask=mask, other=0).to(WIDE) - mean) * rstd, 0)
+        mean, rstd = (
+            tl.load(mean_ptr + rows, mask=rows < M, other=0),
+            tl.load(rstd_ptr + rows, mask=rows < M, other=0),
+        )
+        x_hat = tl.where(
+            mask,
+            (tl.load(p_ptr + rows * N + cols, mask=mask, other=0).to(WIDE) - mean)
+            * rstd,
+            0,
+        )
         a = w * dy - tl.sum(w * dy, axis=0) / N
         dx = rstd * (a - x_hat * (tl.sum(a * x_hat, axis=0) / N))
         dx += tl.load(g_ptr + rows * N + cols, mask=mask, other=0).to(WIDE)
@@ -128,7 +174,11 @@ def by_neighbours(dy, dresidual_out, residual_out, weight, mean, rstd):
     return [dx, dx, dw, db]
 
 
-RIGHT = [("addnorm-forward", swept), ("addnorm-backward", by_columns), ("addnorm-backward", by_neighbours)]
+RIGHT = [
+    ("addnorm-forward", swept),
+    ("addnorm-backward", by_columns),
+    ("addnorm-backward", by_neighbours),
+]
 
 
 @triton.jit

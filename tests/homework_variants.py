@@ -13,7 +13,9 @@ def rms_by_rows(x, weight, eps):
     """A Python loop over the rows, sums in blocks of three columns."""
     y, rstd = np.zeros_like(x), np.zeros(len(x), x.dtype)
     for i, row in enumerate(x):
-        squares = [np.dot(row[k : k + 3], row[k : k + 3]) for k in range(0, len(row), 3)]
+        squares = [
+            np.dot(row[k : k + 3], row[k : k + 3]) for k in range(0, len(row), 3)
+        ]
         rstd[i] = 1 / np.sqrt(sum(squares, start=x.dtype.type(0)) / len(row) + eps)
         y[i] = row * (rstd[i] * weight)
     return y, rstd
@@ -42,8 +44,13 @@ def rms_jacobian(dy, x, weight, rstd):
     """The Jacobian of every row, then a product with the cotangent; a list and not a tuple."""
     n, x_hat = x.shape[1], x * rstd[:, None]
     eye = np.eye(n, dtype=x.dtype)
-    jacobian = rstd[:, None, None] * (eye - x_hat[:, :, None] * x_hat[:, None, :] / np.asarray(n, x.dtype))
-    return [np.einsum("ikj,ik->ij", jacobian, dy * weight), (dy * x_hat).T @ np.ones(len(x), x.dtype)]
+    jacobian = rstd[:, None, None] * (
+        eye - x_hat[:, :, None] * x_hat[:, None, :] / np.asarray(n, x.dtype)
+    )
+    return [
+        np.einsum("ikj,ik->ij", jacobian, dy * weight),
+        (dy * x_hat).T @ np.ones(len(x), x.dtype),
+    ]
 
 
 def ln_centred_twice(dy, x, weight, mean, rstd):
@@ -93,7 +100,12 @@ def backward(torch, ctx, dy):
     along = torch.einsum("ij,ij->i", q, g)[:, None] / n
     dx = rstd * g - rstd * g.sum(1, keepdim=True) / n - q * rstd**3 * along
     dw = torch.einsum("ij,ij,ik->j", dy.to(q.dtype), q, rstd)
-    return dx.to(x.dtype), dw.to(weight.dtype), dy.to(q.dtype).sum(0).to(weight.dtype), None
+    return (
+        dx.to(x.dtype),
+        dw.to(weight.dtype),
+        dy.to(q.dtype).sum(0).to(weight.dtype),
+        None,
+    )
 
 
 def torch_functions():
@@ -108,7 +120,9 @@ def torch_functions():
             q, rstd = statistics(torch, x, eps)
             ctx.eps = eps
             ctx.save_for_backward(weight, x)
-            return torch.addcmul(bias.to(q.dtype), q * rstd, weight.to(q.dtype)).to(x.dtype)
+            return torch.addcmul(bias.to(q.dtype), q * rstd, weight.to(q.dtype)).to(
+                x.dtype
+            )
 
         @staticmethod
         def backward(ctx, dy):
@@ -141,7 +155,9 @@ def rms_matmul(dy, x, weight, rstd):
     """Inner products of the rows by matmul, dw as a vector times a matrix."""
     g = dy * weight
     inner = np.matmul(g[:, None, :], x[:, :, None])[:, 0]
-    return g * rstd[:, None] - x * inner * (rstd * rstd * rstd / x.dtype.type(x.shape[1]))[:, None], rstd @ (dy * x)
+    return g * rstd[:, None] - x * inner * (
+        rstd * rstd * rstd / x.dtype.type(x.shape[1])
+    )[:, None], rstd @ (dy * x)
 
 
 def ln_by_variance(dy, x, weight, mean, rstd):
@@ -156,8 +172,16 @@ def ln_by_variance(dy, x, weight, mean, rstd):
 def ln_over_n(dy, x, weight, mean, rstd):
     """The closed form with N in the bracket, 1 / N before it; db by a vector of ones."""
     n, x_hat, da = x.shape[1], (x - mean[:, None]) * rstd[:, None], dy * weight
-    bracket = n * da - da.sum(1, keepdims=True) - x_hat * np.einsum("ij,ij->i", da, x_hat)[:, None]
-    return (rstd / n)[:, None] * bracket, np.einsum("ij,ij->j", dy, x_hat), np.ones(len(x), x.dtype) @ dy
+    bracket = (
+        n * da
+        - da.sum(1, keepdims=True)
+        - x_hat * np.einsum("ij,ij->i", da, x_hat)[:, None]
+    )
+    return (
+        (rstd / n)[:, None] * bracket,
+        np.einsum("ij,ij->j", dy, x_hat),
+        np.ones(len(x), x.dtype) @ dy,
+    )
 
 
 RIGHT = [
@@ -197,14 +221,22 @@ def corrected(x, eps):
     n = np.float32(x.shape[1])
 
     def total(a):
-        return sum((a[:, k : k + 16].sum(1) for k in range(0, a.shape[1], 16)), start=np.zeros(len(a), np.float32))
+        return sum(
+            (a[:, k : k + 16].sum(1) for k in range(0, a.shape[1], 16)),
+            start=np.zeros(len(a), np.float32),
+        )
 
     mean = total(wide) / n
     q = wide - mean[:, None]
     left = total(q) / n
     var = np.maximum(total(q * q) / n - left * left, 0)
     rstd = 1 / np.sqrt(var + np.float32(eps))
-    return [((q - left[:, None]) * rstd[:, None]).astype(x.dtype), mean + left, var, rstd]
+    return [
+        ((q - left[:, None]) * rstd[:, None]).astype(x.dtype),
+        mean + left,
+        var,
+        rstd,
+    ]
 
 
 def shifted(x, eps):
@@ -236,7 +268,12 @@ def tree(x, eps):
     q = wide - mean
     left = q.mean(1, keepdims=True)
     rstd = 1 / np.sqrt(var + np.float32(eps))
-    return ((q - left) * rstd[:, None]).astype(x.dtype), (first + (mean + left))[:, 0], var, rstd
+    return (
+        ((q - left) * rstd[:, None]).astype(x.dtype),
+        (first + (mean + left))[:, 0],
+        var,
+        rstd,
+    )
 
 
 def merge_by_half(n1, mean1, squares1, n2, mean2, squares2):
@@ -262,10 +299,18 @@ def merge_by_entries(n1, mean1, squares1, n2, mean2, squares2):
     out = [np.empty_like(n1) for _ in range(3)]
     for i in range(len(n1)):
         if n1[i] == 0 or n2[i] == 0:
-            parts = (n2[i], mean2[i], squares2[i]) if n1[i] == 0 else (n1[i], mean1[i], squares1[i])
+            parts = (
+                (n2[i], mean2[i], squares2[i])
+                if n1[i] == 0
+                else (n1[i], mean1[i], squares1[i])
+            )
         else:
             n, d = n1[i] + n2[i], mean2[i] - mean1[i]
-            parts = n, mean2[i] - d * (n1[i] / n), squares1[i] + squares2[i] + d * d / (1 / n1[i] + 1 / n2[i])
+            parts = (
+                n,
+                mean2[i] - d * (n1[i] / n),
+                squares1[i] + squares2[i] + d * d / (1 / n1[i] + 1 / n2[i]),
+            )
         for a, value in zip(out, parts, strict=True):
             a[i] = value
     return tuple(out)
@@ -286,8 +331,14 @@ def about_the_middle(x, eps):
 def merge_by_shares(n1, mean1, squares1, n2, mean2, squares2):
     """Shares by np.divide, which leaves empty pairs alone."""
     n = n1 + n2
-    one, other = (np.divide(part, n, out=np.zeros_like(n), where=n > 0) for part in (n1, n2))
-    return n, one * mean1 + other * mean2, (squares1 + squares2) + (mean1 - mean2) ** 2 * (one * n2)
+    one, other = (
+        np.divide(part, n, out=np.zeros_like(n), where=n > 0) for part in (n1, n2)
+    )
+    return (
+        n,
+        one * mean1 + other * mean2,
+        (squares1 + squares2) + (mean1 - mean2) ** 2 * (one * n2),
+    )
 
 
 RIGHT += [

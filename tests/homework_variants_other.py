@@ -8,7 +8,9 @@ def delta_left_to_sympy(x, w, k, N):
     from sympy import KroneckerDelta, Sum, symbols
 
     r = symbols("r", integer=True, positive=True)
-    return Sum(KroneckerDelta(k, r) * w[r] * x[r], (r, k, k)).doit() - Sum(x[r] * w[r] / N, (r, 1, N))
+    return Sum(KroneckerDelta(k, r) * w[r] * x[r], (r, k, k)).doit() - Sum(
+        x[r] * w[r] / N, (r, 1, N)
+    )
 
 
 def paths_by_names(x, j, k, N):
@@ -17,7 +19,10 @@ def paths_by_names(x, j, k, N):
 
     s = symbols("s", integer=True)
     mean = Sum(x[s] / N, (s, 1, N))
-    return [mean * KroneckerDelta(k, j), (2 * x[j] / N + 2 * mean * KroneckerDelta(k, j)) * Rational(1, 2)]
+    return [
+        mean * KroneckerDelta(k, j),
+        (2 * x[j] / N + 2 * mean * KroneckerDelta(k, j)) * Rational(1, 2),
+    ]
 
 
 def layouts_by_exchange(w, a, b, N):
@@ -42,7 +47,10 @@ def sums_split(x, dy, j, M, N):
     from sympy import Sum, symbols
 
     p, r = symbols("p r", integer=True)
-    dw = Sum(dy[p, j] * x[p, j], (p, 1, M)) - Sum(dy[p, j] * x[p, r], (r, 1, N), (p, 1, M)) / N
+    dw = (
+        Sum(dy[p, j] * x[p, j], (p, 1, M))
+        - Sum(dy[p, j] * x[p, r], (r, 1, N), (p, 1, M)) / N
+    )
     return dw, Sum(dy[p, j], (p, 1, M))
 
 
@@ -79,14 +87,19 @@ def check_by_oracle(backward):
     weight, dy = rng.standard_normal(6), rng.standard_normal((4, 6))
     _, mean, rstd = forward(x, weight, np.zeros(6))
     x_hat = (x - mean[:, None]) * rstd[:, None]
-    matrices = [r * (np.eye(6) - 1 / 6 - np.outer(h, h) / 6) for h, r in zip(x_hat, rstd, strict=True)]
+    matrices = [
+        r * (np.eye(6) - 1 / 6 - np.outer(h, h) / 6)
+        for h, r in zip(x_hat, rstd, strict=True)
+    ]
     known = [
         np.array([(weight * g) @ m for g, m in zip(dy, matrices, strict=True)]),
         (dy * x_hat).sum(0),
         dy.sum(0),
     ]
     names, size = ("dx", "dw", "db"), 64 * 2.0**-53 * rstd.max() * np.abs(dy).max() * 6
-    for name, got, right in zip(names, backward(dy, x, weight, mean, rstd), known, strict=True):
+    for name, got, right in zip(
+        names, backward(dy, x, weight, mean, rstd), known, strict=True
+    ):
         np.testing.assert_array_less(np.abs(got - right), size, err_msg=name)
 
 
@@ -158,7 +171,9 @@ def sums_nested(x, dy, j, M, N):
     from sympy import Sum, symbols
 
     i, r = symbols("i r", integer=True, positive=True)
-    return Sum(Sum((x[i, j] - x[i, r]) * dy[i, j], (r, 1, N)) / N, (i, 1, M)), Sum(dy[i, j], (i, 1, M))
+    return Sum(Sum((x[i, j] - x[i, r]) * dy[i, j], (r, 1, N)) / N, (i, 1, M)), Sum(
+        dy[i, j], (i, 1, M)
+    )
 
 
 class Softmax:
@@ -194,7 +209,10 @@ def norms_by_recursion(dy, norms, branches):
 
     def back(k, dy, stream):
         here = norms[k](dy, stream)
-        return [*(back(k - 1, branches[k - 1](here), here) if k else []), torch.linalg.vector_norm(here)]
+        return [
+            *(back(k - 1, branches[k - 1](here), here) if k else []),
+            torch.linalg.vector_norm(here),
+        ]
 
     return torch.stack(back(len(norms) - 1, dy, torch.zeros_like(dy)))
 

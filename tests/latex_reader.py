@@ -48,7 +48,9 @@ from normgrad.symbolic.opaque import Opaque
 
 TOKEN = re.compile(r"\s*(\\[A-Za-z]+|\\[,;!_]|\d+|[A-Za-z]|[-+=(){}^_',;*/&|])")
 SPACES = (r"\,", r"\;", r"\!", r"\cdot")
-GREEK = {"varepsilon": "eps"} | {word: word for word in ("alpha", "kappa", "mu", "rho", "sigma", "theta", "Pi")}
+GREEK = {"varepsilon": "eps"} | {
+    word: word for word in ("alpha", "kappa", "mu", "rho", "sigma", "theta", "Pi")
+}
 OPEN, CLOSE = ("(", r"\left"), (")", r"\right")
 
 
@@ -115,12 +117,16 @@ class Reader:
         self.at = 0
 
     def peek(self, ahead=0):
-        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
+        return (
+            self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
+        )
 
     def take(self, *wanted):
         token = self.peek()
         if wanted and token not in wanted:
-            raise Unreadable(f"{token!r} at {' '.join(self.tokens[self.at :][:12])!r}, needs {wanted}")
+            raise Unreadable(
+                f"{token!r} at {' '.join(self.tokens[self.at :][:12])!r}, needs {wanted}"
+            )
         self.at += 1
         return token
 
@@ -166,7 +172,11 @@ class Reader:
         sign = -1 if self.peek() == "-" and self.take() else 1
         if self.peek().isdigit():
             above = Integer(self.take())
-            below = Integer(self.take()) if self.peek() == "/" and self.take() else Integer(1)
+            below = (
+                Integer(self.take())
+                if self.peek() == "/" and self.take()
+                else Integer(1)
+            )
             return sign * Rational(above, below)
         return sign * self.expression()
 
@@ -262,7 +272,11 @@ class Reader:
         self.take("}")
         self.take("^")
         last = self.group(self.quantity)
-        if letter in self.bound or letter in self.names.scalars or letter in self.names.tensors:
+        if (
+            letter in self.bound
+            or letter in self.names.scalars
+            or letter in self.names.tensors
+        ):
             raise Unreadable(f"the letter {letter} is bound and something else")
         self.bound[letter] = r = Dummy(letter, integer=True, positive=True)
         body = self.term()
@@ -287,7 +301,12 @@ class Reader:
         else:
             raise Unreadable(f"{token!r} is no name")
         # i_{1} is one letter
-        if numbered and self.peek() == "_" and self.peek(2).isdigit() and self.peek(3) == "}":
+        if (
+            numbered
+            and self.peek() == "_"
+            and self.peek(2).isdigit()
+            and self.peek(3) == "}"
+        ):
             self.take()
             name += self.group(self.take)
         return name + self.primes()
@@ -308,7 +327,9 @@ class Reader:
             name = self.name()
             letter = self.bound.get(name) or self.names.scalars.get(name)
             if letter is None or not letter.is_integer:
-                raise Unreadable(f"the index {name} is neither bound nor a letter of the equation")
+                raise Unreadable(
+                    f"the index {name} is neither bound nor a letter of the equation"
+                )
             found.append(letter)
         return found
 
@@ -377,7 +398,11 @@ def chains(text: str) -> list[list[str]]:
     body = text.strip().removeprefix(r"\begin{aligned}").removesuffix(r"\end{aligned}")
     found: list[list[str]] = []
     for line in re.split(r"\\\\(?:\[\w+\])?", body):
-        line = re.sub(r"\\quad\s*\{\\small.*\}\s*$", "", line.strip()).replace(r"\quad", " ").replace("&", " ")
+        line = (
+            re.sub(r"\\quad\s*\{\\small.*\}\s*$", "", line.strip())
+            .replace(r"\quad", " ")
+            .replace("&", " ")
+        )
         first, *others = map(str.strip, _split(line))
         if first:
             found.append([first])
@@ -406,11 +431,18 @@ def canonical(e: Expr, meaning=lambda derivative: derivative, depth: int = 0) ->
         (letter, first, last), *rest = reversed(e.limits)
         inner = Sum(e.function, *reversed(rest)) if rest else e.function
         place = Symbol(f"_{depth}", integer=True, positive=True)
-        return Sum(canonical(inner.xreplace({letter: place}), meaning, depth + 1), (place, first, last))
+        return Sum(
+            canonical(inner.xreplace({letter: place}), meaning, depth + 1),
+            (place, first, last),
+        )
     if isinstance(e, Local | Partial):
         e = meaning(e)
-        names = [Symbol(str(name)) for name in e.args[2]] if isinstance(e, Local) else []
-        return Function(type(e).__name__)(*[canonical(part, meaning, depth) for part in e.args[:2]], *names)
+        names = (
+            [Symbol(str(name)) for name in e.args[2]] if isinstance(e, Local) else []
+        )
+        return Function(type(e).__name__)(
+            *[canonical(part, meaning, depth) for part in e.args[:2]], *names
+        )
     if not e.args or isinstance(e, Tuple | Indexed):
         return e
     with evaluate(True):

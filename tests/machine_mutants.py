@@ -35,7 +35,15 @@ SWAPS = {
 }
 
 # What takes its arguments in any order.
-COMMUTATIVE = ("min", "max", "maximum", "minimum", "result_type", "promote_types", "promoted")
+COMMUTATIVE = (
+    "min",
+    "max",
+    "maximum",
+    "minimum",
+    "result_type",
+    "promote_types",
+    "promoted",
+)
 
 
 @dataclass(frozen=True)
@@ -77,11 +85,15 @@ class _Places:
         self.lines = source.splitlines(keepends=True)
 
     def _offset(self, line, column):
-        return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+        return self.starts[line - 1] + len(
+            self.lines[line - 1].encode()[:column].decode()
+        )
 
     def span(self, node):
         """Where a node begins and ends."""
-        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+        return self._offset(node.lineno, node.col_offset), self._offset(
+            node.end_lineno, node.end_col_offset
+        )
 
     def between(self, left, right, text):
         """Where an operator stands between two nodes, or None."""
@@ -102,16 +114,31 @@ def machine_mutants(source: str) -> list[MachineMutant]:
     has two in the other order; a default goes, and so does a statement that has no name. Texts and annotations stay.
     """
     tree, places = ast.parse(source), _Places(source)
-    found = sorted(set(_walk(tree, places)), key=lambda mutant: (mutant.start, mutant.end, mutant.kind, mutant.new))
-    return [mutant for mutant in found if mutant.old != mutant.new and _is_python(mutant, tree, places)]
+    found = sorted(
+        set(_walk(tree, places)),
+        key=lambda mutant: (mutant.start, mutant.end, mutant.kind, mutant.new),
+    )
+    return [
+        mutant
+        for mutant in found
+        if mutant.old != mutant.new and _is_python(mutant, tree, places)
+    ]
 
 
 def _is_python(mutant, tree, places):
     """Whether the statement of the module that the mutant changes is Python still: the others are as they were."""
     spans = [places.span(statement) for statement in tree.body]
-    start, end = next((start, end) for start, end in spans if start <= mutant.start and mutant.end <= end)
+    start, end = next(
+        (start, end)
+        for start, end in spans
+        if start <= mutant.start and mutant.end <= end
+    )
     try:
-        ast.parse(places.source[start : mutant.start] + mutant.new + places.source[mutant.end : end])
+        ast.parse(
+            places.source[start : mutant.start]
+            + mutant.new
+            + places.source[mutant.end : end]
+        )
     except SyntaxError:
         return False
     return True
@@ -119,7 +146,9 @@ def _is_python(mutant, tree, places):
 
 def _is_overload(node):
     """A signature for checkers of types alone, which nothing runs."""
-    return isinstance(node, ast.FunctionDef) and any(ast.unparse(one) == "overload" for one in node.decorator_list)
+    return isinstance(node, ast.FunctionDef) and any(
+        ast.unparse(one) == "overload" for one in node.decorator_list
+    )
 
 
 def _walk(node, places) -> Iterator[MachineMutant]:
@@ -177,7 +206,12 @@ def _constant(node, places):
     elif isinstance(node.value, int):
         yield places.change(node, "constant", places.span(node), str(node.value + 1))
     elif isinstance(node.value, float):
-        yield places.change(node, "constant", places.span(node), repr(node.value * 2 if node.value else 1.0))
+        yield places.change(
+            node,
+            "constant",
+            places.span(node),
+            repr(node.value * 2 if node.value else 1.0),
+        )
 
 
 def _branch(node, places):
@@ -193,24 +227,42 @@ def _slice(node, places):
 
 def _call(node, places):
     text, positional = places.source, [places.span(each) for each in node.args]
-    ordered = getattr(node.func, "id", getattr(node.func, "attr", "")) not in COMMUTATIVE
-    for (start, middle), (after, end) in zip(positional, positional[1:], strict=False) if ordered else ():
+    ordered = (
+        getattr(node.func, "id", getattr(node.func, "attr", "")) not in COMMUTATIVE
+    )
+    for (start, middle), (after, end) in (
+        zip(positional, positional[1:], strict=False) if ordered else ()
+    ):
         swapped = text[after:end] + text[middle:after] + text[start:middle]
         yield places.change(node, "order", (start, end), swapped)
     # an argument that is not the last one leaves an error when it goes; a keyword may leave a default
     if len(positional) > 1:
-        yield places.change(node, "argument", (positional[-2][1], positional[-1][1]), "")
+        yield places.change(
+            node, "argument", (positional[-2][1], positional[-1][1]), ""
+        )
     ends = [places.span(each)[1] for each in (*node.args, *node.keywords)]
     for keyword in node.keywords:
         start, end = places.span(keyword)
         before = max((each for each in ends if each <= start), default=None)
-        yield places.change(node, "argument", (start if before is None else before, end), "")
+        yield places.change(
+            node, "argument", (start if before is None else before, end), ""
+        )
 
 
 def _defaults(node, places):
     plain = [*node.args.posonlyargs, *node.args.args]
-    pairs = list(zip(plain[len(plain) - len(node.args.defaults) :], node.args.defaults, strict=True))
-    pairs += [pair for pair in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if pair[1] is not None]
+    pairs = list(
+        zip(
+            plain[len(plain) - len(node.args.defaults) :],
+            node.args.defaults,
+            strict=True,
+        )
+    )
+    pairs += [
+        pair
+        for pair in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if pair[1] is not None
+    ]
     for name, default in pairs:
         start = places.span(name)[1]
         yield places.change(name, "default", (start, places.span(default)[1]), "")
@@ -231,7 +283,9 @@ _RULES = {
     ast.Constant: _constant,
     ast.If: _branch,
     ast.IfExp: _branch,
-    ast.While: lambda node, places: [places.change(node.test, "branch", places.span(node.test), "False")],
+    ast.While: lambda node, places: [
+        places.change(node.test, "branch", places.span(node.test), "False")
+    ],
     ast.Slice: _slice,
     ast.Call: _call,
     ast.FunctionDef: _defaults,

@@ -30,8 +30,12 @@ from pathlib import Path
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat", reason="the book's packages are not installed")
-nbclient = pytest.importorskip("nbclient", reason="the book's packages are not installed")
+nbformat = pytest.importorskip(
+    "nbformat", reason="the book's packages are not installed"
+)
+nbclient = pytest.importorskip(
+    "nbclient", reason="the book's packages are not installed"
+)
 
 from normgrad.homework.task import homeworks  # noqa: E402
 from normgrad.teaching.notebook import SKIPPED  # noqa: E402
@@ -41,11 +45,21 @@ SITE = ROOT / "_build/html"
 FOLDER = ROOT / "_build/notebook_environments"
 NOTEBOOKS = sorted(SITE.glob("_sources/book/*.ipynb"))
 HOMEWORKS = [path for path in NOTEBOOKS if path.stem in homeworks()]
-LIBRARIES = ("torch", "numpy", "sympy", "numba", "matplotlib", "ipykernel", "setuptools")
+LIBRARIES = (
+    "torch",
+    "numpy",
+    "sympy",
+    "numba",
+    "matplotlib",
+    "ipykernel",
+    "setuptools",
+)
 
 needs_site = [
     pytest.mark.site,
-    pytest.mark.skipif(not NOTEBOOKS, reason="no notebooks in _build/html: run `make book` first"),
+    pytest.mark.skipif(
+        not NOTEBOOKS, reason="no notebooks in _build/html: run `make book` first"
+    ),
     # The event loop's sockets are closed by the garbage collector, which is no fault of the notebook.
     pytest.mark.filterwarnings("ignore"),
 ]
@@ -67,7 +81,9 @@ class Environment:
     def has(self, name):
         """The version of an installed package, or nothing."""
         code = f"import importlib.metadata as m; print(*[d.version for d in m.distributions(name={name!r})])"
-        return subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            [self.python, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
 
 
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
@@ -81,11 +97,19 @@ def each(paths, environment=None):
     """A parameter `path` that runs over notebooks; of those that all environments run, half of them, each in one."""
 
     def case(path):
-        turn = environment in EVERY and path in with_triton() and EVERY.index(environment)
-        marks = () if turn is False else pytest.mark.sampled(of=2 * len(EVERY), key=path.stem, turn=turn)
+        turn = (
+            environment in EVERY and path in with_triton() and EVERY.index(environment)
+        )
+        marks = (
+            ()
+            if turn is False
+            else pytest.mark.sampled(of=2 * len(EVERY), key=path.stem, turn=turn)
+        )
         return pytest.param(path, id=path.stem, marks=marks)
 
-    return pytest.mark.parametrize("path", [case(path) for path in paths] or [pytest.param(None, id="none")])
+    return pytest.mark.parametrize(
+        "path", [case(path) for path in paths] or [pytest.param(None, id="none")]
+    )
 
 
 def read(path):
@@ -101,7 +125,11 @@ def code_cells(notebook):
 @cache
 def with_triton():
     """The notebooks whose first cell sees to Triton."""
-    return [path for path in NOTEBOOKS if "missing_triton" in path.read_text(encoding="utf8")]
+    return [
+        path
+        for path in NOTEBOOKS
+        if "missing_triton" in path.read_text(encoding="utf8")
+    ]
 
 
 # -- making them ----------------------------------------------------------------------
@@ -110,21 +138,37 @@ def with_triton():
 def constraints(environment):
     """The project's pins, with those of the environment in their place; Triton is not for torch to choose."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf8").splitlines()
-    own = {name: version for name, version in environment.pins.items() if name != "triton"}
+    own = {
+        name: version for name, version in environment.pins.items() if name != "triton"
+    }
     kept = [line for line in lines if re.split("[=#]", line)[0] not in {*own, "triton"}]
-    return "\n".join([*kept, *(f"{name}=={version}" for name, version in own.items())]) + "\n"
+    return (
+        "\n".join([*kept, *(f"{name}=={version}" for name, version in own.items())])
+        + "\n"
+    )
 
 
 def make(environment):
     """The environment as a reader finds it: made, or only freed of what an earlier run installed."""
     folder, triton = FOLDER / environment.name, environment.pins.get("triton")
-    stamp, wanted = folder / "made_from.txt", constraints(environment) + f"triton {triton}\n"
+    stamp, wanted = (
+        folder / "made_from.txt",
+        constraints(environment) + f"triton {triton}\n",
+    )
     if not stamp.is_file() or stamp.read_text(encoding="utf8") != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        (folder / "constraints.txt").write_text(constraints(environment), encoding="utf8")
+        (folder / "constraints.txt").write_text(
+            constraints(environment), encoding="utf8"
+        )
         # most of what torch and SymPy bring is never imported
-        environment.pip("install", "--no-compile", "--constraint", folder / "constraints.txt", *LIBRARIES)
+        environment.pip(
+            "install",
+            "--no-compile",
+            "--constraint",
+            folder / "constraints.txt",
+            *LIBRARIES,
+        )
         # Where torch is built for CUDA it brings its own.
         environment.pip("uninstall", "--yes", "triton")
         if triton:
@@ -143,8 +187,18 @@ def kernels(environment):
     spec = folder / "kernels/reader/kernel.json"
     if not spec.is_file():
         spec.parent.mkdir(parents=True, exist_ok=True)
-        command = [str(environment.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        spec.write_text(json.dumps({"argv": command, "display_name": "reader", "language": "python"}))
+        command = [
+            str(environment.python),
+            "-m",
+            "ipykernel_launcher",
+            "-f",
+            "{connection_file}",
+        ]
+        spec.write_text(
+            json.dumps(
+                {"argv": command, "display_name": "reader", "language": "python"}
+            )
+        )
     return str(folder)
 
 
@@ -154,7 +208,11 @@ def execute(environment, notebook, near):
     shutil.copy2(wheel, near)
     folder = near / "empty"
     folder.mkdir()
-    variables = {"JUPYTER_PATH": kernels(environment), "OMP_NUM_THREADS": "1", **environment.variables}
+    variables = {
+        "JUPYTER_PATH": kernels(environment),
+        "OMP_NUM_THREADS": "1",
+        **environment.variables,
+    }
     with pytest.MonkeyPatch.context() as patch:
         ours = [name for name in os.environ if name.startswith("NORMGRAD")]
         for name in ("PYTHONPATH", "TRITON_INTERPRET", "VIRTUAL_ENV", *ours):
@@ -163,7 +221,9 @@ def execute(environment, notebook, near):
             patch.setenv(name, value)
         options = {"timeout": 600, "shutdown_kernel": "immediate"}
         resources = {"metadata": {"path": str(folder)}}
-        client = nbclient.NotebookClient(notebook, kernel_name="reader", resources=resources, **options)
+        client = nbclient.NotebookClient(
+            notebook, kernel_name="reader", resources=resources, **options
+        )
         client.execute()
     assert os.listdir(folder) == [], "the notebook leaves files behind"
     return notebook
@@ -182,5 +242,8 @@ def timed(record, environment, name, notebook, near):
     """Runs a notebook and notes for the closing table how long it took and how many cells it skipped."""
     start = time.perf_counter()
     execute(environment, notebook, near)
-    record("notebook", (environment.name, name, len(skipped(notebook)), time.perf_counter() - start))
+    record(
+        "notebook",
+        (environment.name, name, len(skipped(notebook)), time.perf_counter() - start),
+    )
     return notebook

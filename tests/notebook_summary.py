@@ -13,7 +13,9 @@ def pytest_terminal_summary(terminalreporter):
     if not found:
         return
     terminalreporter.section("notebooks")
-    terminalreporter.line(f"{'environment':12} {'notebooks':>9} {'cells skipped':>13} {'seconds':>8}")
+    terminalreporter.line(
+        f"{'environment':12} {'notebooks':>9} {'cells skipped':>13} {'seconds':>8}"
+    )
     for name, rows in sorted(found.items()):
         cells, seconds = sum(row[1] for row in rows), sum(row[2] for row in rows)
         terminalreporter.line(f"{name:12} {len(rows):9} {cells:13} {seconds:8.0f}")

@@ -48,16 +48,23 @@ def pages_of(chapter):
 def derived(page):
     """The labels of the equations that are outputs of a page's visible cells."""
     visible = [cell for cell in page_cells.of_page(page) if cell.visible]
-    return {label_of(call) for cell in visible for call in cell.plain_calls(*SHOWS)} - {""}
+    return {label_of(call) for cell in visible for call in cell.plain_calls(*SHOWS)} - {
+        ""
+    }
 
 
 def broken_rules(cells):
     """What breaks a rule of visible cells: a name from a hidden cell, a long line, several statements on one line."""
-    broken = [f"cell {cell.place} uses {name} from a hidden cell" for cell, name in page_cells.from_hidden(cells)]
+    broken = [
+        f"cell {cell.place} uses {name} from a hidden cell"
+        for cell, name in page_cells.from_hidden(cells)
+    ]
     for cell in cells:
         if cell.visible:
             lines = [line for line in cell.source.split("\n") if len(line) > COLUMNS]
-            broken += [f"cell {cell.place}: {len(line)} columns: {line}" for line in lines]
+            broken += [
+                f"cell {cell.place}: {len(line)} columns: {line}" for line in lines
+            ]
             broken += [f"cell {cell.place}: {text}" for text in squeezed(cell)]
     return broken
 
@@ -74,9 +81,16 @@ def squeezed(cell):
             body = getattr(node, name, None)
             if isinstance(body, list):
                 lines = [statement.lineno for statement in body]
-                lines += [node.lineno] if name == "body" and isinstance(node, ast.stmt) else []
+                lines += (
+                    [node.lineno]
+                    if name == "body" and isinstance(node, ast.stmt)
+                    else []
+                )
                 twice = sorted({line for line in lines if lines.count(line) > 1})
-                messages += [f"more than one statement on a line: {text[line - 1].strip()}" for line in twice]
+                messages += [
+                    f"more than one statement on a line: {text[line - 1].strip()}"
+                    for line in twice
+                ]
     return messages
 
 
@@ -99,7 +113,11 @@ def as_on_a_page():
     """A namespace for the cells of one page; the switches that cells turn are turned back."""
     evaluate = global_parameters.evaluate
     try:
-        yield {"__name__": "__main__", "display": lambda *shown: None, "__builtins__": __builtins__}
+        yield {
+            "__name__": "__main__",
+            "display": lambda *shown: None,
+            "__builtins__": __builtins__,
+        }
     finally:
         global_parameters.evaluate = evaluate
 
@@ -133,7 +151,9 @@ def derivations(page):
     with as_on_a_page() as namespace, recorded() as made:
         for cell in page_cells.needed(cells, of_the_book):
             execute(cell, namespace)
-    return [one for one in made if one.label not in ("", "mine")]  # what solutions derive is called mine
+    return [
+        one for one in made if one.label not in ("", "mine")
+    ]  # what solutions derive is called mine
 
 
 def copied(namespace):
@@ -162,9 +182,21 @@ class Turned(ast.NodeTransformer):
 
 def signs(tree):
     """The subtractions of a cell or, where there is none, its additions; those in subscripts left out."""
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and id(node) not in inside]
-    minus, plus = ([node for node in found if isinstance(node.op, sign)] for sign in (ast.Sub, ast.Add))
+    inside = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        for part in ast.walk(node.slice)
+    }
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp) and id(node) not in inside
+    ]
+    minus, plus = (
+        [node for node in found if isinstance(node.op, sign)]
+        for sign in (ast.Sub, ast.Add)
+    )
     return minus or plus
 
 

@@ -54,13 +54,20 @@ def jacobian(x, mean, sigma, eps):
     q, below = x - mean, sigma + eps
     dmean = np.full(columns, 1 / columns)
     dsigma = q / (columns * sigma)
-    return (np.eye(columns) - dmean[:, None]) / below - q[None, :] / (below * below) * dsigma[:, None]
+    return (np.eye(columns) - dmean[:, None]) / below - q[None, :] / (
+        below * below
+    ) * dsigma[:, None]
 
 
 def matrix(dz, x, mean, sigma, eps):
     """The same by source 001's own route: a matrix for every row, times the row's cotangent."""
     rows = zip(dz, x, mean[:, 0], sigma[:, 0], strict=True)
-    return np.stack([(jacobian(row, *statistics, eps) * dz_row).sum(-1) for dz_row, row, *statistics in rows])
+    return np.stack(
+        [
+            (jacobian(row, *statistics, eps) * dz_row).sum(-1)
+            for dz_row, row, *statistics in rows
+        ]
+    )
 
 
 class _Counted(np.ndarray):
@@ -83,5 +90,11 @@ def operations(rule, rows: int, columns: int, rng: np.random.Generator) -> int:
     x, dz = rng.standard_normal((2, rows, columns))
     _, mean, sigma = forward(x, 0.0)
     _Counted.work = 0
-    rule(dz.view(_Counted), x.view(_Counted), mean.view(_Counted), sigma.view(_Counted), 0.0)
+    rule(
+        dz.view(_Counted),
+        x.view(_Counted),
+        mean.view(_Counted),
+        sigma.view(_Counted),
+        0.0,
+    )
     return _Counted.work

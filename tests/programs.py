@@ -15,7 +15,9 @@ from sympy import S, sqrt, tanh
 from normgrad.symbolic import Defs, Partial, mean, tensor, total
 from normgrad.symbolic.symbols import M, N, eps, i, j
 
-x, residual, y, dy, q = (tensor(name, M, N) for name in ("x", "residual", "y", "dy", "q"))
+x, residual, y, dy, q = (
+    tensor(name, M, N) for name in ("x", "residual", "y", "dy", "q")
+)
 w, b = tensor("weight", N), tensor("bias", N)
 rstd, average, p = tensor("rstd", M), tensor("mean", M), tensor("p", M, N)
 loss = tensor("L")
@@ -38,7 +40,9 @@ IDENTITY, TANH, L2, CLAMPED = (Defs() for _ in range(4))
 IDENTITY[y[i, j]] = x[i, j]
 TANH[y[i, j]] = tanh(x[i, j])
 L2[y[i, j]] = x[i, j] / sqrt(total(N, lambda r: x[i, r] ** 2))
-CLAMPED[rstd[i]] = 1 / sqrt(total(N, lambda r: x[i, r] ** 2))  # where that norm exceeds eps
+CLAMPED[rstd[i]] = 1 / sqrt(
+    total(N, lambda r: x[i, r] ** 2)
+)  # where that norm exceeds eps
 Y, RSTD = {"y": y[i, j]}, {"rstd": rstd[i]}
 GRADIENTS = {"dx": Partial(loss, x[i, j]), "dw": Partial(loss, w[j])}
 
@@ -62,7 +66,9 @@ class Program:
         text = self.text
         for old, new in edits:
             if text.count(old) != 1:
-                raise ValueError(f"edits: got {old!r}, which the text has {text.count(old)} times, needs once")
+                raise ValueError(
+                    f"edits: got {old!r}, which the text has {text.count(old)} times, needs once"
+                )
             text = text.replace(old, new)
         return Program(text, self.outputs, self.defs, self.language, self.constants)
 
@@ -71,12 +77,21 @@ class Program:
         from normgrad.symbolic import kernel_text, loop_text
 
         if self.language == "loops":
-            return loop_text.read(function(self.text, np=np), dict(self.constants)).prove(self.outputs, self.defs)
+            return loop_text.read(
+                function(self.text, np=np), dict(self.constants)
+            ).prove(self.outputs, self.defs)
         from normgrad.triton_kernels import arithmetic
         from normgrad.triton_kernels.interpreter import tl
 
-        kernel = function(self.text, tl=tl, load_tile=arithmetic.load_tile, store_tile=arithmetic.store_tile)
-        return kernel_text.read(kernel, dict(self.constants)).prove(self.outputs, self.defs)
+        kernel = function(
+            self.text,
+            tl=tl,
+            load_tile=arithmetic.load_tile,
+            store_tile=arithmetic.store_tile,
+        )
+        return kernel_text.read(kernel, dict(self.constants)).prove(
+            self.outputs, self.defs
+        )
 
 
 NUMBERS = count()
@@ -261,12 +276,17 @@ AT = "row * N + cols"
 STORE_DX = "        tl.store(dx_ptr + row * N + cols, dx, mask=mask)\n"
 DY_AGAIN = "dy = tl.load(dy_ptr + row * N + cols, mask=mask, other=0)\n"
 OVER_DY = BACKWARD.edited(
-    (f"{STORE_DX}        dw += dy * x_hat\n", f"{STORE_DX}        {DY_AGAIN}        dw += dy * x_hat\n"),
+    (
+        f"{STORE_DX}        dw += dy * x_hat\n",
+        f"{STORE_DX}        {DY_AGAIN}        dw += dy * x_hat\n",
+    ),
     ("tl.store(dx_ptr", "tl.store(dy_ptr"),
 )
 OVER_DY = Program(OVER_DY.text, {"dy": GRADIENTS["dx"], "dw": GRADIENTS["dw"]}, RMS)
 TWICE_X = Program(
-    COPY.edited((LOADED, f"{LOADED}    tl.store(x_ptr + {AT}, 2 * a, mask=mask)\n{LOADED}")).text,
+    COPY.edited(
+        (LOADED, f"{LOADED}    tl.store(x_ptr + {AT}, 2 * a, mask=mask)\n{LOADED}")
+    ).text,
     {"x": 2 * x[i, j], "y": y[i, j]},
     IDENTITY,
 )
@@ -279,7 +299,9 @@ def chosen(what):
 
 def helped(name, body, call):
     """COPY with a function of its own, and what it stores."""
-    head = f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
+    head = (
+        f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
+    )
     return Program(head + chosen(call).text, Y, IDENTITY)
 
 
@@ -290,8 +312,15 @@ def loop_chosen(what):
 
 def loop_helped(name, body, call):
     """LOOP_COPY with a function of its own, and what it reads."""
-    head = f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
-    return Program(head + LOOP_COPY.edited(("a = x[i, j]", f"a = {call}")).text, Y, IDENTITY, "loops")
+    head = (
+        f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
+    )
+    return Program(
+        head + LOOP_COPY.edited(("a = x[i, j]", f"a = {call}")).text,
+        Y,
+        IDENTITY,
+        "loops",
+    )
 
 
 NAN = 'float("nan")'
@@ -305,7 +334,10 @@ WRONG = {
                 "        wdy = weight * dy\n",
                 f"        tl.store(dy_ptr + {AT}, weight * dy, mask=mask)\n        wdy = weight * dy\n",
             ),
-            ("        dw += dy * x_hat\n", f"        {DY_AGAIN}        dw += dy * x_hat\n"),
+            (
+                "        dw += dy * x_hat\n",
+                f"        {DY_AGAIN}        dw += dy * x_hat\n",
+            ),
         ).text,
         {**GRADIENTS, "dy": w[j] * dy[i, j]},
         RMS,
@@ -313,13 +345,18 @@ WRONG = {
     "2x is stored over x, and x is read again": TWICE_X,
     "y is 0 when it is read": Program(
         COPY.edited(
-            (LOADED, f"    tl.store(y_ptr + {AT}, 0 * cols, mask=mask)\n{LOADED.replace('x_ptr', 'y_ptr')}"),
+            (
+                LOADED,
+                f"    tl.store(y_ptr + {AT}, 0 * cols, mask=mask)\n{LOADED.replace('x_ptr', 'y_ptr')}",
+            ),
             (f"y_ptr + {AT}, a", f"x_ptr + {AT}, a"),
         ).text,
         {"x": y[i, j], "y": S.Zero},
         Defs(),
     ),
-    "y is read before it is written": COPY.edited((LOADED, LOADED.replace("x_ptr", "y_ptr"))),
+    "y is read before it is written": COPY.edited(
+        (LOADED, LOADED.replace("x_ptr", "y_ptr"))
+    ),
     "x is added once more to the residual that holds the sum": IN_PLACE.edited(
         (
             "    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n",
@@ -339,38 +376,65 @@ WRONG = {
         L2,
     ),
     "a number doubles from row to row": BACKWARD.edited(
-        ("    dw = tl.zeros_like(weight)\n", "    dw = tl.zeros_like(weight)\n    scale = 1\n"),
+        (
+            "    dw = tl.zeros_like(weight)\n",
+            "    dw = tl.zeros_like(weight)\n    scale = 1\n",
+        ),
         ("dx, mask=mask", "dx * scale, mask=mask"),
-        ("        dw += dy * x_hat\n", "        dw += dy * x_hat\n        scale = scale * 2\n"),
+        (
+            "        dw += dy * x_hat\n",
+            "        dw += dy * x_hat\n        scale = scale * 2\n",
+        ),
     ),
     # comparisons
     "y is at least 1": FORWARD.edited(
-        ("    y = x * rstd * weight\n", "    y = x * rstd * weight\n    y = tl.where(y > 1, y, 1)\n")
+        (
+            "    y = x * rstd * weight\n",
+            "    y = x * rstd * weight\n    y = tl.where(y > 1, y, 1)\n",
+        )
     ),
     "relu": chosen("tl.where(a > 0, a, 0)"),
     "relu of x in RMSNorm": FORWARD.edited(
-        ("    y = x * rstd * weight\n", "    y = tl.where(x > 0, x * rstd * weight, 0)\n")
+        (
+            "    y = x * rstd * weight\n",
+            "    y = tl.where(x > 0, x * rstd * weight, 0)\n",
+        )
     ),
     "nan below 0": chosen(f"tl.where(a >= 0, a, {NAN})"),
     "nan below 1": chosen(f"tl.where((a > 0) & (a > 1), a, {NAN})"),
     "7 for 0": chosen("tl.where(a == 0, 7, a)"),
-    "nan outside of a range of y": chosen(f"tl.where((a > 0) & (a <= 2.0**63), a, {NAN})"),
+    "nan outside of a range of y": chosen(
+        f"tl.where((a > 0) & (a <= 2.0**63), a, {NAN})"
+    ),
     "three numbers compared": COPY.edited(("mask = cols < N", "mask = cols < N < 3")),
-    "rstd above 1.5 is nan": CLAMP.edited(("(rstd > 0) & (rstd <= most)", "(rstd > 1) & (rstd <= 1.5)")),
-    "another limit than a dtype's": CLAMP.edited(("2.0**511", "2.0**3"), ("2.0**63", "2.0**3")),
-    "a limit that an argument gives": CLAMP.edited(("N, EPS, BLOCK", "N, EPS, BLOCK, LIMIT"), ("<= most", "<= LIMIT")),
+    "rstd above 1.5 is nan": CLAMP.edited(
+        ("(rstd > 0) & (rstd <= most)", "(rstd > 1) & (rstd <= 1.5)")
+    ),
+    "another limit than a dtype's": CLAMP.edited(
+        ("2.0**511", "2.0**3"), ("2.0**63", "2.0**3")
+    ),
+    "a limit that an argument gives": CLAMP.edited(
+        ("N, EPS, BLOCK", "N, EPS, BLOCK, LIMIT"), ("<= most", "<= LIMIT")
+    ),
     "the norm is compared with 1": CLAMP.edited(("s > EPS, s, EPS", "s > 1, s, EPS")),
-    "the squares are compared with eps": CLAMP.edited(("s > EPS, s, EPS", "s * s > EPS, s, EPS")),
+    "the squares are compared with eps": CLAMP.edited(
+        ("s > EPS, s, EPS", "s * s > EPS, s, EPS")
+    ),
     "an entry is compared with eps": CLAMP.edited(
-        ("axis=0))\n", "axis=0))\n    x = tl.sum(x, axis=0)\n"), ("s > EPS, s, EPS", "x > EPS, s, EPS")
+        ("axis=0))\n", "axis=0))\n    x = tl.sum(x, axis=0)\n"),
+        ("s > EPS, s, EPS", "x > EPS, s, EPS"),
     ),
     "relu in a loop": loop_chosen("a if a > 0 else 0"),
     "at least eps in a loop": LOOP_COPY.edited(
-        ("programs, x, y", "programs, x, y, eps"), ("= a\n", "= a if a > eps else eps\n")
+        ("programs, x, y", "programs, x, y, eps"),
+        ("= a\n", "= a if a > eps else eps\n"),
     ),
-    "the squares are compared with eps in a loop": LOOP_CLAMP.edited(("s if s > eps", "s if squares > eps")),
+    "the squares are compared with eps in a loop": LOOP_CLAMP.edited(
+        ("s if s > eps", "s if squares > eps")
+    ),
     "a flag without a value": COPY.edited(
-        ("N, BLOCK", "N, FLAG, BLOCK"), ("cols, a, mask", "cols, 2 * a if FLAG == 'x' else a, mask")
+        ("N, BLOCK", "N, FLAG, BLOCK"),
+        ("cols, a, mask", "cols, 2 * a if FLAG == 'x' else a, mask"),
     ),
     "another first column": chosen("tl.where(cols > 0, a, 2 * a)"),
     "another first column in a loop": loop_chosen("a if j > 0 else 2"),
@@ -381,20 +445,32 @@ WRONG = {
     # names and casts
     "a cast of its own": helped("cast", "a, b: 2 * a", "cast(a, tl.float32)"),
     "a tanh of its own": Program(helped("tanh", "a: 2 * a", "tanh(a)").text, Y, TANH),
-    "a load of its own in a loop": loop_helped("load", "v, at: 2 * v[at]", "load(x[i], j)"),
+    "a load of its own in a loop": loop_helped(
+        "load", "v, at: 2 * v[at]", "load(x[i], j)"
+    ),
     "a row of its own in a loop": loop_helped("row", "v, at: v[0]", "row(x, i)[j]"),
     "a dtype of its own in a loop": loop_helped("dtype", "v: 2 * v", "dtype(x[i, j])"),
     "a length of its own in a loop": Program(
-        "def len(v):\n    return 3\n\n" + LOOP_COPY.edited(("range(N)", "range(len(x[i]))")).text, Y, IDENTITY, "loops"
+        "def len(v):\n    return 3\n\n"
+        + LOOP_COPY.edited(("range(N)", "range(len(x[i]))")).text,
+        Y,
+        IDENTITY,
+        "loops",
     ),
     "int32": chosen("a.to(tl.int32)"),
     "int8": chosen("a.to(tl.int8)"),
     "int1": chosen("a.to(tl.int1)"),
     "the dtype of N": chosen("a.to(N.dtype)"),
     "the bits of a number": chosen("a.to(tl.float32, bitcast=True)"),
-    "columns in 8 bits": COPY.edited(("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.int8)")),
-    "columns in 16 bits": COPY.edited(("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.float16)")),
-    "a dtype that is chosen": chosen("a.to(tl.int32 if a.dtype == tl.float32 else tl.float32)"),
+    "columns in 8 bits": COPY.edited(
+        ("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.int8)")
+    ),
+    "columns in 16 bits": COPY.edited(
+        ("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.float16)")
+    ),
+    "a dtype that is chosen": chosen(
+        "a.to(tl.int32 if a.dtype == tl.float32 else tl.float32)"
+    ),
     "a range of its own in a loop": Program(
         "def range(*ends):\n    return [0]\n\n" + LOOP_COPY.text, Y, IDENTITY, "loops"
     ),
@@ -415,7 +491,13 @@ WRONG = {
 def written(program, *edits, outputs=None, defs=None):
     """A program after edits that leave right what it stores."""
     program = program.edited(*edits)
-    return Program(program.text, outputs or program.outputs, defs or program.defs, program.language, program.constants)
+    return Program(
+        program.text,
+        outputs or program.outputs,
+        defs or program.defs,
+        program.language,
+        program.constants,
+    )
 
 
 SECOND_LOAD = "    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n"
@@ -424,15 +506,27 @@ RIGHT = {
     "a row a program": FORWARD,
     "rows by turns": BACKWARD,
     "sum and norm in place": IN_PLACE,
-    "the sum is not read again": IN_PLACE.edited((SECOND_LOAD, "    p = x + residual\n")),
-    "x is overwritten by y": written(FORWARD, ("tl.store(y_ptr", "tl.store(x_ptr"), outputs={"x": y[i, j]}),
+    "the sum is not read again": IN_PLACE.edited(
+        (SECOND_LOAD, "    p = x + residual\n")
+    ),
+    "x is overwritten by y": written(
+        FORWARD, ("tl.store(y_ptr", "tl.store(x_ptr"), outputs={"x": y[i, j]}
+    ),
     "blocks of columns": SWEEPS,
     "a floor under the norm": CLAMP,
     "copied": COPY,
     "a mask typed twice": FORWARD.edited(("y, mask=mask", "y, mask=cols < N")),
-    "casts": FORWARD.edited(("x * rstd * weight\n", "(x.to(tl.float32) * rstd * weight).to(y_ptr.dtype.element_ty)\n")),
+    "casts": FORWARD.edited(
+        (
+            "x * rstd * weight\n",
+            "(x.to(tl.float32) * rstd * weight).to(y_ptr.dtype.element_ty)\n",
+        )
+    ),
     "a square by a function": Program(
-        "def square(v):\n    return v * v\n\n" + FORWARD.edited(("x * x", "square(x)")).text, Y, RMS
+        "def square(v):\n    return v * v\n\n"
+        + FORWARD.edited(("x * x", "square(x)")).text,
+        Y,
+        RMS,
     ),
     "the division in parts": FORWARD.edited(
         (
@@ -440,15 +534,24 @@ RIGHT = {
             "mean = tl.sum(x * x, axis=0) / N\n    rstd = 1 / tl.sqrt(mean + EPS)",
         )
     ),
-    "nothing past the edge": FORWARD.edited(("tl.sum(x * x", "tl.sum(tl.where(mask, x * x, 0)")),
-    "an entry by two masks": written(FORWARD, ("row * N + cols, y", "row * N + cols, tl.where(mask, y, 0)")),
+    "nothing past the edge": FORWARD.edited(
+        ("tl.sum(x * x", "tl.sum(tl.where(mask, x * x, 0)")
+    ),
+    "an entry by two masks": written(
+        FORWARD, ("row * N + cols, y", "row * N + cols, tl.where(mask, y, 0)")
+    ),
     "loops": LOOPS,
     "loops, backward": LOOP_BACKWARD,
     "all rows in one loop": LOOP_BACKWARD_ALONE,
     "a floor in a loop": LOOP_CLAMP,
-    "over x in a loop": written(LOOPS, ("            y[i, j] =", "            x[i, j] ="), outputs={"x": y[i, j]}),
+    "over x in a loop": written(
+        LOOPS,
+        ("            y[i, j] =", "            x[i, j] ="),
+        outputs={"x": y[i, j]},
+    ),
     "a function in a loop": Program(
-        "def square(v):\n    return v * v\n\n" + LOOPS.edited(("x[i, j] * x[i, j]", "square(x[i, j])")).text,
+        "def square(v):\n    return v * v\n\n"
+        + LOOPS.edited(("x[i, j] * x[i, j]", "square(x[i, j])")).text,
         Y,
         RMS,
         "loops",

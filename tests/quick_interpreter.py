@@ -19,7 +19,9 @@ def quicken():
     if interpreter is None or hasattr(interpreter._patch_lang, "always"):
         return
     missing = getattr(interpreter, "_MISSING", None)
-    interpreter._patch_lang = _put_once(interpreter._patch_lang, sys.modules["triton.language"], missing)
+    interpreter._patch_lang = _put_once(
+        interpreter._patch_lang, sys.modules["triton.language"], missing
+    )
     interpreter._get_np_dtype = _once_by_name(interpreter._get_np_dtype)
     builder = interpreter.interpreter_builder
     if hasattr(builder.options, "sanitize_overflow") and not builder.options.debug:
@@ -45,7 +47,11 @@ def _put_once(put, language, missing):
     known = {}
 
     def put_once(function):
-        seen = [each for each in function.__globals__.values() if each is language or each is language.core]
+        seen = [
+            each
+            for each in function.__globals__.values()
+            if each is language or each is language.core
+        ]
         if seen and not any(language.core.is_builtin(each.load) for each in seen):
             return NOTHING
         key = tuple(map(id, seen))
@@ -67,13 +73,19 @@ class _Changes:
     """
 
     def __init__(self, made, missing):
-        first = {(id(place), name): (place, name, original) for place, name, original in reversed(made)}
+        first = {
+            (id(place), name): (place, name, original)
+            for place, name, original in reversed(made)
+        }
         self.missing = missing
         self.changes = [(*each, getattr(*each[:2])) for each in first.values()]
 
     def fits(self):
         """Whether all stands as it stood before."""
-        return all(getattr(place, name, self.missing) is original for place, name, original, _ in self.changes)
+        return all(
+            getattr(place, name, self.missing) is original
+            for place, name, original, _ in self.changes
+        )
 
     def put(self):
         for place, name, _, value in self.changes:

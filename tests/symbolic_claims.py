@@ -27,7 +27,17 @@ from sympy import (
     tanh,
 )
 
-from normgrad.symbolic import Defs, Partial, delta, dim, index, mean, opaque, tensor, total
+from normgrad.symbolic import (
+    Defs,
+    Partial,
+    delta,
+    dim,
+    index,
+    mean,
+    opaque,
+    tensor,
+    total,
+)
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")

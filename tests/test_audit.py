@@ -24,7 +24,13 @@ ITEMS = [
 ]
 PAGES = list((ROOT / "book").glob("*.md"))
 # By a directive, or by the cell that derives it.
-SHOWN = set(re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(page.read_text("utf8") for page in PAGES), re.M))
+SHOWN = set(
+    re.findall(
+        r"^```\{equation\} *(\S+)\n```",
+        "\n".join(page.read_text("utf8") for page in PAGES),
+        re.M,
+    )
+)
 SHOWN |= set().union(*map(derived, PAGES))
 # Named in the text of the page as well as in its rows.
 MISTAKES = (
@@ -62,7 +68,11 @@ def test_a_row_leads_to_an_equation_or_a_test(item):
     pytest.importorskip("sympy", reason="SymPy is not installed")
     known = import_module("normgrad.symbolic").equations()
     assert labels(ROWS[item]) or named(ROWS[item])
-    assert [label for label in labels(ROWS[item]) if label not in known or label not in SHOWN] == []
+    assert [
+        label
+        for label in labels(ROWS[item])
+        if label not in known or label not in SHOWN
+    ] == []
     for file, _, name in (test.partition("::") for test in named(ROWS[item])):
         assert name in functions(file), f"{file} has no {name}"
 

@@ -52,7 +52,9 @@ def test_rounds_beside_other_work_are_tried_again(others, torch_rng):
     assert clean == 0 and len(times["copy"]) == 2
 
 
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say what ran")
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="the system does not say what ran"
+)
 def test_what_another_process_runs_is_seen():
     """And not what this one runs."""
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
@@ -65,7 +67,9 @@ def test_what_another_process_runs_is_seen():
     finally:
         other.kill()
         other.wait()
-    assert not [name for name in cpu_times._ran_elsewhere() if f"/proc/{os.getpid()}/" in name]
+    assert not [
+        name for name in cpu_times._ran_elsewhere() if f"/proc/{os.getpid()}/" in name
+    ]
 
 
 def test_nothing_wrong_is_timed(torch_rng):
@@ -75,7 +79,9 @@ def test_nothing_wrong_is_timed(torch_rng):
 
     with pytest.raises(ValueError, match="wrong: differs from the reference: y by"):
         cpu_times.measure(SMALL, {"wrong": wrong}, 1, torch_rng)
-    with pytest.raises(ValueError, match="operator: got 'batch_norm', needs one of 'layer_norm'"):
+    with pytest.raises(
+        ValueError, match="operator: got 'batch_norm', needs one of 'layer_norm'"
+    ):
         cpu_times.implementations("batch_norm")
 
 
@@ -88,12 +94,25 @@ def test_baselines_are_the_same_layer(operator, torch_rng):
 
 def test_the_command_writes_what_it_prints(tmp_path, capsys):
     file = tmp_path / "cpu.json"
-    options = ["--rounds", "2", "--threads", "1", "--operators", "rms_norm", "--shapes", "6x5", "--json", str(file)]
+    options = [
+        "--rounds",
+        "2",
+        "--threads",
+        "1",
+        "--operators",
+        "rms_norm",
+        "--shapes",
+        "6x5",
+        "--json",
+        str(file),
+    ]
     cpu_times.main(options)
     found, printed = results.load(file), capsys.readouterr().out
     assert found["kind"] == "cpu" and json.loads(file.read_text()) == found
     assert {(one["memory"], one["implementation"]) for one in found["records"]} == {
-        (memory, name) for memory in cpu_times.MEMORY for name in ("numba", "torch", "normgrad", "copy")
+        (memory, name)
+        for memory in cpu_times.MEMORY
+        for name in ("numba", "torch", "normgrad", "copy")
     }
     for one in found["records"]:
         assert one["seconds"] == sorted(one["seconds"]) and one["rounds"] == 2
@@ -102,30 +121,60 @@ def test_the_command_writes_what_it_prints(tmp_path, capsys):
     assert printed.count("rms_norm (6, 5), memory") == 2 and printed.count("numba") == 2
 
 
-def test_several_processes_say_the_spread_of_their_medians(tmp_path, monkeypatch, capsys):
+def test_several_processes_say_the_spread_of_their_medians(
+    tmp_path, monkeypatch, capsys
+):
     parts = iter([1.0, 3.0, 2.0])
 
     def ran(command, **_):
         assert "--processes" not in command
         ratio = next(parts)
-        one = {"operator": "rms_norm", "rows": 6, "columns": 5, "memory": "new", "implementation": "numba"}
-        one |= {"seconds": [0, ratio, 9], "over_torch": [0, ratio, 9], "over_copy": [0, 1, 9]}
+        one = {
+            "operator": "rms_norm",
+            "rows": 6,
+            "columns": 5,
+            "memory": "new",
+            "implementation": "numba",
+        }
+        one |= {
+            "seconds": [0, ratio, 9],
+            "over_torch": [0, ratio, 9],
+            "over_copy": [0, 1, 9],
+        }
         one |= {"load": ratio, "clean": 1, "rounds": 2}
         timing.save(command[-1], timing.begun("cpu", {}, {}, {}) | {"records": [one]})
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(cpu_times.subprocess, "run", ran)
     file = tmp_path / "cpu.json"
-    options = ["--processes", "3", "--operators", "rms_norm", "--shapes", "6x5", "--json", str(file)]
+    options = [
+        "--processes",
+        "3",
+        "--operators",
+        "rms_norm",
+        "--shapes",
+        "6x5",
+        "--json",
+        str(file),
+    ]
     cpu_times.main(options)
     (one,) = results.load(file)["records"]
-    assert one["over_torch"] == [1.5, 2.0, 2.5] and one["rounds"] == 6 and one["load"] == 3.0
+    assert (
+        one["over_torch"] == [1.5, 2.0, 2.5]
+        and one["rounds"] == 6
+        and one["load"] == 3.0
+    )
     assert "2.00 [1.50 2.50]" in capsys.readouterr().out
 
 
 def test_kept_memory_needs_its_c_library(monkeypatch):
     monkeypatch.setattr(cpu_times.ctypes, "CDLL", lambda _: object())
-    with pytest.raises(RuntimeError, match="memory: got 'kept', needs the C library glibc"), cpu_times._memory("kept"):
+    with (
+        pytest.raises(
+            RuntimeError, match="memory: got 'kept', needs the C library glibc"
+        ),
+        cpu_times._memory("kept"),
+    ):
         pass
 
 

@@ -14,7 +14,10 @@ SHAPE = {"rows": 7, "columns": 64, "dtype": "float32"}
 
 def test_every_design_is_measured_beside_its_prediction():
     found = designs.measure(7, 64, rounds=3)
-    assert list(found)[0] == "copy" and found["copy"].predicted == found["copy"].median == 1
+    assert (
+        list(found)[0] == "copy"
+        and found["copy"].predicted == found["copy"].median == 1
+    )
     for one in found.values():
         assert 0 < one.low <= one.median <= one.high and one.seconds > 0
     copied = 2 * 4 * 7 * 64
@@ -25,11 +28,18 @@ def test_every_design_is_measured_beside_its_prediction():
     copied = large["copy"].moved.total
     arrays = {"copy": 2, "copy, new memory": 2, "forward": 2, "add, then norm": 5, "add and norm": 4,
               "backward, matrix": 6, "backward, two kernels": 5, "backward, persistent": 3}  # fmt: skip
-    assert {name: round(2 * one.moved.total / copied, 1) for name, one in large.items()} == arrays
+    assert {
+        name: round(2 * one.moved.total / copied, 1) for name, one in large.items()
+    } == arrays
 
 
 @pytest.mark.parametrize(
-    ("attribute", "name"), [("forward", "forward"), ("backward", "backward, two kernels"), (None, "backward, matrix")]
+    ("attribute", "name"),
+    [
+        ("forward", "forward"),
+        ("backward", "backward, two kernels"),
+        (None, "backward, matrix"),
+    ],
 )
 def test_nothing_wrong_is_timed(attribute, name, monkeypatch):
     owner = designs.kernels if attribute else designs
@@ -38,11 +48,17 @@ def test_nothing_wrong_is_timed(attribute, name, monkeypatch):
 
     def wrong(*arguments):
         right(*arguments)
-        y = next(one for one in arguments[6 if owner is designs.kernels else 5 :] if np.ndim(one) == 2)
+        y = next(
+            one
+            for one in arguments[6 if owner is designs.kernels else 5 :]
+            if np.ndim(one) == 2
+        )
         y *= 1.01
 
     monkeypatch.setattr(owner, attribute, wrong)
-    with pytest.raises(ValueError, match=f"{name}: differs from the reference: (y|dx) by"):
+    with pytest.raises(
+        ValueError, match=f"{name}: differs from the reference: (y|dx) by"
+    ):
         designs.designs(7, 64, torch.Generator().manual_seed(0))
 
 

@@ -75,8 +75,14 @@ print("the same launches")
 
 
 def _python(*arguments):
-    environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(TOOL.parent)}
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+    environment = {
+        **os.environ,
+        "TRITON_INTERPRET": "0",
+        "PYTHONPATH": str(TOOL.parent),
+    }
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment
+    )
 
 
 def test_a_kept_kernel_is_launched_as_triton_launches_it():
@@ -86,12 +92,17 @@ def test_a_kept_kernel_is_launched_as_triton_launches_it():
 
 def test_the_command_writes_what_it_prints(tmp_path):
     file = tmp_path / "host.json"
-    done = _python(TOOL, "--rounds", "2", "--operators", "add_rms_norm", "--json", str(file))
+    done = _python(
+        TOOL, "--rounds", "2", "--operators", "add_rms_norm", "--json", str(file)
+    )
     assert done.returncode == 0, done.stderr
     found = results.load(file)
     names = {one["implementation"] for one in found["records"]} - {"liger"}
     assert names == {"torch", "normgrad torch", "normgrad numba", "normgrad triton"}
     for one in found["records"]:
-        assert one["microseconds"] == sorted(one["microseconds"]) and one["microseconds"][0] > 0
+        assert (
+            one["microseconds"] == sorted(one["microseconds"])
+            and one["microseconds"][0] > 0
+        )
         name = f"{one['implementation']:16}{one['direction']:9}{one['microseconds'][0]:8.1f}"
         assert name in done.stdout

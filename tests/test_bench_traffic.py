@@ -14,10 +14,22 @@ TABLE = {
     "backward": (traffic.moved("layer_norm", "backward", **BF16), 6, 402.8),
     "add forward": (traffic.moved("add_layer_norm", "forward", **BF16), 8, 537.0),
     "add backward": (traffic.moved("add_layer_norm", "backward", **BF16), 8, 537.0),
-    "add forward, float32 residual": (traffic.moved("add_layer_norm", "forward", **FP32_STREAM), 12, 805.5),
-    "add backward, float32 residual": (traffic.moved("add_layer_norm", "backward", **FP32_STREAM), 16, 1073.9),
+    "add forward, float32 residual": (
+        traffic.moved("add_layer_norm", "forward", **FP32_STREAM),
+        12,
+        805.5,
+    ),
+    "add backward, float32 residual": (
+        traffic.moved("add_layer_norm", "backward", **FP32_STREAM),
+        16,
+        1073.9,
+    ),
     "sum, then norm": (traffic.unfused("add_layer_norm", "forward", **BF16), 10, 671.2),
-    "norm's backward, then sum": (traffic.unfused("add_layer_norm", "backward", **BF16), 12, 805.5),
+    "norm's backward, then sum": (
+        traffic.unfused("add_layer_norm", "backward", **BF16),
+        12,
+        805.5,
+    ),
     # the statistics are read twice as well: 0.1 MB
     "two kernels": (traffic.two_kernels("layer_norm", **BF16), 10, 671.4),
     "float32 dw matrix": (traffic.matrix("rms_norm", **BF16), 14, 939.6),
@@ -46,13 +58,20 @@ def test_statistics_count():
         ("rms_norm", "backward", "dy x rstd weight", "dx dw"),
         ("l2_norm", "forward", "x", "y rstd"),
         ("add_rms_norm", "forward", "x residual weight", "y residual_out rstd"),
-        ("add_rms_norm", "backward", "dy residual_out dresidual_out rstd weight", "dx dw"),
+        (
+            "add_rms_norm",
+            "backward",
+            "dy residual_out dresidual_out rstd weight",
+            "dx dw",
+        ),
     ],
 )
 def test_what_is_read_and_written(operator, direction, reads, writes):
     """dx and dresidual are one array; the backward reads the sum, neither of its terms, and no bias."""
     moved = traffic.moved(operator, direction, **BF16)
-    assert set(moved.reads) == set(reads.split()) and set(moved.writes) == set(writes.split())
+    assert set(moved.reads) == set(reads.split()) and set(moved.writes) == set(
+        writes.split()
+    )
 
 
 def test_gradients_of_two_dtypes_are_two_arrays():
@@ -61,40 +80,61 @@ def test_gradients_of_two_dtypes_are_two_arrays():
 
 
 @pytest.mark.parametrize(
-    ("option", "names"), [("out_dtype", ("y", "dy")), ("weight_dtype", ("weight", "bias", "dw", "db"))]
+    ("option", "names"),
+    [("out_dtype", ("y", "dy")), ("weight_dtype", ("weight", "bias", "dw", "db"))],
 )
 def test_a_dtype_of_its_own(option, names):
     """float32 where the rest has two bytes doubles just these."""
-    plain, wide = (traffic.moved("layer_norm", "both", **BF16, **extra) for extra in ({}, {option: "float32"}))
+    plain, wide = (
+        traffic.moved("layer_norm", "both", **BF16, **extra)
+        for extra in ({}, {option: "float32"})
+    )
     grown = {name: size for side in ("reads", "writes") for name, size in getattr(plain, side).items()
              if getattr(wide, side)[name] == 2 * size}  # fmt: skip
     assert set(grown) == set(names)
     assert wide.total - plain.total == sum(
-        side[name] for side in (plain.reads, plain.writes) for name in names if name in side
+        side[name]
+        for side in (plain.reads, plain.writes)
+        for name in names
+        if name in side
     )
 
 
 @pytest.mark.parametrize("operator", traffic.OPERATORS)
 def test_both_is_one_after_the_other(operator):
-    totals = [traffic.moved(operator, direction, **BF16).total for direction in traffic.DIRECTIONS]
+    totals = [
+        traffic.moved(operator, direction, **BF16).total
+        for direction in traffic.DIRECTIONS
+    ]
     assert totals[2] == totals[0] + totals[1]
 
 
 @pytest.mark.parametrize(("rows", "megabytes"), [(132, 4.3), (1056, 34.6)])
 def test_partial_rows(rows, megabytes):
     def cost(operator):
-        with_them, floor = (traffic.moved(operator, "backward", partial_rows=p, **BF16).total for p in (rows, 0))
+        with_them, floor = (
+            traffic.moved(operator, "backward", partial_rows=p, **BF16).total
+            for p in (rows, 0)
+        )
         return with_them - floor
 
     assert round(cost("rms_norm") / 1e6, 1) == megabytes
     assert cost("layer_norm") == 2 * cost("rms_norm")
 
 
-
-@pytest.mark.parametrize(("operator", "counts"), [("layer_norm", (7, 13)), ("rms_norm", (4, 9)), ("l2_norm", (3, 6))])
+@pytest.mark.parametrize(
+    ("operator", "counts"),
+    [("layer_norm", (7, 13)), ("rms_norm", (4, 9)), ("l2_norm", (3, 6))],
+)
 def test_operations(operator, counts):
     """Counted on paper, term by term; the residual adds one a direction."""
-    assert tuple(traffic.operations(operator, direction) for direction in traffic.DIRECTIONS[:2]) == counts
+    assert (
+        tuple(
+            traffic.operations(operator, direction)
+            for direction in traffic.DIRECTIONS[:2]
+        )
+        == counts
+    )
     if operator != "l2_norm":
         assert traffic.operations(f"add_{operator}", "both") == sum(counts) + 2
 
@@ -102,13 +142,34 @@ def test_operations(operator, counts):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: traffic.moved("batch_norm", "forward", **BF16), "operator: got 'batch_norm', needs one of layer_norm"),
-        (lambda: traffic.moved("rms_norm", "sideways", **BF16), "direction: got 'sideways', needs one of forward"),
-        (lambda: traffic.moved("rms_norm", "both", **BF16 | {"dtype": "int8"}), "dtype: got 'int8', needs one of"),
-        (lambda: traffic.moved("rms_norm", "both", **BF16 | {"rows": -1}), "rows: got -1, needs at least 0"),
-        (lambda: traffic.unfused("rms_norm", "both", **BF16), "operator: got 'rms_norm', needs one of add_layer_norm"),
-        (lambda: ours("rms_norm", "both", multiprocessors=0, **BF16), "multiprocessors: got 0, needs at least 1"),
-        (lambda: ours("rms_norm", "sideways", multiprocessors=1, **BF16), "direction: got 'sideways'"),
+        (
+            lambda: traffic.moved("batch_norm", "forward", **BF16),
+            "operator: got 'batch_norm', needs one of layer_norm",
+        ),
+        (
+            lambda: traffic.moved("rms_norm", "sideways", **BF16),
+            "direction: got 'sideways', needs one of forward",
+        ),
+        (
+            lambda: traffic.moved("rms_norm", "both", **BF16 | {"dtype": "int8"}),
+            "dtype: got 'int8', needs one of",
+        ),
+        (
+            lambda: traffic.moved("rms_norm", "both", **BF16 | {"rows": -1}),
+            "rows: got -1, needs at least 0",
+        ),
+        (
+            lambda: traffic.unfused("rms_norm", "both", **BF16),
+            "operator: got 'rms_norm', needs one of add_layer_norm",
+        ),
+        (
+            lambda: ours("rms_norm", "both", multiprocessors=0, **BF16),
+            "multiprocessors: got 0, needs at least 1",
+        ),
+        (
+            lambda: ours("rms_norm", "sideways", multiprocessors=1, **BF16),
+            "direction: got 'sideways'",
+        ),
     ],
 )
 def test_refusals(call, message):
@@ -120,14 +181,49 @@ def test_refusals(call, message):
 # paper. Centred rows of 16384 are split into 4 blocks of columns; at 8192, and at 16384 where the rows are not centred,
 # a program takes all registers of a multiprocessor.
 KERNELS = {
-    ("layer_norm", 16384, 4096, 132): (6 * ELEMENTS, 8 * 16384, 6 * 4096, 2 * 2 * 264 * 4096 * 4),
-    ("layer_norm", 16384, 4096, 40): (6 * ELEMENTS, 8 * 16384, 6 * 4096, 2 * 2 * 80 * 4096 * 4),
-    ("rms_norm", 8192, 8192, 132): (6 * ELEMENTS, 4 * 8192, 4 * 8192, 2 * 132 * 8192 * 4),
-    ("layer_norm", 4096, 16384, 132): (10 * ELEMENTS, 32 * 4096, 8 * 16384, 2 * 2 * 66 * 16384 * 4),
-    ("add_layer_norm", 4096, 16384, 108): (12 * ELEMENTS, 32 * 4096, 8 * 16384, 2 * 2 * 54 * 16384 * 4),
-    ("rms_norm", 1024, 65536, 108): (10 * ELEMENTS, 24 * 1024, 6 * 65536, 2 * 13 * 65536 * 4),
+    ("layer_norm", 16384, 4096, 132): (
+        6 * ELEMENTS,
+        8 * 16384,
+        6 * 4096,
+        2 * 2 * 264 * 4096 * 4,
+    ),
+    ("layer_norm", 16384, 4096, 40): (
+        6 * ELEMENTS,
+        8 * 16384,
+        6 * 4096,
+        2 * 2 * 80 * 4096 * 4,
+    ),
+    ("rms_norm", 8192, 8192, 132): (
+        6 * ELEMENTS,
+        4 * 8192,
+        4 * 8192,
+        2 * 132 * 8192 * 4,
+    ),
+    ("layer_norm", 4096, 16384, 132): (
+        10 * ELEMENTS,
+        32 * 4096,
+        8 * 16384,
+        2 * 2 * 66 * 16384 * 4,
+    ),
+    ("add_layer_norm", 4096, 16384, 108): (
+        12 * ELEMENTS,
+        32 * 4096,
+        8 * 16384,
+        2 * 2 * 54 * 16384 * 4,
+    ),
+    ("rms_norm", 1024, 65536, 108): (
+        10 * ELEMENTS,
+        24 * 1024,
+        6 * 65536,
+        2 * 13 * 65536 * 4,
+    ),
     ("add_rms_norm", 2, 4096, 132): (8 * 2 * 4096, 4 * 2, 4 * 4096, 2 * 2 * 4096 * 4),
-    ("rms_norm", 4096, 16384, 132): (6 * ELEMENTS, 4 * 4096, 4 * 16384, 2 * 132 * 16384 * 4),
+    ("rms_norm", 4096, 16384, 132): (
+        6 * ELEMENTS,
+        4 * 4096,
+        4 * 16384,
+        2 * 132 * 16384 * 4,
+    ),
     ("l2_norm", 4096, 16384, 132): (6 * ELEMENTS, 4 * 4096, 0, 0),
 }
 
@@ -135,57 +231,107 @@ KERNELS = {
 @pytest.mark.parametrize("point", KERNELS)
 def test_what_our_backward_moves(point):
     operator, rows, columns, multiprocessors = point
-    found = ours(operator, "backward", multiprocessors=multiprocessors, rows=rows, columns=columns, dtype="bfloat16")
+    found = ours(
+        operator,
+        "backward",
+        multiprocessors=multiprocessors,
+        rows=rows,
+        columns=columns,
+        dtype="bfloat16",
+    )
     assert found.total == sum(KERNELS[point])
 
 
 def test_what_our_forward_moves_is_the_floor():
     for columns in (4096, 65536):
         shape = {"rows": 16, "columns": columns, "dtype": "bfloat16"}
-        both, backward = (ours("rms_norm", which, multiprocessors=132, **shape).total for which in ("both", "backward"))
+        both, backward = (
+            ours("rms_norm", which, multiprocessors=132, **shape).total
+            for which in ("both", "backward")
+        )
         forward = ours("rms_norm", "forward", multiprocessors=132, **shape)
-        assert forward == traffic.moved("rms_norm", "forward", **shape) and both == forward.total + backward
+        assert (
+            forward == traffic.moved("rms_norm", "forward", **shape)
+            and both == forward.total + backward
+        )
 
 
-@pytest.mark.parametrize(("dtype", "longest"), [("bfloat16", 8192), ("float32", 8192), ("float64", 4096)])
+@pytest.mark.parametrize(
+    ("dtype", "longest"), [("bfloat16", 8192), ("float32", 8192), ("float64", 4096)]
+)
 def test_longer_rows_take_one_kernel_more(dtype, longest):
     """dy and x are read once more, whatever else is."""
     for columns, times in ((longest, 1), (longest + 1, 2)):
         shape = {"rows": 64, "columns": columns, "dtype": dtype}
         found = ours("layer_norm", "backward", multiprocessors=132, **shape)
-        assert found.reads["dy"] == found.reads["x"] == times * 64 * columns * traffic.BYTES[dtype]
+        assert (
+            found.reads["dy"]
+            == found.reads["x"]
+            == times * 64 * columns * traffic.BYTES[dtype]
+        )
         assert ("c1" in found.writes) == (times == 2)
 
 
 @pytest.mark.parametrize(
     ("columns", "dtype", "kernels"),
-    [(16384, "bfloat16", 1), (8200, "float16", 1), (8193, "float16", 2), (16392, "float16", 2), (16384, "float32", 2)],
+    [
+        (16384, "bfloat16", 1),
+        (8200, "float16", 1),
+        (8193, "float16", 2),
+        (16392, "float16", 2),
+        (16384, "float32", 2),
+    ],
 )
-def test_rows_that_are_not_centred_are_held_whole_where_16_bits_leave_the_registers(columns, dtype, kernels):
-    found = ours("rms_norm", "backward", multiprocessors=132, rows=64, columns=columns, dtype=dtype)
+def test_rows_that_are_not_centred_are_held_whole_where_16_bits_leave_the_registers(
+    columns, dtype, kernels
+):
+    found = ours(
+        "rms_norm",
+        "backward",
+        multiprocessors=132,
+        rows=64,
+        columns=columns,
+        dtype=dtype,
+    )
     assert ("c1" in found.writes) == (kernels == 2)
 
 
 def test_c1_and_c2_come_from_the_sum_not_from_its_terms():
     """A float32 residual stream: dy has 2 bytes, residual_out 4, and both are read twice."""
-    shape = {"rows": 4096, "columns": 16384, "dtype": "bfloat16", "residual_dtype": "float32"}
+    shape = {
+        "rows": 4096,
+        "columns": 16384,
+        "dtype": "bfloat16",
+        "residual_dtype": "float32",
+    }
     reads = ours("add_rms_norm", "backward", multiprocessors=132, **shape).reads
-    assert (reads["dy"], reads["residual_out"], reads["dresidual_out"]) == (4 * ELEMENTS, 8 * ELEMENTS, 4 * ELEMENTS)
+    assert (reads["dy"], reads["residual_out"], reads["dresidual_out"]) == (
+        4 * ELEMENTS,
+        8 * ELEMENTS,
+        4 * ELEMENTS,
+    )
     assert "x" not in reads
 
 
 def test_portable_sums_are_as_many_on_every_gpu():
     floor = traffic.moved("rms_norm", "backward", **BF16).total
     for count in (8, 132):
-        found = ours("rms_norm", "backward", multiprocessors=count, portable_sums=True, **BF16)
+        found = ours(
+            "rms_norm", "backward", multiprocessors=count, portable_sums=True, **BF16
+        )
         assert found.total == floor + 2 * 256 * 4096 * 4
 
 
 def test_statistics_and_partial_sums_are_float64_where_the_residual_is():
     """x of two bytes does not make them narrow; 2 partial rows, in float64, written and read."""
     shape = {"rows": 2, "columns": 64, "dtype": "bfloat16", "residual_dtype": "float64"}
-    plain, partial = (traffic.moved("add_rms_norm", "backward", partial_rows=rows, **shape) for rows in (0, 2))
-    assert plain.reads["rstd"] == 2 * 8 and partial.total - plain.total == 2 * 2 * 64 * 8
+    plain, partial = (
+        traffic.moved("add_rms_norm", "backward", partial_rows=rows, **shape)
+        for rows in (0, 2)
+    )
+    assert (
+        plain.reads["rstd"] == 2 * 8 and partial.total - plain.total == 2 * 2 * 64 * 8
+    )
 
 
 @pytest.mark.parametrize("columns", [4096, 9000])
@@ -200,20 +346,40 @@ def test_our_kernels_move_what_the_model_says(columns):
 
     rows, generator = 6, torch.Generator().manual_seed(1)
     dy, dresidual_out, p = torch.randn(3, rows, columns, generator=generator)
-    weight, mean, rstd = torch.randn(columns, generator=generator), p.mean(1), p.std(1).reciprocal()
+    weight, mean, rstd = (
+        torch.randn(columns, generator=generator),
+        p.mean(1),
+        p.std(1).reciprocal(),
+    )
     with watch() as counted:
-        triton_kernels.backward(dy, dresidual_out, p, weight, mean, rstd, LAYER_NORM, [torch.float32] * 4)
+        triton_kernels.backward(
+            dy, dresidual_out, p, weight, mean, rstd, LAYER_NORM, [torch.float32] * 4
+        )
     shape = {"rows": rows, "columns": columns, "dtype": "float32"}
     model = ours("add_layer_norm", "backward", multiprocessors=1, **shape)
     # 2 programs hold whole rows; 9000 columns are 3 blocks, 4 statistics each, and 6 programs read the weight for c1
     again = {4096: columns, 9000: 5 * columns + 2 * 4 * rows}[columns]
     loaded, stored = (sum(row[side] for row in counted.arguments()) for side in (1, 2))
-    assert sum(model.reads.values()) + 4 * again == loaded and sum(model.writes.values()) == stored
+    assert (
+        sum(model.reads.values()) + 4 * again == loaded
+        and sum(model.writes.values()) == stored
+    )
 
 
 def test_separate_kernels_read_again():
     """The sum apart, and dw and db by a kernel that reads dy, the sum and the statistics again."""
-    assert traffic.separate("layer_norm", "backward", **BF16).total == TABLE["two kernels"][0].total
-    assert traffic.separate("add_layer_norm", "forward", **BF16) == TABLE["sum, then norm"][0]
-    apart = [traffic.separate("add_layer_norm", way, **BF16) for way in traffic.DIRECTIONS]
-    assert round(apart[1].per_element, 1) == 16 and apart[2].total == apart[0].total + apart[1].total
+    assert (
+        traffic.separate("layer_norm", "backward", **BF16).total
+        == TABLE["two kernels"][0].total
+    )
+    assert (
+        traffic.separate("add_layer_norm", "forward", **BF16)
+        == TABLE["sum, then norm"][0]
+    )
+    apart = [
+        traffic.separate("add_layer_norm", way, **BF16) for way in traffic.DIRECTIONS
+    ]
+    assert (
+        round(apart[1].per_element, 1) == 16
+        and apart[2].total == apart[0].total + apart[1].total
+    )

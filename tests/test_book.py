@@ -24,7 +24,16 @@ TEXT = {page: page.read_text(encoding="utf8") for page in PAGES}
 
 # Words that only the machine of one author knows; written so that this file does not hold them itself.
 PRIVATE = re.compile(
-    "|".join(("/" + "root/", "/" + "home/", "/" + "work/", "/" + "tmp/", "local" + "host", r"\b127\.0"))
+    "|".join(
+        (
+            "/" + "root/",
+            "/" + "home/",
+            "/" + "work/",
+            "/" + "tmp/",
+            "local" + "host",
+            r"\b127\.0",
+        )
+    )
 )
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=IDS)
@@ -45,7 +54,9 @@ def typed_labels(text):
 def test_every_page_is_in_the_table_of_contents():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
     chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
-    sections = [section for chapter in chapters for section in chapter.get("sections", ())]
+    sections = [
+        section for chapter in chapters for section in chapter.get("sections", ())
+    ]
     listed = [toc["root"], *(each["file"] for each in chapters + sections)]
     assert sorted(listed) == [f"book/{page.stem}" for page in PAGES]
 
@@ -57,13 +68,27 @@ def canonical(name):
 def test_lock_is_complete():
     """Whatever the pinned packages need here is pinned as well, but for torch's CUDA libraries, which torch pins."""
     requirements = pytest.importorskip("packaging.requirements")
-    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    lines = [
+        line
+        for line in (ROOT / "requirements.txt").read_text().splitlines()
+        if "==" in line
+    ]
     pinned = {canonical(line.split("==")[0]) for line in lines}
-    for name in sorted(pinned - {"triton"}):  # triton needs nothing and is not everywhere
-        needs = [requirements.Requirement(text) for text in metadata.requires(name) or ()]
-        needs = [need for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
+    for name in sorted(
+        pinned - {"triton"}
+    ):  # triton needs nothing and is not everywhere
+        needs = [
+            requirements.Requirement(text) for text in metadata.requires(name) or ()
+        ]
+        needs = [
+            need
+            for need in needs
+            if need.marker is None or need.marker.evaluate({"extra": ""})
+        ]
         missing = {canonical(need.name) for need in needs} - pinned
-        assert not [each for each in missing if not each.startswith(("cuda-", "nvidia-"))], name
+        assert not [
+            each for each in missing if not each.startswith(("cuda-", "nvidia-"))
+        ], name
 
 
 def test_no_notebook_is_stored():
@@ -78,7 +103,10 @@ def test_no_notebook_is_stored():
 
 @each_page
 def test_page_is_one_sitting(page):
-    assert not reading_time.is_lesson(page) or reading_time.amount(page).minutes <= reading_time.MINUTES
+    assert (
+        not reading_time.is_lesson(page)
+        or reading_time.amount(page).minutes <= reading_time.MINUTES
+    )
 
 
 @each_page
@@ -95,8 +123,13 @@ def test_equations_are_registered(page):
 @each_page
 def test_latex_is_plain(page):
     """No macros, which notebooks lack; no `\\top`, which loses its bar as a superscript; no numbers by hand."""
-    assert not re.findall(r"\\(?:top|newcommand|renewcommand|def|tag|label|DeclareMathOperator)\b", TEXT[page])
-    assert not re.findall(r"^\\begin\{(?:align|equation|gather|eqnarray)\}", TEXT[page], re.M)
+    assert not re.findall(
+        r"\\(?:top|newcommand|renewcommand|def|tag|label|DeclareMathOperator)\b",
+        TEXT[page],
+    )
+    assert not re.findall(
+        r"^\\begin\{(?:align|equation|gather|eqnarray)\}", TEXT[page], re.M
+    )
 
 
 @each_page
@@ -113,18 +146,37 @@ def test_what_cells_define_and_use():
     parsed = cell(
         "import numpy as np\nx = a[0]\nfor n in range(3):\n    x += n\ndef f(y):\n    return y + b\nlayer[x] = c"
     )
-    assert parsed.defines == {"np", "x", "n", "f"} and parsed.uses == {"a", "b", "c", "layer"}
+    assert parsed.defines == {"np", "x", "n", "f"} and parsed.uses == {
+        "a",
+        "b",
+        "c",
+        "layer",
+    }
     assert parsed.changes == {"layer"}
-    assert cell("x = x + 1").uses == {"x"} and cell("total = sum(n for n in numbers)").uses == {"numbers"}
+    assert cell("x = x + 1").uses == {"x"} and cell(
+        "total = sum(n for n in numbers)"
+    ).uses == {"numbers"}
     assert cell("%pip install a\nx = 1").defines == {"x"}
 
 
 def test_cells_that_others_stand_on():
-    page = [cell("a = 1", 0), cell("b = 2", 1), cell("d = {}\nd[a] = 1", 2), cell("d[b] = 2", 3), cell("print(d)", 4)]
-    assert [cell.place for cell in cells.needed(page, lambda cell: cell.place == 4)] == [0, 1, 2, 3, 4]
-    assert [cell.place for cell in cells.needed(page, lambda cell: cell.place == 2)] == [0, 2]
+    page = [
+        cell("a = 1", 0),
+        cell("b = 2", 1),
+        cell("d = {}\nd[a] = 1", 2),
+        cell("d[b] = 2", 3),
+        cell("print(d)", 4),
+    ]
+    assert [
+        cell.place for cell in cells.needed(page, lambda cell: cell.place == 4)
+    ] == [0, 1, 2, 3, 4]
+    assert [
+        cell.place for cell in cells.needed(page, lambda cell: cell.place == 2)
+    ] == [0, 2]
     hidden = [cell("a = 1", 0, ["hide-cell"]), cell("b = a", 1)]
-    assert [(cell.place, name) for cell, name in cells.from_hidden(hidden)] == [(1, "a")]
+    assert [(cell.place, name) for cell, name in cells.from_hidden(hidden)] == [
+        (1, "a")
+    ]
     assert cells.from_hidden([*hidden, cell("a = 2", 2), cell("c = a", 3)])[1:] == []
 
 
@@ -145,11 +197,16 @@ def test_squeezed_lines_are_found(source, message):
 
 def test_long_lines_and_hidden_names_are_found():
     page = [cell("a = 1", 0, ["hide-cell"]), cell("b = a  # " + 80 * "x", 1)]
-    assert broken_rules(page) == ["cell 1 uses a from a hidden cell", f"cell 1: 89 columns: {page[1].source}"]
+    assert broken_rules(page) == [
+        "cell 1 uses a from a hidden cell",
+        f"cell 1: 89 columns: {page[1].source}",
+    ]
 
 
 def test_the_model_of_reading():
-    amount = reading_time.Amount(words=130, displays=1, display_lines=2, code_lines=60, figures=1)
+    amount = reading_time.Amount(
+        words=130, displays=1, display_lines=2, code_lines=60, figures=1
+    )
     assert amount.minutes == 1 + 1 + 7 + 1
 
 
@@ -161,12 +218,22 @@ def test_what_is_read(tmp_path):
         "```{code-cell} ipython3\nderive('a', 'b', d, s, t, u)\n```\n```{solution} ex\nMany words here.\n```\n"
     )
     held = reading_time.amount(page)
-    assert (held.words, held.displays, held.display_lines, held.code_lines) == (8, 2, 4, 3)
+    assert (held.words, held.displays, held.display_lines, held.code_lines) == (
+        8,
+        2,
+        4,
+        3,
+    )
 
 
 def test_labels_are_read_from_calls():
-    (call,) = cell("slope = derive('rms-rstd', 'claim', layer, a, b)").plain_calls("derive")
-    assert cells.label_of(call) == "rms-rstd" and cells.label_of(ast.parse("define(x)").body[0].value) == ""
+    (call,) = cell("slope = derive('rms-rstd', 'claim', layer, a, b)").plain_calls(
+        "derive"
+    )
+    assert (
+        cells.label_of(call) == "rms-rstd"
+        and cells.label_of(ast.parse("define(x)").body[0].value) == ""
+    )
 
 
 @each_page
@@ -174,8 +241,12 @@ def test_figures_have_alternative_text(page):
     """The browser tests look at every picture there is; this names the cell."""
     for cell in cells.of_page(page):
         shown = cell.options.get("mystnb", {})
-        assert not {"image", "figure"} & set(shown) or shown.get("image", {}).get("alt"), cell.source
-    for body in re.findall(r"^[`:]{3,}\{(?:figure|image)\}.*?\n(.*?)^[`:]{3,}$", TEXT[page], re.M | re.S):
+        assert not {"image", "figure"} & set(shown) or shown.get("image", {}).get(
+            "alt"
+        ), cell.source
+    for body in re.findall(
+        r"^[`:]{3,}\{(?:figure|image)\}.*?\n(.*?)^[`:]{3,}$", TEXT[page], re.M | re.S
+    ):
         assert re.search(r"^:alt: *\S", body, re.M), body
     assert not re.findall(r"!\[\]\(", TEXT[page])
 
@@ -184,7 +255,9 @@ def excerpts():
     found = re.compile(r"^[`:]{3,}\{literalinclude\} *(\S+)\n((?::[^\n]*\n)*)", re.M)
     for page in PAGES:
         for target, options in found.findall(TEXT[page]):
-            yield pytest.param(page.parent / target, options, id=f"{page.stem}-{Path(target).name}")
+            yield pytest.param(
+                page.parent / target, options, id=f"{page.stem}-{Path(target).name}"
+            )
 
 
 def definitions(tree, prefix=""):
@@ -199,13 +272,17 @@ def test_shown_code_exists(path, options):
     text = path.read_text(encoding="utf8")
     if shown := re.search(r"^:pyobject: *(\S+)", options, re.M):
         assert shown[1] in definitions(ast.parse(text))
-    for marker in re.findall(r"^:(?:start-after|start-at|end-before|end-at): *(.+)$", options, re.M):
+    for marker in re.findall(
+        r"^:(?:start-after|start-at|end-before|end-at): *(.+)$", options, re.M
+    ):
         assert marker.strip() in text
 
 
 def targets():
     for page in PAGES:
-        yield from sorted(set(re.findall(r"\{py:\w+\}`(?:[^`<]*<)?[~!]?([\w.]+)>?`", TEXT[page])))
+        yield from sorted(
+            set(re.findall(r"\{py:\w+\}`(?:[^`<]*<)?[~!]?([\w.]+)>?`", TEXT[page]))
+        )
 
 
 def test_named_objects_exist():
@@ -227,7 +304,10 @@ def find(target):
 
 
 def test_docstrings_cite_equations_that_exist():
-    known = {*registered(), *(label for text in TEXT.values() for label in typed_labels(text))}
+    known = {
+        *registered(),
+        *(label for text in TEXT.values() for label in typed_labels(text)),
+    }
     for path in sorted((ROOT / "src").rglob("*.py")):
         cited = re.findall(r"\{eq\}`([^`]+)`", path.read_text(encoding="utf8"))
         assert not [label for label in cited if label not in known], path.name
@@ -236,6 +316,8 @@ def test_docstrings_cite_equations_that_exist():
 def test_every_registered_equation_is_shown_once():
     shown = re.findall(r"^```\{equation\} *(\S+)\n```", "\n".join(TEXT.values()), re.M)
     for page in PAGES:
-        calls = [call for cell in cells.of_page(page) for call in cell.plain_calls(*SHOWS)]
+        calls = [
+            call for cell in cells.of_page(page) for call in cell.plain_calls(*SHOWS)
+        ]
         shown += filter(None, map(cells.label_of, calls))
     assert sorted(shown) == sorted(registered())

@@ -23,11 +23,22 @@ class Title(str):
 @pytest.fixture
 def page(tmp_path):
     """The page book/here of a book with one of everything that can be referred to."""
-    standard = SimpleNamespace(anonlabels={"sec": ("book/there", "a-section")}, labels={"sec": ("", "", "A section")})
+    standard = SimpleNamespace(
+        anonlabels={"sec": ("book/there", "a-section")},
+        labels={"sec": ("", "", "A section")},
+    )
     person = SimpleNamespace(prelast_names=[], last_names=["Ba"])
-    works = {"ba": SimpleNamespace(persons={"author": [person] * 3}, fields={"year": "2016", "doi": "10/x"})}
+    works = {
+        "ba": SimpleNamespace(
+            persons={"author": [person] * 3}, fields={"year": "2016", "doi": "10/x"}
+        )
+    }
     cite = SimpleNamespace(bibdata=SimpleNamespace(data=SimpleNamespace(entries=works)))
-    numbers = {"displaymath": {"equation-dx": (3, 1)}, "figure": {"fig-a": (3, 2)}, "theorem": {"thm": (3, 3)}}
+    numbers = {
+        "displaymath": {"equation-dx": (3, 1)},
+        "figure": {"fig-a": (3, 2)},
+        "theorem": {"thm": (3, 3)},
+    }
     env = SimpleNamespace(
         toc_fignumbers={"book/there": {**numbers, "exercise": {"ex": (3, 4)}}},
         toc_secnumbers={},
@@ -37,7 +48,10 @@ def page(tmp_path):
     )
     builder = SimpleNamespace(get_target_uri=lambda docname: f"{docname}.html")
     config = SimpleNamespace(html_baseurl=SITE + "/", source_encoding="utf-8")
-    return PlainMarkdown(SimpleNamespace(env=env, builder=builder, config=config, outdir=tmp_path), "book/here")
+    return PlainMarkdown(
+        SimpleNamespace(env=env, builder=builder, config=config, outdir=tmp_path),
+        "book/here",
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,9 +81,18 @@ def page(tmp_path):
         ),
         ("{test}`test_there.py::test_this`", "`tests/test_there.py::test_this`"),
         ("```python\n{eq}`raw`\n```", "```python\n{eq}`raw`\n```"),
-        ("- item\n\n  ```{math}\n  a\n  ```\n- next", "- item\n\n  $$\n  a\n  $$\n\n- next"),
-        (":::{note}\nA {eq}`dx`.\n:::", f"> **Note.**\n>\n> A [(3.1)]({SITE}/book/there.html#equation-dx)."),
-        (":::{prf:theorem} Rank\n:label: thm\nIt is 1.\n:::", "> **Theorem 3.3 (Rank).**\n>\n> It is 1."),
+        (
+            "- item\n\n  ```{math}\n  a\n  ```\n- next",
+            "- item\n\n  $$\n  a\n  $$\n\n- next",
+        ),
+        (
+            ":::{note}\nA {eq}`dx`.\n:::",
+            f"> **Note.**\n>\n> A [(3.1)]({SITE}/book/there.html#equation-dx).",
+        ),
+        (
+            ":::{prf:theorem} Rank\n:label: thm\nIt is 1.\n:::",
+            "> **Theorem 3.3 (Rank).**\n>\n> It is 1.",
+        ),
         (
             ":::{prf:theorem} Rank\n:label: thm\n$$\na \\\\\nb\n$$ (dx)\n\nIt is 1.\n:::",
             "> **Theorem 3.3 (Rank).**\n>\n> $$ a \\\\ b \\tag{3.1} $$\n>\n> It is 1.",
@@ -79,7 +102,10 @@ def page(tmp_path):
             "> **Note.**\n>\n> $$ a \\tag{3.1} $$",
         ),
         (":::{prf:proof}\nShort.\n:::", "> **Proof.**\n>\n> Short."),
-        ("::::{tab-set}\n:::{tab-item} A\na\n:::\n:::{tab-item} B\nb\n:::\n::::", "**A**\n\na\n\n**B**\n\nb"),
+        (
+            "::::{tab-set}\n:::{tab-item} A\na\n:::\n:::{tab-item} B\nb\n:::\n::::",
+            "**A**\n\na\n\n**B**\n\nb",
+        ),
         ("```{solution} ex\nS.\n```", "> **Solution to exercise 3.4.**\n>\n> S."),
     ],
 )
@@ -89,7 +115,10 @@ def test_plain_form(page, myst, plain):
 
 def test_hidden_solution_opens_on_a_click(page):
     text = page.convert("```{solution} ex\n:class: dropdown\nS.\n```")
-    assert text == "<details>\n<summary>Solution to exercise 3.4</summary>\n\nS.\n\n</details>"
+    assert (
+        text
+        == "<details>\n<summary>Solution to exercise 3.4</summary>\n\nS.\n\n</details>"
+    )
 
 
 def test_hints_stay_folded(page):
@@ -101,7 +130,10 @@ def test_registered_equation(page):
     from normgrad.symbolic import equation
 
     latex = equation("index-count").latex()
-    assert page.convert("```{equation} index-count\n:unnumbered:\n```") == f"$$\n{latex}\n$$"
+    assert (
+        page.convert("```{equation} index-count\n:unnumbered:\n```")
+        == f"$$\n{latex}\n$$"
+    )
     chain = equation("rule-chain").chain
     assert equation("rule-chain").ends().chain == (chain[0], chain[-1]) != chain
     ends = equation("rule-chain").ends().latex()
@@ -110,8 +142,13 @@ def test_registered_equation(page):
 
 def test_pictures_travel_with_the_notebook(page, tmp_path):
     (tmp_path / "a.svg").write_text("<svg/>")
-    text = page.convert("```{figure} a.svg\n:alt: what one sees\n:name: fig-a\nA caption.\n```")
-    assert text == "![what one sees](data:image/svg+xml;base64,PHN2Zy8+)\n\n*Figure 3.2.* A caption."
+    text = page.convert(
+        "```{figure} a.svg\n:alt: what one sees\n:name: fig-a\nA caption.\n```"
+    )
+    assert (
+        text
+        == "![what one sees](data:image/svg+xml;base64,PHN2Zy8+)\n\n*Figure 3.2.* A caption."
+    )
 
 
 def test_without_a_site_references_are_text(page):

@@ -50,7 +50,11 @@ def tagged():
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_chapter_can_be_broken_in_four_ways(chapter):
-    cells = [cell for page in pages_of(chapter) for cell in page_cells.page_cells.of_page(page)]
+    cells = [
+        cell
+        for page in pages_of(chapter)
+        for cell in page_cells.page_cells.of_page(page)
+    ]
     assert set(TAGS) <= set().union(*[cell.tags for cell in cells])
 
 
@@ -75,4 +79,6 @@ def test_a_turned_sign_is_noticed(page, tag, target):
         for which in range(count):
             source, was = turned(target, which)
             said = noticed(target, after, before, source)
-            assert said, f"{page.stem}, cell {tag}: the other sign in {was} goes unnoticed"
+            assert said, (
+                f"{page.stem}, cell {tag}: the other sign in {was} goes unnoticed"
+            )

@@ -22,7 +22,11 @@ SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
 def registered(defs, name, rows, columns, dtype):
     """The value of a registered sum."""
     sizes = {M: rows, N: columns, model.e: traffic.BYTES[dtype]}
-    return defs.unfold(name).doit().subs({letter: Integer(size) for letter, size in sizes.items()})
+    return (
+        defs.unfold(name)
+        .doit()
+        .subs({letter: Integer(size) for letter, size in sizes.items()})
+    )
 
 
 KERNELS = {
@@ -30,15 +34,23 @@ KERNELS = {
     model.backward: lambda s: traffic.moved("layer_norm", "backward", **s),
     model.add_forward: lambda s: traffic.moved("add_layer_norm", "forward", **s),
     model.add_backward: lambda s: traffic.moved("add_layer_norm", "backward", **s),
-    model.addition + model.forward: lambda s: traffic.unfused("add_layer_norm", "forward", **s),
-    model.addition + model.backward: lambda s: traffic.unfused("add_layer_norm", "backward", **s),
+    model.addition + model.forward: lambda s: traffic.unfused(
+        "add_layer_norm", "forward", **s
+    ),
+    model.addition + model.backward: lambda s: traffic.unfused(
+        "add_layer_norm", "backward", **s
+    ),
 }
+
 
 @pytest.mark.parametrize("rows, columns, dtype", SHAPES)
 @pytest.mark.parametrize("name", KERNELS, ids=str)
 def test_registered_sums_are_the_models(name, rows, columns, dtype):
     shape = {"rows": rows, "columns": columns, "dtype": dtype}
-    assert registered(model.kernels(), name, rows, columns, dtype) == KERNELS[name](shape).total
+    assert (
+        registered(model.kernels(), name, rows, columns, dtype)
+        == KERNELS[name](shape).total
+    )
 
 
 def tensors():
@@ -69,7 +81,11 @@ def test_counted(name):
     target = torch.empty(4, 6)
     with Counted() as count:
         run(x, w, target)
-    assert (count.reads, count.writes, count.operations) == (4 * reads, 4 * writes, operations)
+    assert (count.reads, count.writes, count.operations) == (
+        4 * reads,
+        4 * writes,
+        operations,
+    )
 
 
 def test_a_kept_gradient_is_read_and_written():
@@ -89,36 +105,62 @@ def test_kernels_move_the_floor(operator, rows, columns):
     """Each byte of the model at an address of its own, and activations asked for once."""
     configuration = pytest.importorskip("normgrad.triton_kernels").configuration
     if not configuration.INTERPRETED:
-        pytest.skip("the kernels are compiled here, and the count needs the interpreter")
+        pytest.skip(
+            "the kernels are compiled here, and the count needs the interpreter"
+        )
     generator = torch.Generator().manual_seed(1)
 
     def drawn(*shape):
         return torch.randn(shape, generator=generator).bfloat16().requires_grad_()
 
-    parameters = [drawn(columns) for _ in traffic.PARAMETERS[operator.removeprefix("add_")]]
-    inputs = [drawn(rows, columns) for _ in range(2 if operator.startswith("add_") else 1)]
+    parameters = [
+        drawn(columns) for _ in traffic.PARAMETERS[operator.removeprefix("add_")]
+    ]
+    inputs = [
+        drawn(rows, columns) for _ in range(2 if operator.startswith("add_") else 1)
+    ]
     cotangents = [drawn(rows, columns).detach() for _ in inputs]
     shape = () if operator == "l2_norm" else (columns,)
     with watch() as forward:
-        outputs = getattr(normgrad, operator)(*inputs, *shape, *parameters, backend="triton")
+        outputs = getattr(normgrad, operator)(
+            *inputs, *shape, *parameters, backend="triton"
+        )
     with watch() as backward:
-        torch.autograd.grad(outputs, [*inputs, *parameters], cotangents if len(inputs) == 2 else cotangents[0])
+        torch.autograd.grad(
+            outputs,
+            [*inputs, *parameters],
+            cotangents if len(inputs) == 2 else cotangents[0],
+        )
 
     tiles = -(-rows // configuration.forward_tile(columns, 4).rows)
     tile = configuration.backward_tile(columns, 4)
-    programs = configuration.programs(rows, columns, tile, configuration.INTERPRETER, False)
+    programs = configuration.programs(
+        rows, columns, tile, configuration.INTERPRETER, False
+    )
     size = {"rows": rows, "columns": columns, "dtype": "bfloat16"}
     floor = traffic.moved(operator, "forward", **size).total
     vectors = 2 * columns * len(parameters)
-    assert (forward.distinct, forward.requested) == (floor, floor + (tiles - 1) * vectors)
+    assert (forward.distinct, forward.requested) == (
+        floor,
+        floor + (tiles - 1) * vectors,
+    )
     floor = traffic.moved(operator, "backward", partial_rows=programs, **size).total
     weight = 2 * columns * bool(parameters)
-    assert (backward.distinct, backward.requested) == (floor, floor + (programs - 1) * weight)
+    assert (backward.distinct, backward.requested) == (
+        floor,
+        floor + (programs - 1) * weight,
+    )
 
 
 def test_rearranged_definitions_are_no_theorems():
-    kinds = {one.label: one.kind for one in equations().values() if one.label.startswith("bytes-")}
-    assert set(kinds.values()) == {DEFINITION, FOLLOWS} and kinds["bytes-floor"] == FOLLOWS
+    kinds = {
+        one.label: one.kind
+        for one in equations().values()
+        if one.label.startswith("bytes-")
+    }
+    assert (
+        set(kinds.values()) == {DEFINITION, FOLLOWS} and kinds["bytes-floor"] == FOLLOWS
+    )
 
 
 class Results(TorchDispatchMode):
@@ -133,7 +175,10 @@ class Results(TorchDispatchMode):
         memory = {one.untyped_storage().data_ptr() for one in self.seen}
         matrix = isinstance(result, torch.Tensor) and result.shape == self.seen[0].shape
         if matrix and result.untyped_storage().data_ptr() not in memory:
-            if any(result.dtype == one.dtype and torch.equal(result, one) for one in self.seen):
+            if any(
+                result.dtype == one.dtype and torch.equal(result, one)
+                for one in self.seen
+            ):
                 self.twice.append(function.overloadpacket.__name__)
             self.seen.append(result)
         return result
@@ -165,5 +210,7 @@ def test_the_formula_moves_no_more_than_an_honest_one(direction, times):
             differentiable.forward(x, None, weight, bias, LAYER_NORM)
         else:
             differentiable.vjp(dy, x, weight, LAYER_NORM)
-    floor = traffic.moved("layer_norm", direction, rows=64, columns=256, dtype="bfloat16")
+    floor = traffic.moved(
+        "layer_norm", direction, rows=64, columns=256, dtype="bfloat16"
+    )
     assert count.total < times * floor.total

@@ -35,18 +35,24 @@ def test_values_slightly_off_are_rejected(factor, rng):
 @pytest.mark.parametrize("factor", [1 + 1e-6, np.nan])
 def test_slopes_slightly_off_are_rejected(factor, rng):
     with pytest.raises(AssertionError, match="central differences"):
-        contract.check_differences(NumpyBackend(Off(factor)), cases.draw(rng), LAYER_NORM, rng)
+        contract.check_differences(
+            NumpyBackend(Off(factor)), cases.draw(rng), LAYER_NORM, rng
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_bfloat16_rounding_is_torchs(rng, dtype):
     torch = pytest.importorskip("torch")
-    numbers = np.concatenate([rng.standard_normal(1000) * 10.0**k for k in range(-30, 30, 6)])
+    numbers = np.concatenate(
+        [rng.standard_normal(1000) * 10.0**k for k in range(-30, 30, 6)]
+    )
     ties = 1 + np.arange(64) * 2.0**-8
     for array in (numbers.astype(np.float32).astype(np.float64), ties):
         theirs = torch.tensor(array, dtype=torch.float32).bfloat16().double().numpy()
         assert np.array_equal(tolerance.round_to(array, "bfloat16"), theirs)
-    assert np.array_equal(tolerance.round_to(ties, dtype), ties.astype(dtype).astype(np.float64))
+    assert np.array_equal(
+        tolerance.round_to(ties, dtype), ties.astype(dtype).astype(np.float64)
+    )
 
 
 def test_bounds_grow_with_the_offset_and_shrink_with_the_precision(rng):
@@ -57,7 +63,12 @@ def test_bounds_grow_with_the_offset_and_shrink_with_the_precision(rng):
         return tolerance.bounds(case.dy, None, saved, dtype).dx.max()
 
     assert widest(1000, "float32") > 10 * widest(0, "float32")
-    assert widest(0, "bfloat16") > widest(0, "float16") > widest(0, "float32") > widest(0, "float64")
+    assert (
+        widest(0, "bfloat16")
+        > widest(0, "float16")
+        > widest(0, "float32")
+        > widest(0, "float64")
+    )
 
 
 def test_central_differences_and_the_complex_step():
@@ -69,7 +80,9 @@ def test_central_differences_and_the_complex_step():
 
 def test_the_complex_step_differentiates_the_oracle(rng):
     x, v, dy = (rng.standard_normal((3, 5)) for _ in range(3))
-    slope = finite_difference.complex_step(lambda t: (dy * numpy_ref.forward(x + t * v).y).sum(), 0.0)
+    slope = finite_difference.complex_step(
+        lambda t: (dy * numpy_ref.forward(x + t * v).y).sum(), 0.0
+    )
     grads = numpy_ref.backward(dy, numpy_ref.forward(x))
     assert abs(slope - (grads.dx * v).sum()) <= 100 * tolerance.unit_roundoff("float64")
 
@@ -82,7 +95,11 @@ def test_ledger_entries():
     with pytest.raises(ValueError, match="source"):
         ledger.cite("eq", "")
     (entry,) = ledger.follows("eq", "ln-dx", "ln-dw", because="they are added")
-    assert (entry.kind, entry.follows_from, entry.claim) == ("follows-from", ("ln-dx", "ln-dw"), "they are added")
+    assert (entry.kind, entry.follows_from, entry.claim) == (
+        "follows-from",
+        ("ln-dx", "ln-dw"),
+        "they are added",
+    )
     assert str(entry) == "eq: follows from ln-dx, ln-dw\n    they are added"
     bundle = ledger.define("a", "b")._repr_mimebundle_()
     assert [e["label"] for e in bundle[ledger.MIME]] == ["a", "b"]
@@ -91,14 +108,21 @@ def test_ledger_entries():
 @pytest.mark.parametrize(
     "labels, because, error, message",
     [
-        ((), "why", ValueError, "labels: got none, needs the equations that eq follows from"),
+        (
+            (),
+            "why",
+            ValueError,
+            "labels: got none, needs the equations that eq follows from",
+        ),
         (("eq",), "why", ValueError, "eq cannot follow from itself"),
         (("a",), " ", ValueError, "because: got ' ', needs the reason in one line"),
         (("a",), "one\ntwo", ValueError, "needs the reason in one line"),
         ((3,), "why", TypeError, "labels: got int"),
     ],
 )
-def test_an_equation_follows_from_named_ones_for_a_reason(labels, because, error, message):
+def test_an_equation_follows_from_named_ones_for_a_reason(
+    labels, because, error, message
+):
     with pytest.raises(error, match=message):
         ledger.follows("eq", *labels, because=because)
 
@@ -110,24 +134,35 @@ def test_a_registered_equation_that_follows_is_worked_out(monkeypatch):
     wrong = replace(right, chains=((right.chain[0], 2 * right.chain[-1]),))
     monkeypatch.setattr(registry, "_registry", lambda: {"ln-dw": right, "ln-db": wrong})
     (entry,) = ledger.follows("ln-dw", "ln-dx", because="it is a matter of columns")
-    assert entry.claim == right.claim and entry.because == "it is a matter of columns" and entry.seconds is not None
+    assert (
+        entry.claim == right.claim
+        and entry.because == "it is a matter of columns"
+        and entry.seconds is not None
+    )
     with pytest.raises(NotProved):
         ledger.follows("ln-db", "ln-dx", because="it is a matter of columns")
 
 
 def test_each_case_is_named_for_what_it_is(rng):
     names = [case.name for case in cases.cases(rng)]
-    assert len(set(names)) == len(names) and names[0] == cases.draw(rng).name == "random"
+    assert (
+        len(set(names)) == len(names) and names[0] == cases.draw(rng).name == "random"
+    )
 
 
 def test_small_sizes_are_those_that_are_given(monkeypatch):
     """A claim that holds for rows of 2 and 5 entries alone, under the name of an equation."""
     columns = total(N, lambda r: S.One)
-    one = proved("only", "It holds at two lengths.", None, (columns - 2) * (columns - 5), S.Zero)
+    one = proved(
+        "only", "It holds at two lengths.", None, (columns - 2) * (columns - 5), S.Zero
+    )
     monkeypatch.setattr(ledger, "_registered", lambda label: one)
     for sizes, said in (((2, 5), "2, 5"), ([5], "5"), (range(2, 3), "2")):
         (entry,) = ledger.prove_small("only", sizes=sizes)
-        assert (entry.kind, entry.claim) == ("proved-for-small-n", f"It holds at two lengths; N = {said}")
+        assert (entry.kind, entry.claim) == (
+            "proved-for-small-n",
+            f"It holds at two lengths; N = {said}",
+        )
     for sizes in ((3,), (2, 3, 5), (2, 5, 4), range(1, 3)):
         with pytest.raises(AssertionError, match="fails for rows of length [134]"):
             ledger.prove_small("only", sizes=sizes)

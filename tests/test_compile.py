@@ -14,27 +14,53 @@ from normgrad.bench.launches import TARGETS
 triton = pytest.importorskip("triton")
 COMMAND = [sys.executable, "-m", "normgrad.bench", "compile"]
 # The same command, which leaves out what an older Triton has no compiler for.
-ANY_TRITON = [sys.executable, str(Path(__file__).parents[1] / "tools/triton_versions.py"), "compile"]
+ANY_TRITON = [
+    sys.executable,
+    str(Path(__file__).parents[1] / "tools/triton_versions.py"),
+    "compile",
+]
 COMMITTED = compile.read()
-REGENERATE = "python -m normgrad.bench compile --json src/normgrad/bench/results/compile.json"
+REGENERATE = (
+    "python -m normgrad.bench compile --json src/normgrad/bench/results/compile.json"
+)
 # One process compiles for all of these, so a commit has all of them or none.
 compiles = pytest.mark.sampled(of=4, key="compile", turn=0)
 # Registers are ptxas's business, and it comes with Triton.
-same_compiler = pytest.mark.skipif(triton.__version__ != COMMITTED.triton, reason=f"needs triton {COMMITTED.triton}")
+same_compiler = pytest.mark.skipif(
+    triton.__version__ != COMMITTED.triton, reason=f"needs triton {COMMITTED.triton}"
+)
 
 
 def _run(*arguments, command=COMMAND, **environment):
     command = [*command, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}
+    )
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Records and assembly of LayerNorm in bfloat16, with tiles of many rows, of one row, and with sweeps."""
     folder = tmp_path_factory.mktemp("compile")
-    chosen = ["--operators", "layer_norm", "--dtypes", "bfloat16", "--columns", "128", "8192", "65536"]
-    kept = ["--json", str(folder / "records.json"), "--assembly", str(folder / "assembly")]
-    done = _run(*kept, *chosen, command=ANY_TRITON, TRITON_CACHE_DIR=str(folder / "cache"))
+    chosen = [
+        "--operators",
+        "layer_norm",
+        "--dtypes",
+        "bfloat16",
+        "--columns",
+        "128",
+        "8192",
+        "65536",
+    ]
+    kept = [
+        "--json",
+        str(folder / "records.json"),
+        "--assembly",
+        str(folder / "assembly"),
+    ]
+    done = _run(
+        *kept, *chosen, command=ANY_TRITON, TRITON_CACHE_DIR=str(folder / "cache")
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -53,7 +79,11 @@ def records(results):
 def test_every_target_has_every_kernel(results, records):
     # What an older Triton has no compiler for; the pinned one has all, as the committed results say.
     refused = {name.removeprefix("bfloat16 on ") for name in results.refused}
-    assert {one.target for one in records} == set(TARGETS) - refused >= {"sm_80", "sm_89", "sm_90"}
+    assert (
+        {one.target for one in records}
+        == set(TARGETS) - refused
+        >= {"sm_80", "sm_89", "sm_90"}
+    )
     for target in set(TARGETS) - refused:
         assert {one.kernel for one in records if one.target == target} == {
             "forward_rows", "backward_rows", "forward_sweeps", "row_sums", "backward_columns", "reduce_partials",
@@ -76,28 +106,38 @@ def test_shared_memory_is_within_the_limit(records):
 def test_the_assembly_is_kept_on_request(records, folder):
     for one in records:
         text = (folder / "assembly" / one.file).read_text()
-        assert (".amdgcn_target" if one.assembly == "amdgcn" else f".target {one.target}") in text
+        assert (
+            ".amdgcn_target" if one.assembly == "amdgcn" else f".target {one.target}"
+        ) in text
         assert one.assembly == ("amdgcn" if one.target == "gfx942" else "ptx")
         assert 0 < one.instructions < text.count("\n")
 
 
 def test_the_committed_results_are_of_these_kernels():
-    assert COMMITTED.kernels == compile.kernel_sources(), f"the kernels have changed since; run {REGENERATE}"
+    assert COMMITTED.kernels == compile.kernel_sources(), (
+        f"the kernels have changed since; run {REGENERATE}"
+    )
 
 
 @compiles
 @same_compiler
 def test_the_committed_results_are_what_is_compiled_now(records):
     committed = set(COMMITTED.records)
-    assert [one for one in records if replace(one, file="") not in committed] == [], f"run {REGENERATE}"
+    assert [one for one in records if replace(one, file="") not in committed] == [], (
+        f"run {REGENERATE}"
+    )
 
 
 def test_no_program_has_more_threads_than_a_gpu_grants():
-    assert max(one.warps * TARGETS[one.target].lanes for one in COMMITTED.records) == 1024
+    assert (
+        max(one.warps * TARGETS[one.target].lanes for one in COMMITTED.records) == 1024
+    )
 
 
 def test_the_committed_results_are_complete():
-    assert {one.target for one in COMMITTED.records} == set(TARGETS) and COMMITTED.refused == {}
+    assert {one.target for one in COMMITTED.records} == set(
+        TARGETS
+    ) and COMMITTED.refused == {}
 
 
 # How Triton 3.2, 3.7 and 3.9 write one and the same access.
@@ -105,8 +145,14 @@ def test_the_committed_results_are_complete():
     ("line", "bits"),
     [
         ("@%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];", (128, 0)),
-        ("ld.global.L1::evict_first.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];", (128, 0)),
-        ("ld.global.L1::evict_first.L2::cache_hint.v2.b64 { %rd3, %rd4 }, [ %rd1 + 0 ], %rd2;", (128, 0)),
+        (
+            "ld.global.L1::evict_first.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];",
+            (128, 0),
+        ),
+        (
+            "ld.global.L1::evict_first.L2::cache_hint.v2.b64 { %rd3, %rd4 }, [ %rd1 + 0 ], %rd2;",
+            (128, 0),
+        ),
         ("ld.global.cg.b16 { %rs1 }, [ %rd1 + 0 ];", (16, 0)),
         ("cp.async.cg.shared.global [ %r1 + 0 ], [ %rd1 + 0 ], 0x10, %r2;", (128, 0)),
         ("cp.async.ca.shared.global [ %r1 + 0 ], [ %rd1 + 0 ], 0x4, %r2;", (32, 0)),
@@ -204,8 +250,16 @@ print(*sorted(name for name, *_ in variants))
 
 @same_compiler
 def test_rows_and_strides_never_recompile():
-    command, environment = [sys.executable, "-c", RECOMPILATION], {**os.environ, "TRITON_INTERPRET": "0"}
+    command, environment = (
+        [sys.executable, "-c", RECOMPILATION],
+        {**os.environ, "TRITON_INTERPRET": "0"},
+    )
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     # Triton's own key of each launch: one variant of a kernel for each N, whatever the rows and their distance.
-    rows, sweeps = ("backward_rows", "forward_rows"), ("backward_columns", "forward_sweeps", "row_sums")
-    assert done.stdout.split() == sorted([*rows * 2, *sweeps, *["reduce_partials"] * 3]), done.stderr
+    rows, sweeps = (
+        ("backward_rows", "forward_rows"),
+        ("backward_columns", "forward_sweeps", "row_sums"),
+    )
+    assert done.stdout.split() == sorted(
+        [*rows * 2, *sweeps, *["reduce_partials"] * 3]
+    ), done.stderr

@@ -25,7 +25,11 @@ from normgrad.torch_ops.arguments import rows
 
 # A chunk is one test: enough of them to share out, few enough that counting them costs nothing.
 CHUNKS = {"numpy": 1, "sympy": 1, "torch": 12, "triton": 12, "numba": 4}
-RUNS = [pytest.param(backend, chunk, id=f"{backend}-{chunk}") for backend in NAMES for chunk in range(CHUNKS[backend])]
+RUNS = [
+    pytest.param(backend, chunk, id=f"{backend}-{chunk}")
+    for backend in NAMES
+    for chunk in range(CHUNKS[backend])
+]
 
 
 @pytest.mark.parametrize(("backend", "chunk"), RUNS)
@@ -38,7 +42,9 @@ def test_the_contract_holds_at_every_point(backend, chunk):
 def test_kernels_have_second_derivatives_and_tangents(backend):
     """They are torch's operations for every backend, so that one spec shows that they are reached."""
     case = cases.draw(np.random.default_rng(1), 2, 3)
-    contract.check_gradcheck(backend, case, cases.SPECS["layer_norm_std"], second=True, forward_mode=True)
+    contract.check_gradcheck(
+        backend, case, cases.SPECS["layer_norm_std"], second=True, forward_mode=True
+    )
 
 
 def covered(points, key=dict):
@@ -51,31 +57,45 @@ def test_every_pair_is_in_the_set():
     assert found == wanted and len(wanted) == 12089
     assert all(covering.allowed(point) for point in covering.points())
     # What is not asked for cannot be made.
-    for (one, a), (other, b) in (tuple(pair) for pair in pairwise.pairs(covering.FACTORS) - wanted):
+    for (one, a), (other, b) in (
+        tuple(pair) for pair in pairwise.pairs(covering.FACTORS) - wanted
+    ):
         assert not covering.allowed({one: a, other: b})
 
 
 @pytest.mark.parametrize("backend", NAMES)
 def test_every_backend_meets_every_level_and_every_spec(backend):
-    points = [point for point in covering.points_of(backend) if point not in covering.ROWS]
+    points = [
+        point for point in covering.points_of(backend) if point not in covering.ROWS
+    ]
     for name, levels in covering.FACTORS.items():
         met = {point[name] for point in points}
-        assert met == set(get(backend).dtypes) if name == "dtype" else met == set(levels)
+        assert (
+            met == set(get(backend).dtypes) if name == "dtype" else met == set(levels)
+        )
     if len(get(backend).dtypes) == 4:
         specs = product(*(covering.FACTORS[name] for name in covering.SPEC))
-        assert {covering.spec_of(point).replace(weight_offset=0) for point in points} == {
-            NormSpec(**dict(zip(covering.SPEC, levels, strict=True))) for levels in specs
+        assert {
+            covering.spec_of(point).replace(weight_offset=0) for point in points
+        } == {
+            NormSpec(**dict(zip(covering.SPEC, levels, strict=True)))
+            for levels in specs
         }
 
 
 def test_triton_meets_every_pair_with_the_columns_by_class():
-    every, found = (covered(points, covering.coarse) for points in (covering.points(), covering.points_of("triton")))
+    every, found = (
+        covered(points, covering.coarse)
+        for points in (covering.points(), covering.points_of("triton"))
+    )
     assert found == every
     assert len(covering.points_of("triton")) * 3 < len(covering.points())
 
 
 def test_the_set_is_small_and_always_the_same():
-    longest = sorted((len(levels) for levels in covering.FACTORS.values()), reverse=True)
+    longest = sorted(
+        (len(levels) for levels in covering.FACTORS.values()), reverse=True
+    )
     assert len(covering.points()) <= longest[0] * longest[1] * 1.03
     again = pairwise.cover(covering.FACTORS, covering.allowed, covering.SPEC)
     assert [*again, *covering.ROWS] == list(covering.points())
@@ -84,10 +104,17 @@ def test_the_set_is_small_and_always_the_same():
 def test_the_cases_are_what_the_points_say():
     for point in covering.points()[::50]:
         case = covering.case_of(point)
-        assert case.x.shape[1] == point["columns"] and (case.residual is None) == (point["residual"] == "none")
-        assert case.heads == (point["lead"][-1] if point["heads"] else None) and case.layout == point["layout"]
+        assert case.x.shape[1] == point["columns"] and (case.residual is None) == (
+            point["residual"] == "none"
+        )
+        assert (
+            case.heads == (point["lead"][-1] if point["heads"] else None)
+            and case.layout == point["layout"]
+        )
         assert (case.weight is not None and not case.weight.all()) == (
-            point["affine"] == "with zeros" and case.weight.size > 0 and not case.weight.all()
+            point["affine"] == "with zeros"
+            and case.weight.size > 0
+            and not case.weight.all()
         )
 
 
@@ -95,7 +122,10 @@ def test_a_cover_of_what_cannot_be_made_is_refused():
     factors = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
     with pytest.raises(ValueError, match="allowed: no level of"):
         pairwise.cover(factors, lambda part: len(part) < 3)
-    assert covered(pairwise.cover(factors)) == pairwise.pairs(factors) and len(pairwise.cover(factors)) < 6
+    assert (
+        covered(pairwise.cover(factors)) == pairwise.pairs(factors)
+        and len(pairwise.cover(factors)) < 6
+    )
 
 
 # Dtypes: what no point asks for
@@ -132,17 +162,35 @@ WANTED = [
 @pytest.mark.parametrize("wanted", WANTED)
 @pytest.mark.parametrize("with_dresidual_out", [False, True])
 @pytest.mark.parametrize("backend", KERNELS)
-def test_a_backward_gives_what_was_asked_for(backend, with_dresidual_out, wanted, torch_rng):
+def test_a_backward_gives_what_was_asked_for(
+    backend, with_dresidual_out, wanted, torch_rng
+):
     """The dtypes asked for and nothing else; one tensor for dx and dresidual in one dtype, each rounded once."""
     dy, p, dresidual_out = (torch.randn(4, 7, generator=torch_rng) for _ in range(3))
     weight, mean, rstd = torch.randn(7, generator=torch_rng), p.mean(-1), 1 / p.std(-1)
-    arguments = (dy, dresidual_out if with_dresidual_out else None, p, weight, mean, rstd, normgrad.LAYER_NORM)
+    arguments = (
+        dy,
+        dresidual_out if with_dresidual_out else None,
+        p,
+        weight,
+        mean,
+        rstd,
+        normgrad.LAYER_NORM,
+    )
     backward = KERNELS[backend]().backward
-    found, exact = backward(*arguments, wanted), backward(*arguments, (torch.float32,) * 4)
+    found, exact = (
+        backward(*arguments, wanted),
+        backward(*arguments, (torch.float32,) * 4),
+    )
     assert [None if t is None else t.dtype for t in found] == list(wanted)
     assert exact[0] is exact[1]
-    if backend == "numba":  # where dw or db is not asked for, c1 and c2 are added up by another loop, in its own order
-        together, exact = exact, backward(*arguments, tuple(dtype and torch.float32 for dtype in wanted))
+    if (
+        backend == "numba"
+    ):  # where dw or db is not asked for, c1 and c2 are added up by another loop, in its own order
+        together, exact = (
+            exact,
+            backward(*arguments, tuple(dtype and torch.float32 for dtype in wanted)),
+        )
         pairs = [pair for pair in zip(together, exact, strict=True) if None not in pair]
         torch.testing.assert_close(*zip(*pairs, strict=True))
     if None not in wanted[:2]:
@@ -154,7 +202,12 @@ def test_a_backward_gives_what_was_asked_for(backend, with_dresidual_out, wanted
 def test_second_derivatives_where_the_stored_sum_is_narrower(torch_rng):
     """The sum is normalized before it is rounded: all is right to the rounding of what is stored."""
     shapes = ((2, 3), (2, 3), (3,), (3,))
-    tensors = [torch.randn(*shape, generator=torch_rng, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    tensors = [
+        torch.randn(
+            *shape, generator=torch_rng, dtype=torch.float64, requires_grad=True
+        )
+        for shape in shapes
+    ]
     dy, u = (t.detach().flip(0) for t in tensors[:2])
     twice = []
     for options in ({"residual_dtype": torch.float32, "round_residual": False}, {}):
@@ -162,7 +215,9 @@ def test_second_derivatives_where_the_stored_sum_is_narrower(torch_rng):
         (dx,) = torch.autograd.grad(y, tensors[0], dy, create_graph=True)
         twice.append(torch.autograd.grad(dx, tensors[:3], u))
     for got, want in zip(*twice, strict=True):
-        assert (got - want).abs().max() <= 64 * unit_roundoff("float32") * want.abs().max()
+        assert (got - want).abs().max() <= 64 * unit_roundoff(
+            "float32"
+        ) * want.abs().max()
 
 
 # Heads: rows are read where they lie
@@ -188,10 +243,15 @@ def vectors(generator, heads):
 
 def run(backend, heads, x, residual, dy, dresidual_out, weight, bias):
     """(y, residual_out, dx, dresidual, dw, db), and then y, dx, dw of x alone."""
-    x, residual, weight, bias = (t.detach().requires_grad_() for t in (x, residual, weight, bias))
+    x, residual, weight, bias = (
+        t.detach().requires_grad_() for t in (x, residual, weight, bias)
+    )
     options = {"heads": heads, "backend": backend}
     both = normgrad.add_layer_norm(x, residual, N, weight, bias, **options)
-    found = [*both, *torch.autograd.grad(both, (x, residual, weight, bias), (dy, dresidual_out))]
+    found = [
+        *both,
+        *torch.autograd.grad(both, (x, residual, weight, bias), (dy, dresidual_out)),
+    ]
     y = normgrad.rms_norm(x, N, weight, **options)
     return [t.detach() for t in (*found, y, *torch.autograd.grad(y, (x, weight), dy))]
 
@@ -228,7 +288,9 @@ def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch)
     model = traffic.by_package("add_layer_norm", "backward", multiprocessors=1, **shape)
     x, residual, dy, dresidual_out = tensors
     leaves = [t.detach().requires_grad_() for t in (x, residual, *parameters)]
-    both = normgrad.add_layer_norm(*leaves[:2], N, *leaves[2:], heads=heads, backend="triton")
+    both = normgrad.add_layer_norm(
+        *leaves[:2], N, *leaves[2:], heads=heads, backend="triton"
+    )
     with watch() as accesses:
         torch.autograd.grad(both, leaves, (dy, dresidual_out))
     assert accesses.requested == model.total
@@ -239,7 +301,10 @@ def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch)
 
 
 def test_several_normalized_axes(torch_rng):
-    x, weight = (torch.randn(*lead, H, 2, 4, generator=torch_rng, dtype=torch.float64) for lead in ((B, S), ()))
+    x, weight = (
+        torch.randn(*lead, H, 2, 4, generator=torch_rng, dtype=torch.float64)
+        for lead in ((B, S), ())
+    )
     y = normgrad.rms_norm(x, (2, 4), weight, heads=H)
     for head in range(H):
         one = normgrad.rms_norm(x[:, :, head], (2, 4), weight[head])
@@ -270,7 +335,9 @@ def test_where_strides_part(layout, shape):
     t = layout(torch.randn(B, S, H, N))
     (found,) = rows(False, t)
     assert found.shape == shape and torch.equal(found.reshape(t.shape), t)
-    assert (found.data_ptr() == t.data_ptr()) == (t.numel() != B * (S - 1) * (H - 1) * N)
+    assert (found.data_ptr() == t.data_ptr()) == (
+        t.numel() != B * (S - 1) * (H - 1) * N
+    )
 
 
 def test_the_fewest_copies_decide(torch_rng):
@@ -289,7 +356,10 @@ def test_modules_have_a_weight_for_each_head(torch_rng):
     torch.nn.init.normal_(norm.weight, generator=torch_rng)
     x, residual, _, _ = slices(torch_rng)
     wanted = normgrad.add_layer_norm(x, residual, N, norm.weight, norm.bias, heads=H)
-    assert all(torch.equal(*pair) for pair in zip(nn.AddNorm(norm)(x, residual), wanted, strict=True))
+    assert all(
+        torch.equal(*pair)
+        for pair in zip(nn.AddNorm(norm)(x, residual), wanted, strict=True)
+    )
 
 
 def test_llamas_casting_takes_the_weight_of_each_head(torch_rng):
@@ -328,7 +398,9 @@ def test_an_offset_requests_no_byte(rng):
     case = cases.draw(rng, 6, 40)
     counted = []
     for spec in (GEMMA.replace(weight_offset=0.0), GEMMA):
-        x, weight = (torch.tensor(a).bfloat16().requires_grad_() for a in (case.x, case.weight))
+        x, weight = (
+            torch.tensor(a).bfloat16().requires_grad_() for a in (case.x, case.weight)
+        )
         with watch() as found:
             y = normgrad.normalize(x, weight, spec=spec, backend="triton")
             torch.autograd.grad(y, (x, weight), torch.tensor(case.dy).bfloat16())
@@ -352,7 +424,10 @@ def test_complex64_is_complex128_rounded(spec, rng):
     x, residual = _draw(rng, 2, 3, 8), _draw(rng, 2, 3, 8)
     weight, bias = rng.standard_normal((2, 8))
     wide = numpy_ref.forward(x, weight, bias, residual, SPECS[spec])
-    arrays = [array.astype(dtype) for array, dtype in ((x, "c8"), (weight, "f4"), (bias, "f4"), (residual, "c8"))]
+    arrays = [
+        array.astype(dtype)
+        for array, dtype in ((x, "c8"), (weight, "f4"), (bias, "f4"), (residual, "c8"))
+    ]
     narrow = numpy_ref.forward(*arrays, SPECS[spec])
     assert narrow.y.dtype == narrow.rstd.dtype == np.complex64
     assert _near(narrow.y, wide.y, unit_roundoff("float32"))
@@ -362,7 +437,9 @@ def test_complex64_is_complex128_rounded(spec, rng):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_one_complex_array_makes_the_output_complex(name, dtype, rng):
     real = {"x": (3, 8), "weight": (8,), "bias": (8,), "residual": (3, 8)}
-    arrays = {each: rng.standard_normal(shape).astype(dtype) for each, shape in real.items()}
+    arrays = {
+        each: rng.standard_normal(shape).astype(dtype) for each, shape in real.items()
+    }
     arrays[name] = _draw(rng, *real[name]).astype(np.result_type(dtype, np.complex64))
     wide = {each: array.astype(complex) for each, array in arrays.items()}
     got, want = numpy_ref.forward(**arrays), numpy_ref.forward(**wide)
@@ -374,12 +451,21 @@ def test_one_complex_array_makes_the_output_complex(name, dtype, rng):
 def test_gradients_are_linear_in_a_complex_cotangent(rng):
     x, (dy, dresidual_out) = rng.standard_normal((3, 8)), _draw(rng, 2, 3, 8)
     saved = numpy_ref.forward(x, *rng.standard_normal((2, 8)), spec=LAYER_NORM)
-    for pair in ((dy, dresidual_out), (dy.real.copy(), dresidual_out), (dy, dresidual_out.real.copy())):
+    for pair in (
+        (dy, dresidual_out),
+        (dy.real.copy(), dresidual_out),
+        (dy, dresidual_out.real.copy()),
+    ):
         got = numpy_ref.backward(pair[0], saved, pair[1])
-        parts = [numpy_ref.backward(part(pair[0]), saved, part(pair[1])) for part in (np.real, np.imag)]
+        parts = [
+            numpy_ref.backward(part(pair[0]), saved, part(pair[1]))
+            for part in (np.real, np.imag)
+        ]
         for name in ("dx", "dweight", "dbias"):
             real, imaginary = (getattr(part, name) for part in parts)
-            assert _near(getattr(got, name), real + 1j * imaginary, unit_roundoff("float64"))
+            assert _near(
+                getattr(got, name), real + 1j * imaginary, unit_roundoff("float64")
+            )
 
 
 def test_a_complex_row_keeps_the_gradients_complex(rng):
@@ -395,16 +481,25 @@ def test_a_complex_row_keeps_the_gradients_complex(rng):
     ends = [gradients(x + sign * h * move) for sign in (1, -1)]
     for name in ("dx", "dweight"):
         slope = (getattr(ends[0], name) - getattr(ends[1], name)) / (2 * h)
-        assert np.abs(getattr(moved, name).imag / step - slope).max() <= h * np.abs(slope).max()
+        assert (
+            np.abs(getattr(moved, name).imag / step - slope).max()
+            <= h * np.abs(slope).max()
+        )
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).eps == np.finfo(float).eps, reason="long double is float64 here")
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).eps == np.finfo(float).eps,
+    reason="long double is float64 here",
+)
 def test_longdouble_is_computed_as_it_is(rng):
     x = rng.standard_normal((3, 8)).astype(np.longdouble)
     weight = np.ones(8, np.longdouble)
     saved = numpy_ref.forward(x, weight, spec=LAYER_NORM.replace(eps=0))
     grads = numpy_ref.backward(x * x, saved)
-    assert {array.dtype for array in (saved.y, saved.mean, saved.rstd, grads.dx, grads.dweight)} == {weight.dtype}
+    assert {
+        array.dtype
+        for array in (saved.y, saved.mean, saved.rstd, grads.dx, grads.dweight)
+    } == {weight.dtype}
     # What normalization promises, to the last bits of the longer numbers.
     room = 64 * np.finfo(np.longdouble).eps
     assert np.abs(saved.y.mean(-1)).max() <= room

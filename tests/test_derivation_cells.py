@@ -33,7 +33,10 @@ def test_cells_derive_the_statements_of_the_package(page):
 def test_what_a_cell_prints_is_read_back(page):
     """Every expression of its chains, by the reader that the registered equations are read with."""
     for found in derivations(page):
-        assert wrong(found.equation.latex(), found.equation.chains, found.equation.defs) == [], found.label
+        assert (
+            wrong(found.equation.latex(), found.equation.chains, found.equation.defs)
+            == []
+        ), found.label
 
 
 @pytest.mark.sampled(of=5)
@@ -55,9 +58,13 @@ def test_a_sign_turned_in_a_derivation_cell_names_the_label(page):
     unnoticed = []
     with page_cells.as_on_a_page() as namespace, page_cells.recorded() as made:
         for cell in page_cells.page_cells.needed(cells, page_cells.of_the_book):
-            calls = [call for call in cell.plain_calls("derive") if page_cells.label_of(call)]
+            calls = [
+                call for call in cell.plain_calls("derive") if page_cells.label_of(call)
+            ]
             if page_cells.of_the_book(cell) and calls and signs(calls[-1]):
-                unnoticed += _turn_in(cell, calls[-1], page_cells.copied(namespace), made)
+                unnoticed += _turn_in(
+                    cell, calls[-1], page_cells.copied(namespace), made
+                )
             execute(cell, namespace)
     assert not unnoticed
 
@@ -65,7 +72,11 @@ def test_a_sign_turned_in_a_derivation_cell_names_the_label(page):
 def _turn_in(cell, call, namespace, made):
     """What goes unnoticed when a minus within the call is turned."""
     inside = {page_cells.position(node) for node in signs(call)}
-    which = max(n for n, node in enumerate(signs(cell.tree)) if page_cells.position(node) in inside)
+    which = max(
+        n
+        for n, node in enumerate(signs(cell.tree))
+        if page_cells.position(node) in inside
+    )
     source, was = turned(cell, which)
     label = page_cells.label_of(call)
     before = len(made)
@@ -85,7 +96,11 @@ def _turn_in(cell, call, namespace, made):
 def test_a_changed_statement_in_the_package_is_noticed(page):
     for found in derivations(page):
         statement = equations()[found.label]
-        assert differs(found.equation, replace(statement, claim=f"{statement.claim} Always.")), found.label
+        assert differs(
+            found.equation, replace(statement, claim=f"{statement.claim} Always.")
+        ), found.label
         first, last = statement.chains[0][0], statement.chains[0][-1]
-        changed = replace(statement, chains=((first, last + 1), *statement.chains[1:]), whys=())
+        changed = replace(
+            statement, chains=((first, last + 1), *statement.chains[1:]), whys=()
+        )
         assert differs(found.equation, changed), found.label

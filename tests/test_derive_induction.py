@@ -4,7 +4,16 @@ import pytest
 from sympy import S, Symbol, evaluate
 
 from normgrad.ledger import MIME
-from normgrad.symbolic import Defs, NotProved, Recurrences, define, derive_by_induction, index, refute, sequences
+from normgrad.symbolic import (
+    Defs,
+    NotProved,
+    Recurrences,
+    define,
+    derive_by_induction,
+    index,
+    refute,
+    sequences,
+)
 from normgrad.symbolic.derive import STATEMENT
 
 K, START = Symbol("K", integer=True, nonnegative=True), Symbol("x")
@@ -37,22 +46,38 @@ def stack(typed):
 def test_a_claim_for_every_depth_is_an_equation_of_the_book(stack):
     one = derive_by_induction(*INVARIANT, stack, (x(k), z_fused(k) + p(k)))
     assert not one.differs
-    assert one.known() == "proved for every depth $K$ and every $k$ from 0 to $K$, by induction"
+    assert (
+        one.known()
+        == "proved for every depth $K$ and every $k$ from 0 to $K$, by induction"
+    )
     shown = one._repr_mimebundle_()
-    assert "x_{k} = z'_{k} + p_{k}" in shown["text/latex"] and r"\tag{res-invariant}" in shown["text/latex"]
-    assert shown[STATEMENT]["label"] == "res-invariant" and shown[STATEMENT]["differs"] == ""
+    assert (
+        "x_{k} = z'_{k} + p_{k}" in shown["text/latex"]
+        and r"\tag{res-invariant}" in shown["text/latex"]
+    )
+    assert (
+        shown[STATEMENT]["label"] == "res-invariant"
+        and shown[STATEMENT]["differs"] == ""
+    )
     assert [entry["kind"] for entry in shown[MIME]] == ["proved-for-every-n"]
 
 
 def test_the_reasons_of_all_chains_stand_beside_their_lines(stack):
     invariant = derive_by_induction(*INVARIANT, stack, (x(k), z_fused(k) + p(k)))
     applied = f(k, norm(k, p(k))) + p(k)
-    halves = (p(k), z_fused(k - 1) + p(k - 1), (x(k - 1), "hypothesis")), (z_fused(k) + p(k), (applied, "z'"), x(k))
+    halves = (
+        (p(k), z_fused(k - 1) + p(k - 1), (x(k - 1), "hypothesis")),
+        (z_fused(k) + p(k), (applied, "z'"), x(k)),
+    )
     claim = "The invariant, from one layer to the next."
-    step = derive_by_induction("res-step", claim, stack, *halves, low=1, given=invariant)
+    step = derive_by_induction(
+        "res-step", claim, stack, *halves, low=1, given=invariant
+    )
     assert not step.differs
     assert step.equation.whys == ("", "hypothesis", "z'", "")
-    assert step.known().endswith("from 1 to $K$, by unfolding and what was proved before")
+    assert step.known().endswith(
+        "from 1 to $K$, by unfolding and what was proved before"
+    )
     with pytest.raises(NotProved, match="res-step, step 2.*undecided"):
         derive_by_induction("res-step", claim, stack, *halves, low=1)
 
@@ -65,8 +90,13 @@ def test_definitions_of_sequences_are_shown(stack):
 
 
 def test_a_false_claim_is_refused_with_its_label_and_the_smallest_stack(stack):
-    with pytest.raises(NotProved, match=r"res-invariant, step 1, from one k to the next.*refuted at K = 1, k = 1"):
-        derive_by_induction(*INVARIANT, stack.changed(p(k), p(k - 1)), (x(k), z_fused(k) + p(k)))
+    with pytest.raises(
+        NotProved,
+        match=r"res-invariant, step 1, from one k to the next.*refuted at K = 1, k = 1",
+    ):
+        derive_by_induction(
+            *INVARIANT, stack.changed(p(k), p(k - 1)), (x(k), z_fused(k) + p(k))
+        )
 
 
 def test_what_is_not_the_books_says_so(stack):
@@ -74,14 +104,25 @@ def test_what_is_not_the_books_says_so(stack):
     one = derive_by_induction(*INVARIANT, other, (x(k), z_fused(k) + p(k)))
     assert "sequences with other lines" in one.differs and "not the book's" in str(one)
     claim = "The stream gathers what the layers add."
-    later = derive_by_induction("res-naive-sum", claim, stack, (x(k), x(k - 1) + z(k)), low=2)
+    later = derive_by_induction(
+        "res-naive-sum", claim, stack, (x(k), x(k - 1) + z(k)), low=2
+    )
     assert "about other steps" in later.differs
 
 
 def test_a_stack_is_refuted_by_the_smallest_one(stack):
     wrong = stack.changed(y_fused(k), norm(k, z_fused(k - 1)))
-    found = str(refute(x(k), z_fused(k) + p(k), wrong, belief="the norm needs what the last layer gave"))
-    assert "refuted:  at K = 2, k = 2\n" in found and "belief:   the norm needs" in found
+    found = str(
+        refute(
+            x(k),
+            z_fused(k) + p(k),
+            wrong,
+            belief="the norm needs what the last layer gave",
+        )
+    )
+    assert (
+        "refuted:  at K = 2, k = 2\n" in found and "belief:   the norm needs" in found
+    )
     assert "left  alone has f(2, norm(2, x + f(1, norm(1, x))))" in found
     assert "right alone has f(2, norm(2, f(1, norm(1, x))))" in found
     with pytest.raises(ValueError, match="holds for every depth; it is not refuted"):

@@ -11,7 +11,9 @@ pytest.importorskip("triton")
 pytest.importorskip("numba")
 
 
-@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.sampled(of=5))])
+@pytest.mark.parametrize(
+    "processes", [2, pytest.param(4, marks=pytest.mark.sampled(of=5))]
+)
 def test_the_contract_holds_in_every_placement(processes, request, turn):
     script = Path(__file__).with_name("distributed_norms.py")
     command = [sys.executable, script, str(processes)]
@@ -21,4 +23,7 @@ def test_the_contract_holds_in_every_placement(processes, request, turn):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     # settings of placements, functions, dtypes, and backends, where not one of them by turns; and models
     settings = {2: 6, 4: 10}[processes]
-    assert len(re.findall(r": y \d", done.stdout)) == settings * 3 * 2 * (3 if whole else 1) + 9
+    assert (
+        len(re.findall(r": y \d", done.stdout))
+        == settings * 3 * 2 * (3 if whole else 1) + 9
+    )

@@ -26,7 +26,9 @@ EPS = 0.1
 @pytest.fixture
 def draw(torch_rng):
     """A function from a shape to a leaf of standard normal numbers in float64."""
-    return lambda *shape: torch.randn(*shape, generator=torch_rng, dtype=torch.float64, requires_grad=True)
+    return lambda *shape: torch.randn(
+        *shape, generator=torch_rng, dtype=torch.float64, requires_grad=True
+    )
 
 
 def _close(got, expected):
@@ -54,7 +56,9 @@ def _gradients(function, inputs, dy):
 
 
 def _second(function, inputs, dy, cotangents):
-    return torch.autograd.grad(_gradients(function, inputs, dy), (dy, *inputs), cotangents, allow_unused=True)
+    return torch.autograd.grad(
+        _gradients(function, inputs, dy), (dy, *inputs), cotangents, allow_unused=True
+    )
 
 
 def _compiled(label, defs, head):
@@ -72,14 +76,21 @@ def test_values_are_torchs(draw, way, weight, bias):
     def theirs(x, *parameters):
         given = iter(parameters)
         # torch's second derivative stops with an error where a bias comes without a weight (seen with 2.13)
-        w, b = (next(given) if there else torch.full_like(x[0, 0], value) for there, value in ((weight, 1), (bias, 0)))
+        w, b = (
+            next(given) if there else torch.full_like(x[0, 0], value)
+            for there, value in ((weight, 1), (bias, 0))
+        )
         return F.layer_norm(x, (5,), w, b, EPS)
 
     ours = _layer(way, weight, bias)
     _close(ours(*inputs), theirs(*inputs))
     for derivatives in (_gradients, lambda *a: _second(*a, cotangents)):
-        for got, want in zip(derivatives(ours, inputs, dy), derivatives(theirs, inputs, dy), strict=True):
-            if want is None or got is None:  # a bias moves no gradient: absent on one side, 0 on the other
+        for got, want in zip(
+            derivatives(ours, inputs, dy), derivatives(theirs, inputs, dy), strict=True
+        ):
+            if (
+                want is None or got is None
+            ):  # a bias moves no gradient: absent on one side, 0 on the other
                 assert all(t is None or not t.any() for t in (got, want))
             else:
                 _close(got, want)
@@ -88,7 +99,10 @@ def test_values_are_torchs(draw, way, weight, bias):
 @pytest.mark.parametrize("way", double_backward.WAYS)
 def test_third_derivatives(draw, way):
     inputs = _inputs(draw, True, True, 2, 3)
-    assert gradgradcheck(lambda *a: _gradients(_layer(way, True, True), a[:-1], a[-1]), (*inputs, draw(2, 3)))
+    assert gradgradcheck(
+        lambda *a: _gradients(_layer(way, True, True), a[:-1], a[-1]),
+        (*inputs, draw(2, 3)),
+    )
 
 
 # -- the proved formulas are what runs
@@ -97,11 +111,24 @@ def test_third_derivatives(draw, way):
 @pytest.mark.parametrize("name, place", [("dy", 0), ("dx", 1)])
 def test_second_gradients_are_the_proved_ones(draw, name, place):
     (x, w), dy, u = _inputs(draw, True, False, 3, 5), draw(3, 5), draw(3, 5)
-    given = {name: t.detach().numpy() for name, t in {"x": x, "w": w, "dy": dy, "ddx": u}.items()}
-    formula = _compiled(f"twice-{name}", proofs.backward_layer(), tensor("out", M, N)[i, j])
+    given = {
+        name: t.detach().numpy()
+        for name, t in {"x": x, "w": w, "dy": dy, "ddx": u}.items()
+    }
+    formula = _compiled(
+        f"twice-{name}", proofs.backward_layer(), tensor("out", M, N)[i, j]
+    )
     needed = inspect.signature(formula).parameters
-    (expected,) = formula(**{name: array for name, array in {**given, "eps": EPS}.items() if name in needed})
-    (dx,) = torch.autograd.grad(double_backward.layer_norm("explicit", x, w, eps=EPS), x, dy, create_graph=True)
+    (expected,) = formula(
+        **{
+            name: array
+            for name, array in {**given, "eps": EPS}.items()
+            if name in needed
+        }
+    )
+    (dx,) = torch.autograd.grad(
+        double_backward.layer_norm("explicit", x, w, eps=EPS), x, dy, create_graph=True
+    )
     _close(torch.autograd.grad(dx, (dy, x), u)[place], torch.from_numpy(expected))
 
 
@@ -150,7 +177,9 @@ def test_cotangents_of_the_statistics_are_needed(draw):
     class Deaf(double_backward.StatisticsNorm):
         @staticmethod
         def backward(ctx, dy, dmean, drstd):
-            return double_backward.StatisticsNorm.backward(ctx, dy, torch.zeros_like(dmean), torch.zeros_like(drstd))
+            return double_backward.StatisticsNorm.backward(
+                ctx, dy, torch.zeros_like(dmean), torch.zeros_like(drstd)
+            )
 
     inputs = (*_inputs(draw, True, True, 2, 4),)
     assert gradcheck(lambda *t: Deaf.apply(*t, EPS)[0], inputs)
@@ -158,25 +187,39 @@ def test_cotangents_of_the_statistics_are_needed(draw):
         gradgradcheck(lambda *t: Deaf.apply(*t, EPS)[0], inputs)
 
 
-def test_torch_objects_only_where_nothing_else_leads_from_dx_back_to_x(draw, monkeypatch):
+def test_torch_objects_only_where_nothing_else_leads_from_dx_back_to_x(
+    draw, monkeypatch
+):
     inputs = _inputs(draw, True, True, 3, 4)
     monkeypatch.setattr(wrong_layer, "gamma", inputs[1])
-    (dx,) = torch.autograd.grad(wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], draw(3, 4), create_graph=True)
+    (dx,) = torch.autograd.grad(
+        wrong_layer.SavesIntermediates.apply(*inputs),
+        inputs[0],
+        draw(3, 4),
+        create_graph=True,
+    )
     with pytest.raises(RuntimeError, match="not have been used in the graph"):
         torch.autograd.grad(dx, inputs[0], draw(3, 4))
 
 
-def test_a_gradient_penalty_through_saved_intermediates_is_wrong_in_silence(draw, monkeypatch):
+def test_a_gradient_penalty_through_saved_intermediates_is_wrong_in_silence(
+    draw, monkeypatch
+):
     x, first, w, b, last = draw(6, 2), draw(2, 4), draw(4), draw(4), draw(4)
     monkeypatch.setattr(wrong_layer, "gamma", w)
 
     def penalty(layer):
         score = torch.tanh(layer(x @ first, w, b)) @ last
-        (slope,) = torch.autograd.grad(score, x, torch.ones_like(score), create_graph=True)
-        return torch.autograd.grad((slope.norm(dim=-1) - 1).square().mean(), (first, last))
+        (slope,) = torch.autograd.grad(
+            score, x, torch.ones_like(score), create_graph=True
+        )
+        return torch.autograd.grad(
+            (slope.norm(dim=-1) - 1).square().mean(), (first, last)
+        )
 
     right, *others = (
-        penalty(lambda *t, way=way: double_backward.layer_norm(way, *t, LAYER_NORM.eps)) for way in double_backward.WAYS
+        penalty(lambda *t, way=way: double_backward.layer_norm(way, *t, LAYER_NORM.eps))
+        for way in double_backward.WAYS
     )
     for other in others:
         for got, want in zip(other, right, strict=True):

@@ -27,17 +27,38 @@ def run(label, dialect, arrays):
 @pytest.fixture
 def arrays(rng):
     shapes = {"x": (3, 5), "dy": (3, 5), "w": (5,)}
-    return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {"eps": 0.1}
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {
+        "eps": 0.1
+    }
 
 
-@pytest.mark.parametrize("label, gradient, bound", [("ln-dx", "dx", "dx"), ("ln-dw", "dweight", "dw")])
-def test_copied_code_computes_the_gradients_of_layer_norm(arrays, torch, label, gradient, bound):
-    saved = numpy_ref.forward(arrays["x"], arrays["w"], np.zeros(5), spec=LAYER_NORM.replace(eps=arrays["eps"]))
+@pytest.mark.parametrize(
+    "label, gradient, bound", [("ln-dx", "dx", "dx"), ("ln-dw", "dweight", "dw")]
+)
+def test_copied_code_computes_the_gradients_of_layer_norm(
+    arrays, torch, label, gradient, bound
+):
+    saved = numpy_ref.forward(
+        arrays["x"],
+        arrays["w"],
+        np.zeros(5),
+        spec=LAYER_NORM.replace(eps=arrays["eps"]),
+    )
     right = getattr(numpy_ref.backward(arrays["dy"], saved), gradient)
     allowed = getattr(bounds(arrays["dy"], None, saved, "float64"), bound)
-    given = arrays if label == "ln-dx" else {name: arrays[name] for name in ("x", "dy", "eps")}
-    tensors = {name: torch.as_tensor(value, dtype=torch.float64) for name, value in given.items()}
-    for found in (*run(label, "numpy", given), *[one.numpy() for one in run(label, "torch", tensors)]):
+    given = (
+        arrays
+        if label == "ln-dx"
+        else {name: arrays[name] for name in ("x", "dy", "eps")}
+    )
+    tensors = {
+        name: torch.as_tensor(value, dtype=torch.float64)
+        for name, value in given.items()
+    }
+    for found in (
+        *run(label, "numpy", given),
+        *[one.numpy() for one in run(label, "torch", tensors)],
+    ):
         assert (abs(found - right) <= allowed).all()
 
 
@@ -45,7 +66,9 @@ def test_most_equations_have_code_and_what_has_none_says_nothing():
     written = {label: code(one, "numpy") for label, one in equations().items()}
     assert sum(map(bool, written.values())) >= 0.75 * len(written)
     for label, text in written.items():
-        assert not text or text.startswith(f"import numpy\n\n\ndef {label.replace('-', '_')}(*"), label
+        assert not text or text.startswith(
+            f"import numpy\n\n\ndef {label.replace('-', '_')}(*"
+        ), label
         compile(text, label, "exec")
     assert written["eps-theorem-dx"] == ""  # about any denominator
 
@@ -53,7 +76,9 @@ def test_most_equations_have_code_and_what_has_none_says_nothing():
 def test_a_proof_goes_from_the_claim_to_one_polynomial():
     rows = proof(equation("ln-dx"))
     assert rows[0][0] == "the claim"
-    assert {"definitions", "R2 differentiate", "R4 contract"} <= {rule for rule, _ in rows}
+    assert {"definitions", "R2 differentiate", "R4 contract"} <= {
+        rule for rule, _ in rows
+    }
     ends = [shown.split("=", 1)[1] for rule, shown in rows if rule == "R8 clear"]
     assert len(ends) == 2 and ends[0] == ends[1]
     assert max(len(shown) for _, shown in rows) <= LONGEST_LINE

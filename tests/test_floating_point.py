@@ -14,7 +14,12 @@ FORMATS = ("float64", "float32", "float16", "bfloat16")
 WAYS = list(variance.METHODS)
 # (dtype, row length, mean over deviation): to first order in u, so N u R stays small.
 ROWS = [("float32", n, r) for n in (1, 2, 7, 300) for r in (0, 30, 1e3)]
-ROWS += [("float32", 64, 1e4), ("float16", 33, 0), ("float16", 7, 3), ("bfloat16", 8, 0)]
+ROWS += [
+    ("float32", 64, 1e4),
+    ("float16", 33, 0),
+    ("float16", 7, 3),
+    ("bfloat16", 8, 0),
+]
 
 
 def rows(rng, dtype, columns, offset, count=16):
@@ -27,7 +32,9 @@ def error(way, x, dtype):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dtype, columns, offset", [row for row in ROWS if row[1] > 1], ids=str)
+@pytest.mark.parametrize(
+    "dtype, columns, offset", [row for row in ROWS if row[1] > 1], ids=str
+)
 def test_a_variance_is_within_its_bound(way, dtype, columns, offset, rng):
     x = rows(rng, dtype, columns, offset)
     assert (error(way, x, dtype) <= variance.bound(way, x, dtype)).all()
@@ -35,7 +42,9 @@ def test_a_variance_is_within_its_bound(way, dtype, columns, offset, rng):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype, columns, offset", ROWS, ids=str)
-def test_a_mean_is_off_by_roundings_of_the_largest_entry(way, dtype, columns, offset, rng):
+def test_a_mean_is_off_by_roundings_of_the_largest_entry(
+    way, dtype, columns, offset, rng
+):
     """Fails for a merge that weighs the wrong block, and for a correction that is not added back."""
     x = rows(rng, dtype, columns, offset)
     mean = variance.METHODS[way](x, dtype)[0]
@@ -47,9 +56,14 @@ def test_a_mean_is_off_by_roundings_of_the_largest_entry(way, dtype, columns, of
 def test_chan_merges_blocks_of_every_length(block, rng):
     x = rows(rng, "float64", 77, 3.0)
     mean, found = variance.chan(x, "float64", block)
-    allowed = variance.bound("Welford", x, "float64") + variance.bound("two passes", x, "float64")
+    allowed = variance.bound("Welford", x, "float64") + variance.bound(
+        "two passes", x, "float64"
+    )
     assert (np.abs(found / x.var(-1) - 1) <= allowed).all()
-    assert (np.abs(mean - x.mean(-1)) <= 2 * 77 * unit_roundoff("float64") * np.abs(x).max(-1)).all()
+    assert (
+        np.abs(mean - x.mean(-1))
+        <= 2 * 77 * unit_roundoff("float64") * np.abs(x).max(-1)
+    ).all()
 
 
 def test_one_pass_falls_below_zero_and_no_other_way_does(rng):
@@ -62,22 +76,35 @@ def test_one_pass_falls_below_zero_and_no_other_way_does(rng):
 def test_the_ways_rank_as_their_bounds_do(rng):
     """One pass loses digits with the square of the mean, Welford with the mean, a corrected mean with neither."""
     x = rows(rng, "float32", 256, 1e4)
-    one_pass, welford, corrected = (error(way, x, "float32").max() for way in ("one pass", "Welford", "corrected"))
+    one_pass, welford, corrected = (
+        error(way, x, "float32").max() for way in ("one pass", "Welford", "corrected")
+    )
     assert one_pass > 1000 * welford > 1000 * 10 * corrected
-    assert error("two passes", x + 9e4, "float32").max() > 100 * error("corrected", x + 9e4, "float32").max()
+    assert (
+        error("two passes", x + 9e4, "float32").max()
+        > 100 * error("corrected", x + 9e4, "float32").max()
+    )
 
 
 def test_the_correction_reaches_the_mean(rng):
     """A mean of 512 numbers is off by many roundings, the corrected one by its last."""
     x = rows(rng, "float32", 512, 1e4)
     last = (1 + 0.5) * unit_roundoff("float32") * 1e4
-    plain, corrected = (np.abs(variance.METHODS[way](x)[0] - x.mean(-1)).max() for way in ("two passes", "corrected"))
+    plain, corrected = (
+        np.abs(variance.METHODS[way](x)[0] - x.mean(-1)).max()
+        for way in ("two passes", "corrected")
+    )
     assert corrected <= last < plain
 
 
-@pytest.mark.parametrize("way, power", [("one pass", 2), ("shifted", 0), ("Welford", 1), ("Chan", 1)])
+@pytest.mark.parametrize(
+    "way, power", [("one pass", 2), ("shifted", 0), ("Welford", 1), ("Chan", 1)]
+)
 def test_bounds_grow_with_the_mean(way, power, rng):
-    near, far = (variance.bound(way, rows(rng, "float64", 64, r), "float32").max() for r in (1e3, 1e5))
+    near, far = (
+        variance.bound(way, rows(rng, "float64", 64, r), "float32").max()
+        for r in (1e3, 1e5)
+    )
     assert abs(np.log10(far / near) / 2 - power) < 0.2
 
 
@@ -106,7 +133,9 @@ SUMS = (variance.in_order, variance.in_pairs, variance.in_blocks)
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 8, 100])
 def test_sums_of_small_integers_are_exact(add, count, rng):
     terms = rng.integers(-9, 9, (3, count)).astype(float)
-    np.testing.assert_array_equal(add(terms, variance.rounding("float32")), terms.sum(-1))
+    np.testing.assert_array_equal(
+        add(terms, variance.rounding("float32")), terms.sum(-1)
+    )
 
 
 @pytest.mark.parametrize("dtype, end", [("bfloat16", 256), ("float16", 2048)])
@@ -118,12 +147,18 @@ def test_a_sum_in_16_bits_stops_growing(dtype, end):
 
 
 def test_past_the_largest_number_is_infinity():
-    assert np.isinf(variance.rounding("float16")(256.0**2)) and variance.rounding("bfloat16")(256.0**2) == 256.0**2
+    assert (
+        np.isinf(variance.rounding("float16")(256.0**2))
+        and variance.rounding("bfloat16")(256.0**2) == 256.0**2
+    )
 
 
 @pytest.mark.parametrize(
     "call, named",
-    [(lambda x: variance.bound("two pass", x, "float32"), "two passes"), (lambda x: variance.rounding("fp8"), "fp8")],
+    [
+        (lambda x: variance.bound("two pass", x, "float32"), "two passes"),
+        (lambda x: variance.rounding("fp8"), "fp8"),
+    ],
 )
 def test_unknown_names_are_refused(call, named):
     with pytest.raises(ValueError, match=named):

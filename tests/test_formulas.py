@@ -24,7 +24,12 @@ f = opaque("f")
 
 
 def test_values_are_those_of_numpy(rng):
-    given = {"x": rng.standard_normal((3, 5)), "t": rng.standard_normal(5), "A": rng.standard_normal((5, 5)), "s": 2.5}
+    given = {
+        "x": rng.standard_normal((3, 5)),
+        "t": rng.standard_normal(5),
+        "A": rng.standard_normal((5, 5)),
+        "s": 2.5,
+    }
     row, columns, matrix = given["x"], given["t"], given["A"]
     with as_written():
         pairs = [
@@ -45,7 +50,10 @@ def test_values_are_those_of_numpy(rng):
         read(x[i, j] * t[j])  # from which the sizes are known
         found = read(e)
         assert found.shape == np.shape(expected)
-        assert (abs(found - expected) <= 64 * unit_roundoff("float64") * (1 + abs(np.asarray(expected)))).all(), e
+        assert (
+            abs(found - expected)
+            <= 64 * unit_roundoff("float64") * (1 + abs(np.asarray(expected)))
+        ).all(), e
     assert Values({"J": matrix})(Stretch(Symbol("J"))) == np.linalg.norm(matrix, 2)
 
 
@@ -53,7 +61,11 @@ def test_an_index_is_a_number_where_it_stands_alone():
     read = Values({"x": np.zeros((3, 7)), "P": 3})
     read(x[i, j])
     found = read(Divides(Symbol("P"), j - i))
-    assert found.shape == (3, 7) and [list(row).index(1) for row in found] == [0, 1, 2] and found.sum() == 7
+    assert (
+        found.shape == (3, 7)
+        and [list(row).index(1) for row in found] == [0, 1, 2]
+        and found.sum() == 7
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +73,10 @@ def test_an_index_is_a_number_where_it_stands_alone():
     [
         ({"t": [1.0], "fl": 1.0}, "values: got none for u"),
         ({"t": [1.0], "fl": 1.0, "u": 1.0, "v": 1.0}, "tolerance-sum has no v"),
-        ({"t": [[1.0]], "fl": 1.0, "u": 1.0}, "t has 2 axes, and 1 indices in the formula"),
+        (
+            {"t": [[1.0]], "fl": 1.0, "u": 1.0},
+            "t has 2 axes, and 1 indices in the formula",
+        ),
     ],
 )
 def test_values_that_do_not_fit_the_formula_are_refused(values, message):
@@ -72,7 +87,9 @@ def test_values_that_do_not_fit_the_formula_are_refused(values, message):
 def test_sizes_are_those_of_the_arrays():
     y = tensor("y", N)
     with pytest.raises(ValueError, match="y makes N = 3, others make it 2"):
-        formula("e", Le(t[k] + y[k], u, evaluate=False)).measure({"t": np.ones(2), "y": np.ones(3), "u": 1.0})
+        formula("e", Le(t[k] + y[k], u, evaluate=False)).measure(
+            {"t": np.ones(2), "y": np.ones(3), "u": 1.0}
+        )
 
 
 def test_the_error_of_an_entry_is_the_formulas_own():
@@ -82,7 +99,10 @@ def test_the_error_of_an_entry_is_the_formulas_own():
     case = {"t": terms, "fl": 1.0, "u": u32}
     (entry,) = ledger.check("tolerance-sum", case, "c")
     assert entry.error == 63 * u32 and entry.tolerance == 63 * u32 * terms.sum()
-    assert entry.formula == formulas()["tolerance-sum"].latex() and 1 <= entry.slack <= 1 + 64 * u32
+    assert (
+        entry.formula == formulas()["tolerance-sum"].latex()
+        and 1 <= entry.slack <= 1 + 64 * u32
+    )
     assert ", as large as the error\n" in str(entry)
     for wrong in (1 + 200 * u32, np.nan):
         with pytest.raises(AssertionError, match="tolerance-sum: error"):
@@ -93,8 +113,12 @@ def test_the_error_of_an_entry_is_the_formulas_own():
 
 def test_a_far_bound_says_that_it_is_an_order_of_magnitude():
     case = {"t": np.ones(4), "fl": 4.0 + 2.0**-10, "u": 2.0**-4}
-    assert "an order of magnitude: 768 times the error" in str(ledger.check("tolerance-sum", case, "c")[0])
-    assert "times the error" in str(ledger.check("tolerance-sum", case | {"fl": 4.5}, "c")[0])
+    assert "an order of magnitude: 768 times the error" in str(
+        ledger.check("tolerance-sum", case, "c")[0]
+    )
+    assert "times the error" in str(
+        ledger.check("tolerance-sum", case | {"fl": 4.5}, "c")[0]
+    )
 
 
 def test_the_smallest_bound_of_a_difference_needs_the_third_derivative_on_the_interval():
@@ -106,11 +130,20 @@ def test_the_smallest_bound_of_a_difference_needs_the_third_derivative_on_the_in
     def case(reach):
         bend, rho = 1e-3 + 60 * reach**2, 2.0**-20
         best = (3 * rho / bend) ** (1 / 3)
-        return {"bend": bend, "rho": rho, "u": best**3, "h1": best, "phi'": 0.0, "Delta_tilde": difference}
+        return {
+            "bend": bend,
+            "rho": rho,
+            "u": best**3,
+            "h1": best,
+            "phi'": 0.0,
+            "Delta_tilde": difference,
+        }
 
     assert case(0.04)["h1"] < 0.04
     ledger.check("fd-best-step", case(0.04), "c", within=1e-15)
-    with pytest.raises(AssertionError, match="error 4.03.e-04 exceeds the tolerance 1.00.e-05"):
+    with pytest.raises(
+        AssertionError, match="error 4.03.e-04 exceeds the tolerance 1.00.e-05"
+    ):
         ledger.check("fd-best-step", case(0), "c", within=1e-15)
 
 
@@ -122,7 +155,13 @@ def test_the_bound_of_a_normalized_row_has_the_square_of_the_means_error():
     variance = np.cumsum(centred**2, dtype=np.float32)[-1] / np.float32(4096)
     computed = centred / np.sqrt(variance + np.float32(1e-5))
     exact = numpy_ref.forward(row.astype(float))
-    numbers = {"x": row.astype(float), "x_hat": exact.y, "rstd": exact.rstd, "fl": computed, "u": u32}
+    numbers = {
+        "x": row.astype(float),
+        "x_hat": exact.y,
+        "rstd": exact.rstd,
+        "fl": computed,
+        "u": u32,
+    }
     ledger.check("tolerance-x-hat", numbers, "c")
     first_order = u32 * (4096 + 8) * (exact.rstd[:, None] * row.max() + abs(exact.y))
     assert 3 < (abs(computed - exact.y) / first_order).max() < 3.5
@@ -130,7 +169,10 @@ def test_the_bound_of_a_normalized_row_has_the_square_of_the_means_error():
 
 def test_an_equality_needs_its_distance_and_an_order_of_magnitude_does_not():
     with as_written():
-        equal, near = formula("e", Eq(s, u + 1, evaluate=False)), formula("n", Near(s, u))
+        equal, near = (
+            formula("e", Eq(s, u + 1, evaluate=False)),
+            formula("n", Near(s, u)),
+        )
     with pytest.raises(ValueError, match="within: e is an equality"):
         equal.measure({"s": 2.0, "u": 1.0})
     assert equal.measure({"s": 2.5, "u": 1.0}, within=1) == (0.5, 1)
@@ -142,15 +184,39 @@ def test_an_equality_needs_its_distance_and_an_order_of_magnitude_does_not():
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (lambda: ledger.check("ln-dx", {}, "c"), ValueError, "formula: got 'ln-dx', which is no formula"),
-        (lambda: ledger.check("tolerance-sum", 1e-9, 1e-3, "c"), TypeError, "values: got float"),
+        (
+            lambda: ledger.check("ln-dx", {}, "c"),
+            ValueError,
+            "formula: got 'ln-dx', which is no formula",
+        ),
+        (
+            lambda: ledger.check("tolerance-sum", 1e-9, 1e-3, "c"),
+            TypeError,
+            "values: got float",
+        ),
         (lambda: ledger.check("tolerance-sum", [], "c"), TypeError, "values: got list"),
         (lambda: ledger.check(3, {}, "c"), TypeError, "formula: got int"),
         (lambda: formula("e"), ValueError, "e: got no relation"),
-        (lambda: formula("e", Line(Le(1, 2))), TypeError, "needs an undecided relation"),
-        (lambda: ledger.define("ln-dx"), ValueError, "ln-dx claims something, and is no definition"),
-        (lambda: ledger.define("ln-dx", claim="a name"), ValueError, "ln-dx claims something"),
-        (lambda: ledger.define("tolerance-sum", claim="a name"), ValueError, "tolerance-sum claims something"),
+        (
+            lambda: formula("e", Line(Le(1, 2))),
+            TypeError,
+            "needs an undecided relation",
+        ),
+        (
+            lambda: ledger.define("ln-dx"),
+            ValueError,
+            "ln-dx claims something, and is no definition",
+        ),
+        (
+            lambda: ledger.define("ln-dx", claim="a name"),
+            ValueError,
+            "ln-dx claims something",
+        ),
+        (
+            lambda: ledger.define("tolerance-sum", claim="a name"),
+            ValueError,
+            "tolerance-sum claims something",
+        ),
     ],
 )
 def test_what_is_no_formula_and_what_claims_is_refused(call, error, message):

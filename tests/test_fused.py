@@ -41,7 +41,18 @@ from normgrad.checks.tolerance import unit_roundoff  # noqa: E402
 from normgrad.fused import Fused, NotFused, operator  # noqa: E402
 from normgrad.fused.operator import kernels_of  # noqa: E402
 from normgrad.fused.read_back import prove_kernels  # noqa: E402
-from normgrad.symbolic import Defs, NotProved, Partial, delta, dim, index, largest, mean, tensor, total  # noqa: E402
+from normgrad.symbolic import (  # noqa: E402
+    Defs,
+    NotProved,
+    Partial,
+    delta,
+    dim,
+    index,
+    largest,
+    mean,
+    tensor,
+    total,
+)
 from normgrad.symbolic.kernel_text import Unread  # noqa: E402
 from normgrad.triton_kernels import interpreter  # noqa: E402
 
@@ -63,16 +74,26 @@ def everything(found):
 def drawn(layer, rows, columns, dtype=torch.float64):
     """Random inputs by name, and the constants."""
     generator = torch.Generator().manual_seed(100 * rows + columns)
-    shapes = {"tile": (rows, columns), "row": (rows,), "column": (columns,), "number": ()}
+    shapes = {
+        "tile": (rows, columns),
+        "row": (rows,),
+        "column": (columns,),
+        "number": (),
+    }
     kinds = layer.call.kinds
     inputs = {name: torch.randn(shapes[kinds[name]], generator=generator, dtype=torch.float64).to(dtype)
               for name in layer.call.inputs}  # fmt: skip
-    return {name: t.requires_grad_() for name, t in inputs.items()}, dict.fromkeys(layer.call.constants, EPS)
+    return {name: t.requires_grad_() for name, t in inputs.items()}, dict.fromkeys(
+        layer.call.constants, EPS
+    )
 
 
 def cotangents(outputs):
     generator = torch.Generator().manual_seed(7)
-    return [torch.randn(one.shape, generator=generator, dtype=torch.float64).to(one.dtype) for one in outputs]
+    return [
+        torch.randn(one.shape, generator=generator, dtype=torch.float64).to(one.dtype)
+        for one in outputs
+    ]
 
 
 def results(run, inputs, constants, seeds=None):
@@ -92,7 +113,9 @@ def furthest(found, wanted):
 def of(layer, run):
     """A function of the inputs in order, as gradcheck wants it."""
     _, constants = drawn(layer, 2, 3)
-    return lambda *inputs: run(**dict(zip(layer.call.inputs, inputs, strict=True)), **constants)
+    return lambda *inputs: run(
+        **dict(zip(layer.call.inputs, inputs, strict=True)), **constants
+    )
 
 
 # -- twenty-three layers; proving one takes most of its time, so all tests of one have the same parameters, by which
@@ -109,8 +132,19 @@ def test_values_and_gradients_are_those_of_torch(name):
         found, _ = results(run, inputs, constants)
         assert furthest(found, wanted) <= bound
     arrays = {one: t.detach().numpy() for one, t in inputs.items()}
-    arrays |= dict(zip(layer.call.seeds.values(), [seed.numpy() for seed in seeds], strict=True))
-    assert furthest([torch.from_numpy(np.asarray(one)) for one in layer.numpy(**arrays, **constants)], wanted) <= bound
+    arrays |= dict(
+        zip(layer.call.seeds.values(), [seed.numpy() for seed in seeds], strict=True)
+    )
+    assert (
+        furthest(
+            [
+                torch.from_numpy(np.asarray(one))
+                for one in layer.numpy(**arrays, **constants)
+            ],
+            wanted,
+        )
+        <= bound
+    )
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -136,8 +170,14 @@ def test_narrow_dtypes_round_where_they_store(name):
         inputs, constants = drawn(layer, 2, 33, getattr(torch, dtype))
         wide = {one: t.detach().double().requires_grad_() for one, t in inputs.items()}
         found, seeds = results(layer, inputs, constants)
-        wanted, _ = results(reference, wide, constants, [seed.double() for seed in seeds])
-        assert all(one.dtype == torch.float32 for one in everything(layer(**inputs, **constants)) if one.dim() == 1)
+        wanted, _ = results(
+            reference, wide, constants, [seed.double() for seed in seeds]
+        )
+        assert all(
+            one.dtype == torch.float32
+            for one in everything(layer(**inputs, **constants))
+            if one.dim() == 1
+        )
         assert furthest(found, wanted) <= roundings * unit_roundoff(dtype)
 
 
@@ -147,17 +187,28 @@ def test_shapes_that_fill_tiles_and_that_do_not(rows, columns):
         layer, (_, reference) = fused(name), LAYERS[name]
         inputs, constants = drawn(layer, rows, columns)
         bound = ROUNDINGS * unit_roundoff("float64") * rows
-        assert furthest(results(layer, inputs, constants)[0], results(reference, inputs, constants)[0]) <= bound
+        assert (
+            furthest(
+                results(layer, inputs, constants)[0],
+                results(reference, inputs, constants)[0],
+            )
+            <= bound
+        )
 
 
 def test_more_axes_no_rows_and_other_layouts():
     layer, (_, reference) = fused("gated_rms_norm"), LAYERS["gated_rms_norm"]
     generator = torch.Generator().manual_seed(1)
     shapes = {"x": (2, 5, 3), "g": (2, 3, 5), "w": (5,)}
-    inputs = {name: torch.randn(shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()}
+    inputs = {
+        name: torch.randn(shape, generator=generator, dtype=torch.float64)
+        for name, shape in shapes.items()
+    }
     inputs["x"] = inputs["x"].transpose(1, 2)
     inputs = {name: one.requires_grad_() for name, one in inputs.items()}
-    found, wanted = (results(run, inputs, {"eps": EPS})[0] for run in (layer, reference))
+    found, wanted = (
+        results(run, inputs, {"eps": EPS})[0] for run in (layer, reference)
+    )
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float64")
     empty = {"x": torch.empty(0, 5, requires_grad=True), "g": torch.empty(0, 5, requires_grad=True),
              "w": torch.ones(5, requires_grad=True)}  # fmt: skip
@@ -177,22 +228,31 @@ def test_what_no_gradient_is_asked_for_is_not_stored():
 def test_inputs_with_one_gradient_accumulate_apart():
     layer = fused("add_layer_norm")
     inputs, constants = drawn(layer, 3, 5)
-    torch.autograd.backward(layer(**inputs, **constants), cotangents(layer(**inputs, **constants)))
+    torch.autograd.backward(
+        layer(**inputs, **constants), cotangents(layer(**inputs, **constants))
+    )
     assert inputs["x"].grad.data_ptr() != inputs["residual"].grad.data_ptr()
 
 
 def test_a_row_that_is_shifted_overflows_nowhere():
     layer = fused("softmax")
-    far = torch.tensor([[1000.0, -1000.0, 999.0], [-2e4, -2e4, -2e4]], requires_grad=True)
+    far = torch.tensor(
+        [[1000.0, -1000.0, 999.0], [-2e4, -2e4, -2e4]], requires_grad=True
+    )
     found, _ = results(layer, {"x": far}, {})
-    wanted, _ = results(LAYERS["softmax"][1], {"x": far.detach().double().requires_grad_()}, {})
+    wanted, _ = results(
+        LAYERS["softmax"][1], {"x": far.detach().double().requires_grad_()}, {}
+    )
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float32")
 
 
 def test_a_slope_near_saturation_keeps_its_digits():
     """1 - t**2 is taken apart into (1 - t) * (1 + t), not multiplied out into two products that are nearly equal."""
     assert "dx = a * (1 - t) * (t + 1) * dt" in fused("dyt").source
-    assert "dg = ((1 - sigmoid_g) * dsigmoid_g + ds) * sigmoid_g" in fused("gated_rms_norm").source
+    assert (
+        "dg = ((1 - sigmoid_g) * dsigmoid_g + ds) * sigmoid_g"
+        in fused("gated_rms_norm").source
+    )
 
 
 def test_tanh_keeps_its_digits_near_0():
@@ -201,7 +261,9 @@ def test_tanh_keeps_its_digits_near_0():
     ones = torch.ones(9)
     found = layer(x=small, w=ones, b=0 * ones, a=torch.tensor(1.0)).double()
     wanted = torch.tanh(small.double())
-    assert float(((found - wanted) / wanted).abs().max()) <= 8 * unit_roundoff("float32")
+    assert float(((found - wanted) / wanted).abs().max()) <= 8 * unit_roundoff(
+        "float32"
+    )
 
 
 # -- what is decided
@@ -240,14 +302,28 @@ def test_the_kernels_read_as_if_typed():
 def test_a_layer_in_one_line_comes_out_in_steps():
     defs = Defs()
     level = mean(N, lambda r: x[i, r])
-    defs[y[i, j]] = w[j] * (x[i, j] - level) / sqrt(mean(N, lambda r: (x[i, r] - level) ** 2) + EXACT)
+    defs[y[i, j]] = (
+        w[j]
+        * (x[i, j] - level)
+        / sqrt(mean(N, lambda r: (x[i, r] - level) ** 2) + EXACT)
+    )
     layer = Fused(defs, [y[i, j]], name="one")
-    for line in ("row1 = tl.sum(x, axis=1) / N", "tile1 = x - row1[:, None]", "y = tile1 * w * row2[:, None]"):
+    for line in (
+        "row1 = tl.sum(x, axis=1) / N",
+        "tile1 = x - row1[:, None]",
+        "y = tile1 * w * row2[:, None]",
+    ):
         assert f"    {line}  # " in layer.source
     assert (layer.program.reads, layer.program.saved) == (["x"], ["row1", "row2"])
-    inputs = {name: t for name, t in drawn(fused("layer_norm"), 3, 5)[0].items() if name != "b"}
+    inputs = {
+        name: t
+        for name, t in drawn(fused("layer_norm"), 3, 5)[0].items()
+        if name != "b"
+    }
     found, _ = results(layer, inputs, {})
-    wanted, _ = results(lambda x, w: LAYERS["layer_norm"][1](x, w, None, EPS), inputs, {})
+    wanted, _ = results(
+        lambda x, w: LAYERS["layer_norm"][1](x, w, None, EPS), inputs, {}
+    )
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float64")
 
 
@@ -263,7 +339,10 @@ def test_letters_are_the_reader_s_own():
 
 def test_both_kernels_compile_for_a_gpu_and_spill_nothing():
     forward, backward = fused("gated_rms_norm").compile("sm_90", "bfloat16", 4096)
-    assert (forward.kernel, backward.kernel) == ("gated_rms_norm_forward", "gated_rms_norm_backward")
+    assert (forward.kernel, backward.kernel) == (
+        "gated_rms_norm_forward",
+        "gated_rms_norm_backward",
+    )
     assert forward.spilled_bytes == backward.spilled_bytes == 0
     assert min(one.load_bits for one in (forward, backward)) == 128
     with pytest.raises(ValueError, match="target: got 'sm_1', needs one of sm_75"):
@@ -284,7 +363,10 @@ def test_where_there_is_no_triton_the_layer_runs_in_torch(monkeypatch):
     monkeypatch.setattr(operator, "kernels_of", lambda name, text: None)
     layer = Fused(**LAYERS["gated_rms_norm"][0])
     inputs, constants = drawn(layer, 2, 3)
-    found, wanted = (results(run, inputs, constants)[0] for run in (layer, LAYERS["gated_rms_norm"][1]))
+    found, wanted = (
+        results(run, inputs, constants)[0]
+        for run in (layer, LAYERS["gated_rms_norm"][1])
+    )
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float64")
     assert layer.proved == {} and repr(layer).endswith("on a CPU it runs in torch")
 
@@ -293,7 +375,9 @@ def test_where_there_is_no_triton_the_layer_runs_in_torch(monkeypatch):
 def test_second_derivatives_after_the_kernels(name):
     """What the forward's kernel has saved, an output among it, is differentiated through."""
     layer = fused(name)
-    assert gradgradcheck(of(layer, layer), list(drawn(layer, 2, 3)[0].values()), fast_mode=True)
+    assert gradgradcheck(
+        of(layer, layer), list(drawn(layer, 2, 3)[0].values()), fast_mode=True
+    )
 
 
 def test_long_rows_are_held_whole_and_longer_ones_refused_by_name():
@@ -301,10 +385,14 @@ def test_long_rows_are_held_whole_and_longer_ones_refused_by_name():
     whole = {"x": torch.linspace(-1, 1, 20000)[None].requires_grad_()}
     wide = {"x": whole["x"].detach().double().requires_grad_()}
     found, seeds = results(layer, whole, {"eps": EPS})
-    wanted, _ = results(layer.torch, wide, {"eps": EPS}, [seed.double() for seed in seeds])
+    wanted, _ = results(
+        layer.torch, wide, {"eps": EPS}, [seed.double() for seed in seeds]
+    )
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float32")
     long = torch.ones(1, 32769)
-    with pytest.raises(ValueError, match="N: got 32769 columns, .* at most 32768; use .torch"):
+    with pytest.raises(
+        ValueError, match="N: got 32769 columns, .* at most 32768; use .torch"
+    ):
         layer(x=long, eps=EPS)
     assert layer.torch(x=long, eps=EPS).shape == long.shape
 
@@ -318,32 +406,51 @@ def test_closed_forms_are_proved_and_are_what_runs():
     assert set(layer.closed) == {"dx", "dg", "dw"}
     assert "h = dy * s * w" in layer.source and "drstd" not in layer.source
     inputs, constants = drawn(layer, 3, 5)
-    found, wanted = (results(run, inputs, constants)[0] for run in (layer, fused("gated_rms_norm")))
+    found, wanted = (
+        results(run, inputs, constants)[0] for run in (layer, fused("gated_rms_norm"))
+    )
     assert furthest(found, wanted) <= ROUNDINGS * unit_roundoff("float64")
-    assert gradgradcheck(of(layer, layer.torch), list(drawn(layer, 2, 3)[0].values()), fast_mode=True)
+    assert gradgradcheck(
+        of(layer, layer.torch), list(drawn(layer, 2, 3)[0].values()), fast_mode=True
+    )
 
 
 def test_a_wrong_closed_form_is_refuted_with_a_point_and_nothing_is_made():
     defs, forms = gated_with_closed_forms()
     forms[x[i, j]] = rstd[i] * h[i, j]
-    with pytest.raises(NotProved, match=r"dx: .* is refuted at M = 3, N = 2, i = 1, j = 1"):
+    with pytest.raises(
+        NotProved, match=r"dx: .* is refuted at M = 3, N = 2, i = 1, j = 1"
+    ):
         Fused(defs, [y[i, j]], gradients=forms)
 
 
 def test_closed_forms_broken_by_machine_are_all_refuted():
     defs = Defs()
     rms_norm(defs)
-    form = rstd[i] * (dy[i, j] * w[j] - x_hat[i, j] * mean(N, lambda r: dy[i, r] * w[r] * x_hat[i, r]))
-    layer = Fused(defs, [y[i, j]], gradients={x[i, j]: form, w[j]: total(M, lambda r: dy[r, j] * x_hat[r, j])})
+    form = rstd[i] * (
+        dy[i, j] * w[j] - x_hat[i, j] * mean(N, lambda r: dy[i, r] * w[r] * x_hat[i, r])
+    )
+    layer = Fused(
+        defs,
+        [y[i, j]],
+        gradients={x[i, j]: form, w[j]: total(M, lambda r: dy[r, j] * x_hat[r, j])},
+    )
     mutants = layer.mutants()
     assert len(mutants) > 15 and all(one.refuted for one in mutants)
-    assert any(str(one).startswith("dx = ") and "refuted: dx at M = 3" in str(one) for one in mutants)
+    assert any(
+        str(one).startswith("dx = ") and "refuted: dx at M = 3" in str(one)
+        for one in mutants
+    )
 
 
 def test_no_random_edit_of_a_backward_is_proved_that_numpy_sees_fail():
     """A short run; fuzz_fused.py makes as many as one likes."""
     found, wrong = fuzz_fused.run(25, seed=5)
-    assert wrong == [] and found["false", "refuted"] > 15 and not found["true", "undecided"]
+    assert (
+        wrong == []
+        and found["false", "refuted"] > 15
+        and not found["true", "undecided"]
+    )
 
 
 # -- texts
@@ -359,19 +466,51 @@ EDITS = {
     "a broadcast": ("layer_norm", "x_hat = q * rstd[:, None]", "x_hat = q * rstd"),
     "the last tile left out": ("layer_norm", "(M - 1) // ROWS + 1", "M // ROWS"),
     "tiles that overlap": ("layer_norm", "rows = tile * ROWS", "rows = tile"),
-    "another matrix stored": ("layer_norm", "store_tile(dx_ptr, dx,", "store_tile(dx_ptr, dq,"),
-    "one share for another": ("layer_norm", "store_partial(db_ptr, db", "store_partial(db_ptr, dw"),
+    "another matrix stored": (
+        "layer_norm",
+        "store_tile(dx_ptr, dx,",
+        "store_tile(dx_ptr, dq,",
+    ),
+    "one share for another": (
+        "layer_norm",
+        "store_partial(db_ptr, db",
+        "store_partial(db_ptr, dw",
+    ),
     "another's pointer": ("layer_norm", "load_columns(b_ptr", "load_columns(w_ptr"),
-    "columns past N in a maximum": ("softmax", 'tl.where(inside, x, float("-inf"))', "x"),
+    "columns past N in a maximum": (
+        "softmax",
+        'tl.where(inside, x, float("-inf"))',
+        "x",
+    ),
     "columns past N in the exponentials": ("softmax", "tl.where(inside, e, 0)", "e"),
-    "another shift in the backward": ("softmax", "m = tl.load(m_ptr", "m = tl.load(z_ptr"),
-    "the largest of something else": ("softmax", "tl.max(tl.where(inside, x", "tl.max(tl.where(inside, 2 * x"),
+    "another shift in the backward": (
+        "softmax",
+        "m = tl.load(m_ptr",
+        "m = tl.load(z_ptr",
+    ),
+    "the largest of something else": (
+        "softmax",
+        "tl.max(tl.where(inside, x",
+        "tl.max(tl.where(inside, 2 * x",
+    ),
     "a number that is no share": ("scaled_residual", "tl.sum(da, axis=0)", "a"),
-    "a share in another's place": ("scaled_residual", "da_ptr + tl.program_id(0)", "da_ptr"),
+    "a share in another's place": (
+        "scaled_residual",
+        "da_ptr + tl.program_id(0)",
+        "da_ptr",
+    ),
     "the share of the last tile": ("scaled_residual", "da += tl.sum", "da = tl.sum"),
     "rows past M in a share": ("tempered_softmax", "inside & filled", "inside"),
-    "a jump to something else": ("l2_clamp", "tl.where(s > eps, 1.0, 0.0)", "tl.where(s > eps, 1.0, 0.5)"),
-    "a floor for the row": ("l2_clamp", "tl.where(s > eps, s, eps)", "tl.where(s > eps, eps, s)"),
+    "a jump to something else": (
+        "l2_clamp",
+        "tl.where(s > eps, 1.0, 0.0)",
+        "tl.where(s > eps, 1.0, 0.5)",
+    ),
+    "a floor for the row": (
+        "l2_clamp",
+        "tl.where(s > eps, s, eps)",
+        "tl.where(s > eps, eps, s)",
+    ),
 }
 
 
@@ -475,4 +614,6 @@ def test_what_does_not_fit_is_refused_by_name(case):
     changed, error, words = NO_CALL[case]
     given = {"x": ONES, "g": ONES, "w": torch.ones(5), "eps": EPS} | changed
     with pytest.raises(error, match=words):
-        fused("gated_rms_norm")(**{name: one for name, one in given.items() if one is not None})
+        fused("gated_rms_norm")(
+            **{name: one for name, one in given.items() if one is not None}
+        )

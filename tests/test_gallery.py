@@ -71,7 +71,9 @@ def exhibits():
         for page in PAGES:
             cells = page_cells.page_cells.of_page(page)
             with page_cells.as_on_a_page() as namespace:
-                for cell in page_cells.page_cells.needed(cells, lambda cell: cell.plain_calls("exhibit")):
+                for cell in page_cells.page_cells.needed(
+                    cells, lambda cell: cell.plain_calls("exhibit")
+                ):
                     page_cells.execute(cell, namespace)
     return found
 
@@ -91,7 +93,9 @@ def caught(bug):
 def test_the_pages_exhibit_each_bug_once():
     cells = [cell for page in PAGES for cell in page_cells.page_cells.of_page(page)]
     calls = [call for cell in cells for call in cell.plain_calls("exhibit")]
-    assert [page_cells.label_of(call) for call in calls] == list(SHOWN) == list(exhibits())
+    assert (
+        [page_cells.label_of(call) for call in calls] == list(SHOWN) == list(exhibits())
+    )
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -125,7 +129,9 @@ FORMULAS = ("weight twice", "residual first", "eps on the sum", "first block")
 
 def test_every_key_is_in_the_table():
     assert set(KEYS) <= {*SHOWN, *gallery_bugs.BUGS}
-    assert {*KEYS.values(), *[broken.key for broken in BROKEN]} - {""} <= set(misconceptions())
+    assert {*KEYS.values(), *[broken.key for broken in BROKEN]} - {""} <= set(
+        misconceptions()
+    )
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -134,7 +140,9 @@ def test_a_wrong_formula_of_the_gallery_is_given_its_key(name, rng):
     output, key = bug.wrong.output, KEYS[name]
     case = bug.check.case(rng)
     got = getattr(bug.wrong.run(case, bug.check.spec, "float64"), output)
-    assert [each.misconception for each in diagnose(output, got, case, bug.check.spec)] == [key]
+    assert [
+        each.misconception for each in diagnose(output, got, case, bug.check.spec)
+    ] == [key]
 
 
 # The same checks on the package's own backends
@@ -154,7 +162,10 @@ COMPARED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "backend"), [(name, each) for name, (_, names) in FORMS.items() for each in names])
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [(name, each) for name, (_, names) in FORMS.items() for each in names],
+)
 def test_no_backend_has_the_bug(name, backend, rng):
     bug_of(name).check(FORMS[name][0](backend), rng)
 
@@ -179,15 +190,22 @@ def _margins(monkeypatch):
     def wrap(allocate):
         def function(*arguments, **options):
             tensor = allocate(*arguments, **options)
-            wide = torch.full((tensor.numel() + 2 * MARGIN,), MARK).to(tensor.device, tensor.dtype)
-            inner = wide[MARGIN : MARGIN + tensor.numel()].view(tensor.shape).copy_(tensor)
+            wide = torch.full((tensor.numel() + 2 * MARGIN,), MARK).to(
+                tensor.device, tensor.dtype
+            )
+            inner = (
+                wide[MARGIN : MARGIN + tensor.numel()].view(tensor.shape).copy_(tensor)
+            )
             given.append(wide)
             return inner
 
         return function
 
     with monkeypatch.context() as patch:
-        for owner, names in ((torch.Tensor, ("new_empty", "new_zeros")), (torch, ("empty", "empty_like", "zeros"))):
+        for owner, names in (
+            (torch.Tensor, ("new_empty", "new_zeros")),
+            (torch, ("empty", "empty_like", "zeros")),
+        ):
             for name in names:
                 patch.setattr(owner, name, wrap(getattr(owner, name)))
         yield given
@@ -202,7 +220,9 @@ def test_nothing_is_written_outside_the_arrays(backend, rows, monkeypatch, rng):
     with _margins(monkeypatch) as given:
         contract.check_values(backend, cases.draw(rng, rows, 5), LAYER_NORM)
     sizes = [wide.numel() - 2 * MARGIN for wide in given]
-    assert sizes.count(rows * 5) >= 3, "y, residual_out and dx come from elsewhere: look at _margins again"
+    assert sizes.count(rows * 5) >= 3, (
+        "y, residual_out and dx come from elsewhere: look at _margins again"
+    )
 
 
 @pytest.mark.parametrize("backend", TORCH)
@@ -219,7 +239,9 @@ def test_nothing_is_read_outside_the_arrays(backend, rng):
     names = ("x", "residual", "weight", "bias")
     inputs = [between(getattr(case, name)).requires_grad_() for name in names]
     ends = get(backend).normalize(*inputs, LAYER_NORM)
-    grads = torch.autograd.grad(ends, inputs, [between(case.dy), between(case.dresidual_out)])
+    grads = torch.autograd.grad(
+        ends, inputs, [between(case.dy), between(case.dresidual_out)]
+    )
     assert all(torch.isfinite(t).all() for t in (*ends, *grads))
 
 
@@ -231,7 +253,9 @@ def test_rows_lie_two_to_the_31_elements_apart(backend, rng, tmp_path):
     stride, columns = 2**30, 4
     file = np.memmap(tmp_path / "rows", np.float16, "w+", shape=(2 * stride + columns,))
     far = torch.from_numpy(file).as_strided((3, columns), (stride, 1))
-    near, dy = (torch.from_numpy(rng.standard_normal((3, columns))).half() for _ in range(2))
+    near, dy = (
+        torch.from_numpy(rng.standard_normal((3, columns))).half() for _ in range(2)
+    )
     far.copy_(near)
     results = []
     for x in (near.requires_grad_(), far.detach().requires_grad_()):
@@ -266,4 +290,6 @@ def test_an_exhibit_says_what_each_test_says(capsys):
 
 def test_an_operator_takes_only_what_it_names(rng):
     with pytest.raises(KeyError, match="gate"):
-        Written(lambda gate: gate, "y").run(cases.draw(rng, 2, 3), LAYER_NORM, "float64")
+        Written(lambda gate: gate, "y").run(
+            cases.draw(rng, 2, 3), LAYER_NORM, "float64"
+        )

@@ -27,7 +27,9 @@ def _composed(x, gate, weight, gate_first):
 
 
 def _drawn(rng, *shape):
-    x, gate, dy = (torch.randn(*shape, generator=rng, dtype=torch.float64) for _ in range(3))
+    x, gate, dy = (
+        torch.randn(*shape, generator=rng, dtype=torch.float64) for _ in range(3)
+    )
     weight = torch.randn(shape[-1], generator=rng, dtype=torch.float64)
     return [t.requires_grad_() for t in (x, gate, weight)], dy
 
@@ -40,7 +42,10 @@ def _bound(roundings, t, dtype="float64"):
 @pytest.mark.parametrize("shape", [(7,), (2, 3, 5), (33, 16), (0, 4)])
 def test_values_and_gradients_are_those_of_torchs_parts(gate_first, shape, torch_rng):
     inputs, dy = _drawn(torch_rng, *shape)
-    y, expected = gated_rms_norm(*inputs, EPS, gate_first=gate_first), _composed(*inputs, gate_first)
+    y, expected = (
+        gated_rms_norm(*inputs, EPS, gate_first=gate_first),
+        _composed(*inputs, gate_first),
+    )
     found, wanted = (torch.autograd.grad(one, inputs, dy) for one in (y, expected))
     for mine, theirs in zip((y, *found), (expected, *wanted), strict=True):
         assert mine.shape == theirs.shape
@@ -62,11 +67,20 @@ def test_derivatives_and_their_derivatives(gate_first, torch_rng):
 def test_sums_are_float32_in_16_bits(gate_first, torch_rng):
     """A mean square, and dw, of 4096 terms in bfloat16 would be off by percents."""
     inputs, dy = _drawn(torch_rng, 4096, 3)
-    narrow = [t.detach().to(dtype).requires_grad_() for t, dtype in zip(inputs, [torch.bfloat16] * 3, strict=True)]
+    narrow = [
+        t.detach().to(dtype).requires_grad_()
+        for t, dtype in zip(inputs, [torch.bfloat16] * 3, strict=True)
+    ]
     wide = [t.detach().double().requires_grad_() for t in narrow]
-    y, expected = gated_rms_norm(*narrow, EPS, gate_first=gate_first), _composed(*wide, gate_first)
+    y, expected = (
+        gated_rms_norm(*narrow, EPS, gate_first=gate_first),
+        _composed(*wide, gate_first),
+    )
     dy = dy.bfloat16()
-    found, wanted = torch.autograd.grad(y, narrow, dy), torch.autograd.grad(expected, wide, dy.double())
+    found, wanted = (
+        torch.autograd.grad(y, narrow, dy),
+        torch.autograd.grad(expected, wide, dy.double()),
+    )
     for mine, theirs in zip((y, *found), (expected, *wanted), strict=True):
         assert mine.dtype == torch.bfloat16
         assert (mine.double() - theirs).abs().max() <= _bound(2, theirs, "bfloat16")
@@ -76,12 +90,19 @@ def test_sums_are_float32_in_16_bits(gate_first, torch_rng):
 def test_without_a_weight_it_is_1(gate_first, torch_rng):
     (x, gate, _), _ = _drawn(torch_rng, 3, 4)
     y = gated_rms_norm(x, gate, eps=EPS, gate_first=gate_first)
-    assert torch.equal(y, gated_rms_norm(x, gate, torch.ones(4, dtype=x.dtype), EPS, gate_first=gate_first))
+    assert torch.equal(
+        y,
+        gated_rms_norm(
+            x, gate, torch.ones(4, dtype=x.dtype), EPS, gate_first=gate_first
+        ),
+    )
 
 
 def test_the_text_that_runs_is_the_text_that_the_proved_layers_write():
     for file, text in texts().items():
-        assert Path(gated.__file__).with_name(file).read_text() == text, f"run python -m {gated_layer.__module__}"
+        assert Path(gated.__file__).with_name(file).read_text() == text, (
+            f"run python -m {gated_layer.__module__}"
+        )
 
 
 def test_a_call_proves_and_generates_nothing():
@@ -104,7 +125,9 @@ def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
 @ORDERS
 def test_the_backward_reads_three_matrices_and_writes_two(gate_first):
     program = gated_layer(gate_first).program
-    assert sorted(name for name in program.loaded if name in ("x", "g", "dy", "p", "x_hat")) == ["dy", "g", "x"]
+    assert sorted(
+        name for name in program.loaded if name in ("x", "g", "dy", "p", "x_hat")
+    ) == ["dy", "g", "x"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +140,9 @@ def test_the_backward_reads_three_matrices_and_writes_two(gate_first):
 def test_both_kernels_compile_for_a_gpu_and_spill_little(gate_first):
     forward, backward = gated_layer(gate_first).compile("sm_90", "bfloat16", 4096)
     # of 512 bytes a thread; a gate before the norm keeps one matrix more until the end
-    assert forward.spilled_bytes == 0 and backward.spilled_bytes <= (80 if gate_first else 0)
+    assert forward.spilled_bytes == 0 and backward.spilled_bytes <= (
+        80 if gate_first else 0
+    )
 
 
 # The module
@@ -125,20 +150,30 @@ def test_both_kernels_compile_for_a_gpu_and_spill_little(gate_first):
 
 def test_each_argument_of_the_module_reaches_the_function(torch_rng):
     (x, gate, weight), _ = _drawn(torch_rng, 3, 4)
-    for options in ({}, {"eps": 0.5}, {"gate_first": True}, {"elementwise_affine": False}):
+    for options in (
+        {},
+        {"eps": 0.5},
+        {"gate_first": True},
+        {"elementwise_affine": False},
+    ):
         module = nn.GatedRMSNorm(4, dtype=torch.float64, **options)
         if module.weight is not None:
             module.load_state_dict({"weight": weight})
         function = {"eps": 1e-6, "weight": weight} | options
         if function.pop("elementwise_affine", True) is False:
             del function["weight"]
-        assert torch.equal(module(x, gate), gated_rms_norm(x, gate, **function)), options
+        assert torch.equal(module(x, gate), gated_rms_norm(x, gate, **function)), (
+            options
+        )
     assert module.weight is None and nn.GatedRMSNorm(4, device="meta").weight.is_meta
 
 
 def test_the_module_says_what_it_is_and_begins_at_1():
     module = nn.GatedRMSNorm((3,), eps=1e-5, gate_first=True)
-    assert repr(module) == "GatedRMSNorm((3,), eps=1e-05, elementwise_affine=True, gate_first=True)"
+    assert (
+        repr(module)
+        == "GatedRMSNorm((3,), eps=1e-05, elementwise_affine=True, gate_first=True)"
+    )
     torch.nn.init.zeros_(module.weight)
     module.reset_parameters()
     assert module.weight.tolist() == [1, 1, 1]

@@ -14,7 +14,10 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
 if triton_kernels.INTERPRETED:
-    pytest.skip("Triton interprets in this run; `pytest -m gpu` lets it compile", allow_module_level=True)
+    pytest.skip(
+        "Triton interprets in this run; `pytest -m gpu` lets it compile",
+        allow_module_level=True,
+    )
 
 from normgrad.triton_kernels import reduction, rows, sweeps  # noqa: E402
 
@@ -34,11 +37,18 @@ def test_values(spec, case, dtype):
     contract.check_values(GPU, CASES[case], SPECS[spec], dtype)
 
 
-@pytest.mark.parametrize("columns", [64, 512, 1000, 4096, 8192, 16384, 20000, 65536, 262144])
+@pytest.mark.parametrize(
+    "columns", [64, 512, 1000, 4096, 8192, 16384, 20000, 65536, 262144]
+)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("spec", ["layer_norm", "rms_norm", "l2_clamp"])
 def test_values_at_other_sizes(spec, columns, dtype):
-    contract.check_values(GPU, cases.cases(np.random.default_rng(columns), 3, columns)[2], SPECS[spec], dtype)
+    contract.check_values(
+        GPU,
+        cases.cases(np.random.default_rng(columns), 3, columns)[2],
+        SPECS[spec],
+        dtype,
+    )
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -52,7 +62,10 @@ def test_a_dropped_projection_is_rejected(columns):
     wrong = mutants.mutated(mutants.find("c1 dropped"), "triton")
     with pytest.raises(AssertionError, match="dx"):
         contract.check_values(
-            wrong, cases.cases(np.random.default_rng(columns), 2, columns)[2], SPECS["rms_norm"], "bfloat16"
+            wrong,
+            cases.cases(np.random.default_rng(columns), 2, columns)[2],
+            SPECS["rms_norm"],
+            "bfloat16",
         )
 
 
@@ -60,7 +73,10 @@ def drawn(m, n, dtype=torch.bfloat16):
     """x, residual, weight, bias, dy and dresidual_out on the GPU."""
     generator = torch.Generator("cuda").manual_seed(m + n)
     shapes = ((m, n), (m, n), (n,), (n,), (m, n), (m, n))
-    return [torch.randn(shape, generator=generator, device="cuda").to(dtype) for shape in shapes]
+    return [
+        torch.randn(shape, generator=generator, device="cuda").to(dtype)
+        for shape in shapes
+    ]
 
 
 def run(tensors, **options):
@@ -68,7 +84,9 @@ def run(tensors, **options):
     x, residual, weight, bias, dy, dresidual_out = tensors
     y, p, mean, rstd = triton_kernels.forward(x, weight, bias, residual, LAYER_NORM)
     inputs = (dy, dresidual_out, p, weight, mean, rstd)
-    dx, _, dw, db = triton_kernels.backward(*inputs, LAYER_NORM, (x.dtype,) * 4, **options)
+    dx, _, dw, db = triton_kernels.backward(
+        *inputs, LAYER_NORM, (x.dtype,) * 4, **options
+    )
     return y, dx, dw, db
 
 
@@ -92,7 +110,9 @@ def test_a_row_is_the_same_bits_in_every_batch_and_at_every_place(columns):
 
 @pytest.mark.parametrize("columns", [1000, 4096])
 def test_a_compiled_layer_is_the_eager_one_bit_for_bit(columns):
-    x, residual, weight, bias, dy, dresidual_out = (t.requires_grad_() for t in drawn(64, columns))
+    x, residual, weight, bias, dy, dresidual_out = (
+        t.requires_grad_() for t in drawn(64, columns)
+    )
 
     def layer(x, residual, weight, bias):
         return normgrad.add_layer_norm(x, residual, columns, weight, bias)
@@ -100,7 +120,9 @@ def test_a_compiled_layer_is_the_eager_one_bit_for_bit(columns):
     inputs, found = (x, residual, weight, bias), []
     for function in (layer, torch.compile(layer, fullgraph=True)):
         outputs = function(*inputs)
-        found.append((*outputs, *torch.autograd.grad(outputs, inputs, (dy, dresidual_out))))
+        found.append(
+            (*outputs, *torch.autograd.grad(outputs, inputs, (dy, dresidual_out)))
+        )
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
@@ -109,13 +131,36 @@ def test_rows_never_recompile():
     kernels += (sweeps.forward_sweeps, sweeps.row_sums, sweeps.backward_columns)
 
     def compiled():
-        caches = [cache for kernel in kernels for cache in kernel.device_caches.values()]
+        caches = [
+            cache for kernel in kernels for cache in kernel.device_caches.values()
+        ]
         return sum(len(cache[0]) for cache in caches)
 
     for columns in (96, 20000):
         run(drawn(16, columns))
         before = compiled()
-        for m in (1, 2, 3, 7, 8, 15, 17, 31, 32, 33, 63, 64, 100, 127, 128, 255, 256, 513, 1024, 4097):
+        for m in (
+            1,
+            2,
+            3,
+            7,
+            8,
+            15,
+            17,
+            31,
+            32,
+            33,
+            63,
+            64,
+            100,
+            127,
+            128,
+            255,
+            256,
+            513,
+            1024,
+            4097,
+        ):
             run(drawn(m, columns))
         assert compiled() == before
 
@@ -123,13 +168,17 @@ def test_rows_never_recompile():
 def test_more_than_2_to_the_31_elements():
     n = 8192
     m = 2**31 // n + 3
-    x = torch.empty(m, n, device="cuda", dtype=torch.bfloat16).normal_(generator=torch.Generator("cuda").manual_seed(0))
+    x = torch.empty(m, n, device="cuda", dtype=torch.bfloat16).normal_(
+        generator=torch.Generator("cuda").manual_seed(0)
+    )
     y, _, mean, rstd = triton_kernels.forward(x, None, None, None, LAYER_NORM)
     dtypes = (x.dtype, None, None, None)
     dx = triton_kernels.backward(x, None, x, None, mean, rstd, LAYER_NORM, dtypes)[0]
     last = x[-4:].clone()
     y_last, _, mean, rstd = triton_kernels.forward(last, None, None, None, LAYER_NORM)
-    dx_last = triton_kernels.backward(last, None, last, None, mean, rstd, LAYER_NORM, dtypes)[0]
+    dx_last = triton_kernels.backward(
+        last, None, last, None, mean, rstd, LAYER_NORM, dtypes
+    )[0]
     assert torch.equal(y[-4:], y_last) and torch.equal(dx[-4:], dx_last)
 
 
@@ -141,7 +190,9 @@ def test_more_than_2_to_the_31_rows():
     found = []
     for some in (x, x[-4:].clone()):
         y, _, mean, rstd = triton_kernels.forward(some, None, None, None, spec)
-        dx = triton_kernels.backward(some, None, some, None, mean, rstd, spec, dtypes)[0]
+        dx = triton_kernels.backward(some, None, some, None, mean, rstd, spec, dtypes)[
+            0
+        ]
         found.append((y[-4:], dx[-4:]))
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
@@ -150,4 +201,7 @@ def test_more_than_2_to_the_31_rows():
 def test_tensors_need_not_lie_on_the_current_device():
     tensors = drawn(100, 1000)
     near, far = run(tensors), run([t.to("cuda:1") for t in tensors])
-    assert all(b.device.index == 1 and torch.equal(a, b.to(a.device)) for a, b in zip(near, far, strict=True))
+    assert all(
+        b.device.index == 1 and torch.equal(a, b.to(a.device))
+        for a, b in zip(near, far, strict=True)
+    )

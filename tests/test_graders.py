@@ -32,7 +32,16 @@ def tools():
     if not stamp.is_file() or stamp.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        install = [folder / "bin/python", "-m", "pip", "install", "--quiet", "--constraint", pins, *TOOLS]
+        install = [
+            folder / "bin/python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--constraint",
+            pins,
+            *TOOLS,
+        ]
         subprocess.run(install, check=True)
         stamp.write_text(wanted)
     return folder / "bin"
@@ -42,13 +51,24 @@ def tools():
 def command(tools, tmp_path):
     """A function that runs a command of the tools; its kernels import normgrad from this checkout."""
     path = os.pathsep.join([str(tools), os.environ["PATH"]])
-    folders = {"HOME": tmp_path, "JUPYTER_DATA_DIR": tmp_path / "jupyter", "IPYTHONDIR": tmp_path / "ipython"}
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    folders = {
+        "HOME": tmp_path,
+        "JUPYTER_DATA_DIR": tmp_path / "jupyter",
+        "IPYTHONDIR": tmp_path / "ipython",
+    }
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT / "src"),
+        "OMP_NUM_THREADS": "1",
+    }
     environment |= {name: str(value) for name, value in folders.items()}
 
     def run(name, *arguments):
         words = [str(tools / name), *map(str, arguments)]
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
     return run
@@ -66,6 +86,12 @@ def test_nbgrader_grades_it(command, tmp_path, name):
         shutil.copy(source, place / released.name)
     command("nbgrader", "autograde", name, "--create")
     command("nbgrader", "export")
-    lines = [line.split(",") for line in (tmp_path / "grades.csv").read_text().strip().split("\n")]
-    score = {row[lines[0].index("student_id")]: float(row[lines[0].index("score")]) for row in lines[1:]}
+    lines = [
+        line.split(",")
+        for line in (tmp_path / "grades.csv").read_text().strip().split("\n")
+    ]
+    score = {
+        row[lines[0].index("student_id")]: float(row[lines[0].index("score")])
+        for row in lines[1:]
+    }
     assert score == {"solved": find_homework(name).max_points, "stubs": 0}

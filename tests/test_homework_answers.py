@@ -43,7 +43,9 @@ def test_a_right_solution_may_begin_like_this(tmp_path, name):
     if homework == "hw3":
         pytest.importorskip("torch")
     (tmp_path / "helpers.py").write_text("ONE = 1\n", encoding="utf8")
-    for report in graded(tmp_path, lines + solutions.solution(homework), homework, seconds=10):
+    for report in graded(
+        tmp_path, lines + solutions.solution(homework), homework, seconds=10
+    ):
         assert report.passed, report
 
 
@@ -55,7 +57,9 @@ def test_what_a_library_does_not_implement_is_no_stub(tmp_path):
 
 
 def test_numbers_that_are_none_warn_nobody(recwarn):
-    hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (x * np.inf, weight * np.nan))
+    hw.check(
+        "rmsnorm-backward", lambda dy, x, weight, rstd: (x * np.inf, weight * np.nan)
+    )
     assert [str(each.message) for each in recwarn] == []
 
 
@@ -66,7 +70,10 @@ def test_what_a_class_says_about_its_array_does_not_count():
     def narrow(dy, x, weight, rstd):
         return dy.astype(np.float32).view(Lies), weight
 
-    assert "dx has dtype float32" in hw.check("rmsnorm-backward", narrow)["signature and shapes"].message
+    assert (
+        "dx has dtype float32"
+        in hw.check("rmsnorm-backward", narrow)["signature and shapes"].message
+    )
 
 
 # One slip in the form
@@ -80,9 +87,24 @@ def slip(entry, old, new, homework):
 
 
 SLIPS = {
-    "rstd is a column": ("rmsnorm-forward", "weight, rstd\n", "weight, rstd[:, None]\n", "axis-of-one"),
-    "dw is a row": ("rmsnorm-backward", "(dy * x_hat).sum(0)", "(dy * x_hat).sum(0, keepdims=True)", "axis-of-one"),
-    "no None for eps": ("layernorm-function", "db.to(weight.dtype), None", "db.to(weight.dtype)", "nones-left-out"),
+    "rstd is a column": (
+        "rmsnorm-forward",
+        "weight, rstd\n",
+        "weight, rstd[:, None]\n",
+        "axis-of-one",
+    ),
+    "dw is a row": (
+        "rmsnorm-backward",
+        "(dy * x_hat).sum(0)",
+        "(dy * x_hat).sum(0, keepdims=True)",
+        "axis-of-one",
+    ),
+    "no None for eps": (
+        "layernorm-function",
+        "db.to(weight.dtype), None",
+        "db.to(weight.dtype)",
+        "nones-left-out",
+    ),
 }
 
 
@@ -96,7 +118,9 @@ def test_a_slip_in_the_form_costs_the_stage_of_the_form(name):
     report = hw.check(task, slip(found.entry, old, new, found.homework))
     first = report["signature and shapes"]
     assert report.points == report.max_points - first.max_points, report
-    assert not first.passed and [each.misconception for each in report.diagnoses] == [key]
+    assert not first.passed and [each.misconception for each in report.diagnoses] == [
+        key
+    ]
 
 
 def test_another_shape_is_no_slip():
@@ -124,7 +148,10 @@ def by_outer_products(dy, x, weight, rstd):
     """Every row's Jacobian as an outer product; dw as a diagonal."""
     x_hat, n, dx = x * rstd[:, None], x.shape[1], np.empty_like(x)
     for i, row in enumerate(x_hat):
-        dx[i] = rstd[i] * ((np.eye(n, dtype=x.dtype) - np.outer(row, row) / x.dtype.type(n)) @ (weight * dy[i]))
+        dx[i] = rstd[i] * (
+            (np.eye(n, dtype=x.dtype) - np.outer(row, row) / x.dtype.type(n))
+            @ (weight * dy[i])
+        )
     return dx, np.diag(dy.T @ x_hat).copy()
 
 
@@ -134,13 +161,20 @@ def by_two_numbers(dy, x, weight, mean, rstd):
     b = (g.sum(1) * mean - (g * x).sum(1)) * rstd**3 / n
     c = -b * mean - g.sum(1) * rstd / n
     x_hat = (x - mean[:, None]) * rstd[:, None]
-    return rstd[:, None] * g + b[:, None] * x + c[:, None], (dy * x_hat).sum(0), dy.sum(0)
+    return (
+        rstd[:, None] * g + b[:, None] * x + c[:, None],
+        (dy * x_hat).sum(0),
+        dy.sum(0),
+    )
 
 
 def by_products(x, eps):
     """Means as products with a vector of 1 / N, after the first entry is taken off."""
     wide = x.astype(np.float32)
-    share, first = np.full(wide.shape[1], np.float32(1) / np.float32(wide.shape[1]), np.float32), wide[:, :1]
+    share, first = (
+        np.full(wide.shape[1], np.float32(1) / np.float32(wide.shape[1]), np.float32),
+        wide[:, :1],
+    )
     near = (wide - first) @ share
     q = wide - first - near[:, None]
     left = q @ share
@@ -209,7 +243,9 @@ def test_a_part_that_nobody_sees_is_no_other_rstd():
         x_hat, wdy = x * rstd[:, None], weight * dy
         return rstd[:, None] * (wdy - wdy * mean(x_hat * x_hat)), (dy * x_hat).sum(0)
 
-    assert "rstd-value" not in [each.misconception for each in hw.check("rmsnorm-backward", wrong).diagnoses]
+    assert "rstd-value" not in [
+        each.misconception for each in hw.check("rmsnorm-backward", wrong).diagnoses
+    ]
 
 
 def test_a_small_change_in_all_rows_is_no_rounding():
@@ -220,4 +256,6 @@ def test_a_small_change_in_all_rows_is_no_rounding():
         x_hat = x * rstd[:, None]
         return x_hat * ((x_hat**2).mean(-1) + eps)[:, None] ** -0.5 * weight, rstd
 
-    assert [each.misconception for each in hw.check("rmsnorm-forward", wrong).diagnoses] == ["rstd-value"]
+    assert [
+        each.misconception for each in hw.check("rmsnorm-forward", wrong).diagnoses
+    ] == ["rstd-value"]

@@ -108,7 +108,11 @@ def ends_without_points(reports, words):
     assert words in " ".join(str(last).split()), str(last)
     assert [report.points for report in reports] == [0] * len(reports)
     assert len(last.stages) == len(last.of.stages)
-    assert "Traceback" not in str(last) and "The grader itself" not in str(last) and "\x1b" not in last.to_json()
+    assert (
+        "Traceback" not in str(last)
+        and "The grader itself" not in str(last)
+        and "\x1b" not in last.to_json()
+    )
     assert max(map(len, str(last).splitlines())) <= 80 and len(str(last)) < 5000
 
 
@@ -199,9 +203,13 @@ def test_torch_does_not_do_the_work(torch, tmp_path, name):
 @pytest.mark.parametrize("way", ["alias", "block", "alias of the operator"])
 def test_a_name_is_seen_wherever_it_stands(torch, tmp_path, way):
     source = {
-        "alias": LN.replace("layernorm_backward", "work") + NATIVE + "\nlayernorm_backward = work",
+        "alias": LN.replace("layernorm_backward", "work")
+        + NATIVE
+        + "\nlayernorm_backward = work",
         "block": "if True:\n    " + (LN + NATIVE).replace("\n", "\n    ") + "\n",
-        "alias of the operator": "import torch\nf = torch.native_layer_norm\n" + LN + "return f(dy)",
+        "alias of the operator": "import torch\nf = torch.native_layer_norm\n"
+        + LN
+        + "return f(dy)",
     }[way]
     ends_without_points(graded(tmp_path, source, "hw3")[:1], "It uses native_")
 
@@ -227,15 +235,22 @@ def addnorm_forward(x, residual, weight, bias, eps):
 def test_numpy_does_not_do_the_work_of_a_kernel(torch, tmp_path):
     pytest.importorskip("triton")
     (report, _) = graded(tmp_path, COPIES, "hw4")
-    assert report.points == 0 and "No result was written by a Triton kernel" in report["y"].message, report
+    assert (
+        report.points == 0
+        and "No result was written by a Triton kernel" in report["y"].message
+    ), report
 
 
 def test_numbers_taken_out_of_a_matrix_are_seen(torch, tmp_path):
     """What NumPy makes of them, a kernel should."""
     pytest.importorskip("triton")
-    (tmp_path / "solution.py").write_text(edited("    m, n = x.shape\n", "    x.tolist()\n    m, n = x.shape\n", "hw4"))
+    (tmp_path / "solution.py").write_text(
+        edited("    m, n = x.shape\n", "    x.tolist()\n    m, n = x.shape\n", "hw4")
+    )
     (report, _) = grade_file(tmp_path / "solution.py", "hw4")
-    assert "tolist" in report["kernels"].message and report.points < report.max_points, report
+    assert (
+        "tolist" in report["kernels"].message and report.points < report.max_points
+    ), report
 
 
 # Points that were not earned
@@ -305,7 +320,9 @@ def test_one_bad_stage_does_not_end_the_others(tmp_path):
 
 def test_a_stage_has_its_time_whatever_the_import_takes(tmp_path):
     """Loading solution.py is not the time of a call."""
-    (tmp_path / "solution.py").write_text("import time; time.sleep(0.15)\n" + solutions.solution("hw2"))
+    (tmp_path / "solution.py").write_text(
+        "import time; time.sleep(0.15)\n" + solutions.solution("hw2")
+    )
     forward, _ = grade_file(tmp_path / "solution.py", "hw2", seconds=0.4)
     assert forward.passed, forward
 
@@ -315,7 +332,14 @@ def test_nobody_gets_time_back():
 
     class Liar(Local):
         def _asked(self, entry, header, arrays):
-            return {"error": None, "results": [], "facts": {}, "changed": [], "printed": [0, ""], "seconds": -1e9}, []
+            return {
+                "error": None,
+                "results": [],
+                "facts": {},
+                "changed": [],
+                "printed": [0, ""],
+                "seconds": -1e9,
+            }, []
 
     with Liar({"f": abs}) as student:
         student.begin(SECONDS)
@@ -335,7 +359,11 @@ def test_where_the_system_cannot_fork(tmp_path, monkeypatch):
             student.begin(SECONDS)
             given = Given("x", np.full(1, value))
             outcome = student.call("f", Request("call", (given,)))
-            assert outcome.failure["what"] == "time" if value > 1 else outcome.values[0].numbers == 1, outcome
+            assert (
+                outcome.failure["what"] == "time"
+                if value > 1
+                else outcome.values[0].numbers == 1
+            ), outcome
 
 
 # In one process
@@ -355,7 +383,8 @@ def deep(dy, x, weight, rstd):
 
 
 @pytest.mark.parametrize(
-    ("function", "words"), [(loops, "had not finished"), (exits, "called exit"), (deep, "called itself")]
+    ("function", "words"),
+    [(loops, "had not finished"), (exits, "called exit"), (deep, "called itself")],
 )
 def test_in_a_notebook(function, words):
     report = check("rmsnorm-backward", function, seconds=0.2)
@@ -378,7 +407,10 @@ def test_in_a_thread_without_signals():
 def test_without_triton_nothing_is_said_about_the_number_of_results(monkeypatch, torch):
     monkeypatch.delitem(sys.modules, "triton", raising=False)
     report = check("addnorm-forward", lambda x, *rest: (x, x, x[:, 0], x[:, 0]))
-    assert "returned 0" not in str(report) and "No result was written by a Triton kernel" in report["kernels"].message
+    assert (
+        "returned 0" not in str(report)
+        and "No result was written by a Triton kernel" in report["kernels"].message
+    )
 
 
 # Messages
@@ -412,11 +444,17 @@ def test_what_is_no_message_is_garbled(name):
 
 
 def test_messages_come_back():
-    arrays = [np.arange(6.0).reshape(2, 3), np.zeros((0, 4)), np.float64(2.5) * np.ones(())]
+    arrays = [
+        np.arange(6.0).reshape(2, 3),
+        np.zeros((0, 4)),
+        np.float64(2.5) * np.ones(()),
+    ]
     sent = wire.pack({"a": [1, None, "é"]}, arrays)
     header, found = wire.unpack(wire.receive(io.BytesIO(sent)))
     assert header["a"] == [1, None, "é"]
-    assert [(a.shape, a.tolist()) for a in found] == [(a.shape, a.tolist()) for a in arrays]
+    assert [(a.shape, a.tolist()) for a in found] == [
+        (a.shape, a.tolist()) for a in arrays
+    ]
     for cut in (3, len(sent) // 2):
         with pytest.raises(wire.Garbled):
             wire.receive(io.BytesIO(sent[:cut]))

@@ -14,17 +14,31 @@ from normgrad.homework import solutions
 
 RIGHT = solutions.solution("hw2")
 HALF = RIGHT.replace("x_hat * c1", "c1")
-ATTACKS = ("endless loop", "os._exit", "kills the grader", "imports the reference", "writes to the grader's pipe")
+ATTACKS = (
+    "endless loop",
+    "os._exit",
+    "kills the grader",
+    "imports the reference",
+    "writes to the grader's pipe",
+)
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """(folder of the class, folder of the reports, what was printed, what lay in the submissions before)."""
     place = tmp_path_factory.mktemp("class")
-    submissions, reports, kept = place / "submissions", place / "reports", place / "kept"
+    submissions, reports, kept = (
+        place / "submissions",
+        place / "reports",
+        place / "kept",
+    )
     texts = {"ada": RIGHT, "bob": HALF, "=cyd": solutions.starter("hw2")}
     texts |= {name: HOSTILE[name][0] for name in ATTACKS}
-    texts |= {"eve": "import json, helpers\n" + RIGHT, "fay": RIGHT, "gus": "import random\n" + RIGHT}
+    texts |= {
+        "eve": "import json, helpers\n" + RIGHT,
+        "fay": RIGHT,
+        "gus": "import random\n" + RIGHT,
+    }
     for name, text in texts.items():
         (submissions / name).mkdir(parents=True)
         (submissions / name / "solution.py").write_text(text, encoding="utf8")
@@ -41,12 +55,28 @@ def graded(tmp_path_factory):
     (reports / "bob.json").symlink_to(kept)
     (reports / "grades.csv").symlink_to(kept)
     before = sorted(submissions.rglob("*"))
-    command = ["grade", submissions, "--homework", "hw2", "--out", reports, "--jobs", "2", "--csv", "--seconds", "1"]
+    command = [
+        "grade",
+        submissions,
+        "--homework",
+        "hw2",
+        "--out",
+        reports,
+        "--jobs",
+        "2",
+        "--csv",
+        "--seconds",
+        "1",
+    ]
     done = subprocess.run(
-        [sys.executable, "-m", "normgrad.homework", *map(str, command)], capture_output=True, text=True
+        [sys.executable, "-m", "normgrad.homework", *map(str, command)],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert kept.read_text() == "the teacher's" and sorted(submissions.rglob("*")) == before
+    assert (
+        kept.read_text() == "the teacher's" and sorted(submissions.rglob("*")) == before
+    )
     return reports, done.stdout
 
 
@@ -55,13 +85,29 @@ def test_everybody_has_a_report_and_a_line(graded):
     reports, printed = graded
     with open(reports / "grades.csv", encoding="utf8", newline="") as file:
         lines = {line["student"]: line for line in csv.DictReader(file)}
-    points = {name: int(line["points"]) for name, line in lines.items() if int(line["points"])}
+    points = {
+        name: int(line["points"]) for name, line in lines.items() if int(line["points"])
+    }
     assert points == {"ada": 20, "bob": 12, "eve": 20}
-    assert set(lines) == {"ada", "bob", "'=cyd", *ATTACKS, "eve", "fay", "gus", "late", "linked", "twin"}
+    assert set(lines) == {
+        "ada",
+        "bob",
+        "'=cyd",
+        *ATTACKS,
+        "eve",
+        "fay",
+        "gus",
+        "late",
+        "linked",
+        "twin",
+    }
     for name, line in lines.items():
         name = name.removeprefix("'")
         report = json.loads((reports / f"{name}.json").read_text(encoding="utf8"))
-        assert (report["points"], report["max_points"]) == (int(line["points"]), 20) and f"{name} " in printed
+        assert (report["points"], report["max_points"]) == (
+            int(line["points"]),
+            20,
+        ) and f"{name} " in printed
         assert sum(task["points"] for task in report["tasks"]) == report["points"]
         assert (reports / f"{name}.txt").read_text(encoding="utf8")
 
@@ -80,7 +126,9 @@ def test_everybody_has_a_report_and_a_line(graded):
     ],
 )
 def test_a_report_says_why(graded, name, words):
-    assert words in " ".join((graded[0] / f"{name}.txt").read_text(encoding="utf8").split())
+    assert words in " ".join(
+        (graded[0] / f"{name}.txt").read_text(encoding="utf8").split()
+    )
 
 
 def test_what_the_class_should_hear_about(graded):
@@ -99,7 +147,9 @@ def test_what_the_class_should_hear_about(graded):
         (["class", "--out", "reports", "--seed-file", "none"], "seed file: got"),
     ],
 )
-def test_a_wrong_command_is_refused_by_name(tmp_path, monkeypatch, capsys, options, words):
+def test_a_wrong_command_is_refused_by_name(
+    tmp_path, monkeypatch, capsys, options, words
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "class/ada").mkdir(parents=True)
     (tmp_path / "empty").mkdir()
@@ -120,7 +170,22 @@ def test_a_submission_may_be_the_folder_that_one_stands_in(tmp_path):
     """A module there has no part in the grading, and is refused in words."""
     (tmp_path / "solution.py").write_text(RIGHT, encoding="utf8")
     (tmp_path / "random.py").write_text("raise SystemExit(3)", encoding="utf8")
-    command = [sys.executable, "-m", "normgrad.homework", "check", ".", "--homework", "hw2"]
-    environment = {**os.environ, "PYTHONPATH": os.path.abspath(os.environ.get("PYTHONPATH", "."))}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1 and "random.py beside solution.py" in done.stdout, done.stderr
+    command = [
+        sys.executable,
+        "-m",
+        "normgrad.homework",
+        "check",
+        ".",
+        "--homework",
+        "hw2",
+    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.path.abspath(os.environ.get("PYTHONPATH", ".")),
+    }
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "random.py beside solution.py" in done.stdout, (
+        done.stderr
+    )

@@ -38,12 +38,19 @@ def total(a):
 def names(case, spec, stored="float64"):
     """What a student has at hand: arrays of a dtype, sums in the accumulator's."""
     dtype = np.float64 if stored == "float64" else np.float32
-    arrays = {k: None if (a := getattr(case, k)) is None else a.astype(dtype) for k in cases.ARRAYS}
-    s = SimpleNamespace(**arrays, spec=spec, stored=stored, N=case.x.shape[1], M=len(case.x))
+    arrays = {
+        k: None if (a := getattr(case, k)) is None else a.astype(dtype)
+        for k in cases.ARRAYS
+    }
+    s = SimpleNamespace(
+        **arrays, spec=spec, stored=stored, N=case.x.shape[1], M=len(case.x)
+    )
     s.g = np.zeros_like(s.x) if s.dresidual_out is None else s.dresidual_out
     s.b = 0 if s.bias is None else s.bias
     s.w = np.ones(s.N, dtype) if s.weight is None else s.weight
-    s.p = s.x if s.residual is None else round_to(s.x + s.residual, stored).astype(dtype)
+    s.p = (
+        s.x if s.residual is None else round_to(s.x + s.residual, stored).astype(dtype)
+    )
     s.eps = dtype(spec.eps)
     s.q = s.p - mean(s.p) if spec.center else s.p
     s.v = mean(s.q**2)
@@ -69,7 +76,12 @@ def with_rows(s, D, q=None):
     """The names with another denominator, as a wrong forward hands them to the backward."""
     q = s.q if q is None else q
     x_hat = q / D
-    return SimpleNamespace(**(vars(s) | {"D": D, "rstd": 1 / D, "q": q, "x_hat": x_hat, "y": x_hat * s.w + s.b}))
+    return SimpleNamespace(
+        **(
+            vars(s)
+            | {"D": D, "rstd": 1 / D, "q": q, "x_hat": x_hat, "y": x_hat * s.w + s.b}
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,9 @@ def dx(name, expected, formula, spec=LN, without=()):
 
 
 def other(output, name, expected, formula, spec=LN, without=()):
-    return Wrong(f"{output}: {name}", output, set(expected.split()), formula, spec, without)
+    return Wrong(
+        f"{output}: {name}", output, set(expected.split()), formula, spec, without
+    )
 
 
 def bessel(s):
@@ -103,101 +117,316 @@ def dx_of(s):
 SINGLE = [
     dx("statistics constant", "statistics-constant", lambda s: s.rstd * s.wdy + s.g),
     dx("c1 dropped, rms", "c1-dropped", lambda s: s.rstd * s.wdy + s.g, RMS),
-    dx("c2 added in rms", "c2-added", lambda s: norm_dx(s) - s.rstd * mean(s.wdy) + s.g, RMS),
+    dx(
+        "c2 added in rms",
+        "c2-added",
+        lambda s: norm_dx(s) - s.rstd * mean(s.wdy) + s.g,
+        RMS,
+    ),
     dx("c2 added, sign", "c2-sign", lambda s: norm_dx(s, c2=-1) + s.g),
     dx("2 c1", "factor-two", lambda s: norm_dx(s, c1=2) + s.g),
     dx("c1 / 2", "factor-two", lambda s: norm_dx(s, c1=0.5) + s.g, RMS),
     dx("c1 / N again", "divided-twice", lambda s: norm_dx(s, c1=1 / s.N) + s.g),
-    dx("bessel in c1 and D", "bessel", lambda s: norm_dx(with_rows(s, bessel(s)), c1=s.N / (s.N - 1)) + s.g),
+    dx(
+        "bessel in c1 and D",
+        "bessel",
+        lambda s: norm_dx(with_rows(s, bessel(s)), c1=s.N / (s.N - 1)) + s.g,
+    ),
     dx("bessel in D", "bessel", lambda s: norm_dx(with_rows(s, bessel(s))) + s.g, RMS),
     dx("sum in c1, rms", "sum-for-mean-c1", lambda s: norm_dx(s, c1=s.N) + s.g, RMS),
-    dx("std for variance", "projection-power", lambda s: s.rstd * (s.wdy - mean(s.wdy))
-       - s.q * mean(s.wdy * s.q) * s.rstd**2 + s.g),
+    dx(
+        "std for variance",
+        "projection-power",
+        lambda s: (
+            s.rstd * (s.wdy - mean(s.wdy)) - s.q * mean(s.wdy * s.q) * s.rstd**2 + s.g
+        ),
+    ),
     dx("rstd twice", "rstd-twice", lambda s: norm_dx(s, rstd=s.rstd**2) + s.g),
     dx("D for rstd", "rstd-inverted", lambda s: norm_dx(s, rstd=s.D) + s.g),
-    dx("rstd on wdy alone", "rstd-in-some-terms", lambda s: s.rstd * s.wdy - mean(s.wdy)
-       - s.x_hat * mean(s.x_hat * s.wdy) + s.g),
-    dx("weight after, rms", "weight-after", lambda s: s.w * norm_dx(s, wdy=s.dy) + s.g, RMS),
+    dx(
+        "rstd on wdy alone",
+        "rstd-in-some-terms",
+        lambda s: s.rstd * s.wdy - mean(s.wdy) - s.x_hat * mean(s.x_hat * s.wdy) + s.g,
+    ),
+    dx(
+        "weight after, rms",
+        "weight-after",
+        lambda s: s.w * norm_dx(s, wdy=s.dy) + s.g,
+        RMS,
+    ),
     dx("weight twice, outside", "weight-twice", lambda s: s.w * norm_dx(s) + s.g),
-    dx("weight missing in means", "weight-in-some-terms", lambda s: s.rstd * (s.wdy - mean(s.dy)
-       - s.x_hat * mean(s.x_hat * s.dy)) + s.g),
+    dx(
+        "weight missing in means",
+        "weight-in-some-terms",
+        lambda s: s.rstd * (s.wdy - mean(s.dy) - s.x_hat * mean(s.x_hat * s.dy)) + s.g,
+    ),
     dx("stream subtracted", "dresidual-sign", lambda s: norm_dx(s) - s.g),
-    dx("stream scaled by rstd", "dresidual-scaled", lambda s: norm_dx(s) + s.rstd * s.g),
+    dx(
+        "stream scaled by rstd", "dresidual-scaled", lambda s: norm_dx(s) + s.rstd * s.g
+    ),
     dx("stream twice", "dresidual-twice", lambda s: norm_dx(s) + 2 * s.g, RMS),
-    dx("stream through the norm and beside it", "dresidual-through-norm",
-       lambda s: norm_dx(s, wdy=s.w * (s.dy + s.g)) + s.g),
+    dx(
+        "stream through the norm and beside it",
+        "dresidual-through-norm",
+        lambda s: norm_dx(s, wdy=s.w * (s.dy + s.g)) + s.g,
+    ),
     dx("stream alone", "dresidual-alone", lambda s: s.g + 0),
     dx("y for x_hat", "y-for-x_hat", lambda s: norm_dx(s, x_hat=s.y) + s.g),
-    dx("y for x_hat, inside the mean", "y-for-x_hat", lambda s: s.rstd * (s.wdy - mean(s.wdy)
-       - s.x_hat * mean(s.y * s.wdy)) + s.g),
+    dx(
+        "y for x_hat, inside the mean",
+        "y-for-x_hat",
+        lambda s: s.rstd * (s.wdy - mean(s.wdy) - s.x_hat * mean(s.y * s.wdy)) + s.g,
+    ),
     dx("x for x_hat", "x-for-x_hat", lambda s: norm_dx(s, x_hat=s.p) + s.g),
-    dx("not centred", "centring-missing", lambda s: norm_dx(s, x_hat=s.p * s.rstd) + s.g),
-    dx("residual left out", "residual-left-out", lambda s: norm_dx(names_without(s)) + s.g),
+    dx(
+        "not centred",
+        "centring-missing",
+        lambda s: norm_dx(s, x_hat=s.p * s.rstd) + s.g,
+    ),
+    dx(
+        "residual left out",
+        "residual-left-out",
+        lambda s: norm_dx(names_without(s)) + s.g,
+    ),
     dx("eps missing", "eps-missing", lambda s: norm_dx(with_rows(s, s.s)) + s.g),
-    dx("eps missing in the factor", "eps-missing", lambda s: norm_dx(s, rstd=1 / s.s) + s.g),
-    dx("eps outside", "eps-placement", lambda s: norm_dx(with_rows(s, s.s + s.eps)) + s.g),
-    dx("eps 1e-4", "eps-value", lambda s: norm_dx(with_rows(s, np.sqrt(s.v + 1e-4))) + s.g),
+    dx(
+        "eps missing in the factor",
+        "eps-missing",
+        lambda s: norm_dx(s, rstd=1 / s.s) + s.g,
+    ),
+    dx(
+        "eps outside",
+        "eps-placement",
+        lambda s: norm_dx(with_rows(s, s.s + s.eps)) + s.g,
+    ),
+    dx(
+        "eps 1e-4",
+        "eps-value",
+        lambda s: norm_dx(with_rows(s, np.sqrt(s.v + 1e-4))) + s.g,
+    ),
     dx("no root", "root-missing", lambda s: norm_dx(with_rows(s, s.v + s.eps)) + s.g),
-    dx("ones for dy", "ones-for-dy", lambda s: norm_dx(s, wdy=s.w * np.ones_like(s.dy)) + s.g),
-    dx("projection over its own length", "projection-exact", lambda s: s.rstd * (s.wdy - mean(s.wdy)
-       - s.x_hat * total(s.x_hat * s.wdy) / total(s.x_hat**2)) + s.g),
-    dx("1 + weight", "weight-plus-one", lambda s: norm_dx(s, wdy=(1 + s.w) * s.dy) + s.g),
-    dx("N missing beside wdy", "factor-n", lambda s: s.rstd / s.N * (s.wdy - total(s.wdy)
-       - s.x_hat * total(s.x_hat * s.wdy)) + s.g),
-    dx("mean over rows in c1, multiplied out", "wrong-axis", lambda s: s.rstd * (s.wdy - mean(s.wdy))
-       - s.q * s.rstd**3 * (s.q * s.wdy).mean(0) + s.g),
-    dx("mean over rows in c1, rms, multiplied out", "wrong-axis", lambda s: s.rstd * s.wdy
-       - s.p * s.rstd**3 * (s.dy * s.w * s.p).mean(0) + s.g, RMS),
-    dx("mean over rows in c1, rstd before the mean", "wrong-axis", lambda s: s.rstd * (s.wdy - mean(s.wdy))
-       - s.x_hat * (s.rstd * s.x_hat * s.wdy).mean(0) + s.g),
-    dx("mean over all in both, rstd before the mean", "wrong-axis", lambda s: s.rstd * s.wdy
-       - (s.rstd * s.wdy).mean() - s.x_hat * (s.rstd * s.x_hat * s.wdy).mean() + s.g),
-    dx("mean over rows in c2, rstd before the mean", "wrong-axis", lambda s: s.rstd * (s.wdy
-       - s.x_hat * mean(s.x_hat * s.wdy)) - (s.rstd * s.wdy).mean(0) + s.g),
-    dx("mean over rows in c2", "wrong-axis", lambda s: s.rstd * (s.wdy - s.wdy.mean(0)
-       - s.x_hat * mean(s.x_hat * s.wdy)) + s.g),
+    dx(
+        "ones for dy",
+        "ones-for-dy",
+        lambda s: norm_dx(s, wdy=s.w * np.ones_like(s.dy)) + s.g,
+    ),
+    dx(
+        "projection over its own length",
+        "projection-exact",
+        lambda s: (
+            s.rstd
+            * (
+                s.wdy
+                - mean(s.wdy)
+                - s.x_hat * total(s.x_hat * s.wdy) / total(s.x_hat**2)
+            )
+            + s.g
+        ),
+    ),
+    dx(
+        "1 + weight",
+        "weight-plus-one",
+        lambda s: norm_dx(s, wdy=(1 + s.w) * s.dy) + s.g,
+    ),
+    dx(
+        "N missing beside wdy",
+        "factor-n",
+        lambda s: (
+            s.rstd / s.N * (s.wdy - total(s.wdy) - s.x_hat * total(s.x_hat * s.wdy))
+            + s.g
+        ),
+    ),
+    dx(
+        "mean over rows in c1, multiplied out",
+        "wrong-axis",
+        lambda s: (
+            s.rstd * (s.wdy - mean(s.wdy))
+            - s.q * s.rstd**3 * (s.q * s.wdy).mean(0)
+            + s.g
+        ),
+    ),
+    dx(
+        "mean over rows in c1, rms, multiplied out",
+        "wrong-axis",
+        lambda s: s.rstd * s.wdy - s.p * s.rstd**3 * (s.dy * s.w * s.p).mean(0) + s.g,
+        RMS,
+    ),
+    dx(
+        "mean over rows in c1, rstd before the mean",
+        "wrong-axis",
+        lambda s: (
+            s.rstd * (s.wdy - mean(s.wdy))
+            - s.x_hat * (s.rstd * s.x_hat * s.wdy).mean(0)
+            + s.g
+        ),
+    ),
+    dx(
+        "mean over all in both, rstd before the mean",
+        "wrong-axis",
+        lambda s: (
+            s.rstd * s.wdy
+            - (s.rstd * s.wdy).mean()
+            - s.x_hat * (s.rstd * s.x_hat * s.wdy).mean()
+            + s.g
+        ),
+    ),
+    dx(
+        "mean over rows in c2, rstd before the mean",
+        "wrong-axis",
+        lambda s: (
+            s.rstd * (s.wdy - s.x_hat * mean(s.x_hat * s.wdy))
+            - (s.rstd * s.wdy).mean(0)
+            + s.g
+        ),
+    ),
+    dx(
+        "mean over rows in c2",
+        "wrong-axis",
+        lambda s: (
+            s.rstd * (s.wdy - s.wdy.mean(0) - s.x_hat * mean(s.x_hat * s.wdy)) + s.g
+        ),
+    ),
     dx("negated", "negated", lambda s: -dx_of(s)),
     dx("N too many", "factor-n", lambda s: s.N * norm_dx(s) + s.g),
-    dx("not reduced", "not-reduced", lambda s: s.rstd * (s.wdy - mean(s.wdy) - s.x_hat**2 * s.wdy) + s.g),
-    dx("direction missing", "x_hat-missing", lambda s: s.rstd * (s.wdy - mean(s.wdy) - mean(s.x_hat * s.wdy)) + s.g),
+    dx(
+        "not reduced",
+        "not-reduced",
+        lambda s: s.rstd * (s.wdy - mean(s.wdy) - s.x_hat**2 * s.wdy) + s.g,
+    ),
+    dx(
+        "direction missing",
+        "x_hat-missing",
+        lambda s: s.rstd * (s.wdy - mean(s.wdy) - mean(s.x_hat * s.wdy)) + s.g,
+    ),
     dx("batch averaged", "rows-averaged", lambda s: norm_dx(s) / s.M + s.g, RMS),
-    dx("identity", "identity", lambda s: s.dy + 0, without=("residual", "dresidual_out")),
+    dx(
+        "identity",
+        "identity",
+        lambda s: s.dy + 0,
+        without=("residual", "dresidual_out"),
+    ),
     dx("zero", "zero", lambda s: 0 * s.dy),
 ]
 DOUBLE = [
-    dx("sign and weight", "projection-sign weight-missing", lambda s: norm_dx(s, wdy=s.dy, c1=-1) + s.g),
-    dx("weight twice, bessel", "weight-twice bessel", lambda s: norm_dx(s, s.w**2 * s.dy, c1=s.N / (s.N - 1)) + s.g),
+    dx(
+        "sign and weight",
+        "projection-sign weight-missing",
+        lambda s: norm_dx(s, wdy=s.dy, c1=-1) + s.g,
+    ),
+    dx(
+        "weight twice, bessel",
+        "weight-twice bessel",
+        lambda s: norm_dx(s, s.w**2 * s.dy, c1=s.N / (s.N - 1)) + s.g,
+    ),
     dx("c2 and stream", "c2-dropped dresidual-forgotten", lambda s: norm_dx(s, c2=0)),
-    dx("axis and stream", "wrong-axis dresidual-forgotten", lambda s: s.rstd * (s.wdy - s.wdy.mean(0)
-       - s.x_hat * mean(s.x_hat * s.wdy))),
-    dx("N and sign", "factor-n projection-sign", lambda s: s.N * norm_dx(s, c1=-1) + s.g),
-    dx("some weights and c2", "weight-in-some-terms c2-dropped", lambda s: s.rstd * (s.wdy
-       - s.x_hat * mean(s.x_hat * s.dy)) + s.g),
-    dx("some rstd and sign", "rstd-in-some-terms projection-sign", lambda s: s.rstd * s.wdy - mean(s.wdy)
-       + s.x_hat * mean(s.x_hat * s.wdy) + s.g),
-    other("y", "sum after, no bias", "stream-added-to-y bias-missing", lambda s: s.x_hat * s.w + s.p),
-    dx("rstd and stream", "rstd-missing dresidual-forgotten", lambda s: norm_dx(s, rstd=1), RMS),
-    dx("after and stream", "weight-after dresidual-forgotten", lambda s: s.w * norm_dx(s, wdy=s.dy)),
-    dx("sum in c1 and c2", "sum-for-mean-c1 sum-for-mean-c2", lambda s: norm_dx(s, c1=s.N, c2=s.N) + s.g),
-    dx("y and c2", "y-for-x_hat c2-dropped", lambda s: norm_dx(s, x_hat=s.y, c2=0) + s.g),
-    dx("eps and c1", "eps-missing c1-dropped", lambda s: norm_dx(with_rows(s, s.s), c1=0) + s.g),
-    other("dw", "weight and mean over rows", "weight-in-dw rows-averaged", lambda s: (s.wdy * s.x_hat).mean(0)),
-    other("dw", "rstd missing, mean over rows", "rstd-missing rows-averaged", lambda s: (s.dy * s.q).mean(0), RMS),
-    other("db", "weight and mean over rows", "weight-in-db rows-averaged", lambda s: s.wdy.mean(0)),
-    other("y", "no eps, no bias", "eps-missing bias-missing", lambda s: s.q / s.s * s.w),
+    dx(
+        "axis and stream",
+        "wrong-axis dresidual-forgotten",
+        lambda s: s.rstd * (s.wdy - s.wdy.mean(0) - s.x_hat * mean(s.x_hat * s.wdy)),
+    ),
+    dx(
+        "N and sign",
+        "factor-n projection-sign",
+        lambda s: s.N * norm_dx(s, c1=-1) + s.g,
+    ),
+    dx(
+        "some weights and c2",
+        "weight-in-some-terms c2-dropped",
+        lambda s: s.rstd * (s.wdy - s.x_hat * mean(s.x_hat * s.dy)) + s.g,
+    ),
+    dx(
+        "some rstd and sign",
+        "rstd-in-some-terms projection-sign",
+        lambda s: s.rstd * s.wdy - mean(s.wdy) + s.x_hat * mean(s.x_hat * s.wdy) + s.g,
+    ),
+    other(
+        "y",
+        "sum after, no bias",
+        "stream-added-to-y bias-missing",
+        lambda s: s.x_hat * s.w + s.p,
+    ),
+    dx(
+        "rstd and stream",
+        "rstd-missing dresidual-forgotten",
+        lambda s: norm_dx(s, rstd=1),
+        RMS,
+    ),
+    dx(
+        "after and stream",
+        "weight-after dresidual-forgotten",
+        lambda s: s.w * norm_dx(s, wdy=s.dy),
+    ),
+    dx(
+        "sum in c1 and c2",
+        "sum-for-mean-c1 sum-for-mean-c2",
+        lambda s: norm_dx(s, c1=s.N, c2=s.N) + s.g,
+    ),
+    dx(
+        "y and c2",
+        "y-for-x_hat c2-dropped",
+        lambda s: norm_dx(s, x_hat=s.y, c2=0) + s.g,
+    ),
+    dx(
+        "eps and c1",
+        "eps-missing c1-dropped",
+        lambda s: norm_dx(with_rows(s, s.s), c1=0) + s.g,
+    ),
+    other(
+        "dw",
+        "weight and mean over rows",
+        "weight-in-dw rows-averaged",
+        lambda s: (s.wdy * s.x_hat).mean(0),
+    ),
+    other(
+        "dw",
+        "rstd missing, mean over rows",
+        "rstd-missing rows-averaged",
+        lambda s: (s.dy * s.q).mean(0),
+        RMS,
+    ),
+    other(
+        "db",
+        "weight and mean over rows",
+        "weight-in-db rows-averaged",
+        lambda s: s.wdy.mean(0),
+    ),
+    other(
+        "y", "no eps, no bias", "eps-missing bias-missing", lambda s: s.q / s.s * s.w
+    ),
 ]
 PARAMETER = [
     other("dw", "mean over rows", "rows-averaged", lambda s: (s.dy * s.x_hat).mean(0)),
     other("dw", "last row", "rows-not-summed", lambda s: (s.dy * s.x_hat)[-1]),
-    other("dw", "weight in dw, rms", "weight-in-dw", lambda s: (s.wdy * s.x_hat).sum(0), RMS),
+    other(
+        "dw",
+        "weight in dw, rms",
+        "weight-in-dw",
+        lambda s: (s.wdy * s.x_hat).sum(0),
+        RMS,
+    ),
     other("dw", "y for x_hat", "y-for-x_hat", lambda s: (s.dy * s.y).sum(0)),
     other("dw", "x for x_hat", "x-for-x_hat", lambda s: (s.dy * s.p).sum(0)),
     other("dw", "db", "dw-is-db", lambda s: s.dy.sum(0)),
     other("dw", "ones", "ones-for-dy", lambda s: s.x_hat.sum(0), RMS),
-    other("dw", "sums multiplied", "product-of-sums", lambda s: s.dy.sum(0) * s.x_hat.sum(0)),
-    other("dw", "eps on the sum", "eps-on-sum", lambda s: (s.dy * s.q / np.sqrt(s.v + s.eps / s.N)).sum(0)),
+    other(
+        "dw",
+        "sums multiplied",
+        "product-of-sums",
+        lambda s: s.dy.sum(0) * s.x_hat.sum(0),
+    ),
+    other(
+        "dw",
+        "eps on the sum",
+        "eps-on-sum",
+        lambda s: (s.dy * s.q / np.sqrt(s.v + s.eps / s.N)).sum(0),
+    ),
     other("dw", "bessel", "bessel", lambda s: (s.dy * s.q / bessel(s)).sum(0)),
-    other("dw", "stream", "dresidual-through-norm", lambda s: ((s.dy + s.g) * s.x_hat).sum(0)),
+    other(
+        "dw",
+        "stream",
+        "dresidual-through-norm",
+        lambda s: ((s.dy + s.g) * s.x_hat).sum(0),
+    ),
     other("db", "weight", "weight-in-db", lambda s: s.wdy.sum(0)),
     other("db", "ones", "ones-for-dy", lambda s: np.full(s.N, float(s.M))),
     other("db", "rstd", "rstd-in-db", lambda s: (s.dy * s.rstd).sum(0)),
@@ -243,7 +472,9 @@ def drawn(seed, spec=LN, without=()):
 def found(wrong, case, dtype="float64"):
     rounded = case.rounded(dtype)
     got = wrong.formula(names(rounded, wrong.spec, dtype))
-    return diagnose(wrong.output, round_to(np.asarray(got), dtype), case, wrong.spec, dtype)
+    return diagnose(
+        wrong.output, round_to(np.asarray(got), dtype), case, wrong.spec, dtype
+    )
 
 
 def keys(diagnoses):
@@ -251,7 +482,10 @@ def keys(diagnoses):
 
 
 def misses(wrong, dtype="float64"):
-    results = {seed: keys(found(wrong, drawn(seed, wrong.spec, wrong.without), dtype)) for seed in SEEDS}
+    results = {
+        seed: keys(found(wrong, drawn(seed, wrong.spec, wrong.without), dtype))
+        for seed in SEEDS
+    }
     return {seed: got for seed, got in results.items() if got != wrong.expected}
 
 
@@ -282,8 +516,13 @@ def test_every_mutant_gets_its_name(name):
         case = mutant_case(name, seed)
         outcome = wrong.run(case, spec, "float64")
         outputs = ("y", "dx", "dresidual", "dw", "db")
-        each = [keys(diagnose(output, getattr(outcome, output), case, spec)) for output in outputs]
-        assert [found for found in each if found not in (set(), {MUTANT_KEYS[name]})] == []
+        each = [
+            keys(diagnose(output, getattr(outcome, output), case, spec))
+            for output in outputs
+        ]
+        assert [
+            found for found in each if found not in (set(), {MUTANT_KEYS[name]})
+        ] == []
         assert {MUTANT_KEYS[name]} in each, seed
 
 
@@ -355,7 +594,15 @@ def test_the_right_gradient_in_five_ways_is_never_diagnosed(spec):
         # y tells x_hat only where no weight is small beside the bias; there route 5 loses the digits of y.
         for way in WAYS if np.abs(case.weight).min() > 0.1 else WAYS[:4]:
             assert diagnose("dx", way(s), case, NORMS[spec]) == [], (seed, way.__name__)
-        assert diagnose("dw", np.einsum("ij,ij->j", s.dy[::-1], s.x_hat[::-1]), case, NORMS[spec]) == []
+        assert (
+            diagnose(
+                "dw",
+                np.einsum("ij,ij->j", s.dy[::-1], s.x_hat[::-1]),
+                case,
+                NORMS[spec],
+            )
+            == []
+        )
         assert diagnose("db", np.ones(s.M) @ s.dy, case, NORMS[spec]) == []
         assert diagnose("y", s.w * s.q / s.D + s.b, case, NORMS[spec]) == []
 
@@ -366,18 +613,28 @@ def test_the_right_gradient_in_a_narrow_dtype_is_never_diagnosed(dtype):
         case = drawn(seed)
         s = names(case.rounded(dtype), LN, dtype)
         for way in WAYS[:4]:
-            assert diagnose("dx", round_to(way(s), dtype), case, LN, dtype) == [], (seed, way.__name__)
+            assert diagnose("dx", round_to(way(s), dtype), case, LN, dtype) == [], (
+                seed,
+                way.__name__,
+            )
 
 
 @pytest.mark.parametrize("spec", NORMS)
 def test_hostile_cases_are_right_or_refused_but_never_crash(spec, rng):
     for case in (one for one in cases.cases(rng, 5, 6) if one.heads is None):
         with np.errstate(all="ignore"):
-            saved = numpy_ref.forward(case.x, case.weight, case.bias, case.residual, NORMS[spec])
+            saved = numpy_ref.forward(
+                case.x, case.weight, case.bias, case.residual, NORMS[spec]
+            )
             grads = numpy_ref.backward(case.dy, saved, case.dresidual_out)
         if np.isfinite(grads.dx).all():
             assert diagnose("dx", grads.dx, case, NORMS[spec]) == []
-        for got in (np.zeros_like(grads.dx), np.full_like(grads.dx, np.nan), grads.dx + 1, 2 * grads.dx):
+        for got in (
+            np.zeros_like(grads.dx),
+            np.full_like(grads.dx, np.nan),
+            grads.dx + 1,
+            2 * grads.dx,
+        ):
             for diagnosis in diagnose("dx", got, case, NORMS[spec]):
                 assert diagnosis.hint and 0 <= diagnosis.confidence <= 1
 
@@ -398,9 +655,18 @@ RIGHT = "dx = rstd * (wdy - mean(wdy) - x_hat * mean(x_hat * wdy)) + dresidual_o
             "statistics constant",
             "dx = rstd * wdy + dresidual_out   [missing: - mean(wdy), - x_hat * mean(x_hat * wdy)]",
         ),
-        ("sum in c1 and c2", "dx = rstd * (wdy - sum(wdy) - x_hat * sum(x_hat * wdy)) + dresidual_out"),
-        ("N too many", "dx = rstd * (N * wdy - sum(wdy) - x_hat * sum(x_hat * wdy)) + dresidual_out"),
-        ("c1 / N again", "dx = rstd * (wdy - mean(wdy) - x_hat * sum(x_hat * wdy) / N**2) + dresidual_out"),
+        (
+            "sum in c1 and c2",
+            "dx = rstd * (wdy - sum(wdy) - x_hat * sum(x_hat * wdy)) + dresidual_out",
+        ),
+        (
+            "N too many",
+            "dx = rstd * (N * wdy - sum(wdy) - x_hat * sum(x_hat * wdy)) + dresidual_out",
+        ),
+        (
+            "c1 / N again",
+            "dx = rstd * (wdy - mean(wdy) - x_hat * sum(x_hat * wdy) / N**2) + dresidual_out",
+        ),
         ("eps 1e-4", f"{RIGHT}   [where eps = 0.0001]"),
         ("dw: last row", "dw = (x_hat * dy)[-1]"),
         ("y: eps outside", "y = weight * x_hat + bias   [where rstd = 1 / (s + eps)]"),
@@ -411,7 +677,10 @@ def test_the_implemented_formula_is_readable(name, text):
 
 
 BOOK = {
-    "dx": ("rstd * (wdy - mean(wdy) - x_hat * mean(x_hat * wdy))", "rstd * (wdy - x_hat * mean(x_hat * wdy))"),
+    "dx": (
+        "rstd * (wdy - mean(wdy) - x_hat * mean(x_hat * wdy))",
+        "rstd * (wdy - x_hat * mean(x_hat * wdy))",
+    ),
     "dw": ("sum(x_hat * dy, axis=0)",) * 2,
     "db": ("sum(dy, axis=0)",) * 2,
     "y": ("weight * x_hat + bias",) * 2,
@@ -424,12 +693,21 @@ def test_what_is_needed_is_the_books_and_never_what_was_written(output, spec):
     """For each look of each mistake, whatever its numbers."""
     setting = Setting.of(drawn(0, without=("residual", "dresidual_out")), spec)
     best = formulas.right(output, setting).parts
-    assert written.formula(output, best, setting, 0.0) == f"{output} = {BOOK[output][spec is RMS]}"
+    assert (
+        written.formula(output, best, setting, 0.0)
+        == f"{output} = {BOOK[output][spec is RMS]}"
+    )
     for candidate in formulas.singles(output, setting).candidates:
-        left = [part for part in best if part.slot not in {each.slot for each in candidate.parts}]
+        left = [
+            part
+            for part in best
+            if part.slot not in {each.slot for each in candidate.parts}
+        ]
         yours = written.formula(output, candidate.parts, setting, SAME, left)
         remark = written.should_be(written.remark_of(candidate.parts, setting), setting)
-        assert yours != written.formula(output, best, setting, 0.0, remark=remark), candidate.keys
+        assert yours != written.formula(output, best, setting, 0.0, remark=remark), (
+            candidate.keys
+        )
 
 
 def test_coefficients_are_those_that_were_implemented():
@@ -469,12 +747,19 @@ def test_what_no_formula_explains_is_said_with_its_residual(rng):
     for seed in SEEDS:
         case = drawn(seed)
         noise = rng.standard_normal(case.x.shape)
-        for output, got in (("dx", np.sin(3 * case.x)), ("dw", case.weight**3), ("y", noise)):
+        for output, got in (
+            ("dx", np.sin(3 * case.x)),
+            ("dw", case.weight**3),
+            ("y", noise),
+        ):
             (diagnosis,) = diagnose(output, got, case, LN)
             assert (diagnosis.misconception, diagnosis.confidence) == (UNKNOWN, 0)
             assert 0.05 < diagnosis.residual
             # The nearest formula is not what was computed, so it is not shown as that.
-            assert (diagnosis.implemented, diagnosis.coefficients) == ("", {}) and "nearest" not in diagnosis.hint
+            assert (diagnosis.implemented, diagnosis.coefficients) == (
+                "",
+                {},
+            ) and "nearest" not in diagnosis.hint
 
 
 def test_a_right_formula_with_lost_digits_is_not_shown_as_a_wrong_one():
@@ -484,28 +769,49 @@ def test_a_right_formula_with_lost_digits_is_not_shown_as_a_wrong_one():
         s = names(case, LN)
         for output, right in (("y", s.y), ("dx", dx_of(s))):
             for off in (1e-13, 1e-9):
-                for diagnosis in diagnose(output, right * (1 + off * np.sin(7 * case.x)), case, LN):
-                    assert (diagnosis.misconception, diagnosis.implemented) == (UNKNOWN, "")
+                for diagnosis in diagnose(
+                    output, right * (1 + off * np.sin(7 * case.x)), case, LN
+                ):
+                    assert (diagnosis.misconception, diagnosis.implemented) == (
+                        UNKNOWN,
+                        "",
+                    )
 
 
 def test_three_wrong_coefficients_are_three_misconceptions():
     case = drawn(0)
     s = names(case, LN)
     got = norm_dx(s, c1=-s.N / (s.N - 1))
-    assert keys(diagnose("dx", got, case, LN)) == {"projection-sign", "bessel", "dresidual-forgotten"}
+    assert keys(diagnose("dx", got, case, LN)) == {
+        "projection-sign",
+        "bessel",
+        "dresidual-forgotten",
+    }
 
 
 def test_float32_where_float64_is_asked_for_is_named_beside_the_mistake():
     case = drawn(0)
     s = names(case.rounded("float32"), LN, "float32")
     wrong = (s.rstd * s.wdy + s.g).astype(float)
-    for got, expected in ((dx_of(s).astype(float), set()), (wrong, {"statistics-constant"})):
-        assert keys(diagnose("dx", got, case, LN)) == {UNKNOWN}  # an error of this size may come from anywhere
-        assert keys(diagnose("dx", got, case, LN, narrow=lambda: True)) == {"narrow-arithmetic", *expected}
+    for got, expected in (
+        (dx_of(s).astype(float), set()),
+        (wrong, {"statistics-constant"}),
+    ):
+        assert keys(diagnose("dx", got, case, LN)) == {
+            UNKNOWN
+        }  # an error of this size may come from anywhere
+        assert keys(diagnose("dx", got, case, LN, narrow=lambda: True)) == {
+            "narrow-arithmetic",
+            *expected,
+        }
 
 
 def test_a_row_divided_by_zero_is_named():
-    case = next(case for case in cases.cases(np.random.default_rng(0), 5, 6) if case.name.startswith("a constant row"))
+    case = next(
+        case
+        for case in cases.cases(np.random.default_rng(0), 5, 6)
+        if case.name.startswith("a constant row")
+    )
     s = names(case, LN)
     with np.errstate(all="ignore"):
         assert keys(diagnose("y", s.q / s.s * s.w + s.b, case, LN)) == {"eps-missing"}
@@ -519,14 +825,21 @@ def test_dresidual_is_explained_as_dx_is():
     case = drawn(0)
     s = names(case, LN)
     (diagnosis,) = diagnose("dresidual", s.g, case, LN)
-    assert diagnosis.misconception == "dresidual-alone" and diagnosis.implemented.startswith("dresidual = ")
+    assert (
+        diagnosis.misconception == "dresidual-alone"
+        and diagnosis.implemented.startswith("dresidual = ")
+    )
 
 
 def test_the_catalogue_names_registered_equations_and_each_key_once():
     registered = equations()
     entries = [*MISTAKES.values(), *OWN.values()]
     named = [entry.equation for entry in MISTAKES.values()]
-    labels = {label for each in named for label in (each.values() if isinstance(each, dict) else [each])} - {""}
+    labels = {
+        label
+        for each in named
+        for label in (each.values() if isinstance(each, dict) else [each])
+    } - {""}
     assert labels <= set(registered)
     assert {entry.equation for entry in OWN.values()} - {""} <= set(places())
     for entry in entries:
@@ -537,12 +850,17 @@ def test_the_catalogue_names_registered_equations_and_each_key_once():
             for output in ("y", "dx", "dw", "db"):
                 if output != "dw" or case.weight is not None:
                     shape = (case.bias if output in ("dw", "db") else case.x).shape
-                    assert diagnose(output, np.full(shape, np.pi), case, spec)[0].equation in registered
+                    assert (
+                        diagnose(output, np.full(shape, np.pi), case, spec)[0].equation
+                        in registered
+                    )
 
 
 def test_a_hint_gives_nothing_away():
     for entry in (*MISTAKES.values(), *OWN.values()):
-        assert not any(symbol in entry.hint for symbol in ("c1", "c2", "N - 1", "=", "*"))
+        assert not any(
+            symbol in entry.hint for symbol in ("c1", "c2", "N - 1", "=", "*")
+        )
 
 
 @pytest.mark.parametrize(
@@ -569,7 +887,10 @@ def test_unknown_keys_are_refused():
 def test_long_rows_are_searched_in_part_and_held_to_the_noise_in_full():
     case = cases.draw(np.random.default_rng(0), 8, 300)
     s = names(case, LN)
-    assert keys(diagnose("dx", norm_dx(s, x_hat=s.y, c2=0) + s.g, case, LN)) == {"y-for-x_hat", "c2-dropped"}
+    assert keys(diagnose("dx", norm_dx(s, x_hat=s.y, c2=0) + s.g, case, LN)) == {
+        "y-for-x_hat",
+        "c2-dropped",
+    }
     got = s.rstd * s.wdy + s.g
     got[1, 1] += 1
     assert keys(diagnose("dx", got, case, LN)) == {UNKNOWN}

@@ -7,7 +7,10 @@ A test for each kind of evidence that more than one wrong program gives.
 import pytest
 from test_homework_outsiders import keys, report_of
 
-VAR, HW7_Y = "var = (q * q).mean(-1)", "return x_hat.reshape(x.shape) * weight[:, None] + bias[:, None]"
+VAR, HW7_Y = (
+    "var = (q * q).mean(-1)",
+    "return x_hat.reshape(x.shape) * weight[:, None] + bias[:, None]",
+)
 SHIFTED = "d = wide - wide[:, :1]\n    var = "
 RETURN = "return dx, dweight, dbias"
 # {name: (task, edits, what must not be said)}
@@ -82,6 +85,8 @@ def test_a_bias_that_cancels_is_allowed_its_rounding():
     centred = f"y = {HW7_Y.removeprefix('return ')}\n        return y - y.mean(2, keepdims=True)"
     again = "wdy = grouped(dy * weight[:, None])"
     report = report_of(
-        "norm-project", (HW7_Y, centred), (again, f"dy = dy - dy.mean(2, keepdims=True)\n        {again}")
+        "norm-project",
+        (HW7_Y, centred),
+        (again, f"dy = dy - dy.mean(2, keepdims=True)\n        {again}"),
     )
     assert report.passed, report

@@ -12,7 +12,11 @@ from normgrad.homework.wrong import wrong
 
 
 def codes(path):
-    return [cell["source"] for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    return [
+        cell["source"]
+        for cell in json.loads(path.read_text())["cells"]
+        if cell["cell_type"] == "code"
+    ]
 
 
 @pytest.mark.sampled(of=4)
@@ -32,8 +36,14 @@ def test_the_instructors_notebook_runs(tmp_path, homework):
 
 @pytest.mark.parametrize("homework", homeworks())
 def test_nothing_of_the_answers_stands_outside_the_marks(homework):
-    answer = set(solutions.solution(homework).split("\n")) - set(solutions.starter(homework).split("\n"))
-    answer = {line.strip() for line in answer if len(line.strip()) > 12 and not line.startswith(("import", "from"))}
+    answer = set(solutions.solution(homework).split("\n")) - set(
+        solutions.starter(homework).split("\n")
+    )
+    answer = {
+        line.strip()
+        for line in answer
+        if len(line.strip()) > 12 and not line.startswith(("import", "from"))
+    }
     for code in export.answers(find_homework(homework)).values():
         outside, inside = [], False
         for line in map(str.strip, code.split("\n")):
@@ -45,9 +55,17 @@ def test_nothing_of_the_answers_stands_outside_the_marks(homework):
 
 def test_a_failing_test_carries_the_diagnosis(tmp_path):
     """The assertion of the stage whose numbers are wrong says which term is, for the seed that was asked for."""
-    tests = [code for code in codes(export.nbgrader("hw2", tmp_path, seed=7)) if "hw.stage(" in code]
+    tests = [
+        code
+        for code in codes(export.nbgrader("hw2", tmp_path, seed=7))
+        if "hw.stage(" in code
+    ]
     assert all("seed=7)" in code for code in tests)
-    mistake = next(each for each in wrong("hw2") if each.name == "sum for mean" and each.task == "rmsnorm-backward")
+    mistake = next(
+        each
+        for each in wrong("hw2")
+        if each.name == "sum for mean" and each.task == "rmsnorm-backward"
+    )
     names = {"__name__": "notebook", "hw": hw}
     exec(mistake.source("hw2"), names)
     (code,) = [code for code in tests if "dx, row by row" in code]
@@ -91,7 +109,11 @@ def test_a_task_is_graded_once_for_all_cells(monkeypatch, change):
     """Again where something that it is made of is another, and for the second run of a cell."""
 
     grades, original = [], grade.check
-    monkeypatch.setattr(grade, "check", lambda *arguments: grades.append(arguments) or original(*arguments))
+    monkeypatch.setattr(
+        grade,
+        "check",
+        lambda *arguments: grades.append(arguments) or original(*arguments),
+    )
     monkeypatch.setattr(grade, "_SHARED", {})
     names = {"__name__": "notebook", "hw": hw}
     exec(FIRST, names)

@@ -38,9 +38,14 @@ def test_inputs_that_do_not_fit_are_refused_by_name():
         ([ones, ones, np.ones(2), row, row], "weight: got shape"),
         ([ones, np.ones((2, 0)), np.ones(0), row, row], "needs (M, N) with a column"),
         ([ones.astype(object), ones, np.ones(3), row, row], "dy: got dtype object"),
-        ([np.ones((2, 50_000))] * 2 + [np.ones(50_000), row, row], "at most 100000 numbers"),
+        (
+            [np.ones((2, 50_000))] * 2 + [np.ones(50_000), row, row],
+            "at most 100000 numbers",
+        ),
     ):
-        with pytest.raises((ValueError, TypeError), match=words.replace("(", r"\(").replace(")", r"\)")):
+        with pytest.raises(
+            (ValueError, TypeError), match=words.replace("(", r"\(").replace(")", r"\)")
+        ):
             operations.fitting(inputs)
 
 
@@ -66,7 +71,11 @@ def test_every_level_says_more():
     exec(mistake.source("hw6"), names)
     short, middle, long = (str(hw.check("gradient-test", names["check_backward"], feedback=level))
                            for level in ("hint", "equation", "coefficients"))  # fmt: skip
-    for words in ("rstd does not depend on x", "In every call weight * dy is constant", "vacuous-ones"):
+    for words in (
+        "rstd does not depend on x",
+        "In every call weight * dy is constant",
+        "vacuous-ones",
+    ):
         assert words not in short and words in middle and words in long
     assert "needed:" in long and "needed:" not in middle
 
@@ -83,7 +92,9 @@ def test_no_report_hands_out_the_expression(homework):
                 sympy.sympify(text)
             except (sympy.SympifyError, SyntaxError, TypeError):
                 continue
-            raise AssertionError(f"{task.name}: {text} is an expression that could be handed in")
+            raise AssertionError(
+                f"{task.name}: {text} is an expression that could be handed in"
+            )
 
 
 # The keys
@@ -93,8 +104,13 @@ def test_all_misconceptions_have_a_title():
     known = hw.misconceptions()
     for name in hw.homeworks():
         for each in wrong(name):
-            assert not each.misconception or known[each.misconception], f"{name}: {each.name}"
-            assert not each.misconception or hw.misconceptions(each.task)[each.misconception]
+            assert not each.misconception or known[each.misconception], (
+                f"{name}: {each.name}"
+            )
+            assert (
+                not each.misconception
+                or hw.misconceptions(each.task)[each.misconception]
+            )
 
 
 @pytest.mark.parametrize("homework", ["hw1", "hw6", "hw7"])
@@ -109,7 +125,11 @@ def test_what_reports_name_is_listed(homework):
         listed = hw.misconceptions(mistake.task)
         for each in report.diagnoses:
             assert each.misconception in listed, report
-            assert homework == "hw7" or each.title.partition(": ")[0] == listed[each.misconception].partition(": ")[0]
+            assert (
+                homework == "hw7"
+                or each.title.partition(": ")[0]
+                == listed[each.misconception].partition(": ")[0]
+            )
 
 
 def test_misconceptions_of_an_unknown_task_are_refused():

@@ -35,9 +35,13 @@ WIDE = {
     "einsum": "z = np.asarray(x); n = x.shape[1]; mean = np.einsum('ij->i', z, dtype='d', casting='unsafe') / n; "
     "q = z - mean[:, None]; var = np.einsum('ij,ij->i', q, q) / n",
     "Python's numbers": LOOP.format(number=PYTHON, mean=MEAN, total="sum"),
-    "an exact sum": LOOP.format(number=PYTHON, mean=MEAN, total="getattr(math, 'fs' + 'um')"),
+    "an exact sum": LOOP.format(
+        number=PYTHON, mean=MEAN, total="getattr(math, 'fs' + 'um')"
+    ),
     "fractions": LOOP.format(number=FRACTION, mean=MEAN, total="1.0 * sum"),
-    "the statistics module": LOOP.format(number=PYTHON, mean="statistics.fmean(r)", total="sum"),
+    "the statistics module": LOOP.format(
+        number=PYTHON, mean="statistics.fmean(r)", total="sum"
+    ),
 }
 CORRECTED = "m = {mean}; q = z - m[:, None]; left = {left}; q = q - left[:, None]; mean = m + left"
 NARROW = {
@@ -74,7 +78,9 @@ def graded(way, mode, place, seed=0):
 def test_a_wider_format_is_seen(tmp_path, way, mode):
     report = graded(WIDE[way], mode, tmp_path)
     assert not report["float32 throughout"].passed, report
-    assert [each.misconception for each in report.diagnoses] == ["wide-arithmetic"], report
+    assert [each.misconception for each in report.diagnoses] == ["wide-arithmetic"], (
+        report
+    )
 
 
 @pytest.mark.parametrize("way", NARROW)
@@ -94,7 +100,10 @@ def test_stages_with_the_same_inputs_share_the_calls(monkeypatch):
     exec(compile(text, path, "exec"), names)
 
     def counted(student, entry, request):
-        given = [(each.layout, each.dtype, np.asarray(each.value, float).tobytes()) for each in request.arguments]
+        given = [
+            (each.layout, each.dtype, np.asarray(each.value, float).tobytes())
+            for each in request.arguments
+        ]
         calls.append((*given, repr(request.options)))
         return call(student, entry, request)
 
@@ -102,7 +111,12 @@ def test_stages_with_the_same_inputs_share_the_calls(monkeypatch):
     report = hw.check("addnorm-forward", names["addnorm_forward"])
     assert report.passed, report
     assert len(calls) == len(set(calls))
-    assert {each[0][0] for each in calls} == {"contiguous", "strided", "transposed", "wide"}
+    assert {each[0][0] for each in calls} == {
+        "contiguous",
+        "strided",
+        "transposed",
+        "wide",
+    }
 
 
 def test_one_number_of_a_whole_matrix_is_a_wrong_axis():

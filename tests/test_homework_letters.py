@@ -100,4 +100,6 @@ def test_the_wrong_term_is_named(mistake):
     report = hw.check(task, answer, feedback="coefficients")
     assert not report[stage].passed, report
     assert [each.misconception for each in report.diagnoses] == keys, report
-    assert any(shown in each.title + each.implemented for each in report.diagnoses), report
+    assert any(shown in each.title + each.implemented for each in report.diagnoses), (
+        report
+    )

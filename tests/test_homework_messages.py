@@ -20,7 +20,12 @@ def report_of(tmp_path, body, **options):
 def mistake(name, task="rmsnorm-backward"):
     """The report of a wrong solution of homework 2."""
     names = {}
-    exec(next(each for each in wrong("hw2") if (each.name, each.task) == (name, task)).source("hw2"), names)
+    exec(
+        next(
+            each for each in wrong("hw2") if (each.name, each.task) == (name, task)
+        ).source("hw2"),
+        names,
+    )
     return hw.check(task, names[task.replace("-", "_")], feedback="coefficients")
 
 
@@ -34,13 +39,17 @@ def mistake(name, task="rmsnorm-backward"):
     ],
 )
 def test_results_of_the_wrong_kind(result, words):
-    report = hw.check("rmsnorm-backward", eval(f"lambda dy, x, weight, rstd: ({result})"))
+    report = hw.check(
+        "rmsnorm-backward", eval(f"lambda dy, x, weight, rstd: ({result})")
+    )
     assert words in report.stages[0].message and report.points == 0
 
 
 def test_a_loop_is_named_by_its_line(tmp_path):
     report = report_of(tmp_path, DEF + "while True: x = x + 1\n", seconds=0.5)
-    assert "Line 2 in rmsnorm_backward: while True: x = x + 1" in report.stages[0].message
+    assert (
+        "Line 2 in rmsnorm_backward: while True: x = x + 1" in report.stages[0].message
+    )
 
 
 def test_an_answer_that_takes_long_is_no_loop():
@@ -51,13 +60,20 @@ def test_an_answer_that_takes_long_is_no_loop():
     def contract_delta(x, w, k, N):
         return sympy.Sum(w[k] * x[k], *((each, 1, N) for each in letters))
 
-    messages = [stage.message for stage in hw.check("contract-delta", contract_delta, seconds=0.2).stages]
-    assert "had returned" in messages[0] and not any("loop" in message for message in messages), messages
+    messages = [
+        stage.message
+        for stage in hw.check("contract-delta", contract_delta, seconds=0.2).stages
+    ]
+    assert "had returned" in messages[0] and not any(
+        "loop" in message for message in messages
+    ), messages
 
 
 def test_a_task_after_one_that_never_ends_is_graded(tmp_path):
     """With less time, and in full."""
-    text = solutions.solution("hw2").replace("    rstd = 1 / np", "    while True:\n        pass\n    rstd = 1 / np")
+    text = solutions.solution("hw2").replace(
+        "    rstd = 1 / np", "    while True:\n        pass\n    rstd = 1 / np"
+    )
     (tmp_path / "solution.py").write_text(text, encoding="utf8")
     forward, backward = hw.grade_file(tmp_path / "solution.py", "hw2", seconds=0.5)
     assert forward.points == 0 and backward.passed
@@ -73,7 +89,9 @@ def test_a_test_that_keeps_the_first_backward_for_its_reference_is_told_so(tmp_p
         assert np.allclose(one, other)
     return
 """
-    text = solutions.solution("hw6").replace("    rng = np.random.default_rng(0)\n", kept)
+    text = solutions.solution("hw6").replace(
+        "    rng = np.random.default_rng(0)\n", kept
+    )
     (tmp_path / "solution.py").write_text(text, encoding="utf8")
     (report,) = hw.grade_file(tmp_path / "solution.py", "hw6")
     assert "what the first backward gives, kept for all others" in str(report), report
@@ -106,14 +124,20 @@ def test_a_formula_comes_with_its_names():
 def test_the_needed_formula_answers_the_one_that_was_found(name, yours, needed):
     """Two formulas that differ in a statistic do not look the same."""
     diagnosis = mistake(name, "rmsnorm-forward").diagnoses[0]
-    assert diagnosis.implemented.endswith(f"[where {yours}]") and diagnosis.right.endswith(f"[where {needed}]")
+    assert diagnosis.implemented.endswith(
+        f"[where {yours}]"
+    ) and diagnosis.right.endswith(f"[where {needed}]")
 
 
 def test_a_mistake_in_three_results_has_one_heading():
     """N - 1 reaches y, dw and dx: the name once, the formulas three times."""
     pytest.importorskip("torch")
     names = {}
-    found = next(each for each in wrong("hw3") if each.misconception == "bessel" and each.task == "layernorm-function")
+    found = next(
+        each
+        for each in wrong("hw3")
+        if each.misconception == "bessel" and each.task == "layernorm-function"
+    )
     exec(found.source("hw3"), names)
     report = hw.check("layernorm-function", names["LayerNorm"], feedback="coefficients")
     same = [each for each in report.diagnoses if each.misconception == "bessel"]
@@ -127,7 +151,9 @@ def test_pytest_says_which_term(tmp_path):
     (tmp_path / "solution.py").write_text(next(each for each in wrong("hw2") if each.name == "sum for mean"
                                           and each.task == "rmsnorm-backward").source("hw2"))  # fmt: skip
     _, backward = hw.grade_file(tmp_path / "solution.py", "hw2")
-    assert "The part of dx along x_hat is wrong" in backward.told("dx, row by row").message
+    assert (
+        "The part of dx along x_hat is wrong" in backward.told("dx, row by row").message
+    )
     assert backward.told("gradcheck").message == "follows from the above"
 
 
@@ -137,17 +163,32 @@ def test_pytest_says_which_term(tmp_path):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: hw.check("rmsnorm_backward", print), "task: got 'rmsnorm_backward', needs rmsnorm-backward$"),
-        (lambda: hw.check("rms", print), "needs one of rmsnorm-forward, rmsnorm-backward, gradient-norms$"),
+        (
+            lambda: hw.check("rmsnorm_backward", print),
+            "task: got 'rmsnorm_backward', needs rmsnorm-backward$",
+        ),
+        (
+            lambda: hw.check("rms", print),
+            "needs one of rmsnorm-forward, rmsnorm-backward, gradient-norms$",
+        ),
         (lambda: hw.check(print, "rmsnorm-backward"), "task: got the function print"),
-        (lambda: hw.check("rmsnorm-backward", None), "target: got None, needs the function or class itself"),
+        (
+            lambda: hw.check("rmsnorm-backward", None),
+            "target: got None, needs the function or class itself",
+        ),
         (lambda: hw.check("rmsnorm-backward", print, seed="3"), "seed: got '3'"),
         (lambda: hw.check("rmsnorm-backward", print, seconds="5"), "seconds: got '5'"),
-        (lambda: hw.check("rmsnorm-backward", print, seconds=float("nan")), "seconds: got nan"),
+        (
+            lambda: hw.check("rmsnorm-backward", print, seconds=float("nan")),
+            "seconds: got nan",
+        ),
         (lambda: hw.describe("hw2"), "needs one of rmsnorm-forward, rmsnorm-backward$"),
         (lambda: hw.tasks("hw9"), "homework: got 'hw9', needs one of hw1, hw2"),
         (lambda: hw.grade_file("nowhere.py", "hw2"), "path: got 'nowhere.py'"),
-        (lambda: Draw(scale=1e300), "scale: got 1e\\+300, needs a number from 1e-06 to 1e\\+06"),
+        (
+            lambda: Draw(scale=1e300),
+            "scale: got 1e\\+300, needs a number from 1e-06 to 1e\\+06",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(call, words):
@@ -168,7 +209,10 @@ def test_an_integer_of_numpy_is_a_seed():
         ("check {folder}/empty", "which holds no solution.py"),
         ("check {folder} --homework hw2 --seconds nan", "seconds: got nan"),
         ("check {folder} --homework hw2 --json {folder}", "Is a directory"),
-        ("check {folder} --homework hw2 --json {folder}/no/a.json", "No such file or directory"),
+        (
+            "check {folder} --homework hw2 --json {folder}/no/a.json",
+            "No such file or directory",
+        ),
         ("check {folder} --homework hw2 --seed-file {folder}/no", "cannot be read"),
         ("check {folder} --homework hw2 --seed-file {folder}", "cannot be read"),
         ("check {folder} --homework hw2 --seed-file {file}", "which is not text"),

@@ -38,7 +38,11 @@ def keys(report):
 SUM = "w[k] * x[k] - Sum(w[r] * x[r], (r, {0}, N - 1 + {0})) / N"
 EXPRESSIONS = {
     "from 0": ("contract-delta", SUM.format(0), ["counted-from-zero"]),
-    "from 0, moved by one": ("contract-delta", SUM.format(0).replace("[r]", "[r + 1]"), []),
+    "from 0, moved by one": (
+        "contract-delta",
+        SUM.format(0).replace("[r]", "[r + 1]"),
+        [],
+    ),
     "past the end": ("contract-delta", SUM.format(2), []),
     "a neighbour": ("contract-delta", "w[k] * x[k - 1]", []),
     "a text": ("contract-delta", "'w[k]'", ["text-for-expression"]),
@@ -52,7 +56,9 @@ def test_expressions(name):
     task, text, expected = EXPRESSIONS[name]
     source = f"from sympy import *\nr = Symbol('r', integer=True)\ndef contract_delta(x, w, k, N):\n    return {text}\n"
     report = report_of(task, source)
-    assert keys(report) == expected and report.passed == (name == "from 0, moved by one"), report
+    assert keys(report) == expected and report.passed == (
+        name == "from 0, moved by one"
+    ), report
 
 
 def test_a_letter_that_is_declared_positive_may_be_0():
@@ -60,7 +66,9 @@ def test_a_letter_that_is_declared_positive_may_be_0():
     pytest.importorskip("sympy")
     (mistake,) = [each for each in wrong("hw1") if each.name == "counted from 0"]
     report = report_of("contract-delta", mistake.source("hw1"))
-    assert "has no value at" in report["value"].message and keys(report) == ["counted-from-zero"], report
+    assert "has no value at" in report["value"].message and keys(report) == [
+        "counted-from-zero"
+    ], report
 
 
 # Tests of the student's own
@@ -83,9 +91,15 @@ def test_verdicts(tmp_path, name, where):
     """A cell's function is looked at as an object, a file's as a text."""
     source = edited(solutions.solution("hw6"), *VERDICTS[name])
     (tmp_path / "solution.py").write_text(source, encoding="utf8")
-    report = report_of("gradient-test", source) if where == "cell" else grade_file(tmp_path / "solution.py", "hw6")[0]
+    report = (
+        report_of("gradient-test", source)
+        if where == "cell"
+        else grade_file(tmp_path / "solution.py", "hw6")[0]
+    )
     silent = name in ("dropped", "returned")
-    assert ("verdict-not-raised" in keys(report)) == silent and not report["right backwards pass"].passed, report
+    assert ("verdict-not-raised" in keys(report)) == silent and not report[
+        "right backwards pass"
+    ].passed, report
     assert not silent or keys(report) == ["verdict-not-raised"]
 
 
@@ -148,7 +162,9 @@ def test_operators(name):
 
 
 @pytest.mark.sampled(of=2)
-@pytest.mark.parametrize("key", ["wrong-axis", "wide-arithmetic", "narrow-intermediate", "zero-unguarded"])
+@pytest.mark.parametrize(
+    "key", ["wrong-axis", "wide-arithmetic", "narrow-intermediate", "zero-unguarded"]
+)
 def test_the_shell_names_the_same(tmp_path, key):
     (mistake,) = [each for each in wrong("hw7") if each.misconception == key]
     (tmp_path / "solution.py").write_text(mistake.source("hw7"), encoding="utf8")
@@ -157,5 +173,9 @@ def test_the_shell_names_the_same(tmp_path, key):
 
 def test_half_precision_in_torch_is_named_in_the_shell(tmp_path):
     pytest.importorskip("torch")
-    (tmp_path / "solution.py").write_text(edited(INSTANCE, (".rsqrt()\n", HALF)), encoding="utf8")
-    assert keys(grade_file(tmp_path / "solution.py", "hw7")[0]) == ["narrow-intermediate"]
+    (tmp_path / "solution.py").write_text(
+        edited(INSTANCE, (".rsqrt()\n", HALF)), encoding="utf8"
+    )
+    assert keys(grade_file(tmp_path / "solution.py", "hw7")[0]) == [
+        "narrow-intermediate"
+    ]

@@ -28,20 +28,28 @@ def test_a_result_that_is_an_input_keeps_its_numbers(torch):
     with Local({"f": lambda x: x}) as student:
         student.begin(5)
         for kind in ("numpy", "torch"):
-            first = student.call("f", Request("call", (Given("x", np.ones(3), kind=kind),)))
+            first = student.call(
+                "f", Request("call", (Given("x", np.ones(3), kind=kind),))
+            )
             student.call("f", Request("call", (Given("x", np.zeros(3), kind=kind),)))
             assert (first.values[0].numbers == 1).all()
 
 
 def test_one_missing_bound_of_second_gradients(torch, rng):
     """The complex step and the closed formula of the book agree within the bound, and the bound is no barn door."""
-    from normgrad.teaching.double_backward import ExplicitNorm, normalized, second_gradients
+    from normgrad.teaching.double_backward import (
+        ExplicitNorm,
+        normalized,
+        second_gradients,
+    )
 
     assert ExplicitNorm is not None
     trial = FUNCTION.oracle.trials(rng, Draw())[0]
     cotangents = hw3.directional_cotangents(rng, trial)
     known = hw3.second_gradients(trial, cotangents)
-    case = {name: torch.tensor(getattr(trial.case, name)) for name in ("x", "dy", "weight")}
+    case = {
+        name: torch.tensor(getattr(trial.case, name)) for name in ("x", "dy", "weight")
+    }
     _, rstd, x_hat = normalized(case["x"], trial.spec.eps)
     ddx, ddw, ddb = map(torch.tensor, cotangents.values())
     found = second_gradients(ddx, ddw, ddb, case["dy"], x_hat, rstd, case["weight"])

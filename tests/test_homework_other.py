@@ -45,7 +45,11 @@ def layer_norm_inputs(rng, rows=4, columns=7):
     case = draw(rng, rows, columns).without("residual", "dresidual_out")
     saved = numpy_ref.forward(case.x, case.weight, case.bias)
     inputs = case.dy, case.x, case.weight, saved.mean, saved.rstd
-    return inputs, numpy_ref.backward(case.dy, saved), bounds(case.dy, None, saved, "float64")
+    return (
+        inputs,
+        numpy_ref.backward(case.dy, saved),
+        bounds(case.dy, None, saved, "float64"),
+    )
 
 
 @pytest.mark.parametrize("how", backwards.RIGHT)
@@ -58,17 +62,24 @@ def test_right_backwards_are_right(rng, how):
     assert max(hw6.off(inputs, found).values()) < 1e-12
 
 
-@pytest.mark.parametrize("subject", backwards.subjects(), ids=lambda subject: subject.mutant.name)
+@pytest.mark.parametrize(
+    "subject", backwards.subjects(), ids=lambda subject: subject.mutant.name
+)
 def test_wrong_backwards_are_wrong_where_they_say(rng, subject):
     """In the output that the stage names, and nowhere else; their text does not say what is wrong."""
     inputs, _, _ = layer_norm_inputs(rng)
     inputs[1][0] = 0.5
-    mean, rstd = (getattr(numpy_ref.forward(inputs[1]), name) for name in ("mean", "rstd"))
+    mean, rstd = (
+        getattr(numpy_ref.forward(inputs[1]), name) for name in ("mean", "rstd")
+    )
     given = *inputs[:3], mean, rstd
     with np.errstate(invalid="ignore"):
         off = hw6.off(given, function(subject.source())(*given))
     assert [name for name in backwards.OUTPUTS if off[name] > 1e-9] == [subject.output]
-    assert subject.mutant.name not in subject.source() and subject.mutant.mistake not in subject.source()
+    assert (
+        subject.mutant.name not in subject.source()
+        and subject.mutant.mistake not in subject.source()
+    )
 
 
 def test_the_promised_sentence():
@@ -77,9 +88,20 @@ def test_the_promised_sentence():
     old = "rng.standard_normal(columns), rng.standard_normal(columns), rng.standard_normal((rows, columns))"
     assert text.count(old) == 1
     names = {}
-    exec(text.replace(old, "np.ones(columns), np.zeros(columns), np.ones((rows, columns))"), names)
-    message = hw.check("gradient-test", names["check_backward"], feedback="equation")["wrong backward 1"].message
-    assert "rstd does not depend on x" in message and "loss that sums up y" in message and "ln-dx" in message
+    exec(
+        text.replace(
+            old, "np.ones(columns), np.zeros(columns), np.ones((rows, columns))"
+        ),
+        names,
+    )
+    message = hw.check("gradient-test", names["check_backward"], feedback="equation")[
+        "wrong backward 1"
+    ].message
+    assert (
+        "rstd does not depend on x" in message
+        and "loss that sums up y" in message
+        and "ln-dx" in message
+    )
 
 
 TEST = "import numpy as np\ndef check_backward(backward):\n    "
@@ -99,7 +121,11 @@ HOSTILE_TESTS = {
 def test_a_hostile_test_ends_in_a_report(tmp_path, name):
     source, words = HOSTILE_TESTS[name]
     (report,) = graded(tmp_path, "hw6", TEST + source)
-    assert report.points == 0 and words in flat(report) and "The grader itself" not in flat(report)
+    assert (
+        report.points == 0
+        and words in flat(report)
+        and "The grader itself" not in flat(report)
+    )
 
 
 # Expressions
@@ -122,8 +148,14 @@ HOSTILE_EXPRESSIONS = {
 def test_a_hostile_expression_ends_in_a_report(tmp_path, name):
     pytest.importorskip("sympy")
     source, words = HOSTILE_EXPRESSIONS[name]
-    report = {each.task: each for each in graded(tmp_path, "hw1", SYMBOLS + source)}["cotangent"]
-    assert report.points == 0 and words in flat(report) and "The grader itself" not in flat(report)
+    report = {each.task: each for each in graded(tmp_path, "hw1", SYMBOLS + source)}[
+        "cotangent"
+    ]
+    assert (
+        report.points == 0
+        and words in flat(report)
+        and "The grader itself" not in flat(report)
+    )
 
 
 # Operators of the student's own
@@ -145,12 +177,21 @@ PLAIN = {"inputs": '{"x": rng.standard_normal((3, 4))}', "forward": "(x * x).sum
          "backward": "2 * x * dy[:, None]"}  # fmt: skip
 HOSTILE_OPERATORS = {
     "the input": ({"forward": "x", "backward": "dy"}, "returns one of its inputs"),
-    "a constant": ({"forward": "0 * x", "backward": "0 * dy"}, "the same y for other inputs"),
+    "a constant": (
+        {"forward": "0 * x", "backward": "0 * dy"},
+        "the same y for other inputs",
+    ),
     "NaN": ({"forward": "x * np.nan", "backward": "dy * np.nan"}, "not finite"),
-    "float32": ({"inputs": '{"x": rng.standard_normal((3, 4)).astype("f4")}'}, "needs float64"),
+    "float32": (
+        {"inputs": '{"x": rng.standard_normal((3, 4)).astype("f4")}'},
+        "needs float64",
+    ),
     "a list": ({"inputs": '{"x": [1.0]}'}, "as a list"),
     "no dictionary": ({"inputs": "3"}, "dictionaries"),
-    "too large": ({"inputs": '{"x": rng.standard_normal((30, 40))}'}, "more than 400 numbers"),
+    "too large": (
+        {"inputs": '{"x": rng.standard_normal((30, 40))}'},
+        "more than 400 numbers",
+    ),
     "None": ({"backward": "None"}, "The gradient for x is None"),
 }
 
@@ -171,16 +212,25 @@ def test_a_plain_operator_has_full_marks():
 def test_a_hostile_operator_ends_in_a_report(name):
     changes, words = HOSTILE_OPERATORS[name]
     report = hw.check("norm-project", operator(**changes), seconds=0.5)
-    assert report.points == 0 and words.lower() in flat(report).lower() and "The grader itself" not in flat(report)
+    assert (
+        report.points == 0
+        and words.lower() in flat(report).lower()
+        and "The grader itself" not in flat(report)
+    )
 
 
 def test_a_gradient_that_is_right_for_special_inputs_alone_is_told_so():
     """x / |x| on rows of length 1, without the factor 1 / |x|."""
     unit = "{'x': (lambda v: v / np.sqrt((v * v).sum(-1, keepdims=True)))(rng.standard_normal((3, 4)))}"
-    length, along = "np.sqrt((x * x).sum(-1, keepdims=True))", "(dy * x).sum(-1, keepdims=True)"
+    length, along = (
+        "np.sqrt((x * x).sum(-1, keepdims=True))",
+        "(dy * x).sum(-1, keepdims=True)",
+    )
     report = hw.check("norm-project", operator(
         inputs=unit, forward=f"x / {length}", backward=f"dy - x * {along} / {length}**2"))  # fmt: skip
-    assert "right for the inputs that you draw" in flat(report) and "the gradient for x" in flat(report), report
+    assert "right for the inputs that you draw" in flat(
+        report
+    ) and "the gradient for x" in flat(report), report
 
 
 def test_a_backward_that_refuses_other_inputs_is_told_what_it_raised():
@@ -189,17 +239,26 @@ def test_a_backward_that_refuses_other_inputs_is_told_what_it_raised():
     report = hw.check("norm-project", operator(backward=f"1 / 0 if {nearby} else 2 * x * dy[:, None]",
                                                inputs='{"x": rng.standard_normal((3, 4)).round(3)}'))  # fmt: skip
     stage = report["second derivatives"]
-    assert not stage.passed and "ZeroDivisionError" in stage.message and "gradients are wrong" not in stage.message
+    assert (
+        not stage.passed
+        and "ZeroDivisionError" in stage.message
+        and "gradients are wrong" not in stage.message
+    )
 
 
 def test_an_overflow_is_told_how_large_the_inputs_are():
     softmax = "np.exp(x) / np.exp(x).sum(-1, keepdims=True)"
-    large = operator(forward=softmax, backward=f"(lambda y: y * (dy - (dy * y).sum(-1, keepdims=True)))({softmax})")
+    large = operator(
+        forward=softmax,
+        backward=f"(lambda y: y * (dy - (dy * y).sum(-1, keepdims=True)))({softmax})",
+    )
     large.degenerate = staticmethod(lambda rng: [{"x": 1000 * np.eye(3)}])
     assert "The inputs go up to 1e+03" in flat(hw.check("norm-project", large))
 
 
-@pytest.mark.parametrize(("detached", "words"), [(False, ""), (True, "looks like a constant")])
+@pytest.mark.parametrize(
+    ("detached", "words"), [(False, ""), (True, "looks like a constant")]
+)
 def test_an_operator_in_torch(tmp_path, detached, words):
     """The second worked example; and one whose backward hides from torch that rstd depends on x."""
     pytest.importorskip("torch")
@@ -233,7 +292,9 @@ def test_a_librarys_own_part_is_no_replacement():
 # The pages
 
 
-CELL = re.compile(r"^```\{code-cell\}.*?\n(?:---\n.*?---\n|(?::[^\n]*\n)*)(.*?)^```$", re.M | re.S)
+CELL = re.compile(
+    r"^```\{code-cell\}.*?\n(?:---\n.*?---\n|(?::[^\n]*\n)*)(.*?)^```$", re.M | re.S
+)
 
 
 @pytest.mark.parametrize("solved", [False, True], ids=["stubs", "reference"])
@@ -254,4 +315,6 @@ def test_a_page_runs(homework, solved):
             reports += [shown] if ast.unparse(last).replace("'", '"') in checks else []
         else:
             exec(compile(ast.Module([last], []), homework, "exec"), names)
-    assert [report.passed if solved else report.stub for report in reports] == [True] * len(tasks)
+    assert [report.passed if solved else report.stub for report in reports] == [
+        True
+    ] * len(tasks)

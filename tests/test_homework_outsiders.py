@@ -11,7 +11,11 @@ from normgrad.homework.hw4 import gpu
 
 def report_of(task, *edits):
     """The report on the reference with some texts replaced."""
-    pytest.importorskip({"hw3": "torch", "hw4": "triton"}.get(homework := hw.describe(task).homework, "numpy"))
+    pytest.importorskip(
+        {"hw3": "torch", "hw4": "triton"}.get(
+            homework := hw.describe(task).homework, "numpy"
+        )
+    )
     source = solutions.solution(homework)
     for old, new in edits:
         assert source.count(old) == 1, old
@@ -27,21 +31,41 @@ def keys(report):
 
 
 C1 = "c1 = (x_hat * wdy).mean(-1, keepdims=True)"
-ADDED, LAST = "dx = rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None]) + stream", "tl.sum(q * q, axis=1) / N"
+ADDED, LAST = (
+    "dx = rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None]) + stream",
+    "tl.sum(q * q, axis=1) / N",
+)
 ONE_SHAPE = {
-    "a division by 8": ("rmsnorm-backward", "dx, row by row", [(C1, C1.replace(".mean(-1", ".sum(-1") + " / 8")]),
-    "five rows of eight": ("rmsnorm-forward", "y", [("x * rstd[:, None]", "x.reshape(5, 8) * rstd[:, None]")]),
+    "a division by 8": (
+        "rmsnorm-backward",
+        "dx, row by row",
+        [(C1, C1.replace(".mean(-1", ".sum(-1") + " / 8")],
+    ),
+    "five rows of eight": (
+        "rmsnorm-forward",
+        "y",
+        [("x * rstd[:, None]", "x.reshape(5, 8) * rstd[:, None]")],
+    ),
     "five sums": (
         "layernorm-backward",
         "db",
-        [("db = dy.sum(0)\n    return", "db = sum(dy[i] for i in range(5))\n    return")],
+        [
+            (
+                "db = dy.sum(0)\n    return",
+                "db = sum(dy[i] for i in range(5))\n    return",
+            )
+        ],
     ),
     "a variance of eight": (
         "stable-normalize",
         "variance, mean near 0",
         [("var = (q * q).mean(-1)", "var = (q * q).sum(-1) / np.float32(8)")],
     ),
-    "a division by 8 in a kernel": ("addnorm-forward", "y", [(LAST, "tl.sum(q * q, axis=1) / 8")]),
+    "a division by 8 in a kernel": (
+        "addnorm-forward",
+        "y",
+        [(LAST, "tl.sum(q * q, axis=1) / 8")],
+    ),
 }
 
 
@@ -63,7 +87,11 @@ STRIDES = {
         "dy.stride(0), stream.stride(0),",
         "dy.stride(0), dy.stride(0),",
     ),
-    "residual_out with dy's stride": ("addnorm-backward", "p.stride(0), N=n", "dy.stride(0), N=n"),
+    "residual_out with dy's stride": (
+        "addnorm-backward",
+        "p.stride(0), N=n",
+        "dy.stride(0), N=n",
+    ),
 }
 
 
@@ -71,30 +99,55 @@ STRIDES = {
 def test_each_argument_has_strides_of_its_own(name):
     task, old, new = STRIDES[name]
     report = report_of(task, (old, new))
-    assert not report["sizes and strides"].passed and keys(report) == {"stride-ignored"}, report
+    assert not report["sizes and strides"].passed and keys(report) == {
+        "stride-ignored"
+    }, report
 
 
 X = "x = tl.load(x_ptr + at * x_step + cols[None, :], mask=mask, other=0)"
-STORE = "tl.store(y_ptr + at * N + cols[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)"
+STORE = (
+    "tl.store(y_ptr + at * N + cols[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)"
+)
 
 
 @pytest.mark.parametrize("old", [X, STORE])
 def test_a_kernel_without_a_mask_has_lost_most_points(old):
-    report = report_of("addnorm-forward", (old, old.replace(", mask=mask", "").replace(", other=0", "")))
-    assert keys(report) == {"out-of-bounds"} and report.points < report.max_points / 4, report
+    report = report_of(
+        "addnorm-forward",
+        (old, old.replace(", mask=mask", "").replace(", other=0", "")),
+    )
+    assert (
+        keys(report) == {"out-of-bounds"} and report.points < report.max_points / 4
+    ), report
 
 
 LOST = {
     "rows of y alone": (
         "addnorm-forward",
-        [(STORE, STORE.replace("mask=mask", "mask=mask & (rows < M // 4 * 4)[:, None]"))],
+        [
+            (
+                STORE,
+                STORE.replace("mask=mask", "mask=mask & (rows < M // 4 * 4)[:, None]"),
+            )
+        ],
     ),
-    "rows of all": ("addnorm-forward", [("forward_kernel[(triton.cdiv(m, tile),)]", "forward_kernel[(m // tile,)]")]),
+    "rows of all": (
+        "addnorm-forward",
+        [("forward_kernel[(triton.cdiv(m, tile),)]", "forward_kernel[(m // tile,)]")],
+    ),
     "rows of dw": (
         "addnorm-backward",
-        [("dw += dy * x_hat", "dw += tl.where((rows < M - 1)[:, None], dy * x_hat, 0)")],
+        [
+            (
+                "dw += dy * x_hat",
+                "dw += tl.where((rows < M - 1)[:, None], dy * x_hat, 0)",
+            )
+        ],
     ),
-    "rows of db, in NumPy": ("layernorm-backward", [("db = dy.sum(0)\n    return", "db = dy[1:].sum(0)\n    return")]),
+    "rows of db, in NumPy": (
+        "layernorm-backward",
+        [("db = dy.sum(0)\n    return", "db = dy[1:].sum(0)\n    return")],
+    ),
 }
 
 
@@ -108,7 +161,10 @@ def test_a_lost_row_is_named(name):
 def test_a_second_mistake_in_rows_without_spread_is_not_hidden():
     dx = "dx = rstd * (wdy - c2 - x_hat * c1)\n    dw"
     wrong = "dx = np.where((x == x[:, :1]).all(-1)[:, None], 0, rstd * (wdy - c2 + x_hat * c1))\n    dw"
-    assert keys(report_of("layernorm-backward", (dx, wrong))) == {"projection-sign", "flat-row"}
+    assert keys(report_of("layernorm-backward", (dx, wrong))) == {
+        "projection-sign",
+        "flat-row",
+    }
 
 
 def test_a_guard_is_not_taken_for_a_missing_eps():
@@ -132,18 +188,44 @@ CUT = {
 def test_the_path_that_autograd_does_not_see_is_named(name):
     edit, words = CUT[name]
     report = report_of("layernorm-function", edit)
-    assert words in report["gradgradcheck"].message and "forward made" not in str(report), report
+    assert words in report["gradgradcheck"].message and "forward made" not in str(
+        report
+    ), report
     assert keys(report) == {"constant-to-autograd"}
 
 
 SWAPPED = {
-    "mean and var": ("stable-normalize", "(first + left)[:, 0], var, rstd", "var, (first + left)[:, 0], rstd"),
-    "in a circle": ("stable-normalize", "(first + left)[:, 0], var, rstd", "var, rstd, (first + left)[:, 0]"),
-    "mean and squares": ("merge-blocks", "return n, mean, squares", "return n, squares, mean"),
-    "mean and rstd": ("addnorm-forward", "return y, residual_out, mean, rstd", "return y, residual_out, rstd, mean"),
+    "mean and var": (
+        "stable-normalize",
+        "(first + left)[:, 0], var, rstd",
+        "var, (first + left)[:, 0], rstd",
+    ),
+    "in a circle": (
+        "stable-normalize",
+        "(first + left)[:, 0], var, rstd",
+        "var, rstd, (first + left)[:, 0]",
+    ),
+    "mean and squares": (
+        "merge-blocks",
+        "return n, mean, squares",
+        "return n, squares, mean",
+    ),
+    "mean and rstd": (
+        "addnorm-forward",
+        "return y, residual_out, mean, rstd",
+        "return y, residual_out, rstd, mean",
+    ),
     "dw and db": ("addnorm-backward", "return dx, dx, dw, db", "return dx, dx, db, dw"),
-    "in NumPy": ("layernorm-backward", "    return dx, dw, db\n", "    return dx, db, dw\n"),
-    "of an operator": ("norm-project", "return dx, dweight, dbias", "return dx, dbias, dweight"),
+    "in NumPy": (
+        "layernorm-backward",
+        "    return dx, dw, db\n",
+        "    return dx, db, dw\n",
+    ),
+    "of an operator": (
+        "norm-project",
+        "return dx, dweight, dbias",
+        "return dx, dbias, dweight",
+    ),
     "expressions": ("parameter-sums", "return dw, db", "return db, dw"),
 }
 
@@ -158,7 +240,10 @@ def test_results_in_another_order_are_named(name):
 # No name from the size of an error
 
 
-DX, BEFORE = "dx = rstd * (wdy - x_hat * c1)", "    dw = (dy * x_hat).sum(0)\n    return dx, dw\n"
+DX, BEFORE = (
+    "dx = rstd * (wdy - x_hat * c1)",
+    "    dw = (dy * x_hat).sum(0)\n    return dx, dw\n",
+)
 SLOPES = """    h, dx, w = 1e-6, np.empty_like(x), weight
     for i in np.ndindex(x.shape):
         up, down = x.copy(), x.copy()
@@ -170,11 +255,24 @@ SLOPES = """    h, dx, w = 1e-6, np.empty_like(x), weight
 SIZES = {
     "a projection over its own length": (
         "rmsnorm-backward",
-        [(C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x_hat**2).sum(-1, keepdims=True)")],
+        [
+            (
+                C1,
+                "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x_hat**2).sum(-1, keepdims=True)",
+            )
+        ],
         {"projection-exact"},
     ),
-    "central differences": ("rmsnorm-backward", [(BEFORE, SLOPES + BEFORE)], {"unknown"}),
-    "rounded to six digits": ("rmsnorm-backward", [(DX, "dx = np.round(rstd * (wdy - x_hat * c1), 6)")], {"unknown"}),
+    "central differences": (
+        "rmsnorm-backward",
+        [(BEFORE, SLOPES + BEFORE)],
+        {"unknown"},
+    ),
+    "rounded to six digits": (
+        "rmsnorm-backward",
+        [(DX, "dx = np.round(rstd * (wdy - x_hat * c1), 6)")],
+        {"unknown"},
+    ),
     "rstd to four digits": (
         "rmsnorm-forward",
         [("x * rstd[:, None]", "x * np.round(rstd, 4)[:, None]")],
@@ -187,7 +285,12 @@ SIZES = {
     ),
     "computed in float32 by torch": (
         "layernorm-function",
-        [("return t.float() if t.dtype in (torch.float16, torch.bfloat16) else t", "return t.float()")],
+        [
+            (
+                "return t.float() if t.dtype in (torch.float16, torch.bfloat16) else t",
+                "return t.float()",
+            )
+        ],
         {"narrow-arithmetic"},
     ),
 }
@@ -237,7 +340,11 @@ def test_what_would_not_compile_for_a_gpu_is_said(name):
     report = report_of("addnorm-forward", *edits)
     assert report["y"].passed, report
     said = report["kernels"].message
-    assert (not words and report.passed) or "a GPU would not: forward_kernel does not compile" in said and words in said
+    assert (
+        (not words and report.passed)
+        or "a GPU would not: forward_kernel does not compile" in said
+        and words in said
+    )
 
 
 def test_the_shell_says_what_would_not_compile(tmp_path):
@@ -247,22 +354,31 @@ def test_the_shell_says_what_would_not_compile(tmp_path):
         source = source.replace(old, new)
     (tmp_path / "solution.py").write_text(source, encoding="utf8")
     report, _ = hw.grade_file(tmp_path / "solution.py", "hw4")
-    assert "a GPU would not: forward_kernel does not compile" in report["kernels"].message, report
+    assert (
+        "a GPU would not: forward_kernel does not compile" in report["kernels"].message
+    ), report
 
 
 def test_block_pointers_are_right():
     import homework_kernels
 
     for seed in range(3):
-        report = hw.check("addnorm-forward", homework_kernels.by_block_pointers, seed=seed)
+        report = hw.check(
+            "addnorm-forward", homework_kernels.by_block_pointers, seed=seed
+        )
         assert report.passed, report
 
 
 def test_the_limits_of_autotune_are_said():
     kernel = "@triton.jit\ndef forward_kernel"
-    tuned = "@triton.autotune([triton.Config({}, num_warps=n) for n in (2, 4)], ['N'])\n" + kernel
+    tuned = (
+        "@triton.autotune([triton.Config({}, num_warps=n) for n in (2, 4)], ['N'])\n"
+        + kernel
+    )
     report = report_of("addnorm-forward", (kernel, tuned))
-    assert "triton.autotune tries its configurations on a GPU, and none is here" in str(report)
+    assert "triton.autotune tries its configurations on a GPU, and none is here" in str(
+        report
+    )
 
 
 # Homework 7 is the student's own operator
@@ -318,7 +434,9 @@ def test_the_path_that_a_gradient_takes_is_named(name):
         report = hw.check("norm-project", names["Operator"], seed=seed)
         titles = [each.title for each in report.diagnoses]
         assert len(titles) == len(expected), report
-        assert all(words in title for words, title in zip(expected, titles, strict=True)), report
+        assert all(
+            words in title for words, title in zip(expected, titles, strict=True)
+        ), report
 
 
 # Where nothing is wrong, and where nothing is done
@@ -345,7 +463,8 @@ def normalized_where(x, eps):
 
 
 @pytest.mark.parametrize(
-    ("task", "function"), [("rmsnorm-forward", divided_where), ("stable-normalize", normalized_where)]
+    ("task", "function"),
+    [("rmsnorm-forward", divided_where), ("stable-normalize", normalized_where)],
 )
 def test_a_division_where_it_makes_sense_is_right(task, function):
     for seed in range(5):
@@ -385,9 +504,15 @@ def test_the_formula_and_allclose_are_no_test():
 
 FORGED = {
     "a module": {"modules": {"tl": "triton.language", "os": "os"}},
-    "a statement": {"modules": {"tl": "triton.language\nimport os; os.mkdir('forged')\nimport os"}},
+    "a statement": {
+        "modules": {"tl": "triton.language\nimport os; os.mkdir('forged')\nimport os"}
+    },
     "a name": {"names": {"builtins": ("triton.language.core", "builtins")}},
-    "a name of a module": {"sources": [["def kernel(x):", "    tl.core.builtins.exec('import os; os.mkdir(1)')"]]},
+    "a name of a module": {
+        "sources": [
+            ["def kernel(x):", "    tl.core.builtins.exec('import os; os.mkdir(1)')"]
+        ]
+    },
     "a default": {"sources": [["def kernel(x=tl.mkdir(1)):", "    pass"]]},
     "getattr": {"sources": [["def kernel(x):", "    getattr(tl, 'core')"]]},
 }
@@ -398,7 +523,13 @@ def test_what_describes_a_kernel_is_not_run(tmp_path, name):
     """It comes from the student's process, who may say anything."""
     pytest.importorskip("triton")
     sources = [["def kernel(x):", "    tl.store(x, 0)"]]
-    kernel = {"modules": {"tl": "triton.language"}, "names": {}, "globals": {}, "sources": sources, "kernel": "kernel"}
+    kernel = {
+        "modules": {"tl": "triton.language"},
+        "names": {},
+        "globals": {},
+        "sources": sources,
+        "kernel": "kernel",
+    }
     assert callable(gpu._module(kernel, str(tmp_path), f"right_{len(name)}").kernel)
     with pytest.raises((ValueError, ImportError)):
         gpu._module(kernel | FORGED[name], str(tmp_path), f"forged_{len(name)}")
@@ -534,5 +665,7 @@ ONE_LINE = {
 @pytest.mark.parametrize("name", ONE_LINE)
 def test_what_a_test_lets_pass_is_tried(name):
     line, expected = ONE_LINE[name]
-    report = hw.check("gradient-test", of_source(ENTRIES.format(line))["check_backward"])
+    report = hw.check(
+        "gradient-test", of_source(ENTRIES.format(line))["check_backward"]
+    )
     assert keys(report) - {"loose-tolerance"} == expected, report

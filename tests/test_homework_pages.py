@@ -32,7 +32,10 @@ def definitions(text, entries):
     for node in ast.parse(text).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in entries:
             for each in ast.walk(node):
-                if isinstance(each, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(each) is not None:
+                if (
+                    isinstance(each, (ast.FunctionDef, ast.ClassDef))
+                    and ast.get_docstring(each) is not None
+                ):
                     each.body = each.body[1:]
             found[node.name] = ast.unparse(node)
     return found
@@ -45,7 +48,9 @@ def test_stubs_are_the_starters(name):
     stubs = [STUB.sub("", cell) for cell in cells(name) if STUB.search(cell)]
     defined = [entry for stub in stubs for entry in definitions(stub, entries)]
     assert sorted(defined) == sorted(entries)
-    assert definitions("\n".join(stubs), entries) == definitions(solutions.starter(name), entries)
+    assert definitions("\n".join(stubs), entries) == definitions(
+        solutions.starter(name), entries
+    )
 
 
 @each_homework
@@ -59,7 +64,9 @@ def test_every_task_has_its_check(name):
 def test_page_says_what_the_homework_takes(name):
     homework, text = hw.homeworks()[name], page(name)
     assert f"{homework.max_points} points" in text and homework.time in text
-    assert [chapter for chapter in homework.chapters if f"{{doc}}`{chapter}`" not in text] == []
+    assert [
+        chapter for chapter in homework.chapters if f"{{doc}}`{chapter}`" not in text
+    ] == []
     for command in (f"new {name} --to ", "check "):
         assert f"python -m normgrad.homework {command}" in text
 
@@ -77,7 +84,11 @@ def test_page_does_not_hold_the_answer(name):
     """No line of the solution that is not in the starter as well."""
     known = {line.strip() for line in solutions.starter(name).split("\n")}
     answer = {line.strip() for line in solutions.solution(name).split("\n")} - known
-    answer = {line for line in answer if len(line) > 20 and not line.startswith(("import", "from", '"""', "#", "def"))}
+    answer = {
+        line
+        for line in answer
+        if len(line) > 20 and not line.startswith(("import", "from", '"""', "#", "def"))
+    }
     assert not answer & {line.strip() for line in page(name).split("\n")}
 
 

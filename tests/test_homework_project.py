@@ -112,7 +112,12 @@ def test_a_product_of_two_inputs_is_not_trivial():
 
 
 def test_a_factor_that_is_nearly_one_is_shown_with_its_digits():
-    source = PLAIN.format(more="", names="", forward="(x * x).sum(-1)", backward="2.0001 * x * dy[:, None]")
+    source = PLAIN.format(
+        more="",
+        names="",
+        forward="(x * x).sum(-1)",
+        backward="2.0001 * x * dy[:, None]",
+    )
     report = hw.check("norm-project", operator(source), feedback="coefficients")
     assert "1.00005 times" in str(report) and not report.diagnoses, report
 
@@ -147,12 +152,20 @@ def test_a_backward_that_needs_what_forward_kept_is_told_so(tmp_path):
     (tmp_path / "solution.py").write_text(text, encoding="utf8")
     (report,) = grade_file(tmp_path / "solution.py", "hw7")
     assert "KeyError" in report["shapes and dtypes"].message, report
-    assert "it reads what forward has kept" in report["shapes and dtypes"].message, report
+    assert "it reads what forward has kept" in report["shapes and dtypes"].message, (
+        report
+    )
 
 
 def test_inputs_that_do_not_move_say_nothing_of_forward():
-    text = SCALED.replace("        return {", "        rng = np.random.default_rng(42)\n        return {", 1)
+    text = SCALED.replace(
+        "        return {",
+        "        rng = np.random.default_rng(42)\n        return {",
+        1,
+    )
     report = hw.check("norm-project", operator(text))
     assert "inputs gives the same x" in report["description"].message, report
     assert "forward gives the same y" not in str(report), report
-    assert [each.misconception for each in report.diagnoses] == ["input-not-drawn"], report
+    assert [each.misconception for each in report.diagnoses] == ["input-not-drawn"], (
+        report
+    )

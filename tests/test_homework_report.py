@@ -21,7 +21,10 @@ def test_tasks_are_described():
     assert set(tasks_of()) <= set(hw.tasks())
     for name in hw.tasks():
         text = str(hw.describe(name))
-        assert all(label in text for label in find(name).equations) and find(name).signature in text
+        assert (
+            all(label in text for label in find(name).equations)
+            and find(name).signature in text
+        )
 
 
 def test_equations_of_tasks_are_registered():
@@ -29,19 +32,36 @@ def test_equations_of_tasks_are_registered():
     from normgrad.symbolic import equations
 
     known = equations()
-    assert [label for name in tasks_of() for label in find(name).equations if label not in known] == []
+    assert [
+        label
+        for name in tasks_of()
+        for label in find(name).equations
+        if label not in known
+    ] == []
     cited = re.compile(r"Equations: (.*?)(?:\n\s*\n|\"\"\"|\n\s+\w+:)", re.S)
-    parts = [part for name in homeworks() for part in cited.findall(solutions.starter(name))]
-    labels = [label for part in parts for label in re.findall(r"\b[a-z0-9]+(?:-[a-z0-9]+)+\b", part)]
+    parts = [
+        part for name in homeworks() for part in cited.findall(solutions.starter(name))
+    ]
+    labels = [
+        label
+        for part in parts
+        for label in re.findall(r"\b[a-z0-9]+(?:-[a-z0-9]+)+\b", part)
+    ]
     assert labels and [label for label in labels if label not in known] == []
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: hw.check("layernorm-backwards", print), "needs one of layernorm-backward"),
+        (
+            lambda: hw.check("layernorm-backwards", print),
+            "needs one of layernorm-backward",
+        ),
         (lambda: hw.check("rmsnorm-backward", 3), "target: got int"),
-        (lambda: hw.check("rmsnorm-backward", print, feedback="all"), "feedback: got 'all'"),
+        (
+            lambda: hw.check("rmsnorm-backward", print, feedback="all"),
+            "feedback: got 'all'",
+        ),
         (lambda: hw.describe("hw3"), "task: got 'hw3'"),
         (lambda: Draw(seed=-1), "seed: got -1"),
         (lambda: Draw(rows=1000), "needs an integer from 2 to 64"),
@@ -58,13 +78,23 @@ def test_stubs_are_friendly(tmp_path, libraries, homework):
     folder.new(homework, tmp_path)
     for report in hw.grade_file(tmp_path / "solution.py", homework):
         assert report.points == 0 and report.stub
-        assert "Not implemented yet" in str(report) and len(str(report).splitlines()) <= 4
+        assert (
+            "Not implemented yet" in str(report) and len(str(report).splitlines()) <= 4
+        )
         assert "Not implemented yet" in report._repr_html_()
 
 
 def wrong_report(feedback="coefficients"):
-    mistake = next(each for each in wrong("hw2") if each.name == "sum for mean" and each.task == "rmsnorm-backward")
-    return hw.check("rmsnorm-backward", of_source(mistake.source("hw2"))["rmsnorm_backward"], feedback=feedback)
+    mistake = next(
+        each
+        for each in wrong("hw2")
+        if each.name == "sum for mean" and each.task == "rmsnorm-backward"
+    )
+    return hw.check(
+        "rmsnorm-backward",
+        of_source(mistake.source("hw2"))["rmsnorm_backward"],
+        feedback=feedback,
+    )
 
 
 def test_the_report_in_every_form():
@@ -72,12 +102,16 @@ def test_the_report_in_every_form():
     assert max(map(len, str(report).splitlines())) <= 80
     data = json.loads(report.to_json())
     assert (data["points"], data["max_points"]) == (report.points, report.max_points)
-    assert [stage["name"] for stage in data["tasks"][0]["stages"]] == [stage.name for stage in report.stages]
+    assert [stage["name"] for stage in data["tasks"][0]["stages"]] == [
+        stage.name for stage in report.stages
+    ]
     html = report._repr_html_()
     assert "<script" not in html and "http" not in html and "dx, row by row" in html
 
 
-@pytest.mark.parametrize(("feedback", "seen"), [("hint", 0), ("equation", 1), ("coefficients", 2)])
+@pytest.mark.parametrize(
+    ("feedback", "seen"), [("hint", 0), ("equation", 1), ("coefficients", 2)]
+)
 def test_feedback_has_levels(feedback, seen):
     report = wrong_report(feedback)
     for text in (str(report), report._repr_html_(), report.to_json()):
@@ -90,15 +124,24 @@ def test_the_same_is_said_once():
     report = hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (1 / 0, weight))
     text = " ".join(str(report).split())
     assert text.count("division by zero") == 1 and text.count("as above") == 1
-    assert "inputs left alone; dw; dx, row by row; degenerate rows; gradcheck; float32 (as above) 0/11" in text
-    assert report._repr_html_().count("as above") == 1 and "0 / 11" in report._repr_html_()
+    assert (
+        "inputs left alone; dw; dx, row by row; degenerate rows; gradcheck; float32 (as above) 0/11"
+        in text
+    )
+    assert (
+        report._repr_html_().count("as above") == 1 and "0 / 11" in report._repr_html_()
+    )
 
 
 def test_the_equation_is_linked_where_the_book_is_known(monkeypatch):
     report = wrong_report()
     monkeypatch.delenv("NORMGRAD_BOOK", raising=False)
     number = place("rms-dx")[1]
-    assert "href" not in report._repr_html_() and number in report._repr_html_() and number in str(report)
+    assert (
+        "href" not in report._repr_html_()
+        and number in report._repr_html_()
+        and number in str(report)
+    )
     monkeypatch.setenv("NORMGRAD_BOOK", "./")
     assert 'href="./rms_norm.html#equation-rms-dx"' in report._repr_html_()
     assert number not in report._repr_html_() and number not in str(report)
@@ -119,7 +162,9 @@ assert hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (dy, weight)).po
 
 
 def test_a_numpy_homework_needs_numpy_alone():
-    done = subprocess.run([sys.executable, "-W", "error", "-c", BLOCKED], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", BLOCKED], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -128,7 +173,16 @@ def test_pages_show_the_equations_that_reports_link_to():
     book = Path(__file__).parents[1] / "book"
     labels = {label for name in tasks_of() for label in find(name).equations}
     for entry in MISTAKES.values():
-        labels |= set(entry.equation.values() if isinstance(entry.equation, dict) else [entry.equation]) - {"", None}
-    shown = {label: (book / f"{place(label)[0]}.md").read_text(encoding="utf8") for label in labels}
-    missing = [label for label, text in shown.items() if f"{{equation}} {label}\n" not in text]
+        labels |= set(
+            entry.equation.values()
+            if isinstance(entry.equation, dict)
+            else [entry.equation]
+        ) - {"", None}
+    shown = {
+        label: (book / f"{place(label)[0]}.md").read_text(encoding="utf8")
+        for label in labels
+    }
+    missing = [
+        label for label, text in shown.items() if f"{{equation}} {label}\n" not in text
+    ]
     assert [label for label in missing if f'"{label}"' not in shown[label]] == []

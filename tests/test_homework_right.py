@@ -43,7 +43,9 @@ def test_the_reference_function_has_full_marks(torch, seeds):
         assert report.passed, report
 
 
-@pytest.mark.parametrize(("name", "function"), homework_variants.RIGHT + homework_variants_other.RIGHT)
+@pytest.mark.parametrize(
+    ("name", "function"), homework_variants.RIGHT + homework_variants_other.RIGHT
+)
 def test_a_right_solution_may_be_written_differently(name, function, seeds):
     pytest.importorskip(find(name).library)
     for seed in seeds(3 if name in NO_SEEDS or find(name).library == "sympy" else 20):
@@ -54,7 +56,9 @@ def test_a_right_solution_may_be_written_differently(name, function, seeds):
 @pytest.mark.parametrize("name", ["einsum", "setup_context"])
 def test_a_right_function_may_be_written_differently(torch, name, seeds):
     for seed in seeds(20):
-        report = hw.check("layernorm-function", homework_variants.torch_functions()[name], seed=seed)
+        report = hw.check(
+            "layernorm-function", homework_variants.torch_functions()[name], seed=seed
+        )
         assert report.passed, report
 
 
@@ -70,7 +74,11 @@ def test_the_reference_kernels_have_full_marks(libraries, name, seeds):
 @pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(
     ("name", "way"),
-    [("addnorm-forward", "swept"), ("addnorm-backward", "by_columns"), ("addnorm-backward", "by_neighbours")],
+    [
+        ("addnorm-forward", "swept"),
+        ("addnorm-backward", "by_columns"),
+        ("addnorm-backward", "by_neighbours"),
+    ],
 )
 def test_right_kernels_may_be_written_differently(libraries, name, way):
     import homework_kernels
@@ -81,7 +89,9 @@ def test_right_kernels_may_be_written_differently(libraries, name, way):
 
 
 @pytest.mark.sampled(of=4)
-@pytest.mark.parametrize("draw", [Draw(7, 2, 2), Draw(7, 13, 64), Draw(7, scale=1e-3), Draw(7, scale=1e4)])
+@pytest.mark.parametrize(
+    "draw", [Draw(7, 2, 2), Draw(7, 13, 64), Draw(7, scale=1e-3), Draw(7, scale=1e4)]
+)
 def test_other_sizes_and_scales(torch, draw):
     pytest.importorskip("triton")
     for name in homeworks():

@@ -19,9 +19,13 @@ def run(*arguments):
 def test_homework_two_in_three_commands(tmp_path):
     """new, (write), check: the writing is done by copying the solution."""
     assert run("new", "hw2", "--to", tmp_path / "hw2").returncode == 0
-    (tmp_path / "hw2/solution.py").write_text(solutions.solution("hw2"), encoding="utf8")
+    (tmp_path / "hw2/solution.py").write_text(
+        solutions.solution("hw2"), encoding="utf8"
+    )
     done = run("check", tmp_path / "hw2", "--json", tmp_path / "a.json")
-    assert done.returncode == 0 and "20 of 20 points" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "20 of 20 points" in done.stdout, (
+        done.stdout + done.stderr
+    )
     assert json.loads((tmp_path / "a.json").read_text())["points"] == 20
 
 
@@ -30,7 +34,15 @@ def test_homework_two_in_three_commands(tmp_path):
 def test_pytest_runs_in_the_folder(tmp_path, libraries, homework):
     folder.new(homework, tmp_path)
     (tmp_path / "solution.py").write_text(solutions.solution(homework), encoding="utf8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     count = sum(len(task.stages) for task in homeworks()[homework].tasks)
     assert f"{count} passed" in done.stdout, done.stdout
@@ -57,12 +69,18 @@ def test_commands_that_print(capsys, arguments):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("{", "a number or a JSON object"), ('{"seeds": 1}', "got seeds"), ('{"seed": "x"}', "seed: got 'x'")],
+    [
+        ("{", "a number or a JSON object"),
+        ('{"seeds": 1}', "got seeds"),
+        ('{"seed": "x"}', "seed: got 'x'"),
+    ],
 )
 def test_a_bad_seed_file_is_refused(tmp_path, capsys, text, words):
     folder.new("hw2", tmp_path)
     (tmp_path / "seed").write_text(text)
-    assert shell.main(["check", str(tmp_path), "--seed-file", str(tmp_path / "seed")]) == 2
+    assert (
+        shell.main(["check", str(tmp_path), "--seed-file", str(tmp_path / "seed")]) == 2
+    )
     assert words in capsys.readouterr().err
 
 
@@ -70,11 +88,15 @@ def test_a_seed_file_changes_the_inputs(tmp_path, capsys):
     """A solution made for the public shapes fails with the instructor's."""
     folder.new("hw2", tmp_path)
     old = "    wdy = weight * dy\n"
-    text = solutions.solution("hw2").replace(old, "    assert x.shape[1] in (1, 8, 11)\n" + old)
+    text = solutions.solution("hw2").replace(
+        old, "    assert x.shape[1] in (1, 8, 11)\n" + old
+    )
     (tmp_path / "solution.py").write_text(text, encoding="utf8")
     assert shell.main(["check", str(tmp_path)]) == 0
     (tmp_path / "seed").write_text('{"seed": 99, "columns": 5, "rows": 3, "scale": 10}')
-    assert shell.main(["check", str(tmp_path), "--seed-file", str(tmp_path / "seed")]) == 1
+    assert (
+        shell.main(["check", str(tmp_path), "--seed-file", str(tmp_path / "seed")]) == 1
+    )
     assert "AssertionError" in capsys.readouterr().out
 
 

@@ -27,7 +27,9 @@ def book_layer(x, residual, weight, bias, eps):
 
 def network(depth, post=False, layer=book_layer):
     generator = torch.Generator().manual_seed(1)
-    return model.Network(layer, len(model.encoded(text())[1]), depth, generator, torch.float64, post)
+    return model.Network(
+        layer, len(model.encoded(text())[1]), depth, generator, torch.float64, post
+    )
 
 
 def batch(seed=2):
@@ -45,7 +47,10 @@ def answers():
 
 def test_the_text_can_be_learned():
     codes, letters = model.encoded(text())
-    assert len(codes) > 10_000 and "".join(letters[code] for code in codes[:40]) == text()[:40]
+    assert (
+        len(codes) > 10_000
+        and "".join(letters[code] for code in codes[:40]) == text()[:40]
+    )
 
 
 @pytest.mark.parametrize("post", [False, True])
@@ -60,7 +65,9 @@ def test_the_network_is_its_formula(post):
     for up, down in zip(net.up, net.down, strict=True):
         added = torch.tanh(norm(stream) @ up) @ down
         stream = (norm(stream) if post else stream) + added
-    known = torch.log_softmax(norm(stream) @ net.head, -1)[torch.arange(len(following)), following].mean()
+    known = torch.log_softmax(norm(stream) @ net.head, -1)[
+        torch.arange(len(following)), following
+    ].mean()
     torch.testing.assert_close(net.loss(contexts, following)[0], -known)
 
 
@@ -74,7 +81,9 @@ def test_training_lowers_the_loss_of_other_batches():
 
 def test_the_program_imports_nothing_of_the_package():
     """Its text runs where normgrad cannot be imported."""
-    assert "normgrad" not in inspect.getsource(model).partition('"""\n')[2].replace("normgrad is imported", "")
+    assert "normgrad" not in inspect.getsource(model).partition('"""\n')[2].replace(
+        "normgrad is imported", ""
+    )
 
 
 # Gradients by depth
@@ -85,7 +94,9 @@ def test_gradient_norms_are_those_of_torch(answers, depth):
     net, given = network(depth), batch()
     loss, added = net.loss(*given)
     known = torch.stack([dx.norm() for dx in torch.autograd.grad(loss, added)])
-    torch.testing.assert_close(answers["gradient_norms"](*model.pieces(net, *given)), known)
+    torch.testing.assert_close(
+        answers["gradient_norms"](*model.pieces(net, *given)), known
+    )
 
 
 def loop(dy, norms, branches):
@@ -108,10 +119,19 @@ def test_right_gradient_norms_may_be_written_differently(seeds):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda dy, norms, branches: [1.0] * len(norms), "needs one tensor with a number for each place"),
+        (
+            lambda dy, norms, branches: [1.0] * len(norms),
+            "needs one tensor with a number for each place",
+        ),
         (lambda dy, norms, branches: dy.new_zeros(len(norms), 1), "needs shape (6,)"),
-        (lambda dy, norms, branches: torch.zeros(len(norms)), "needs shape (6,) in float64"),
-        (lambda dy, norms, branches: dy.new_full((len(norms),), torch.nan), "numbers are not finite"),
+        (
+            lambda dy, norms, branches: torch.zeros(len(norms)),
+            "needs shape (6,) in float64",
+        ),
+        (
+            lambda dy, norms, branches: dy.new_full((len(norms),), torch.nan),
+            "numbers are not finite",
+        ),
     ],
 )
 def test_gradient_norms_of_the_wrong_kind(answer, words):
@@ -143,7 +163,9 @@ class InTorch(torch.autograd.Function):
         rstd = torch.rsqrt(q.square().mean(1, keepdim=True) + ctx.eps)
         wdy = dy * weight
         wdy = wdy - wdy.mean(1, keepdim=True)
-        dx = rstd * (wdy - q * rstd**2 * (q * wdy).mean(1, keepdim=True)) + dresidual_out
+        dx = (
+            rstd * (wdy - q * rstd**2 * (q * wdy).mean(1, keepdim=True)) + dresidual_out
+        )
         return dx, dx, (dy * q * rstd).sum(0), dy.sum(0), None
 
 
@@ -178,7 +200,9 @@ class AddNorm(torch.autograd.Function):
 """
 
 
-@pytest.mark.parametrize(("rows", "lost"), [(4, ["bytes within 5 % of the floor"]), (32, [])])
+@pytest.mark.parametrize(
+    ("rows", "lost"), [(4, ["bytes within 5 % of the floor"]), (32, [])]
+)
 def test_the_launchers_of_homework_4_make_a_layer(rows, lost):
     """As they are, up to the last bytes; with more rows a program they have those as well."""
     pytest.importorskip("triton")
@@ -200,7 +224,10 @@ def test_a_layer_of_one_output_is_told():
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(output)
 
-    assert "forward returned 1 result, needs 2" in hw.check("addnorm-layer", One)["signature and shapes"].message
+    assert (
+        "forward returned 1 result, needs 2"
+        in hw.check("addnorm-layer", One)["signature and shapes"].message
+    )
 
 
 def test_what_training_allows_is_rounding(answers):
@@ -213,17 +240,35 @@ def test_what_training_allows_is_rounding(answers):
             return dx * (1 + 1e-10), dresidual * (1 + 1e-10), *rest
 
     report = hw.check("addnorm-layer", Off)
-    assert "the loss before step" in report["training"].message.lower() and not report["training"].passed
-    options = {"text": text()[: checks.LETTERS], "depth": 2, "steps": 6, "size": 16, "seed": 4}
+    assert (
+        "the loss before step" in report["training"].message.lower()
+        and not report["training"].passed
+    )
+    options = {
+        "text": text()[: checks.LETTERS],
+        "depth": 2,
+        "steps": 6,
+        "size": 16,
+        "seed": 4,
+    }
     losses, bound = checks._losses(options, np.random.default_rng(0))
     assert (np.diff(losses) < 0).all()
-    assert (bound < 100 * SAFETY * (model.HIDDEN + ELEMENTWISE) * unit_roundoff("float64") * losses).all()
+    assert (
+        bound
+        < 100
+        * SAFETY
+        * (model.HIDDEN + ELEMENTWISE)
+        * unit_roundoff("float64")
+        * losses
+    ).all()
 
 
 def test_the_floor_is_below_what_the_reference_asks_for(answers):
     """By the statistics, the weight of each program after the first, and the partial sums: nothing else."""
     report, programs = hw.check("addnorm-layer", answers["AddNorm"]), checks.ROWS // 32
-    more = 4 * checks.ROWS + checks.COLUMNS * (2 * (programs - 1) + programs - 1 + 2 * programs - 2)
+    more = 4 * checks.ROWS + checks.COLUMNS * (
+        2 * (programs - 1) + programs - 1 + 2 * programs - 2
+    )
     message = report["bytes within 5 % of the floor"].message
     assert message.startswith(f"{checks.floor() + 8 * more} bytes"), message
 

@@ -20,9 +20,17 @@ ALSO = {
     "dx alone": {"db-not-compared"},
     "rows of two": {"blind-no-constant-row"},
     "shapes alone": {"dw-not-compared", "db-not-compared"},
-    "rows of size one": {"blind-centred-rows", "blind-no-constant-row", "loose-tolerance"},
+    "rows of size one": {
+        "blind-centred-rows",
+        "blind-no-constant-row",
+        "loose-tolerance",
+    },
 }
-WRONG = [pytest.param(name, each, id=f"{each.task}-{each.name}") for name in homeworks() for each in wrong(name)]
+WRONG = [
+    pytest.param(name, each, id=f"{each.task}-{each.name}")
+    for name in homeworks()
+    for each in wrong(name)
+]
 
 
 @pytest.mark.parametrize(("homework", "mistake"), WRONG)
@@ -30,8 +38,13 @@ def test_a_wrong_solution_is_caught_and_named(libraries, homework, mistake):
     """It loses the points of the stage that it should, and the report names the belief behind it, and nothing else."""
     task = find(mistake.task)
     report = hw.check(mistake.task, of_source(mistake.source(homework))[task.entry])
-    assert not report[mistake.stage].passed and len(report.stages) == len(task.stages), report
-    found, known = {each.misconception for each in report.diagnoses}, {mistake.misconception} - {""}
+    assert not report[mistake.stage].passed and len(report.stages) == len(
+        task.stages
+    ), report
+    found, known = (
+        {each.misconception for each in report.diagnoses},
+        {mistake.misconception} - {""},
+    )
     assert known <= found <= known | ALSO.get(mistake.name, set()), report
 
 
@@ -57,7 +70,9 @@ def test_the_function_of_source_003_is_caught(torch, tmp_path, variant):
         "dy.sum(0)\n": "dy.sum(0), None\n",
     }
     if variant == "set by forward":
-        edits |= {"        mean = x": "        global gamma\n        gamma = weight\n        mean = x"}
+        edits |= {
+            "        mean = x": "        global gamma\n        gamma = weight\n        mean = x"
+        }
     source = inspect.getsource(wrong_layer)
     for old, new in edits.items():
         assert source.count(old) == 1, old
@@ -67,7 +82,11 @@ def test_the_function_of_source_003_is_caught(torch, tmp_path, variant):
     assert not report["structure"].passed and not report["gradgradcheck"].passed
     if variant == "set by forward":
         assert report["dx, row by row"].passed
-        for words in ("variable gamma", "bytes from forward to backward", "second layer"):
+        for words in (
+            "variable gamma",
+            "bytes from forward to backward",
+            "second layer",
+        ):
             assert words in report["structure"].message
 
 
@@ -126,4 +145,6 @@ def test_points_for_the_interface_are_earned():
 def test_a_second_gradient_by_hand_is_told_the_way_that_it_leaves_out(torch):
     (mistake,) = (each for each in wrong("hw3") if "by hand" in each.name)
     report = hw.check(mistake.task, of_source(mistake.source("hw3"))["LayerNorm"])
-    assert "the way from x through the rstd in front." in report["gradgradcheck"].message, report
+    assert (
+        "the way from x through the rstd in front." in report["gradgradcheck"].message
+    ), report

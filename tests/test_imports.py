@@ -29,7 +29,12 @@ def _run(code, **environment):
     import os
 
     env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"} | environment
-    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=env)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        env=env,
+    )
 
 
 def test_importing_needs_numpy_alone():
@@ -68,7 +73,11 @@ def test_the_doctor_says_what_is_absent(name, monkeypatch, capsys):
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     normgrad.doctor()
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{name} "))
+    (line,) = (
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith(f"{name} ")
+    )
     assert line.partition(" ")[2].strip().startswith("not installed")
 
 
@@ -78,13 +87,20 @@ def test_the_doctor_says_what_does_not_import(name, module, monkeypatch, capsys)
     pytest.importorskip(name)
     monkeypatch.setitem(sys.modules, module, None)
     normgrad.doctor()
-    assert f"{name:12} installed, but it does not import: import of {module} halted" in capsys.readouterr().out
+    assert (
+        f"{name:12} installed, but it does not import: import of {module} halted"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("module", ["normgrad", "normgrad.doctor"])
 def test_the_doctor_is_a_command(module):
-    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True)
-    assert f"normgrad     {normgrad.__version__}" in done.stdout and done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", module], capture_output=True, text=True
+    )
+    assert (
+        f"normgrad     {normgrad.__version__}" in done.stdout and done.returncode == 0
+    ), done.stderr
 
 
 def test_importing_loads_nothing_heavy():
@@ -117,12 +133,16 @@ def no_gpu():
 
 
 def test_the_interpreter_is_chosen_without_a_gpu(no_gpu):
-    done = _run("import torch, normgrad; print(normgrad.l2_norm(torch.ones(2, 4), backend='triton')[0, 0].item())")
+    done = _run(
+        "import torch, normgrad; print(normgrad.l2_norm(torch.ones(2, 4), backend='triton')[0, 0].item())"
+    )
     assert done.stdout.strip() == "0.5", done.stderr
 
 
 def test_too_late_to_interpret_says_what_to_set(no_gpu):
-    done = _run("import triton, torch, normgrad; normgrad.l2_norm(torch.ones(2, 4), backend='triton')")
+    done = _run(
+        "import triton, torch, normgrad; normgrad.l2_norm(torch.ones(2, 4), backend='triton')"
+    )
     assert "set the environment variable TRITON_INTERPRET=1" in done.stderr
 
 
@@ -138,12 +158,17 @@ def _imported(name, tree):
         elif isinstance(node, ast.ImportFrom):
             above = package.rsplit(".", node.level - 1)[0] if node.level else ""
             start = ".".join(filter(None, (above, node.module)))
-            yield from (f"{start}.{one.name}" if f"{start}.{one.name}" in MODULES else start for one in node.names)
+            yield from (
+                f"{start}.{one.name}" if f"{start}.{one.name}" in MODULES else start
+                for one in node.names
+            )
 
 
 ROOT = Path(normgrad.__file__).parent
 MODULES = {
-    ".".join(("normgrad", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    ".".join(("normgrad", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
     for path in ROOT.rglob("*.py")
 }
 

@@ -58,7 +58,9 @@ def wrong(files, name):
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mistake_in_a_kernel_is_refuted_by_its_text(mutant):
-    edits = mutants.edited_package("triton_kernels", mutant.edits["triton"], mutant.name)
+    edits = mutants.edited_package(
+        "triton_kernels", mutant.edits["triton"], mutant.name
+    )
     error = wrong(edits, f"text of {mutant.name}")
     assert (error is None) == (mutant.name in ELSEWHERE)
     if isinstance(error, NotProved):
@@ -76,15 +78,30 @@ REFUSED = {
         "p - mean[:, None]",
         "a column past N adds",
     ),
-    "rows past M are read": ("arithmetic.py", EDGES.replace("=", " = "), COLUMNS.replace("=", " = "), "reads past"),
-    "rows past M are written": ("arithmetic.py", f"{EDGES}){NEXT}", f"{COLUMNS}){NEXT}", "writes past"),
+    "rows past M are read": (
+        "arithmetic.py",
+        EDGES.replace("=", " = "),
+        COLUMNS.replace("=", " = "),
+        "reads past",
+    ),
+    "rows past M are written": (
+        "arithmetic.py",
+        f"{EDGES}){NEXT}",
+        f"{COLUMNS}){NEXT}",
+        "writes past",
+    ),
     "no mask at all": (
         "arithmetic.py",
         "tl.load(ptr + head * N + cols, mask=cols < N, other=0,",
         "tl.load(ptr + head * N + cols,",
         "reads past",
     ),
-    "what was masked away is not known": ("arithmetic.py", "mask=mask, other=0,", "mask=mask,", "what is not known"),
+    "what was masked away is not known": (
+        "arithmetic.py",
+        "mask=mask, other=0,",
+        "mask=mask,",
+        "what is not known",
+    ),
     "a broadcast lost": (
         "rows.py",
         "x_hat = q * rstd[:, None]\n        if dx_ptr",
@@ -97,7 +114,12 @@ REFUSED = {
         "x_hat = q * rstd\n                wdy",
         "do not fit",
     ),
-    "another's stride": ("arithmetic.py", "cols, M, dy_step, N", "cols, M, p_step, N", "dy is read at"),
+    "another's stride": (
+        "arithmetic.py",
+        "cols, M, dy_step, N",
+        "cols, M, p_step, N",
+        "dy is read at",
+    ),
     "the stride of heads dropped": (
         "arithmetic.py",
         "        starts += (rows % heads).to(tl.int64)[:, None] * head_step * VECTOR\n",
@@ -110,7 +132,12 @@ REFUSED = {
         "heads, dy_head_step, CACHE)",
         "p is read at",
     ),
-    "the first head's weight for all": ("arithmetic.py", "ptr + head * N + cols", "ptr + cols", "is read at"),
+    "the first head's weight for all": (
+        "arithmetic.py",
+        "ptr + head * N + cols",
+        "ptr + cols",
+        "is read at",
+    ),
     "statistics numbered within a head": (
         "rows.py",
         "tl.store(rstd_ptr + rows, rstd",
@@ -135,14 +162,24 @@ REFUSED = {
         "M // (ROWS * share)",
         "may leave out tiles",
     ),
-    "tiles that overlap": ("rows.py", "rows = (tile * ROWS + ", "rows = (tile + ", "not its tile's place"),
+    "tiles that overlap": (
+        "rows.py",
+        "rows = (tile * ROWS + ",
+        "rows = (tile + ",
+        "not its tile's place",
+    ),
     "each program takes all tiles": (
         "rows.py",
         "tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1, tl.num_programs(0),",
         "tl.range(0, (M - 1) // (ROWS * share) + 1, 1,",
         "may leave out tiles or take one twice",
     ),
-    "dw of the last tile alone": ("arithmetic.py", "dw += dy", "dw = dy", "dw is not added up from 0|before its lanes"),
+    "dw of the last tile alone": (
+        "arithmetic.py",
+        "dw += dy",
+        "dw = dy",
+        "dw is not added up from 0|before its lanes",
+    ),
     "the squares of the last block": (
         "sweeps.py",
         "reciprocal(squares, rows",
@@ -187,7 +224,9 @@ def test_a_text_that_is_wrong_in_itself_is_refused_with_its_reason(edit):
 
 def test_results_that_change_places_are_refuted():
     text = (mutants.PACKAGE / "triton_kernels/rows.py").read_text()
-    swapped = mutants.edited(text, [("store_partial(dw_ptr, dw,", "store_partial(dw_ptr, db,")], "dw")
+    swapped = mutants.edited(
+        text, [("store_partial(dw_ptr, dw,", "store_partial(dw_ptr, db,")], "dw"
+    )
     assert isinstance(wrong({"rows.py": swapped}, "dw is db"), NotProved)
 
 
@@ -197,9 +236,17 @@ EQUAL = (
     ("most = ", "", "the range of a dtype, which is taken for granted"),
     ("(rstd <= most)", "", "the range of a dtype, which is taken for granted"),
     ("mask=rows < M, other=0", "constant: 0 -> 1", "a row past M, which is not stored"),
-    ("mask=rows < M, other=0", ", other=0 -> nothing", "a row past M, which is not stored"),
+    (
+        "mask=rows < M, other=0",
+        ", other=0 -> nothing",
+        "a row past M, which is not stored",
+    ),
     ("s2 = tl.where(rows < M", "constant: 1 -> 2", "a row past M, which is not stored"),
-    ("mask=cols < N, other=0).to(ACC)", "constant: 0 -> 1", "a column past N, where dy is 0"),
+    (
+        "mask=cols < N, other=0).to(ACC)",
+        "constant: 0 -> 1",
+        "a column past N, where dy is 0",
+    ),
     ("TWICE", "", "whether a row is read again"),
     ("def store_partial(", "constant", "what every kernel passes"),
     ("evict_", "", "what stays in the cache"),
@@ -213,8 +260,12 @@ EQUAL = (
     ("k = tl.where(s == 0", "1.0 -> 2.0", "the branch that is not taken"),
 )
 FILES = ("arithmetic.py", "rows.py", "sweeps.py", "reduction.py")
-TEXTS = {file: (mutants.PACKAGE / "triton_kernels" / file).read_text() for file in FILES}
-MACHINE = [(file, mutant) for file in FILES[:3] for mutant in machine_mutants(TEXTS[file])]
+TEXTS = {
+    file: (mutants.PACKAGE / "triton_kernels" / file).read_text() for file in FILES
+}
+MACHINE = [
+    (file, mutant) for file in FILES[:3] for mutant in machine_mutants(TEXTS[file])
+]
 
 
 @pytest.mark.sampled(of=5)
@@ -223,4 +274,6 @@ def test_no_small_change_of_the_text_is_accepted_without_a_reason(chunk):
     for file, mutant in random.Random(20261122).sample(MACHINE, 100)[chunk::10]:
         code = TEXTS[file].splitlines()[mutant.line - 1]
         if wrong({file: mutant.applied(TEXTS[file])}, f"{file} {mutant}") is None:
-            assert any(part in code and change in str(mutant) for part, change, _ in EQUAL), f"{file}, {mutant}: {code}"
+            assert any(
+                part in code and change in str(mutant) for part, change, _ in EQUAL
+            ), f"{file}, {mutant}: {code}"

@@ -32,26 +32,37 @@ def columns(request, monkeypatch):
 
 
 def every(*kinds):
-    return pytest.mark.parametrize("columns", kinds or ("several rows", "one row", "sweeps"), indirect=True)
+    return pytest.mark.parametrize(
+        "columns", kinds or ("several rows", "one row", "sweeps"), indirect=True
+    )
 
 
 def gradients(case, dtype, kernels=triton_kernels, **options):
     """(y, residual_out, dx, dw, db) of the kernels, without autograd around them."""
     a = {name: torch.tensor(getattr(case, name)).to(dtype) for name in cases.ARRAYS}
-    y, p, mean, rstd = kernels.forward(a["x"], a["weight"], a["bias"], a["residual"], SPEC)
+    y, p, mean, rstd = kernels.forward(
+        a["x"], a["weight"], a["bias"], a["residual"], SPEC
+    )
     inputs = (a["dy"], a["dresidual_out"], p, a["weight"], mean, rstd)
-    dx, dresidual, dw, db = kernels.backward(*inputs, SPEC, (dtype, dtype, torch.float32, torch.float32), **options)
+    dx, dresidual, dw, db = kernels.backward(
+        *inputs, SPEC, (dtype, dtype, torch.float32, torch.float32), **options
+    )
     assert dresidual is dx
     return y, p, dx, dw, db
 
 
 def some_rows(case, rows):
-    arrays = {name: getattr(case, name)[rows] for name in ("x", "residual", "dy", "dresidual_out")}
+    arrays = {
+        name: getattr(case, name)[rows]
+        for name in ("x", "residual", "dy", "dresidual_out")
+    }
     return replace(case, **arrays)
 
 
 @every("read twice")
-@pytest.mark.parametrize("spec", [name for name, spec in SPECS.items() if not spec.center])
+@pytest.mark.parametrize(
+    "spec", [name for name, spec in SPECS.items() if not spec.center]
+)
 def test_rows_that_are_read_twice_hold_the_contract(spec, columns):
     assert configuration.backward_tile(columns, 4, light=True).twice
     for case in cases.cases(np.random.default_rng(columns), 3, columns)[:4]:
@@ -67,7 +78,9 @@ def test_a_row_is_the_same_bits_in_every_batch_and_at_every_place(columns, dtype
     whole = gradients(case, dtype)
     for rows in ([3], [4, 3, 2, 1, 0], [2, 2, 3] * 4):
         part = gradients(some_rows(case, rows), dtype)
-        assert all(torch.equal(a[rows], b) for a, b in zip(whole[:3], part[:3], strict=True))
+        assert all(
+            torch.equal(a[rows], b) for a, b in zip(whole[:3], part[:3], strict=True)
+        )
 
 
 @every()
@@ -88,15 +101,21 @@ def test_what_is_not_wanted_changes_nothing_else(columns):
 
     dtypes = (torch.float32, torch.bfloat16, torch.float32, torch.float16)
     for place, wanted in enumerate(backward(*dtypes)):
-        alone = backward(*(dtype if place == other else None for other, dtype in enumerate(dtypes)))
+        alone = backward(
+            *(dtype if place == other else None for other, dtype in enumerate(dtypes))
+        )
         assert wanted.dtype == dtypes[place] and torch.equal(alone[place], wanted)
         assert all(found is None for other, found in enumerate(alone) if other != place)
 
 
-@pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True), (False, False)], ids=str)
+@pytest.mark.parametrize(
+    "wanted", [(True, True), (True, False), (False, True), (False, False)], ids=str
+)
 def test_the_reduction_adds_every_partial_sum(wanted, monkeypatch):
     monkeypatch.setattr(configuration, "REDUCTION_TILE", (2, 4))
-    numbers = torch.arange(70.0).reshape(2, 5, 7)  # whole, so that every order adds them exactly
+    numbers = torch.arange(70.0).reshape(
+        2, 5, 7
+    )  # whole, so that every order adds them exactly
     partial = [rows if one else None for one, rows in zip(wanted, numbers, strict=True)]
     sums = [torch.full((7,), torch.nan) if one else None for one in wanted]
     launch.reduce_sums(partial, sums, 5, 7)
@@ -107,9 +126,13 @@ def test_the_reduction_adds_every_partial_sum(wanted, monkeypatch):
 @every()
 @pytest.mark.parametrize("m", [0, 1, 9])
 def test_every_element_of_every_result_is_written(columns, m):
-    torch.use_deterministic_algorithms(True)  # torch fills what it allocates with NaN then
+    torch.use_deterministic_algorithms(
+        True
+    )  # torch fills what it allocates with NaN then
     try:
-        y, p, dx, dw, db = gradients(cases.draw(np.random.default_rng(columns), m, columns), torch.float32)
+        y, p, dx, dw, db = gradients(
+            cases.draw(np.random.default_rng(columns), m, columns), torch.float32
+        )
     finally:
         torch.use_deterministic_algorithms(False)
     assert all(t.isfinite().all() for t in (y, p, dx, dw, db))
@@ -117,10 +140,17 @@ def test_every_element_of_every_result_is_written(columns, m):
 
 
 # How many of its first arguments each loop reads at every turn: they lie in shared memory STAGES - 1 times.
-STREAMS = {backward_rows: 3, sweeps.backward_columns: 3, sweeps.row_sums: 3, sweeps.forward_sweeps: 4}
+STREAMS = {
+    backward_rows: 3,
+    sweeps.backward_columns: 3,
+    sweeps.row_sums: 3,
+    sweeps.forward_sweeps: 4,
+}
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str
+)
 @pytest.mark.parametrize("kib", [64, 99, 163, 227])
 def test_what_is_loaded_ahead_fits_into_shared_memory(kib, dtype, monkeypatch):
     launches = []
@@ -129,16 +159,23 @@ def test_what_is_loaded_ahead_fits_into_shared_memory(kib, dtype, monkeypatch):
         launches.append((kernel, arguments, options))
 
     monkeypatch.setattr(launch, "launch_kernel", noted)
-    monkeypatch.setattr(configuration, "device_of", lambda tensor: configuration.Device(132, kib << 10))
+    monkeypatch.setattr(
+        configuration, "device_of", lambda tensor: configuration.Device(132, kib << 10)
+    )
     for n in (128, 512, 4096, 8192, 65536):
-        x, w = (torch.empty(shape, dtype=dtype, device="meta") for shape in ((4096, n), (n,)))
+        x, w = (
+            torch.empty(shape, dtype=dtype, device="meta")
+            for shape in ((4096, n), (n,))
+        )
         _, p, mean, rstd = triton_kernels.forward(x, w, w, x, SPEC)
         triton_kernels.backward(x, x, p, w, mean, rstd, SPEC, (dtype,) * 4)
     found = [one for one in launches if one[0] in STREAMS]
     assert {kernel for kernel, _, _ in found} == set(STREAMS)
     for kernel, arguments, options in found:
         streams = sum(t.element_size() for t in arguments[: STREAMS[kernel]])
-        assert (options["STAGES"] - 1) * options["ROWS"] * options["BLOCK"] * streams <= kib << 10
+        assert (options["STAGES"] - 1) * options["ROWS"] * options[
+            "BLOCK"
+        ] * streams <= kib << 10
         # An H100 has room for the next tile, whatever is added to what.
         assert options["STAGES"] > 1 or kib < 227 or dtype == torch.float64
 
@@ -147,8 +184,12 @@ def on_devices(monkeypatch, case, **options):
     """dw and db on imagined devices of 1, 2 and 3 multiprocessors."""
     found = []
     for multiprocessors in (1, 2, 3):
-        device = configuration.Device(multiprocessors, configuration.INTERPRETER.shared_memory)
-        monkeypatch.setattr(configuration, "device_of", lambda tensor, device=device: device)
+        device = configuration.Device(
+            multiprocessors, configuration.INTERPRETER.shared_memory
+        )
+        monkeypatch.setattr(
+            configuration, "device_of", lambda tensor, device=device: device
+        )
         found.append(torch.cat(gradients(case, torch.float32, **options)[3:]))
     return found
 
@@ -162,7 +203,10 @@ def test_portable_sums_do_not_depend_on_the_device(columns, monkeypatch):
     portable = on_devices(monkeypatch, case, portable_sums=True)
     assert all(torch.equal(portable[0], other) for other in portable[1:])
     # What the option is for: without it, the number of multiprocessors shows in the bits.
-    assert not all(torch.equal(a, b) for a, b in zip(portable, on_devices(monkeypatch, case), strict=True))
+    assert not all(
+        torch.equal(a, b)
+        for a, b in zip(portable, on_devices(monkeypatch, case), strict=True)
+    )
 
 
 def test_rows_may_lie_further_apart_than_32_bits_count(monkeypatch):
@@ -177,13 +221,21 @@ def test_rows_may_lie_further_apart_than_32_bits_count(monkeypatch):
     x.copy_(near)
     monkeypatch.setattr(launch, "aligned_rows", lambda t: t)
     spec = RMS_NORM.replace(eps=1e-6)
-    assert torch.equal(launch.forward(x, None, None, None, spec)[0], launch.forward(near, None, None, None, spec)[0])
+    assert torch.equal(
+        launch.forward(x, None, None, None, spec)[0],
+        launch.forward(near, None, None, None, spec)[0],
+    )
 
 
 @pytest.mark.parametrize("offset", [0, 1])
-@pytest.mark.parametrize("layout", ["rows apart", "rows an odd way apart", "columns apart", "expanded", "transposed"])
+@pytest.mark.parametrize(
+    "layout",
+    ["rows apart", "rows an odd way apart", "columns apart", "expanded", "transposed"],
+)
 def test_every_layout_gives_the_bits_of_the_contiguous_one(layout, offset):
-    plain = torch.tensor(np.random.default_rng(1).standard_normal((6, 40)), dtype=torch.float32)
+    plain = torch.tensor(
+        np.random.default_rng(1).standard_normal((6, 40)), dtype=torch.float32
+    )
     if layout == "expanded":
         plain = plain[:1].expand(6, 40)
     moved = {
@@ -195,17 +247,32 @@ def test_every_layout_gives_the_bits_of_the_contiguous_one(layout, offset):
     }[layout](plain)
     if offset:  # an address that is no multiple of 16 bytes
         room = torch.empty(moved.numel() * 4 + 1)[1:]
-        moved = room.as_strided(moved.shape, moved.stride()).copy_(moved) if layout != "expanded" else moved
+        moved = (
+            room.as_strided(moved.shape, moved.stride()).copy_(moved)
+            if layout != "expanded"
+            else moved
+        )
     for spec in (SPECS["layer_norm"], SPECS["l2_clamp"]):
-        wanted, found = (triton_kernels.forward(t, None, None, t, spec) for t in (plain.contiguous(), moved))
-        assert all(torch.equal(a, b) for a, b in zip(wanted, found, strict=True) if a is not None)
+        wanted, found = (
+            triton_kernels.forward(t, None, None, t, spec)
+            for t in (plain.contiguous(), moved)
+        )
+        assert all(
+            torch.equal(a, b)
+            for a, b in zip(wanted, found, strict=True)
+            if a is not None
+        )
 
 
 def test_a_dropped_projection_is_rejected_where_fixed_tolerances_let_it_pass():
     columns = 32768
     wrong = mutants.mutated(mutants.find("c1 dropped"), "triton")
     rng, spec = np.random.default_rng(columns), SPECS["rms_norm"]
-    plain = cases.draw(rng, 2, columns).without("residual", "dresidual_out").rounded("bfloat16")
+    plain = (
+        cases.draw(rng, 2, columns)
+        .without("residual", "dresidual_out")
+        .rounded("bfloat16")
+    )
     _, right = contract.reference(plain, spec, "bfloat16")
     # Random cotangents, as other projects' tests draw them: the projection is about N**-0.5 of dx there, and an
     # absolute tolerance of 0.1 for bfloat16 sees nothing.
@@ -216,9 +283,15 @@ def test_a_dropped_projection_is_rejected_where_fixed_tolerances_let_it_pass():
     contract.check_values("triton", along, spec, "bfloat16")
 
 
-@pytest.mark.parametrize("stride", [9, 4], ids=["between two vectors", "rows that overlap"])
+@pytest.mark.parametrize(
+    "stride", [9, 4], ids=["between two vectors", "rows that overlap"]
+)
 def test_a_row_stride_that_no_vector_divides_is_copied(stride, torch_rng):
     """Five rows of 8: the stride is passed in units of 8, so that 9 would be taken for 8."""
-    x = torch.randn(48, generator=torch_rng, dtype=torch.float64).as_strided((5, 8), (stride, 1))
-    right = layer_norm(x.clone(memory_format=torch.contiguous_format), 8, backend="triton")
+    x = torch.randn(48, generator=torch_rng, dtype=torch.float64).as_strided(
+        (5, 8), (stride, 1)
+    )
+    right = layer_norm(
+        x.clone(memory_format=torch.contiguous_format), 8, backend="triton"
+    )
     assert torch.equal(layer_norm(x, 8, backend="triton"), right)

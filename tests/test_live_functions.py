@@ -13,7 +13,17 @@ from sympy import Symbol, evaluate
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
 from normgrad.checks import tolerance
 from normgrad.checks.cases import draw
-from normgrad.symbolic import Defs, NotProved, dim, equation, index, mean, prove, sigmoid, tensor
+from normgrad.symbolic import (
+    Defs,
+    NotProved,
+    dim,
+    equation,
+    index,
+    mean,
+    prove,
+    sigmoid,
+    tensor,
+)
 from normgrad.symbolic.browser_code import HELPERS, browser_source
 from normgrad.symbolic.derivations import layer_norm_graph
 from normgrad.symbolic.symbols import k, p
@@ -44,22 +54,37 @@ def run(node):
             f"{code}\nconst calls = {json.dumps(calls)};\nconst f = {rounding};\n"
             "console.log(JSON.stringify(calls.map(({name, inputs}) => eval(name)(inputs, f))));"
         )
-        done = subprocess.run([node, "-"], input=script, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [node, "-"], input=script, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
-        return [{name: np.array(value) for name, value in one.items()} for one in json.loads(done.stdout)]
+        return [
+            {name: np.array(value) for name, value in one.items()}
+            for one in json.loads(done.stdout)
+        ]
 
     return run
 
 
 def as_lists(arrays):
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arrays.items()}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in arrays.items()
+    }
 
 
 def norm_inputs(case, spec):
-    constants = {"a": float(spec.center), "c": spec.scale, "eps": spec.eps, "n": spec.count(case.x.shape[1])}
+    constants = {
+        "a": float(spec.center),
+        "c": spec.scale,
+        "eps": spec.eps,
+        "n": spec.count(case.x.shape[1]),
+    }
     constants |= {"w0": spec.weight_offset}
     arrays = {"x": case.x, "residual": case.residual, "w": case.weight, "b": case.bias}
-    return as_lists(arrays | {"dy": case.dy, "dresidual_out": case.dresidual_out} | constants)
+    return as_lists(
+        arrays | {"dy": case.dy, "dresidual_out": case.dresidual_out} | constants
+    )
 
 
 def test_norms_agree_with_the_reference(run, rng):
@@ -76,9 +101,16 @@ def test_norms_agree_with_the_reference(run, rng):
             eps=10 ** rng.uniform(-8, 0),
             placement=live.PLACES[number % 3],
         )
-        settings.append((replace(case, x=size * case.x, residual=size * case.residual), spec))
-    calls = [{"name": f"norm_{spec.placement}", "inputs": norm_inputs(case, spec)} for case, spec in settings]
-    for (case, spec), found in zip(settings, run(live.written("eps"), calls), strict=True):
+        settings.append(
+            (replace(case, x=size * case.x, residual=size * case.residual), spec)
+        )
+    calls = [
+        {"name": f"norm_{spec.placement}", "inputs": norm_inputs(case, spec)}
+        for case, spec in settings
+    ]
+    for (case, spec), found in zip(
+        settings, run(live.written("eps"), calls), strict=True
+    ):
         saved = numpy_ref.forward(case.x, case.weight, case.bias, case.residual, spec)
         bound = tolerance.bounds(case.dy, case.dresidual_out, saved, "float64")
         grads = numpy_ref.backward(case.dy, saved, case.dresidual_out)
@@ -90,15 +122,23 @@ def plain_layer_norm(rng, rows, columns):
     """A case without residual, its reference and the bounds."""
     case = draw(rng, rows, columns).without("residual", "dresidual_out")
     saved = numpy_ref.forward(case.x, case.weight, case.bias)
-    return case, numpy_ref.backward(case.dy, saved), tolerance.bounds(case.dy, None, saved, "float64")
+    return (
+        case,
+        numpy_ref.backward(case.dy, saved),
+        tolerance.bounds(case.dy, None, saved, "float64"),
+    )
 
 
 def test_the_graph_agrees_with_the_reference_and_misses_what_is_cut(run, rng):
     case, grads, bound = plain_layer_norm(rng, 2, 5)
-    whole = as_lists({"x": case.x, "w": case.weight, "dy": case.dy}) | {"eps": LAYER_NORM.eps}
+    whole = as_lists({"x": case.x, "w": case.weight, "dy": case.dy}) | {
+        "eps": LAYER_NORM.eps
+    }
     whole |= dict.fromkeys(live.ARROWS, 1)
     calls = [{"name": "graph", "inputs": whole | {arrow: 0}} for arrow in live.ARROWS]
-    right, *cut = run(live.written("graph"), [{"name": "graph", "inputs": whole}, *calls])
+    right, *cut = run(
+        live.written("graph"), [{"name": "graph", "inputs": whole}, *calls]
+    )
     assert (abs(right["dx"] - grads.dx) <= bound.dx).all()
     for arrow, found in zip(live.ARROWS, cut, strict=True):
         assert (abs(found["dx"] - grads.dx) > bound.dx).any(), arrow
@@ -113,19 +153,32 @@ def test_the_graph_is_the_one_that_is_proved():
             whole[head] = formula.xreplace(passes)
     for name in live.COTANGENTS:
         shown = equation(f"ln-graph-{name}")
-        prove(getattr(layer_norm_graph.g, name)[(p, k) if name in ("dq", "dx") else p], shown.chain[-1], whole)
+        prove(
+            getattr(layer_norm_graph.g, name)[(p, k) if name in ("dq", "dx") else p],
+            shown.chain[-1],
+            whole,
+        )
 
 
 def test_slopes_agree_with_the_reference(run, rng):
     """The right dx claims the slope of the reference; the loss is the reference's own on the line."""
     case, grads, bound = plain_layer_norm(rng, 2, 6)
     x_dot, step = draw(rng, 2, 6).x, 0.25
-    inputs = as_lists({"x0": case.x, "x_dot": x_dot, "w": case.weight, "b": case.bias, "dy": case.dy})
+    inputs = as_lists(
+        {"x0": case.x, "x_dot": x_dot, "w": case.weight, "b": case.bias, "dy": case.dy}
+    )
     inputs |= {"eps": LAYER_NORM.eps, "h": step}
     loss, claimed = run(
-        live.written("v-curve"), [{"name": "loss", "inputs": inputs}, {"name": "claimed", "inputs": inputs | {"h": 0}}]
+        live.written("v-curve"),
+        [
+            {"name": "loss", "inputs": inputs},
+            {"name": "claimed", "inputs": inputs | {"h": 0}},
+        ],
     )
-    assert abs(claimed["right"] - (grads.dx * x_dot).sum()) <= (bound.dx * abs(x_dot)).sum()
+    assert (
+        abs(claimed["right"] - (grads.dx * x_dot).sum())
+        <= (bound.dx * abs(x_dot)).sum()
+    )
     moved = numpy_ref.forward(case.x + step * x_dot, case.weight, case.bias)
     limit = tolerance.bounds(case.dy, None, moved, "float64").y
     assert abs(loss["L"] - (case.dy * moved.y).sum()) <= (abs(case.dy) * limit).sum()
@@ -147,13 +200,20 @@ def test_rounding_reaches_every_operation(run, rng):
     """In float32 a loss is what NumPy gets in float32, up to the bounds of float32, and not what float64 gives."""
     case, _, _ = plain_layer_norm(rng, 2, 6)
     case = case.rounded("float32")
-    inputs = as_lists({"x0": case.x, "x_dot": case.x, "w": case.weight, "b": case.bias, "dy": case.dy})
-    call = {"name": "loss", "inputs": inputs | {"eps": float(np.float32(LAYER_NORM.eps)), "h": 0}}
+    inputs = as_lists(
+        {"x0": case.x, "x_dot": case.x, "w": case.weight, "b": case.bias, "dy": case.dy}
+    )
+    call = {
+        "name": "loss",
+        "inputs": inputs | {"eps": float(np.float32(LAYER_NORM.eps)), "h": 0},
+    }
     (narrow,) = run(live.written("v-curve"), [call], "Math.fround")
     (wide,) = run(live.written("v-curve"), [call])
     saved = numpy_ref.forward(case.x, case.weight, case.bias)
     limit = tolerance.bounds(case.dy, None, saved, "float32").y
-    terms = abs(case.dy * saved.y).sum() * case.x.size * tolerance.unit_roundoff("float32")
+    terms = (
+        abs(case.dy * saved.y).sum() * case.x.size * tolerance.unit_roundoff("float32")
+    )
     assert 0 < abs(narrow["L"] - wide["L"]) <= (abs(case.dy) * limit).sum() + terms
     assert narrow["L"] == np.float32(narrow["L"])
 
@@ -161,13 +221,20 @@ def test_rounding_reaches_every_operation(run, rng):
 def test_the_floor_is_that_of_the_package(run):
     shapes = [(1, 8, "float32"), (16384, 4096, "bfloat16"), (1000, 1001, "float16")]
     calls = [
-        {"name": "floor", "inputs": {"M": rows, "N": columns, "e": traffic.BYTES[dtype]}}
+        {
+            "name": "floor",
+            "inputs": {"M": rows, "N": columns, "e": traffic.BYTES[dtype]},
+        }
         for rows, columns, dtype in shapes
     ]
-    for (rows, columns, dtype), found in zip(shapes, run(live.written("bytes"), calls), strict=True):
+    for (rows, columns, dtype), found in zip(
+        shapes, run(live.written("bytes"), calls), strict=True
+    ):
         for prefix, operator in (("", "layer_norm"), ("add_", "add_layer_norm")):
             for direction in ("forward", "backward"):
-                least = traffic.moved(operator, direction, rows=rows, columns=columns, dtype=dtype)
+                least = traffic.moved(
+                    operator, direction, rows=rows, columns=columns, dtype=dtype
+                )
                 assert found[prefix + direction] == least.total
 
 

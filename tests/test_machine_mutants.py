@@ -52,12 +52,18 @@ def test_each_rule_makes_its_mutants(source, mutants):
 def test_mutants_of_the_package_are_programs_that_differ():
     source = (PACKAGE / "triton_kernels/sweeps.py").read_text()
     texts = [mutant.applied(source) for mutant in machine_mutants(source)]
-    assert len(texts) == len({ast.dump(ast.parse(text)) for text in {*texts, source}}) - 1
+    assert (
+        len(texts) == len({ast.dump(ast.parse(text)) for text in {*texts, source}}) - 1
+    )
 
 
 def test_the_record_is_of_these_files_and_explains_each_survivor():
     found = recorded()
     assert list(found["files"]) == list(FILES)
     for each in found["survivors"]:
-        assert each["code"] in (PACKAGE / each["file"]).read_text(), f"{each['file']} has changed: {each['code']}"
-        assert each["why"].endswith("."), f"why does no test notice {each['change']} in {each['file']}?"
+        assert each["code"] in (PACKAGE / each["file"]).read_text(), (
+            f"{each['file']} has changed: {each['code']}"
+        )
+        assert each["why"].endswith("."), (
+            f"why does no test notice {each['change']} in {each['file']}?"
+        )

@@ -17,20 +17,30 @@ POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 def _flags(t):
     """What the system knows of the part of memory in which a tensor's middle lies, in its letters."""
     middle = t.data_ptr() + t.nbytes // 2
-    for part in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", MAPS.read_text(), flags=re.MULTILINE)[1:]:
+    for part in re.split(
+        r"^(?=[0-9a-f]+-[0-9a-f]+ )", MAPS.read_text(), flags=re.MULTILINE
+    )[1:]:
         first, last = (int(end, 16) for end in part.split()[0].split("-"))
         if first <= middle < last:
             return part.partition("VmFlags:")[2].split()
     raise AssertionError("in no part")
 
 
-@pytest.mark.skipif(not (MAPS.exists() and POLICY.exists()), reason="this system has no huge pages, or does not say so")
+@pytest.mark.skipif(
+    not (MAPS.exists() and POLICY.exists()),
+    reason="this system has no huge pages, or does not say so",
+)
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 def test_large_results_are_in_memory_for_huge_pages(backend, torch_rng):
     if backend == "numba":
         pytest.importorskip("numba")
     columns = 1024
-    x = torch.randn(2 * rows.LARGE // (4 * columns), columns, generator=torch_rng, requires_grad=True)
+    x = torch.randn(
+        2 * rows.LARGE // (4 * columns),
+        columns,
+        generator=torch_rng,
+        requires_grad=True,
+    )
     y = normgrad.layer_norm(x, columns, backend=backend)
     (dx,) = torch.autograd.grad(y, x, torch.ones_like(y))
     assert "hg" in _flags(y) and "hg" in _flags(dx)
@@ -38,11 +48,16 @@ def test_large_results_are_in_memory_for_huge_pages(backend, torch_rng):
 
 def test_no_page_beyond_the_result_is_asked_for(monkeypatch):
     asked = []
-    monkeypatch.setattr(rows, "_madvise", lambda: lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(
+        rows, "_madvise", lambda: lambda *arguments: asked.append(arguments)
+    )
     t = torch.empty(rows.LARGE // 4)
     made = rows.unwritten(t, torch.float32)
     ((first, size, _),) = asked
-    assert first % rows.mmap.PAGESIZE == 0 and 0 <= first - made.data_ptr() < rows.mmap.PAGESIZE
+    assert (
+        first % rows.mmap.PAGESIZE == 0
+        and 0 <= first - made.data_ptr() < rows.mmap.PAGESIZE
+    )
     assert first + size == made.data_ptr() + made.nbytes
     rows.unwritten(t[1:], torch.float32)
     rows.unwritten(t.to("meta"), torch.float32)

@@ -26,7 +26,11 @@ def test_the_contract_rejects(program):
 
 
 def test_each_wrong_program_has_a_name_of_its_own():
-    assert len({str(program) for program in killing.PROGRAMS}) == len(killing.PROGRAMS) == len(RECORD)
+    assert (
+        len({str(program) for program in killing.PROGRAMS})
+        == len(killing.PROGRAMS)
+        == len(RECORD)
+    )
 
 
 # NumPy warns of an overflow where compiled code does not.
@@ -40,7 +44,9 @@ def test_a_copy_without_a_change_keeps_the_contract():
         for point in covering.points_of(backend)[:10]:
             covering.check_point(copy, point)
     copies.forget(name)
-    with copies.opened(copies.Edit("no change", "sympy", mutants.SOURCES["sympy"], ())) as copy:
+    with copies.opened(
+        copies.Edit("no change", "sympy", mutants.SOURCES["sympy"], ())
+    ) as copy:
         for point in covering.points_of("sympy")[:10]:
             covering.check_point(copy, point)
         killing.prove(copy)
@@ -50,7 +56,11 @@ def test_a_copy_without_a_change_keeps_the_contract():
 def test_a_page_loads_a_mutant_that_values_reject(backend):
     case = cases.cases(np.random.default_rng(3), 3, 5)[1]
     with pytest.raises(AssertionError):
-        contract.check_values(mutants.mutated(mutants.find("c1 dropped"), backend), case, SPECS["layer_norm"])
+        contract.check_values(
+            mutants.mutated(mutants.find("c1 dropped"), backend),
+            case,
+            SPECS["layer_norm"],
+        )
 
 
 @pytest.mark.parametrize("mutant", BACKWARD, ids=lambda mutant: mutant.name)

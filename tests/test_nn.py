@@ -19,14 +19,21 @@ PAIRS = [
 
 @pytest.mark.parametrize(("make", "options"), PAIRS)
 def test_state_and_values_are_torchs(make, options, torch_rng):
-    theirs, ours = make(torch.nn, dtype=torch.float64, **options), make(nn, dtype=torch.float64, **options)
+    theirs, ours = (
+        make(torch.nn, dtype=torch.float64, **options),
+        make(nn, dtype=torch.float64, **options),
+    )
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter, generator=torch_rng)
     ours.load_state_dict(theirs.state_dict())
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(3, 2, 6, generator=torch_rng, dtype=torch.float64)
-    assert (ours(x) - theirs(x)).abs().max() <= 64 * unit_roundoff("float64") * theirs(x).abs().max()
-    assert [tuple(p.shape) for p in ours.parameters()] == [tuple(p.shape) for p in theirs.parameters()]
+    assert (ours(x) - theirs(x)).abs().max() <= 64 * unit_roundoff("float64") * theirs(
+        x
+    ).abs().max()
+    assert [tuple(p.shape) for p in ours.parameters()] == [
+        tuple(p.shape) for p in theirs.parameters()
+    ]
 
 
 def test_reset_parameters_and_repr():
@@ -34,7 +41,10 @@ def test_reset_parameters_and_repr():
     torch.nn.init.zeros_(norm.weight)
     norm.reset_parameters()
     assert norm.weight.tolist() == [1, 1, 1]
-    assert repr(norm) == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=True, backend='auto')"
+    assert (
+        repr(norm)
+        == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=True, backend='auto')"
+    )
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -80,26 +90,38 @@ def test_llama_rounds_twice(backend, llama, torch_rng):
     x_hat = (rows / (rows.pow(2).mean(-1, keepdim=True) + EPS).sqrt()).bfloat16()
     assert torch.equal(norm(x), norm.weight * x_hat)
     assert not torch.equal(norm(x), normgrad.rms_norm(x, 6, norm.weight, EPS))
-    y, p = nn.AddNorm(norm, residual_dtype=torch.float32, round_residual=False)(x, residual)
+    y, p = nn.AddNorm(norm, residual_dtype=torch.float32, round_residual=False)(
+        x, residual
+    )
     x_hat, expected = normgrad.add_rms_norm(
         x, residual, 6, None, EPS, residual_dtype=torch.float32, round_residual=False
     )
     assert torch.equal(y, norm.weight * x_hat) and torch.equal(p, expected)
 
 
-def test_llama_has_the_promoted_dtype_and_a_weight_in_float32_keeps_its_digits(llama, torch_rng):
+def test_llama_has_the_promoted_dtype_and_a_weight_in_float32_keeps_its_digits(
+    llama, torch_rng
+):
     norm = llama(torch.float32)
     x = torch.randn(8, 6, generator=torch_rng).bfloat16()
-    assert torch.equal(norm(x), norm.weight * normgrad.rms_norm(x, 6, None, EPS)) and norm(x).dtype == torch.float32
+    assert (
+        torch.equal(norm(x), norm.weight * normgrad.rms_norm(x, 6, None, EPS))
+        and norm(x).dtype == torch.float32
+    )
 
 
 def test_the_gradients_of_llama(llama, torch_rng):
     norm = llama(torch.float64)
-    x, residual = (torch.randn(3, 6, generator=torch_rng, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    x, residual = (
+        torch.randn(3, 6, generator=torch_rng, dtype=torch.float64, requires_grad=True)
+        for _ in range(2)
+    )
 
     def function(x, residual, weight):
         weights = {"norm.weight": weight}
-        return norm(x), *torch.func.functional_call(nn.AddNorm(norm), weights, (x, residual))
+        return norm(x), *torch.func.functional_call(
+            nn.AddNorm(norm), weights, (x, residual)
+        )
 
     assert torch.autograd.gradcheck(function, (x, residual, norm.weight))
 
@@ -108,12 +130,18 @@ def test_llama_broadcasts_no_weight(llama):
     norm = llama()
     norm.weight = torch.nn.Parameter(torch.ones(1, dtype=torch.bfloat16))
     for call in (norm, lambda x: nn.AddNorm(norm)(x, x)):
-        with pytest.raises(ValueError, match=r"^weight: got shape \(1,\), needs \(6,\), the normalized_shape$"):
+        with pytest.raises(
+            ValueError,
+            match=r"^weight: got shape \(1,\), needs \(6,\), the normalized_shape$",
+        ):
             call(torch.ones(2, 6, dtype=torch.bfloat16))
 
 
 def test_llama_goes_by_its_backend():
-    norm, x = nn.RMSNorm(4, casting="llama", backend="numba", device="meta"), torch.ones(2, 4, device="meta")
+    norm, x = (
+        nn.RMSNorm(4, casting="llama", backend="numba", device="meta"),
+        torch.ones(2, 4, device="meta"),
+    )
     for call in (lambda: norm(x), lambda: nn.AddNorm(norm)(x, x)):
         with pytest.raises(ValueError, match="^backend: 'numba' got a meta tensor"):
             call()

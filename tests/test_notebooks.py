@@ -8,7 +8,16 @@ import re
 
 import notebook_environments as environments
 import pytest
-from notebook_environments import COLAB_CPU, HOMEWORKS, NOTEBOOKS, code_cells, each, needs_site, read, timed
+from notebook_environments import (
+    COLAB_CPU,
+    HOMEWORKS,
+    NOTEBOOKS,
+    code_cells,
+    each,
+    needs_site,
+    read,
+    timed,
+)
 from page_cells import CHAPTERS, page_cells, pages_of
 
 from normgrad.homework import solutions
@@ -66,7 +75,9 @@ def entry_checks(notebook, name):
 
 def shown(cell):
     """The report below a cell, as text."""
-    return "".join(output["data"]["text/plain"] for output in cell["outputs"] if "data" in output)
+    return "".join(
+        output["data"]["text/plain"] for output in cell["outputs"] if "data" in output
+    )
 
 
 @pytest.mark.sampled(of=3)
@@ -75,7 +86,13 @@ def test_homework_runs_with_the_solution(path, colab, tmp_path, record_property)
     """Every check gives full marks."""
     if path is None:
         pytest.skip("no homework in _build/html")
-    notebook = timed(record_property, colab, f"{path.stem}, solved", solved(read(path), path.stem), tmp_path)
+    notebook = timed(
+        record_property,
+        colab,
+        f"{path.stem}, solved",
+        solved(read(path), path.stem),
+        tmp_path,
+    )
     for cell in entry_checks(notebook, path.stem):
         points = re.search(r"(\d+) of (\d+) points", shown(cell))
         assert points and points[1] == points[2], shown(cell)
@@ -85,9 +102,13 @@ def test_homework_runs_with_the_solution(path, colab, tmp_path, record_property)
 def test_notebook_is_plain(path):
     """No directive, role or target of MyST is left, and each output is there."""
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    text = "\n".join(
+        "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
+    )
     for raw in ("```{", ":::", "~~~{", "}`", ")=\n", "$$ ("):
         assert raw not in text, raw
     bootstrap, *rest = [cell for cell in cells if cell["cell_type"] == "code"]
     assert "normgrad.doctor()" in "".join(bootstrap["source"])
-    assert all(cell["execution_count"] for cell in rest) and any(cell["outputs"] for cell in rest)
+    assert all(cell["execution_count"] for cell in rest) and any(
+        cell["outputs"] for cell in rest
+    )

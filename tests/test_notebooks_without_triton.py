@@ -8,7 +8,16 @@ import sys
 import nbformat
 import notebook_environments as environments
 import pytest
-from notebook_environments import NO_TRITON, ROOT, code_cells, each, needs_site, printed, read, timed
+from notebook_environments import (
+    NO_TRITON,
+    ROOT,
+    code_cells,
+    each,
+    needs_site,
+    printed,
+    read,
+    timed,
+)
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
@@ -25,7 +34,11 @@ def test_chapter_goes_on_without_triton(path, elsewhere, tmp_path, record_proper
     """Each marked cell says that it is skipped, and no cell fails for want of what one of them defines."""
     notebook = timed(record_property, elsewhere, path.stem, read(path), tmp_path)
     assert "skips the cells that need it" in printed(code_cells(notebook)[0])
-    marked = [cell for cell in code_cells(notebook) if "triton" in cell["metadata"].get("tags", ())]
+    marked = [
+        cell
+        for cell in code_cells(notebook)
+        if "triton" in cell["metadata"].get("tags", ())
+    ]
     assert all(cell in environments.skipped(notebook) for cell in marked)
 
 
@@ -37,7 +50,9 @@ def first_cell(before=""):
     return notebook
 
 
-def test_another_normgrad_is_replaced_and_one_that_is_loaded_is_named(elsewhere, tmp_path):
+def test_another_normgrad_is_replaced_and_one_that_is_loaded_is_named(
+    elsewhere, tmp_path
+):
     """By the first cell and pip, without a network."""
     from normgrad_book import wheel
 
@@ -52,6 +67,10 @@ def test_another_normgrad_is_replaced_and_one_that_is_loaded_is_named(elsewhere,
     elsewhere.pip("install", "--force-reinstall", "--no-deps", *there)
     (tmp_path / "loaded").mkdir()
     with pytest.raises(environments.nbclient.exceptions.CellExecutionError) as raised:
-        environments.execute(elsewhere, first_cell("import normgrad"), tmp_path / "loaded")
-    assert f"normgrad {other} is loaded: restart the session to use {mine}." in str(raised.value)
+        environments.execute(
+            elsewhere, first_cell("import normgrad"), tmp_path / "loaded"
+        )
+    assert f"normgrad {other} is loaded: restart the session to use {mine}." in str(
+        raised.value
+    )
     assert elsewhere.has("normgrad") == mine

@@ -19,7 +19,10 @@ from normgrad.numba_kernels import kernels, launch  # noqa: E402
 from normgrad.torch_ops import rows as torch_rows  # noqa: E402
 from normgrad.torch_ops.arguments import kernels_of  # noqa: E402
 
-WORDS = {torch.bfloat16: (torch.uint16, np.uint16), torch.float16: (torch.int16, np.int16)}
+WORDS = {
+    torch.bfloat16: (torch.uint16, np.uint16),
+    torch.float16: (torch.int16, np.int16),
+}
 # More than one program, and no multiple of their number.
 SHAPE = (613, 257)
 
@@ -35,7 +38,9 @@ def threads():
 def _gradients(x, weight, bias, dy):
     """y, dx, dw and db of an add + LayerNorm on x and x reversed."""
     leaves = [t.detach().requires_grad_() for t in (x, x.flip(0), weight, bias)]
-    y, p = normgrad.add_layer_norm(*leaves[:2], x.shape[-1], *leaves[2:], backend="numba")
+    y, p = normgrad.add_layer_norm(
+        *leaves[:2], x.shape[-1], *leaves[2:], backend="numba"
+    )
     return (y.detach(), *torch.autograd.grad((y, p), leaves, (dy, dy.flip(0))))
 
 
@@ -72,15 +77,32 @@ def test_numbers_are_rounded_as_torch_rounds_them(dtype, rng):
     """All kinds of float32, among them ties between two words, the largest numbers, subnormal ones and each NaN."""
     tensor, word = WORDS[dtype]
     bits = rng.integers(0, 2**32, 2**16, dtype=np.uint32)
-    ties = torch.arange(2**15, dtype=torch.int16).view(dtype).float().numpy().view(np.uint32)
-    bits = np.concatenate([bits, ties | 0x8000, ties | 0x1000, np.uint32([0, 2**31, 0x7F800000, 0x7F800001])])
+    ties = (
+        torch.arange(2**15, dtype=torch.int16)
+        .view(dtype)
+        .float()
+        .numpy()
+        .view(np.uint32)
+    )
+    bits = np.concatenate(
+        [
+            bits,
+            ties | 0x8000,
+            ties | 0x1000,
+            np.uint32([0, 2**31, 0x7F800000, 0x7F800001]),
+        ]
+    )
     numbers = bits.view(np.float32)
     numbers = numbers[numbers != 0]  # x_hat + bias has no negative zero
-    found = _affine(np.zeros(len(numbers), word), np.empty(len(numbers), word), rstd=0, bias=numbers)
+    found = _affine(
+        np.zeros(len(numbers), word), np.empty(len(numbers), word), rstd=0, bias=numbers
+    )
     expected = torch.from_numpy(numbers).to(dtype)
     found = torch.from_numpy(found).view(dtype)
     both = found.isnan() & expected.isnan()
-    assert torch.equal(found.view(torch.int16)[~both], expected.view(torch.int16)[~both])
+    assert torch.equal(
+        found.view(torch.int16)[~both], expected.view(torch.int16)[~both]
+    )
     assert torch.equal(found.isnan(), expected.isnan())
 
 
@@ -94,15 +116,23 @@ def team(request, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, *WORDS], ids=str)
-@pytest.mark.parametrize("columns", [1024, 1000], ids=["whole 64 bytes", "rows that begin between"])
-def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(dtype, columns, torch_rng):
+@pytest.mark.parametrize(
+    "columns", [1024, 1000], ids=["whole 64 bytes", "rows that begin between"]
+)
+def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(
+    dtype, columns, torch_rng
+):
     shape = (kernels.STREAMED // (columns * dtype.itemsize) + 1, columns)
-    x, residual, dy, dresidual_out = torch.randn(4, *shape, generator=torch_rng).to(dtype)
+    x, residual, dy, dresidual_out = torch.randn(4, *shape, generator=torch_rng).to(
+        dtype
+    )
     weight, bias = torch.randn(2, columns, generator=torch_rng).to(dtype)
 
     def made(rows):
         leaves = [t.requires_grad_() for t in (x[rows], residual[rows])]
-        outputs = normgrad.add_layer_norm(*leaves, columns, weight, bias, backend="numba")
+        outputs = normgrad.add_layer_norm(
+            *leaves, columns, weight, bias, backend="numba"
+        )
         grads = torch.autograd.grad(outputs, leaves, (dy[rows], dresidual_out[rows]))
         return *(t.detach() for t in outputs), *grads
 
@@ -114,13 +144,30 @@ def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(dtype, co
 def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rng):
     """If it were, the processor would end the process."""
     rows, columns = kernels.STREAMED // (4 * 64), 64
-    y = torch.zeros(rows * columns + 64).numpy()[off : off + rows * columns].reshape(rows, columns)
+    y = (
+        torch.zeros(rows * columns + 64)
+        .numpy()[off : off + rows * columns]
+        .reshape(rows, columns)
+    )
     assert len(kernels.line_for(y)) == streamed and len(kernels.line_for(y[1:])) == 0
-    x, none = torch.randn(rows, columns, generator=torch_rng), np.empty((rows, 0), np.float32)
-    vectors = np.ones(columns, np.float32), np.zeros(columns, np.float32), y, none, *np.empty((2, rows), np.float32)
+    x, none = (
+        torch.randn(rows, columns, generator=torch_rng),
+        np.empty((rows, 0), np.float32),
+    )
+    vectors = (
+        np.ones(columns, np.float32),
+        np.zeros(columns, np.float32),
+        y,
+        none,
+        *np.empty((2, rows), np.float32),
+    )
     numbers = launch._numbers(normgrad.LAYER_NORM, columns, torch.float32)
-    kernels.forward(0, 1, x.numpy(), none, *vectors, *numbers, launch.MOST[torch.float32])
-    assert torch.equal(torch.from_numpy(y), normgrad.layer_norm(x, columns, backend="numba"))
+    kernels.forward(
+        0, 1, x.numpy(), none, *vectors, *numbers, launch.MOST[torch.float32]
+    )
+    assert torch.equal(
+        torch.from_numpy(y), normgrad.layer_norm(x, columns, backend="numba")
+    )
 
 
 @pytest.mark.usefixtures("team")
@@ -133,7 +180,8 @@ def test_the_number_of_threads_changes_no_bit(inputs, threads):
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "wanted"), [(0, 7, 1), (1, 2**20, 1), (64, 1024, 2), (3, 2**20, 3), (4096, 1024, 16)]
+    ("m", "n", "wanted"),
+    [(0, 7, 1), (1, 2**20, 1), (64, 1024, 2), (3, 2**20, 3), (4096, 1024, 16)],
 )
 def test_programs_follow_from_the_shape(m, n, wanted):
     assert launch.programs(m, n) == wanted
@@ -144,7 +192,11 @@ def test_each_program_is_run_once_and_its_error_is_raised(threads):
     threads(4)
     for count in (1, 2, 16):
         seen = []
-        launch._launch(lambda program, programs, seen: seen.append((program, programs)), count, seen)
+        launch._launch(
+            lambda program, programs, seen: seen.append((program, programs)),
+            count,
+            seen,
+        )
         assert sorted(seen) == [(program, count) for program in range(count)]
 
     def fails(program, programs):
@@ -162,7 +214,9 @@ def test_python_threads_and_torchs_own_at_the_same_time(inputs, threads):
 
     def work(_):
         return all(
-            _equal(_gradients(*inputs), wanted) and torch.equal(inputs[0].T @ inputs[0], square) for _ in range(5)
+            _equal(_gradients(*inputs), wanted)
+            and torch.equal(inputs[0].T @ inputs[0], square)
+            for _ in range(5)
         )
 
     with ThreadPoolExecutor(3) as pool:
@@ -196,13 +250,20 @@ class Normalized(torch.utils.data.Dataset):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.filterwarnings(
+    "ignore:This process .* is multi-threaded:DeprecationWarning"
+)
 def test_a_forked_dataloader_after_threads_ran(inputs, monkeypatch):
     """A worker has one of torch's threads; here its kernels take two of their own, which its parent had already."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     _meet()
     wanted = _gradients(*inputs)
-    options = {"num_workers": 2, "multiprocessing_context": "fork", "batch_size": None, "timeout": 60}
+    options = {
+        "num_workers": 2,
+        "multiprocessing_context": "fork",
+        "batch_size": None,
+        "timeout": 60,
+    }
     found = list(torch.utils.data.DataLoader(Normalized(inputs), **options))
     assert len(found) == 4 and all(_equal(each, wanted) for each in found)
     assert _equal(_gradients(*inputs), wanted)
@@ -210,7 +271,10 @@ def test_a_forked_dataloader_after_threads_ran(inputs, monkeypatch):
 
 def test_only_who_asks_for_numba_gets_it():
     cpu = torch.device("cpu")
-    assert kernels_of("auto", cpu) is torch_rows and kernels_of("numba", cpu) is numba_kernels
+    assert (
+        kernels_of("auto", cpu) is torch_rows
+        and kernels_of("numba", cpu) is numba_kernels
+    )
 
 
 def _kept(backend, dtypes=("float64", "float32", "float16", "bfloat16")):
@@ -225,14 +289,18 @@ def test_the_text_as_plain_python_keeps_the_contract():
     """What mutants are: so that one is rejected for its mistake."""
     with mutants.plain_python():
         plain = mutants.package("numba_kernels", {}, "plain")
-    assert not hasattr(plain.launch.kernels.forward, "py_func") and hasattr(kernels.forward, "py_func")
+    assert not hasattr(plain.launch.kernels.forward, "py_func") and hasattr(
+        kernels.forward, "py_func"
+    )
     _kept(TorchBackend("numba", plain))
 
 
 def test_a_mutant_that_is_compiled_is_rejected():
     mutant = mutants.find("c1 dropped")
     texts = mutants.edited_package("numba_kernels", mutant.edits["numba"], mutant.name)
-    texts["kernels.py"] = mutants.edited(texts["kernels.py"], [("cache=True, ", "")], mutant.name)
+    texts["kernels.py"] = mutants.edited(
+        texts["kernels.py"], [("cache=True, ", "")], mutant.name
+    )
     wrong = mutants.package("numba_kernels", texts, "compiled")
     with pytest.raises(AssertionError, match="dx"):
         _kept(TorchBackend("numba", wrong), ("float32",))

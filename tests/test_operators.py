@@ -27,10 +27,25 @@ CONFIGURATIONS = {
     "add, layer norm": ("layer_norm", (True, True, True), (F32, F32, F32), {}),
     "rms norm": ("rms_norm", (False, True, False), (BF16, BF16, BF16), {}),
     "l2 norm": ("l2_norm", (False, False, False), (F32, F32, F32), {"out_dtype": BF16}),
-    "stream": ("rms_norm", (True, True, False), (BF16, F32, F32), {"portable_sums": True}),
-    "unrounded": ("layer_norm_std", (True, True, True), (BF16, BF16, F32), {"round_residual": False}),
+    "stream": (
+        "rms_norm",
+        (True, True, False),
+        (BF16, F32, F32),
+        {"portable_sums": True},
+    ),
+    "unrounded": (
+        "layer_norm_std",
+        (True, True, True),
+        (BF16, BF16, F32),
+        {"round_residual": False},
+    ),
     "heads": ("layer_norm", (True, True, True), (F32, F32, F32), {"heads": 3}),
-    "wide": ("layer_norm_clamp", (True, False, True), (BF16, BF16, F32), {"residual_dtype": F32, "out_dtype": F32}),
+    "wide": (
+        "layer_norm_clamp",
+        (True, False, True),
+        (BF16, BF16, F32),
+        {"residual_dtype": F32, "out_dtype": F32},
+    ),
 }
 DIFFERENTIATED = ("x", "residual", "weight", "bias")
 
@@ -40,12 +55,21 @@ def _draw(name, rng, rows=3, columns=5):
     spec, present, dtypes, options = CONFIGURATIONS[name]
     vector = (rows, columns) if "heads" in options else (columns,)
     shapes = ((2, rows, columns), (2, rows, columns), vector, vector)
-    given = zip(DIFFERENTIATED, (True, *present), shapes, (*dtypes, dtypes[2]), strict=True)
+    given = zip(
+        DIFFERENTIATED, (True, *present), shapes, (*dtypes, dtypes[2]), strict=True
+    )
     tensors = {
-        n: torch.randn(*shape, generator=rng).to(dtype).requires_grad_() if there else None
+        n: torch.randn(*shape, generator=rng).to(dtype).requires_grad_()
+        if there
+        else None
         for n, there, shape, dtype in given
     }
-    return SPECS[spec], tensors, options, [torch.randn(shapes[0], generator=rng) for _ in range(2)]
+    return (
+        SPECS[spec],
+        tensors,
+        options,
+        [torch.randn(shapes[0], generator=rng) for _ in range(2)],
+    )
 
 
 def _function(spec, options, backend="torch"):
@@ -71,15 +95,26 @@ def _compiled(function, backend="aot_eager", **options):
     return torch.compile(function, backend=backend, fullgraph=True, **options)
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # the tracer's own look, in torch 2.14
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor"
+)  # the tracer's own look, in torch 2.14
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_opcheck_forward(name, torch_rng):
     spec, tensors, options, _ = _draw(name, torch_rng)
-    scalars = torch_compile.scalars_of(check_options(tensors["x"], tensors["residual"], **options))
-    opcheck(torch_compile.forward, (*tensors.values(), *torch_compile.scalars_of(spec), *scalars, "torch"))
+    scalars = torch_compile.scalars_of(
+        check_options(tensors["x"], tensors["residual"], **options)
+    )
+    opcheck(
+        torch_compile.forward,
+        (*tensors.values(), *torch_compile.scalars_of(spec), *scalars, "torch"),
+    )
 
 
-@pytest.mark.parametrize("wanted", [(F32, F32, F32, F32), (BF16, F32, None, BF16), (None, F32, None, None)], ids=str)
+@pytest.mark.parametrize(
+    "wanted",
+    [(F32, F32, F32, F32), (BF16, F32, None, BF16), (None, F32, None, None)],
+    ids=str,
+)
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
 @pytest.mark.parametrize("heads", [(), (2,)])
 def test_opcheck_backward(heads, name, wanted, torch_rng):
@@ -103,25 +138,38 @@ def test_compiled_is_eager_bit_for_bit(name, backend, torch_rng):
         assert got.dtype == want.dtype and torch.equal(got, want)
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated")  # inductor's own use
-@pytest.mark.skipif(shutil.which("g++") is None, reason="on a CPU inductor needs a C++ compiler")
+@pytest.mark.filterwarnings(
+    "ignore:`torch.jit.script_method` is deprecated"
+)  # inductor's own use
+@pytest.mark.skipif(
+    shutil.which("g++") is None, reason="on a CPU inductor needs a C++ compiler"
+)
 def test_inductor_is_eager_bit_for_bit(torch_rng):
     spec, tensors, options, cotangents = _draw("stream", torch_rng)
     function = _function(spec, options)
     eager = _outputs_and_gradients(function, tensors, cotangents)
-    compiled = _outputs_and_gradients(_compiled(function, "inductor"), tensors, cotangents)
-    assert all(torch.equal(got, want) for got, want in zip(compiled, eager, strict=True))
+    compiled = _outputs_and_gradients(
+        _compiled(function, "inductor"), tensors, cotangents
+    )
+    assert all(
+        torch.equal(got, want) for got, want in zip(compiled, eager, strict=True)
+    )
 
 
 def test_an_older_compiler_traces_it_too(torch_rng, monkeypatch):
     """What the compiler of torch 2.11 cannot look into is closed to this one as well; transforms are still seen."""
-    for module, name in ((torch._C._functorch, "get_dynamic_layer_stack_depth"), (copy, "deepcopy")):
+    for module, name in (
+        (torch._C._functorch, "get_dynamic_layer_stack_depth"),
+        (copy, "deepcopy"),
+    ):
         monkeypatch.setattr(module, name, torch._dynamo.disable(getattr(module, name)))
     spec, tensors, options, cotangents = _draw("unrounded", torch_rng)
     function = _function(spec, options)
     eager = _outputs_and_gradients(function, tensors, cotangents)
     compiled = _outputs_and_gradients(_compiled(function), tensors, cotangents)
-    assert all(torch.equal(got, want) for got, want in zip(compiled, eager, strict=True))
+    assert all(
+        torch.equal(got, want) for got, want in zip(compiled, eager, strict=True)
+    )
 
     x, dot = torch.randn(2, 3, 5, generator=torch_rng, dtype=torch.float64)
 
@@ -141,8 +189,12 @@ def test_a_call_in_eager_mode_imports_no_compiler():
         "normgrad.layer_norm(torch.ones(2, 3, requires_grad=True), 3).backward(torch.ones(2, 3))\n"
         "assert not {'triton', 'torch._dynamo'} & (set(sys.modules) - before)"
     )
-    clean = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    run = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True)
+    clean = {
+        name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=clean, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr
 
 
@@ -166,12 +218,22 @@ def test_a_compiler_sees_one_operator_each_way(torch_rng):
     seen = []
 
     def keep(graph, _inputs):
-        seen.append([str(node.target) for node in graph.graph.nodes if "normgrad" in str(node.target)])
+        seen.append(
+            [
+                str(node.target)
+                for node in graph.graph.nodes
+                if "normgrad" in str(node.target)
+            ]
+        )
         return make_boxed_func(graph.forward)
 
     spec, tensors, options, cotangents = _draw("add, layer norm", torch_rng)
-    both = torch._dynamo.backends.common.aot_autograd(fw_compiler=keep, bw_compiler=keep)
-    _outputs_and_gradients(_compiled(_function(spec, options), both), tensors, cotangents)
+    both = torch._dynamo.backends.common.aot_autograd(
+        fw_compiler=keep, bw_compiler=keep
+    )
+    _outputs_and_gradients(
+        _compiled(_function(spec, options), both), tensors, cotangents
+    )
     assert seen == [["normgrad.forward.default"], ["normgrad.backward.default"]]
 
 
@@ -186,7 +248,9 @@ def test_another_number_of_rows_compiles_nothing_anew(torch_rng):
                 torch._dynamo.mark_dynamic(tensors[name], 1)
         compiled = _outputs_and_gradients(function, tensors, cotangents)
         eager = _outputs_and_gradients(_function(spec, options), tensors, cotangents)
-        assert all(torch.equal(got, want) for got, want in zip(compiled, eager, strict=True))
+        assert all(
+            torch.equal(got, want) for got, want in zip(compiled, eager, strict=True)
+        )
     assert counter.frame_count == 1
 
 
@@ -195,11 +259,20 @@ def test_modules_in_place_operations_and_separate_gradients(backend, torch_rng):
     """AddNorm compiled; its outputs may be modified; the gradients of input and residual do not share memory."""
     module = nn.AddNorm(nn.LayerNorm(5))
     torch.nn.init.normal_(module.norm.weight, generator=torch_rng)
-    x, residual, dy = (torch.randn(3, 5, generator=torch_rng, requires_grad=True) for _ in range(3))
-    expected = torch.autograd.grad(torch.relu(module(x, residual)[0]), (x, module.norm.weight), dy)
+    x, residual, dy = (
+        torch.randn(3, 5, generator=torch_rng, requires_grad=True) for _ in range(3)
+    )
+    expected = torch.autograd.grad(
+        torch.relu(module(x, residual)[0]), (x, module.norm.weight), dy
+    )
     torch.relu_(_compiled(module, backend)(x, residual)[0]).backward(dy)
-    assert torch.equal(x.grad, expected[0]) and torch.equal(module.norm.weight.grad, expected[1])
-    assert torch.equal(residual.grad, x.grad) and residual.grad.data_ptr() != x.grad.data_ptr()
+    assert torch.equal(x.grad, expected[0]) and torch.equal(
+        module.norm.weight.grad, expected[1]
+    )
+    assert (
+        torch.equal(residual.grad, x.grad)
+        and residual.grad.data_ptr() != x.grad.data_ptr()
+    )
 
 
 # Derivatives of derivatives: right, or an error
@@ -208,7 +281,9 @@ def test_modules_in_place_operations_and_separate_gradients(backend, torch_rng):
 @pytest.fixture
 def problem(torch_rng):
     """add_layer_norm of the first tensor with all others fixed, the tensor and two more of its shape, float64."""
-    tensors = [torch.randn(2, 5, generator=torch_rng, dtype=torch.float64) for _ in range(4)]
+    tensors = [
+        torch.randn(2, 5, generator=torch_rng, dtype=torch.float64) for _ in range(4)
+    ]
     x, dy, dot, residual = tensors
 
     def function(x):
@@ -225,7 +300,9 @@ def _second(function, x, dy, dot):
 
 def test_a_graph_that_is_run_as_it_is_has_second_derivatives(problem):
     function, *point = problem
-    assert torch.equal(_second(_compiled(function, "eager"), *point), _second(function, *point))
+    assert torch.equal(
+        _second(_compiled(function, "eager"), *point), _second(function, *point)
+    )
 
 
 def test_a_compiled_backward_refuses_to_be_differentiated(problem):
@@ -239,16 +316,22 @@ def test_a_compiled_backward_refuses_to_be_differentiated(problem):
     for each in (function, theirs):
         leaf = x.clone().requires_grad_()
         (dx,) = torch.autograd.grad(_compiled(each)(leaf), leaf, dy, create_graph=True)
-        with pytest.raises(RuntimeError, match="double backward|does not require grad") as caught:
+        with pytest.raises(
+            RuntimeError, match="double backward|does not require grad"
+        ) as caught:
             dx.backward(dot)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
 
 
 TRANSFORMS = {
-    "grad of grad": lambda f, x, dy, dot: torch.func.vjp(lambda x: torch.func.vjp(f, x)[1](dy)[0], x)[1](dot)[0],
+    "grad of grad": lambda f, x, dy, dot: torch.func.vjp(
+        lambda x: torch.func.vjp(f, x)[1](dy)[0], x
+    )[1](dot)[0],
     "jvp": lambda f, x, dy, dot: torch.func.jvp(f, (x,), (dot,))[1],
-    "jvp of jvp": lambda f, x, dy, dot: torch.func.jvp(lambda x: torch.func.jvp(f, (x,), (dy,))[1], (x,), (dot,))[1],
+    "jvp of jvp": lambda f, x, dy, dot: torch.func.jvp(
+        lambda x: torch.func.jvp(f, (x,), (dy,))[1], (x,), (dot,)
+    )[1],
     "vmap": lambda f, x, dy, dot: torch.func.vmap(f)(torch.stack([x, dy])),
     "hessian": lambda f, x, dy, dot: torch.func.hessian(lambda x: (f(x) * dy).sum())(x),
 }
@@ -274,8 +357,14 @@ def test_dual_numbers_are_not_dropped(problem):
     compiled(x)
     with forward_ad.dual_level():
         try:
-            tangent = forward_ad.unpack_dual(compiled(forward_ad.make_dual(x, dot))).tangent
-        except torch._dynamo.exc.Unsupported as error:  # torch 2.14 takes none into what it compiles, and says so
+            tangent = forward_ad.unpack_dual(
+                compiled(forward_ad.make_dual(x, dot))
+            ).tangent
+        except (
+            torch._dynamo.exc.Unsupported
+        ) as error:  # torch 2.14 takes none into what it compiles, and says so
             assert "Attempted to wrap a dual tensor input" in str(error)
             return
-    assert (tangent - expected).abs().max() <= 64 * torch.finfo(torch.float64).eps * expected.abs().max()
+    assert (tangent - expected).abs().max() <= 64 * torch.finfo(
+        torch.float64
+    ).eps * expected.abs().max()

@@ -10,7 +10,11 @@ pytest.importorskip("triton")
 
 PAGE = ROOT / "book/own_norm.md"
 CELLS = page_cells.page_cells.of_page(PAGE)
-OFFERED = re.findall(r"^```\{code-block\} python\n(.*?)^```", PAGE.read_text(encoding="utf8"), re.M | re.S)
+OFFERED = re.findall(
+    r"^```\{code-block\} python\n(.*?)^```",
+    PAGE.read_text(encoding="utf8"),
+    re.M | re.S,
+)
 # Cells that nothing else stands on, and that take seconds.
 SLOW = ("mutants()", "compile(")
 
@@ -30,10 +34,16 @@ def test_three_layers_are_offered():
     assert len(OFFERED) == 3
 
 
-@pytest.mark.parametrize("lines", OFFERED, ids=["mean square", "gated", "weighted softmax"])
+@pytest.mark.parametrize(
+    "lines", OFFERED, ids=["mean square", "gated", "weighted softmax"]
+)
 def test_another_layer_works_to_the_end(page, lines):
     namespace, (first, *others) = page
-    kept = [line for line in first.source.splitlines() if not line.startswith(("own[", "norm ="))]
+    kept = [
+        line
+        for line in first.source.splitlines()
+        if not line.startswith(("own[", "norm ="))
+    ]
     at = kept.index("own = Defs()") + 1
     execute(first, namespace, "\n".join([*kept[:at], *lines.splitlines(), *kept[at:]]))
     for cell in others:

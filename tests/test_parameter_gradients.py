@@ -15,7 +15,11 @@ from normgrad.symbolic.derivations import parameter_gradients as schedules
 from normgrad.symbolic.symbols import i, j
 
 ROWS, COLUMNS = 150, 48
-RUNS = [(name, dtype) for name in ("numpy", "torch", "triton", "numba") for dtype in ("float32", "bfloat16")]
+RUNS = [
+    (name, dtype)
+    for name in ("numpy", "torch", "triton", "numba")
+    for dtype in ("float32", "bfloat16")
+]
 RUNS.remove(("numpy", "bfloat16"))
 
 
@@ -63,12 +67,17 @@ def test_parts_of_a_batch_add_up(case, name, splits):
     """Refuses a mean over rows and rows that nobody takes, also where a part is empty."""
     edges = (0, *splits, ROWS)
     whole = _run(name, case, "float64")
-    parts = [_run(name, _some(case, slice(*edge)), "float64") for edge in zip(edges, edges[1:], strict=False)]
+    parts = [
+        _run(name, _some(case, slice(*edge)), "float64")
+        for edge in zip(edges, edges[1:], strict=False)
+    ]
     saved = numpy_ref.forward(case.x + case.residual, case.weight, case.bias)
     allowed = bounds(case.dy, None, saved, "float64")
     for output in ("dw", "db"):
         added = sum(getattr(part, output) for part in parts)
-        assert (np.abs(added - getattr(whole, output)) <= 2 * getattr(allowed, output)).all(), output
+        assert (
+            np.abs(added - getattr(whole, output)) <= 2 * getattr(allowed, output)
+        ).all(), output
 
 
 @pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
@@ -76,9 +85,14 @@ def test_parts_of_a_batch_add_up(case, name, splits):
 def test_portable_sums_change_no_row_and_keep_the_dtypes(case, backend, dtype):
     found = []
     for portable in (False, True):
-        tensors = [torch.tensor(a, dtype=dtype).requires_grad_() for a in (case.x, case.weight, case.bias)]
+        tensors = [
+            torch.tensor(a, dtype=dtype).requires_grad_()
+            for a in (case.x, case.weight, case.bias)
+        ]
         y = normgrad.normalize(*tensors, backend=backend, portable_sums=portable)
-        found.append((y, *torch.autograd.grad(y, tensors, torch.tensor(case.dy, dtype=dtype))))
+        found.append(
+            (y, *torch.autograd.grad(y, tensors, torch.tensor(case.dy, dtype=dtype)))
+        )
     for plain, portable in zip(*found, strict=True):
         assert plain.dtype == portable.dtype == dtype
     assert all(torch.equal(*pair) for pair in list(zip(*found, strict=True))[:2])
@@ -87,13 +101,21 @@ def test_portable_sums_change_no_row_and_keep_the_dtypes(case, backend, dtype):
 @pytest.mark.parametrize(("rows", "programs"), [(12, 4), (11, 4), (3, 5), (7, 1)])
 def test_every_schedule_is_a_corrected_matrix(rows, programs, rng):
     """The definition that is proved, as array code: schedules come out unchanged, any other matrix corrected."""
-    run = compile(schedules.shares(schedules.affine()), [schedules.A[schedules.g, i], schedules.parts[schedules.g, j]])
+    run = compile(
+        schedules.shares(schedules.affine()),
+        [schedules.A[schedules.g, i], schedules.parts[schedules.g, j]],
+    )
     x_hat, dy = rng.standard_normal((2, rows, COLUMNS))
     taken = (np.arange(rows) % programs == np.arange(programs)[:, None]).astype(float)
     sums = (dy * x_hat).sum(0)
     for a in (taken, rng.standard_normal((programs, rows))):
         A, parts = run(E=a, c=1.0, dy=dy, x_hat=x_hat)
-        rounding = 8 * unit_roundoff("float64") * programs * (1 + np.abs(a).sum(0).max())
+        rounding = (
+            8 * unit_roundoff("float64") * programs * (1 + np.abs(a).sum(0).max())
+        )
         assert np.abs(A.sum(0) - 1).max() <= rounding
         assert a is not taken or np.abs(A - a).max() <= rounding
-        assert np.abs(parts.sum(0) - sums).max() <= rows * rounding * np.abs(dy * x_hat).sum(0).max()
+        assert (
+            np.abs(parts.sum(0) - sums).max()
+            <= rows * rounding * np.abs(dy * x_hat).sum(0).max()
+        )

@@ -42,20 +42,37 @@ def by_the_notation(defs):
         if isinstance(e, Partial):
             return Local(f, v) if v in defs else e
         formula = defs.line(f)[1] if f in defs else f
-        within = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {name_of(v)}
-        fixed = [name_of(head) for head, _ in defs if name_of(head) in within] or e.args[2]
-        return Local(f, v, [getattr(name, "label", name) for name in fixed]) if fixed or v in defs else Partial(f, v)
+        within = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {
+            name_of(v)
+        }
+        fixed = [
+            name_of(head) for head, _ in defs if name_of(head) in within
+        ] or e.args[2]
+        return (
+            Local(f, v, [getattr(name, "label", name) for name in fixed])
+            if fixed or v in defs
+            else Partial(f, v)
+        )
 
     return meaning
 
 
 def wrong(text, chains_proved, defs):
     """What of a display is not read back as the object below it: (line, what was read) each."""
-    names, shown = Quantities.of([e for chain in chains_proved for e in chain]), chains(text)
+    names, shown = (
+        Quantities.of([e for chain in chains_proved for e in chain]),
+        chains(text),
+    )
     found, lines = [], [line for chain in shown for line in chain]
-    assert [len(chain) for chain in shown] == [len(chain) for chain in chains_proved], text
-    for line, e in zip(lines, [e for chain in chains_proved for e in chain], strict=True):
-        one, other = (canonical(side, by_the_notation(defs)) for side in (read(line, names), e))
+    assert [len(chain) for chain in shown] == [len(chain) for chain in chains_proved], (
+        text
+    )
+    for line, e in zip(
+        lines, [e for chain in chains_proved for e in chain], strict=True
+    ):
+        one, other = (
+            canonical(side, by_the_notation(defs)) for side in (read(line, names), e)
+        )
         with evaluate(True):
             if one != other and expand(one - other) != 0:
                 found.append((line, one, other))
@@ -76,12 +93,19 @@ def test_a_local_derivative_never_reads_as_a_total_one():
     assert latex(Local(q[j], x[k])) != latex(Partial(q[j], x[k]))
     assert latex(Local(x[j] - mean, x[k])) != latex(Partial(x[j] - mean, x[k]))
     with as_written():
-        one = Equation("e", "c.", ((Local(q[j], x[k]), Local(x[j] - mean, x[k])),), defs)
+        one = Equation(
+            "e", "c.", ((Local(q[j], x[k]), Local(x[j] - mean, x[k])),), defs
+        )
     held = r"\right)_{\mathrm{mean}}"
     assert one.latex().count(held) == 2
     # a name that is typed and is not what the formula holds does not pass
     assert held in latex(defs.shown(Local(q[j], x[k], (tensor("v"),))))
-    assert prove(Local(q[j], x[k]), delta(j, k), defs)._repr_mimebundle_()["text/latex"].count(held) == 1
+    assert (
+        prove(Local(q[j], x[k]), delta(j, k), defs)
+        ._repr_mimebundle_()["text/latex"]
+        .count(held)
+        == 1
+    )
 
 
 def test_a_scalar_and_a_tensor_do_not_share_a_name():
@@ -96,7 +120,10 @@ def test_a_scalar_and_a_tensor_do_not_share_a_name():
 def test_signs_stand_in_brackets():
     with as_written():
         assert latex(total(N, lambda r: -x[r])) == r"\sum_{r=1}^{N} (-x_{r})"
-        assert latex(total(N, lambda r: x[r] * Integer(-1) ** 2)) == r"\sum_{r=1}^{N} x_{r} (-1)^{2}"
+        assert (
+            latex(total(N, lambda r: x[r] * Integer(-1) ** 2))
+            == r"\sum_{r=1}^{N} x_{r} (-1)^{2}"
+        )
         assert latex(Integer(-1) ** Symbol("n", integer=True)) == "(-1)^{n}"
 
 
@@ -104,14 +131,35 @@ def random_expression(draw, depth, bound):
     """An expression of the notation's kind, for the reader and the printer to agree on."""
     s, t = tensor("s"), tensor("t")
     letters = [j, k, *bound]
-    leaves = [s, t, N, Integer(draw.randint(-3, 4)), *[base[draw.choice(letters)] for base in (x, y, w)]]
+    leaves = [
+        s,
+        t,
+        N,
+        Integer(draw.randint(-3, 4)),
+        *[base[draw.choice(letters)] for base in (x, y, w)],
+    ]
     if depth == 0:
         return draw.choice([*leaves, delta(draw.choice(letters), draw.choice(letters))])
 
     def part():
         return random_expression(draw, depth - 1, bound)
 
-    kind = draw.choice(["+", "-", "*", "*", "/", "sum", "sum", "negative", "power", "root", "partial", "local"])
+    kind = draw.choice(
+        [
+            "+",
+            "-",
+            "*",
+            "*",
+            "/",
+            "sum",
+            "sum",
+            "negative",
+            "power",
+            "root",
+            "partial",
+            "local",
+        ]
+    )
     if kind == "sum":
         return total(N, lambda r: random_expression(draw, depth - 1, [*bound, r]))
     return {
@@ -144,16 +192,31 @@ def test_the_reader_tells_wrong_formulas():
         e = x[j] - 2 * w[j] * total(N, lambda r: x[r] * (w[r] + 1))
     right = r"x_{j} - 2 w_{j} \sum_{r=1}^{N} x_{r} (w_{r} + 1)"
     assert wrong(f"{right} = N", ((e, N),), Defs()) == []
-    for old, new in (("- 2", "+ 2"), ("w_{j}", "w_{k}"), (" (w_{r} + 1)", " w_{r} + 1"), ("x_{r} ", ""), ("2 ", "")):
+    for old, new in (
+        ("- 2", "+ 2"),
+        ("w_{j}", "w_{k}"),
+        (" (w_{r} + 1)", " w_{r} + 1"),
+        ("x_{r} ", ""),
+        ("2 ", ""),
+    ):
         with contextlib.suppress(Unreadable):
-            assert wrong(f"{right.replace(old, new)} = N", ((e * delta(j, k) ** 0, N),), Defs()), new
+            assert wrong(
+                f"{right.replace(old, new)} = N", ((e * delta(j, k) ** 0, N),), Defs()
+            ), new
     # Local by an intermediate, the other one not held: reads as what it is not
     defs = Defs()
     v = tensor("v")
     defs[v], defs[y[j]] = total(N, lambda r: x[r]), w[j]
     defs[q[j]] = y[j] * v
     local = Local(q[j], v)
-    assert wrong(r"\left( \frac{\partial q_{j}}{\partial v} \right)_{y} = N", ((local, N),), defs) == []
+    assert (
+        wrong(
+            r"\left( \frac{\partial q_{j}}{\partial v} \right)_{y} = N",
+            ((local, N),),
+            defs,
+        )
+        == []
+    )
     assert wrong(r"\frac{\partial q_{j}}{\partial v} = N", ((local, N),), defs)
     for text in ("x_{j} - y_{j}^{2}^{3} = N", r"\sum_{j=1}^{N} x_{j} = N", "u_{j} = N"):
         with pytest.raises(Unreadable):

@@ -19,7 +19,9 @@ def _gradients(x, weight, bias):
 
 def _tensors(torch_rng, rows=3, columns=7):
     shapes = ((rows, columns), (columns,), (columns,))
-    return [torch.randn(shape, generator=torch_rng).requires_grad_() for shape in shapes]
+    return [
+        torch.randn(shape, generator=torch_rng).requires_grad_() for shape in shapes
+    ]
 
 
 def _held():
@@ -54,7 +56,10 @@ def test_a_call_like_one_before_is_not_checked_again(torch_rng, monkeypatch):
 )
 def test_an_equal_value_of_another_type_is_refused_after_the_right_one(right, wrong):
     x = torch.ones(3, 1, 2, 1)
-    options = {"normalized_shape": (2, 1), "weight": torch.ones(1, 2, 1) if "heads" in right else torch.ones(2, 1)}
+    options = {
+        "normalized_shape": (2, 1),
+        "weight": torch.ones(1, 2, 1) if "heads" in right else torch.ones(2, 1),
+    }
     normgrad.add_rms_norm(x, x, **options | right)
     with pytest.raises((TypeError, ValueError), match=f"^{next(iter(wrong))}: got "):
         normgrad.add_rms_norm(x, x, **options | wrong)
@@ -63,14 +68,20 @@ def test_an_equal_value_of_another_type_is_refused_after_the_right_one(right, wr
 def test_sizes_in_a_list_are_the_sizes(torch_rng):
     x = torch.randn(3, 2, 4, generator=torch_rng)
     assert torch.equal(normgrad.layer_norm(x, [2, 4]), normgrad.layer_norm(x, (2, 4)))
-    with pytest.raises(ValueError, match=r"normalized_shape: got \(3, 4\), needs the last axes of input"):
+    with pytest.raises(
+        ValueError,
+        match=r"normalized_shape: got \(3, 4\), needs the last axes of input",
+    ):
         normgrad.layer_norm(x, [3, 4])
 
 
 def test_a_sign_of_zero_is_not_kept(torch_rng):
     """0.0 and -0.0 are equal: a call with one of them would get what was kept of the other."""
     x = torch.randn(3, 4, generator=torch_rng)
-    first, second = (normgrad.normalize(x, spec=normgrad.NormSpec(scale=scale)) for scale in (0.0, -0.0))
+    first, second = (
+        normgrad.normalize(x, spec=normgrad.NormSpec(scale=scale))
+        for scale in (0.0, -0.0)
+    )
     assert torch.equal(first.signbit(), second.signbit())
 
 
@@ -81,7 +92,9 @@ def test_fake_tensors_leave_nothing_behind(torch_rng):
         y, *_ = _gradients(*(mode.from_tensor(t) for t in tensors))
     assert y.shape == (3, 11) and prepare._calls == before
     x, weight, bias = tensors
-    torch.testing.assert_close(_gradients(*tensors)[0], torch.nn.functional.layer_norm(x, (11,), weight, bias))
+    torch.testing.assert_close(
+        _gradients(*tensors)[0], torch.nn.functional.layer_norm(x, (11,), weight, bias)
+    )
 
 
 def _normalized(x, weight, bias):
@@ -96,17 +109,29 @@ def test_a_compiler_with_symbolic_sizes_leaves_nothing_behind(torch_rng):
     torch._dynamo.mark_dynamic(given[0][0], 0)
     outcomes = [compiled(*tensors) for tensors in given]
     assert prepare._calls == before
-    assert all(torch.equal(y, _normalized(*tensors)) for y, tensors in zip(outcomes, given, strict=True))
+    assert all(
+        torch.equal(y, _normalized(*tensors))
+        for y, tensors in zip(outcomes, given, strict=True)
+    )
 
 
-@pytest.mark.filterwarnings("ignore")  # torch.jit.trace warns that it is old, and of each comparison of sizes
+@pytest.mark.filterwarnings(
+    "ignore"
+)  # torch.jit.trace warns that it is old, and of each comparison of sizes
 def test_what_is_kept_are_numbers_and_names():
     x = torch.ones(3, 2, 4)
     normgrad.layer_norm(x, (2, 4))
     torch.jit.trace(lambda x: normgrad.layer_norm(x, (2, 4)), x, check_trace=False)
     held = list(_held())
-    assert held and not [value for value in held if isinstance(value, (torch.Tensor, torch.SymInt))]
-    assert all(type(size) is int for value in held if isinstance(value, tuple) for size in value)
+    assert held and not [
+        value for value in held if isinstance(value, (torch.Tensor, torch.SymInt))
+    ]
+    assert all(
+        type(size) is int
+        for value in held
+        if isinstance(value, tuple)
+        for size in value
+    )
 
 
 def test_not_every_call_is_kept():

@@ -14,7 +14,9 @@ from normgrad.checks.backends import TorchBackend  # noqa: E402
 from normgrad.checks.cases import cases  # noqa: E402
 from normgrad.triton_kernels import interpreter as ours  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not ours.INTERPRETED, reason="needs Triton's interpreter")
+pytestmark = pytest.mark.skipif(
+    not ours.INTERPRETED, reason="needs Triton's interpreter"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +36,22 @@ def outcomes(rng):
     backend = TorchBackend("triton")
     for case in cases(rng, 3, 5):
         for dtype in ("float64", "bfloat16"):
-            yield from (a for a in vars(backend.run(case.rounded(dtype), LAYER_NORM, dtype)).values() if a is not None)
+            yield from (
+                a
+                for a in vars(
+                    backend.run(case.rounded(dtype), LAYER_NORM, dtype)
+                ).values()
+                if a is not None
+            )
 
 
 def language():
     """What stands in the language, and in its tensors."""
-    return {(of, name): value for of in (tl, tl.core, tl.math, tl.tensor, tl.dtype) for name, value in vars(of).items()}
+    return {
+        (of, name): value
+        for of in (tl, tl.core, tl.math, tl.tensor, tl.dtype)
+        for name, value in vars(of).items()
+    }
 
 
 def test_the_bits_are_those_of_triton_s_own():

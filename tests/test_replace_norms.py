@@ -55,8 +55,14 @@ class LikeGemma(Weighted):
 
 class LikeT5(Weighted):
     def forward(self, x):
-        x = x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
-        return self.weight * (x.to(self.weight.dtype) if self.weight.dtype in (torch.float16, torch.bfloat16) else x)
+        x = x * torch.rsqrt(
+            x.float().pow(2).mean(-1, keepdim=True) + self.variance_epsilon
+        )
+        return self.weight * (
+            x.to(self.weight.dtype)
+            if self.weight.dtype in (torch.float16, torch.bfloat16)
+            else x
+        )
 
 
 class LikeBert(Weighted):
@@ -76,7 +82,9 @@ class EpsInForward(Weighted):
     """With a number among its attributes that is no eps."""
 
     def forward(self, x):
-        return self.weight * (x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype)
+        return self.weight * (
+            x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-5)
+        ).to(x.dtype)
 
 
 class LayerNormWithoutWeight(torch.nn.Module):
@@ -87,7 +95,9 @@ class LayerNormWithoutWeight(torch.nn.Module):
         self.normalized_shape = (columns,)
 
     def forward(self, x):
-        return F.layer_norm(x.float(), self.normalized_shape, None, None, 1e-5).to(x.dtype)
+        return F.layer_norm(x.float(), self.normalized_shape, None, None, 1e-5).to(
+            x.dtype
+        )
 
 
 class LayerNormOfALibrary(torch.nn.LayerNorm):
@@ -101,7 +111,9 @@ class RMSNormOfALibrary(torch.nn.RMSNorm):
     """In float32, as torch's own rounds in 16 bits where its version does."""
 
     def forward(self, x):
-        return F.rms_norm(x.float(), self.normalized_shape, self.weight.float(), self.eps).to(x.dtype)
+        return F.rms_norm(
+            x.float(), self.normalized_shape, self.weight.float(), self.eps
+        ).to(x.dtype)
 
 
 AFFINE = f"({COLUMNS},), eps=1e-06, elementwise_affine=True, bias=False"
@@ -149,17 +161,30 @@ def _gradients(module, x, dy):
     return [y, *torch.autograd.grad(y, [x, *module.parameters()], dy.to(y.dtype))]
 
 
-@pytest.mark.parametrize("kind", REPLACED, ids=lambda kind: getattr(kind, "__name__", str(kind.__class__.__name__)))
+@pytest.mark.parametrize(
+    "kind",
+    REPLACED,
+    ids=lambda kind: getattr(kind, "__name__", str(kind.__class__.__name__)),
+)
 def test_what_computes_the_same_is_replaced_and_goes_on_to(kind, torch_rng):
     model = torch.nn.Sequential(_made(kind, torch_rng))
     theirs = copy.deepcopy(model)
     found = nn.replace_norms(model, backend="torch")
-    assert repr(model[0]) == REPLACED[kind] and list(found.replaced) == ["0"] and not found.left
+    assert (
+        repr(model[0]) == REPLACED[kind]
+        and list(found.replaced) == ["0"]
+        and not found.left
+    )
     x, dy = torch.randn(2, 5, 3, COLUMNS, generator=torch_rng)
     for dtype in (torch.float32, torch.bfloat16):
-        of_theirs, of_ours = (_gradients(one.to(dtype), x.to(dtype), dy.to(dtype)) for one in (theirs, model))
+        of_theirs, of_ours = (
+            _gradients(one.to(dtype), x.to(dtype), dy.to(dtype))
+            for one in (theirs, model)
+        )
         for got, want in zip(of_ours, of_theirs, strict=True):
-            room = 64 * unit_roundoff(str(dtype).removeprefix("torch.")) * want.abs().max()
+            room = (
+                64 * unit_roundoff(str(dtype).removeprefix("torch.")) * want.abs().max()
+            )
             assert got.dtype == want.dtype and (got - want).abs().max() <= room
     if isinstance(theirs[0], Weighted):
         mixed = [one.float()(x.bfloat16()).dtype for one in (theirs, model)]
@@ -171,7 +196,9 @@ def test_what_computes_the_same_is_replaced_and_goes_on_to(kind, torch_rng):
 
 class EpsOutsideNorm(Weighted):
     def forward(self, x):
-        return self.weight * (x / (x.float().pow(2).mean(-1, keepdim=True).sqrt() + self.variance_epsilon)).to(x.dtype)
+        return self.weight * (
+            x / (x.float().pow(2).mean(-1, keepdim=True).sqrt() + self.variance_epsilon)
+        ).to(x.dtype)
 
 
 class ClampedNorm(Weighted):
@@ -185,7 +212,9 @@ class OtherEpsNorm(Weighted):
 
     def forward(self, x):
         s2 = x.float().pow(2).mean(-1, keepdim=True)
-        return self.weight * (x * torch.rsqrt(s2 + 2 * self.variance_epsilon)).to(x.dtype)
+        return self.weight * (x * torch.rsqrt(s2 + 2 * self.variance_epsilon)).to(
+            x.dtype
+        )
 
 
 class UnbiasedNorm(Weighted):
@@ -221,7 +250,11 @@ class NarrowNorm(Weighted):
     """Statistics in the input's dtype."""
 
     def forward(self, x):
-        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return (
+            self.weight
+            * x
+            * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        )
 
 
 class LateWeightLayerNorm(Weighted):
@@ -247,7 +280,12 @@ class DetachedNorm(Weighted):
     """The values of LikeLlama, with statistics that are held fixed in the backward."""
 
     def forward(self, x):
-        x_hat = x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + self.variance_epsilon).detach()
+        x_hat = (
+            x.float()
+            * torch.rsqrt(
+                x.float().pow(2).mean(-1, keepdim=True) + self.variance_epsilon
+            ).detach()
+        )
         return self.weight * x_hat.to(x.dtype)
 
 
@@ -260,7 +298,11 @@ class BatchedNorm(LikeLlama):
     """Another norm where a batch has three axes."""
 
     def forward(self, x):
-        return super().forward(x) if x.dim() != 3 else x / x.float().pow(2).mean((1, 2), keepdim=True).sqrt()
+        return (
+            super().forward(x)
+            if x.dim() != 3
+            else x / x.float().pow(2).mean((1, 2), keepdim=True).sqrt()
+        )
 
 
 class LayerNorm2d(torch.nn.LayerNorm):
@@ -274,14 +316,20 @@ class ImageLayerNorm(torch.nn.LayerNorm):
     """Channels first where there are four axes, and last elsewhere."""
 
     def forward(self, x):
-        return super().forward(x.movedim(1, -1)).movedim(-1, 1) if x.dim() == 4 else super().forward(x)
+        return (
+            super().forward(x.movedim(1, -1)).movedim(-1, 1)
+            if x.dim() == 4
+            else super().forward(x)
+        )
 
 
 class GatedRMSNorm(LikeLlama):
     """Mamba2's."""
 
     def forward(self, hidden_states, gate=None):
-        return super().forward(hidden_states if gate is None else hidden_states * F.silu(gate))
+        return super().forward(
+            hidden_states if gate is None else hidden_states * F.silu(gate)
+        )
 
 
 class NamedRMSNorm(torch.nn.Module):
@@ -403,7 +451,10 @@ def test_what_differs_is_left_with_its_reason(what):
     before = model[0]
     found = nn.replace_norms(model)
     assert model[0] is before and found.replaced == {} and list(found.left) == ["0"]
-    assert found.left["0"].startswith(f"{type(before).__name__}, ") and reason in found.left["0"]
+    assert (
+        found.left["0"].startswith(f"{type(before).__name__}, ")
+        and reason in found.left["0"]
+    )
 
 
 class PreNorm(torch.nn.Module):
@@ -415,7 +466,13 @@ class PreNorm(torch.nn.Module):
 
 
 def test_what_is_no_norm_is_not_mentioned():
-    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.PReLU(4), torch.nn.ReLU(), Weighted(4), PreNorm())
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 4),
+        torch.nn.PReLU(4),
+        torch.nn.ReLU(),
+        Weighted(4),
+        PreNorm(),
+    )
     found = nn.replace_norms(model)
     assert list(found.replaced) == ["4.norm"] and not found.left
 
@@ -432,7 +489,9 @@ class Configured(LikeLlama):
     def forward(self, x):
         type(self).runs += 1
         eps = getattr(self.variance_epsilon, "eps", self.variance_epsilon)
-        return self.weight * (x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + eps)).to(x.dtype)
+        return self.weight * (
+            x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + eps)
+        ).to(x.dtype)
 
 
 class Config:
@@ -448,14 +507,19 @@ def test_alike_norms_are_tried_once_and_others_each(config):
     Configured.runs = 0
     nn.replace_norms(torch.nn.Sequential(Configured(1e-5, config)))
     each, Configured.runs = Configured.runs, 0
-    model = torch.nn.Sequential(*(Configured(eps, config) for eps in (1e-5, 1e-6, 1e-5)))
+    model = torch.nn.Sequential(
+        *(Configured(eps, config) for eps in (1e-5, 1e-6, 1e-5))
+    )
     nn.replace_norms(model)
     assert [norm.eps for norm in model] == [1e-5, 1e-6, 1e-5]
     assert Configured.runs == (2 if config is float else 3) * each
 
 
 @pytest.mark.parametrize("columns", [2, 3, 64, 16384])
-@pytest.mark.parametrize("kind", [LikeLlama, LikeGemma, LikeBert, LayerNormOfALibrary, LayerNormWithoutWeight])
+@pytest.mark.parametrize(
+    "kind",
+    [LikeLlama, LikeGemma, LikeBert, LayerNormOfALibrary, LayerNormWithoutWeight],
+)
 def test_every_row_length_is_recognised(kind, columns):
     assert nn.replace_norms(torch.nn.Sequential(kind(columns))).replaced.keys() == {"0"}
 
@@ -466,7 +530,9 @@ class ByAProduct(LikeLlama):
     def x_hat(self, x):
         warnings.warn("slow", stacklevel=2)
         x = x.float()
-        s2 = (x * x) @ torch.full((x.shape[-1], 1), 1 / x.shape[-1], dtype=x.dtype, device=x.device)
+        s2 = (x * x) @ torch.full(
+            (x.shape[-1], 1), 1 / x.shape[-1], dtype=x.dtype, device=x.device
+        )
         return x * torch.rsqrt(s2 + self.variance_epsilon)
 
 
@@ -475,7 +541,11 @@ def test_what_runs_around_the_call_does_not_matter():
     """Dtypes, devices, autocast, modes and filters of whoever builds a model; and nothing of theirs is moved."""
     torch.set_default_dtype(torch.float64)
     try:
-        with torch.device("meta"), torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        with (
+            torch.device("meta"),
+            torch.inference_mode(),
+            torch.autocast("cpu", torch.bfloat16),
+        ):
             with torch.device("cpu"):
                 model = torch.nn.Sequential(LikeLlama(), LikeBert(), ByAProduct())
             state = torch.get_rng_state()
@@ -499,7 +569,11 @@ def test_what_is_tried_is_a_copy(torch_rng):
     model = _fill(torch.nn.Sequential(RememberingNorm()), torch_rng)
     before = model[0].weight.clone()
     nn.replace_norms(model)
-    assert model[0].seen == [] and model[0].training and torch.equal(model[0].weight, before)
+    assert (
+        model[0].seen == []
+        and model[0].training
+        and torch.equal(model[0].weight, before)
+    )
 
 
 def test_alike_norms_of_other_lengths():
@@ -521,7 +595,12 @@ class Block(torch.nn.Module):
 
 
 def _model(generator, *kinds):
-    return _fill(torch.nn.Sequential(*map(Block, kinds or (LikeLlama, LikeGemma, torch.nn.LayerNorm))), generator)
+    return _fill(
+        torch.nn.Sequential(
+            *map(Block, kinds or (LikeLlama, LikeGemma, torch.nn.LayerNorm))
+        ),
+        generator,
+    )
 
 
 def test_parameters_stay_the_very_objects(torch_rng):
@@ -534,18 +613,28 @@ def test_parameters_stay_the_very_objects(torch_rng):
     before = dict(model.named_parameters(remove_duplicate=False))
     nn.replace_norms(model)
     after = dict(model.named_parameters(remove_duplicate=False))
-    assert list(after) == list(before) and all(after[name] is before[name] for name in before)
+    assert list(after) == list(before) and all(
+        after[name] is before[name] for name in before
+    )
     assert [block.norm.training for block in model] == [False, True, True]
     x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
     model(x).backward(dy)
-    assert len(seen) == 1 and model[1].norm.weight.grad is None and model[2].norm.weight.grad is not None
+    assert (
+        len(seen) == 1
+        and model[1].norm.weight.grad is None
+        and model[2].norm.weight.grad is not None
+    )
 
 
 def test_a_module_in_two_places_stays_one(torch_rng):
     model = _model(torch_rng)
     model[2].norm = model[0].norm
     found = nn.replace_norms(model)
-    assert model[2].norm is model[0].norm and list(found.replaced) == ["0.norm", "1.norm", "2.norm"]
+    assert model[2].norm is model[0].norm and list(found.replaced) == [
+        "0.norm",
+        "1.norm",
+        "2.norm",
+    ]
 
 
 def test_the_model_itself_is_not_replaced():
@@ -559,7 +648,9 @@ def test_again_is_too_late(torch_rng):
     nn.replace_norms(model)
     kept = [block.norm for block in model]
     found = nn.replace_norms(model, backend="torch")
-    assert not found.replaced and all(block.norm is norm for block, norm in zip(model, kept, strict=True))
+    assert not found.replaced and all(
+        block.norm is norm for block, norm in zip(model, kept, strict=True)
+    )
 
 
 def test_isinstance_finds_the_norms(torch_rng):
@@ -567,8 +658,13 @@ def test_isinstance_finds_the_norms(torch_rng):
     model = _model(torch_rng)
     nn.replace_norms(model)
     of_torch = (torch.nn.RMSNorm, torch.nn.RMSNorm, torch.nn.LayerNorm)
-    assert all(isinstance(block.norm, kind) for block, kind in zip(model, of_torch, strict=True))
-    assert issubclass(nn.LayerNorm, torch.nn.LayerNorm) and issubclass(nn.RMSNorm, torch.nn.RMSNorm)
+    assert all(
+        isinstance(block.norm, kind)
+        for block, kind in zip(model, of_torch, strict=True)
+    )
+    assert issubclass(nn.LayerNorm, torch.nn.LayerNorm) and issubclass(
+        nn.RMSNorm, torch.nn.RMSNorm
+    )
 
 
 def test_state_dicts_load_both_ways(torch_rng):
@@ -580,7 +676,9 @@ def test_state_dicts_load_both_ways(torch_rng):
         other.load_state_dict(one.state_dict())
         assert list(one.state_dict()) == list(other.state_dict())
         x = torch.randn(4, COLUMNS, generator=torch_rng)
-        assert (one(x) - other(x)).abs().max() <= 64 * unit_roundoff("float32") * one(x).abs().max()
+        assert (one(x) - other(x)).abs().max() <= 64 * unit_roundoff("float32") * one(
+            x
+        ).abs().max()
 
 
 def test_an_optimizer_goes_on(torch_rng):
@@ -591,7 +689,10 @@ def test_an_optimizer_goes_on(torch_rng):
     x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
     model(x).backward(dy)
     optimizer.step()
-    assert not any(torch.equal(block.norm.weight, old) for block, old in zip(model, before, strict=True))
+    assert not any(
+        torch.equal(block.norm.weight, old)
+        for block, old in zip(model, before, strict=True)
+    )
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
@@ -609,7 +710,10 @@ def test_checkpoints(reentrant, torch_rng):
         model.zero_grad()
         leaf = x.clone().requires_grad_()
         function(leaf).backward(dy)
-        return [leaf.grad, *(parameter.grad.clone() for parameter in model.parameters())]
+        return [
+            leaf.grad,
+            *(parameter.grad.clone() for parameter in model.parameters()),
+        ]
 
     for got, want in zip(gradients(checkpointed), gradients(model), strict=True):
         assert torch.equal(got, want)
@@ -622,7 +726,9 @@ def test_a_compiler_breaks_nowhere(torch_rng):
     x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    for got, want in zip(_gradients(compiled, x, dy), _gradients(model, x, dy), strict=True):
+    for got, want in zip(
+        _gradients(compiled, x, dy), _gradients(model, x, dy), strict=True
+    ):
         assert torch.equal(got, want)
 
 
@@ -640,17 +746,33 @@ def test_fx_keeps_each_norm_as_one_call(torch_rng):
     """torch.fx follows no module but torch's own, as feature extractors of torchvision and timm do."""
     model = _model(torch_rng)
     nn.replace_norms(model)
-    for norm in (nn.LayerNorm(COLUMNS), nn.RMSNorm(COLUMNS), nn.RMSNorm(COLUMNS, casting="llama")):
+    for norm in (
+        nn.LayerNorm(COLUMNS),
+        nn.RMSNorm(COLUMNS),
+        nn.RMSNorm(COLUMNS, casting="llama"),
+    ):
         model.append(Residual(_fill(norm, torch_rng)))
     traced = torch.fx.symbolic_trace(model)
     x = torch.randn(4, COLUMNS, generator=torch_rng)
     assert torch.equal(traced(x), model(x))
     called = [node.target for node in traced.graph.nodes if node.op == "call_function"]
-    assert {normgrad.rms_norm, normgrad.layer_norm, normgrad.add_layer_norm, normgrad.add_rms_norm} <= set(called)
+    assert {
+        normgrad.rms_norm,
+        normgrad.layer_norm,
+        normgrad.add_layer_norm,
+        normgrad.add_rms_norm,
+    } <= set(called)
 
 
 def test_what_was_done_can_be_read(torch_rng):
-    model = _model(torch_rng, LikeLlama, LikeGemma, LikeLlama, torch.nn.LayerNorm, torch.nn.BatchNorm1d)
+    model = _model(
+        torch_rng,
+        LikeLlama,
+        LikeGemma,
+        LikeLlama,
+        torch.nn.LayerNorm,
+        torch.nn.BatchNorm1d,
+    )
     assert str(nn.replace_norms(model)).split("\n") == [
         "replaced 4",
         "  0.norm and 1 more: LikeLlama by RMSNorm((12,), eps=1e-06, casting='llama')",

@@ -27,7 +27,16 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 # Written in pieces, so that this file does not hold what it looks for.
 FOLDERS = ("ro" + "ot", "ho" + "me", "wo" + "rk", "tm" + "p", "op" + "t")
 MACHINE = re.compile(r"(?<![\w.~-])/(?:" + "|".join(FOLDERS) + ")/")
-REGISTRIES = re.compile("|".join(("pypi" + r"\.org", "python" + "hosted", "download" + r"\.pytorch", "npm" + "js")))
+REGISTRIES = re.compile(
+    "|".join(
+        (
+            "pypi" + r"\.org",
+            "python" + "hosted",
+            "download" + r"\.pytorch",
+            "npm" + "js",
+        )
+    )
+)
 UNFINISHED = re.compile("|".join(("TO" + "DO", "FIX" + "ME")))
 NETWORK = {"aiohttp", "ftplib", "httpx", "requests", "urllib3", "urllib.request"}
 
@@ -41,8 +50,17 @@ def tracked_texts():
     if (ROOT / "PKG-INFO").exists():
         listed = read("src/normgrad.egg-info/SOURCES.txt").split("\n")
     else:
-        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+        command = [
+            "git",
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ]
+        listed = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.split("\0")
     for name in filter(None, listed):
         content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b"\0"
         if b"\0" not in content:
@@ -51,7 +69,11 @@ def tracked_texts():
 
 def test_every_folder_of_modules_is_in_the_wheel():
     """A folder without __init__.py is found from a clone, and left out of what is installed."""
-    assert [relative(path.parent) for path in SOURCES if not path.with_name("__init__.py").exists()] == []
+    assert [
+        relative(path.parent)
+        for path in SOURCES
+        if not path.with_name("__init__.py").exists()
+    ] == []
 
 
 def lines_with(pattern):
@@ -75,7 +97,9 @@ def test_readme_is_one_page():
 
 
 def examples():
-    return re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", read("README.md"), re.M | re.S)
+    return re.findall(
+        r"^```python\n(.*?)^```\n+```text\n(.*?)^```", read("README.md"), re.M | re.S
+    )
 
 
 def test_each_block_of_the_readme_is_followed_by_its_output():
@@ -85,29 +109,46 @@ def test_each_block_of_the_readme_is_followed_by_its_output():
 @pytest.mark.parametrize(("code", "output"), examples())
 def test_readme_prints_what_it_shows(code, output):
     command = [sys.executable, "-W", "error", "-c", code]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == output
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        == output
+    )
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_named_files_exist(name):
     text = read(name)
-    linked = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    linked = [
+        target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target
+    ]
     quoted = re.findall(r"`((?:src|tests|tools|book)/[\w/.*-]+)`", text)
-    named = re.findall(r"`((?:(?:checks|symbolic|symbolic/derivations)/)?[\w*]+\.py|\w+/)`", text)
+    named = re.findall(
+        r"`((?:(?:checks|symbolic|symbolic/derivations)/)?[\w*]+\.py|\w+/)`", text
+    )
     modules = [f"src/normgrad/{each}" for each in named]
-    missing = [path for path in [*linked, *quoted, *modules] if not list(ROOT.glob(path.rstrip("/")))]
+    missing = [
+        path
+        for path in [*linked, *quoted, *modules]
+        if not list(ROOT.glob(path.rstrip("/")))
+    ]
     assert missing == []
 
 
 def make_targets(text):
     """Targets of the commands `make ...`, in backticks or at the start of a line."""
-    commands = re.findall(r"`make ([a-z -]+)`|^[\s-]*(?:run: )?make ([a-z-]+)", text, re.M)
+    commands = re.findall(
+        r"`make ([a-z -]+)`|^[\s-]*(?:run: )?make ([a-z-]+)", text, re.M
+    )
     return {target for pair in commands for target in " ".join(pair).split()}
 
 
-@pytest.mark.parametrize("path", [*DOCUMENTS, "book/intro.md", *map(relative, WORKFLOWS)])
+@pytest.mark.parametrize(
+    "path", [*DOCUMENTS, "book/intro.md", *map(relative, WORKFLOWS)]
+)
 def test_make_targets_exist(path):
-    assert make_targets(read(path)) <= set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M))
+    assert make_targets(read(path)) <= set(
+        re.findall(r"^([a-z-]+):", read("Makefile"), re.M)
+    )
 
 
 def test_the_two_commands_are_named():
@@ -123,20 +164,36 @@ def test_versions_agree():
 
 def test_changelog_entries_say_whom_they_concern():
     entries = re.findall(r"^- (.*)", read("CHANGELOG.md"), re.M)
-    assert entries and [entry for entry in entries if not entry.startswith(("book: ", "code: "))] == []
+    assert (
+        entries
+        and [entry for entry in entries if not entry.startswith(("book: ", "code: "))]
+        == []
+    )
 
 
 def test_the_source_distribution_is_the_repository():
     if not (ROOT / ".git").exists():
         pytest.skip("no repository to compare with: this is a source distribution")
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    tracked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    tracked = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
     lines = [line.split() for line in read("MANIFEST.in").split("\n")]
     grafted = {f"{line[1]}/" for line in lines if line[:1] == ["graft"]}
     # Beside what setuptools takes by itself.
-    named = ["LICENSE", "setup.py", *(name for line in lines if line[:1] == ["include"] for name in line[1:])]
-    left = [name for name in filter(None, tracked) if not name.startswith(tuple(grafted))]
-    assert [one for one in left if "/" in one or not any(fnmatch.fnmatch(one, pattern) for pattern in named)] == []
+    named = [
+        "LICENSE",
+        "setup.py",
+        *(name for line in lines if line[:1] == ["include"] for name in line[1:]),
+    ]
+    left = [
+        name for name in filter(None, tracked) if not name.startswith(tuple(grafted))
+    ]
+    assert [
+        one
+        for one in left
+        if "/" in one or not any(fnmatch.fnmatch(one, pattern) for pattern in named)
+    ] == []
 
 
 def test_citation():
@@ -150,7 +207,10 @@ def test_citation():
 def test_licences_are_complete():
     code, text = read("LICENSE"), read("LICENSE-text")
     assert "Apache License" in code and "END OF TERMS AND CONDITIONS" in code
-    assert text.startswith("Attribution 4.0 International") and "Section 8 -- Interpretation" in text
+    assert (
+        text.startswith("Attribution 4.0 International")
+        and "Section 8 -- Interpretation" in text
+    )
 
 
 # Workflows and the issue form
@@ -158,7 +218,9 @@ def test_licences_are_complete():
 
 def jobs():
     for path in WORKFLOWS:
-        for name, job in yaml.safe_load(path.read_text(encoding="utf8"))["jobs"].items():
+        for name, job in yaml.safe_load(path.read_text(encoding="utf8"))[
+            "jobs"
+        ].items():
             yield pytest.param(job, id=f"{path.stem}-{name}")
 
 
@@ -168,7 +230,9 @@ WRITES = {
     ("pages", "publish"): {"contents": "write"},
     ("release", "publish"): {"id-token": "write"},
 }
-PINNED = re.compile(r"(?P<action>[\w-]+/[\w-]+)@(?P<commit>[0-9a-f]{40}) # v[\d.]+|\./\.github/workflows/\w+\.yml")
+PINNED = re.compile(
+    r"(?P<action>[\w-]+/[\w-]+)@(?P<commit>[0-9a-f]{40}) # v[\d.]+|\./\.github/workflows/\w+\.yml"
+)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=[path.stem for path in WORKFLOWS])
@@ -183,19 +247,39 @@ def test_workflow_asks_for_least(path):
 
 def test_each_action_is_one_commit():
     """A tag can be moved to other code; a commit cannot."""
-    used = [line.partition("uses: ")[2] for path in WORKFLOWS for line in read(path).splitlines() if "uses: " in line]
+    used = [
+        line.partition("uses: ")[2]
+        for path in WORKFLOWS
+        for line in read(path).splitlines()
+        if "uses: " in line
+    ]
     found = [PINNED.fullmatch(each) for each in used]
-    assert used and [each for each, match in zip(used, found, strict=True) if not match] == []
-    assert len({match["action"] for match in found}) == len({match["commit"] for match in found})
+    assert (
+        used
+        and [each for each, match in zip(used, found, strict=True) if not match] == []
+    )
+    assert len({match["action"] for match in found}) == len(
+        {match["commit"] for match in found}
+    )
 
 
 def test_the_site_is_published_once_everything_has_passed():
     jobs = yaml.safe_load(read(".github/workflows/test.yml"))["jobs"]
-    assert set(jobs["pages"]["needs"]) == set(jobs) - {"pages"} and jobs["pages"]["if"] == "github.event_name == 'push'"
+    assert (
+        set(jobs["pages"]["needs"]) == set(jobs) - {"pages"}
+        and jobs["pages"]["if"] == "github.event_name == 'push'"
+    )
     commands = [step.get("run", "") for step in jobs["book"]["steps"]]
-    assert ["make book", "make test WHOLE=1", "make browser", "make notebooks"] == commands[2:6]
+    assert [
+        "make book",
+        "make test WHOLE=1",
+        "make browser",
+        "make notebooks",
+    ] == commands[2:6]
     publishing = yaml.safe_load(read(".github/workflows/pages.yml"))
-    assert list(publishing[True]) == ["workflow_call"] and "make" not in read(".github/workflows/pages.yml")
+    assert list(publishing[True]) == ["workflow_call"] and "make" not in read(
+        ".github/workflows/pages.yml"
+    )
 
 
 @pytest.mark.parametrize("job", list(jobs()))
@@ -203,14 +287,26 @@ def test_job(job):
     if "uses" in job:
         assert (ROOT / job["uses"]).is_file()
         return
-    assert job["runs-on"] in ("ubuntu-latest", "${{ matrix.system }}") and job["timeout-minutes"] <= 90
+    assert (
+        job["runs-on"] in ("ubuntu-latest", "${{ matrix.system }}")
+        and job["timeout-minutes"] <= 90
+    )
     for step in job["steps"]:
         assert ("uses" in step) != ("run" in step), step
         if step.get("uses", "").startswith("actions/checkout"):
             assert step["with"] == {"persist-credentials": False}
         script = re.sub(r"\$\{\{.*?\}\}", "x", step.get("run", ""))
-        assert subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True).stderr == ""
-        assert [path for path in re.findall(r"tests/[\w./]+", script) if not (ROOT / path).exists()] == []
+        assert (
+            subprocess.run(
+                ["bash", "-n", "-c", script], capture_output=True, text=True
+            ).stderr
+            == ""
+        )
+        assert [
+            path
+            for path in re.findall(r"tests/[\w./]+", script)
+            if not (ROOT / path).exists()
+        ] == []
 
 
 def programs():
@@ -218,19 +314,29 @@ def programs():
     for path in WORKFLOWS:
         for job in yaml.safe_load(path.read_text(encoding="utf8"))["jobs"].values():
             for step in job.get("steps", ()):
-                yield from re.findall(r"python [^\n]*<<'END'\n(.*?)\nEND", step.get("run", ""), re.S)
+                yield from re.findall(
+                    r"python [^\n]*<<'END'\n(.*?)\nEND", step.get("run", ""), re.S
+                )
 
 
 @pytest.mark.parametrize("program", list(programs()))
 def test_programs_in_workflows_run(program):
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_erratum_form_asks_for_page_equation_and_commit():
-    fields = {field.get("id"): field for field in yaml.safe_load(FORM.read_text(encoding="utf8"))["body"]}
+    fields = {
+        field.get("id"): field
+        for field in yaml.safe_load(FORM.read_text(encoding="utf8"))["body"]
+    }
     assert {"page", "equation", "commit", "wrong"} <= set(fields)
-    assert fields["page"]["validations"]["required"] and fields["wrong"]["validations"]["required"]
+    assert (
+        fields["page"]["validations"]["required"]
+        and fields["wrong"]["validations"]["required"]
+    )
 
 
 # Pins
@@ -238,10 +344,19 @@ def test_erratum_form_asks_for_page_equation_and_commit():
 
 def pins():
     """{name: version} of requirements.txt, all of them exact."""
-    lines = [line.split("#")[0].strip() for line in read("requirements.txt").split("\n")]
+    lines = [
+        line.split("#")[0].strip() for line in read("requirements.txt").split("\n")
+    ]
     requirements = [Requirement(line) for line in lines if line]
-    assert [str(each) for each in requirements if not re.fullmatch(r"==[\w.!+]+", str(each.specifier))] == []
-    return {each.name.lower(): str(each.specifier).removeprefix("==") for each in requirements}
+    assert [
+        str(each)
+        for each in requirements
+        if not re.fullmatch(r"==[\w.!+]+", str(each.specifier))
+    ] == []
+    return {
+        each.name.lower(): str(each.specifier).removeprefix("==")
+        for each in requirements
+    }
 
 
 # Named by an extra that neither the book nor the checks install, with its one version there.
@@ -249,17 +364,29 @@ PINNED_BY_EXTRA = {"liger-kernel"}
 
 
 def test_pins_satisfy_the_ranges():
-    ranges = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"], *sum(EXTRAS.values(), [])]
+    ranges = [
+        *PROJECT["build-system"]["requires"],
+        *PROJECT["project"]["dependencies"],
+        *sum(EXTRAS.values(), []),
+    ]
     pinned = pins()
     for each in map(Requirement, ranges):
         if each.name in PINNED_BY_EXTRA:
-            assert re.fullmatch(r"==[\w.]+", str(each.specifier)) and each.name not in pinned
+            assert (
+                re.fullmatch(r"==[\w.]+", str(each.specifier))
+                and each.name not in pinned
+            )
         elif each.name != "normgrad":
             assert each.specifier.contains(pinned[each.name.lower()]), str(each)
 
 
 # Modules that come with something that is declared, which cannot do without them.
-BROUGHT = {"docutils": "sphinx", "functorch": "torch", "llvmlite": "numba", "mpmath": "sympy"}
+BROUGHT = {
+    "docutils": "sphinx",
+    "functorch": "torch",
+    "llvmlite": "numba",
+    "mpmath": "sympy",
+}
 BROUGHT |= {"matplotlib_inline": "myst-nb", "nbformat": "myst-nb", "yaml": "pyyaml"}
 
 
@@ -276,10 +403,25 @@ def test_what_is_imported_is_declared():
     """Where an environment is made from the extras, a test that imports more cannot even be collected."""
     lines = [*PROJECT["project"]["dependencies"], *sum(EXTRAS.values(), [])]
     declared = {Requirement(line).name.replace("-", "_") for line in lines}
-    files = [path for folder in ("src", "book", "tests", "tools") for path in (ROOT / folder).rglob("*.py")]
+    files = [
+        path
+        for folder in ("src", "book", "tests", "tools")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
     own = {name for path in files for name in (path.stem, path.parent.name)}
-    imported = {name for path in files for name in imported_at_once(path)} - own - sys.stdlib_module_names
-    assert sorted(name for name in imported if BROUGHT.get(name, name).replace("-", "_") not in declared) == []
+    imported = (
+        {name for path in files for name in imported_at_once(path)}
+        - own
+        - sys.stdlib_module_names
+    )
+    assert (
+        sorted(
+            name
+            for name in imported
+            if BROUGHT.get(name, name).replace("-", "_") not in declared
+        )
+        == []
+    )
 
 
 def test_torch_and_triton_are_a_pair():
@@ -290,8 +432,13 @@ def test_torch_and_triton_are_a_pair():
 
 def test_the_triton_matrix_begins_with_the_lowest_and_has_the_pin():
     lowest, pinned, _ = triton_matrix.versions()
-    (triton,) = (one for one in map(Requirement, EXTRAS["triton"]) if one.name == "triton")
-    assert str(triton.specifier) == f">={lowest.removesuffix('.0')}" and pinned == pins()["triton"]
+    (triton,) = (
+        one for one in map(Requirement, EXTRAS["triton"]) if one.name == "triton"
+    )
+    assert (
+        str(triton.specifier) == f">={lowest.removesuffix('.0')}"
+        and pinned == pins()["triton"]
+    )
 
 
 # What no file holds
@@ -316,7 +463,10 @@ def test_tests_need_no_network(path):
         if isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            imported |= {
+                node.module,
+                *(f"{node.module}.{alias.name}" for alias in node.names),
+            }
     assert not imported & NETWORK
 
 
@@ -329,11 +479,15 @@ def public(tree):
     What is marked as an overload is one more signature of a function, which has the docstring.
     """
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+        if isinstance(
+            node, (ast.FunctionDef, ast.ClassDef)
+        ) and not node.name.startswith("_"):
             if "overload" in map(ast.unparse, node.decorator_list):
                 continue
             yield node
-            if isinstance(node, ast.ClassDef) and "torch.autograd.Function" not in map(ast.unparse, node.bases):
+            if isinstance(node, ast.ClassDef) and "torch.autograd.Function" not in map(
+                ast.unparse, node.bases
+            ):
                 yield from public(node)
 
 
@@ -353,13 +507,24 @@ def test_no_loss_is_a_plain_sum():
 def chosen_tolerances(tree):
     """Tolerances that are given as numbers, whether as arguments or as defaults."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg in ("atol", "rtol", "abs_tol", "rel_tol"):
+        if isinstance(node, ast.keyword) and node.arg in (
+            "atol",
+            "rtol",
+            "abs_tol",
+            "rel_tol",
+        ):
             given = node.value
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx"):
-            given = ast.Tuple([*node.args[1:], *(keyword.value for keyword in node.keywords)])
+            given = ast.Tuple(
+                [*node.args[1:], *(keyword.value for keyword in node.keywords)]
+            )
         else:
             continue
-        numbers = [each for each in ast.walk(given) if isinstance(each, ast.Constant) and each.value]
+        numbers = [
+            each
+            for each in ast.walk(given)
+            if isinstance(each, ast.Constant) and each.value
+        ]
         if numbers and not any(isinstance(each, ast.Name) for each in ast.walk(given)):
             yield f"line {node.lineno}: {ast.unparse(node)}"
 

@@ -36,7 +36,9 @@ class Layer(torch.nn.Module):
 
     def __init__(self, dtype):
         super().__init__()
-        self.maps = torch.nn.ModuleList(torch.nn.Linear(COLUMNS, COLUMNS, dtype=dtype) for _ in range(3))
+        self.maps = torch.nn.ModuleList(
+            torch.nn.Linear(COLUMNS, COLUMNS, dtype=dtype) for _ in range(3)
+        )
 
     def forward(self, y):
         a, b, c = (m(y) for m in self.maps)
@@ -53,7 +55,9 @@ def _modules(kind, depth, rng, dtype):
 
 
 def _values_and_gradients(stack, x, dy, layers, norms, **final):
-    used = [p for module in (*layers, *norms, *final.values()) for p in module.parameters()]
+    used = [
+        p for module in (*layers, *norms, *final.values()) for p in module.parameters()
+    ]
     y = stack(x, layers, norms, **final)
     return y, *torch.autograd.grad(y, [x, *used], dy)
 
@@ -67,7 +71,10 @@ def test_naive_and_fused_are_equal_bit_for_bit(which, kind, depth, dtype, torch_
     final = {"final_norm": last} if "final" in which else {}
     x = torch.randn(2, 3, COLUMNS, generator=torch_rng, dtype=dtype, requires_grad=True)
     dy = torch.randn(2, 3, COLUMNS, generator=torch_rng, dtype=dtype)
-    results = [_values_and_gradients(s, x, dy, layers, norms, **final) for s in (POST if which == "post" else PRE)]
+    results = [
+        _values_and_gradients(s, x, dy, layers, norms, **final)
+        for s in (POST if which == "post" else PRE)
+    ]
     for naive, fused in zip(*results, strict=True):
         assert torch.equal(naive, fused)
 
@@ -83,16 +90,22 @@ def test_the_stacks_are_their_definition(stacks, torch_rng):
 
     expected = layer(theirs(x)) + x if stacks is PRE else theirs(layer(x) + x)
     for each in stacks:
-        assert (each(x, [layer], [own]) - expected).abs().max() <= 256 * unit_roundoff("float64") * expected.abs().max()
+        assert (each(x, [layer], [own]) - expected).abs().max() <= 256 * unit_roundoff(
+            "float64"
+        ) * expected.abs().max()
 
 
 def test_a_stack_of_another_norm_cannot_be_fused(torch_rng):
     x, identity = torch.ones(2, COLUMNS), [torch.nn.Identity()]
     other = torch.nn.LayerNorm(COLUMNS)
     for fused in (residual.fused_stack, residual.fused_post_norm):
-        with pytest.raises(TypeError, match=r"norm: got torch\..*LayerNorm, needs a normgrad.nn"):
+        with pytest.raises(
+            TypeError, match=r"norm: got torch\..*LayerNorm, needs a normgrad.nn"
+        ):
             fused(x, identity, [other])
-    with pytest.raises(TypeError, match=r"norm: got torch\..*LayerNorm, needs a normgrad.nn"):
+    with pytest.raises(
+        TypeError, match=r"norm: got torch\..*LayerNorm, needs a normgrad.nn"
+    ):
         residual.fused_stack(x, [], [], final_norm=other)
 
 
@@ -104,10 +117,34 @@ def test_the_stacks_want_a_norm_for_each_layer(each, torch_rng):
 
 
 BAD_STACKS = {
-    "x": (np.ones((2, COLUMNS)), [abs], [abs], TypeError, "x: got numpy.ndarray, needs a torch.Tensor"),
-    "layers": (torch.ones(2, COLUMNS), abs, [abs], TypeError, "layers: got builtin_function.*, needs a sequence"),
-    "norms": (torch.ones(2, COLUMNS), [abs], None, TypeError, "norms: got NoneType, needs a sequence of callables"),
-    "a layer": (torch.ones(2, COLUMNS), [abs, 3], [abs] * 2, TypeError, r"layers\[1\]: got int, needs a callable"),
+    "x": (
+        np.ones((2, COLUMNS)),
+        [abs],
+        [abs],
+        TypeError,
+        "x: got numpy.ndarray, needs a torch.Tensor",
+    ),
+    "layers": (
+        torch.ones(2, COLUMNS),
+        abs,
+        [abs],
+        TypeError,
+        "layers: got builtin_function.*, needs a sequence",
+    ),
+    "norms": (
+        torch.ones(2, COLUMNS),
+        [abs],
+        None,
+        TypeError,
+        "norms: got NoneType, needs a sequence of callables",
+    ),
+    "a layer": (
+        torch.ones(2, COLUMNS),
+        [abs, 3],
+        [abs] * 2,
+        TypeError,
+        r"layers\[1\]: got int, needs a callable",
+    ),
 }
 
 
@@ -123,9 +160,13 @@ def test_a_stack_refuses(each, name):
 def test_a_layer_that_changes_the_shape_does_not_broadcast(each, torch_rng):
     layers = [lambda y: y, lambda y: y.sum(-1, keepdim=True)]
     norms = [nn.RMSNorm(COLUMNS), nn.RMSNorm(COLUMNS)]
-    with pytest.raises(ValueError, match=r"output of layers\[1\]: got shape \(2, 1\), needs \(2, 5\)"):
+    with pytest.raises(
+        ValueError, match=r"output of layers\[1\]: got shape \(2, 1\), needs \(2, 5\)"
+    ):
         each(torch.ones(2, COLUMNS), layers, norms)
-    with pytest.raises(TypeError, match=r"output of layers\[0\]: got builtins.NoneType"):
+    with pytest.raises(
+        TypeError, match=r"output of layers\[0\]: got builtins.NoneType"
+    ):
         each(torch.ones(2, COLUMNS), [lambda y: None], norms[:1])
 
 
@@ -144,22 +185,32 @@ def _pull(function, point, cotangent):
 def test_the_displayed_reverse_recursions_are_the_gradients(which, torch_rng):
     """res-naive-backward, its start with a final norm, and the same for post-norm, term by term."""
     layers, norms, last = _modules(nn.LayerNorm, 3, torch_rng, torch.float64)
-    x, do = (torch.randn(4, COLUMNS, generator=torch_rng, dtype=torch.float64) for _ in range(2))
-    naive, final = (residual.naive_post_norm if which == "post" else residual.naive_stack), {}
+    x, do = (
+        torch.randn(4, COLUMNS, generator=torch_rng, dtype=torch.float64)
+        for _ in range(2)
+    )
+    naive, final = (
+        (residual.naive_post_norm if which == "post" else residual.naive_stack),
+        {},
+    )
     stream = [x]
     for layer, own in zip(layers, norms, strict=True):
         stream.append(naive(stream[-1], [layer], [own]))
     dx = do
     if "final" in which:
         final, dx = {"final_norm": last}, _pull(last, stream[-1], do)
-    for layer, own, before in zip(layers[::-1], norms[::-1], stream[-2::-1], strict=True):
+    for layer, own, before in zip(
+        layers[::-1], norms[::-1], stream[-2::-1], strict=True
+    ):
         if which == "post":
             dt = _pull(own, layer(before) + before, dx)
             dx = _pull(layer, before, dt) + dt
         else:
             dx = _pull(own, before, _pull(layer, own(before), dx)) + dx
     exact = _pull(lambda t: naive(t, layers, norms, **final), x, do)
-    assert (dx - exact).abs().max() <= 256 * unit_roundoff("float64") * exact.abs().max()
+    assert (dx - exact).abs().max() <= 256 * unit_roundoff(
+        "float64"
+    ) * exact.abs().max()
 
 
 # -- induction
@@ -167,13 +218,43 @@ def test_the_displayed_reverse_recursions_are_the_gradients(which, torch_rng):
 LINES = stack()
 INVARIANT = xs(k), zs_fused(k) + ps(k)
 FALSE = {
-    "the sign of p": (LINES, (xs(k), zs_fused(k) - ps(k)), {}, "from one k to the next"),
-    "p of the layer before": (LINES, (xs(k), zs_fused(k) + ps(k - 1)), {"low": 1}, "the base"),
+    "the sign of p": (
+        LINES,
+        (xs(k), zs_fused(k) - ps(k)),
+        {},
+        "from one k to the next",
+    ),
+    "p of the layer before": (
+        LINES,
+        (xs(k), zs_fused(k) + ps(k - 1)),
+        {"low": 1},
+        "the base",
+    ),
     "a wrong start": (LINES.changed(ps(0), 1), INVARIANT, {}, "the base"),
-    "norm of the wrong half": (LINES.changed(ys_fused(k), norm(k, zs_fused(k - 1))), INVARIANT, {}, "from one"),
-    "the layer skipped": (LINES.changed(zs_fused(k), ys_fused(k)), INVARIANT, {}, "from one"),
-    "the layers swapped": (LINES.changed(zs_fused(k), f(k + 1, ys_fused(k))), INVARIANT, {}, "from one"),
-    "z before the first layer": (LINES, (ys(k), norm(k, xs(k - 2) + zs(k - 1))), {"low": 1}, "the base"),
+    "norm of the wrong half": (
+        LINES.changed(ys_fused(k), norm(k, zs_fused(k - 1))),
+        INVARIANT,
+        {},
+        "from one",
+    ),
+    "the layer skipped": (
+        LINES.changed(zs_fused(k), ys_fused(k)),
+        INVARIANT,
+        {},
+        "from one",
+    ),
+    "the layers swapped": (
+        LINES.changed(zs_fused(k), f(k + 1, ys_fused(k))),
+        INVARIANT,
+        {},
+        "from one",
+    ),
+    "z before the first layer": (
+        LINES,
+        (ys(k), norm(k, xs(k - 2) + zs(k - 1))),
+        {"low": 1},
+        "the base",
+    ),
 }
 
 
@@ -189,7 +270,9 @@ def test_a_false_claim_is_refused_and_the_half_is_named(name):
 def test_the_backward_claims_need_each_other_and_the_invariant():
     lines, claims = LINES, [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))]
     given = [(*INVARIANT, 0)]
-    assert [proof.how for proof in induction(lines, claims, down=True, given=given)] == ["base and step"] * 2
+    assert [
+        proof.how for proof in induction(lines, claims, down=True, given=given)
+    ] == ["base and step"] * 2
     for fewer in (claims[:1], claims[1:]):
         with pytest.raises(NotProved, match="from one k to the next.*undecided"):
             induction(lines, fewer, down=True, given=given)
@@ -200,8 +283,15 @@ def test_the_backward_claims_need_each_other_and_the_invariant():
 @pytest.mark.parametrize("head", [dzs_fused, dps])
 def test_a_backward_without_dresidual_out_is_refused(head):
     lines = LINES.changed(head(k - 1), norm_adjoint(k, ps(k), dys_fused(k)))
-    with pytest.raises(NotProved, match="from one k to the next.*refuted at K = 1, k = 0"):
-        induction(lines, [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))], down=True, given=[(*INVARIANT, 0)])
+    with pytest.raises(
+        NotProved, match="from one k to the next.*refuted at K = 1, k = 0"
+    ):
+        induction(
+            lines,
+            [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))],
+            down=True,
+            given=[(*INVARIANT, 0)],
+        )
 
 
 def test_a_claim_is_for_every_depth_not_for_small_ones():
@@ -232,4 +322,9 @@ def test_unfolding_is_running(depth):
         parts = [run(part) for part in e.args]
         return sum(parts) if e.is_Add else values[e.func.__name__](*parts)
 
-    assert run(LINES.unfold(xs(depth), depth)) == run(LINES.unfold(zs_fused(depth) + ps(depth), depth)) == x == z + p
+    assert (
+        run(LINES.unfold(xs(depth), depth))
+        == run(LINES.unfold(zs_fused(depth) + ps(depth), depth))
+        == x
+        == z + p
+    )

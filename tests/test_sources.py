@@ -25,7 +25,9 @@ def plain(case):
 
 
 def close(got, expected):
-    return np.allclose(got, expected, rtol=ROUNDINGS, atol=ROUNDINGS * np.abs(expected).max())
+    return np.allclose(
+        got, expected, rtol=ROUNDINGS, atol=ROUNDINGS * np.abs(expected).max()
+    )
 
 
 # -- source 000
@@ -36,7 +38,10 @@ def test_an_absent_bias_is_0_and_not_1(backend, rng):
     absent = plain(draw(rng)).without("weight", "bias")
     given = replace(absent, weight=np.ones(7), bias=np.zeros(7))
     ones = replace(given, bias=np.ones(7))
-    y, neutral, shifted = (get(backend).run(case, LAYER_NORM, "float64").y for case in (absent, given, ones))
+    y, neutral, shifted = (
+        get(backend).run(case, LAYER_NORM, "float64").y
+        for case in (absent, given, ones)
+    )
     assert close(y, neutral) and not close(y, shifted)
 
 
@@ -44,15 +49,21 @@ def test_an_absent_bias_is_0_and_not_1(backend, rng):
 def test_without_eps_a_constant_row_has_no_value(backend, rng):
     flat = plain(cases(rng)[4])
     with np.errstate(divide="ignore", invalid="ignore"):
-        without, with_eps = (get(backend).run(flat, NormSpec(eps=eps), "float64") for eps in (0.0, 1e-5))
+        without, with_eps = (
+            get(backend).run(flat, NormSpec(eps=eps), "float64") for eps in (0.0, 1e-5)
+        )
     assert not np.isfinite(without.y[0]).any() and not np.isfinite(without.dx[0]).any()
     assert np.isfinite(with_eps.y).all() and np.isfinite(with_eps.dx).all()
 
 
 def test_parameter_gradients_are_sums_over_the_batch(rng):
     case = plain(draw(rng))
-    x, weight, bias, dy = (torch.tensor(getattr(case, name)) for name in ("x", "weight", "bias", "dy"))
-    _, pull = torch.func.vjp(lambda w, b: torch.nn.functional.layer_norm(x, (7,), w, b), weight, bias)
+    x, weight, bias, dy = (
+        torch.tensor(getattr(case, name)) for name in ("x", "weight", "bias", "dy")
+    )
+    _, pull = torch.func.vjp(
+        lambda w, b: torch.nn.functional.layer_norm(x, (7,), w, b), weight, bias
+    )
     x_hat = numpy_ref.forward(case.x).y
     of_a_row = {"dw": case.dy * x_hat, "db": case.dy}
     for exact, summands in zip(pull(dy), of_a_row.values(), strict=True):
@@ -75,7 +86,12 @@ def test_a_reference_that_doubles_the_row_is_blind_without_eps(rng):
     x = draw(rng).x
     for eps, same in ((0.0, True), (0.1, False)):
         spec = NormSpec(eps=eps)
-        assert close(numpy_ref.forward(x + x, spec=spec).y, numpy_ref.forward(x, spec=spec).y) == same
+        assert (
+            close(
+                numpy_ref.forward(x + x, spec=spec).y, numpy_ref.forward(x, spec=spec).y
+            )
+            == same
+        )
 
 
 # -- source 001
@@ -95,7 +111,9 @@ def test_the_transposed_layout_is_wrong_with_a_weight_vector(rng):
     x, weight, dy = (torch.tensor(a) for a in (case.x[0], case.weight, case.dy[0]))
     for w, harmless in ((torch.full_like(weight, 0.7), True), (weight, False)):
         J = torch.func.jacrev(lambda x, w=w: normgrad.layer_norm(x, 7, w))(x)
-        exact = torch.func.vjp(lambda x, w=w: normgrad.layer_norm(x, 7, w), x)[1](dy)[0].numpy()
+        exact = torch.func.vjp(lambda x, w=w: normgrad.layer_norm(x, 7, w), x)[1](dy)[
+            0
+        ].numpy()
         assert close((J.T @ dy).numpy(), exact)
         assert close((J @ dy).numpy(), exact) == harmless
 
@@ -104,22 +122,33 @@ def test_the_transposed_layout_is_wrong_with_a_weight_vector(rng):
 
 
 def tensors(case):
-    return [torch.tensor(getattr(case, name), requires_grad=True) for name in ("x", "weight", "bias")]
+    return [
+        torch.tensor(getattr(case, name), requires_grad=True)
+        for name in ("x", "weight", "bias")
+    ]
 
 
 def test_a_weight_from_the_module_scope_gives_another_layers_gradient(rng, monkeypatch):
     case = plain(draw(rng, 3, 5))
     inputs, dy = tensors(case), torch.tensor(case.dy)
     exact = contract.reference(case, LAYER_NORM, "float64")[1].dx
-    own, other, short = inputs[1].detach(), torch.ones(5, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+    own, other, short = (
+        inputs[1].detach(),
+        torch.ones(5, dtype=torch.float64),
+        torch.ones(4, dtype=torch.float64),
+    )
     for weight, right in ((own, True), (other, False)):
         monkeypatch.setattr(wrong_layer, "gamma", weight)
-        dx = torch.autograd.grad(wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy)[0]
+        dx = torch.autograd.grad(
+            wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy
+        )[0]
         assert close(dx.numpy(), exact) == right
     for weight, error in ((None, TypeError), (short, RuntimeError)):
         monkeypatch.setattr(wrong_layer, "gamma", weight)
         with pytest.raises(error):
-            torch.autograd.grad(wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy)
+            torch.autograd.grad(
+                wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy
+            )
     monkeypatch.setattr(wrong_layer, "gamma", other)
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
         torch.autograd.gradcheck(wrong_layer.SavesIntermediates.apply, inputs)
@@ -131,7 +160,9 @@ def test_saved_intermediates_are_wrong_in_the_second_derivative_only(rng, monkey
     assert torch.autograd.gradcheck(wrong_layer.SavesIntermediates.apply, inputs)
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
         torch.autograd.gradgradcheck(wrong_layer.SavesIntermediates.apply, inputs)
-    assert torch.autograd.gradgradcheck(lambda x, w, b: normgrad.layer_norm(x, 4, w, b), inputs)
+    assert torch.autograd.gradgradcheck(
+        lambda x, w, b: normgrad.layer_norm(x, 4, w, b), inputs
+    )
 
 
 # The source's arguments: half of what they let pass is what the test is about.
@@ -140,7 +171,12 @@ LOOSE = {"eps": 1e-6, "atol": 0.1, "rtol": 0.1}
 
 def test_tolerances_of_a_tenth_let_a_wrong_backward_pass(rng):
     wrong = mutants.mutated(mutants.find("c2 dropped"), "torch")
-    uniform = replace(plain(draw(rng, 2, 64)), x=rng.random((2, 64)), weight=rng.random(64), bias=rng.random(64))
+    uniform = replace(
+        plain(draw(rng, 2, 64)),
+        x=rng.random((2, 64)),
+        weight=rng.random(64),
+        bias=rng.random(64),
+    )
     function, inputs = wrong.function(uniform, LAYER_NORM)
     assert torch.autograd.gradcheck(function, inputs, **LOOSE)
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
@@ -158,10 +194,15 @@ def past_the_tolerances(jacobian, up, down):
 def test_the_roundings_inside_a_float32_forward_fail_gradcheck():
     """The source's seed, shapes and step: rounding the step fails no entry, and rounding the outputs a handful."""
     torch.manual_seed(42)
-    x, weight, bias = (torch.rand(shape, dtype=torch.float64).float() for shape in ((32, 64), 64, 64))
+    x, weight, bias = (
+        torch.rand(shape, dtype=torch.float64).float() for shape in ((32, 64), 64, 64)
+    )
     steps = 1e-6 * torch.eye(64)
     single = [x[:, None] + steps, x[:, None] - steps]
-    double = [x.double()[:, None] + steps.double(), x.double()[:, None] - steps.double()]
+    double = [
+        x.double()[:, None] + steps.double(),
+        x.double()[:, None] - steps.double(),
+    ]
 
     def forward(moved):
         centred = moved - moved.mean(-1, keepdim=True)
@@ -170,12 +211,23 @@ def test_the_roundings_inside_a_float32_forward_fail_gradcheck():
 
     jacobian = torch.func.vmap(torch.func.jacrev(forward))(x.double())
     step = past_the_tolerances(jacobian, *(forward(moved.double()) for moved in single))
-    outputs = past_the_tolerances(jacobian, *(forward(moved).float() for moved in double))
-    both = past_the_tolerances(jacobian, *(forward(moved.double()).float() for moved in single))
+    outputs = past_the_tolerances(
+        jacobian, *(forward(moved).float() for moved in double)
+    )
+    both = past_the_tolerances(
+        jacobian, *(forward(moved.double()).float() for moved in single)
+    )
     throughout = past_the_tolerances(jacobian, *(forward(moved) for moved in single))
-    assert jacobian.numel() == 131_072 and past_the_tolerances(jacobian, *map(forward, double)) == 0
+    assert (
+        jacobian.numel() == 131_072
+        and past_the_tolerances(jacobian, *map(forward, double)) == 0
+    )
     assert step == 0 and max(outputs, both) < 20 and throughout > 200
-    (row,) = (line for line in SOURCES_PAGE.read_text("utf-8").splitlines() if line.startswith("| C38 |"))
+    (row,) = (
+        line
+        for line in SOURCES_PAGE.read_text("utf-8").splitlines()
+        if line.startswith("| C38 |")
+    )
     assert "| **right**" in row
 
 
@@ -185,7 +237,14 @@ def test_the_sources_formulas_pass_its_own_comparison_in_float32(rng, monkeypatc
                            ((128, 256), 256, 256, (128, 256)))  # fmt: skip
     monkeypatch.setattr(wrong_layer, "gamma", weight.clone())
     leaves = [t.requires_grad_() for t in (x, weight, bias)]
-    expected = torch.autograd.grad(torch.nn.functional.layer_norm(x, (256,), weight, bias), leaves, dy)
-    for layer in (wrong_layer.SavesIntermediates.apply, lambda x, w, b: normgrad.layer_norm(x, 256, w, b)):
-        for got, theirs in zip(torch.autograd.grad(layer(*leaves), leaves, dy), expected, strict=True):
+    expected = torch.autograd.grad(
+        torch.nn.functional.layer_norm(x, (256,), weight, bias), leaves, dy
+    )
+    for layer in (
+        wrong_layer.SavesIntermediates.apply,
+        lambda x, w, b: normgrad.layer_norm(x, 256, w, b),
+    ):
+        for got, theirs in zip(
+            torch.autograd.grad(layer(*leaves), leaves, dy), expected, strict=True
+        ):
             torch.testing.assert_close(got, theirs)

@@ -8,7 +8,12 @@ import torch
 import torch.distributed as dist
 import wiring
 from functorch.compile import make_boxed_func
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
+from torch.distributed.tensor import (
+    Replicate,
+    Shard,
+    distribute_tensor,
+    init_device_mesh,
+)
 
 import normgrad
 from normgrad import nn
@@ -47,7 +52,8 @@ PLACES = [
     (name, argument)
     for name, subject in wiring.SUBJECTS.items()
     for argument, value in subject.given(normgrad).items()
-    if isinstance(value, torch.Tensor) and not name.startswith(("residual.naive", "residual.fused_post"))
+    if isinstance(value, torch.Tensor)
+    and not name.startswith(("residual.naive", "residual.fused_post"))
 ]
 
 
@@ -60,22 +66,35 @@ def _refused(name, argument, convert):
     """The words in which a function refuses one of its tensors in another type."""
     given = wiring.SUBJECTS[name].given(normgrad)
     with pytest.raises(TypeError) as caught:
-        wiring.SUBJECTS[name].call(normgrad, given | {argument: convert(given[argument])})
+        wiring.SUBJECTS[name].call(
+            normgrad, given | {argument: convert(given[argument])}
+        )
     return str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "argument"), PLACES)
 def test_a_subclass_is_refused_wherever_it_is_given(name, argument):
-    assert re.match(f"{argument}: got .*test_subclasses.Named, {SUBCLASS}", _refused(name, argument, _named))
+    assert re.match(
+        f"{argument}: got .*test_subclasses.Named, {SUBCLASS}",
+        _refused(name, argument, _named),
+    )
 
 
 ALONE = "(weight|bias|residual): got a tensor of one process, needs a DTensor on the mesh of input, which is one"
 
 
-@pytest.mark.parametrize(("name", "argument"), [place for place in PLACES if place != ("l2_norm", "input")])
+@pytest.mark.parametrize(
+    ("name", "argument"), [place for place in PLACES if place != ("l2_norm", "input")]
+)
 def test_a_dtensor_among_others_is_refused(name, argument, mesh):
     """A process would normalize its rows, or take its part of a weight for the whole."""
-    words = _refused(name, argument, lambda t: distribute_tensor(t, mesh, [Shard(1) if t.dim() > 1 else Replicate()]))
+    words = _refused(
+        name,
+        argument,
+        lambda t: distribute_tensor(
+            t, mesh, [Shard(1) if t.dim() > 1 else Replicate()]
+        ),
+    )
     other = rf"{argument}: got torch\.distributed.*\.DTensor, {SUBCLASS}"
     assert re.match(ALONE if argument == "input" else other, words)
 
@@ -84,7 +103,9 @@ def test_a_dtensor_on_another_mesh_is_refused(torch_rng, mesh):
     given, square = _tensors(torch_rng), init_device_mesh("cpu", (1, 1))
     x = distribute_tensor(given["x"], mesh, [Shard(0)])
     weight = distribute_tensor(given["weight"], square, [Replicate()] * 2)
-    with pytest.raises(ValueError, match=r"^weight: got a DTensor on .*, needs .*, the mesh of input"):
+    with pytest.raises(
+        ValueError, match=r"^weight: got a DTensor on .*, needs .*, the mesh of input"
+    ):
         normgrad.rms_norm(x, 4, weight)
 
 
@@ -95,34 +116,63 @@ def test_the_gradients_of_a_dtensor_are_one(backend, torch_rng, mesh):
     x = distribute_tensor(given["x"], mesh, [Shard(1)]).requires_grad_()
     weight = distribute_tensor(given["weight"], mesh, [Replicate()]).requires_grad_()
     y = normgrad.rms_norm(x, 4, weight, backend=backend)
-    dx, dw = torch.autograd.grad(y, (x, weight), distribute_tensor(given["residual"], mesh, [Shard(1)]))
+    dx, dw = torch.autograd.grad(
+        y, (x, weight), distribute_tensor(given["residual"], mesh, [Shard(1)])
+    )
     theirs = torch.nn.functional.layer_norm(x, (4,), weight)
-    expected = torch.autograd.grad(theirs, (x, weight), distribute_tensor(given["residual"], mesh, [Shard(1)]))
-    assert [t.placements for t in (y, dx, dw)] == [t.placements for t in (theirs, *expected)]
+    expected = torch.autograd.grad(
+        theirs, (x, weight), distribute_tensor(given["residual"], mesh, [Shard(1)])
+    )
+    assert [t.placements for t in (y, dx, dw)] == [
+        t.placements for t in (theirs, *expected)
+    ]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_sharded_module_is_refused_and_its_local_tensors_are_not(backend, torch_rng, mesh):
+def test_a_sharded_module_is_refused_and_its_local_tensors_are_not(
+    backend, torch_rng, mesh
+):
     norm = nn.RMSNorm(4, backend=backend)
     x = torch.randn(3, 4, generator=torch_rng)
     expected = norm(x)
-    norm.weight = torch.nn.Parameter(distribute_tensor(norm.weight.detach(), mesh, [Replicate()]))
+    norm.weight = torch.nn.Parameter(
+        distribute_tensor(norm.weight.detach(), mesh, [Replicate()])
+    )
     with pytest.raises(TypeError, match=r"^weight: got .*DTensor"):
         norm(x)
-    assert torch.equal(normgrad.rms_norm(x, 4, norm.weight.to_local(), backend=backend), expected)
+    assert torch.equal(
+        normgrad.rms_norm(x, 4, norm.weight.to_local(), backend=backend), expected
+    )
 
 
 KINDS = {
-    "a parameter of another type": (lambda t: NamedParameter(t), f"NamedParameter, {SUBCLASS}"),
+    "a parameter of another type": (
+        lambda t: NamedParameter(t),
+        f"NamedParameter, {SUBCLASS}",
+    ),
     "jagged": (_jagged, f"NestedTensor, {SUBCLASS}"),
-    "nested": (lambda t: torch.nested.nested_tensor(list(t.unbind())), "got a nested tensor, needs a dense one"),
-    "sparse": (torch.Tensor.to_sparse, "got a torch.sparse_coo tensor, needs a dense one"),
-    "rows compressed": (torch.Tensor.to_sparse_csr, "got a torch.sparse_csr tensor, needs a dense one"),
-    "of another library": (torch.Tensor.to_mkldnn, "got a torch._mkldnn tensor, needs a dense one"),
+    "nested": (
+        lambda t: torch.nested.nested_tensor(list(t.unbind())),
+        "got a nested tensor, needs a dense one",
+    ),
+    "sparse": (
+        torch.Tensor.to_sparse,
+        "got a torch.sparse_coo tensor, needs a dense one",
+    ),
+    "rows compressed": (
+        torch.Tensor.to_sparse_csr,
+        "got a torch.sparse_csr tensor, needs a dense one",
+    ),
+    "of another library": (
+        torch.Tensor.to_mkldnn,
+        "got a torch._mkldnn tensor, needs a dense one",
+    ),
 }
 
 
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor support")
+@pytest.mark.filterwarnings(
+    "ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor support"
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_other_kind_is_refused_by_name(kind, torch_rng):
     make, message = KINDS[kind]
@@ -137,7 +187,9 @@ def test_a_cotangent_of_a_subclass_is_refused(place, torch_rng):
     outputs = normgrad.add_rms_norm(x, given["residual"], 4)
     cotangents = [given["x"].detach(), given["residual"]]
     cotangents[place] = _named(cotangents[place])
-    with pytest.raises(TypeError, match=f"^{('dy', 'dresidual_out')[place]}: got .*Named, {SUBCLASS}"):
+    with pytest.raises(
+        TypeError, match=f"^{('dy', 'dresidual_out')[place]}: got .*Named, {SUBCLASS}"
+    ):
         torch.autograd.grad(outputs, x, cotangents)
 
 
@@ -163,11 +215,17 @@ class _Norm(torch.nn.Module):
 @pytest.mark.parametrize("strict", [False, True])
 def test_an_exported_program_holds_the_operator(strict, torch_rng):
     given = _tensors(torch_rng)
-    program = torch.export.export(_Norm(), (given["x"], given["residual"]), strict=strict)
+    program = torch.export.export(
+        _Norm(), (given["x"], given["residual"]), strict=strict
+    )
     expected = _Norm()(given["x"], given["residual"])
-    for got, want in zip(program.module()(given["x"], given["residual"]), expected, strict=True):
+    for got, want in zip(
+        program.module()(given["x"], given["residual"]), expected, strict=True
+    ):
         assert torch.equal(got, want)
-    assert "normgrad.forward.default" in [str(node.target) for node in program.graph.nodes]
+    assert "normgrad.forward.default" in [
+        str(node.target) for node in program.graph.nodes
+    ]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -177,7 +235,9 @@ def test_what_torch_wraps_a_tensor_in_is_known(backend, torch_rng):
 
     def function(x):
         seen.add(type(x))
-        return normgrad.rms_norm(x, 4, torch.nn.Parameter(given["weight"]), backend=backend)
+        return normgrad.rms_norm(
+            x, 4, torch.nn.Parameter(given["weight"]), backend=backend
+        )
 
     x, dot = given["x"], given["residual"]
     expected = function(x)
@@ -206,6 +266,8 @@ def test_the_types_that_a_compiler_traces_with_are_the_known_ones(torch_rng):
         )
         x = torch.randn(3, 4, generator=torch_rng, requires_grad=True)
         dy = torch.randn(3, 4, generator=torch_rng)
-        torch.compile(lambda x: normgrad.rms_norm(x, 4), backend=both, fullgraph=True)(x).backward(dy)
+        torch.compile(lambda x: normgrad.rms_norm(x, 4), backend=both, fullgraph=True)(
+            x
+        ).backward(dy)
     assert seen and seen <= set(TENSORS)
     assert seen & set(TENSORS[2:])

@@ -52,7 +52,9 @@ def test_every_step_holds_entry_by_entry(label):
 def test_display(label):
     one = equation(label)
     text = one.latex()
-    assert text.count("{") == text.count("}") and text.count(r"\left") == text.count(r"\right")
+    assert text.count("{") == text.count("}") and text.count(r"\left") == text.count(
+        r"\right"
+    )
     assert ("aligned" in text) == (len(one.steps) > 1 or one.wide)
     assert not re.search(r"\\newcommand|\$|\\_r|Dummy|Local|Partial|1 \\cdot", text)
     assert one.kind in (DEFINITION, FOLLOWS, PROVED) and one.claim.endswith(".")
@@ -90,7 +92,9 @@ def test_a_name_that_is_positive_makes_no_condition():
     n = theorem.n
     with as_written():
         defs = theorem.with_gradients()
-        carried_out = differentiate(Partial(n.L, n.w[j]), defs)  # over the root of N^2 eps + ..., which D_i stands for
+        carried_out = differentiate(
+            Partial(n.L, n.w[j]), defs
+        )  # over the root of N^2 eps + ..., which D_i stands for
         assert side_conditions([carried_out], defs) == ()
 
 
@@ -124,11 +128,15 @@ def test_a_cell_of_definitions_may_be_run_again():
     x, y, z = tensor("x", N), tensor("y", N), tensor("z", N)
     defs = Defs()
     for _ in range(2):
-        defs[y[j]] = x[j] * total(N, lambda r: x[r] * total(N, lambda s: x[r] * x[s] ** 2))
+        defs[y[j]] = x[j] * total(
+            N, lambda r: x[r] * total(N, lambda s: x[r] * x[s] ** 2)
+        )
         defs[z[j]] = 1 / N * y[j]
     assert len(list(defs)) == 2
     with pytest.raises(ValueError, match="defined already"):
-        defs[y[j]] = x[j] * total(N, lambda r: x[r] * total(N, lambda s: x[s] * x[s] ** 2))
+        defs[y[j]] = x[j] * total(
+            N, lambda r: x[r] * total(N, lambda s: x[s] * x[s] ** 2)
+        )
     with pytest.raises(ValueError, match="defined already"):
         defs[z[k]] = 1 / N * y[k]
 
@@ -142,7 +150,10 @@ def test_local_and_total_derivatives_differ():
     prove(Partial(q[j], x[k]), delta(j, k) - 1 / N, defs)
     with pytest.raises(NotProved, match="refuted"):
         prove(Partial(q[j], x[k]), delta(j, k), defs)
-    assert latex(defs.local(q[j], x[k])) == r"\left( \frac{\partial q_{j}}{\partial x_{k}} \right)_{\mathrm{mean}}"
+    assert (
+        latex(defs.local(q[j], x[k]))
+        == r"\left( \frac{\partial q_{j}}{\partial x_{k}} \right)_{\mathrm{mean}}"
+    )
 
 
 def test_importing_the_package_leaves_sympy_out():
@@ -167,8 +178,18 @@ def _operator(x, residual, weight, bias, spec):
 
 # Rows of five and seven numbers meet some tens of roundings on either side.
 ROUNDINGS = 256 * unit_roundoff("float64")
-SPECS = [LAYER_NORM, LAYER_NORM_STD, RMS_NORM, L2_NORM, L2_NORM.replace(eps=50.0), RMS_NORM.replace(eps=0.5)]
-SPECS += [NormSpec(center=True, reduce="sum", scale=1.7, eps=e, placement="outside") for e in (0, 0.3)]
+SPECS = [
+    LAYER_NORM,
+    LAYER_NORM_STD,
+    RMS_NORM,
+    L2_NORM,
+    L2_NORM.replace(eps=50.0),
+    RMS_NORM.replace(eps=0.5),
+]
+SPECS += [
+    NormSpec(center=True, reduce="sum", scale=1.7, eps=e, placement="outside")
+    for e in (0, 0.3)
+]
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
@@ -176,20 +197,26 @@ def test_backend_agrees_with_autograd(spec):
     draw = np.random.default_rng(5)
     x, residual, dy, dresidual = draw.normal(size=(4, 2, 3, 5))
     weight, bias = draw.normal(size=(2, 5))
-    leaves = [torch.tensor(array, requires_grad=True) for array in (x, residual, weight, bias)]
+    leaves = [
+        torch.tensor(array, requires_grad=True) for array in (x, residual, weight, bias)
+    ]
     y, p = _operator(*leaves, spec.resolve(np.finfo(np.float64).eps))
     torch.autograd.backward([y, p], [torch.tensor(dy), torch.tensor(dresidual)])
     got_y, got_p, got_mean, rstd = backend.forward(x, weight, bias, residual, spec)
     dx, dw, db = backend.backward(dy, x, weight, bias, residual, dresidual, spec)
     gradients = [leaf.grad.numpy() for leaf in leaves]
-    for got, want in zip((got_y, got_p, dx, dx, dw, db), (y, p, *gradients), strict=True):
+    for got, want in zip(
+        (got_y, got_p, dx, dx, dw, db), (y, p, *gradients), strict=True
+    ):
         want = want.detach().numpy() if isinstance(want, torch.Tensor) else want
         assert np.abs(got - want).max() <= ROUNDINGS * max(1, np.abs(want).max())
     assert rstd.shape == (2, 3) and (got_mean is None) == (not spec.center)
 
 
 def test_backend_keeps_the_convention_at_a_constant_row():
-    dx, _, _ = backend.backward(np.ones((1, 4)), np.full((1, 4), 2.0), None, None, None, None, LAYER_NORM_STD)
+    dx, _, _ = backend.backward(
+        np.ones((1, 4)), np.full((1, 4), 2.0), None, None, None, None, LAYER_NORM_STD
+    )
     np.testing.assert_array_equal(dx, np.zeros((1, 4)))
 
 
@@ -201,10 +228,17 @@ def test_the_proved_dx_runs_in_both_dialects(dialect):
     x, dy = draw.normal(size=(2, 3, 7))
     w = draw.normal(size=7)
     leaf = torch.tensor(x, requires_grad=True)
-    torch.nn.functional.layer_norm(leaf, (7,), torch.tensor(w), eps=0.1).backward(torch.tensor(dy))
+    torch.nn.functional.layer_norm(leaf, (7,), torch.tensor(w), eps=0.1).backward(
+        torch.tensor(dy)
+    )
     make = torch.tensor if dialect == "torch" else np.array
-    (dx,) = compile(defs, [n.dx[i, j]], dialect)(x=make(x), dy=make(dy), w=make(w), eps=0.1)
-    assert np.abs(np.asarray(dx) - leaf.grad.numpy()).max() <= ROUNDINGS * np.abs(leaf.grad.numpy()).max()
+    (dx,) = compile(defs, [n.dx[i, j]], dialect)(
+        x=make(x), dy=make(dy), w=make(w), eps=0.1
+    )
+    assert (
+        np.abs(np.asarray(dx) - leaf.grad.numpy()).max()
+        <= ROUNDINGS * np.abs(leaf.grad.numpy()).max()
+    )
 
 
 def test_array_code_of_deltas_and_transposed_axes():
@@ -229,5 +263,8 @@ def test_symbols_of_a_claim_may_be_any_letters():
     size, (a, c) = dim("K"), index("a", "c")
     z, offset = tensor("z", size), Symbol("eps", positive=True)
     root = sqrt(mean(size, lambda r: z[r] ** 2) + offset)
-    prove(Partial(z[a] / root, z[c]), (delta(a, c) - z[a] * z[c] / (size * root**2)) / root)
+    prove(
+        Partial(z[a] / root, z[c]),
+        (delta(a, c) - z[a] * z[c] / (size * root**2)) / root,
+    )
     assert p != i

@@ -52,7 +52,20 @@ def test_each_cotangent_is_the_hand_derived_one(generated, name):
 
 def test_one_line_per_name_and_input_in_reverse_order(generated):
     heads = [str(head.base.label) for head, _ in generated]
-    assert heads == ["mean", "q", "v", "D", "y", "dD", "dv", "dq", "dmean", "dx", "db", "dw"]
+    assert heads == [
+        "mean",
+        "q",
+        "v",
+        "D",
+        "y",
+        "dD",
+        "dv",
+        "dq",
+        "dmean",
+        "dx",
+        "db",
+        "dw",
+    ]
 
 
 USERS = [("q", "v"), ("q", "y"), ("x", "mean"), ("x", "q")]
@@ -64,7 +77,9 @@ def test_a_dropped_consumer_is_refuted(monkeypatch, dropped):
     kept = adjoint.contribution
 
     def without(defs, u, v, cotangent):
-        return 0 if (str(v.base), str(u.base)) == dropped else kept(defs, u, v, cotangent)
+        return (
+            0 if (str(v.base), str(u.base)) == dropped else kept(defs, u, v, cotangent)
+        )
 
     monkeypatch.setattr(adjoint, "contribution", without)
     wrong = reverse(graph.forward(), n.y[i, j], n.dy)
@@ -79,13 +94,24 @@ def test_the_generated_lines_run(generated, rng):
     outputs = [head for head, _ in generated if str(head.base) in ("dx", "dw", "db")]
     found = compile(generated, outputs)(x=x, dy=dy, w=w, eps=0.1)
     leaves = [torch.tensor(array, requires_grad=True) for array in (x, b, w)]
-    torch.nn.functional.layer_norm(leaves[0], (7,), leaves[2], leaves[1], eps=0.1).backward(torch.tensor(dy))
+    torch.nn.functional.layer_norm(
+        leaves[0], (7,), leaves[2], leaves[1], eps=0.1
+    ).backward(torch.tensor(dy))
     for got, leaf in zip(found, leaves, strict=True):
-        assert np.abs(got - leaf.grad.numpy()).max() <= ROUNDINGS * np.abs(leaf.grad.numpy()).max()
+        assert (
+            np.abs(got - leaf.grad.numpy()).max()
+            <= ROUNDINGS * np.abs(leaf.grad.numpy()).max()
+        )
 
 
 def test_scalars_dead_lines_and_square_inputs():
-    a, x, y, size, unused = tensor("A", N, N), tensor("x", N), tensor("y", N), tensor("s"), tensor("z", N)
+    a, x, y, size, unused = (
+        tensor("A", N, N),
+        tensor("x", N),
+        tensor("y", N),
+        tensor("s"),
+        tensor("z", N),
+    )
     dy = tensor("dy", N)
     defs = Defs()
     defs[unused[j]] = 3 * x[j]
@@ -101,7 +127,9 @@ def test_scalars_dead_lines_and_square_inputs():
 
 def test_several_outputs_and_scalars():
     """An output that is used again adds what is given for it to what its consumers pass back."""
-    x, q, y, dy, dq_out = (tensor(name, M, N) for name in ("x", "q", "y", "dy", "dq_out"))
+    x, q, y, dy, dq_out = (
+        tensor(name, M, N) for name in ("x", "q", "y", "dy", "dq_out")
+    )
     scale, size, loss = tensor("a"), tensor("s", M), tensor("L")
     defs = Defs()
     defs[q[i, j]] = scale * x[i, j]
@@ -111,10 +139,14 @@ def test_several_outputs_and_scalars():
     found[loss] = over_all(lambda r, s: dy[r, s] * y[r, s] + dq_out[r, s] * q[r, s])
     prove(Partial(loss, x[i, j]), tensor("dx", M, N)[i, j], found)
     prove(Partial(loss, scale), tensor("da"), found)
-    with pytest.raises(ValueError, match="seed: got 1, needs one for each of the 2 outputs"):
+    with pytest.raises(
+        ValueError, match="seed: got 1, needs one for each of the 2 outputs"
+    ):
         reverse(defs, (y[i, j], q[i, j]), dy)
     for wrong in (size[i], tensor("b"), x[i, j]):
-        with pytest.raises(ValueError, match="scalars: got .*needs inputs without an index"):
+        with pytest.raises(
+            ValueError, match="scalars: got .*needs inputs without an index"
+        ):
             reverse(defs, y[i, j], dy, scalars=(wrong,))
 
 
@@ -136,7 +168,11 @@ def test_what_reverse_cannot_do_is_refused():
 LINES = list(shorthand.shorthand())
 
 
-@pytest.mark.parametrize("rule, left, e, label, line", LINES, ids=[f"{each[0]}-{each[3]}-{each[4]}" for each in LINES])
+@pytest.mark.parametrize(
+    "rule, left, e, label, line",
+    LINES,
+    ids=[f"{each[0]}-{each[3]}-{each[4]}" for each in LINES],
+)
 def test_shorthand_and_sums_agree(rule, left, e, label, line):
     one, expanded = equation(label), expand_shorthand(e, *getattr(left, "indices", ()))
     for side in one.chains[line][1:]:
@@ -144,7 +180,9 @@ def test_shorthand_and_sums_agree(rule, left, e, label, line):
         check_fixed(expanded, side, (2, 3), one.defs)
 
 
-@pytest.mark.parametrize("left, e", list(shorthand.source_lines()), ids=lambda e: str(e)[:12])
+@pytest.mark.parametrize(
+    "left, e", list(shorthand.source_lines()), ids=lambda e: str(e)[:12]
+)
 def test_the_lines_of_the_source_are_our_definitions(left, e):
     defs = graph.forward()
     prove(expand_shorthand(e, *left.indices), defs.line(left)[1], defs, only=())

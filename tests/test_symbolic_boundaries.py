@@ -68,7 +68,9 @@ def defined(value, of=None):
     return defs
 
 
-identity = Piecewise((0, Eq(t, 0)), (t, True))  # t everywhere, with a branch of its own at 0
+identity = Piecewise(
+    (0, Eq(t, 0)), (t, True)
+)  # t everywhere, with a branch of its own at 0
 floored = Piecewise((t, t > 1), (1, True))
 bump = Piecewise((t, (t > 0) & (t < 1)), (0, True))
 
@@ -136,7 +138,11 @@ with as_written():
         (Local(s / s, s), S.Zero, ["Ne(s, 0)"]),
         (Local(t / t * s, s), S.One, ["Ne(t, 0)"]),
         (Local(sqrt(s) * sqrt(s), s), S.One, ["s > 0"]),
-        (Partial(Piecewise((s**2 / s, Ne(s, 0)), (0, True)), s), one_if(Ne(s, 0)), ["Ne(s, 0)"]),
+        (
+            Partial(Piecewise((s**2 / s, Ne(s, 0)), (0, True)), s),
+            one_if(Ne(s, 0)),
+            ["Ne(s, 0)"],
+        ),
     ]
 
 # false, and a point is found
@@ -164,8 +170,14 @@ REFUTED = [
     (one_if(s >= 0), one_if(s > 0)),
     (one_if(Ne(s, 0)), 1),
     (Piecewise((1, s >= 0), (-1, True)), sign(s)),
-    (Piecewise((s, s > t), (t + 1, s < t), (t + 2, True)), Piecewise((s, s > t), (t + 1, True))),
-    (Partial(Piecewise((t**2, t > 0), (0, True)), t), Piecewise((2 * t, t > 0), (1, Eq(t, 0)), (0, True))),
+    (
+        Piecewise((s, s > t), (t + 1, s < t), (t + 2, True)),
+        Piecewise((s, s > t), (t + 1, True)),
+    ),
+    (
+        Partial(Piecewise((t**2, t > 0), (0, True)), t),
+        Piecewise((2 * t, t > 0), (1, Eq(t, 0)), (0, True)),
+    ),
     (Max(largest(N, lambda r: x[r]), 0), largest(N, lambda r: x[r])),
     # of a function that nothing is known of
     (Max(f(s), 0), f(s)),
@@ -185,7 +197,11 @@ REFUSED = [
     (Partial(Heaviside(s), s), DiracDelta(s), "DiracDelta"),
     (Derivative(Abs(s), s), Derivative(Abs(s), s), "Derivative"),
     (Partial(Integral(sign(t), (t, 0, s)), s), sign(s), "Integral"),
-    (0 * Piecewise((s, s > 0), (t, s < 0)) + Piecewise((1, s > 0)), Piecewise((1, s > 0)), "no value where no branch"),
+    (
+        0 * Piecewise((s, s > 0), (t, s < 0)) + Piecewise((1, s > 0)),
+        Piecewise((1, s > 0)),
+        "no value where no branch",
+    ),
     (Partial(Piecewise((5, Eq(t, 0)), (t, True)), t), 1, "undecided"),
     (Partial(Piecewise((t, Ne(t, 0)), (5, True)), t), 1, "undecided"),
     (Partial(floored, t), one_if(t >= 1), "undecided"),
@@ -272,7 +288,11 @@ def test_a_boundary_that_is_never_met_is_no_condition():
 def test_the_point_of_a_refutation_is_where_branches_meet():
     assert counterexample(one_if(s > 0), Heaviside(s)).values == {s: 0}
     found = counterexample(*EXCLUDED[0][:2])
-    assert found.values == {t: 0} and abs(found.lhs - 1) < Rational(1, 10**15) and found.rhs == 0
+    assert (
+        found.values == {t: 0}
+        and abs(found.lhs - 1) < Rational(1, 10**15)
+        and found.rhs == 0
+    )
 
 
 def test_the_second_witness_differentiates_no_branches(monkeypatch):
@@ -348,9 +368,13 @@ def test_an_odd_power_needs_its_condition():
         cubed = 1 / sqrt(squares) ** 3 + 1 / squares ** Rational(3, 2)
     assert list(map(str, side_conditions([root], Defs()))) == ["s >= 0"]
     assert list(map(str, side_conditions([log(s**3)], Defs()))) == ["s > 0"]
-    assert list(map(str, side_conditions([Partial(s ** Rational(3, 2), s)], Defs()))) == ["s > 0"]
+    assert list(
+        map(str, side_conditions([Partial(s ** Rational(3, 2), s)], Defs()))
+    ) == ["s > 0"]
     assert "Ne(s, 0)" in map(str, side_conditions([reciprocal], Defs()))
-    assert list(map(str, side_conditions([cubed], Defs()))) == ["Sum(x[_r]**2, (_r, 1, N)) > 0"]
+    assert list(map(str, side_conditions([cubed], Defs()))) == [
+        "Sum(x[_r]**2, (_r, 1, N)) > 0"
+    ]
     defs, positive = Defs(), Symbol("P", positive=True)
     with pytest.raises(ValueError, match="promised to be positive"):
         defs[positive] = s**3 + eps

@@ -28,9 +28,14 @@ def _answer(lhs, rhs, defs):
 def test_a_claim_gets_the_answer_that_is_due(claim):
     lhs, rhs, due, *more = claim
     start = time.perf_counter()
-    answer, words = _answer(lhs, rhs, more[0] if more and isinstance(more[0], Defs) else None)
+    answer, words = _answer(
+        lhs, rhs, more[0] if more and isinstance(more[0], Defs) else None
+    )
     seconds = time.perf_counter() - start
-    text = " = ".join(side if isinstance(side, str) else lettered(side)[0] for side in map(_shown, (lhs, rhs)))
+    text = " = ".join(
+        side if isinstance(side, str) else lettered(side)[0]
+        for side in map(_shown, (lhs, rhs))
+    )
     ANSWERS.append((seconds, answer, text))
     assert answer == due, words
     assert due != REFUSED or re.search(more[0], words), words
@@ -45,6 +50,15 @@ def test_how_many_of_each(capsys):
     counts = Counter(due for _, _, due, *_ in CLAIMS)
     assert len(CLAIMS) == 124 and min(counts.values()) >= 10
     # the whole table is printed by pytest -s
-    print("", *[f"{seconds:6.2f} s  {answer:8} {text[:90]}" for seconds, answer, text in ANSWERS], sep="\n")
+    print(
+        "",
+        *[
+            f"{seconds:6.2f} s  {answer:8} {text[:90]}"
+            for seconds, answer, text in ANSWERS
+        ],
+        sep="\n",
+    )
     with capsys.disabled():
-        print(f"\n{len(CLAIMS)} claims: {dict(counts)}, {sum(seconds for seconds, *_ in ANSWERS):.1f} s")
+        print(
+            f"\n{len(CLAIMS)} claims: {dict(counts)}, {sum(seconds for seconds, *_ in ANSWERS):.1f} s"
+        )

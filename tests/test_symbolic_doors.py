@@ -33,14 +33,38 @@ with as_written():
     TYPED = 0.5 * x[i] + 1e-20 * x[i]
 
 DECIMALS = {
-    "a decimal that swallows another": (1.0 * x[i] + 1e-20 * x[i], x[i], "1.0 is a decimal, .*; write 1$"),
-    "a half": (0.5 * x[i] + 1e-20 * x[i], x[i] / 2, r"0.5 is a decimal, .*; write Rational\(1, 2\)"),
+    "a decimal that swallows another": (
+        1.0 * x[i] + 1e-20 * x[i],
+        x[i],
+        "1.0 is a decimal, .*; write 1$",
+    ),
+    "a half": (
+        0.5 * x[i] + 1e-20 * x[i],
+        x[i] / 2,
+        r"0.5 is a decimal, .*; write Rational\(1, 2\)",
+    ),
     "as typed": (TYPED, x[i] / 2, "is a decimal"),
-    "a decimal that is no binary number": (0.1 * x[i], x[i] / 10, r"write Rational\(1, 10\)"),
+    "a decimal that is no binary number": (
+        0.1 * x[i],
+        x[i] / 10,
+        r"write Rational\(1, 10\)",
+    ),
     "inside a function": (exp(0.5 * x[i]), exp(x[i] / 2), r"write Rational\(1, 2\)"),
-    "inside a sum": (total(N, lambda r: x[r] * 3.0), 3 * total(N, lambda r: x[r]), "write 3"),
-    "an exponent that is no binary number": (s**0.1, s ** Rational(1, 10), r"rounded number; write Rational\(1, 10\)"),
-    "a number alone": (0.1, Rational(1, 10), r"rounded number; write Rational\(1, 10\)"),
+    "inside a sum": (
+        total(N, lambda r: x[r] * 3.0),
+        3 * total(N, lambda r: x[r]),
+        "write 3",
+    ),
+    "an exponent that is no binary number": (
+        s**0.1,
+        s ** Rational(1, 10),
+        r"rounded number; write Rational\(1, 10\)",
+    ),
+    "a number alone": (
+        0.1,
+        Rational(1, 10),
+        r"rounded number; write Rational\(1, 10\)",
+    ),
     "not finite": (float("nan"), S.Zero, "which is no number"),
 }
 
@@ -84,13 +108,17 @@ def test_text_is_not_read_as_a_formula(e):
         Defs()[s] = e
 
 
-@pytest.mark.parametrize("e", [None, (x[i],), object(), x[i] > 0, True], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    "e", [None, (x[i],), object(), x[i] > 0, True], ids=lambda e: type(e).__name__
+)
 def test_what_is_no_expression_is_refused(e):
     with pytest.raises(TypeError, match="lhs: got .*needs a SymPy expression"):
         prove(e, x[i])
 
 
-@pytest.mark.parametrize("e", [oo, zoo, S.NaN, 1 / S.Zero * x[i], I * x[i], sqrt(Integer(-2))], ids=str)
+@pytest.mark.parametrize(
+    "e", [oo, zoo, S.NaN, 1 / S.Zero * x[i], I * x[i], sqrt(Integer(-2))], ids=str
+)
 def test_a_number_that_is_not_real_is_refused(e):
     with pytest.raises(ValueError, match="no number|about real numbers"):
         prove(e, e)
@@ -109,7 +137,12 @@ def test_a_whole_tensor_is_refused():
 
 
 def test_a_derivative_reads_no_text():
-    for wrong in (lambda: Partial("x[i]", s), lambda: Local(s, "x"), lambda: D(s, "x"), lambda: D("s", s)):
+    for wrong in (
+        lambda: Partial("x[i]", s),
+        lambda: Local(s, "x"),
+        lambda: D(s, "x"),
+        lambda: D("s", s),
+    ):
         with pytest.raises(TypeError, match="got the text"):
             wrong()
 
@@ -124,7 +157,10 @@ def _one_if(condition):
 def test_a_branch_inside_a_sum_is_refused():
     pairs = total(N, lambda q: total(N, lambda r: _one_if(x[r] > x[q])) ** 2)
     wrong = total(N, lambda q: N * total(N, lambda r: _one_if(x[r] > x[q])))
-    for lhs, rhs in ((pairs, wrong), (total(N, lambda r: x[r] * _one_if(x[r] > s)), S.Zero)):
+    for lhs, rhs in (
+        (pairs, wrong),
+        (total(N, lambda r: x[r] * _one_if(x[r] > s)), S.Zero),
+    ):
         for judge in (prove, refute, check_fixed, counterexample):
             with pytest.raises(NotImplementedError, match="a Piecewise inside a sum"):
                 judge(lhs, rhs)
@@ -134,9 +170,19 @@ def test_a_branch_comes_into_no_sum_by_a_definition():
     step, defs = tensor("step", N, N), Defs()
     defs[step[i, k]] = _one_if(x[i] > x[k])
     count = total(N, lambda q: total(N, lambda r: step[r, q]) ** 2)
-    prove(count, total(N, lambda q: total(N, lambda r: step[r, q]) * total(N, lambda r: step[r, q])), defs)
+    prove(
+        count,
+        total(
+            N, lambda q: total(N, lambda r: step[r, q]) * total(N, lambda r: step[r, q])
+        ),
+        defs,
+    )
     with pytest.raises(NotImplementedError, match="a Piecewise inside a sum"):
-        prove(count, total(N, lambda q: N * total(N, lambda r: _one_if(x[r] > x[q]))), defs)
+        prove(
+            count,
+            total(N, lambda q: N * total(N, lambda r: _one_if(x[r] > x[q]))),
+            defs,
+        )
 
 
 def test_a_branch_outside_of_all_letters_stays_possible():
@@ -152,7 +198,10 @@ def test_two_bound_letters_print_differently():
     r = index("r")
     said = [str(prove(nested, nested)), str(refute(nested, 2 * nested))]
     for text in said:
-        assert "Sum(x[r]*Sum(x[r]*y[s], (s, 1, N)), (r, 1, N))" in text and "_r" not in text
+        assert (
+            "Sum(x[r]*Sum(x[r]*y[s], (s, 1, N)), (r, 1, N))" in text
+            and "_r" not in text
+        )
     assert "(s, 1, N)" in str(prove(x[r] * sum_of_squares, sum_of_squares * x[r]))
     with as_written():
         typed = total(N, lambda a: x[a] + x[a]) + x[r]

@@ -7,7 +7,11 @@ from fuzz_symbolic import apart, run
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=pytest.mark.sampled(of=2, key="fuzz", turn=seed - 1)) for seed in (1, 2)]
+    "seed",
+    [
+        pytest.param(seed, marks=pytest.mark.sampled(of=2, key="fuzz", turn=seed - 1))
+        for seed in (1, 2)
+    ],
 )
 def test_no_random_claim_is_proved_that_numpy_sees_fail(seed):
     found, wrong = run(claims=150, seed=seed)

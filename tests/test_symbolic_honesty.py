@@ -8,7 +8,21 @@ from pathlib import Path
 import mpmath
 import pytest
 import sympy
-from sympy import Add, Dummy, Indexed, KroneckerDelta, Mul, Pow, Rational, S, Sum, Symbol, count_ops, evaluate, sqrt
+from sympy import (
+    Add,
+    Dummy,
+    Indexed,
+    KroneckerDelta,
+    Mul,
+    Pow,
+    Rational,
+    S,
+    Sum,
+    Symbol,
+    count_ops,
+    evaluate,
+    sqrt,
+)
 from sympy.core.function import AppliedUndef
 
 import normgrad.symbolic
@@ -48,9 +62,15 @@ def _mutants(e, draw):
     deeper = []
     for place in _inside(e):
         if e.args[place].has(Add):
-            deeper += [e.func(*e.args[:place], part, *e.args[place + 1 :]) for part in _mutants(e.args[place], draw)]
+            deeper += [
+                e.func(*e.args[:place], part, *e.args[place + 1 :])
+                for part in _mutants(e.args[place], draw)
+            ]
     if isinstance(e, Add):
-        yield from (Add(*e.args[:place], -term, *e.args[place + 1 :]) for place, term in enumerate(e.args))
+        yield from (
+            Add(*e.args[:place], -term, *e.args[place + 1 :])
+            for place, term in enumerate(e.args)
+        )
         deeper = draw.sample(deeper, min(1, len(deeper)))
     yield from deeper
     if not deeper and not isinstance(e, Add):
@@ -78,7 +98,9 @@ def refuted_steps(one, draw):
             try:
                 replace(one, chains=((lhs, wrong),), whys=()).prove()
             except NotProved as refusal:
-                assert refusal.counterexample, f"{one.label}, step {place}: {wrong} is undecided"
+                assert refusal.counterexample, (
+                    f"{one.label}, step {place}: {wrong} is undecided"
+                )
                 assert refusal.counterexample.lhs != refusal.counterexample.rhs
                 refuted += 1
             else:
@@ -97,7 +119,10 @@ def test_a_changed_coefficient_is_refuted_in_every_step(label):
 CLAIMS = [
     (Partial(mean(N, lambda r: x[r]), x[i]), 1 / N),
     (total(N, lambda r: x[r] * delta(r, i)), x[i]),
-    (Partial(sqrt(total(N, lambda r: x[r] ** 2)), x[i]), x[i] / sqrt(total(N, lambda r: x[r] ** 2))),
+    (
+        Partial(sqrt(total(N, lambda r: x[r] ** 2)), x[i]),
+        x[i] / sqrt(total(N, lambda r: x[r] ** 2)),
+    ),
     (
         Partial(x[k] / sqrt(mean(N, lambda r: x[r] ** 2) + eps), x[i]),
         (delta(i, k) - x[i] * x[k] / (N * (mean(N, lambda r: x[r] ** 2) + eps)))
@@ -124,11 +149,15 @@ def _put(e, path, new):
 def _change(e, draw):
     path, part = draw.choice(list(_nodes(e)))
     if isinstance(part, Indexed):
-        new = draw.choice([part.base[i], part.base[k], g[part.indices[0]], part**2, -part, S.One])
+        new = draw.choice(
+            [part.base[i], part.base[k], g[part.indices[0]], part**2, -part, S.One]
+        )
     elif part.is_Rational:
         new = draw.choice([part + 1, part - 1, 2 * part, -part])
     elif isinstance(part, Add):
-        new = draw.choice([part - draw.choice(part.args), part + draw.choice(part.args), part + 1])
+        new = draw.choice(
+            [part - draw.choice(part.args), part + draw.choice(part.args), part + 1]
+        )
     else:
         new = draw.choice([-part, 2 * part, part + eps])
     return _put(e, path, new)
@@ -140,7 +169,11 @@ def test_changed_claims_are_proved_only_where_they_stay_true():
     for _ in range(120):
         lhs, rhs = draw.choice(CLAIMS)
         changed = _change(rhs, draw)
-        if changed.has(S.ComplexInfinity, S.NaN, S.ImaginaryUnit) or not changed.is_real and changed.is_number:
+        if (
+            changed.has(S.ComplexInfinity, S.NaN, S.ImaginaryUnit)
+            or not changed.is_real
+            and changed.is_number
+        ):
             continue
         try:
             prove(lhs, changed)
@@ -176,7 +209,15 @@ def _random(draw, depth, letters):
     kind = draw.random()
     if depth <= 0 or kind < 0.15:
         place = draw.choice(letters)
-        leaves = [x[place], g[place], w[place], delta(place, draw.choice(letters)), N, 1 / N, eps]
+        leaves = [
+            x[place],
+            g[place],
+            w[place],
+            delta(place, draw.choice(letters)),
+            N,
+            1 / N,
+            eps,
+        ]
         return draw.choice([*leaves, Rational(draw.randint(-3, 3), draw.randint(1, 3))])
     if kind < 0.35:
         return _random(draw, depth - 1, letters) + _random(draw, depth - 1, letters)
@@ -186,7 +227,11 @@ def _random(draw, depth, letters):
         r = Dummy("r", integer=True, positive=True)
         return Sum(_random(draw, depth - 1, [*letters, r]), (r, 1, N))
     inner = _random(draw, depth - 2, letters) ** 2 + eps
-    return inner ** Rational(draw.choice([-3, -1, 1, 3]), 2) if kind < 0.95 else 1 / (sqrt(inner) + 1)
+    return (
+        inner ** Rational(draw.choice([-3, -1, 1, 3]), 2)
+        if kind < 0.95
+        else 1 / (sqrt(inner) + 1)
+    )
 
 
 def _value(e, where):
@@ -202,7 +247,11 @@ def _value(e, where):
     if isinstance(e, Sum):
         points = [where]
         for letter, _, last in e.limits:
-            points = [{**point, letter: entry} for point in points for entry in range(1, int(where[last]) + 1)]
+            points = [
+                {**point, letter: entry}
+                for point in points
+                for entry in range(1, int(where[last]) + 1)
+            ]
         return mpmath.fsum(_value(e.function, point) for point in points)
     parts = [_value(part, where) for part in e.args]
     return {
@@ -219,7 +268,10 @@ def _point(draw):
     where = {N: mpmath.mpf(size), eps: mpmath.mpf(draw.randint(1, 9)) / 7}
     where |= {letter: draw.randint(1, size) for letter in (i, j, k)}
     for base in (x, g, w):
-        where |= {(base, entry): mpmath.mpf(draw.randint(-20, 20)) / 7 for entry in range(1, size + 1)}
+        where |= {
+            (base, entry): mpmath.mpf(draw.randint(-20, 20)) / 7
+            for entry in range(1, size + 1)
+        }
     return where
 
 
@@ -247,7 +299,10 @@ def test_the_derivative_agrees_with_differences():
         for e in _expressions(draw, 120, 4):
             where = _point(draw)
             entry = x, where[i]
-            ends = [_value(e, {**where, entry: where[entry] + side * step}) for side in (1, -1)]
+            ends = [
+                _value(e, {**where, entry: where[entry] + side * step})
+                for side in (1, -1)
+            ]
             want = (ends[0] - ends[1]) / (2 * step)
             got = _value(nf(D(e, x[i])), where)
             assert abs(want - got) <= mpmath.mpf(10) ** -15 * (1 + abs(want)), e
@@ -301,7 +356,9 @@ def test_shifted_deltas_are_refused():
 def test_the_sources_use_none_of_the_unsafe_calls():
     folder = Path(normgrad.symbolic.__file__).parent
     unsafe = re.compile(r"\.doit\(|\.subs\(|\bcse\(|lambdify\(|\bIdx\(")
-    found = [path.name for path in folder.rglob("*.py") if unsafe.search(path.read_text())]
+    found = [
+        path.name for path in folder.rglob("*.py") if unsafe.search(path.read_text())
+    ]
     assert found == []
 
 

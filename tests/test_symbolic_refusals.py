@@ -2,7 +2,21 @@
 
 import numpy as np
 import pytest
-from sympy import Abs, Eq, KroneckerDelta, Max, Ne, Piecewise, S, Sum, Symbol, exp, log, sign, sqrt
+from sympy import (
+    Abs,
+    Eq,
+    KroneckerDelta,
+    Max,
+    Ne,
+    Piecewise,
+    S,
+    Sum,
+    Symbol,
+    exp,
+    log,
+    sign,
+    sqrt,
+)
 
 from normgrad.symbolic import (
     Defs,
@@ -34,12 +48,24 @@ row_sum = total(N, lambda r: x[r])
 # -- claims that are false for some size or some index, and were proved or passed at fixed sizes
 
 REFUSED = {
-    "an index beyond a short row": (total(N, lambda r: delta(r, 5)), S.One, "an index is a letter"),
+    "an index beyond a short row": (
+        total(N, lambda r: delta(r, 5)),
+        S.One,
+        "an index is a letter",
+    ),
     "an entry that no row needs to have": (x[j], x[2], "an index is a letter"),
     "a shifted index": (x[j + 1], x[j], "an index is a letter"),
-    "a sum that leaves the first place out": (Sum(KroneckerDelta(i, k), (k, 2, N)), S.One, "from 1 to a dimension"),
+    "a sum that leaves the first place out": (
+        Sum(KroneckerDelta(i, k), (k, 2, N)),
+        S.One,
+        "from 1 to a dimension",
+    ),
     "a letter as a number": (j * x[j], x[j], "cannot be a number"),
-    "a dimension as an index": (total(N, lambda r: delta(r, M)), M, "cannot be a number or a dimension"),
+    "a dimension as an index": (
+        total(N, lambda r: delta(r, M)),
+        M,
+        "cannot be a number or a dimension",
+    ),
     "one name for two tensors": (x[j], tensor("x", M)[i], "has the shape"),
 }
 
@@ -61,7 +87,11 @@ def test_no_two_dimensions_have_one_size():
 def test_the_number_of_rows_varies_as_their_length_does():
     B = tensor("B", M, N)
     everything = total(M, lambda r: total(N, lambda c: B[r, c]))
-    for wrong in (everything * (1 + (M - 2) * (M - 1)), 2 / M * everything, everything * (1 + (M - 1) * (M - 3))):
+    for wrong in (
+        everything * (1 + (M - 2) * (M - 1)),
+        2 / M * everything,
+        everything * (1 + (M - 1) * (M - 3)),
+    ):
         with pytest.raises(AssertionError, match="fails for rows of length .*, M = "):
             check_fixed(everything, wrong)
         with pytest.raises(NotProved, match="refuted"):
@@ -70,7 +100,10 @@ def test_the_number_of_rows_varies_as_their_length_does():
     for columns in range(1, 8):
         sizes = counterexample(M * N * every, S(-1), sizes=(columns,)).sizes
         assert len(set(sizes.values())) == 3 and sizes[N] == columns
-    assert {counterexample(M * N, S(-1), sizes=(columns,)).sizes[M] for columns in range(1, 8)} == {1, 2, 3}
+    assert {
+        counterexample(M * N, S(-1), sizes=(columns,)).sizes[M]
+        for columns in range(1, 8)
+    } == {1, 2, 3}
 
 
 @pytest.mark.parametrize("sizes", [(0,), (2, 0), (-1,), (2.0,), (True,), ()], ids=str)
@@ -217,7 +250,11 @@ def test_a_base_within_the_places_of_its_step_is_refused():
 def test_a_sequence_has_one_base_and_one_step():
     lines = _lines((xs(0), X), (xs(k), xs(k - 1) + 1))
     lines[xs(0)], lines[xs(k)] = X, xs(k - 1) + 1  # a cell that is run again
-    for head, e, which in ((xs(0), X + 1, "base"), (xs(S(-1)), X, "base"), (xs(k), xs(k - 1) + 2, "step")):
+    for head, e, which in (
+        (xs(0), X + 1, "base"),
+        (xs(S(-1)), X, "base"),
+        (xs(k), xs(k - 1) + 2, "step"),
+    ):
         with pytest.raises(ValueError, match=f"x has a {which} already"):
             lines[head] = e
     assert induction(lines, [(xs(k), X + k)])
@@ -226,7 +263,10 @@ def test_a_sequence_has_one_base_and_one_step():
 
 def test_the_base_of_an_induction_that_goes_down_is_checked():
     lines = _lines((xs(n), X), (xs(k - 1), xs(k)), (ys(n), X + 1), (ys(k - 1), ys(k)))
-    assert induction(lines.changed(ys(n), X), [(xs(k), ys(k))], down=True)[0].how == "base and step"
+    assert (
+        induction(lines.changed(ys(n), X), [(xs(k), ys(k))], down=True)[0].how
+        == "base and step"
+    )
     with pytest.raises(NotProved, match="step 1, the base.*refuted at n = 0, k = 0"):
         induction(lines, [(xs(k), ys(k))], down=True)
     # equal at the lowest place already, which is not where it begins
@@ -239,8 +279,12 @@ def test_what_cancels_in_a_sequence_leaves_its_condition():
     lines = _lines((xs(0), X), (xs(k), xs(k - 1)))
     with as_written():
         ratio, root = xs(k) / xs(k), sqrt(xs(k)) ** 2
-    assert str(induction(lines, [(ratio, S.One)])[0]).endswith("by unfolding, where Ne(x(k), 0)")
-    assert list(map(str, induction(lines, [(root, xs(k))])[0].side_conditions)) == ["x(k) >= 0"]
+    assert str(induction(lines, [(ratio, S.One)])[0]).endswith(
+        "by unfolding, where Ne(x(k), 0)"
+    )
+    assert list(map(str, induction(lines, [(root, xs(k))])[0].side_conditions)) == [
+        "x(k) >= 0"
+    ]
     one = inductive("one", "Its ratio is 1.", lines, (ratio, S.One))
     assert one.known().endswith(r"by unfolding, where $x_{k} \neq 0$")
     assert induction(lines, [(xs(k), X)])[0].side_conditions == ()
@@ -251,13 +295,24 @@ def test_what_cancels_in_a_sequence_leaves_its_condition():
 def test_what_is_given_of_a_layer_is_not_put_in_for_its_other_values():
     lines = _lines((xs(0), X), (xs(k), layer(k, xs(k - 1))), (zs(k), layer(k, X)))
     with pytest.raises(NotProved, match="refuted"):
-        induction(lines, [(zs(k), layer(k, xs(0) + 1))], low=1, given=[(layer(k, X), layer(k, X + 1), 1)])
+        induction(
+            lines,
+            [(zs(k), layer(k, xs(0) + 1))],
+            low=1,
+            given=[(layer(k, X), layer(k, X + 1), 1)],
+        )
 
 
 def test_what_is_given_was_proved_of_the_same_sequences():
     lines = _lines((xs(0), X), (xs(k), xs(k - 1)), (ys(0), X), (ys(k), ys(k - 1)))
     equal = inductive("one", "Equal.", lines, (xs(k), ys(k)))
-    other = inductive("two", "Equal.", lines.changed(ys(0), X + 1), (layer(1, xs(n)), layer(1, ys(n))), given=(equal,))
+    other = inductive(
+        "two",
+        "Equal.",
+        lines.changed(ys(0), X + 1),
+        (layer(1, xs(n)), layer(1, ys(n))),
+        given=(equal,),
+    )
     with pytest.raises(ValueError, match="other sequences"):
         other.prove()
 
@@ -269,7 +324,12 @@ def test_two_forms_of_one_number_do_not_refute_a_claim_by_induction():
 
 
 def _two_streams():
-    return _lines((xs(0), X), (xs(k), layer(k, xs(k - 1))), (ys(0), X), (ys(k), layer(k, ys(k - 1))))
+    return _lines(
+        (xs(0), X),
+        (xs(k), layer(k, xs(k - 1))),
+        (ys(0), X),
+        (ys(k), layer(k, ys(k - 1))),
+    )
 
 
 def test_both_directions_of_one_equation_end():
@@ -277,7 +337,10 @@ def test_both_directions_of_one_equation_end():
     proofs = induction(lines, [(xs(k), ys(k)), (ys(k), xs(k))])
     assert [proof.how for proof in proofs] == ["base and step"] * 2
     both = [(xs(k), ys(k), 0), (ys(k), xs(k), 0)]
-    assert induction(lines, [(layer(1, xs(n)), layer(1, ys(n)))], given=both)[0].how == "unfolding"
+    assert (
+        induction(lines, [(layer(1, xs(n)), layer(1, ys(n)))], given=both)[0].how
+        == "unfolding"
+    )
 
 
 def test_a_claim_about_itself_ends():
@@ -301,8 +364,15 @@ def test_what_is_given_is_proved():
 
 
 def test_a_given_claim_may_count_down():
-    lines = _lines((xs(n), X), (xs(k - 1), layer(k, xs(k))), (ys(n), X), (ys(k - 1), layer(k, ys(k))))
-    assert induction(lines, [(layer(1, xs(0)), layer(1, ys(0)))], given=[(xs(k), ys(k), 0)])
+    lines = _lines(
+        (xs(n), X),
+        (xs(k - 1), layer(k, xs(k))),
+        (ys(n), X),
+        (ys(k - 1), layer(k, ys(k))),
+    )
+    assert induction(
+        lines, [(layer(1, xs(0)), layer(1, ys(0)))], given=[(xs(k), ys(k), 0)]
+    )
 
 
 def test_claims_and_what_is_given_are_pairs_and_triples_of_expressions():
@@ -320,7 +390,11 @@ def test_claims_and_what_is_given_are_pairs_and_triples_of_expressions():
 
 
 def test_code_has_one_name_for_each_thing():
-    for head, e in ((y[j], tensor("lambda", N)[j]), (y[j], x[j] * Symbol("x", real=True)), (y[j], tensor("N", N)[j])):
+    for head, e in (
+        (y[j], tensor("lambda", N)[j]),
+        (y[j], x[j] * Symbol("x", real=True)),
+        (y[j], tensor("N", N)[j]),
+    ):
         defs = Defs()
         defs[head] = e
         with pytest.raises(ValueError, match="no name of its own"):

@@ -9,7 +9,19 @@ from pathlib import Path
 import pytest
 from sympy import Symbol
 
-from normgrad.symbolic import Defs, Equation, as_written, dim, equations, index, latex, prove, tensor, total, trace
+from normgrad.symbolic import (
+    Defs,
+    Equation,
+    as_written,
+    dim,
+    equations,
+    index,
+    latex,
+    prove,
+    tensor,
+    total,
+    trace,
+)
 from normgrad.symbolic.calculus import free_letters
 from normgrad.symbolic.render import name_latex, used_names
 
@@ -38,21 +50,39 @@ def test_no_letter_runs_over_two_dimensions(one):
     assert not shared(text), text
     shown = [e for chain in one.chains for e in chain]
     names = set().union(*map(used_names, shown))
-    assert not ranges(text).keys() & names, f"bound letters that are free or name a quantity: {text}"
-    assert {letter for letter, lasts in ranges(text).items() if lasts == {"M"}} <= set("ipm"), text
+    assert not ranges(text).keys() & names, (
+        f"bound letters that are free or name a quantity: {text}"
+    )
+    assert {letter for letter, lasts in ranges(text).items() if lasts == {"M"}} <= set(
+        "ipm"
+    ), text
 
 
-@pytest.mark.parametrize("label, text", json.loads(TYPED.read_text(encoding="utf8")).items())
+@pytest.mark.parametrize(
+    "label, text", json.loads(TYPED.read_text(encoding="utf8")).items()
+)
 def test_no_letter_of_a_typed_formula_runs_over_two_dimensions(label, text):
     assert not shared(text), text
-    assert {letter for letter, lasts in ranges(text).items() if "M" in lasts} <= set("ipm"), text
-    assert not {letter for letter, lasts in ranges(text).items() if "N" in lasts} & set("ipm"), text
+    assert {letter for letter, lasts in ranges(text).items() if "M" in lasts} <= set(
+        "ipm"
+    ), text
+    assert not {letter for letter, lasts in ranges(text).items() if "N" in lasts} & set(
+        "ipm"
+    ), text
 
 
 def test_rows_and_columns_have_letters_of_their_own():
     with as_written():
         both = total(M, lambda a: total(N, lambda b: x[a, b]))
-        one = Equation("e", "c.", ((both, total(N, lambda b: w[b])), (total(P, lambda g: 1 + g), Symbol("c"))), Defs())
+        one = Equation(
+            "e",
+            "c.",
+            (
+                (both, total(N, lambda b: w[b])),
+                (total(P, lambda g: 1 + g), Symbol("c")),
+            ),
+            Defs(),
+        )
     assert ranges(one.latex()) == {"i": {"M"}, "r": {"N"}, "g": {"P"}}
 
 
@@ -61,21 +91,32 @@ def test_a_row_letter_that_is_free_or_a_quantity_is_not_taken():
         e = x[i, j] * total(M, lambda a: x[a, j])
         assert latex(e) == r"x_{ij} \sum_{p=1}^{M} x_{pj}"
         assert latex(tensor("p") * e) == r"p x_{ij} \sum_{m=1}^{M} x_{mj}"
-        assert latex(tensor("p") * tensor("m") * e) == r"p m x_{ij} \sum_{i_{1}=1}^{M} x_{i_{1},j}"
+        assert (
+            latex(tensor("p") * tensor("m") * e)
+            == r"p m x_{ij} \sum_{i_{1}=1}^{M} x_{i_{1},j}"
+        )
 
 
 def test_the_letters_of_a_definition_that_is_not_shown_are_not_in_use():
     defs = Defs()
     defs[y[i, j]] = x[i, j] * w[j]
     with as_written():
-        one = Equation("e", "c.", ((total(M, lambda a: y[a, k]), total(M, lambda a: x[a, k] * w[k])),), defs)
+        one = Equation(
+            "e",
+            "c.",
+            ((total(M, lambda a: y[a, k]), total(M, lambda a: x[a, k] * w[k])),),
+            defs,
+        )
     assert ranges(one.latex()) == {"i": {"M"}} and "y_{ik}" in one.latex()
 
 
 def test_two_dimensions_of_one_kind_get_two_letters():
     first, second = dim("N1"), dim("N2")
     with as_written():
-        sums = tuple(total(size, lambda a, size=size: tensor("x", size)[a]) for size in (first, second))
+        sums = tuple(
+            total(size, lambda a, size=size: tensor("x", size)[a])
+            for size in (first, second)
+        )
         one = Equation("e", "c.", (sums,), Defs())
     assert ranges(one.latex()) == {"r": {"N_{1}"}, "s": {"N_{2}"}}
 

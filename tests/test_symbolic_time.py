@@ -55,14 +55,25 @@ def test_the_form_of_a_sum_depends_on_no_names():
     a, b = MATRICES[:2]
     for _ in range(40):
         count = draw.randint(5, 6)
-        edges = [(draw.choice([a, b]), draw.randrange(count), draw.randrange(count)) for _ in range(count)]
+        edges = [
+            (draw.choice([a, b]), draw.randrange(count), draw.randrange(count))
+            for _ in range(count)
+        ]
         edges += [(a, place, (place + 1) % count) for place in range(count)]
 
         def product(*letters, edges=edges):
-            return Mul(*[matrix[letters[row], letters[column]] for matrix, row, column in edges])
+            return Mul(
+                *[
+                    matrix[letters[row], letters[column]]
+                    for matrix, row, column in edges
+                ]
+            )
 
         order = draw.sample(range(count), count)
-        renamed = summed(count, lambda *letters, order=order: product(*[letters[place] for place in order]))
+        renamed = summed(
+            count,
+            lambda *letters, order=order: product(*[letters[place] for place in order]),
+        )
         assert nf(summed(count, product)) == nf(renamed)
 
 
@@ -70,18 +81,34 @@ def test_letters_that_can_be_exchanged_are_tried_once():
     matrix = MATRICES[0]
     everything = total(N, lambda r: total(N, lambda c: matrix[r, c]) ** 9)
     start = time.perf_counter()
-    prove(everything, total(N, lambda r: total(N, lambda c: matrix[r, c]) ** 4 * total(N, lambda c: matrix[r, c]) ** 5))
+    prove(
+        everything,
+        total(
+            N,
+            lambda r: (
+                total(N, lambda c: matrix[r, c]) ** 4
+                * total(N, lambda c: matrix[r, c]) ** 5
+            ),
+        ),
+    )
     assert time.perf_counter() - start < 30
 
 
 def test_what_takes_too_long_is_undecided_in_words():
     a, b = MATRICES[:2]
     start = time.perf_counter()
-    with pytest.raises(NotProved, match=r"undecided: no answer in the time that it had \(0.05 s\)") as refusal:
+    with pytest.raises(
+        NotProved, match=r"undecided: no answer in the time that it had \(0.05 s\)"
+    ) as refusal:
         prove(trace([a, b] * 6), trace([b, a] * 6), seconds=0.05)
     assert refusal.value.counterexample is None and time.perf_counter() - start < 10
-    many = [Add(*[tensor(f"{name}{place}", N)[i] for place in range(8)]) for name in "abcdef"]
-    with pytest.raises(NotProved, match="undecided: multiplied out it has more than 200000 terms"):
+    many = [
+        Add(*[tensor(f"{name}{place}", N)[i] for place in range(8)])
+        for name in "abcdef"
+    ]
+    with pytest.raises(
+        NotProved, match="undecided: multiplied out it has more than 200000 terms"
+    ):
         prove(Mul(*many), Mul(*many) * (1 + s) - s * Mul(*many), seconds=2)
 
 

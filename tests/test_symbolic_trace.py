@@ -49,7 +49,9 @@ def test_every_line_of_a_trace_is_true(label):
         lines = [_plain(e) for _, e in side]
         for above, below in zip(lines, lines[1:], strict=False):
             assert check_fixed(above, below, (2, 3), one.defs)
-        assert check_fixed(lines[-1] * _plain(found.multiplier), _plain(polynomial), (2, 3), one.defs)
+        assert check_fixed(
+            lines[-1] * _plain(found.multiplier), _plain(polynomial), (2, 3), one.defs
+        )
 
 
 def test_the_steps_are_named_in_the_order_of_the_rules():
@@ -57,8 +59,18 @@ def test_the_steps_are_named_in_the_order_of_the_rules():
     named = [[rule for rule, _ in side] for found in traces for side in found.sides]
     assert set().union(*named) >= {GIVEN, "R2", "R3", "R4", "R5"}
     one = equation("proof-jacobian")
-    assert [rule for rule, _ in trace(*one.steps[0], one.defs).sides[0]] == [GIVEN, UNFOLD, "R2", "R4", "R7"]
-    assert {rule for rule, _ in trace(*one.steps[0], one.defs)} <= {GIVEN, UNFOLD, *RULES}
+    assert [rule for rule, _ in trace(*one.steps[0], one.defs).sides[0]] == [
+        GIVEN,
+        UNFOLD,
+        "R2",
+        "R4",
+        "R7",
+    ]
+    assert {rule for rule, _ in trace(*one.steps[0], one.defs)} <= {
+        GIVEN,
+        UNFOLD,
+        *RULES,
+    }
 
 
 def test_a_false_claim_is_traced_to_two_polynomials():
@@ -70,7 +82,11 @@ def test_a_false_claim_is_traced_to_two_polynomials():
 
 def test_a_trace_displays_both_sides():
     text = trace(total(N, lambda r: row.q[r]), S.Zero, centred_row())._repr_latex_()
-    assert text.count(r"\text{left}") == 2 and text.count(r"\text{right}") == 2 and r"\begin{aligned}" in text
+    assert (
+        text.count(r"\text{left}") == 2
+        and text.count(r"\text{right}") == 2
+        and r"\begin{aligned}" in text
+    )
     assert text.count("{") == text.count("}") and not re.search("Dummy|_r|Root", text)
 
 
@@ -84,7 +100,9 @@ def test_what_a_broken_rule_proves_is_refuted(broken):
         check_fixed(*broken.lie, (2, 3))
 
 
-@pytest.mark.parametrize("broken", [b for b in BROKEN if not b.lie], ids=lambda b: b.rule)
+@pytest.mark.parametrize(
+    "broken", [b for b in BROKEN if not b.lie], ids=lambda b: b.rule
+)
 def test_without_a_rule_something_true_is_not_proved(broken):
     proves, refused = prover(broken, search=False), []
     for label, one in equations().items():
@@ -92,7 +110,9 @@ def test_without_a_rule_something_true_is_not_proved(broken):
             for lhs, rhs in one.steps:
                 try:
                     proves(lhs, rhs, one.defs)
-                except Exception as refusal:  # the broken kernel has a NotProved of its own
+                except (
+                    Exception
+                ) as refusal:  # the broken kernel has a NotProved of its own
                     assert "undecided" in str(refusal), refusal
                     refused.append(label)
     assert refused

@@ -35,7 +35,11 @@ def add_rows_atomically(x, total, BLOCK: tl.constexpr):
 def copy_rows(x, y, step, N: tl.constexpr, BLOCK: tl.constexpr, MASKED: tl.constexpr):
     row, cols = tl.program_id(0), tl.arange(0, BLOCK)
     mask = cols < (N if MASKED else BLOCK)
-    tl.store(y + row * N + cols, tl.load(x + row * step + cols, mask=mask, other=0), mask=mask)
+    tl.store(
+        y + row * N + cols,
+        tl.load(x + row * step + cols, mask=mask, other=0),
+        mask=mask,
+    )
 
 
 @triton.jit
@@ -80,7 +84,10 @@ def test_loading_what_another_program_stores_is_a_race(x):
     x, y = torch.cat([x, x[:1]]), torch.empty(3, 8)
     with watch() as seen:
         next_row[(3,)](x, y, BLOCK=8)
-    assert [row[1:] for row in seen.races()] == [("x[1, 0:8]", "1", "0"), ("x[2, 0:8]", "2", "1")]
+    assert [row[1:] for row in seen.races()] == [
+        ("x[1, 0:8]", "1", "0"),
+        ("x[2, 0:8]", "2", "1"),
+    ]
 
 
 def test_a_kernel_without_a_race_gives_the_same_at_once(x):
@@ -89,7 +96,10 @@ def test_a_kernel_without_a_race_gives_the_same_at_once(x):
         with watch(at_once) as seen:
             copy_rows[(3,)](x, y, 8, N=8, BLOCK=8, MASKED=True)
         assert torch.equal(x, y) and not seen.races() and not seen.outside()
-        assert str(seen.races()) == "no race" and str(seen.outside()) == "no access outside"
+        assert (
+            str(seen.races()) == "no race"
+            and str(seen.outside()) == "no access outside"
+        )
 
 
 def test_strays_are_named_and_kept_from_memory(x):
@@ -108,7 +118,10 @@ def test_a_wrong_stride_is_seen_in_a_view(x):
     y = torch.empty(3, 5)
     with watch() as seen:
         copy_rows[(3,)](x[:, :5], y, 5, N=5, BLOCK=8, MASKED=True)
-    assert [row[1:5] for row in seen.outside()] == [(1, "load", "x", "5 to 7"), (2, "load", "x", "13 to 14")]
+    assert [row[1:5] for row in seen.outside()] == [
+        (1, "load", "x", "5 to 7"),
+        (2, "load", "x", "13 to 14"),
+    ]
     with watch() as seen:
         copy_rows[(3,)](x[:, :5], y, 8, N=5, BLOCK=8, MASKED=True)
     assert not seen.outside() and torch.equal(y, x[:, :5])
@@ -119,10 +132,16 @@ def test_bytes_are_those_of_a_count_by_hand(x):
     with watch() as seen:
         copy_rows[(3,)](x, y, 8, N=5, BLOCK=8, MASKED=True)
         add_rows[(3,)](x, torch.zeros(8), BLOCK=8)
-    assert [launch.requested for launch in seen.launches] == [3 * 5 * (4 + 8), 3 * 8 * 3 * 4]
+    assert [launch.requested for launch in seen.launches] == [
+        3 * 5 * (4 + 8),
+        3 * 8 * 3 * 4,
+    ]
     assert seen.requested == 3 * 5 * (4 + 8) + 3 * 8 * 3 * 4
     assert seen.distinct == 15 * (4 + 8) + (24 - 15) * 4 + 8 * (4 + 4)
-    assert [(launch.kernel, launch.programs) for launch in seen.launches] == [("copy_rows", 3), ("add_rows", 3)]
+    assert [(launch.kernel, launch.programs) for launch in seen.launches] == [
+        ("copy_rows", 3),
+        ("add_rows", 3),
+    ]
 
 
 def test_arguments_and_log(x):
@@ -130,14 +149,23 @@ def test_arguments_and_log(x):
     with watch() as seen:
         add_rows[(2,)](x, total, BLOCK=8)
     assert list(seen.arguments()) == [("x", 64, 0, 96), ("total", 64, 64, 32)]
-    expected = [("add_rows", program, does, "total[0:8]") for program in (0, 1) for does in ("load", "store")]
+    expected = [
+        ("add_rows", program, does, "total[0:8]")
+        for program in (0, 1)
+        for does in ("load", "store")
+    ]
     assert list(seen.log("total")) == expected and len(seen.log()) == 6
 
 
 def test_whole_blocks_read_as_one_place(x):
     with watch() as seen:
         normgrad.layer_norm(x, (8,), backend="triton")
-    assert [row[3] for row in seen.log()] == ["x_ptr[0:3, 0:8]", "mean_ptr[0:3]", "rstd_ptr[0:3]", "y_ptr[0:3, 0:8]"]
+    assert [row[3] for row in seen.log()] == [
+        "x_ptr[0:3, 0:8]",
+        "mean_ptr[0:3]",
+        "rstd_ptr[0:3]",
+        "y_ptr[0:3, 0:8]",
+    ]
 
 
 def test_the_package_is_watched_too(x):
@@ -156,9 +184,17 @@ def test_nothing_is_watched_afterwards(x):
 
 def test_what_a_reader_got_is_said_in_words(capsys, torch_rng):
     right = torch.randn(3, generator=torch_rng)
-    assert say(right, right, {}) and not say(2 * right, right, {"it is doubled": 2 * right})
-    assert not say(1.0, right, {}) and not say(right[:1], right, {}) and not say(right.double(), right.float(), {})
-    assert not say(right / 0, right, {}) and not say(right + 1, right, {"it is doubled": 2 * right})
+    assert say(right, right, {}) and not say(
+        2 * right, right, {"it is doubled": 2 * right}
+    )
+    assert (
+        not say(1.0, right, {})
+        and not say(right[:1], right, {})
+        and not say(right.double(), right.float(), {})
+    )
+    assert not say(right / 0, right, {}) and not say(
+        right + 1, right, {"it is doubled": 2 * right}
+    )
     lines = capsys.readouterr().out.splitlines()
     needs = "needs a tensor of shape (3,) and dtype torch.float32"
     assert lines == [
@@ -175,8 +211,21 @@ def test_what_a_reader_got_is_said_in_words(capsys, torch_rng):
 
 def run(code, **environment):
     """The output of a process that has imported nothing yet."""
-    names = {**{name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}, **environment}
-    return subprocess.run([sys.executable, "-c", code], env=names, capture_output=True, text=True, check=True).stdout
+    names = {
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name != "TRITON_INTERPRET"
+        },
+        **environment,
+    }
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=names,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
 def in_a_process(turn):
@@ -185,7 +234,9 @@ def in_a_process(turn):
 
 
 @in_a_process(0)
-@pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
+@pytest.mark.skipif(
+    torch.cuda.is_available(), reason="Triton compiles where there is a GPU"
+)
 def test_watching_may_come_first_in_a_process():
     code = "import normgrad, torch\nfrom normgrad.teaching.watch import watch\nwith watch() as seen:\n"
     code += "    normgrad.layer_norm(torch.ones(3, 8), (8,), backend='triton')\nprint(seen.requested)"
@@ -193,7 +244,9 @@ def test_watching_may_come_first_in_a_process():
 
 
 @in_a_process(1)
-@pytest.mark.skipif(torch.cuda.is_available(), reason="Triton compiles where there is a GPU")
+@pytest.mark.skipif(
+    torch.cuda.is_available(), reason="Triton compiles where there is a GPU"
+)
 def test_kernels_are_interpreted_after_a_count_of_torch():
     """torch imports Triton for itself once a mode sees an operation."""
     code = "import normgrad, torch\nfrom normgrad.teaching.counted import Counted\nwith Counted():\n"
@@ -204,4 +257,6 @@ def test_kernels_are_interpreted_after_a_count_of_torch():
 def test_where_triton_compiles_the_watcher_says_so():
     code = "import triton\nfrom normgrad.teaching.watch import watch\ntry:\n    with watch(): pass\n"
     code += "except RuntimeError as error:\n    print(error)"
-    assert run(code, TRITON_INTERPRET="0").startswith("watch: needs Triton's interpreter, but triton was imported to")
+    assert run(code, TRITON_INTERPRET="0").startswith(
+        "watch: needs Triton's interpreter, but triton was imported to"
+    )

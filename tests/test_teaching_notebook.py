@@ -38,7 +38,9 @@ def test_triton_fits_torch_and_numpy(torch, numpy, expected):
         (set(), "linux", False),
     ],
 )
-def test_triton_is_installed_where_it_is_missing_and_can_be_had(monkeypatch, there, platform, expected):
+def test_triton_is_installed_where_it_is_missing_and_can_be_had(
+    monkeypatch, there, platform, expected
+):
     monkeypatch.setattr(doctor, "installed", there.__contains__)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.4.0")
     monkeypatch.setattr(sys, "platform", platform)
@@ -46,7 +48,11 @@ def test_triton_is_installed_where_it_is_missing_and_can_be_had(monkeypatch, the
 
 
 @pytest.mark.parametrize(
-    "system, said", [("Linux", "pip install --no-deps triton"), ("Darwin", "it is not made for Darwin")]
+    "system, said",
+    [
+        ("Linux", "pip install --no-deps triton"),
+        ("Darwin", "it is not made for Darwin"),
+    ],
 )
 def test_doctor_says_what_becomes_of_cells_without_triton(monkeypatch, system, said):
     monkeypatch.setattr(doctor, "missing_triton", lambda: "triton")
@@ -58,7 +64,10 @@ def test_doctor_says_what_becomes_of_cells_without_triton(monkeypatch, system, s
 def ran(*cells):
     """Which of a notebook's cells run, one after the other, where there is no Triton."""
     skip = Skipping()
-    return [skip(cell.splitlines(keepends=True)) != [f"print({SKIPPED!r})\n"] for cell in cells]
+    return [
+        skip(cell.splitlines(keepends=True)) != [f"print({SKIPPED!r})\n"]
+        for cell in cells
+    ]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ def tensors(torch_rng):
     """x, residual (2, 3, 5), weight, bias (5,), float64."""
 
     def draw(*shape):
-        return torch.randn(*shape, generator=torch_rng, dtype=torch.float64, requires_grad=True)
+        return torch.randn(
+            *shape, generator=torch_rng, dtype=torch.float64, requires_grad=True
+        )
 
     return draw(2, 3, 5), draw(2, 3, 5), draw(5), draw(5)
 
@@ -33,11 +35,21 @@ def _close(got, expected):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_values_are_torchs(tensors, backend):
     x, residual, weight, bias = tensors
-    _close(normgrad.layer_norm(x, 5, weight, bias, backend=backend), F.layer_norm(x, (5,), weight, bias))
-    _close(normgrad.rms_norm(x, (5,), weight, backend=backend), F.rms_norm(x, (5,), weight))
-    _close(normgrad.rms_norm(x, (3, 5), None, 1e-3, backend=backend), F.rms_norm(x, (3, 5), None, 1e-3))
+    _close(
+        normgrad.layer_norm(x, 5, weight, bias, backend=backend),
+        F.layer_norm(x, (5,), weight, bias),
+    )
+    _close(
+        normgrad.rms_norm(x, (5,), weight, backend=backend), F.rms_norm(x, (5,), weight)
+    )
+    _close(
+        normgrad.rms_norm(x, (3, 5), None, 1e-3, backend=backend),
+        F.rms_norm(x, (3, 5), None, 1e-3),
+    )
     _close(normgrad.l2_norm(x, dim=1, backend=backend), F.normalize(x, dim=1))
-    y, residual_out = normgrad.add_layer_norm(x, residual, 5, weight, bias, backend=backend)
+    y, residual_out = normgrad.add_layer_norm(
+        x, residual, 5, weight, bias, backend=backend
+    )
     assert torch.equal(residual_out, x + residual)
     _close(y, F.layer_norm(x + residual, (5,), weight, bias))
     y, residual_out = normgrad.add_rms_norm(x, residual, 5, weight, backend=backend)
@@ -51,28 +63,41 @@ def test_rms_norms_default_eps_is_torchs(dtype):
     x = torch.full((1, 4), 1e-3, dtype=dtype)
     # float32's machine epsilon moves a mean square of 1e-6 by a tenth, a 16-bit one would swallow it.
     ours, theirs = normgrad.rms_norm(x, 4).double(), F.rms_norm(x, (4,)).double()
-    assert (ours - theirs).abs().max() <= 4 * torch.finfo(dtype).eps * theirs.abs().max()
+    assert (ours - theirs).abs().max() <= 4 * torch.finfo(
+        dtype
+    ).eps * theirs.abs().max()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_several_normalized_axes(tensors, backend):
     x, _, _, _ = tensors
     weight = x.detach()[0] + 2
-    _close(normgrad.layer_norm(x, (3, 5), weight, weight, backend=backend), F.layer_norm(x, (3, 5), weight, weight))
+    _close(
+        normgrad.layer_norm(x, (3, 5), weight, weight, backend=backend),
+        F.layer_norm(x, (3, 5), weight, weight),
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_one_output_alone_carries_gradients(tensors, backend):
-    x, residual, weight, bias = (t.reshape(-1, 5) if t.dim() > 1 else t for t in tensors)
+    x, residual, weight, bias = (
+        t.reshape(-1, 5) if t.dim() > 1 else t for t in tensors
+    )
     inputs = (x, residual, weight, bias)
-    y, residual_out = normgrad.add_layer_norm(x, residual, 5, weight, bias, backend=backend)
+    y, residual_out = normgrad.add_layer_norm(
+        x, residual, 5, weight, bias, backend=backend
+    )
     dy = x.detach().flip(0)
-    dx, dresidual, dw, db = torch.autograd.grad(residual_out, inputs, dy, retain_graph=True)
+    dx, dresidual, dw, db = torch.autograd.grad(
+        residual_out, inputs, dy, retain_graph=True
+    )
     assert torch.equal(dx, dy)
     assert torch.equal(dresidual, dy)
     assert not dw.any()
     assert not db.any()
-    expected = torch.autograd.grad(F.layer_norm(x + residual, (5,), weight, bias), inputs, dy)
+    expected = torch.autograd.grad(
+        F.layer_norm(x + residual, (5,), weight, bias), inputs, dy
+    )
     for got, want in zip(torch.autograd.grad(y, inputs, dy), expected, strict=True):
         _close(got, want)
 
@@ -101,18 +126,25 @@ def test_gradients_of_input_and_residual_do_not_share_memory(tensors):
 def test_a_weight_may_be_one_number_repeated(tensors, backend):
     x, weight = tensors[0].detach(), tensors[2].detach()[:1].expand(5)
     _close(
-        normgrad.layer_norm(x, 5, weight, weight, backend=backend), F.layer_norm(x, (5,), *[weight.contiguous()] * 2)
+        normgrad.layer_norm(x, 5, weight, weight, backend=backend),
+        F.layer_norm(x, (5,), *[weight.contiguous()] * 2),
     )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_outputs_may_be_modified_in_place(tensors, backend):
     x, residual, weight, bias = tensors
-    for output in normgrad.add_layer_norm(x, residual, 5, weight, bias, backend=backend):
-        torch.autograd.grad(output.clone().relu_().cumsum(-1)[0, 0, -1], x, retain_graph=True)
+    for output in normgrad.add_layer_norm(
+        x, residual, 5, weight, bias, backend=backend
+    ):
+        torch.autograd.grad(
+            output.clone().relu_().cumsum(-1)[0, 0, -1], x, retain_graph=True
+        )
     y = torch.relu_(normgrad.layer_norm(x, 5, weight, bias, backend=backend))
     (dx,) = torch.autograd.grad(y, x, residual.detach())
-    (expected,) = torch.autograd.grad(torch.relu(F.layer_norm(x, (5,), weight, bias)), x, residual.detach())
+    (expected,) = torch.autograd.grad(
+        torch.relu(F.layer_norm(x, (5,), weight, bias)), x, residual.detach()
+    )
     _close(dx, expected)
 
 
@@ -130,7 +162,9 @@ def test_threads_do_not_meet(tensors, backend):
 
 def _saved(function):
     saved = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: saved.append(t) or t, lambda t: t
+    ):
         function()
     return saved
 
@@ -169,7 +203,9 @@ def test_a_saved_input_that_was_overwritten_is_refused(tensors, backend):
 @pytest.mark.parametrize("dim", [0, 1, 2, -3])
 def test_any_axis_of_three_is_normalized(dim, torch_rng):
     x = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch_rng)
-    torch.testing.assert_close(normgrad.l2_norm(x, dim=dim), torch.nn.functional.normalize(x, dim=dim))
+    torch.testing.assert_close(
+        normgrad.l2_norm(x, dim=dim), torch.nn.functional.normalize(x, dim=dim)
+    )
 
 
 @pytest.mark.parametrize(("name", "shapes"), [("weight", (3, 4)), ("bias", (4, 3))])
@@ -180,7 +216,9 @@ def test_normalize_names_the_argument_of_another_shape(name, shapes):
 
 
 @pytest.mark.parametrize("backend", ["torch", "triton"])
-@pytest.mark.parametrize(("dtype", "least"), [(torch.float32, 2.0**-63), (torch.float64, 2.0**-511)], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "least"), [(torch.float32, 2.0**-63), (torch.float64, 2.0**-511)], ids=str
+)
 def test_rows_whose_squares_are_normal_numbers_have_a_norm(dtype, least, backend):
     """Below the least normal square digits are lost, so that a number would be wrong."""
     spec = normgrad.NormSpec(center=False, eps=0)

@@ -36,14 +36,24 @@ CLASSES = {
 
 def methods(owner):
     """The functions of a class that a user calls."""
-    named = {name: value for name, value in vars(owner).items() if inspect.isfunction(value)}
-    return [value for name, value in named.items() if name in ("__init__", "__call__") or not name.startswith("_")]
+    named = {
+        name: value for name, value in vars(owner).items() if inspect.isfunction(value)
+    }
+    return [
+        value
+        for name, value in named.items()
+        if name in ("__init__", "__call__") or not name.startswith("_")
+    ]
 
 
 def bare(function):
     """The arguments without a type, and `return` where the result has none."""
     signature, empty = inspect.signature(function), inspect.Signature.empty
-    own = [name for name, one in signature.parameters.items() if one.annotation is empty and name != "self"]
+    own = [
+        name
+        for name, one in signature.parameters.items()
+        if one.annotation is empty and name != "self"
+    ]
     return own + ["return"] * (signature.return_annotation is empty)
 
 
@@ -51,7 +61,9 @@ def bare(function):
 def test_every_argument_and_result_has_a_type(module):
     pytest.importorskip("torch")
     pytest.importorskip("sympy")
-    functions = [getattr(import_module(module), name) for name in FUNCTIONS[module].split()]
+    functions = [
+        getattr(import_module(module), name) for name in FUNCTIONS[module].split()
+    ]
     assert {one.__name__: bare(one) for one in functions if bare(one)} == {}
 
 
@@ -60,7 +72,12 @@ def test_every_method_has_types(module):
     pytest.importorskip("torch")
     pytest.importorskip("sympy")
     owners = [getattr(import_module(module), name) for name in CLASSES[module].split()]
-    assert {one.__qualname__: bare(one) for owner in owners for one in methods(owner) if bare(one)} == {}
+    assert {
+        one.__qualname__: bare(one)
+        for owner in owners
+        for one in methods(owner)
+        if bare(one)
+    } == {}
 
 
 @pytest.mark.sampled(of=3)

@@ -20,7 +20,12 @@ from normgrad import versions
 def test_the_interpreter_and_numpy(triton, numpy, conflict):
     said = versions.interpreter_conflict(triton, numpy)
     assert bool(said) is conflict
-    assert not conflict or "triton==3.7.1" in said and "numpy<2.4" in said and triton in said
+    assert (
+        not conflict
+        or "triton==3.7.1" in said
+        and "numpy<2.4" in said
+        and triton in said
+    )
 
 
 @pytest.fixture
@@ -30,7 +35,9 @@ def conflict(monkeypatch):
     versions.conflict_here.cache_clear()
     installed = {"triton": "3.6.0", "numpy": "2.4.0"}
     real = importlib.metadata.version
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: installed.get(name) or real(name))
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda name: installed.get(name) or real(name)
+    )
     yield
     versions.conflict_here.cache_clear()
 
@@ -38,7 +45,10 @@ def conflict(monkeypatch):
 def test_a_call_refuses_in_words(conflict, torch):
     import normgrad
 
-    with pytest.raises(RuntimeError, match="backend: 'triton' on the CPU, and the interpreter of Triton 3.6.0 fails"):
+    with pytest.raises(
+        RuntimeError,
+        match="backend: 'triton' on the CPU, and the interpreter of Triton 3.6.0 fails",
+    ):
         normgrad.l2_norm(torch.ones(2, 4), backend="triton")
     assert normgrad.l2_norm(torch.ones(2, 4))[0, 0] == 0.5
 
@@ -47,7 +57,10 @@ def test_the_doctor_says_so(conflict, capsys):
     import normgrad
 
     normgrad.doctor()
-    assert "the interpreter of Triton 3.6.0 fails with NumPy 2.4.0" in capsys.readouterr().out
+    assert (
+        "the interpreter of Triton 3.6.0 fails with NumPy 2.4.0"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_fused_layer_runs_in_torch_then(conflict):

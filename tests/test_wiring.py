@@ -10,7 +10,9 @@ import normgrad
 
 # The lines that are edited, each written once.
 NORM_CALL = "return _normalized(call, input, None, weight, bias)[0]\n\n\ndef rms_norm"
-NORM_ASKED = "out_dtype)\n    call = prepare(LAYER_NORM, input, None, weight, bias, *asked)"
+NORM_ASKED = (
+    "out_dtype)\n    call = prepare(LAYER_NORM, input, None, weight, bias, *asked)"
+)
 NORM_BACKEND = "backend, " + NORM_ASKED
 RMS_ASKED = "weight_offset, heads, backend, out_dtype)\n    call = prepare(RMS_NORM, input, None, weight, None, *asked)"
 RMS_EPS = "eps, " + RMS_ASKED
@@ -20,7 +22,9 @@ ADD_ASKED = (
 )
 L2_AXIS = "    x = input.movedim(dim, -1)\n"
 L2_CALL = "prepare(L2_NORM, x, None, None, None, OF_INPUT, eps, 0.0,"
-NORM_KEYWORDS = 'return {**of_weight, "out_dtype": self.out_dtype, "backend": self.backend}'
+NORM_KEYWORDS = (
+    'return {**of_weight, "out_dtype": self.out_dtype, "backend": self.backend}'
+)
 OF_WEIGHT = 'of_weight = {"weight_offset": self.weight_offset, "heads": self.heads}'
 ADD_KEYWORDS = 'keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}'
 OPTIONS = (
@@ -157,7 +161,10 @@ def test_an_argument_changes_what_comes_out(row):
 
 def test_every_public_name_is_in_the_table():
     """A new function or module has rows, or a word why not; a new argument needs a variation by itself."""
-    subjects = {name.partition(",")[0].partition(" of ")[0].removesuffix(".forward") for name in wiring.SUBJECTS}
+    subjects = {
+        name.partition(",")[0].partition(" of ")[0].removesuffix(".forward")
+        for name in wiring.SUBJECTS
+    }
     subjects |= {name for name in wiring.SUBJECTS if name.startswith("numpy_ref")}
     public = wiring.public_names(normgrad)
     assert public == (subjects & public) | set(wiring.EXCLUDED)
@@ -169,10 +176,14 @@ def test_the_table_finds_a_wrong_program(wrong):
     file, old, new, subject, argument = WRONG[wrong]
     package = import_module(copied({file: ((old, new),)}, wrong))
     # What is wrong with the operators of a compiler, only a compiler meets.
-    assert wiring.finding(package, subject, argument, compiled=file == "torch_ops/torch_compile.py")
+    assert wiring.finding(
+        package, subject, argument, compiled=file == "torch_ops/torch_compile.py"
+    )
 
 
 def test_the_table_finds_nothing_in_a_copy():
     package = import_module(copied({}, "unedited"))
     subjects = ("add_normalize", "nn.AddNorm")
-    assert [wiring.finding(package, subject, None, compiled=False) for subject in subjects] == [None] * 2
+    assert [
+        wiring.finding(package, subject, None, compiled=False) for subject in subjects
+    ] == [None] * 2

@@ -52,14 +52,20 @@ def test_the_text_is_the_equation(label):
         assert repr(label) in text
         return
     claims, defs = typed(text)
-    assert [tuple(map(plain, claim)) for claim in claims] == [tuple(map(plain, step)) for step in one.steps]
+    assert [tuple(map(plain, claim)) for claim in claims] == [
+        tuple(map(plain, step)) for step in one.steps
+    ]
     needed = one.defs.reached(*[e for step in one.steps for e in step])
-    assert [tuple(map(plain, line)) for line in defs] == [tuple(map(plain, line)) for line in needed]
+    assert [tuple(map(plain, line)) for line in defs] == [
+        tuple(map(plain, line)) for line in needed
+    ]
 
 
 def test_nearly_all_equations_have_a_text_to_change():
     """All but those about sequences, and those in which one letter is two things."""
-    short = [label for label in equations() if IN_SEQUENCES in workbench.statement(label)]
+    short = [
+        label for label in equations() if IN_SEQUENCES in workbench.statement(label)
+    ]
     assert all(label.startswith(("res-", "eps-theorem-")) for label in short), short
 
 

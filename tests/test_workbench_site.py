@@ -32,15 +32,31 @@ print(*[module.__file__ for module in sys.modules.values() if getattr(module, "_
 def test_all_that_proofs_import_is_on_the_site(tmp_path):
     """The lists of what is left out hold no file that a proof loads."""
     command = [sys.executable, "-c", IMPORTED]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    loaded = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout.split()
     workbench.package_files(None, tmp_path)
     workbench.normgrad_files(None, tmp_path)
     there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py")}
     missing = []
     for path in map(Path, loaded):
-        package = next((one for one in path.parents if one.name in ("sympy", "mpmath", "normgrad")), None)
-        inside = package and path.relative_to(path.parents[len(path.relative_to(package).parts)]).as_posix()
-        missing += [inside] if package and path.suffix == ".py" and inside not in there else []
+        package = next(
+            (
+                one
+                for one in path.parents
+                if one.name in ("sympy", "mpmath", "normgrad")
+            ),
+            None,
+        )
+        inside = (
+            package
+            and path.relative_to(
+                path.parents[len(path.relative_to(package).parts)]
+            ).as_posix()
+        )
+        missing += (
+            [inside] if package and path.suffix == ".py" and inside not in there else []
+        )
     assert missing == []
     assert "workbench.py" in there and not any("/tests/" in name for name in there)
 
@@ -56,7 +72,9 @@ def built(tmp_path, monkeypatch):
     )
 
     def build(programs, run=None):
-        monkeypatch.setattr(shutil, "which", lambda name: name if name in programs else None)
+        monkeypatch.setattr(
+            shutil, "which", lambda name: name if name in programs else None
+        )
         monkeypatch.setattr(workbench.subprocess, "run", run)
         workbench.write(app, None)
         told = (app.outdir / "_static/workbench/here.js").read_text(encoding="utf8")

@@ -43,10 +43,31 @@ def github(tmp_path):
     pytest.importorskip("ghp_import", reason="the book's packages are not installed")
     if not (ROOT / ".git").exists():
         pytest.skip("no repository to copy: this is a source distribution")
-    subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, tmp_path / "OWNER/NAME.git"], check=True)
-    subprocess.run(["git", "-C", tmp_path / "OWNER/NAME.git", "update-ref", "refs/heads/main", "HEAD"], check=True)
     subprocess.run(
-        ["git", "-C", tmp_path / "OWNER/NAME.git", "symbolic-ref", "HEAD", "refs/heads/main"], check=True
+        ["git", "clone", "--quiet", "--bare", ROOT, tmp_path / "OWNER/NAME.git"],
+        check=True,
+    )
+    subprocess.run(
+        [
+            "git",
+            "-C",
+            tmp_path / "OWNER/NAME.git",
+            "update-ref",
+            "refs/heads/main",
+            "HEAD",
+        ],
+        check=True,
+    )
+    subprocess.run(
+        [
+            "git",
+            "-C",
+            tmp_path / "OWNER/NAME.git",
+            "symbolic-ref",
+            "HEAD",
+            "refs/heads/main",
+        ],
+        check=True,
     )
     (tmp_path / "THEIR_OWNER").mkdir()
     (tmp_path / "THEIR_OWNER/THEIR_NAME.git").symlink_to(tmp_path / "OWNER/NAME.git")
@@ -77,7 +98,13 @@ insteadOf = https://x-access-token:secret@github.com/
 
 
 def run(script, folder, environ):
-    done = subprocess.run(["bash", "-euc", script], cwd=folder, env=environ, capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -90,15 +117,25 @@ def git(folder, *arguments):
 
 def test_the_five_steps(github, tmp_path):
     (_, take), *others = found = steps()
-    assert [heading[0] for heading, _ in found] == list("12345") and all(script for _, script in found)
+    assert [heading[0] for heading, _ in found] == list("12345") and all(
+        script for _, script in found
+    )
     run(take, tmp_path, github)
     clone, bare = tmp_path / "NAME", tmp_path / "OWNER/NAME.git"
     config = clone / "_config.yml"
-    config.write_text(config.read_text(encoding="utf8").replace("author: The normgrad authors", "author: A teacher"))
+    config.write_text(
+        config.read_text(encoding="utf8").replace(
+            "author: The normgrad authors", "author: A teacher"
+        )
+    )
     printed = [run(script, clone, github) for _, script in others]
     assert git(bare, "rev-parse", "autumn-term") == git(bare, "rev-parse", "main")
-    assert "author: A teacher" in subprocess.check_output(["git", "-C", bare, "show", "main:_config.yml"], text=True)
-    assert "_sources/book/one_row.ipynb" in git(bare, "ls-tree", "-r", "--name-only", "gh-pages")
+    assert "author: A teacher" in subprocess.check_output(
+        ["git", "-C", bare, "show", "main:_config.yml"], text=True
+    )
+    assert "_sources/book/one_row.ipynb" in git(
+        bare, "ls-tree", "-r", "--name-only", "gh-pages"
+    )
     assert git(bare, "show", "gh-pages:index.html") == ["OWNER/NAME"]
     assert "ada" in printed[2] and (tmp_path / "reports/ada.json").is_file()
     noted = (tmp_path / "noted.txt").read_text().splitlines()
@@ -109,12 +146,16 @@ def test_the_five_steps(github, tmp_path):
 
 def test_the_workflow_publishes_to_the_copy(github, tmp_path):
     """The last script of pages.yml, as GitHub runs it in a fork."""
-    job = yaml.safe_load((ROOT / ".github/workflows/pages.yml").read_text(encoding="utf8"))["jobs"]["publish"]
+    job = yaml.safe_load(
+        (ROOT / ".github/workflows/pages.yml").read_text(encoding="utf8")
+    )["jobs"]["publish"]
     clone = tmp_path / "NAME"
     run("git clone --quiet https://github.com/OWNER/NAME.git", tmp_path, github)
     run("make book\n", clone, github)
     environ = github | {"TOKEN": "secret", "GITHUB_REPOSITORY": "OWNER/NAME"}
     environ["PATH"] = f"{clone}/.venv/bin{os.pathsep}{environ['PATH']}"
     run(job["steps"][-1]["run"], clone, environ)
-    published = git(tmp_path / "OWNER/NAME.git", "ls-tree", "-r", "--name-only", "gh-pages")
+    published = git(
+        tmp_path / "OWNER/NAME.git", "ls-tree", "-r", "--name-only", "gh-pages"
+    )
     assert {".nojekyll", "index.html", "_sources/book/one_row.ipynb"} <= set(published)

@@ -22,7 +22,9 @@ FEW = (
 @cache
 def right(claims, case):
     """(definitions, what the package's kernels store) of a case."""
-    return case.definitions(), {place: stored.as_dummy() for place, (stored, _) in claims(case)[0].items()}
+    return case.definitions(), {
+        place: stored.as_dummy() for place, (stored, _) in claims(case)[0].items()
+    }
 
 
 def refusal(claims, package, few=FEW):

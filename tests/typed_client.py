@@ -21,19 +21,29 @@ def right() -> torch.Tensor:
     """Every public function in use."""
     y: torch.Tensor = normgrad.layer_norm(x, 8, weight, eps=1e-6, backend="torch")
     y = normgrad.rms_norm(y, (8,), out_dtype=torch.float32) + normgrad.l2_norm(y, dim=0)
-    output, stream = normgrad.add_layer_norm(x, y, [8], weight, weight, residual_dtype=torch.float32)
+    output, stream = normgrad.add_layer_norm(
+        x, y, [8], weight, weight, residual_dtype=torch.float32
+    )
     output, stream = normgrad.add_rms_norm(output, stream, x.shape[-1:])
     y = normgrad.normalize(stream, weight, spec=spec, portable_sums=True)
     y, stream = normgrad.add_normalize(y, stream)
-    norms = nn.LayerNorm(8, device="cpu"), nn.RMSNorm((8,), eps=None, dtype=torch.float64)
-    of_torch: list[torch.nn.LayerNorm | torch.nn.RMSNorm] = [*norms, nn.RMSNorm(8, casting="llama")]
+    norms = (
+        nn.LayerNorm(8, device="cpu"),
+        nn.RMSNorm((8,), eps=None, dtype=torch.float64),
+    )
+    of_torch: list[torch.nn.LayerNorm | torch.nn.RMSNorm] = [
+        *norms,
+        nn.RMSNorm(8, casting="llama"),
+    ]
     model = torch.nn.Sequential(*of_torch)
     names: list[str] = [*nn.replace_norms(model, backend="triton").left]
     print(*names)
     for parameter in norms[0].parameters():
         y = y + parameter
     y = residual.fused_stack(y, [torch.sin, torch.cos], norms, final_norm=nn.RMSNorm(8))
-    y = residual.naive_post_norm(y, torch.nn.ModuleList([torch.nn.Linear(8, 8)]), [torch.nn.LayerNorm(8)])
+    y = residual.naive_post_norm(
+        y, torch.nn.ModuleList([torch.nn.Linear(8, 8)]), [torch.nn.LayerNorm(8)]
+    )
     return nn.AddNorm(norms[0])(y, y)[0]
 
 
@@ -42,7 +52,9 @@ def right_without_torch() -> np.ndarray:
     saved = numpy_ref.forward(array, spec=NormSpec(placement="clamp", eps=0.5))
     grads = numpy_ref.backward(array, saved)
     error, bound = contract.check_values("numpy", case, spec).worst
-    difference = finite_difference.directional(lambda v: (v.sum(), abs(v).sum()), [array], [array])
+    difference = finite_difference.directional(
+        lambda v: (v.sum(), abs(v).sum()), [array], [array]
+    )
     ledger.prove_small("l2-dq", sizes=[2, 3])
     doctor()
     normgrad.doctor()

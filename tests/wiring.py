@@ -69,15 +69,27 @@ class Subject:
 
 def draw(number, *shape, dtype=torch.bfloat16):
     """The numbered tensor of the table: 16 bits, so that every rounding is seen."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(SEED + number)).to(dtype)
+    return torch.randn(
+        *shape, generator=torch.Generator().manual_seed(SEED + number)
+    ).to(dtype)
 
 
 def _vector(number):
     return draw(number, SHAPE[-1], dtype=torch.float32)
 
 
-TENSORS = {"input": draw(0, *SHAPE), "residual": draw(1, *SHAPE), "weight": _vector(2), "bias": _vector(3)}
-OTHER = {"input": draw(4, *SHAPE), "residual": draw(5, *SHAPE), "weight": _vector(6), "bias": _vector(7)}
+TENSORS = {
+    "input": draw(0, *SHAPE),
+    "residual": draw(1, *SHAPE),
+    "weight": _vector(2),
+    "bias": _vector(3),
+}
+OTHER = {
+    "input": draw(4, *SHAPE),
+    "residual": draw(5, *SHAPE),
+    "weight": _vector(6),
+    "bias": _vector(7),
+}
 
 
 def submodule(package, name):
@@ -97,21 +109,42 @@ def _other(*names):
 
 
 def _outputs(found):
-    return [t for t in (found if isinstance(found, tuple) else (found,)) if t is not None]
+    return [
+        t for t in (found if isinstance(found, tuple) else (found,)) if t is not None
+    ]
 
 
 OPTIONS = {"out_dtype": Change(torch.float32), "backend": Change("triton")}
 SUM_OPTIONS = {"residual_dtype": Change(torch.float32), "round_residual": Change(False)}
 PLAIN = ("outputs", "gradients")
-ALL = (*PLAIN, "second", "tangents", "nested tangents", "mapped rows", "mapped", "compiled")
+ALL = (
+    *PLAIN,
+    "second",
+    "tangents",
+    "nested tangents",
+    "mapped rows",
+    "mapped",
+    "compiled",
+)
 
 NO_BIAS = "no derivative by another argument depends on the bias"
-BIAS_REASONS = {("bias", context): NO_BIAS for context in ("gradients", "second", "tangents")}
-NO_KERNEL = {("backend", "nested tangents"): "the plain formula is the same on every backend"}
+BIAS_REASONS = {
+    ("bias", context): NO_BIAS for context in ("gradients", "second", "tangents")
+}
+NO_KERNEL = {
+    ("backend", "nested tangents"): "the plain formula is the same on every backend"
+}
 SUMS = "it is about the sums of gradients that kernels take"
-SUMS_REASONS = {("portable_sums", context): SUMS for context in ALL if context not in ("gradients", "compiled")}
+SUMS_REASONS = {
+    ("portable_sums", context): SUMS
+    for context in ALL
+    if context not in ("gradients", "compiled")
+}
 AGAIN = {
-    ("round_residual", "second"): "what is differentiated again takes its statistics from residual_out",
+    (
+        "round_residual",
+        "second",
+    ): "what is differentiated again takes its statistics from residual_out",
 }
 SHAPES = "a weight of one shape is refused with heads, of the other without: test_contract.py"
 HEADS_REASONS = {("heads", context): SHAPES for context in ALL}
@@ -127,7 +160,12 @@ def _function(name, given, changes, contexts=PLAIN, reasons=None, module=""):
         return _outputs(target(package)(**arguments)), []
 
     return Subject(
-        target, call, lambda _: given, lambda _: changes, contexts, BIAS_REASONS | HEADS_REASONS | (reasons or {})
+        target,
+        call,
+        lambda _: given,
+        lambda _: changes,
+        contexts,
+        BIAS_REASONS | HEADS_REASONS | (reasons or {}),
     )
 
 
@@ -140,7 +178,9 @@ def _module(name, wrapped):
     inputs = ("input", "residual")[: 1 + wrapped]
 
     def call(package, arguments):
-        norm = target(package)(**{name: value for name, value in arguments.items() if name not in inputs})
+        norm = target(package)(
+            **{name: value for name, value in arguments.items() if name not in inputs}
+        )
         _fill(norm)
         module = submodule(package, "nn").AddNorm(norm) if wrapped else norm
         device = next((parameter.device for parameter in norm.parameters()), None)
@@ -148,7 +188,14 @@ def _module(name, wrapped):
         return _outputs(module(*tensors)), list(norm.parameters())
 
     given = {"normalized_shape": 4, "backend": "torch", **_tensors(*inputs)}
-    return Subject(target, call, lambda _: given, lambda _: CONSTRUCTOR, PLAIN, BIAS_REASONS | DEVICE_REASONS)
+    return Subject(
+        target,
+        call,
+        lambda _: given,
+        lambda _: CONSTRUCTOR,
+        PLAIN,
+        BIAS_REASONS | DEVICE_REASONS,
+    )
 
 
 def _fill(module):
@@ -175,7 +222,11 @@ CONSTRUCTOR = {
 
 def _add_norm(package, arguments):
     nn, inputs = submodule(package, "nn"), ("input", "residual")
-    options = {name: value for name, value in arguments.items() if name not in (*inputs, "norm")}
+    options = {
+        name: value
+        for name, value in arguments.items()
+        if name not in (*inputs, "norm")
+    }
     norm = arguments["norm"]
     module = nn.AddNorm(norm, **options)
     tensors = {name: arguments.get(name, TENSORS[name]) for name in inputs}
@@ -213,7 +264,9 @@ def _forward(name, *inputs):
         module = submodule(package, "nn").AddNorm(norm) if name == "AddNorm" else norm
         return _outputs(module(**arguments)), list(norm.parameters())
 
-    return Subject(target, call, lambda _: _tensors(*inputs), lambda _: _other(*inputs), PLAIN)
+    return Subject(
+        target, call, lambda _: _tensors(*inputs), lambda _: _other(*inputs), PLAIN
+    )
 
 
 def _stack(name, final):
@@ -224,12 +277,19 @@ def _stack(name, final):
 
     def call(package, arguments):
         norms = [*arguments["norms"], *[n for n in [arguments.get("final_norm")] if n]]
-        return _outputs(target(package)(**arguments)), [p for n in norms for p in n.parameters()]
+        return _outputs(target(package)(**arguments)), [
+            p for n in norms for p in n.parameters()
+        ]
 
     def given(package):
         norms = [_norm(package, kind="RMSNorm"), _norm(package)]
         last = {"final_norm": _norm(package, 1e-3)} if final else {}
-        return {"x": TENSORS["input"], "layers": [torch.tanh, torch.sin], "norms": norms, **last}
+        return {
+            "x": TENSORS["input"],
+            "layers": [torch.tanh, torch.sin],
+            "norms": norms,
+            **last,
+        }
 
     def changes(package):
         first, second = given(package)["norms"]
@@ -256,7 +316,13 @@ def _spec_changes(package):
 
 def _normalize_spec(package, arguments):
     named = {name: arguments[name] for name in TENSORS}
-    spec = package.NormSpec(**{name: value for name, value in arguments.items() if name not in (*TENSORS, "backend")})
+    spec = package.NormSpec(
+        **{
+            name: value
+            for name, value in arguments.items()
+            if name not in (*TENSORS, "backend")
+        }
+    )
     backend = arguments.get("backend", "torch")
     return _outputs(package.add_normalize(**named, spec=spec, backend=backend)), []
 
@@ -270,11 +336,15 @@ OTHER_ARRAYS = {name: t.double().numpy() for name, t in OTHER.items()}
 
 
 def _as_numpy(tensors):
-    return {("x" if name == "input" else name): array for name, array in tensors.items()}
+    return {
+        ("x" if name == "input" else name): array for name, array in tensors.items()
+    }
 
 
 def _numpy_outputs(*arrays):
-    return [torch.from_numpy(np.asarray(array)) for array in arrays if array is not None], []
+    return [
+        torch.from_numpy(np.asarray(array)) for array in arrays if array is not None
+    ], []
 
 
 def _numpy_forward(package, arguments):
@@ -288,16 +358,22 @@ def _numpy_backward(package, arguments):
 
 
 def _numpy_spec_forward(package, arguments):
-    return _numpy_forward(package, {**_as_numpy(ARRAYS), "spec": package.NormSpec(**arguments)})
+    return _numpy_forward(
+        package, {**_as_numpy(ARRAYS), "spec": package.NormSpec(**arguments)}
+    )
 
 
 def _numpy_spec_backward(package, arguments):
-    saved = package.numpy_ref.forward(**_as_numpy(ARRAYS), spec=package.NormSpec(**arguments))
+    saved = package.numpy_ref.forward(
+        **_as_numpy(ARRAYS), spec=package.NormSpec(**arguments)
+    )
     return _numpy_backward(package, {"dy": OTHER_ARRAYS["input"], "saved": saved})
 
 
 def _saved(package, arrays, eps=0.5):
-    return package.numpy_ref.forward(**_as_numpy(arrays), spec=package.LAYER_NORM.replace(eps=eps))
+    return package.numpy_ref.forward(
+        **_as_numpy(arrays), spec=package.LAYER_NORM.replace(eps=eps)
+    )
 
 
 def _all_of(*changes):
@@ -318,7 +394,9 @@ SUBJECTS = {
         lambda package, arguments: (_outputs(package.normalize(**arguments)), []),
         lambda _: {**_tensors(*TWO), **BACKEND},
         lambda package: _all_of(
-            _other(*TWO), {"spec": Change(package.RMS_NORM), "portable_sums": Change(True)}, OPTIONS
+            _other(*TWO),
+            {"spec": Change(package.RMS_NORM), "portable_sums": Change(True)},
+            OPTIONS,
         ),
         PLAIN,
         {**BIAS_REASONS, **HEADS_REASONS, **SUMS_REASONS},
@@ -344,10 +422,18 @@ SUBJECTS = {
         ALL,
     ),
     "NormSpec, numpy_ref.forward": Subject(
-        lambda package: package.NormSpec, _numpy_spec_forward, _spec_given, _spec_changes, ("outputs",)
+        lambda package: package.NormSpec,
+        _numpy_spec_forward,
+        _spec_given,
+        _spec_changes,
+        ("outputs",),
     ),
     "NormSpec, numpy_ref.backward": Subject(
-        lambda package: package.NormSpec, _numpy_spec_backward, _spec_given, _spec_changes, ("outputs",)
+        lambda package: package.NormSpec,
+        _numpy_spec_backward,
+        _spec_given,
+        _spec_changes,
+        ("outputs",),
     ),
     "layer_norm": _function(
         "layer_norm",
@@ -372,7 +458,14 @@ SUBJECTS = {
     "add_rms_norm": _function(
         "add_rms_norm",
         {**_tensors("input", "residual", "weight"), **SHAPED, **BACKEND},
-        _all_of(_other("input", "residual", "weight"), RESHAPED_RMS, EPS, WEIGHT_OFFSET, OPTIONS, SUM_OPTIONS),
+        _all_of(
+            _other("input", "residual", "weight"),
+            RESHAPED_RMS,
+            EPS,
+            WEIGHT_OFFSET,
+            OPTIONS,
+            SUM_OPTIONS,
+        ),
     ),
     "nn.LayerNorm": _module("LayerNorm", False),
     "nn.RMSNorm": _module("RMSNorm", False),
@@ -427,7 +520,10 @@ SUBJECTS = {
             {"way": way, "x": TENSORS["input"], **_tensors("weight", "bias")},
             {"x": Change(OTHER["input"]), **_other("weight", "bias"), **EPS},
             (*PLAIN, "second"),
-            {("way", context): "each way computes the same" for context in (*PLAIN, "second")},
+            {
+                ("way", context): "each way computes the same"
+                for context in (*PLAIN, "second")
+            },
             "teaching.double_backward",
         )
         for way in ("recompute", "statistics", "explicit")
@@ -449,7 +545,10 @@ def _leaves(arguments):
 
 
 def _cotangents(tensors, number):
-    return [draw(number + place, *t.shape, dtype=torch.float32).to(t.dtype) for place, t in enumerate(tensors)]
+    return [
+        draw(number + place, *t.shape, dtype=torch.float32).to(t.dtype)
+        for place, t in enumerate(tensors)
+    ]
 
 
 def _found_gradients(outputs, leaves, **options):
@@ -472,12 +571,20 @@ def _outcome_second(call, arguments):
     outputs, _ = call(arguments)
     first = _found_gradients(outputs, list(leaves.values()), create_graph=True)
     first = [t for t in first if t.requires_grad]
-    return list(torch.autograd.grad(first, list(leaves.values()), _cotangents(first, 200), allow_unused=True))
+    return list(
+        torch.autograd.grad(
+            first, list(leaves.values()), _cotangents(first, 200), allow_unused=True
+        )
+    )
 
 
 def _tensor_function(call, arguments):
     """A function of the tensors alone, and the tensors."""
-    tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+    tensors = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, torch.Tensor)
+    }
 
     def function(*values):
         return tuple(call(arguments | dict(zip(tensors, values, strict=True)))[0])
@@ -488,7 +595,10 @@ def _tensor_function(call, arguments):
 def _outcome_tangents(call, arguments):
     function, tensors = _tensor_function(call, arguments)
     with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(t, dot) for t, dot in zip(tensors, _cotangents(tensors, 300), strict=True)]
+        duals = [
+            forward_ad.make_dual(t, dot)
+            for t, dot in zip(tensors, _cotangents(tensors, 300), strict=True)
+        ]
         return [forward_ad.unpack_dual(t).tangent for t in function(*duals)]
 
 
@@ -496,14 +606,20 @@ def _outcome_nested(call, arguments):
     """The outputs inside two forward-mode transforms, and their second derivatives."""
     function, tensors = _tensor_function(call, arguments)
     one, two = (tuple(_cotangents(tensors, number)) for number in (300, 400))
-    outputs, tangents = torch.func.jvp(lambda *given: torch.func.jvp(function, given, one), tensors, two)
+    outputs, tangents = torch.func.jvp(
+        lambda *given: torch.func.jvp(function, given, one), tensors, two
+    )
     return [*outputs[0], *tangents[1]]
 
 
 def _outcome_mapped_rows(call, arguments):
     """The first tensor mapped over its first axis, the residual with it."""
     function, tensors = _tensor_function(call, arguments)
-    return list(torch.vmap(function, tuple(0 if t.dim() > 1 else None for t in tensors))(*tensors))
+    return list(
+        torch.vmap(function, tuple(0 if t.dim() > 1 else None for t in tensors))(
+            *tensors
+        )
+    )
 
 
 def _outcome_mapped(call, arguments):
@@ -514,7 +630,9 @@ def _outcome_mapped(call, arguments):
 def _outcome_compiled(call, arguments):
     torch._dynamo.reset()
     arguments, leaves = _leaves(arguments)
-    compiled = torch.compile(lambda given: call(given)[0], backend="aot_eager", fullgraph=True)
+    compiled = torch.compile(
+        lambda given: call(given)[0], backend="aot_eager", fullgraph=True
+    )
     outputs = compiled(arguments)
     return [*outputs, *_found_gradients(outputs, list(leaves.values()))]
 
@@ -541,7 +659,13 @@ class _Watched:
         self.originals = [(module, name, getattr(module, name)) for module in self.modules for name in KERNELS
                           if hasattr(module, name)]  # fmt: skip
         for module, name, original in self.originals:
-            setattr(module, name, partial(self._noted, module.__name__.rpartition(".")[2], name, original))
+            setattr(
+                module,
+                name,
+                partial(
+                    self._noted, module.__name__.rpartition(".")[2], name, original
+                ),
+            )
         return self.notes
 
     def _noted(self, module, name, original, *arguments, **options):
@@ -597,11 +721,19 @@ def matters(package, row):
         return True
     change = subject.changes(package)[argument]
     given = subject.given(package) | change.given
-    before, notes = _run(package, subject, context, given) if change.given else _base(package, name, context)
-    after, other_notes = _run(package, subject, context, given | {argument: change.value})
+    before, notes = (
+        _run(package, subject, context, given)
+        if change.given
+        else _base(package, name, context)
+    )
+    after, other_notes = _run(
+        package, subject, context, given | {argument: change.value}
+    )
     if argument == "backend":
         # Other kernels may give the same bits: each of the calls, forward and backward, is made elsewhere.
-        return bool(notes) and all(one != other for one, other in zip(notes, other_notes, strict=True))
+        return bool(notes) and all(
+            one != other for one, other in zip(notes, other_notes, strict=True)
+        )
     same = len(before) == len(after) and all(map(_same, before, after))
     return not same or notes != other_notes
 
@@ -612,7 +744,11 @@ def finding(package, subject, argument, compiled):
     Args:  argument: the one whose rows are looked at, None for all; compiled: only what is, or only what is not
     """
     for row in rows(package):
-        asked = row[0] == subject and argument in (None, row[2]) and compiled == (row[1] == "compiled")
+        asked = (
+            row[0] == subject
+            and argument in (None, row[2])
+            and compiled == (row[1] == "compiled")
+        )
         if asked and not matters(package, row):
             return row
     return None
@@ -627,6 +763,10 @@ def public_names(package):
         for name in listed:
             value = getattr(of, name)
             home = getattr(value, "__module__", "") if callable(value) else ""
-            if callable(value) and not name.startswith("_") and (not module or home == of.__name__):
+            if (
+                callable(value)
+                and not name.startswith("_")
+                and (not module or home == of.__name__)
+            ):
                 found.add(f"{module}.{name}".lstrip("."))
     return found

@@ -74,7 +74,11 @@ class StagedLayerNorm(torch.autograd.Function):
         dw = torch.einsum("bq,bq,b->q", [dy, q, 1 / d])
         c2 = torch.einsum("ph,h,p->p", [dy, weight, 1 / d]).unsqueeze(1) / n
         c1 = torch.einsum("ph,h,ph,p->p", [dy, weight, q, d ** (-3)]).unsqueeze(1) / n
-        return dy * weight.unsqueeze(0) / d.unsqueeze(1) - c2 - q * c1, dw, dy.sum(axis=0)
+        return (
+            dy * weight.unsqueeze(0) / d.unsqueeze(1) - c2 - q * c1,
+            dw,
+            dy.sum(axis=0),
+        )
 
 
 def _baselines():
@@ -92,7 +96,9 @@ def implementations(operator: str, baselines: bool = False) -> dict:
     Args:  operator: of OPERATORS; baselines: LayerNorm in two slower ways as well
     """
     if operator not in OPERATORS:
-        raise ValueError(f"operator: got {operator!r}, needs one of {', '.join(map(repr, OPERATORS))}")
+        raise ValueError(
+            f"operator: got {operator!r}, needs one of {', '.join(map(repr, OPERATORS))}"
+        )
     builders = {
         "numba": partial(timing.ours, backend="numba"),
         "torch": timing.eager,
@@ -148,7 +154,9 @@ def watched(rounds: Iterator[dict]) -> Iterator[tuple[dict, bool]]:
         before, start = after, time.perf_counter()
 
 
-def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generator) -> tuple[dict, int]:
+def measure(
+    shape: Shape, functions: dict, rounds: int, generator: torch.Generator
+) -> tuple[dict, int]:
     """({name: seconds, one a round}, how many rounds were clean) of forward plus backward, a copy among the names.
 
     Of all rounds that are tried the clean ones are taken, and as many others as are missing.
@@ -164,7 +172,10 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
     size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
     moved = traffic.moved(shape.operator, "both", **size).total
     half = torch.empty(moved // 2, dtype=torch.uint8).random_(generator=generator)
-    calls = {name: timing.call(function, "both", inputs) for name, function in functions.items()}
+    calls = {
+        name: timing.call(function, "both", inputs)
+        for name, function in functions.items()
+    }
     calls[COPY] = half.clone
     repeats, tried = max(1, ELEMENTS_PER_TIMING // (shape.rows * shape.columns)), []
     turns = timing.interleaved(calls, partial(timing.timed, repeats=repeats))
@@ -173,13 +184,18 @@ def measure(shape: Shape, functions: dict, rounds: int, generator: torch.Generat
         if sum(clean for _, clean in tried) == rounds:
             break
     taken = sorted(tried, key=lambda one: not one[1])[:rounds]
-    return {name: [said[name] for said, _ in taken] for name in calls}, sum(clean for _, clean in taken)
+    return {name: [said[name] for said, _ in taken] for name in calls}, sum(
+        clean for _, clean in taken
+    )
 
 
 def _records(shape, memory, times, clean):
     """What the file keeps of one shape: for each implementation seconds, and ratios to torch's own and to the copy."""
     for name, seconds in times.items():
-        pairs = {base: list(zip(seconds, times[base], strict=True)) for base in ("torch", COPY)}
+        pairs = {
+            base: list(zip(seconds, times[base], strict=True))
+            for base in ("torch", COPY)
+        }
         yield {
             "operator": shape.operator,
             "dtype": shape.dtype,
@@ -197,8 +213,13 @@ def _records(shape, memory, times, clean):
 
 
 def _line(record):
-    ms = "{:8.3f} [{:.3f} {:.3f}]".format(*(1e3 * record["seconds"][k] for k in (1, 0, 2)))
-    ratios = "".join("{1:8.2f} [{0:.2f} {2:.2f}]".format(*record[name]) for name in ("over_torch", "over_copy"))
+    ms = "{:8.3f} [{:.3f} {:.3f}]".format(
+        *(1e3 * record["seconds"][k] for k in (1, 0, 2))
+    )
+    ratios = "".join(
+        "{1:8.2f} [{0:.2f} {2:.2f}]".format(*record[name])
+        for name in ("over_torch", "over_copy")
+    )
     end = f"{record['clean']:5}/{record['rounds']}{record['load']:6.1f}"
     return f"{record['implementation']:10}{ms:>28}{ratios}{end}"
 
@@ -209,24 +230,44 @@ def _lines(path):
 
 def _begun(rounds, threads, processes=1):
     device = {"name": results.processor(), "threads": threads, "cores": os.cpu_count()}
-    versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
-    settings = {"processes": processes, "rounds": rounds, "others": OTHERS, "direction": "both"}
+    versions = {
+        "torch": torch.__version__,
+        "normgrad": normgrad.__version__,
+        "python": platform.python_version(),
+    }
+    settings = {
+        "processes": processes,
+        "rounds": rounds,
+        "others": OTHERS,
+        "direction": "both",
+    }
     settings |= {"spread": "quartile, median, quartile"}
     return timing.begun("cpu", device, versions, settings)
 
 
 def _print_head(threads, dtype, spread_of=""):
-    print(f"forward + backward, {dtype}, torch {torch.__version__}, {threads} threads; median [quartiles]{spread_of}")
-    print(f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load")
+    print(
+        f"forward + backward, {dtype}, torch {torch.__version__}, {threads} threads; median [quartiles]{spread_of}"
+    )
+    print(
+        f"{'':10}{'milliseconds':>28}{'over torch':>20}{'over copy':>20}  clean  load"
+    )
 
 
 def _print(records):
     first = records[0]
     size, memory = f"({first['rows']}, {first['columns']})", first["memory"]
-    print(f"\n{first['operator']} {size}, memory {memory}", *map(_line, records), sep="\n", flush=True)
+    print(
+        f"\n{first['operator']} {size}, memory {memory}",
+        *map(_line, records),
+        sep="\n",
+        flush=True,
+    )
 
 
-def run_in_processes(processes: int, options: list[str], rounds: int, threads: int, dtype: str, file=None) -> dict:
+def run_in_processes(
+    processes: int, options: list[str], rounds: int, threads: int, dtype: str, file=None
+) -> dict:
     """As run, in processes one after the other: print the spread of their medians, and write it to a file.
 
     Args:     processes: how many; options: of the command, for each of them; rounds, threads, dtype, file: as run
@@ -245,17 +286,33 @@ def run_in_processes(processes: int, options: list[str], rounds: int, threads: i
     _print_head(threads, dtype, f" of the medians of {processes} processes")
     measured = ("seconds", "over_torch", "over_copy")
     for same in zip(*by_process, strict=True):
-        merged = {name: spread([record[name][1] for record in same]) for name in measured}
-        merged |= {name: sum(map(itemgetter(name), same)) for name in ("clean", "rounds")}
-        merged_results["records"].append(same[0] | merged | {"load": max(map(itemgetter("load"), same))})
-    for _, records in groupby(merged_results["records"], itemgetter("memory", "operator", "rows", "columns")):
+        merged = {
+            name: spread([record[name][1] for record in same]) for name in measured
+        }
+        merged |= {
+            name: sum(map(itemgetter(name), same)) for name in ("clean", "rounds")
+        }
+        merged_results["records"].append(
+            same[0] | merged | {"load": max(map(itemgetter("load"), same))}
+        )
+    for _, records in groupby(
+        merged_results["records"], itemgetter("memory", "operator", "rows", "columns")
+    ):
         _print(list(records))
     if file is not None:
         timing.save(file, merged_results)
     return merged_results
 
 
-def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="float32", baselines=False, file=None):
+def run(
+    rounds: int,
+    threads: int,
+    shapes=SHAPES,
+    operators=OPERATORS,
+    dtype="float32",
+    baselines=False,
+    file=None,
+):
     """Print the table, and write it to a file as it grows.
 
     Args:  rounds: clean ones wanted; threads: torch's, and as many for Numba's kernels; shapes: (M, N) each; operators:
@@ -282,24 +339,77 @@ def run(rounds: int, threads: int, shapes=SHAPES, operators=OPERATORS, dtype="fl
 def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and time what it names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=21, help="clean rounds; each times every implementation once")
-    parser.add_argument("--threads", type=int, default=2, help="torch's threads, and Numba's (default 2)")
-    parser.add_argument("--processes", type=int, default=1, help="one after the other; the spread of their medians")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=21,
+        help="clean rounds; each times every implementation once",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        help="torch's threads, and Numba's (default 2)",
+    )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=1,
+        help="one after the other; the spread of their medians",
+    )
     parser.add_argument("--json", help="the results file to write")
-    parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS, help="only these operators")
-    parser.add_argument("--shapes", nargs="+", metavar="MxN", help="only these shapes, as 4096x1024")
-    parser.add_argument("--dtype", choices=("float64", *DTYPES), default="float32", help="the dtype of all arrays")
-    parser.add_argument("--baselines", action="store_true", help="LayerNorm by autograd and as source 003 has it, too")
+    parser.add_argument(
+        "--operators",
+        nargs="+",
+        choices=OPERATORS,
+        default=OPERATORS,
+        help="only these operators",
+    )
+    parser.add_argument(
+        "--shapes", nargs="+", metavar="MxN", help="only these shapes, as 4096x1024"
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("float64", *DTYPES),
+        default="float32",
+        help="the dtype of all arrays",
+    )
+    parser.add_argument(
+        "--baselines",
+        action="store_true",
+        help="LayerNorm by autograd and as source 003 has it, too",
+    )
     options = parser.parse_args(arguments)
-    shapes = [tuple(map(int, text.split("x"))) for text in options.shapes] if options.shapes else SHAPES
+    shapes = (
+        [tuple(map(int, text.split("x"))) for text in options.shapes]
+        if options.shapes
+        else SHAPES
+    )
     if options.processes > 1:
         sizes = [f"{rows}x{columns}" for rows, columns in shapes]
-        repeated = ["--rounds", str(options.rounds), "--threads", str(options.threads), "--dtype", options.dtype]
-        repeated += ["--operators", *options.operators, "--shapes", *sizes, *["--baselines"] * options.baselines]
+        repeated = [
+            "--rounds",
+            str(options.rounds),
+            "--threads",
+            str(options.threads),
+            "--dtype",
+            options.dtype,
+        ]
+        repeated += [
+            "--operators",
+            *options.operators,
+            "--shapes",
+            *sizes,
+            *["--baselines"] * options.baselines,
+        ]
         most = options.rounds, options.threads, options.dtype, options.json
         run_in_processes(options.processes, repeated, *most)
         return
-    named = {"dtype": options.dtype, "baselines": options.baselines, "file": options.json}
+    named = {
+        "dtype": options.dtype,
+        "baselines": options.baselines,
+        "file": options.json,
+    }
     run(options.rounds, options.threads, shapes, options.operators, **named)
 
 

@@ -69,7 +69,12 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
 
     def compiled(source, **_):
         kernel = object.__new__(CompiledKernel)
-        kernel.src, kernel.name, kernel.metadata, kernel._run = source, source.name, None, launch
+        kernel.src, kernel.name, kernel.metadata, kernel._run = (
+            source,
+            source.name,
+            None,
+            launch,
+        )
         kernel.module = kernel.function = kernel.packed_metadata = 0
         return kernel
 
@@ -88,8 +93,13 @@ def without_gpu(launch=lambda *_: None) -> Iterator[None]:
 
 def implementations(operator: str) -> dict:
     """{name: function of (x, residual, weight, bias)}, those that are installed."""
-    ours = {f"normgrad {name}": partial(timing.ours, backend=name) for name in ("torch", "numba", "triton")}
-    return timing.installed({"torch": timing.eager, **ours, "liger": timing.liger}, operator)
+    ours = {
+        f"normgrad {name}": partial(timing.ours, backend=name)
+        for name in ("torch", "numba", "triton")
+    }
+    return timing.installed(
+        {"torch": timing.eager, **ours, "liger": timing.liger}, operator
+    )
 
 
 def _timed(call) -> float:
@@ -127,17 +137,31 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
     """
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
-    versions = {"torch": torch.__version__, "normgrad": normgrad.__version__, "python": platform.python_version()}
-    settings = {"rounds": rounds, "rows": ROWS, "columns": COLUMNS, "spread": "lowest, quartile, median, quartile"}
+    versions = {
+        "torch": torch.__version__,
+        "normgrad": normgrad.__version__,
+        "python": platform.python_version(),
+    }
+    settings = {
+        "rounds": rounds,
+        "rows": ROWS,
+        "columns": COLUMNS,
+        "spread": "lowest, quartile, median, quartile",
+    }
     begun = timing.begun("host", {"name": results.processor()}, versions, settings)
-    print(f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]")
+    print(
+        f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]"
+    )
     with without_gpu():
         for operator in operators:
             print(f"\n{operator}")
             for (name, which), times in measure(operator, rounds, generator).items():
                 record = _record(operator, name, which, times)
                 lowest, low, _, high = record["microseconds"]
-                print(f"{name:16}{which:9}{lowest:8.1f} [{low:.1f} {high:.1f}]", flush=True)
+                print(
+                    f"{name:16}{which:9}{lowest:8.1f} [{low:.1f} {high:.1f}]",
+                    flush=True,
+                )
                 begun["records"].append(record)
             if file is not None:
                 timing.save(file, begun)
@@ -146,11 +170,21 @@ def run(rounds: int, operators=OPERATORS, file=None) -> dict:
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and time what it names."""
-    os.environ["TRITON_INTERPRET"] = "0"  # before anything imports triton, which reads it once
+    os.environ["TRITON_INTERPRET"] = (
+        "0"  # before anything imports triton, which reads it once
+    )
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=101, help="each times every implementation once")
+    parser.add_argument(
+        "--rounds", type=int, default=101, help="each times every implementation once"
+    )
     parser.add_argument("--json", help="the results file to write")
-    parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS, help="only these operators")
+    parser.add_argument(
+        "--operators",
+        nargs="+",
+        choices=OPERATORS,
+        default=OPERATORS,
+        help="only these operators",
+    )
     options = parser.parse_args(arguments)
     run(options.rounds, options.operators, options.json)
 

@@ -33,7 +33,9 @@ def wanted(name: str, version: str) -> list[str]:
     return ["--upgrade", name] if version == NEWEST else [f"{name}=={version}"]
 
 
-def environment(folder: Path, requirements: list[str], *, lent_first: bool = False) -> Path:
+def environment(
+    folder: Path, requirements: list[str], *, lent_first: bool = False
+) -> Path:
     """The Python of an environment, made where it is not there yet, with these requirements of its own.
 
     Args:  lent_first: what is lent meets requirements, too: pip installs what it lacks
@@ -45,7 +47,16 @@ def environment(folder: Path, requirements: list[str], *, lent_first: bool = Fal
     lent = f"{ROOT / 'src'}\n{sysconfig.get_path('purelib')}\n"
     if lent_first:
         loan.write_text(lent, encoding="utf8")
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", *requirements]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        *requirements,
+    ]
     subprocess.run(pip, check=True)
     loan.write_text(lent, encoding="utf8")
     return python
@@ -54,8 +65,14 @@ def environment(folder: Path, requirements: list[str], *, lent_first: bool = Fal
 def run(python, *arguments, check=True, **variables):
     """A command of an environment's Python; where it fails and that is checked, its output and the end of the run."""
     ignored = ("PYTHONPATH", "TRITON_INTERPRET")
-    environ = {name: value for name, value in os.environ.items() if name not in ignored} | variables
-    done = subprocess.run([str(python), *arguments], cwd=ROOT, env=environ, capture_output=True, text=True)
+    environ = {
+        name: value for name, value in os.environ.items() if name not in ignored
+    } | variables
+    done = subprocess.run(
+        [str(python), *arguments], cwd=ROOT, env=environ, capture_output=True, text=True
+    )
     if check and done.returncode:
-        raise SystemExit(f"{' '.join(map(str, done.args))}\n{done.stdout[-8000:]}{done.stderr[-8000:]}")
+        raise SystemExit(
+            f"{' '.join(map(str, done.args))}\n{done.stdout[-8000:]}{done.stderr[-8000:]}"
+        )
     return done

@@ -47,7 +47,10 @@ def import_torchvision() -> None:
         from torch.library import define
 
         for name in ("nms", "qnms"):
-            define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+            define(
+                f"torchvision::{name}",
+                "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+            )
         import torchvision  # noqa: F401
 
 
@@ -78,7 +81,9 @@ def _transformers(name, kind="ForCausalLM", **options):
     def build():
         import transformers
 
-        return getattr(transformers, name + kind)(getattr(transformers, f"{name}Config")(**options))
+        return getattr(transformers, name + kind)(
+            getattr(transformers, f"{name}Config")(**options)
+        )
 
     return build
 
@@ -100,21 +105,29 @@ def _images(model, generator):
 def _rows(model, generator):
     import torch
 
-    return model(torch.randn(2, 12, 32, generator=generator).to(next(model.parameters()).dtype))
+    return model(
+        torch.randn(2, 12, 32, generator=generator).to(next(model.parameters()).dtype)
+    )
 
 
 def _encoder():
     import torch
 
-    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True)
-    return torch.nn.TransformerEncoder(layer, 2, torch.nn.LayerNorm(32), enable_nested_tensor=False)
+    layer = torch.nn.TransformerEncoderLayer(
+        32, 4, 64, batch_first=True, norm_first=True
+    )
+    return torch.nn.TransformerEncoder(
+        layer, 2, torch.nn.LayerNorm(32), enable_nested_tensor=False
+    )
 
 
 def _timm(module, name, **options):
     def build():
         from importlib import import_module
 
-        return getattr(import_module(f"timm.models.{module}"), name)(num_classes=11, **options)
+        return getattr(import_module(f"timm.models.{module}"), name)(
+            num_classes=11, **options
+        )
 
     return build
 
@@ -124,9 +137,13 @@ def _torchvision(name):
         from torchvision.models import convnext, swin_transformer, vision_transformer
 
         if name == "ViT":
-            return vision_transformer.VisionTransformer(32, 8, 2, 4, 32, 64, num_classes=11)
+            return vision_transformer.VisionTransformer(
+                32, 8, 2, 4, 32, 64, num_classes=11
+            )
         if name == "Swin":
-            return swin_transformer.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], num_classes=11)
+            return swin_transformer.SwinTransformer(
+                [4, 4], 16, [2, 2], [2, 4], [4, 4], num_classes=11
+            )
         blocks = [convnext.CNBlockConfig(8, 16, 1), convnext.CNBlockConfig(16, None, 1)]
         return convnext.ConvNeXt(blocks, num_classes=11)
 
@@ -186,7 +203,9 @@ def _measured(one, model, dtype, seed, run=lambda model: model):
     logits = one.outputs(run(model), generator)
     dy = torch.randn(logits.shape, generator=generator).bfloat16().to(logits.dtype)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    grads = torch.autograd.grad(logits, list(parameters.values()), dy, allow_unused=True)
+    grads = torch.autograd.grad(
+        logits, list(parameters.values()), dy, allow_unused=True
+    )
     found = {"logits": logits, **dict(zip(parameters, grads, strict=True))}
     return {name: t.detach().double() for name, t in found.items() if t is not None}
 
@@ -202,11 +221,15 @@ def _compiled(one, model, dtype):
 
     torch._dynamo.reset()
     counters.clear()
-    found = _measured(one, model, dtype, SEED, partial(torch.compile, backend="aot_eager"))
+    found = _measured(
+        one, model, dtype, SEED, partial(torch.compile, backend="aot_eager")
+    )
     return found, sum(counters["graph_break"].values())
 
 
-def compared(one: Model, theirs, ours, dtype: str) -> tuple[list, list, tuple[int, int]]:
+def compared(
+    one: Model, theirs, ours, dtype: str
+) -> tuple[list, list, tuple[int, int]]:
     """Of the logits, and of the gradient that is nearest to its bound: (what, the largest difference, its bound).
 
     Returns:  of all inputs; of the first one, both compiled; the breaks of both graphs, with our norms first
@@ -216,15 +239,21 @@ def compared(one: Model, theirs, ours, dtype: str) -> tuple[list, list, tuple[in
     difference, own = {}, {}
     for draw in range(DRAWS):
         wide = _measured(one, theirs, WIDER[dtype], SEED + draw)
-        before, after = (_measured(one, model, dtype, SEED + draw) for model in (theirs, ours))
+        before, after = (
+            _measured(one, model, dtype, SEED + draw) for model in (theirs, ours)
+        )
         assert before.keys() == after.keys() == wide.keys()
         for name, exact in wide.items():
             assert before[name].isfinite().all() and after[name].isfinite().all(), name
             least = unit_roundoff(dtype) * _largest(exact)
             own[name] = max(own.get(name, 0.0), _largest(before[name] - exact), least)
-            difference[name] = max(difference.get(name, 0.0), _largest(after[name] - before[name]))
+            difference[name] = max(
+                difference.get(name, 0.0), _largest(after[name] - before[name])
+            )
     assert all(own.values()), "a gradient of 0 shows nothing"
-    (after, breaks), (before, own_breaks) = (_compiled(one, model, dtype) for model in (ours, theirs))
+    (after, breaks), (before, own_breaks) = (
+        _compiled(one, model, dtype) for model in (ours, theirs)
+    )
     compiled = {name: _largest(after[name] - before[name]) for name in own}
     return _nearest(difference, own), _nearest(compiled, own), (breaks, own_breaks)
 
@@ -246,7 +275,10 @@ def tried(name: str) -> bool:
     with torch.no_grad():
         for parameter in theirs.parameters():
             # Vectors, and what begins at 0, as the last layer of some.
-            if parameter.numel() == max(parameter.shape, default=1) or not parameter.any():
+            if (
+                parameter.numel() == max(parameter.shape, default=1)
+                or not parameter.any()
+            ):
                 parameter.normal_(generator=generator)
             # Numbers that every dtype holds: what is compared is arithmetic.
             parameter.copy_(parameter.bfloat16())
@@ -255,14 +287,19 @@ def tried(name: str) -> bool:
     wrong = [] if done.replaced else ["nothing is replaced"]
     if {what.partition(",")[0] for what in done.left.values()} != set(one.kept):
         wrong += [f"needs {one.kept} left"]
-    lines = [[f"{name:21} {len(done.replaced):8} {len(done.left):5}"], [f"{'    compiled':36}"]]
+    lines = [
+        [f"{name:21} {len(done.replaced):8} {len(done.left):5}"],
+        [f"{'    compiled':36}"],
+    ]
     for dtype in WIDER:
         *found, (breaks, own_breaks) = compared(one, theirs, ours, dtype)
         for cells, rows in zip(lines, found, strict=True):
             for what, difference, bound in rows:
                 cells.append(f"{difference:.1e} / {bound:.1e}")
                 if difference > bound:
-                    wrong.append(f"{dtype}{'' if cells is lines[0] else ', compiled'}: {what} is too far")
+                    wrong.append(
+                        f"{dtype}{'' if cells is lines[0] else ', compiled'}: {what} is too far"
+                    )
         if breaks > own_breaks:
             wrong.append(f"{dtype}: {breaks - own_breaks} new breaks of the graph")
     for cells in lines:
@@ -279,20 +316,36 @@ def tried(name: str) -> bool:
 def main() -> int:
     """0 where every model is as expected; the versions first."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)} (default: all)")
-    parser.add_argument("--here", action="store_true", help="in the Python that runs this file")
+    parser.add_argument(
+        "models", nargs="*", help=f"some of {', '.join(MODELS)} (default: all)"
+    )
+    parser.add_argument(
+        "--here", action="store_true", help="in the Python that runs this file"
+    )
     arguments = parser.parse_args()
     if not arguments.here:
         torch = f"torch=={importlib.metadata.version('torch').partition('+')[0]}"
-        python = environment(ROOT / "_build/models", [torch, *LIBRARIES], lent_first=True)
+        python = environment(
+            ROOT / "_build/models", [torch, *LIBRARIES], lent_first=True
+        )
         offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-        done = run(python, __file__, "--here", *arguments.models, check=False, **offline)
+        done = run(
+            python, __file__, "--here", *arguments.models, check=False, **offline
+        )
         print(done.stdout + (done.stderr[-8000:] if done.returncode else ""))
         return done.returncode
     import_torchvision()
-    print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", *LIBRARIES)))
+    print(
+        ", ".join(
+            f"{name} {importlib.metadata.version(name)}"
+            for name in ("torch", *LIBRARIES)
+        )
+    )
     columns = [f"{dtype} {what}" for dtype in WIDER for what in ("logits", "gradients")]
-    print(f"{'model':21} replaced   left  " + "  ".join(f"{column:17}" for column in columns))
+    print(
+        f"{'model':21} replaced   left  "
+        + "  ".join(f"{column:17}" for column in columns)
+    )
     return 0 if all([tried(name) for name in arguments.models or MODELS]) else 1
 
 

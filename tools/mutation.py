@@ -116,7 +116,10 @@ def with_tests(use, tests):
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
     options = ["-qq", "-s", "--whole", "-p", "no:cacheprovider", "-p", "no:xdist"]
     chosen = ["-m", "not site and not gpu", "-k", UNEDITED]
-    pytest.main([*options, *chosen, *(str(ROOT / "tests" / name) for name in tests)], plugins=[Collected(use)])
+    pytest.main(
+        [*options, *chosen, *(str(ROOT / "tests" / name) for name in tests)],
+        plugins=[Collected(use)],
+    )
 
 
 def run(items, seconds):
@@ -165,12 +168,18 @@ class Child:
 def traced(items, results):
     """Run the tests; write to a file which lines of FILES each of them runs, and how long it takes."""
     names = {str(PACKAGE / file): file for file in FILES}
-    caches = [each for each in gc.get_objects() if type(each) is functools._lru_cache_wrapper]
-    modules = {"normgrad." + file.removesuffix(".py").replace("/", ".") for file in FILES}
+    caches = [
+        each for each in gc.get_objects() if type(each) is functools._lru_cache_wrapper
+    ]
+    modules = {
+        "normgrad." + file.removesuffix(".py").replace("/", ".") for file in FILES
+    }
     caches = [each for each in caches if each.__module__ in modules]
     found = []
     for item, following in zip_longest(items, items[1:]):
-        for each in caches:  # what is kept from one test to the next would count for the first alone
+        for each in (
+            caches
+        ):  # what is kept from one test to the next would count for the first alone
             each.cache_clear()
         lines = defaultdict(set)
 
@@ -185,7 +194,13 @@ def traced(items, results):
         sys.settrace(trace)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         sys.settrace(None)
-        found.append((item.nodeid, time.monotonic() - started, {file: sorted(each) for file, each in lines.items()}))
+        found.append(
+            (
+                item.nodeid,
+                time.monotonic() - started,
+                {file: sorted(each) for file, each in lines.items()},
+            )
+        )
     Path(results).write_text(json.dumps(found))
 
 
@@ -194,7 +209,9 @@ class Coverage:
 
     def __init__(self, results, most):
         self.seconds, self.tests, self.most = {}, defaultdict(set), most
-        for name, seconds, files in chain.from_iterable(json.loads(each.read_text()) for each in results):
+        for name, seconds, files in chain.from_iterable(
+            json.loads(each.read_text()) for each in results
+        ):
             self.seconds[name] = seconds
             for file, lines in files.items():
                 for line in lines:
@@ -208,11 +225,18 @@ class Coverage:
         functions = defaultdict(list)
         for name in set().union(*(self.tests[file, line] for line in lines)):
             functions[name.partition("[")[0]].append(name)
-        by_time = [sorted(names, key=lambda name: (self.seconds[name], name)) for names in functions.values()]
+        by_time = [
+            sorted(names, key=lambda name: (self.seconds[name], name))
+            for names in functions.values()
+        ]
         by_time.sort(key=lambda names: (self.seconds[names[0]], names[0]))
         names = [name for name in chain.from_iterable(zip_longest(*by_time)) if name]
         spent = accumulate(self.seconds[name] for name in names)
-        return [name for name, seconds in zip(names, spent, strict=True) if seconds <= self.most]
+        return [
+            name
+            for name, seconds in zip(names, spent, strict=True)
+            if seconds <= self.most
+        ]
 
 
 # --- putting a mutant into a process ---
@@ -229,7 +253,11 @@ def functions_of(text):
 
 def enclosing(text, mutant):
     """The innermost function that a mutant is in, or None."""
-    inside = [node for node in functions_of(text) if node.lineno <= mutant.line <= node.end_lineno]
+    inside = [
+        node
+        for node in functions_of(text)
+        if node.lineno <= mutant.line <= node.end_lineno
+    ]
     return min(inside, key=lambda node: node.end_lineno - node.lineno, default=None)
 
 
@@ -240,8 +268,14 @@ def lines_of(text, mutant):
     if node is None:
         return range(1, text.count("\n") + 2)
     if mutant.line >= node.body[0].lineno and mutant.kind != "default":
-        statements = [each for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
-        own = [each for each in statements if each.lineno <= mutant.line <= each.end_lineno]
+        statements = [
+            each
+            for each in ast.walk(node)
+            if isinstance(each, ast.stmt) and each is not node
+        ]
+        own = [
+            each for each in statements if each.lineno <= mutant.line <= each.end_lineno
+        ]
         return range(max(each.lineno for each in own), last + 1)
     return range(first_line(node), node.end_lineno + 1)
 
@@ -268,7 +302,10 @@ def is_hot(file, text, mutant):
     if enclosing(text, mutant) is None:
         return False
     before, after = compiled(file, text), compiled(file, mutant.applied(text))
-    return all(before[key].co_freevars == after[key].co_freevars for key in before.keys() & after.keys())
+    return all(
+        before[key].co_freevars == after[key].co_freevars
+        for key in before.keys() & after.keys()
+    )
 
 
 def first_line(node):
@@ -280,26 +317,43 @@ def set_defaults(function, arguments):
     """Evaluate a function's defaults anew."""
 
     def value(node):
-        return eval(compile(ast.Expression(node), "default", "eval"), function.__globals__)
+        return eval(
+            compile(ast.Expression(node), "default", "eval"), function.__globals__
+        )
 
     function.__defaults__ = tuple(value(node) for node in arguments.defaults) or None
     named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    function.__kwdefaults__ = {name.arg: value(node) for name, node in named if node is not None} or None
+    function.__kwdefaults__ = {
+        name.arg: value(node) for name, node in named if node is not None
+    } or None
 
 
 def replace_functions(file, old, new):
     """Give the live functions of a file the code and the defaults that they have in its changed text."""
     path = str(PACKAGE / file)
-    linecache.cache[path] = (len(new), None, new.splitlines(keepends=True), path)  # Triton reads its kernels' text
+    linecache.cache[path] = (
+        len(new),
+        None,
+        new.splitlines(keepends=True),
+        path,
+    )  # Triton reads its kernels' text
     before, after = compiled(file, old), compiled(file, new)
-    place = {(code.co_qualname, code.co_firstlineno): key for key, code in before.items()}
+    place = {
+        (code.co_qualname, code.co_firstlineno): key for key, code in before.items()
+    }
     pairs = zip(functions_of(old), functions_of(new), strict=True)
-    signatures = {first_line(one): other.args for one, other in pairs if ast.dump(one.args) != ast.dump(other.args)}
+    signatures = {
+        first_line(one): other.args
+        for one, other in pairs
+        if ast.dump(one.args) != ast.dump(other.args)
+    }
     for each in gc.get_objects():
         if type(each) is types.FunctionType and each.__code__.co_filename == path:
             line = each.__code__.co_firstlineno
             # a function within an `if` that is never taken is no longer compiled
-            each.__code__ = after.get(place[each.__code__.co_qualname, line], each.__code__)
+            each.__code__ = after.get(
+                place[each.__code__.co_qualname, line], each.__code__
+            )
             if line in signatures:
                 set_defaults(each, signatures[line])
 
@@ -310,7 +364,11 @@ def import_changed(file, text):
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
 
     def get_code(self, name):
-        return compile(text, path, "exec", dont_inherit=True) if self.path == path else original(self, name)
+        return (
+            compile(text, path, "exec", dont_inherit=True)
+            if self.path == path
+            else original(self, name)
+        )
 
     importlib.machinery.SourceFileLoader.get_code = get_code
 
@@ -326,10 +384,16 @@ def chosen(files, sample, seed):
     """[(file, mutant)]: all of them, or a sample without replacement."""
     from machine_mutants import machine_mutants
 
-    everything = [(file, each) for file in files for each in machine_mutants(sources()[file])]
+    everything = [
+        (file, each) for file in files for each in machine_mutants(sources()[file])
+    ]
     for name in [name for name in sys.modules if name.partition(".")[0] == "normgrad"]:
         del sys.modules[name]
-    return everything if sample is None else random.Random(seed).sample(everything, min(sample, len(everything)))
+    return (
+        everything
+        if sample is None
+        else random.Random(seed).sample(everything, min(sample, len(everything)))
+    )
 
 
 def tried(mutants, begin, jobs, limit, folder):
@@ -345,16 +409,27 @@ def tried(mutants, begin, jobs, limit, folder):
             if ended is None:
                 continue
             running.remove(one)
-            end = {-signal.SIGALRM: "never ended", 0: "survived"}.get(ended[0], "killed")
+            end = {-signal.SIGALRM: "never ended", 0: "survived"}.get(
+                ended[0], "killed"
+            )
             if ended[0] > 1:
                 sys.exit(f"{file}, {mutant}:\n{child.log.read_text()}")
-            yield Outcome(file, mutant.line, str(mutant).partition(", ")[2], end, tests, round(ended[1], 1))
+            yield Outcome(
+                file,
+                mutant.line,
+                str(mutant).partition(", ")[2],
+                end,
+                tests,
+                round(ended[1], 1),
+            )
         if waiting and time.monotonic() > limit:
             waiting.clear()
         while waiting and len(running) < jobs:
             file, mutant = waiting.pop()
             function, tests = begin(file, mutant)
-            running.append((Child(function, folder / f"log{next(number)}"), file, mutant, tests))
+            running.append(
+                (Child(function, folder / f"log{next(number)}"), file, mutant, tests)
+            )
         time.sleep(0.01)
 
 
@@ -369,13 +444,22 @@ def try_all(mutants, options, limit, folder, report):
 
     def hot(items):
         started = time.monotonic()
-        parts = [functools.partial(traced, items[job :: options.jobs], path) for job, path in enumerate(results)]
+        parts = [
+            functools.partial(traced, items[job :: options.jobs], path)
+            for job, path in enumerate(results)
+        ]
         children = [Child(part, folder / f"log{job}") for job, part in enumerate(parts)]
         for child in children:
             if child.wait()[0] != 0:
                 sys.exit(f"the tests fail without a mutant:\n{child.log.read_text()}")
-        print(f"{len(items)} tests, {time.monotonic() - started:.0f} s without a mutant, under the tracer", flush=True)
-        coverage, by_name = Coverage(results, options.seconds), {item.nodeid: item for item in items}
+        print(
+            f"{len(items)} tests, {time.monotonic() - started:.0f} s without a mutant, under the tracer",
+            flush=True,
+        )
+        coverage, by_name = (
+            Coverage(results, options.seconds),
+            {item.nodeid: item for item in items},
+        )
 
         def begin(file, mutant):
             names = coverage.ordered(file, lines_of(texts[file], mutant))
@@ -386,7 +470,11 @@ def try_all(mutants, options, limit, folder, report):
 
             return function, len(names)
 
-        inside = [(file, mutant) for file, mutant in mutants if is_hot(file, texts[file], mutant)]
+        inside = [
+            (file, mutant)
+            for file, mutant in mutants
+            if is_hot(file, texts[file], mutant)
+        ]
         found = []
         for outcome in tried(inside, begin, options.jobs, limit, folder):
             found.append(outcome)
@@ -402,7 +490,10 @@ def try_all(mutants, options, limit, folder, report):
     os.waitpid(pid, 0)
     if not outcomes.exists():
         sys.exit(1)
-    found, coverage = [Outcome(**each) for each in json.loads(outcomes.read_text())], Coverage(results, options.seconds)
+    found, coverage = (
+        [Outcome(**each) for each in json.loads(outcomes.read_text())],
+        Coverage(results, options.seconds),
+    )
 
     def begin(file, mutant):
         names = coverage.ordered(file, lines_of(texts[file], mutant))
@@ -421,7 +512,11 @@ def try_all(mutants, options, limit, folder, report):
 
         return function, len(names)
 
-    outside = [(file, mutant) for file, mutant in mutants if not is_hot(file, texts[file], mutant)]
+    outside = [
+        (file, mutant)
+        for file, mutant in mutants
+        if not is_hot(file, texts[file], mutant)
+    ]
     for outcome in tried(outside, begin, options.jobs, limit, folder):
         found.append(outcome)
         report(outcome)
@@ -451,11 +546,24 @@ def record(found, seed):
     for file, text in sources().items():
         ended = [each for each in found if each.file == file]
         lived = sorted((each for each in ended if each.end == "survived"), key=str)
-        files[file] = {"mutants": len(machine_mutants(text)), "tried": len(ended), "survived": len(lived)}
+        files[file] = {
+            "mutants": len(machine_mutants(text)),
+            "tried": len(ended),
+            "survived": len(lived),
+        }
         for each in lived:
-            one = {"file": file, "code": text.splitlines()[each.line - 1].strip(), "change": each.change}
-            survivors.append(reasons.get(tuple(one.values()), one | {"equal": False, "why": ""}))
-    RECORD.write_text(json.dumps({"seed": seed, "files": files, "survivors": survivors}, indent=1) + "\n")
+            one = {
+                "file": file,
+                "code": text.splitlines()[each.line - 1].strip(),
+                "change": each.change,
+            }
+            survivors.append(
+                reasons.get(tuple(one.values()), one | {"equal": False, "why": ""})
+            )
+    RECORD.write_text(
+        json.dumps({"seed": seed, "files": files, "survivors": survivors}, indent=1)
+        + "\n"
+    )
 
 
 def warm_up():
@@ -473,15 +581,35 @@ def warm_up():
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", nargs="+", choices=FILES, default=FILES, metavar="FILE")
-    parser.add_argument("--tests", nargs="+", default=TESTS, metavar="FILE", help="files of tests")
-    parser.add_argument("--sample", type=int, help="how many mutants, drawn at random; all without this")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--files", nargs="+", choices=FILES, default=FILES, metavar="FILE"
+    )
+    parser.add_argument(
+        "--tests", nargs="+", default=TESTS, metavar="FILE", help="files of tests"
+    )
+    parser.add_argument(
+        "--sample", type=int, help="how many mutants, drawn at random; all without this"
+    )
     parser.add_argument("--seed", default="0", help="of the sample; any text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="of tests for one mutant, at most")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this many")
-    parser.add_argument("--record", action="store_true", help="write tests/machine_mutants.json")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="of tests for one mutant, at most",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=float("inf"),
+        help="begin no mutant after this many",
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="write tests/machine_mutants.json"
+    )
     options = parser.parse_args(arguments)
     warm_up()
     mutants = chosen(options.files, options.sample, options.seed)
@@ -491,19 +619,35 @@ def main(arguments=None):
         print(f"{outcome.file}:{outcome.line} {outcome.change}: {what}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="normgrad-mutation-") as folder:
-        found = try_all(mutants, options, time.monotonic() + 60 * options.minutes, Path(folder), report)
+        found = try_all(
+            mutants,
+            options,
+            time.monotonic() + 60 * options.minutes,
+            Path(folder),
+            report,
+        )
     survived = [each for each in found if each.end == "survived"]
     noticed = len(found) - len(survived)
-    print(f"{noticed} of {len(found)} mutants noticed, {100 * noticed / len(found):.1f} %")
+    print(
+        f"{noticed} of {len(found)} mutants noticed, {100 * noticed / len(found):.1f} %"
+    )
     if options.record:
         record(found, options.seed)
         return
-    reasons, lines = known(), {file: text.splitlines() for file, text in sources().items()}
+    reasons, lines = (
+        known(),
+        {file: text.splitlines() for file, text in sources().items()},
+    )
     new = [
-        each for each in survived if (each.file, lines[each.file][each.line - 1].strip(), each.change) not in reasons
+        each
+        for each in survived
+        if (each.file, lines[each.file][each.line - 1].strip(), each.change)
+        not in reasons
     ]
     if new:
-        sys.exit("\n".join(["survivors that the record does not explain:", *map(str, new)]))
+        sys.exit(
+            "\n".join(["survivors that the record does not explain:", *map(str, new)])
+        )
 
 
 if __name__ == "__main__":

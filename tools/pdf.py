@@ -47,10 +47,14 @@ GATHER = """async () => {
 
 
 def main(target):
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE))) as server:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE))
+    ) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with sync_playwright() as playwright:
-            page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
+            page = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=FLAGS
+            ).new_page()
             page.set_default_timeout(0)
             page.goto(f"http://127.0.0.1:{server.server_port}/book/intro.html")
             page.evaluate("MathJax.startup.promise.then(() => true)")

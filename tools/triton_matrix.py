@@ -17,7 +17,15 @@ from pathlib import Path
 
 import lent_environment
 import tomllib
-from lent_environment import NEWEST, OLDER_NUMPY, PERMISSIVE, ROOT, needs_older_numpy, run, wanted
+from lent_environment import (
+    NEWEST,
+    OLDER_NUMPY,
+    PERMISSIVE,
+    ROOT,
+    needs_older_numpy,
+    run,
+    wanted,
+)
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -38,10 +46,18 @@ INTERPRETED = ("tests/test_contract.py", "-k", "triton and (every_point or secon
 
 def versions() -> tuple[str, str, str]:
     """The lowest Triton that pyproject.toml allows, the one of requirements.txt, and whatever is newest."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]["optional-dependencies"]
-    (least,) = (one.specifier for one in map(Requirement, extras["triton"]) if one.name == "triton")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))[
+        "project"
+    ]["optional-dependencies"]
+    (least,) = (
+        one.specifier
+        for one in map(Requirement, extras["triton"])
+        if one.name == "triton"
+    )
     lowest = re.fullmatch(r">=(\d+\.\d+)", str(least))[1]
-    pinned = re.search(r"^triton==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf8"), re.M)[1]
+    pinned = re.search(
+        r"^triton==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf8"), re.M
+    )[1]
     return f"{lowest}.0", pinned, NEWEST
 
 
@@ -49,11 +65,17 @@ def environment(version: str) -> tuple[Path, Version]:
     """(its Python, its Triton's version) of a version's environment, made where it is not there yet."""
     folder = FOLDER / version
     older = [OLDER_NUMPY] if version != NEWEST and needs_older_numpy(version) else []
-    python = lent_environment.environment(folder, ["--no-deps", *wanted("triton", version), *older])
-    said = run(python, "-c", "import triton; print(triton.__version__, triton.__file__)").stdout.split()
+    python = lent_environment.environment(
+        folder, ["--no-deps", *wanted("triton", version), *older]
+    )
+    said = run(
+        python, "-c", "import triton; print(triton.__version__, triton.__file__)"
+    ).stdout.split()
     imported, file = Version(said[0]), Path(said[1])
     if not file.is_relative_to(folder) or version not in (NEWEST, str(imported)):
-        raise SystemExit(f"triton {version}: the environment imports {imported} from {file}")
+        raise SystemExit(
+            f"triton {version}: the environment imports {imported} from {file}"
+        )
     return python, imported
 
 
@@ -64,16 +86,30 @@ def compiled(python, version: Version, options) -> str:
         command = [python, str(COMPILER), "compile", "--json", str(file), *options]
         done = run(*command, TRITON_CACHE_DIR=cache)
     results = compile.read(file)
-    unknown = set(results.refused) - REFUSED.get(f"{version.major}.{version.minor}", set())
+    unknown = set(results.refused) - REFUSED.get(
+        f"{version.major}.{version.minor}", set()
+    )
     if unknown or Version(results.triton) != version:
-        raise SystemExit(f"triton {version}: {results.triton} refuses {sorted(unknown)}\n{done.stdout}")
+        raise SystemExit(
+            f"triton {version}: {results.triton} refuses {sorted(unknown)}\n{done.stdout}"
+        )
     return done.stdout.splitlines()[-1]
 
 
 def interpreted(python, version: Version) -> str:
     """A part of the contract, in another process."""
     quiet = ["-W", PERMISSIVE] if needs_older_numpy(str(version)) else []
-    done = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *quiet, *INTERPRETED, TRITON_INTERPRET="1")
+    done = run(
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *quiet,
+        *INTERPRETED,
+        TRITON_INTERPRET="1",
+    )
     passed = re.search(r"(\d+) passed", done.stdout)[1]
     return f"{passed} interpreter checks passed"
 
@@ -81,13 +117,24 @@ def interpreted(python, version: Version) -> str:
 def main():
     """One line a version."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("versions", nargs="*", help="versions of Triton (default: lowest, pinned and newest)")
-    parser.add_argument("--compile", default="", help="options of `python -m normgrad.bench compile`, to compile less")
+    parser.add_argument(
+        "versions",
+        nargs="*",
+        help="versions of Triton (default: lowest, pinned and newest)",
+    )
+    parser.add_argument(
+        "--compile",
+        default="",
+        help="options of `python -m normgrad.bench compile`, to compile less",
+    )
     arguments = parser.parse_args()
     for version in arguments.versions or versions():
         start = time.perf_counter()
         python, imported = environment(version)
-        parts = [compiled(python, imported, arguments.compile.split()), interpreted(python, imported)]
+        parts = [
+            compiled(python, imported, arguments.compile.split()),
+            interpreted(python, imported),
+        ]
         seconds = time.perf_counter() - start
         print(f"triton {imported}: {'; '.join(parts)}; {seconds:.0f} s", flush=True)
 

@@ -17,6 +17,13 @@ def strides() -> None:
             (row,), (column,) = np.nonzero(dy == cell)
             fill, ink = (color, "white") if cell in cells else ("#EBEBEB", "#4D4D4D")
             axes.add_patch(plt.Rectangle((cell, height), 0.92, 0.6, facecolor=fill))
-            axes.text(cell + 0.46, height + 0.3, f"{row},{column}", ha="center", va="center", color=ink)
+            axes.text(
+                cell + 0.46,
+                height + 0.3,
+                f"{row},{column}",
+                ha="center",
+                va="center",
+                color=ink,
+            )
     axes.set(xlim=(-0.1, 12), ylim=(-0.1, 1.7))
     axes.axis("off")

@@ -14,12 +14,20 @@ FACES = {"NaN": ORANGE, "wrong": "#bbbbbb", "ok": "white"}
 
 def denominator(s, eps, place):
     """D(s) of a placement."""
-    return {"inside": np.sqrt(s**2 + eps), "outside": s + eps, "clamp": np.maximum(s, eps)}[place]
+    return {
+        "inside": np.sqrt(s**2 + eps),
+        "outside": s + eps,
+        "clamp": np.maximum(s, eps),
+    }[place]
 
 
 def slope(s, eps, place):
     """D'(s) of a placement; at its corner the clamp has the slope of the floor."""
-    return {"inside": s / np.sqrt(s**2 + eps), "outside": np.ones_like(s), "clamp": (s > eps) * 1.0}[place]
+    return {
+        "inside": s / np.sqrt(s**2 + eps),
+        "outside": np.ones_like(s),
+        "clamp": (s > eps) * 1.0,
+    }[place]
 
 
 def crossing(s, places) -> None:
@@ -30,10 +38,22 @@ def crossing(s, places) -> None:
     _, axes = plt.subplots(figsize=(5.6, 3.5))
     line = np.linspace(0, 3 * s, 301)
     for place, eps in places.items():
-        style = {"color": COLOURS[place], "lw": 2, "ls": DASHES[place], "label": f"{place}, eps = {eps}"}
+        style = {
+            "color": COLOURS[place],
+            "lw": 2,
+            "ls": DASHES[place],
+            "label": f"{place}, eps = {eps}",
+        }
         axes.plot(line, line / denominator(line, eps, place), **style)
-    axes.plot(s, s / denominator(s, places["inside"], "inside"), "o", color="black", zorder=5)
-    axes.set(xlabel="size $s$ of the row", ylabel="size $s / D(s)$ of the output", xlim=(0, 3 * s), ylim=(0, 1.05))
+    axes.plot(
+        s, s / denominator(s, places["inside"], "inside"), "o", color="black", zorder=5
+    )
+    axes.set(
+        xlabel="size $s$ of the row",
+        ylabel="size $s / D(s)$ of the output",
+        xlim=(0, 3 * s),
+        ylim=(0, 1.05),
+    )
     axes.legend(frameon=False)
 
 
@@ -44,13 +64,19 @@ def atlas() -> None:
     for place, colour in COLOURS.items():
         below, rising = denominator(s, 1, place), slope(s, 1, place)
         along = 1 - s * rising / below
-        lines = below * rising / s, 1 / below, np.where(along > 0, along / below, np.nan)
+        lines = (
+            below * rising / s,
+            1 / below,
+            np.where(along > 0, along / below, np.nan),
+        )
         for panel, line in zip(panels, lines, strict=True):
             panel.plot(s, line, color=colour, lw=2, label=place, ls=DASHES[place])
     panels[0].set(xscale="log", ylim=(-0.2, 5), ylabel=r"$\kappa$")
     panels[0].legend(frameon=False)
     panels[1].set(yscale="log", ylabel="gain across")
-    panels[2].set(yscale="log", ylim=(1e-7, 3), ylabel="gain along", xlabel="$s / D(0)$")
+    panels[2].set(
+        yscale="log", ylim=(1e-7, 3), ylabel="gain along", xlabel="$s / D(0)$"
+    )
 
 
 def outcomes(found) -> None:
@@ -65,9 +91,19 @@ def outcomes(found) -> None:
         left, top = kinds.index(kind), -lines.index(line)
         for half, word in enumerate(words):
             corner = left, top - half / 2 - 0.5
-            axes.add_patch(plt.Rectangle(corner, 1, 0.5, facecolor=FACES[word], edgecolor=GREY))
+            axes.add_patch(
+                plt.Rectangle(corner, 1, 0.5, facecolor=FACES[word], edgecolor=GREY)
+            )
             colour = "white" if word == "NaN" else "black"
-            axes.text(left + 0.5, top - half / 2 - 0.26, word, ha="center", va="center", fontsize=10, color=colour)
+            axes.text(
+                left + 0.5,
+                top - half / 2 - 0.26,
+                word,
+                ha="center",
+                va="center",
+                fontsize=10,
+                color=colour,
+            )
     for place, line in enumerate(lines):
         axes.text(-0.1, -place - 0.5, line, ha="right", va="center", fontsize=11)
     for place, kind in enumerate(kinds):
@@ -81,7 +117,14 @@ def tell() -> None:
     _, axes = plt.subplots(figsize=(5.6, 3.4))
     line = np.linspace(0, 3, 301)
     for place, colour in COLOURS.items():
-        axes.plot(line, denominator(line, 1, place), color=colour, lw=2, ls=DASHES[place], label=place)
+        axes.plot(
+            line,
+            denominator(line, 1, place),
+            color=colour,
+            lw=2,
+            ls=DASHES[place],
+            label=place,
+        )
         axes.plot(1, denominator(1.0, 1, place), "o", color=colour, zorder=5)
     axes.set(xlabel="$s / D(0)$", ylabel="$D(s) / D(0)$", xlim=(0, 3), ylim=(0, 4.1))
     axes.legend(frameon=False)

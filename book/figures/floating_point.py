@@ -11,7 +11,12 @@ from normgrad.checks.tolerance import LARGEST, SIGNIFICAND, SMALLEST
 from .style import BLUE, GREEN, GREY, ORANGE
 
 COLOURS = {"bfloat16": ORANGE, "float16": GREEN, "float32": BLUE}
-WAYS = {"one pass": (ORANGE, "o"), "Welford": (GREEN, "^"), "two passes": (BLUE, "s"), "corrected": (GREY, "D")}
+WAYS = {
+    "one pass": (ORANGE, "o"),
+    "Welford": (GREEN, "^"),
+    "two passes": (BLUE, "s"),
+    "corrected": (GREY, "D"),
+}
 
 
 def spacing() -> None:
@@ -21,12 +26,20 @@ def spacing() -> None:
         size = 2.0 ** np.arange(-20, 20.01, 0.01)
         size = size[size <= LARGEST[dtype]]
         step = 2.0 ** (np.floor(np.log2(size)) + 1 - SIGNIFICAND[dtype])
-        axes.loglog(size, np.maximum(step, SMALLEST[dtype]), color=COLOURS[dtype], lw=2, label=dtype)
+        axes.loglog(
+            size,
+            np.maximum(step, SMALLEST[dtype]),
+            color=COLOURS[dtype],
+            lw=2,
+            label=dtype,
+        )
     axes.axhline(1, color=GREY, ls=":")
     for place in (100, 1000):
         axes.axvline(place, color=GREY, lw=0.8)
     axes.annotate("65504", (7e4, 20), (1.2e5, 4), color=GREEN)
-    axes.set(xlabel="size of the number", ylabel="spacing", xticks=[1e-4, 1e-2, 1, 100, 1e4])
+    axes.set(
+        xlabel="size of the number", ylabel="spacing", xticks=[1e-4, 1e-2, 1, 100, 1e4]
+    )
     axes.legend(frameon=False)
 
 

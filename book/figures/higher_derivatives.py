@@ -19,9 +19,13 @@ def moves(gradient, x, x_dot, dx_dot) -> None:
     for place, axis in enumerate(axes):
         axis.plot(steps, curves[:, place], color=BLUE, lw=2.5)
         short = np.array([-0.28, 0.28])
-        axis.plot(short, gradient(x)[place] + short * dx_dot[place], "--", color=ORANGE, lw=2)
+        axis.plot(
+            short, gradient(x)[place] + short * dx_dot[place], "--", color=ORANGE, lw=2
+        )
         axis.plot(0, gradient(x)[place], "o", color=ORANGE)
-        axis.set(title=rf"$\mathrm{{dx}}_{place + 1}$", xlabel="$h$", xticks=[-0.5, 0, 0.5])
+        axis.set(
+            title=rf"$\mathrm{{dx}}_{place + 1}$", xlabel="$h$", xticks=[-0.5, 0, 0.5]
+        )
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("gradient")
 
@@ -30,9 +34,15 @@ def passes() -> None:
     """What goes into the three passes and what comes out of each: forward, backward, and the backward's backward."""
     boxes = {
         "forward": ((r"$x, w, b$", r"$y$"), BLUE),
-        "backward": ((r"$\mathrm{dy}, x, w$", r"$\mathrm{dx}, \mathrm{dw}, \mathrm{db}$"), ORANGE),
+        "backward": (
+            (r"$\mathrm{dy}, x, w$", r"$\mathrm{dx}, \mathrm{dw}, \mathrm{db}$"),
+            ORANGE,
+        ),
         "the backward's\nbackward": (
-            (r"$\mathrm{ddx}, \mathrm{ddw}, \mathrm{ddb}$", r"to $\mathrm{dy}$, to $x$, to $w$"),
+            (
+                r"$\mathrm{ddx}, \mathrm{ddw}, \mathrm{ddb}$",
+                r"to $\mathrm{dy}$, to $x$, to $w$",
+            ),
             GREEN,
         ),
     }
@@ -51,8 +61,20 @@ def passes() -> None:
     axes.axis("off")
 
 
-PLACES = {"x": (0, 1), "rstd": (1.5, 1.9), "x_hat": (1.5, 0.6), "dx": (3.1, 1), "dy": (1.5, -0.7)}
-NAMES = {"x": "x", "rstd": r"\mathrm{rstd}", "x_hat": r"\hat{x}", "dx": r"\mathrm{dx}", "dy": r"\mathrm{dy}"}
+PLACES = {
+    "x": (0, 1),
+    "rstd": (1.5, 1.9),
+    "x_hat": (1.5, 0.6),
+    "dx": (3.1, 1),
+    "dy": (1.5, -0.7),
+}
+NAMES = {
+    "x": "x",
+    "rstd": r"\mathrm{rstd}",
+    "x_hat": r"\hat{x}",
+    "dx": r"\mathrm{dx}",
+    "dy": r"\mathrm{dy}",
+}
 PATHS = ("x rstd", "x x_hat", "rstd dx", "x_hat dx", "dy dx", "rstd x_hat")
 CUT = ("x rstd", "x x_hat", "rstd x_hat")
 
@@ -65,11 +87,31 @@ def graph() -> None:
             start, end = (np.array(PLACES[name]) for name in path.split())
             gone = path in cut
             color = ORANGE if gone else BLUE
-            arrow(axis, end, start, color, lw=2, ls="--" if gone else "-", shrinkA=18, shrinkB=19)
+            arrow(
+                axis,
+                end,
+                start,
+                color,
+                lw=2,
+                ls="--" if gone else "-",
+                shrinkA=18,
+                shrinkB=19,
+            )
             sign = r"$\times$" if gone else ""
-            axis.text(*(start + end) / 2, sign, color=ORANGE, fontsize=22, ha="center", va="center")
+            axis.text(
+                *(start + end) / 2,
+                sign,
+                color=ORANGE,
+                fontsize=22,
+                ha="center",
+                va="center",
+            )
         for name, at in PLACES.items():
             axis.plot(*at, "o", ms=36, mfc="white", mec=GREY)
             axis.text(*at, f"${NAMES[name]}$", ha="center", va="center", fontsize=13)
-        axis.set(xlim=(-0.5, 3.6), ylim=(-1.2, 2.4), title="saved as numbers" if cut else "part of the graph")
+        axis.set(
+            xlim=(-0.5, 3.6),
+            ylim=(-1.2, 2.4),
+            title="saved as numbers" if cut else "part of the graph",
+        )
         axis.axis("off")

@@ -13,8 +13,12 @@ def by_depth(pre, post) -> None:
     Args:  pre, post: {words: sizes from the first place to the last}, each before and after training
     """
     _, panels = plt.subplots(1, 2, figsize=(7.0, 3.2), sharex=True, sharey=True)
-    for axes, title, lines in zip(panels, ("pre-norm", "post-norm"), (pre, post), strict=True):
-        for (words, sizes), color, style in zip(lines.items(), (BLUE, ORANGE), ("o-", "s--"), strict=True):
+    for axes, title, lines in zip(
+        panels, ("pre-norm", "post-norm"), (pre, post), strict=True
+    ):
+        for (words, sizes), color, style in zip(
+            lines.items(), (BLUE, ORANGE), ("o-", "s--"), strict=True
+        ):
             axes.semilogy(sizes, style, color=color, ms=4, label=words)
         axes.set(title=title, xlabel="$k$, norms from the input")
     panels[0].set(ylabel=r"$|\mathrm{dx}_k|$")

@@ -10,32 +10,81 @@ FAINT = "#BBBBBB"
 
 
 def _box(axes, left, bottom, width, height, color, text, size=9, fill="22"):
-    axes.add_patch(plt.Rectangle((left, bottom), width, height, facecolor=color + fill, edgecolor=color, lw=1.2))
+    axes.add_patch(
+        plt.Rectangle(
+            (left, bottom),
+            width,
+            height,
+            facecolor=color + fill,
+            edgecolor=color,
+            lw=1.2,
+        )
+    )
     middle = left + width / 2, bottom + height / 2
     axes.text(*middle, text, ha="center", va="center", fontsize=size, linespacing=1.4)
 
 
 def _between(axes, x, upper, lower):
-    axes.annotate("", (x, upper), (x, lower), arrowprops={"arrowstyle": "<|-|>", "color": GREY, "lw": 1.6})
+    axes.annotate(
+        "",
+        (x, upper),
+        (x, lower),
+        arrowprops={"arrowstyle": "<|-|>", "color": GREY, "lw": 1.6},
+    )
 
 
 def gpu() -> None:
     """Memory, cache, three multiprocessors with two programs each, and the programs that wait."""
     figure, axes = plt.subplots(figsize=(5.6, 4.3))
-    _box(axes, 0, 0, 12, 1.5, GREY, "memory: x, weight, bias, y\n141 GB, 4.8 TB per second")
+    _box(
+        axes,
+        0,
+        0,
+        12,
+        1.5,
+        GREY,
+        "memory: x, weight, bias, y\n141 GB, 4.8 TB per second",
+    )
     _box(axes, 0, 2.3, 12, 0.7, GREY, "L2 cache, tens of MB, shared by all")
     for place in range(3):
         left = 3.1 * place
         _box(axes, left, 3.9, 2.7, 3.6, BLUE, "", fill="11")
         for height, program in ((6.35, 2 * place), (5.35, 2 * place + 1)):
-            _box(axes, left + 0.15, height, 2.4, 0.85, ORANGE, f"program {program}", 9, "33")
-        axes.text(left + 1.35, 4.6, "registers,\nshared memory", ha="center", va="center", fontsize=8)
+            _box(
+                axes,
+                left + 0.15,
+                height,
+                2.4,
+                0.85,
+                ORANGE,
+                f"program {program}",
+                9,
+                "33",
+            )
+        axes.text(
+            left + 1.35,
+            4.6,
+            "registers,\nshared memory",
+            ha="center",
+            va="center",
+            fontsize=8,
+        )
         _between(axes, left + 1.35, 3.9, 3.0)
         _between(axes, left + 1.35, 2.3, 1.5)
-    axes.text(10.6, 5.7, "... 132 of these\nmultiprocessors", ha="center", va="center", fontsize=9, color=BLUE)
+    axes.text(
+        10.6,
+        5.7,
+        "... 132 of these\nmultiprocessors",
+        ha="center",
+        va="center",
+        fontsize=9,
+        color=BLUE,
+    )
     for place in range(4):
         _box(axes, 0.2 + 1.1 * place, 8.3, 0.9, 0.75, ORANGE, str(6 + place), 9, "11")
-    axes.text(4.8, 8.67, "... wait for a free place", va="center", fontsize=9, color=ORANGE)
+    axes.text(
+        4.8, 8.67, "... wait for a free place", va="center", fontsize=9, color=ORANGE
+    )
     axes.set(xlim=(-0.2, 12.4), ylim=(-0.2, 9.3), frame_on=False, xticks=[], yticks=[])
 
 
@@ -49,22 +98,59 @@ def tile() -> None:
                 face = BLUE + "44" if inside and own else "white"
                 hatch = None if inside else "////"
                 edge = GREY if inside else FAINT
-                axes.add_patch(plt.Rectangle((j, -i - 1), 1, 1, lw=0.8, hatch=hatch, facecolor=face, edgecolor=edge))
+                axes.add_patch(
+                    plt.Rectangle(
+                        (j, -i - 1),
+                        1,
+                        1,
+                        lw=0.8,
+                        hatch=hatch,
+                        facecolor=face,
+                        edgecolor=edge,
+                    )
+                )
             if inside:
-                axes.text(j + 0.5, -i - 0.5, str(5 * i + j), ha="center", va="center", fontsize=9)
-    for first, name, width, line in ((0, "program 0", 1, ":"), (4, "program 1", 2.4, "-")):
-        frame = plt.Rectangle((0, -first - 4), 8, 4, fill=False, edgecolor=ORANGE, lw=width, ls=line)
+                axes.text(
+                    j + 0.5,
+                    -i - 0.5,
+                    str(5 * i + j),
+                    ha="center",
+                    va="center",
+                    fontsize=9,
+                )
+    for first, name, width, line in (
+        (0, "program 0", 1, ":"),
+        (4, "program 1", 2.4, "-"),
+    ):
+        frame = plt.Rectangle(
+            (0, -first - 4), 8, 4, fill=False, edgecolor=ORANGE, lw=width, ls=line
+        )
         axes.add_patch(frame)
         axes.text(8.2, -first - 2, name, color=ORANGE, va="center", fontsize=10)
     axes.text(2.5, 0.25, "N = 5 columns", ha="center", fontsize=9, color=GREY)
-    axes.text(-0.25, -3, "M = 6 rows", ha="center", va="center", rotation=90, fontsize=9, color=GREY)
+    axes.text(
+        -0.25,
+        -3,
+        "M = 6 rows",
+        ha="center",
+        va="center",
+        rotation=90,
+        fontsize=9,
+        color=GREY,
+    )
     width = 10.2 / 30
     for place in range(30):
         left = -0.3 + place * width
         face = BLUE + "44" if place >= 20 else "white"
-        axes.add_patch(plt.Rectangle((left, -10), width, 0.8, facecolor=face, edgecolor=GREY, lw=0.8))
+        axes.add_patch(
+            plt.Rectangle(
+                (left, -10), width, 0.8, facecolor=face, edgecolor=GREY, lw=0.8
+            )
+        )
         if place % 5 == 0:
-            axes.text(left + width / 2, -9.6, str(place), ha="center", va="center", fontsize=7)
+            axes.text(
+                left + width / 2, -9.6, str(place), ha="center", va="center", fontsize=7
+            )
     axes.text(-0.3, -8.95, "memory", fontsize=9, color=GREY)
     axes.set(xlim=(-0.6, 10.3), ylim=(-10.2, 0.8), frame_on=False, xticks=[], yticks=[])
 
@@ -95,4 +181,11 @@ def orders() -> None:
         pairs = zip(level[::2], level[1::2], strict=True)
         level = [_add(tree, a, c, ((a[0] + c[0]) / 2, a[1] + 1)) for a, c in pairs]
     for axes, title in ((chain, "left to right"), (tree, "tree")):
-        axes.set(title=title, xlim=(-0.6, 7.6), ylim=(-1.1, 7.5), frame_on=False, xticks=[], yticks=[])
+        axes.set(
+            title=title,
+            xlim=(-0.6, 7.6),
+            ylim=(-1.1, 7.5),
+            frame_on=False,
+            xticks=[],
+            yticks=[],
+        )

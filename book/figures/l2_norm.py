@@ -12,7 +12,13 @@ from normgrad import L2_NORM, numpy_ref
 
 from .style import BLUE, GREEN, GREY, ORANGE
 
-BOLD = {"arrowstyle": "-|>", "lw": 2.2, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 14}
+BOLD = {
+    "arrowstyle": "-|>",
+    "lw": 2.2,
+    "shrinkA": 0,
+    "shrinkB": 0,
+    "mutation_scale": 14,
+}
 
 
 def gradient(q, dr):
@@ -31,7 +37,10 @@ def steps() -> None:
     axes.plot(np.cos(arc), np.sin(arc), color="black", lw=1)
     across = 0.48
     for angle, length in ((0.25, 2.4), (1.0, 1.2)):
-        r, r_dot = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+        r, r_dot = (
+            np.array([np.cos(angle), np.sin(angle)]),
+            np.array([-np.sin(angle), np.cos(angle)]),
+        )
         q, moved = length * r, length * r + across * r_dot
         for end, style in ((q, "-"), (moved, "--")):
             axes.plot(*np.transpose([[0, 0], end]), style, color=GREY, lw=1)
@@ -40,17 +49,32 @@ def steps() -> None:
         axes.plot(*q, "o", color="black")
         axes.text(*(q + (0.06, -0.18)), f"$q$, $s = {length}$", fontsize=15)
         axes.plot(*r, "o", color=BLUE)
-        axes.text(*(0.84 * r - 0.11 * r_dot), "$r$", color=BLUE, fontsize=15, ha="center", va="center")
+        axes.text(
+            *(0.84 * r - 0.11 * r_dot),
+            "$r$",
+            color=BLUE,
+            fontsize=15,
+            ha="center",
+            va="center",
+        )
         if length > 2:
             _bold(axes, 1.2 * q, q, GREY)
-    axes.set(aspect="equal", xlim=(-0.15, 3.1), ylim=(-0.15, 1.75), xticks=[0, 1, 2, 3], yticks=[0, 1])
+    axes.set(
+        aspect="equal",
+        xlim=(-0.15, 3.1),
+        ylim=(-0.15, 1.75),
+        xticks=[0, 1, 2, 3],
+        yticks=[0, 1],
+    )
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _view():
     """(towards the viewer, right, up) as unit vectors, for the sphere."""
     tilt, aim = np.radians(16), np.radians(-60)
-    viewer = np.array([np.cos(tilt) * np.cos(aim), np.cos(tilt) * np.sin(aim), np.sin(tilt)])
+    viewer = np.array(
+        [np.cos(tilt) * np.cos(aim), np.cos(tilt) * np.sin(aim), np.sin(tilt)]
+    )
     right = np.array([-np.sin(aim), np.cos(aim), 0])
     return viewer, right, np.cross(viewer, right)
 
@@ -58,24 +82,34 @@ def _view():
 def _ball(axes):
     turn, height = np.mgrid[0 : 2 * np.pi : 40j, 0 : np.pi : 20j]
     ball = np.cos(turn) * np.sin(height), np.sin(turn) * np.sin(height), np.cos(height)
-    axes.plot_surface(*ball, color="#E4E4E4", alpha=0.4, linewidth=0, zorder=1, shade=False)
+    axes.plot_surface(
+        *ball, color="#E4E4E4", alpha=0.4, linewidth=0, zorder=1, shade=False
+    )
     axes.plot_wireframe(*ball, color="#BBBBBB", lw=0.5, rstride=4, cstride=3, zorder=1)
 
 
 def _plane(axes, r, one, other):
-    corners = np.array([[r + a * one + b * other for a in (-1.15, 0.7)] for b in (-0.8, 0.8)])
-    axes.plot_surface(*corners.transpose(2, 0, 1), color=BLUE, alpha=0.14, shade=False, zorder=2)
+    corners = np.array(
+        [[r + a * one + b * other for a in (-1.15, 0.7)] for b in (-0.8, 0.8)]
+    )
+    axes.plot_surface(
+        *corners.transpose(2, 0, 1), color=BLUE, alpha=0.14, shade=False, zorder=2
+    )
 
 
 def sphere() -> None:
     """The cotangent at a point of the unit sphere, its two parts, and the gradient."""
     viewer, right, up = _view()
-    r = np.sin(0.5) * viewer + np.cos(0.5) * (0.62 * right + 0.785 * up) / np.hypot(0.62, 0.785)
+    r = np.sin(0.5) * viewer + np.cos(0.5) * (0.62 * right + 0.785 * up) / np.hypot(
+        0.62, 0.785
+    )
     one = np.cross(viewer, r) / np.linalg.norm(np.cross(viewer, r))
     other, s = np.cross(r, one), 1.7
     dr = 0.55 * r - 0.95 * one - 0.35 * other
     along, dq = r * (r @ dr), gradient(s * r[None], dr[None])[0]
-    axes = plt.figure(figsize=(6.2, 5)).add_subplot(projection="3d", computed_zorder=False, proj_type="ortho")
+    axes = plt.figure(figsize=(6.2, 5)).add_subplot(
+        projection="3d", computed_zorder=False, proj_type="ortho"
+    )
     _ball(axes)
     _plane(axes, r, one, other)
     axes.plot(*np.transpose([[0, 0, 0], s * r]), ":", color="black", lw=1.6, zorder=3)
@@ -85,17 +119,32 @@ def sphere() -> None:
         (dr, ORANGE, 2.6, "dr"), (along, GREY, 2.6, "its part along $r$"),
         (dr - along, GREEN, 2.6, "its part in the plane"), (dq, BLUE, 4.6, "dq"),
     ):  # fmt: skip
-        axes.quiver(*r, *part, color=color, lw=width, arrow_length_ratio=0.15, zorder=6 + (name == "dq"), label=name)
+        axes.quiver(
+            *r,
+            *part,
+            color=color,
+            lw=width,
+            arrow_length_ratio=0.15,
+            zorder=6 + (name == "dq"),
+            label=name,
+        )
     for point, name, (sideways, higher) in (
         (s * r, "$q$", (0.08, 0.04)), (r, "$r$", (-0.16, 0.05)), (0 * r, "0", (-0.14, -0.14)),
     ):  # fmt: skip
         axes.scatter(*point, color="black", s=28, zorder=9)
-        axes.text(*(point + sideways * right + higher * up), name, fontsize=14, zorder=10)
+        axes.text(
+            *(point + sideways * right + higher * up), name, fontsize=14, zorder=10
+        )
     axes.legend(loc="lower right", frameon=False, fontsize=11)
     axes.view_init(16, -60)
     axes.set_box_aspect((1, 1, 1), zoom=1.55)
     middle = 0.42 * right + 0.3 * up
-    axes.set(**{f"{axis}lim": (value - 1.3, value + 1.3) for axis, value in zip("xyz", middle, strict=True)})
+    axes.set(
+        **{
+            f"{axis}lim": (value - 1.3, value + 1.3)
+            for axis, value in zip("xyz", middle, strict=True)
+        }
+    )
     axes.set_axis_off()
 
 
@@ -105,13 +154,28 @@ def spectrum(matrix, values, share, with_eps) -> None:
     Args:  matrix: s J; values: its eigenvalues; share: eps over s**2 + eps; with_eps: the eigenvalues of D J with eps
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.3))
-    figure.colorbar(left.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1), ax=left, shrink=0.8)
-    left.set(title="$s J_{kj}$", xticks=[], yticks=[], xlabel="input $j$", ylabel="output $k$")
+    figure.colorbar(
+        left.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1), ax=left, shrink=0.8
+    )
+    left.set(
+        title="$s J_{kj}$",
+        xticks=[],
+        yticks=[],
+        xlabel="input $j$",
+        ylabel="output $k$",
+    )
     numbers = range(1, len(values) + 1)
     right.plot(numbers, values, "o", color=BLUE, ms=7, label="no $\\varepsilon$")
     right.axhline(share, ls="--", lw=1, color=ORANGE)
     rings = {"mfc": "none", "ms": 12, "mew": 1.6}
-    right.plot(numbers, with_eps, "o", color=ORANGE, label="$\\varepsilon$ inside the root", **rings)
+    right.plot(
+        numbers,
+        with_eps,
+        "o",
+        color=ORANGE,
+        label="$\\varepsilon$ inside the root",
+        **rings,
+    )
     right.set(title="eigenvalues", xlabel="number", ylim=(-0.1, 1.15))
     right.legend(loc="center right", frameon=False)
 
@@ -124,8 +188,20 @@ def field() -> None:
         rows = s * np.stack([np.cos(angles), np.sin(angles)], 1)
         dq = gradient(rows, np.tile([1.0, 0.0], (12, 1)))
         axes.add_patch(plt.Circle((0, 0), s, fill=False, color="#CCCCCC", lw=0.8))
-        arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.008, "headwidth": 4.5, "zorder": 3}
+        arrows = {
+            "angles": "xy",
+            "scale_units": "xy",
+            "scale": 1,
+            "width": 0.008,
+            "headwidth": 4.5,
+            "zorder": 3,
+        }
         axes.quiver(*rows.T, *(0.7 * dq.T), color=color, **arrows)
         axes.plot(*rows.T, "o", color=color, ms=4)
-    ticks = {"xticks": [-3, 0, 3], "yticks": [-3, 0, 3], "xlabel": "$q_1$", "ylabel": "$q_2$"}
+    ticks = {
+        "xticks": [-3, 0, 3],
+        "yticks": [-3, 0, 3],
+        "xlabel": "$q_1$",
+        "ylabel": "$q_2$",
+    }
     axes.set(aspect="equal", xlim=(-3.4, 3.4), ylim=(-3.4, 3.4), **ticks)

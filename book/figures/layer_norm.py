@@ -9,14 +9,21 @@ from normgrad import LAYER_NORM, numpy_ref
 
 from .style import BLUE, GREEN, GREY, ORANGE, arrow
 
-PLANE = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])  # two unit vectors across (1, 1, 1)
+PLANE = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt(
+    [[2], [6]]
+)  # two unit vectors across (1, 1, 1)
 WEIGHT, BIAS = np.array([1.5, -0.6, 1.0]), np.array([0.3, 2.2, 1.2])
 SPEC = LAYER_NORM.replace(eps=0.05)
 
 
 def in_bars(x_row, x_hat_row, dy_row, dx_row) -> None:
     """A row before and after the forward, and the two slopes of the backward, as bars with their numbers."""
-    shown = {"$x$": (x_row, GREY), r"$\hat{x}$": (x_hat_row, BLUE), "dy": (dy_row, ORANGE), "dx": (dx_row, GREEN)}
+    shown = {
+        "$x$": (x_row, GREY),
+        r"$\hat{x}$": (x_hat_row, BLUE),
+        "dy": (dy_row, ORANGE),
+        "dx": (dx_row, GREEN),
+    }
     figure, places = plt.subplots(1, len(shown), figsize=(7.8, 1.5), sharey=True)
     for axes, (name, (row, color)) in zip(places, shown.items(), strict=True):
         bars = axes.bar(range(len(row)), row, color=color)
@@ -27,14 +34,22 @@ def in_bars(x_row, x_hat_row, dy_row, dx_row) -> None:
 
 
 def _rows():
-    turn, radius = np.linspace(0, 2 * np.pi, 15), np.tile([0.25, 1.1, 2.3, 3.2], 4)[:15, None]
+    turn, radius = (
+        np.linspace(0, 2 * np.pi, 15),
+        np.tile([0.25, 1.1, 2.3, 3.2], 4)[:15, None],
+    )
     offsets = np.random.default_rng(8).uniform(-1.5, 1.5, (15, 1))
     return radius * np.stack([np.cos(turn), np.sin(turn)], 1) @ PLANE + offsets
 
 
 def _in_space(axes, rows, circle):
     axes.plot(*(circle @ PLANE).T, color=BLUE, lw=2.5, label=r"$\hat{x}$: a circle")
-    axes.plot(*(circle @ PLANE * WEIGHT + BIAS).T, color=ORANGE, lw=2.5, label="$y$: an ellipse")
+    axes.plot(
+        *(circle @ PLANE * WEIGHT + BIAS).T,
+        color=ORANGE,
+        lw=2.5,
+        label="$y$: an ellipse",
+    )
     axes.plot(*np.outer([1, 1, 1], [-2, 2]), ":", color="black", label="(1, 1, 1)")
     axes.scatter(*rows.T, color="grey", s=18, label="rows $x$", depthshade=False)
     axes.legend(loc="upper left", fontsize=10, frameon=False)
@@ -58,4 +73,6 @@ def geometry() -> None:
     circle = np.sqrt(3) * np.stack([np.cos(around), np.sin(around)], 1)
     figure = plt.figure(figsize=(7.8, 3.8))
     _in_space(figure.add_subplot(1, 2, 1, projection="3d"), rows, circle)
-    _in_the_plane(figure.add_subplot(1, 2, 2), rows, numpy_ref.forward(rows, spec=SPEC).y, circle)
+    _in_the_plane(
+        figure.add_subplot(1, 2, 2), rows, numpy_ref.forward(rows, spec=SPEC).y, circle
+    )

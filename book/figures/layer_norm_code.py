@@ -13,9 +13,23 @@ def kept(functions) -> None:
     for place, tensors in enumerate(functions.values()):
         left = 0
         for name, (numbers, used) in tensors.items():
-            axes.barh(place, numbers, left=left, height=0.6, color=BLUE if used else ORANGE, edgecolor="white")
+            axes.barh(
+                place,
+                numbers,
+                left=left,
+                height=0.6,
+                color=BLUE if used else ORANGE,
+                edgecolor="white",
+            )
             if numbers > 4000:
-                axes.text(left + numbers / 2, place, name, ha="center", va="center", color="white")
+                axes.text(
+                    left + numbers / 2,
+                    place,
+                    name,
+                    ha="center",
+                    va="center",
+                    color="white",
+                )
             left += numbers
     axes.set(yticks=range(len(functions)), yticklabels=functions, xlabel="numbers kept")
     axes.set_ylim(len(functions) - 0.5, -0.5)

@@ -16,17 +16,37 @@ TWO_CONSUMERS = "xq"
 
 
 def _arrow(axes, start, end, color, slope=""):
-    style = {"arrowstyle": "-|>", "color": color, "lw": 1.8, "shrinkA": 21, "shrinkB": 21}
+    style = {
+        "arrowstyle": "-|>",
+        "color": color,
+        "lw": 1.8,
+        "shrinkA": 21,
+        "shrinkB": 21,
+    }
     axes.annotate("", end, start, arrowprops=style)
     if slope:
         box = {"fc": "white", "ec": "none", "pad": 1}
-        axes.text(*(np.add(start, end) / 2), f"${slope}$", ha="center", va="center", fontsize=11, bbox=box)
+        axes.text(
+            *(np.add(start, end) / 2),
+            f"${slope}$",
+            ha="center",
+            va="center",
+            fontsize=11,
+            bbox=box,
+        )
 
 
 def _node(axes, name, backward, color):
     cotangent = "1" if name == "L" else rf"\mathrm{{d{name}}}"
     text = cotangent if backward else rf"\mathrm{{{name}}}"
-    axes.plot(*PLACES[name], "o", ms=38, mfc="white", mec=color, mew=4 if name in TWO_CONSUMERS else 1.2)
+    axes.plot(
+        *PLACES[name],
+        "o",
+        ms=38,
+        mfc="white",
+        mec=color,
+        mew=4 if name in TWO_CONSUMERS else 1.2,
+    )
     size = 13 if len(name) == 1 else 11
     axes.text(*PLACES[name], f"${text}$", ha="center", va="center", fontsize=size)
 
@@ -34,7 +54,9 @@ def _node(axes, name, backward, color):
 def both_passes() -> None:
     """The forward graph above, the backward graph with its local derivatives below."""
     figure, panels = plt.subplots(2, 1, figsize=(8, 6.2))
-    for axes, backward, color in zip(panels, (False, True), (BLUE, ORANGE), strict=True):
+    for axes, backward, color in zip(
+        panels, (False, True), (BLUE, ORANGE), strict=True
+    ):
         for (start, end), slope in LOCAL.items():
             if backward:
                 _arrow(axes, PLACES[end], PLACES[start], color, slope)
@@ -44,4 +66,6 @@ def both_passes() -> None:
             _node(axes, name, backward, color)
         axes.set(xlim=(-0.5, 8.7), ylim=(-1.55, 1.6))
         axes.axis("off")
-        axes.set_title("backward: cotangents" if backward else "forward: quantities", loc="left")
+        axes.set_title(
+            "backward: cotangents" if backward else "forward: quantities", loc="left"
+        )

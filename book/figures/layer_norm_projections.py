@@ -15,7 +15,13 @@ def spectrum(J, rstd, eps) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.4))
     picture = left.imshow(J / rstd, cmap="RdBu_r", vmin=-1, vmax=1)
     figure.colorbar(picture, ax=left, shrink=0.8)
-    left.set(title=r"$J_{kj}$ / rstd", xticks=[], yticks=[], xlabel="input $j$", ylabel="output $k$")
+    left.set(
+        title=r"$J_{kj}$ / rstd",
+        xticks=[],
+        yticks=[],
+        xlabel="input $j$",
+        ylabel="output $k$",
+    )
     right.axhline(eps * rstd**2, ls="--", color=ORANGE)
     right.plot(range(1, N + 1), values, "o", color=BLUE, ms=8)
     right.set(title="eigenvalues", xlabel="number", ylim=(-0.1, 1.1))

@@ -19,9 +19,19 @@ def terms(wdy, x_hat) -> None:
     }
     figure, axes = plt.subplots(1, 4, figsize=(9.4, 2.5), sharey=True)
     signs = ("", "\N{MINUS SIGN}", "\N{MINUS SIGN}", "=")
-    for axis, sign, (title, (values, color)) in zip(axes, signs, panels.items(), strict=True):
+    for axis, sign, (title, (values, color)) in zip(
+        axes, signs, panels.items(), strict=True
+    ):
         axis.bar(range(1, len(values) + 1), values, color=color)
         axis.axhline(0, color="black", lw=0.8)
         axis.set(title=title, xticks=range(1, len(values) + 1), xlabel="column $j$")
-        axis.text(-0.14, 0.5, sign, transform=axis.transAxes, ha="center", va="center", fontsize=18)
+        axis.text(
+            -0.14,
+            0.5,
+            sign,
+            transform=axis.transAxes,
+            ha="center",
+            va="center",
+            fontsize=18,
+        )
         axis.spines[["top", "right"]].set_visible(False)

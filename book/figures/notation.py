@@ -33,9 +33,20 @@ def _grid(axes, corner, size_of, color, marked, text, size=12):
     left, top = corner
     for down, across in np.ndindex(size_of):
         face = color + "44" if (down, across) == marked else "white"
-        axes.add_patch(plt.Rectangle((left + across, top - down - 1), 1, 1, facecolor=face, edgecolor=color))
+        axes.add_patch(
+            plt.Rectangle(
+                (left + across, top - down - 1), 1, 1, facecolor=face, edgecolor=color
+            )
+        )
     down, across = marked
-    axes.text(left + across + 0.5, top - down - 0.5, text, ha="center", va="center", fontsize=size)
+    axes.text(
+        left + across + 0.5,
+        top - down - 0.5,
+        text,
+        ha="center",
+        va="center",
+        fontsize=size,
+    )
 
 
 def two_paths() -> None:
@@ -43,10 +54,20 @@ def two_paths() -> None:
     _, axes = plt.subplots(figsize=(6, 2.6))
     places = {"$x_k$": (0, 1.4), "mean": (2.6, 0), "$q_j$": (5.2, 1.4)}
     gaps = {"lw": 1.6, "shrinkA": 22, "shrinkB": 22}
-    for start, end, color in (("$x_k$", "$q_j$", BLUE), ("$x_k$", "mean", ORANGE), ("mean", "$q_j$", ORANGE)):
+    for start, end, color in (
+        ("$x_k$", "$q_j$", BLUE),
+        ("$x_k$", "mean", ORANGE),
+        ("mean", "$q_j$", ORANGE),
+    ):
         arrow(axes, places[end], places[start], color, **gaps)
     for name, place in places.items():
-        axes.text(*place, name, ha="center", va="center", bbox={"boxstyle": "round", "fc": "white", "ec": GREY})
+        axes.text(
+            *place,
+            name,
+            ha="center",
+            va="center",
+            bbox={"boxstyle": "round", "fc": "white", "ec": GREY},
+        )
     axes.text(2.6, 1.55, r"$\delta_{jk}$  (mean held fixed)", ha="center", color=BLUE)
     axes.text(0.95, 0.3, "$1/N$", ha="center", color=ORANGE)
     axes.text(4.25, 0.3, "$-1$", ha="center", color=ORANGE)
@@ -61,15 +82,36 @@ def layouts(jacobian) -> None:
     """
     _, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.4))
     _matrix(left, jacobian, "numerator layout: $J$", "output $k$", "input $j$")
-    _matrix(right, jacobian.T, r"denominator layout: $J^{\mathsf{T}}$", "input $j$", "output $k$")
+    _matrix(
+        right,
+        jacobian.T,
+        r"denominator layout: $J^{\mathsf{T}}$",
+        "input $j$",
+        "output $k$",
+    )
 
 
 def _matrix(axes, matrix, title, down, across):
     top = 2.2 * np.abs(matrix - np.diag(np.diag(matrix))).max()
     axes.imshow(matrix, cmap="PuOr", vmin=-top, vmax=top)
     places, names = range(len(matrix)), range(1, len(matrix) + 1)
-    axes.set(ylabel=down, xlabel=across, xticks=places, yticks=places, xticklabels=names, yticklabels=names)
+    axes.set(
+        ylabel=down,
+        xlabel=across,
+        xticks=places,
+        yticks=places,
+        xticklabels=names,
+        yticklabels=names,
+    )
     axes.set_title(title, fontsize=12)
     for (row, column), value in np.ndenumerate(matrix):
         color = "white" if abs(value) > 0.7 * top else "black"
-        axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color=color)
+        axes.text(
+            column,
+            row,
+            f"{value:.2f}",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color=color,
+        )

@@ -14,7 +14,13 @@ def _bars(axes, values, color, title):
     axes.axhline(0, color="black", lw=0.8)
     for place, value in zip(places, values, strict=True):
         above = value >= 0
-        axes.text(place, value + (0.08 if above else -0.08), f"{value:g}", ha="center", va="bottom" if above else "top")
+        axes.text(
+            place,
+            value + (0.08 if above else -0.08),
+            f"{value:g}",
+            ha="center",
+            va="bottom" if above else "top",
+        )
     axes.set(title=title, xticks=places, yticks=[], ylim=(-1.6, 2.6))
     axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
 
@@ -27,8 +33,13 @@ def there_and_back(x, x_hat, dy, dx) -> None:
     _bars(panels[1, 1], dy, ORANGE, r"$\mathrm{dy}$")
     _bars(panels[1, 0], dx, GREEN, r"$\mathrm{dx}$")
     forward = {"arrowstyle": "-|>", "color": "black", "lw": 1.4}
-    for line, start, end, words in ((0, 1.02, 1.22, "forward"), (1, 1.22, 1.02, "backward")):
+    for line, start, end, words in (
+        (0, 1.02, 1.22, "forward"),
+        (1, 1.22, 1.02, "backward"),
+    ):
         axes = panels[line, 0]
-        axes.annotate("", (end, 0.5), (start, 0.5), xycoords="axes fraction", arrowprops=forward)
+        axes.annotate(
+            "", (end, 0.5), (start, 0.5), xycoords="axes fraction", arrowprops=forward
+        )
         axes.text(1.12, 0.58, words, transform=axes.transAxes, ha="center", size=10)
     plt.gcf().get_layout_engine().set(wspace=0.25, hspace=0.15)

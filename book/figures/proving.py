@@ -71,19 +71,36 @@ def _claims():
     two, three, four, five, six = (powers(m) for m in range(2, 7))
     x_hat = q[k] / sqrt(mean(N, lambda r: q[r] ** 2))
     sixth = "\n".join(
-        (r"$24 \Sigma q^6 = 8 (\Sigma q^3)^2$", r"$+ 18 \Sigma q^2 \Sigma q^4$", r"$- 3 (\Sigma q^2)^3$")
+        (
+            r"$24 \Sigma q^6 = 8 (\Sigma q^3)^2$",
+            r"$+ 18 \Sigma q^2 \Sigma q^4$",
+            r"$- 3 (\Sigma q^2)^3$",
+        )
     )
     twice = total(N, lambda r: centring(k, r) * centring(r, j))
     layer = equation("ln-proj-jacobian")
     return (
-        Claim(r"$\partial \hat{x}_k / \partial x_j = 0$", Partial(x_hat, x[j]), S.Zero, row, no_value_at_one=True),
+        Claim(
+            r"$\partial \hat{x}_k / \partial x_j = 0$",
+            Partial(x_hat, x[j]),
+            S.Zero,
+            row,
+            no_value_at_one=True,
+        ),
         Claim(r"$\Sigma q^3 = 0$", three, S.Zero, row),
         Claim(r"$2 \Sigma q^4 = (\Sigma q^2)^2$", 2 * four, two**2, row),
-        Claim(r"$6 \Sigma q^5 = 5 \Sigma q^2 \Sigma q^3$", 6 * five, 5 * two * three, row),
+        Claim(
+            r"$6 \Sigma q^5 = 5 \Sigma q^2 \Sigma q^3$", 6 * five, 5 * two * three, row
+        ),
         Claim(sixth, 24 * six, 18 * two * four + 8 * three**2 - 3 * two**3, row),
         Claim(r"$\Sigma q = 0$", powers(1), S.Zero, row),
         Claim(r"$C\,C = C$", twice, centring(k, j), row),
-        Claim(r"$J = \mathrm{rstd}\,(C - \hat{x}\,\hat{x}^{T}/N)$", layer.chain[0], layer.chain[-1], layer.defs),
+        Claim(
+            r"$J = \mathrm{rstd}\,(C - \hat{x}\,\hat{x}^{T}/N)$",
+            layer.chain[0],
+            layer.chain[-1],
+            layer.defs,
+        ),
     )
 
 
@@ -94,10 +111,18 @@ def sizes() -> None:
         marks = [claim.holds(size) for size in SIZES]
         for across, good in enumerate(marks):
             color, mark = MARKS[good]
-            axes.add_patch(plt.Rectangle((across, -down), 0.94, 0.94, color=color, alpha=0.3))
-            axes.text(across + 0.47, 0.45 - down, mark, ha="center", va="center", fontsize=11)
+            axes.add_patch(
+                plt.Rectangle((across, -down), 0.94, 0.94, color=color, alpha=0.3)
+            )
+            axes.text(
+                across + 0.47, 0.45 - down, mark, ha="center", va="center", fontsize=11
+            )
         said = claim.verdict()
-        assert (said == "proved") == all(mark is not False for mark in marks), (claim.text, said, marks)
+        assert (said == "proved") == all(mark is not False for mark in marks), (
+            claim.text,
+            said,
+            marks,
+        )
         color = GREEN if said == "proved" else "black"
         axes.text(6.2, 0.45 - down, said, va="center", fontsize=10, color=color)
         axes.text(-0.2, 0.45 - down, claim.text, ha="right", va="center", fontsize=10)
@@ -114,7 +139,12 @@ BOXES = {
     "right rules": (4.5, 7.5, "right: definitions in,\nR1 R2 differentiate", BLUE),
     "left form": (1.5, 5.9, "R3 ... R7\nnormal form", BLUE),
     "right form": (4.5, 5.9, "R3 ... R7\nnormal form", BLUE),
-    "difference": (3, 4.4, "left $-$ right, R8 clear\ndenominators: a polynomial", BLUE),
+    "difference": (
+        3,
+        4.4,
+        "left $-$ right, R8 clear\ndenominators: a polynomial",
+        BLUE,
+    ),
     "proved": (0.9, 2.4, "proved\nfor every N", GREEN),
     "witness": (4.2, 2.6, "second witness:\nsums written out, N = 2, 3, 1, 4", ORANGE),
     "refuted": (2.9, 0.6, "refuted,\nwith a point", ORANGE),
@@ -142,8 +172,24 @@ def kernel() -> None:
         line = {"arrowstyle": "-|>", "color": GREY, "lw": 1.4}
         axes.annotate("", (x1, y1 + 0.47), (x0, y0 - 0.47), arrowprops=line)
         side, offset = ("right", -0.15) if x1 < x0 else ("left", 0.15)
-        axes.text((x0 + x1) / 2 + offset, (y0 + y1) / 2, text, ha=side, va="center", fontsize=11)
+        axes.text(
+            (x0 + x1) / 2 + offset,
+            (y0 + y1) / 2,
+            text,
+            ha=side,
+            va="center",
+            fontsize=11,
+        )
     for across, up, text, color in BOXES.values():
         frame = {"boxstyle": "round,pad=0.45", "fc": "white", "ec": color, "lw": 2}
-        axes.text(across, up, text, ha="center", va="center", fontsize=11, linespacing=1.35, bbox=frame)
+        axes.text(
+            across,
+            up,
+            text,
+            ha="center",
+            va="center",
+            fontsize=11,
+            linespacing=1.35,
+            bbox=frame,
+        )
     axes.set(xlim=(-0.4, 6.4), ylim=(0, 9.5), frame_on=False, xticks=[], yticks=[])

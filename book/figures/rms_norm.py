@@ -28,7 +28,9 @@ def _plane(axes):
     turn = np.linspace(0, 2 * np.pi, 13)[:-1] + 0.2
     lengths = np.tile([0.25, 0.8, 2.2, 2.9], 3)[:, None]
     rows = lengths * np.stack([np.cos(turn), np.sin(turn)], 1)
-    for start, end in zip(rows, _normalized(rows, RMS_NORM.replace(eps=EPS)), strict=True):
+    for start, end in zip(
+        rows, _normalized(rows, RMS_NORM.replace(eps=EPS)), strict=True
+    ):
         arrow(axes, end, start)
         axes.plot(*start, "o", mfc="white", color="black")
         axes.plot(*end, "o", color=BLUE)
@@ -40,15 +42,30 @@ def _plane(axes):
 
 
 def _space(axes):
-    polar, azimuth = np.meshgrid(np.linspace(0, np.pi, 13), np.linspace(0, 2 * np.pi, 25))
-    round_about = np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)
+    polar, azimuth = np.meshgrid(
+        np.linspace(0, np.pi, 13), np.linspace(0, 2 * np.pi, 25)
+    )
+    round_about = (
+        np.sin(polar) * np.cos(azimuth),
+        np.sin(polar) * np.sin(azimuth),
+        np.cos(polar),
+    )
     ball = np.sqrt(3) * np.stack(round_about)
     ellipsoid = {"color": ORANGE, "alpha": 0.35, "edgecolor": ORANGE, "lw": 0.4}
-    axes.plot_surface(*(ball * SPACE_WEIGHT[:, None, None]), rstride=1, cstride=1, **ellipsoid)
+    axes.plot_surface(
+        *(ball * SPACE_WEIGHT[:, None, None]), rstride=1, cstride=1, **ellipsoid
+    )
     axes.plot_wireframe(*ball, color=BLUE, lw=0.7)
     points = _normalized(np.random.default_rng(7).standard_normal((14, 3)), RMS_NORM)
     axes.scatter(*points.T, color=BLUE, s=22, depthshade=False)
-    axes.set(xticks=[], yticks=[], zticks=[], xlabel="$x_1$", ylabel="$x_2$", box_aspect=(1.5, 1, 1))
+    axes.set(
+        xticks=[],
+        yticks=[],
+        zticks=[],
+        xlabel="$x_1$",
+        ylabel="$x_2$",
+        box_aspect=(1.5, 1, 1),
+    )
     axes.set(xlim=(-2.7, 2.7), ylim=(-1.8, 1.8), zlim=(-1.8, 1.8))
     axes.set_zlabel("$x_3$", labelpad=-14)
     axes.view_init(16, -62)
@@ -74,8 +91,12 @@ def batch(dy, x_hat) -> None:
         if name in ("db", "dw"):
             axes[name].set_xlabel(title, fontsize=14)
             down = {"arrowstyle": "-|>", "lw": 1.8}
-            axes[name].annotate("", (0.3, 1.05), (0.3, 2.1), xycoords="axes fraction", arrowprops=down)
-            axes[name].text(0.36, 1.6, "sum over $i$", transform=axes[name].transAxes, va="center")
+            axes[name].annotate(
+                "", (0.3, 1.05), (0.3, 2.1), xycoords="axes fraction", arrowprops=down
+            )
+            axes[name].text(
+                0.36, 1.6, "sum over $i$", transform=axes[name].transAxes, va="center"
+            )
         else:
             axes[name].set_title(title, fontsize=15)
     axes["dy"].set_ylabel("row $i$")

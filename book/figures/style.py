@@ -11,9 +11,13 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
 def use() -> None:
     """Set the style of every figure that is drawn from here on."""
     set_matplotlib_formats("svg", metadata={"Date": None})
-    plt.rcParams.update({"svg.hashsalt": "book", "font.size": 12, "figure.constrained_layout.use": True})
+    plt.rcParams.update(
+        {"svg.hashsalt": "book", "font.size": 12, "figure.constrained_layout.use": True}
+    )
 
 
 def arrow(axes, end, start, color=GREY, **more) -> None:
     """An arrow from start to end."""
-    axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": color, **more})
+    axes.annotate(
+        "", end, start, arrowprops={"arrowstyle": "->", "color": color, **more}
+    )

@@ -14,7 +14,12 @@ from normgrad.checks.tolerance import unit_roundoff
 
 from .style import BLUE, GREEN, GREY, ORANGE
 
-LOOK = {"float64": (BLUE, "o"), "float32": (ORANGE, "s"), "float16": (GREEN, "^"), "bfloat16": (GREY, "D")}
+LOOK = {
+    "float64": (BLUE, "o"),
+    "float32": (ORANGE, "s"),
+    "float16": (GREEN, "^"),
+    "bfloat16": (GREY, "D"),
+}
 
 
 def v_curves(phi, slope) -> None:
@@ -33,12 +38,27 @@ def v_curves(phi, slope) -> None:
         steps_here = steps[steps > unit_roundoff(dtype) / 4]
         here = phi(0.0, dtype)
         one_sided = [error((phi(h, dtype) - here) / h) for h in steps_here]
-        two_sided = [error((phi(h, dtype) - phi(-h, dtype)) / (2 * h)) for h in steps_here]
-        axes.loglog(steps_here, two_sided, color=color, marker=marker, ms=3, lw=1.3, label=f"{dtype}, central")
-        axes.loglog(steps_here, one_sided, color=color, ls="--", lw=1, label=f"{dtype}, forward")
+        two_sided = [
+            error((phi(h, dtype) - phi(-h, dtype)) / (2 * h)) for h in steps_here
+        ]
+        axes.loglog(
+            steps_here,
+            two_sided,
+            color=color,
+            marker=marker,
+            ms=3,
+            lw=1.3,
+            label=f"{dtype}, central",
+        )
+        axes.loglog(
+            steps_here, one_sided, color=color, ls="--", lw=1, label=f"{dtype}, forward"
+        )
         axes.axvline(best_step(dtype), color=color, ls=":", lw=1)
     small = steps[:40]
-    imaginary = [max(error(complex_step(lambda z: phi(z, "float64"), 0.0, h)), 2e-17) for h in small]
+    imaginary = [
+        max(error(complex_step(lambda z: phi(z, "float64"), 0.0, h)), 2e-17)
+        for h in small
+    ]
     axes.loglog(small, imaginary, color="black", label="complex step")
     axes.set(xlabel="step h", ylabel="relative error", ylim=(1e-17, 1e2))
     axes.legend(fontsize=9, loc="lower right")
@@ -50,11 +70,16 @@ def bounds() -> None:
     _, panels = plt.subplots(1, 2, figsize=(6.4, 3.8), sharey=True)
     for dtype in ("bfloat16", "float16", "float32", "float64"):
         color, marker = LOOK[dtype]
-        runs = [check_values("torch", draw(rng, 4, N), LAYER_NORM, dtype).errors for N in lengths]
+        runs = [
+            check_values("torch", draw(rng, 4, N), LAYER_NORM, dtype).errors
+            for N in lengths
+        ]
         for panel, output in zip(panels, ("y", "dx"), strict=True):
             errors, limits = zip(*(run[output] for run in runs), strict=True)
             panel.loglog(lengths, limits, color=color, lw=1.5)
-            panel.loglog(lengths, errors, color=color, marker=marker, ls="none", label=dtype)
+            panel.loglog(
+                lengths, errors, color=color, marker=marker, ls="none", label=dtype
+            )
             panel.set(xlabel="row length N", title=output)
     panels[0].set_ylabel("error and bound")
     panels[1].legend(fontsize=9, loc="center right")
@@ -65,11 +90,25 @@ def caught(table) -> None:
     grid = np.array([list(row.values()) for row in table.values()])
     tests = list(next(iter(table.values())))
     _, axes = plt.subplots(figsize=(5.4, 6.6))
-    axes.pcolormesh(grid, cmap=ListedColormap(["#E69F00", BLUE]), edgecolors="white", linewidth=2, vmin=0, vmax=1)
+    axes.pcolormesh(
+        grid,
+        cmap=ListedColormap(["#E69F00", BLUE]),
+        edgecolors="white",
+        linewidth=2,
+        vmin=0,
+        vmax=1,
+    )
     axes.invert_yaxis()
     for down, across in np.argwhere(~grid):
         axes.text(across + 0.5, down + 0.5, "✗", ha="center", va="center", fontsize=12)
-    axes.set_xticks(np.arange(len(tests)) + 0.5, tests, rotation=45, ha="left", rotation_mode="anchor", fontsize=10)
+    axes.set_xticks(
+        np.arange(len(tests)) + 0.5,
+        tests,
+        rotation=45,
+        ha="left",
+        rotation_mode="anchor",
+        fontsize=10,
+    )
     axes.set_yticks(np.arange(len(table)) + 0.5, table, fontsize=10)
     axes.tick_params(length=0, top=True, labeltop=True, labelbottom=False)
     axes.spines[:].set_visible(False)

@@ -16,19 +16,46 @@ def trips(calls, arguments, entries) -> None:
     Args:  calls: of Counted; arguments: the table of Seen.arguments; entries: how many numbers x has
     """
     names = {"_to_copy": "convert", "mul": "times", "add": "plus", "sub": "minus"}
-    operations = [(names.get(call.name, call.name), (call.reads + call.writes) / entries) for call in calls]
-    kernel = [(name.removesuffix("_ptr"), (loaded + stored) / entries) for name, loaded, stored, _ in arguments]
+    operations = [
+        (names.get(call.name, call.name), (call.reads + call.writes) / entries)
+        for call in calls
+    ]
+    kernel = [
+        (name.removesuffix("_ptr"), (loaded + stored) / entries)
+        for name, loaded, stored, _ in arguments
+    ]
     longest = sum(size for _, size in operations)
     figure, axes = plt.subplots(figsize=(7.6, 2.6))
     for place, pieces, color in ((1, operations, ORANGE), (0, kernel, BLUE)):
         left = 0
         for name, size in pieces:
-            axes.barh(place, size, left=left, height=0.6, color=color, edgecolor="white", lw=1.5)
+            axes.barh(
+                place,
+                size,
+                left=left,
+                height=0.6,
+                color=color,
+                edgecolor="white",
+                lw=1.5,
+            )
             if size > NARROWEST * longest:
-                axes.text(left + size / 2, place, name, ha="center", va="center", rotation=90, color="white", size=9)
+                axes.text(
+                    left + size / 2,
+                    place,
+                    name,
+                    ha="center",
+                    va="center",
+                    rotation=90,
+                    color="white",
+                    size=9,
+                )
             left += size
         axes.text(left + 0.01 * longest, place, f"{left:.1f}", va="center")
-    axes.set(yticks=[1, 0], yticklabels=["torch,\nline by line", "one kernel"], xlabel="bytes per entry of x")
+    axes.set(
+        yticks=[1, 0],
+        yticklabels=["torch,\nline by line", "one kernel"],
+        xlabel="bytes per entry of x",
+    )
     axes.set_xlim(0, 1.09 * longest)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -39,13 +66,21 @@ def steps(counts, split=None) -> None:
     figure, axes = plt.subplots(figsize=(7.4, 0.6 + 0.5 * len(counts)))
     for place, (step, times) in enumerate(counts.items()):
         left = 0
-        for size, color in zip(split[step] if split else (times,), (BLUE, ORANGE), strict=False):
+        for size, color in zip(
+            split[step] if split else (times,), (BLUE, ORANGE), strict=False
+        ):
             axes.barh(place, size, left=left, height=0.65, color=color)
             left += size
-        axes.text(left + 0.01 * max(counts.values()), place, f"{times:.2f}", va="center")
+        axes.text(
+            left + 0.01 * max(counts.values()), place, f"{times:.2f}", va="center"
+        )
     axes.axvline(1, color=GREEN, ls="--")
-    axes.text(1, -0.7, "floor", color=GREEN, ha="center", va="center", backgroundcolor="white")
-    axes.set(yticks=range(len(counts)), yticklabels=counts, xlabel="bytes requested / floor")
+    axes.text(
+        1, -0.7, "floor", color=GREEN, ha="center", va="center", backgroundcolor="white"
+    )
+    axes.set(
+        yticks=range(len(counts)), yticklabels=counts, xlabel="bytes requested / floor"
+    )
     axes.set(xlim=(0, 1.1 * max(counts.values())), ylim=(len(counts) - 0.4, -1))
     axes.spines[["top", "right"]].set_visible(False)
     if split:
@@ -59,15 +94,23 @@ def stores(panels, argument) -> None:
 
     Args:  panels: {title: Seen}; argument: its name in the kernels
     """
-    figure, axes = plt.subplots(1, len(panels), figsize=(7.8, 3.1), sharex=True, sharey=True)
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(7.8, 3.1), sharex=True, sharey=True
+    )
     for panel, (title, seen) in zip(axes, panels.items(), strict=True):
         found = {}
-        launch = next(one for one in seen.launches if any(each.name == argument for each in one.arguments))
+        launch = next(
+            one
+            for one in seen.launches
+            if any(each.name == argument for each in one.arguments)
+        )
         target = next(each for each in launch.arguments if each.name == argument)
         for access in launch.accesses:
             if access.kind == "store":
                 for address in access.touched[target.holds(access.touched)]:
-                    found.setdefault((int(address) - target.start) // access.size, set()).add(access.program)
+                    found.setdefault(
+                        (int(address) - target.start) // access.size, set()
+                    ).add(access.program)
         points = [(place, program, ORANGE if len(programs) > 1 else BLUE)
                   for place, programs in found.items() for program in programs]  # fmt: skip
         places, programs, colors = zip(*points, strict=True)
@@ -84,15 +127,30 @@ def order(seen) -> None:
     found = []
     for launch in seen.launches:
         for access in launch.accesses:
-            name = next(each.name for each in launch.arguments if each.holds(access.touched).any())
-            found.append((name.removesuffix("_ptr"), access.kind, access.touched.size * access.size))
+            name = next(
+                each.name
+                for each in launch.arguments
+                if each.holds(access.touched).any()
+            )
+            found.append(
+                (
+                    name.removesuffix("_ptr"),
+                    access.kind,
+                    access.touched.size * access.size,
+                )
+            )
     figure, axes = plt.subplots(figsize=(7.4, 2.9))
     for place, (name, kind, size) in enumerate(found):
         axes.bar(place, size, color=BLUE if kind == "load" else ORANGE)
         axes.text(place, size + 3, name, ha="center", size=9)
     for kind, color in (("load", BLUE), ("store", ORANGE)):
         axes.bar(0, 0, color=color, label=kind)
-    axes.set(xticks=range(len(found)), xticklabels=range(1, len(found) + 1), xlabel="order", ylabel="bytes")
+    axes.set(
+        xticks=range(len(found)),
+        xticklabels=range(1, len(found) + 1),
+        xlabel="order",
+        ylabel="bytes",
+    )
     axes.set_ylim(0, 1.4 * max(size for _, _, size in found))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, ncol=2, loc="upper right")

@@ -75,7 +75,15 @@ if TYPE_CHECKING:
     from . import triton_kernels as triton_kernels
     from .doctor import doctor
     from .fused import Fused, gated_rms_norm
-    from .torch_ops.api import add_layer_norm, add_normalize, add_rms_norm, l2_norm, layer_norm, normalize, rms_norm
+    from .torch_ops.api import (
+        add_layer_norm,
+        add_normalize,
+        add_rms_norm,
+        l2_norm,
+        layer_norm,
+        normalize,
+        rms_norm,
+    )
 else:
     # Checkers would take any name for one that is here.
     def __getattr__(name):

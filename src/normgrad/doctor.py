@@ -54,9 +54,15 @@ def missing_triton():
     Returns:  a requirement as fitting_triton gives it; None where Triton is installed, where torch, which it works
               for, is not, and on other systems than Linux, for which Triton is not made
     """
-    if installed("triton") or not installed("torch") or not sys.platform.startswith("linux"):
+    if (
+        installed("triton")
+        or not installed("torch")
+        or not sys.platform.startswith("linux")
+    ):
         return None
-    return fitting_triton(importlib.metadata.version("torch"), importlib.metadata.version("numpy"))
+    return fitting_triton(
+        importlib.metadata.version("torch"), importlib.metadata.version("numpy")
+    )
 
 
 def installed(name):
@@ -95,7 +101,10 @@ def _failure(module):
     """Why a library that is installed does not import; nothing where it does."""
     try:
         importlib.import_module(module, __package__)
-    except (ImportError, OSError) as error:  # OSError: a shared library of its own is missing
+    except (
+        ImportError,
+        OSError,
+    ) as error:  # OSError: a shared library of its own is missing
         return f"installed, but it does not import: {' '.join(str(error).split())}"
     return ""
 
@@ -123,7 +132,11 @@ def _torch_lines():
             return
         from . import triton_kernels
 
-        how = "interpreter (kernels run on the CPU, slowly)" if triton_kernels.INTERPRETED else "compiler"
+        how = (
+            "interpreter (kernels run on the CPU, slowly)"
+            if triton_kernels.INTERPRETED
+            else "compiler"
+        )
         yield "triton mode", how
         if triton_kernels.INTERPRETED and conflict_here():
             yield "", conflict_here()

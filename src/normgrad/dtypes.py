@@ -14,13 +14,17 @@ SIGNIFICAND = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 def check_dtype(dtype) -> str:
     """The name itself; ValueError for anything that is not one of NAMES."""
     if not isinstance(dtype, str) or dtype not in NAMES:
-        raise ValueError(f"dtype: got {dtype!r}, needs one of {', '.join(map(repr, NAMES))}")
+        raise ValueError(
+            f"dtype: got {dtype!r}, needs one of {', '.join(map(repr, NAMES))}"
+        )
     return dtype
 
 
 def accumulator(dtype: str) -> str:
     """The dtype of statistics and sums; bfloat16, which NumPy lacks, is narrower than LEAST."""
-    return LEAST if check_dtype(dtype) == "bfloat16" else np.result_type(dtype, LEAST).name
+    return (
+        LEAST if check_dtype(dtype) == "bfloat16" else np.result_type(dtype, LEAST).name
+    )
 
 
 def promoted(first: str, second: str) -> str:

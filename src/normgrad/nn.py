@@ -16,21 +16,39 @@ from torch.types import Device
 
 from .spec import Axes, check_axes, check_eps, check_heads, check_weight_offset
 from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
-from .torch_ops.arguments import Backend, check_backend, check_device, check_dtype, check_flag, check_normalized_shape
+from .torch_ops.arguments import (
+    Backend,
+    check_backend,
+    check_device,
+    check_dtype,
+    check_flag,
+    check_normalized_shape,
+)
 from .torch_ops.recognition import CASTINGS, Casting, Recipe, recognised
 
 # torch.fx follows no modules but torch's own; these stay one call each in what it traces.
-for _name in ("add_layer_norm", "add_rms_norm", "layer_norm", "rms_norm", "_gated", "_times"):
+for _name in (
+    "add_layer_norm",
+    "add_rms_norm",
+    "layer_norm",
+    "rms_norm",
+    "_gated",
+    "_times",
+):
     torch.fx.wrap(_name)
 
 
-def _times(x_hat: Tensor, normalized_shape: tuple[int, ...], weight: Tensor, heads: int | None) -> Tensor:
+def _times(
+    x_hat: Tensor, normalized_shape: tuple[int, ...], weight: Tensor, heads: int | None
+) -> Tensor:
     """weight * x_hat as torch multiplies; what would broadcast is refused as by rms_norm."""
     check_normalized_shape(x_hat, normalized_shape, None, heads, weight=weight)
     return weight * x_hat
 
 
-def _gated(input: Tensor, gate: Tensor, weight: Tensor | None, eps: float, gate_first: bool) -> Tensor:
+def _gated(
+    input: Tensor, gate: Tensor, weight: Tensor | None, eps: float, gate_first: bool
+) -> Tensor:
     """gated_rms_norm, imported when it is called: a name of this module that torch.fx can wrap."""
     from .fused import gated_rms_norm
 
@@ -54,7 +72,9 @@ class _Norm(torch.nn.Module):
         out_dtype: torch.dtype | None,
         backend: Backend,
     ) -> None:
-        torch.nn.Module.__init__(self)  # torch's own constructor would make parameters that are not checked
+        torch.nn.Module.__init__(
+            self
+        )  # torch's own constructor would make parameters that are not checked
         shape = check_axes(normalized_shape)
         if eps is not None:
             check_eps(eps)
@@ -64,13 +84,28 @@ class _Norm(torch.nn.Module):
         for name, one in (("dtype", dtype), ("out_dtype", out_dtype)):
             check_dtype(name, one)
         check_device("device", device)
-        self.weight_offset = check_weight_offset(shape if affine else None, weight_offset)
-        self.normalized_shape, self.eps, self.elementwise_affine, self.heads = shape, eps, affine, heads
+        self.weight_offset = check_weight_offset(
+            shape if affine else None, weight_offset
+        )
+        self.normalized_shape, self.eps, self.elementwise_affine, self.heads = (
+            shape,
+            eps,
+            affine,
+            heads,
+        )
         shape = check_heads(heads, shape if affine else None) + shape
         self.out_dtype, self.backend = out_dtype, backend
         factory = {"device": device, "dtype": dtype}
-        self.weight = torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory)) if affine else None
-        self.bias = torch.nn.Parameter(torch.zeros(shape, **factory)) if affine and bias else None
+        self.weight = (
+            torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory))
+            if affine
+            else None
+        )
+        self.bias = (
+            torch.nn.Parameter(torch.zeros(shape, **factory))
+            if affine and bias
+            else None
+        )
 
     def reset_parameters(self) -> None:
         """Weight 1 - weight_offset and bias 0, as after construction."""
@@ -116,12 +151,26 @@ class LayerNorm(_Norm, torch.nn.LayerNorm):
         backend: Backend = "auto",
     ) -> None:
         check_eps(eps)
-        options = {"weight_offset": weight_offset, "heads": heads, "out_dtype": out_dtype, "backend": backend}
-        super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype, **options)
+        options = {
+            "weight_offset": weight_offset,
+            "heads": heads,
+            "out_dtype": out_dtype,
+            "backend": backend,
+        }
+        super().__init__(
+            normalized_shape, eps, elementwise_affine, bias, device, dtype, **options
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         """layer_norm of input (..., *normalized_shape) with the module's weight, bias and eps."""
-        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps, **self._keywords())
+        return layer_norm(
+            input,
+            self.normalized_shape,
+            self.weight,
+            self.bias,
+            self.eps,
+            **self._keywords(),
+        )
 
 
 class RMSNorm(_Norm, torch.nn.RMSNorm):
@@ -152,10 +201,19 @@ class RMSNorm(_Norm, torch.nn.RMSNorm):
         out_dtype: torch.dtype | None = None,
         backend: Backend = "auto",
     ) -> None:
-        options = {"weight_offset": weight_offset, "heads": heads, "out_dtype": out_dtype, "backend": backend}
-        super().__init__(normalized_shape, eps, elementwise_affine, False, device, dtype, **options)
+        options = {
+            "weight_offset": weight_offset,
+            "heads": heads,
+            "out_dtype": out_dtype,
+            "backend": backend,
+        }
+        super().__init__(
+            normalized_shape, eps, elementwise_affine, False, device, dtype, **options
+        )
         if not isinstance(casting, str) or casting not in CASTINGS:
-            raise ValueError(f"casting: got {casting!r}, needs {' or '.join(map(repr, CASTINGS))}")
+            raise ValueError(
+                f"casting: got {casting!r}, needs {' or '.join(map(repr, CASTINGS))}"
+            )
         senseless = (
             "without a weight" if not elementwise_affine
             else f"with weight_offset {self.weight_offset}" if self.weight_offset
@@ -168,14 +226,24 @@ class RMSNorm(_Norm, torch.nn.RMSNorm):
 
     def extra_repr(self) -> str:
         """What the representation says."""
-        return super().extra_repr() + ("" if self.casting == "once" else f", casting={self.casting!r}")
+        return super().extra_repr() + (
+            "" if self.casting == "once" else f", casting={self.casting!r}"
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         """rms_norm of input (..., *normalized_shape) with the module's weight and eps."""
         if self.casting == "llama":
-            x_hat = rms_norm(input, self.normalized_shape, None, self.eps, **{**self._keywords(), "heads": None})
+            x_hat = rms_norm(
+                input,
+                self.normalized_shape,
+                None,
+                self.eps,
+                **{**self._keywords(), "heads": None},
+            )
             return _times(x_hat, self.normalized_shape, self.weight, self.heads)
-        return rms_norm(input, self.normalized_shape, self.weight, self.eps, **self._keywords())
+        return rms_norm(
+            input, self.normalized_shape, self.weight, self.eps, **self._keywords()
+        )
 
 
 class AddNorm(torch.nn.Module):
@@ -186,15 +254,25 @@ class AddNorm(torch.nn.Module):
     """
 
     def __init__(
-        self, norm: LayerNorm | RMSNorm, *, residual_dtype: torch.dtype | None = None, round_residual: bool = True
+        self,
+        norm: LayerNorm | RMSNorm,
+        *,
+        residual_dtype: torch.dtype | None = None,
+        round_residual: bool = True,
     ) -> None:
         super().__init__()
         if not isinstance(norm, (LayerNorm, RMSNorm)):
             got = f"{type(norm).__module__}.{type(norm).__name__}"  # torch has a LayerNorm, too
-            raise TypeError(f"norm: got {got}, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm")
+            raise TypeError(
+                f"norm: got {got}, needs a normgrad.nn.LayerNorm or normgrad.nn.RMSNorm"
+            )
         check_dtype("residual_dtype", residual_dtype)
         check_flag("round_residual", round_residual)
-        self.norm, self.residual_dtype, self.round_residual = norm, residual_dtype, round_residual
+        self.norm, self.residual_dtype, self.round_residual = (
+            norm,
+            residual_dtype,
+            round_residual,
+        )
 
     def extra_repr(self) -> str:
         """What the representation says besides the norm."""
@@ -203,12 +281,17 @@ class AddNorm(torch.nn.Module):
     def forward(self, input: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
         """(output, residual_out) for input and residual (..., *normalized_shape)."""
         norm, keywords = self.norm, self.norm._keywords()
-        keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}
+        keywords |= {
+            "residual_dtype": self.residual_dtype,
+            "round_residual": self.round_residual,
+        }
         arguments = (input, residual, norm.normalized_shape, norm.weight)
         if isinstance(norm, LayerNorm):
             return add_layer_norm(*arguments, norm.bias, norm.eps, **keywords)
         if norm.casting == "llama":
-            x_hat, residual_out = add_rms_norm(*arguments[:3], None, norm.eps, **{**keywords, "heads": None})
+            x_hat, residual_out = add_rms_norm(
+                *arguments[:3], None, norm.eps, **{**keywords, "heads": None}
+            )
             return _times(x_hat, *arguments[2:], norm.heads), residual_out
         return add_rms_norm(*arguments, norm.eps, **keywords)
 
@@ -233,16 +316,26 @@ class GatedRMSNorm(torch.nn.Module):
         super().__init__()
         shape = check_axes(normalized_shape)
         if len(shape) != 1:
-            raise ValueError(f"normalized_shape: got {shape}, needs one axis, the last one")
+            raise ValueError(
+                f"normalized_shape: got {shape}, needs one axis, the last one"
+            )
         if check_eps(eps) == 0:
             raise ValueError("eps: got 0, needs a positive number")
         check_flag("elementwise_affine", elementwise_affine)
         check_flag("gate_first", gate_first)
         check_device("device", device)
         check_dtype("dtype", dtype)
-        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        self.normalized_shape, self.eps, self.elementwise_affine = (
+            shape,
+            eps,
+            elementwise_affine,
+        )
         self.gate_first = gate_first
-        weight = torch.ones(shape, device=device, dtype=dtype) if elementwise_affine else None
+        weight = (
+            torch.ones(shape, device=device, dtype=dtype)
+            if elementwise_affine
+            else None
+        )
         self.weight = None if weight is None else torch.nn.Parameter(weight)
 
     def reset_parameters(self) -> None:
@@ -276,12 +369,20 @@ class ReplacedNorms:
         for title, found in (("replaced", self.replaced), ("left", self.left)):
             lines.append(f"{title} {len(found)}")
             for what in dict.fromkeys(found.values()):
-                names = [name or "(the model itself)" for name in found if found[name] == what]
-                lines.append(f"  {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {what}")
+                names = [
+                    name or "(the model itself)"
+                    for name in found
+                    if found[name] == what
+                ]
+                lines.append(
+                    f"  {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {what}"
+                )
         return "\n".join(lines)
 
 
-def replace_norms(model: torch.nn.Module, *, backend: Backend = "auto") -> ReplacedNorms:
+def replace_norms(
+    model: torch.nn.Module, *, backend: Backend = "auto"
+) -> ReplacedNorms:
     """Put LayerNorm and RMSNorm of this package in the place of a model's own norms.
 
     torch.nn.LayerNorm and RMSNorm are known. What else has one weight, or weight and bias, and a forward of one tensor
@@ -301,12 +402,20 @@ def replace_norms(model: torch.nn.Module, *, backend: Backend = "auto") -> Repla
     places = [("", None, "", model)]
     for prefix, parent in model.named_modules():
         dot = f"{prefix}." if prefix else ""
-        places += [(dot + name, parent, name, one) for name, one in parent._modules.items() if one is not None]
+        places += [
+            (dot + name, parent, name, one)
+            for name, one in parent._modules.items()
+            if one is not None
+        ]
     known: dict[Any, Recipe | str | None] = {}
     made: dict[int, LayerNorm | RMSNorm] = {}
     replaced, left = {}, {}
     for qualified, parent, name, module in places:
-        found = "which is of this package" if isinstance(module, (_Norm, GatedRMSNorm)) else recognised(module, known)
+        found = (
+            "which is of this package"
+            if isinstance(module, (_Norm, GatedRMSNorm))
+            else recognised(module, known)
+        )
         if isinstance(found, Recipe) and parent is None:
             found = "which is the model itself: nothing holds it"
         if isinstance(found, Recipe):
@@ -319,12 +428,21 @@ def replace_norms(model: torch.nn.Module, *, backend: Backend = "auto") -> Repla
     return ReplacedNorms(replaced, left)
 
 
-def _of(found: Recipe, module: torch.nn.Module, backend: Backend) -> LayerNorm | RMSNorm:
+def _of(
+    found: Recipe, module: torch.nn.Module, backend: Backend
+) -> LayerNorm | RMSNorm:
     """The module of a recipe, with the parameters and the mode of another."""
     new: LayerNorm | RMSNorm
-    spec, given = found.spec, {name: one for name, one in module._parameters.items() if one is not None}
+    spec, given = (
+        found.spec,
+        {name: one for name, one in module._parameters.items() if one is not None},
+    )
     axes, affine = found.normalized_shape, "weight" in given
-    options: dict[str, Any] = {"device": "meta", "weight_offset": spec.weight_offset, "backend": backend}
+    options: dict[str, Any] = {
+        "device": "meta",
+        "weight_offset": spec.weight_offset,
+        "backend": backend,
+    }
     if spec.center:
         new = LayerNorm(axes, spec.eps or 0.0, affine, "bias" in given, **options)
     else:

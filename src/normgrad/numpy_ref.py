@@ -49,9 +49,13 @@ def _check_array(name, array):
     # A matrix multiplies otherwise, a masked array has other means.
     if type(array) not in (np.ndarray, np.memmap):
         itself = " itself, no subclass of it" if isinstance(array, np.ndarray) else ""
-        raise TypeError(f"{name}: got {type(array).__name__}, needs a numpy.ndarray{itself}")
+        raise TypeError(
+            f"{name}: got {type(array).__name__}, needs a numpy.ndarray{itself}"
+        )
     if array.dtype.kind not in "fc":
-        raise TypeError(f"{name}: got dtype {array.dtype}, needs a floating-point dtype")
+        raise TypeError(
+            f"{name}: got dtype {array.dtype}, needs a floating-point dtype"
+        )
 
 
 def _accumulator(dtype):
@@ -60,7 +64,11 @@ def _accumulator(dtype):
 
 def _complex(dtype, *arrays):
     """The dtype, complex where one of the arrays is."""
-    return np.result_type(dtype, np.complex64) if any(map(np.iscomplexobj, arrays)) else np.dtype(dtype)
+    return (
+        np.result_type(dtype, np.complex64)
+        if any(map(np.iscomplexobj, arrays))
+        else np.dtype(dtype)
+    )
 
 
 def _rows(p, spec, mean=None):
@@ -93,7 +101,9 @@ def _kappa(s2, spec):
         return np.ones_like(s2)
     s = np.sqrt(s2)
     positive = np.where(s == 0, 1, s)
-    if spec.placement == "outside":  # (s + eps) / s in another order, which rounds otherwise
+    if (
+        spec.placement == "outside"
+    ):  # (s + eps) / s in another order, which rounds otherwise
         kappa = 1 + spec.eps / positive
     else:
         kappa = spec.place.kappa(positive, spec.eps, np)
@@ -127,7 +137,12 @@ def forward(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     check_spec(spec)
-    for name, array in (("x", x), ("weight", weight), ("bias", bias), ("residual", residual)):
+    for name, array in (
+        ("x", x),
+        ("weight", weight),
+        ("bias", bias),
+        ("residual", residual),
+    ):
         if array is not None or name == "x":
             _check_array(name, array)
     check_shapes(x, weight, bias, residual, heads=heads)
@@ -143,10 +158,20 @@ def forward(
     if bias is not None:
         y = y + bias
     mean = None if mean is None else mean[..., 0]
-    return Forward(y.astype(_complex(x.dtype, y), copy=False), residual_out, mean, rstd[..., 0], weight, bias, spec)
+    return Forward(
+        y.astype(_complex(x.dtype, y), copy=False),
+        residual_out,
+        mean,
+        rstd[..., 0],
+        weight,
+        bias,
+        spec,
+    )
 
 
-def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = None) -> Grads:
+def backward(
+    dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = None
+) -> Grads:
     """Gradients of the operator from the cotangents of its outputs.
 
     dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out,  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
@@ -158,13 +183,17 @@ def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = 
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     if not isinstance(saved, Forward):
-        raise TypeError(f"saved: got {type(saved).__name__}, needs what forward returned")
+        raise TypeError(
+            f"saved: got {type(saved).__name__}, needs what forward returned"
+        )
     p, weight, spec = saved.residual_out, saved.weight, saved.spec
     for name, array in (("dy", dy), ("dresidual_out", dresidual_out)):
         if array is not None or name == "dy":
             _check_array(name, array)
             if array.shape != p.shape:
-                raise ValueError(f"{name}: got shape {array.shape}, needs {p.shape}, the shape of the output")
+                raise ValueError(
+                    f"{name}: got shape {array.shape}, needs {p.shape}, the shape of the output"
+                )
     acc = _complex(_accumulator(p.dtype), dy, dresidual_out, weight)
     dy = dy.astype(acc, copy=False)
     mean = None if saved.mean is None else saved.mean[..., None]
@@ -183,6 +212,14 @@ def backward(dy: np.ndarray, saved: Forward, dresidual_out: np.ndarray | None = 
     # With heads the rows of each head have a sum of their own.
     axes = max(0 if vector is None else vector.ndim for vector in (weight, saved.bias))
     rows = tuple(range(p.ndim - max(1, axes)))
-    dw = None if weight is None else (dy * (spec.scale * x_hat)).sum(rows).astype(_complex(weight.dtype, dy))
-    db = None if saved.bias is None else dy.sum(rows).astype(_complex(saved.bias.dtype, dy))
+    dw = (
+        None
+        if weight is None
+        else (dy * (spec.scale * x_hat)).sum(rows).astype(_complex(weight.dtype, dy))
+    )
+    db = (
+        None
+        if saved.bias is None
+        else dy.sum(rows).astype(_complex(saved.bias.dtype, dy))
+    )
     return Grads(dx.astype(_complex(p.dtype, dx), copy=False), dw, db)

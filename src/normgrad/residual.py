@@ -36,11 +36,15 @@ def _callables(name, given):
     try:
         given = iter(given)
     except TypeError as error:
-        raise TypeError(f"{name}: got {type(given).__name__}, needs a sequence of callables") from error
+        raise TypeError(
+            f"{name}: got {type(given).__name__}, needs a sequence of callables"
+        ) from error
     given = list(given)
     for place, one in enumerate(given):
         if not callable(one):
-            raise TypeError(f"{name}[{place}]: got {type(one).__name__}, needs a callable")
+            raise TypeError(
+                f"{name}[{place}]: got {type(one).__name__}, needs a callable"
+            )
     return given
 
 
@@ -52,7 +56,9 @@ def _keeping_shape(layer, place):
         check_tensors(z, name=f"output of layers[{place}]")
         if z.shape != y.shape:
             got, needed = tuple(z.shape), tuple(y.shape)
-            raise ValueError(f"output of layers[{place}]: got shape {got}, needs {needed}, the shape of its input")
+            raise ValueError(
+                f"output of layers[{place}]: got shape {got}, needs {needed}, the shape of its input"
+            )
         return z
 
     return checked
@@ -62,15 +68,25 @@ def _pairs(x, layers, norms, final_norm=None):
     """(layer, norm) for each layer, once the arguments of a stack are what they must be."""
     check_tensors(x, name="x")
     if final_norm is not None and not callable(final_norm):
-        raise TypeError(f"final_norm: got {type(final_norm).__name__}, needs a callable or None")
+        raise TypeError(
+            f"final_norm: got {type(final_norm).__name__}, needs a callable or None"
+        )
     layers, norms = _callables("layers", layers), _callables("norms", norms)
     if len(layers) != len(norms):
-        raise ValueError(f"norms: got {len(norms)}, needs {len(layers)}, one for each layer")
-    return [(_keeping_shape(layer, place), norm) for place, (layer, norm) in enumerate(zip(layers, norms, strict=True))]
+        raise ValueError(
+            f"norms: got {len(norms)}, needs {len(layers)}, one for each layer"
+        )
+    return [
+        (_keeping_shape(layer, place), norm)
+        for place, (layer, norm) in enumerate(zip(layers, norms, strict=True))
+    ]
 
 
 def naive_stack(
-    x: Tensor, layers: Iterable[Layer], norms: Iterable[Layer], final_norm: Layer | None = None
+    x: Tensor,
+    layers: Iterable[Layer],
+    norms: Iterable[Layer],
+    final_norm: Layer | None = None,
 ) -> Tensor:
     """The pre-norm stack as it is defined: normalize, apply, add.
 
@@ -84,7 +100,12 @@ def naive_stack(
     return x if final_norm is None else final_norm(x)
 
 
-def fused_stack(x: Tensor, layers: Iterable[Layer], norms: Iterable[Norm], final_norm: Norm | None = None) -> Tensor:
+def fused_stack(
+    x: Tensor,
+    layers: Iterable[Layer],
+    norms: Iterable[Norm],
+    final_norm: Norm | None = None,
+) -> Tensor:
     """The pre-norm stack with each addition moved into the next normalization, the last one into the final norm.
 
     Args:     as naive_stack; norms and final_norm are normgrad.nn.LayerNorm or RMSNorm modules
@@ -107,7 +128,9 @@ def _add_norm(add_norm, z, p):
     return (add_norm.norm(z), z) if p is None else add_norm(z, p)
 
 
-def naive_post_norm(x: Tensor, layers: Iterable[Layer], norms: Iterable[Layer]) -> Tensor:
+def naive_post_norm(
+    x: Tensor, layers: Iterable[Layer], norms: Iterable[Layer]
+) -> Tensor:
     """The post-norm stack as it is defined: apply, add, normalize.
 
     Args:     x (..., N); layers f_1 .. f_K, callables that keep the shape; norms norm_1 .. norm_K, one for each layer
@@ -119,13 +142,17 @@ def naive_post_norm(x: Tensor, layers: Iterable[Layer], norms: Iterable[Layer]) 
     return x
 
 
-def fused_post_norm(x: Tensor, layers: Iterable[Layer], norms: Iterable[Norm]) -> Tensor:
+def fused_post_norm(
+    x: Tensor, layers: Iterable[Layer], norms: Iterable[Norm]
+) -> Tensor:
     """The post-norm stack with each addition and the normalization after it in one operator.
 
     Args:     as naive_post_norm; norms are normgrad.nn.LayerNorm or RMSNorm modules
     Returns:  x_K (..., N), in float32 and float64 equal to naive_post_norm bit for bit
     Raises:   as naive_post_norm, and TypeError for a norm of another kind
     """
-    for layer, add_norm in [(layer, AddNorm(norm)) for layer, norm in _pairs(x, layers, norms)]:
+    for layer, add_norm in [
+        (layer, AddNorm(norm)) for layer, norm in _pairs(x, layers, norms)
+    ]:
         x, _ = add_norm(layer(x), x)
     return x

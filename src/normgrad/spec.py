@@ -66,7 +66,9 @@ def _outside_kappa(s, eps, m):
 
 
 def _clamp(s, eps, m):
-    return m.where(s <= eps, eps, s)  # in this order, where s is not a number neither is D
+    return m.where(
+        s <= eps, eps, s
+    )  # in this order, where s is not a number neither is D
 
 
 def _clamp_kappa(s, eps, m):
@@ -84,7 +86,10 @@ PLACEMENTS = {
         denominator=_outside,
         kappa=_outside_kappa,
         differentiable=lambda s, eps, step: s > step,
-        pieces=(Piece("outside", "s > 0", "added to s"), Piece("zero", "s = 0", edge=True)),
+        pieces=(
+            Piece("outside", "s > 0", "added to s"),
+            Piece("zero", "s = 0", edge=True),
+        ),
     ),
     "clamp": Placement(
         denominator=_clamp,
@@ -97,7 +102,9 @@ PLACEMENTS = {
     ),
 }
 # {name of a piece: the placement that it is of}
-PLACED = {piece.name: name for name, place in PLACEMENTS.items() for piece in place.pieces}
+PLACED = {
+    piece.name: name for name, place in PLACEMENTS.items() for piece in place.pieces
+}
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,13 @@ class NormSpec:
         for name, known in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(map(repr, known))}")
+                raise ValueError(
+                    f"{name}: got {value!r}, needs one of {', '.join(map(repr, known))}"
+                )
         if not isinstance(self.center, (bool, Integral)) or self.center not in (0, 1):
-            raise TypeError(f"center: got {type(self.center).__name__} {self.center!r}, needs True or False")
+            raise TypeError(
+                f"center: got {type(self.center).__name__} {self.center!r}, needs True or False"
+            )
         object.__setattr__(self, "center", bool(self.center))
         for name in ("scale", "weight_offset"):
             object.__setattr__(self, name, _finite(name, getattr(self, name)))
@@ -141,13 +152,17 @@ class NormSpec:
         known = [one.name for one in dataclasses.fields(self)]
         for name in changes:
             if name not in known:
-                raise TypeError(f"changes: got {name!r}, needs fields among {', '.join(map(repr, known))}")
+                raise TypeError(
+                    f"changes: got {name!r}, needs fields among {', '.join(map(repr, known))}"
+                )
         # dataclasses.replace does the same, and the compiler of torch 2.6 does not trace it.
         return type(self)(**{name: getattr(self, name) for name in known} | changes)
 
     def resolve(self, machine_epsilon: float) -> NormSpec:
         """The spec with a number for eps: its own, or the machine epsilon where eps is None."""
-        return self if self.eps is not None else self.replace(eps=float(machine_epsilon))
+        return (
+            self if self.eps is not None else self.replace(eps=float(machine_epsilon))
+        )
 
     @property
     def place(self) -> Placement:
@@ -160,10 +175,16 @@ class NormSpec:
 
 
 def _finite(name: str, value: float) -> float:
-    if type(value) is float and math.isfinite(value):  # to ask whether it is a Real takes ten times as long
-        return value + 0.0  # 0.0 and -0.0 are equal, so results that are kept must not differ between them
+    if type(value) is float and math.isfinite(
+        value
+    ):  # to ask whether it is a Real takes ten times as long
+        return (
+            value + 0.0
+        )  # 0.0 and -0.0 are equal, so results that are kept must not differ between them
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}: got {type(value).__name__} {value!r}, needs a real number")
+        raise TypeError(
+            f"{name}: got {type(value).__name__} {value!r}, needs a real number"
+        )
     try:
         number = float(value)
     except OverflowError:
@@ -189,27 +210,39 @@ L2_NORM = NormSpec(center=False, reduce="sum", eps=1e-12, placement="clamp")
 
 def check_axes(normalized_shape: Axes) -> tuple[int, ...]:
     """The sizes of the normalized axes as a tuple; TypeError or ValueError by name for anything but sizes from 1 on."""
-    if type(normalized_shape) is int and 0 < normalized_shape < 2**63:  # in a tenth of the time
+    if (
+        type(normalized_shape) is int and 0 < normalized_shape < 2**63
+    ):  # in a tenth of the time
         return (normalized_shape,)
-    one = isinstance(normalized_shape, Integral) and not isinstance(normalized_shape, bool)
+    one = isinstance(normalized_shape, Integral) and not isinstance(
+        normalized_shape, bool
+    )
     axes = (normalized_shape,) if one else normalized_shape
     integers = isinstance(axes, (tuple, list)) and all(
         isinstance(axis, Integral) and not isinstance(axis, bool) for axis in axes
     )
     if not integers:
         kind = type(normalized_shape).__name__
-        raise TypeError(f"normalized_shape: got {kind} {normalized_shape!r}, needs an int or a tuple of ints")
+        raise TypeError(
+            f"normalized_shape: got {kind} {normalized_shape!r}, needs an int or a tuple of ints"
+        )
     if not axes or min(axes) < 1:
-        raise ValueError(f"normalized_shape: got {tuple(axes)}, needs at least one axis, each of length at least 1")
+        raise ValueError(
+            f"normalized_shape: got {tuple(axes)}, needs at least one axis, each of length at least 1"
+        )
     if max(axes) >= 2**63:
-        raise ValueError(f"normalized_shape: got {tuple(axes)}, needs axes of a length below 2**63")
+        raise ValueError(
+            f"normalized_shape: got {tuple(axes)}, needs axes of a length below 2**63"
+        )
     return tuple(int(axis) for axis in axes)
 
 
 def check_spec(spec: NormSpec) -> NormSpec:
     """The spec itself; anything else is refused by name."""
     if not isinstance(spec, NormSpec):
-        raise TypeError(f"spec: got {type(spec).__name__}, needs a NormSpec such as normgrad.LAYER_NORM")
+        raise TypeError(
+            f"spec: got {type(spec).__name__}, needs a NormSpec such as normgrad.LAYER_NORM"
+        )
     return spec
 
 
@@ -217,7 +250,9 @@ def check_weight_offset(weight: Any, weight_offset: float) -> float:
     """weight_offset as a float; other than 0 it needs a weight to be added to, as an absent weight is a factor of 1."""
     number = _finite("weight_offset", weight_offset)
     if weight is None and number != 0:
-        raise ValueError(f"weight_offset: got {number} without a weight, needs 0.0 there")
+        raise ValueError(
+            f"weight_offset: got {number} without a weight, needs 0.0 there"
+        )
     return number
 
 
@@ -230,11 +265,17 @@ def check_heads(heads: Any, *vectors: Any) -> tuple[int, ...]:
     if heads is None:
         return ()
     if isinstance(heads, bool) or not isinstance(heads, Integral):
-        raise TypeError(f"heads: got {type(heads).__name__} {heads!r}, needs an int or None")
+        raise TypeError(
+            f"heads: got {type(heads).__name__} {heads!r}, needs an int or None"
+        )
     if not 1 <= heads < 2**63:
-        raise ValueError(f"heads: got {heads!r}, needs at least 1 and less than 2**63, or None")
+        raise ValueError(
+            f"heads: got {heads!r}, needs at least 1 and less than 2**63, or None"
+        )
     if all(vector is None for vector in vectors):
-        raise ValueError(f"heads: got {heads!r} without a weight or a bias, needs None there")
+        raise ValueError(
+            f"heads: got {heads!r} without a weight or a bias, needs None there"
+        )
     return (int(heads),)
 
 
@@ -245,10 +286,19 @@ def check_head_axis(heads: tuple[int, ...], lead: tuple[int, ...], name: str) ->
     """
     if lead[-1:] != heads:
         needs = "the axis before the normalized ones of"
-        raise ValueError(f"heads: got {heads[0]}, needs {needs} {name}, whose leading axes are {lead}")
+        raise ValueError(
+            f"heads: got {heads[0]}, needs {needs} {name}, whose leading axes are {lead}"
+        )
 
 
-def check_shapes(x: Any, weight: Any, bias: Any, residual: Any, name: str = "x", heads: int | None = None) -> None:
+def check_shapes(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    residual: Any,
+    name: str = "x",
+    heads: int | None = None,
+) -> None:
     """Shapes of the operator's arguments, whatever array library they come from.
 
     Args:    x (..., N) with N at least 1; weight, bias (N,) or None; residual of x's shape or None; heads: None, or H
@@ -257,13 +307,22 @@ def check_shapes(x: Any, weight: Any, bias: Any, residual: Any, name: str = "x",
     """
     shape = tuple(x.shape)
     if len(shape) < 1 or shape[-1] < 1:
-        raise ValueError(f"{name}: got shape {shape}, needs at least one axis and a last axis of length at least 1")
+        raise ValueError(
+            f"{name}: got shape {shape}, needs at least one axis and a last axis of length at least 1"
+        )
     of_heads = check_heads(heads, weight, bias)
     if of_heads:
         check_head_axis(of_heads, shape[:-1], name)
-    needed, axes = (*of_heads, shape[-1]), "the last two axes" if of_heads else "the last axis"
+    needed, axes = (
+        (*of_heads, shape[-1]),
+        "the last two axes" if of_heads else "the last axis",
+    )
     for argument, array in (("weight", weight), ("bias", bias)):
         if array is not None and tuple(array.shape) != needed:
-            raise ValueError(f"{argument}: got shape {tuple(array.shape)}, needs {needed}, {axes} of {name} {shape}")
+            raise ValueError(
+                f"{argument}: got shape {tuple(array.shape)}, needs {needed}, {axes} of {name} {shape}"
+            )
     if residual is not None and tuple(residual.shape) != shape:
-        raise ValueError(f"residual: got shape {tuple(residual.shape)}, needs {shape}, the shape of {name}")
+        raise ValueError(
+            f"residual: got shape {tuple(residual.shape)}, needs {shape}, the shape of {name}"
+        )

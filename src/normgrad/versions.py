@@ -17,7 +17,10 @@ def release(version: str) -> tuple[int, ...]:
 
 def interpreter_conflict(triton: str, numpy: str) -> str:
     """Why Triton's interpreter cannot run with this NumPy, and the remedy; nothing where it can."""
-    if release(triton) >= release(FIRST_FOR_STRICT_NUMPY) or release(numpy) < STRICT_NUMPY:
+    if (
+        release(triton) >= release(FIRST_FOR_STRICT_NUMPY)
+        or release(numpy) < STRICT_NUMPY
+    ):
         return ""
     strict = ".".join(map(str, STRICT_NUMPY))
     remedy = f'pip install --no-deps triton=={FIRST_FOR_STRICT_NUMPY}, or pip install "numpy<{strict}"'
@@ -27,7 +30,9 @@ def interpreter_conflict(triton: str, numpy: str) -> str:
 @cache
 def conflict_here() -> str:
     """interpreter_conflict of what is installed."""
-    return interpreter_conflict(importlib.metadata.version("triton"), importlib.metadata.version("numpy"))
+    return interpreter_conflict(
+        importlib.metadata.version("triton"), importlib.metadata.version("numpy")
+    )
 
 
 def check_interpreter() -> None:

@@ -13,9 +13,18 @@ from pathlib import Path
 import pytest
 from built_site import SITE, pages
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = (
+    os.environ.get("CHROMIUM")
+    or shutil.which("chromium")
+    or shutil.which("chromium-browser")
+)
 # No sandbox: containers have none. The rest keeps Chromium itself from talking to anyone.
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+]
 FLAGS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
 # No name is found: what does not come from the site's own address does not come.
 FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
@@ -28,9 +37,17 @@ def pytest_collection_modifyitems(items):
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.site)
             if not pages():
-                item.add_marker(pytest.mark.skip(reason="no site in _build/html: run `make book` first"))
+                item.add_marker(
+                    pytest.mark.skip(
+                        reason="no site in _build/html: run `make book` first"
+                    )
+                )
             elif not CHROMIUM:
-                item.add_marker(pytest.mark.skip(reason="no chromium: install it or set CHROMIUM to its path"))
+                item.add_marker(
+                    pytest.mark.skip(
+                        reason="no chromium: install it or set CHROMIUM to its path"
+                    )
+                )
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -81,7 +98,9 @@ class Reader:
         response = self.page.goto(f"{self.address}/{path}", wait_until="load")
         assert response.ok, f"{path}: status {response.status}"
         # formulas are typeset as they come into view; a reader has seen all of them
-        self.page.evaluate("window.MathJax?.startup.promise.then(() => MathJax.startup.document.lazyTypesetAll())")
+        self.page.evaluate(
+            "window.MathJax?.startup.promise.then(() => MathJax.startup.document.lazyTypesetAll())"
+        )
         return self.page
 
     def note(self, request):
@@ -90,9 +109,14 @@ class Reader:
 
     def hear(self, message):
         # where a page names no icon, as the one that leads to the front page, Chromium looks for this one by itself
-        known = message.text.startswith(KNOWN_MESSAGES) or message.location["url"] == f"{self.address}/favicon.ico"
+        known = (
+            message.text.startswith(KNOWN_MESSAGES)
+            or message.location["url"] == f"{self.address}/favicon.ico"
+        )
         if message.type in ("error", "warning") and not known:
-            self.messages.append(f"{message.type}: {message.text} {message.location['url']}")
+            self.messages.append(
+                f"{message.type}: {message.text} {message.location['url']}"
+            )
 
     def nothing_wrong(self):
         """What was noted so far is nothing, and is forgotten."""
@@ -109,7 +133,9 @@ def readers(chromium, address):
     opened = []
 
     def make(width=1280, height=900, scheme="light"):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
         reader = Reader(context.new_page(), address)
         context.on("request", reader.note)
         reader.page.on("console", reader.hear)

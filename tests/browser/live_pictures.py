@@ -44,7 +44,9 @@ def main():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
+        page = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=FLAGS
+        ).new_page()
         for name in names():
             (FOLDER / f"{name}.svg").write_text(picture(page, name), encoding="utf8")
 

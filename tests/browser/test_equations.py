@@ -36,13 +36,18 @@ SEARCHES = {
 
 def shown(page):
     """What the build wrote for the buttons of a page."""
-    text = (SITE / "_static/equations" / page.replace(".html", ".js")).read_text(encoding="utf8")
+    text = (SITE / "_static/equations" / page.replace(".html", ".js")).read_text(
+        encoding="utf8"
+    )
     return json.loads(text.removeprefix("normgradEquations(").removesuffix(");\n"))
 
 
 @pytest.fixture(scope="module")
 def numbers():
-    return {one["label"]: one["number"] for one in json.loads((SITE / "ledger.json").read_text(encoding="utf8"))}
+    return {
+        one["label"]: one["number"]
+        for one in json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
+    }
 
 
 def test_the_button_is_used_by_keyboard_and_copies(read):
@@ -65,25 +70,38 @@ def test_the_button_is_used_by_keyboard_and_copies(read):
     assert "R2 differentiate" in panel.inner_text()
     assert page.locator(".equation-panel mjx-merror").count() == 0
     page.keyboard.press("Escape")
-    assert panel.count() == 0 and page.evaluate("document.activeElement.dataset.label") == "ln-dx"
+    assert (
+        panel.count() == 0
+        and page.evaluate("document.activeElement.dataset.label") == "ln-dx"
+    )
 
 
-def test_every_numbered_equation_has_its_button_and_every_proof_is_legible(read, numbers):
-    files = [path.relative_to(SITE / "_static/equations") for path in (SITE / "_static/equations").rglob("*.js")]
+def test_every_numbered_equation_has_its_button_and_every_proof_is_legible(
+    read, numbers
+):
+    files = [
+        path.relative_to(SITE / "_static/equations")
+        for path in (SITE / "_static/equations").rglob("*.js")
+    ]
     found = {label: one for file in files for label, one in shown(str(file)).items()}
     assert found.keys() == numbers.keys()
-    displays = sorted({latex for one in found.values() for _, latex in one.get("proof", ())}, key=len)
+    displays = sorted(
+        {latex for one in found.values() for _, latex in one.get("proof", ())}, key=len
+    )
     page = read().open(LN_DX)
     # a tenth of all lines, of every length
     errors = page.evaluate(
-        "all => all.filter(one => MathJax.tex2chtml(one).querySelector('mjx-merror'))", displays[::10]
+        "all => all.filter(one => MathJax.tex2chtml(one).querySelector('mjx-merror'))",
+        displays[::10],
     )
     assert errors == []
 
 
 def test_what_the_buttons_lead_to_is_there():
     for path in (SITE / "_static/equations").rglob("*.js"):
-        for label, one in shown(str(path.relative_to(SITE / "_static/equations"))).items():
+        for label, one in shown(
+            str(path.relative_to(SITE / "_static/equations"))
+        ).items():
             for _, address in one["links"]:
                 target, anchor = urldefrag(address)
                 file = parsed(SITE / target.partition("?")[0])
@@ -92,7 +110,10 @@ def test_what_the_buttons_lead_to_is_there():
 
 def test_the_search_finds_the_right_object_first(read, numbers):
     page = read().open("search.html")
-    wanted = SEARCHES | {numbers["ln-dx"]: "ln-dx", f"({numbers['eps-kappa']})": "eps-kappa"}
+    wanted = SEARCHES | {
+        numbers["ln-dx"]: "ln-dx",
+        f"({numbers['eps-kappa']})": "eps-kappa",
+    }
     wrong = {}
     for query, target in wanted.items():
         page.goto(page.url.partition("?")[0] + "?q=" + query)
@@ -104,7 +125,12 @@ def test_the_search_finds_the_right_object_first(read, numbers):
 
 def test_what_the_search_leads_to_is_there():
     text = (SITE / "_static/search_objects.js").read_text(encoding="utf8")
-    known = json.loads(text.removeprefix("window.normgradObjects = ").removesuffix(";\n"))
-    for one in [*known["equations"], *[place for place in known["names"].values() if "address" in place]]:
+    known = json.loads(
+        text.removeprefix("window.normgradObjects = ").removesuffix(";\n")
+    )
+    for one in [
+        *known["equations"],
+        *[place for place in known["names"].values() if "address" in place],
+    ]:
         target, anchor = urldefrag(one["address"])
         assert not anchor or anchor in parsed(SITE / target).ids, one

@@ -21,7 +21,9 @@ def entries():
 
 def choose(page, name, value):
     """Choose by keyboard alone."""
-    options = page.locator(f"select[name={name}] option").evaluate_all("all => all.map(one => one.value)")
+    options = page.locator(f"select[name={name}] option").evaluate_all(
+        "all => all.map(one => one.value)"
+    )
     page.locator(f"select[name={name}]").focus()
     page.keyboard.press("Home")
     for _ in range(options.index(value)):
@@ -35,8 +37,15 @@ def test_each_kind_shows_its_equations(read, entries):
     for kind in {entry["kind"] for entry in entries}:
         choose(page, "kind", kind)
         shown = set(page.evaluate(SHOWN))
-        assert {entry["label"] for entry in entries if entry["kind"] == kind} <= shown < set(whole)
-        assert page.locator("output[name=shown]").inner_text() == f"{len(shown)} of {len(whole)} equations"
+        assert (
+            {entry["label"] for entry in entries if entry["kind"] == kind}
+            <= shown
+            < set(whole)
+        )
+        assert (
+            page.locator("output[name=shown]").inner_text()
+            == f"{len(shown)} of {len(whole)} equations"
+        )
         assert page.evaluate(TORN) == []
 
 
@@ -49,12 +58,21 @@ def test_chapter_and_words_together_and_all_again(read, entries):
     assert page.locator("article p.rubric:visible").count() == 1
     page.keyboard.press("Tab")
     page.keyboard.type("rms-DX")
-    assert page.evaluate(SHOWN) == [label for label in there if label.startswith("rms-dx")] != []
+    assert (
+        page.evaluate(SHOWN)
+        == [label for label in there if label.startswith("rms-dx")]
+        != []
+    )
     page.keyboard.type(" nowhere")
-    assert page.evaluate(SHOWN) == [] and page.locator("article table:visible").count() == 0
+    assert (
+        page.evaluate(SHOWN) == []
+        and page.locator("article table:visible").count() == 0
+    )
     whole = f"{len(entries)} of {len(entries)} equations"
     page.locator("form.ledger-filter button").press("Enter")
-    page.wait_for_function("all => document.querySelector('output[name=shown]').value === all", arg=whole)
+    page.wait_for_function(
+        "all => document.querySelector('output[name=shown]').value === all", arg=whole
+    )
     assert len(page.evaluate(SHOWN)) == len(entries)
 
 

@@ -13,7 +13,11 @@ SHOWN = "() => document.querySelector('.live').innerHTML.replace(/ (aria-|id=|fo
 
 def home(name):
     """The page that shows a figure."""
-    (found,) = [path for path in pages() if f'id="fig-live-{name}"' in (SITE / path).read_text(encoding="utf8")]
+    (found,) = [
+        path
+        for path in pages()
+        if f'id="fig-live-{name}"' in (SITE / path).read_text(encoding="utf8")
+    ]
     return found
 
 
@@ -23,7 +27,9 @@ def disk(chromium):
     contexts, messages = [], []
 
     def open_(name, scripts=True):
-        context = chromium.new_context(java_script_enabled=scripts, reduced_motion="reduce")
+        context = chromium.new_context(
+            java_script_enabled=scripts, reduced_motion="reduce"
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: messages.append(str(error)))
@@ -57,16 +63,24 @@ def test_each_control_changes_the_figure_and_the_keyboard_reaches_it(opened, nam
     page = opened(name)
     assert page.locator("img.live-picture, .live-picture img").count() == 1
     assert not page.locator(f"#fig-live-{name} img").is_visible()
-    controls = page.locator(".live :is(input, select, button), .live svg [tabindex='0']").element_handles()
+    controls = page.locator(
+        ".live :is(input, select, button), .live svg [tabindex='0']"
+    ).element_handles()
     assert len(controls) >= 2
     for control in controls:
-        kind = control.evaluate("one => one.getAttribute('role') || one.type || one.tagName")
-        if control.is_disabled() or (kind == "button" and "mend" in control.inner_text()):
+        kind = control.evaluate(
+            "one => one.getAttribute('role') || one.type || one.tagName"
+        )
+        if control.is_disabled() or (
+            kind == "button" and "mend" in control.inner_text()
+        ):
             continue
         before = page.evaluate(SHOWN)
         control.focus()
         assert control.evaluate("one => one === document.activeElement")
-        page.keyboard.press({"switch": "Enter", "button": "Enter"}.get(kind, "ArrowDown"))
+        page.keyboard.press(
+            {"switch": "Enter", "button": "Enter"}.get(kind, "ArrowDown")
+        )
         assert page.evaluate(SHOWN) != before, control.evaluate("one => one.outerHTML")
 
 
@@ -82,8 +96,13 @@ def test_without_scripts_and_on_paper_the_picture_stands(disk, opened, name):
 
 def luminance(colour):
     """Of a colour as browsers print it, by the definition of WCAG 2."""
-    parts = [float(one) / 255 for one in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    parts = [
+        float(one) / 255 for one in colour[colour.index("(") + 1 : -1].split(",")[:3]
+    ]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -92,13 +111,17 @@ def luminance(colour):
 def test_letters_stand_out_from_the_paper(opened, name, scheme):
     """At least 4.5 to 1, which axe does not look at within a drawing."""
     page = opened(name)
-    page.evaluate("scheme => { document.documentElement.dataset.theme = scheme; }", scheme)
+    page.evaluate(
+        "scheme => { document.documentElement.dataset.theme = scheme; }", scheme
+    )
     background = page.evaluate("""() => {
       let node = document.querySelector('.live');
       while (/rgba\\(.*, 0\\)|transparent/.test(getComputedStyle(node).backgroundColor)) node = node.parentElement;
       return getComputedStyle(node).backgroundColor;
     }""")
-    fills = page.locator(".live svg text").evaluate_all("all => all.map(one => getComputedStyle(one).fill)")
+    fills = page.locator(".live svg text").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).fill)"
+    )
     paper = luminance(background)
     for fill in set(fills):
         bright, dim = sorted((luminance(fill) + 0.05, paper + 0.05), reverse=True)
@@ -111,7 +134,9 @@ def test_a_cut_arrow_gives_a_wrong_dx(disk):
     assert "dx = (0.50, −0.50, 0.00, 0.00)" in words.inner_text()
     page.get_by_role("switch", name="arrow from v back to q").focus()
     page.keyboard.press("Space")
-    assert "Wrong: without the cut it is (0.50, −0.50, 0.00, 0.00)" in words.inner_text()
+    assert (
+        "Wrong: without the cut it is (0.50, −0.50, 0.00, 0.00)" in words.inner_text()
+    )
     page.get_by_role("button", name="mend all arrows").click()
     assert "Wrong" not in words.inner_text()
 

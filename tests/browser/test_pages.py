@@ -117,14 +117,18 @@ class View:
     def show(self, screen):
         name, scheme = screen
         self.page.emulate_media(media="screen", color_scheme=scheme)
-        self.page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+        self.page.wait_for_function(
+            "scheme => document.documentElement.dataset.theme === scheme", arg=scheme
+        )
         self.resize(*WIDTHS[name])
         self.page.wait_for_function(FITTED)
 
     def screens(self, whole):
         """All of them, or of each width one: first that on which the page was loaded, on the others the other theme."""
         name, scheme = self.loaded
-        some = [one for one in SCREENS if whole or (one[0] == name) == (one[1] == scheme)]
+        some = [
+            one for one in SCREENS if whole or (one[0] == name) == (one[1] == scheme)
+        ]
         return sorted(some, key=lambda one: (one != self.loaded, one[0] != name, one))
 
 
@@ -147,7 +151,9 @@ each_view = pytest.mark.parametrize("view", views(), indirect=True, scope="modul
 @pytest.fixture(scope="session")
 def axe():
     """axe-core, as the package on PyPI brings it."""
-    return (Path(find_spec("axe_playwright_python").origin).parent / "axe.min.js").read_text(encoding="utf8")
+    return (
+        Path(find_spec("axe_playwright_python").origin).parent / "axe.min.js"
+    ).read_text(encoding="utf8")
 
 
 @each_view
@@ -171,8 +177,13 @@ def test_page_renders(view, request):
     for screen in view.screens(request.config.option.whole):
         view.show(screen)
         assert page.locator("mjx-merror").count() == 0
-        assert page.locator("mjx-container").count() >= page.locator("div.math, span.math").count()
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, screen
+        assert (
+            page.locator("mjx-container").count()
+            >= page.locator("div.math, span.math").count()
+        )
+        assert (
+            page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        ), screen
         assert page.evaluate(OVERLAPS) == [], screen
         assert page.evaluate(CUT_OFF) == [], screen
         assert set(page.evaluate(SCROLLING)) <= TOO_WIDE, screen
@@ -212,7 +223,9 @@ def test_nothing_is_cut_off_on_paper(view):
         page.evaluate("dispatchEvent(new Event('afterprint'))")
 
 
-@pytest.mark.parametrize("path", ["book/layer_norm_theorem.html", "book/layer_norm.html"])
+@pytest.mark.parametrize(
+    "path", ["book/layer_norm_theorem.html", "book/layer_norm.html"]
+)
 def test_a_chapter_is_printed(read, path):
     """The browser's own way to paper, from the first to the last page."""
     paper = read().open(path).pdf(format="A4")

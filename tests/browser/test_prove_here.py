@@ -42,7 +42,10 @@ def press(page, name):
 def test_an_equation_is_proved_changed_and_refuted(bench):
     page = bench()
     sizes = []
-    page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+    page.on(
+        "requestfinished",
+        lambda request: sizes.append(request.sizes()["responseBodySize"]),
+    )
     found = press(page, "prove")
     assert found.locator(".workbench-proved").count() == 1
     assert page.locator(".workbench-found mjx-container").count() == 1
@@ -65,11 +68,18 @@ def test_the_address_names_the_equation(bench):
     assert equation("ln-dx").claim in page.locator(".workbench textarea").input_value()
     page.locator(".workbench input").fill("ln-dxx")
     press(page, "load")
-    assert "which no registered equation has" in page.locator(".workbench [role=status]").inner_text()
+    assert (
+        "which no registered equation has"
+        in page.locator(".workbench [role=status]").inner_text()
+    )
 
 
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=pytest.mark.sampled(of=PARTS, key="part", turn=part)) for part in range(PARTS)]
+    "part",
+    [
+        pytest.param(part, marks=pytest.mark.sampled(of=PARTS, key="part", turn=part))
+        for part in range(PARTS)
+    ],
 )
 def test_every_equation_is_proved_in_the_browser(bench, part):
     page = bench()
@@ -84,12 +94,17 @@ def test_every_equation_is_proved_in_the_browser(bench, part):
     for label in labels[part::PARTS]:
         text = f"claim = equation({label!r})\nfor proof in claim.prove():\n    show(proof)\n"
         answer = page.evaluate("text => judged(text)", text)
-        assert [one["kind"] for one in answer["answer"]] == ["shown"] * len(equation(label).steps), (label, answer)
+        assert [one["kind"] for one in answer["answer"]] == ["shown"] * len(
+            equation(label).steps
+        ), (label, answer)
 
 
 def test_from_a_disk_it_says_that_it_cannot_run(chromium):
     page = chromium.new_page()
     page.goto((SITE / PAGE).as_uri(), wait_until="domcontentloaded")
     page.wait_for_selector(".workbench .live-words")
-    assert "Python cannot run here: this page was opened from a disk" in page.locator(".workbench").inner_text()
+    assert (
+        "Python cannot run here: this page was opened from a disk"
+        in page.locator(".workbench").inner_text()
+    )
     page.close()

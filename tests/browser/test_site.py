@@ -50,7 +50,10 @@ def test_links_resolve(path):
     """Every address within the site leads to a file, and to an anchor that is in it."""
     for link in parsed(SITE / path).links:
         target, fragment = urldefrag(urljoin(f"http://site/{path}", link))
-        if urlsplit(target).hostname != "site" or urlsplit(target).scheme not in ("http", "https"):
+        if urlsplit(target).hostname != "site" or urlsplit(target).scheme not in (
+            "http",
+            "https",
+        ):
             continue
         file = on_disk(target)
         assert file.is_file(), link
@@ -61,7 +64,11 @@ def test_links_resolve(path):
 def test_site_names_no_machine():
     """Neither pages nor notebooks hold the path of the checkout that they were built from."""
     root = str(SITE.parents[1])
-    files = [path for kind in ("html", "ipynb", "json", "js") for path in SITE.rglob(f"*.{kind}")]
+    files = [
+        path
+        for kind in ("html", "ipynb", "json", "js")
+        for path in SITE.rglob(f"*.{kind}")
+    ]
     assert not [path for path in files if root in path.read_text(encoding="utf8")]
 
 
@@ -74,7 +81,9 @@ def test_listings_name_equations_by_their_numbers():
 def test_badge_and_ledger_lead_to_each_other(read, turn):
     entry = turn("badge", json.loads((SITE / "ledger.json").read_text(encoding="utf8")))
     page = read().open(f"{entry['chapter']}.html")
-    page.locator(f'p.ledger-badge:has(button[data-label="{entry["label"]}"]) a').first.click()
+    page.locator(
+        f'p.ledger-badge:has(button[data-label="{entry["label"]}"]) a'
+    ).first.click()
     page.wait_for_url("**/ledger.html#*")
     page.locator("tr:target a").first.click()
     page.wait_for_url(f"**/{entry['url']}")
@@ -113,8 +122,15 @@ def test_formula_sheet_prints_on_one_page(read, scheme):
     page.set_viewport_size({"width": A4_WIDTH, "height": 1000})
     assert page.locator(".formula div.math").count() > 10
     assert page.evaluate(SHEET_TOO_WIDE) == []
-    for other in (".bd-sidebar-primary", ".bd-header-article", "footer", "p.ledger-badge"):
-        assert [found for found in page.locator(other).all() if found.is_visible()] == [], other
+    for other in (
+        ".bd-sidebar-primary",
+        ".bd-header-article",
+        "footer",
+        "p.ledger-badge",
+    ):
+        assert [
+            found for found in page.locator(other).all() if found.is_visible()
+        ] == [], other
     styles = "texts => texts.map(text => [parseFloat(getComputedStyle(text).fontSize), getComputedStyle(text).color])"
     for size, colour in page.locator("article p").evaluate_all(styles):
         assert size * 72 / 96 >= 7.5
@@ -125,7 +141,11 @@ def test_formula_sheet_prints_on_one_page(read, scheme):
 def test_executed_chapters_offer_their_notebook(path):
     notebook = SITE / "_sources" / path.replace(".html", ".ipynb")
     links = [link for link in parsed(SITE / path).links if link.endswith(".ipynb")]
-    offered = {on_disk(urljoin(f"http://site/{path}", link)) for link in links if "://" not in link}
+    offered = {
+        on_disk(urljoin(f"http://site/{path}", link))
+        for link in links
+        if "://" not in link
+    }
     assert offered == ({notebook} if notebook.is_file() else set())
 
 

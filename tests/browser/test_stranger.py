@@ -80,7 +80,10 @@ def test_the_notebook_of_layer_norm(stranger):
     stranger.button("Download this page")
     with stranger.page.expect_download() as found:
         stranger.click(stranger.page.get_by_role("link", name=".ipynb"))
-    assert any("rstd" in "".join(cell["source"]) for cell in json.loads(found.value.path().read_text())["cells"])
+    assert any(
+        "rstd" in "".join(cell["source"])
+        for cell in json.loads(found.value.path().read_text())["cells"]
+    )
     assert stranger.actions <= 6
 
 

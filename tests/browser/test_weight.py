@@ -39,7 +39,10 @@ class Loaded(HTMLParser):
 def loaded(path):
     """The files that a page loads, itself among them."""
     text = (SITE / path).read_text(encoding="utf8")
-    there = {urlsplit(urljoin(f"http://site/{path}", address)).path for address in Loaded(text).addresses}
+    there = {
+        urlsplit(urljoin(f"http://site/{path}", address)).path
+        for address in Loaded(text).addresses
+    }
     return {SITE / path, *(SITE / one.lstrip("/") for one in there)}
 
 
@@ -49,16 +52,23 @@ def weights():
     users = Counter(file for path in pages() for file in loaded(path))
     shared = {file for file, count in users.items() if count > len(pages()) / 2}
     parts = {SHARED: shared} | {path: loaded(path) - shared for path in pages()}
-    return {name: sum(len(gzip.compress(file.read_bytes())) for file in files) / 1e3 for name, files in parts.items()}
+    return {
+        name: sum(len(gzip.compress(file.read_bytes())) for file in files) / 1e3
+        for name, files in parts.items()
+    }
 
 
 @pytest.mark.parametrize("name", [SHARED, *pages()])
 def test_a_page_keeps_to_its_budget(name):
-    assert weights()[name] <= json.loads(BUDGETS.read_text(encoding="utf8")).get(name, 0)
+    assert weights()[name] <= json.loads(BUDGETS.read_text(encoding="utf8")).get(
+        name, 0
+    )
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("path", ["book/layer_norm.html", "book/residual.html", "book/rms_norm_code.html"])
+@pytest.mark.parametrize(
+    "path", ["book/layer_norm.html", "book/residual.html", "book/rms_norm_code.html"]
+)
 def test_a_page_stands_still_while_it_loads(read, path, width):
     reader = read(width)
     reader.page.add_init_script("""
@@ -66,7 +76,9 @@ def test_a_page_stands_still_while_it_loads(read, path, width):
         const add = list => list.getEntries().forEach(one => { shift += one.hadRecentInput ? 0 : one.value; });
         new PerformanceObserver(add).observe({type: 'layout-shift', buffered: true});""")
     reader.page.goto(f"{reader.address}/{path}", wait_until="load")
-    reader.page.evaluate("MathJax.startup.promise.then(() => new Promise(done => setTimeout(done, 1500)))")
+    reader.page.evaluate(
+        "MathJax.startup.promise.then(() => new Promise(done => setTimeout(done, 1500)))"
+    )
     assert reader.page.locator("mjx-math").count()
     assert reader.page.evaluate("shift") < 0.1
 

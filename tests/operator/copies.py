@@ -75,7 +75,9 @@ def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
     texts = {}
     for path, changes in edits.items():
         if path.endswith(".py"):
-            texts[path] = edited((PACKAGE / path).read_text(), changes, f"{where}, {path}")
+            texts[path] = edited(
+                (PACKAGE / path).read_text(), changes, f"{where}, {path}"
+            )
         else:
             changed = edited_package(path, changes, where)
             texts |= {f"{path}/{file}": text for file, text in changed.items()}
@@ -91,7 +93,11 @@ def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
                 (file.parent / other.name).write_text(other.read_text())
         file.write_text(text)
     start = PACKAGE / "__init__.py"
-    imported(name, place / "__init__.py" if (place / "__init__.py").exists() else start, [str(place), str(PACKAGE)])
+    imported(
+        name,
+        place / "__init__.py" if (place / "__init__.py").exists() else start,
+        [str(place), str(PACKAGE)],
+    )
     return name
 
 
@@ -109,5 +115,9 @@ def backend_of(name: str, package: str):
 
 def forget(package: str) -> None:
     """Drop a copy's modules from sys.modules."""
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+    for name in [
+        name
+        for name in sys.modules
+        if name == package or name.startswith(f"{package}.")
+    ]:
         del sys.modules[name]

@@ -42,7 +42,18 @@ FACTORS = {
     "scale": (1.0, -1.7, 2.5),
     "weight_offset": (0.0, 1.0, -0.5),
     "columns": tuple(range(1, 71)),
-    "lead": ((), (0,), (1,), (2,), (7,), (40,), (3, 87), (2, 3), (2, 1, 3), (2, 2, 2, 2)),
+    "lead": (
+        (),
+        (0,),
+        (1,),
+        (2,),
+        (7,),
+        (40,),
+        (3, 87),
+        (2, 3),
+        (2, 1, 3),
+        (2, 2, 2, 2),
+    ),
     "residual": ("none", "sum unused", "sum used"),
     "affine": tuple(PRESENT),
     "dtype": NAMES,
@@ -61,10 +72,31 @@ FACTORS = {
 }
 # Rows longer than a block of every kernel, and what else is too long to be met in pairs.
 LONG = {
-    **{"center": True, "reduce": "mean", "placement": "inside", "eps": 1e-5, "scale": 1.0, "weight_offset": 0.0},
-    **{"columns": 1000, "lead": (3,), "residual": "sum used", "affine": "mixed signs", "dtype": "float64"},
-    **dict.fromkeys(("residual dtype", "weight dtype", "bias dtype", "out dtype", "stored dtype")),
-    **{"rounded": True, "layout": "contiguous", "heads": False, "rows": "random", "magnitude": 1.0},
+    **{
+        "center": True,
+        "reduce": "mean",
+        "placement": "inside",
+        "eps": 1e-5,
+        "scale": 1.0,
+        "weight_offset": 0.0,
+    },
+    **{
+        "columns": 1000,
+        "lead": (3,),
+        "residual": "sum used",
+        "affine": "mixed signs",
+        "dtype": "float64",
+    },
+    **dict.fromkeys(
+        ("residual dtype", "weight dtype", "bias dtype", "out dtype", "stored dtype")
+    ),
+    **{
+        "rounded": True,
+        "layout": "contiguous",
+        "heads": False,
+        "rows": "random",
+        "magnitude": 1.0,
+    },
     **{"wanted": INPUTS, "blocks": "one"},
 }
 FAR, FLAT = FACTORS["rows"][1:]
@@ -73,8 +105,22 @@ ROWS = (
     LONG | {"rows": FAR},
     LONG | {"columns": 20000, "dtype": "float32", "lead": (15,)},
     LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (15,)},
-    LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (2,), "rows": FAR, "rounded": False},
-    LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (2,), "rows": FAR, "residual dtype": "float32"},
+    LONG
+    | {
+        "columns": 20000,
+        "dtype": "bfloat16",
+        "lead": (2,),
+        "rows": FAR,
+        "rounded": False,
+    },
+    LONG
+    | {
+        "columns": 20000,
+        "dtype": "bfloat16",
+        "lead": (2,),
+        "rows": FAR,
+        "residual dtype": "float32",
+    },
 )
 # The leading axes whose last one may be heads: few, since each of them is a program of Triton's.
 HEADS = ((1,), (2,), (7,), (2, 3), (2, 1, 3), (2, 2, 2, 2))
@@ -96,19 +142,35 @@ def allowed(part: Point) -> bool:
     if not inputs.issuperset(part.get("wanted", ())):
         return False
     affine = PRESENT[part.get("affine", "mixed signs")]
-    if "weight" not in affine and (part.get("weight_offset", 0) != 0 or part.get("weight dtype")):
+    if "weight" not in affine and (
+        part.get("weight_offset", 0) != 0 or part.get("weight dtype")
+    ):
         return False
-    if "bias" not in affine and part.get("bias dtype") or not affine and part.get("heads"):
+    if (
+        "bias" not in affine
+        and part.get("bias dtype")
+        or not affine
+        and part.get("heads")
+    ):
         return False
     lead = part.get("lead", (2,))
-    if part.get("heads") and lead not in HEADS or part.get("layout") == "sliced" and not lead:
+    if (
+        part.get("heads")
+        and lead not in HEADS
+        or part.get("layout") == "sliced"
+        and not lead
+    ):
         return False
     return _has_dtypes(part) and _has_values(part)
 
 
 def _has_dtypes(part):
     """Whether there is a sum where its dtypes are asked for, with a summand in float64 where that is to be stored."""
-    of_sum = part.get("residual dtype"), part.get("stored dtype"), not part.get("rounded", True)
+    of_sum = (
+        part.get("residual dtype"),
+        part.get("stored dtype"),
+        not part.get("rounded", True),
+    )
     if part.get("residual") == "none" and any(of_sum):
         return False
     held = (part.get("dtype"), *of_sum[:2])
@@ -124,7 +186,9 @@ def _has_values(part):
     """Whether a row has a value without eps: not one that is constant as it is, or once its numbers are rounded."""
     if part.get("eps") != 0.0:
         return True
-    narrow = {"float16", "bfloat16"} & {part.get(name) for name in ("dtype", "residual dtype", "stored dtype")}
+    narrow = {"float16", "bfloat16"} & {
+        part.get(name) for name in ("dtype", "residual dtype", "stored dtype")
+    }
     if part.get("rows") == FLAT or part.get("rows") == FAR and narrow:
         return False
     return (part.get("center"), part.get("columns")) != (True, 1)
@@ -154,7 +218,10 @@ def points_of(backend: str) -> tuple[Point, ...]:
         return tuple(of_dtype)
     return tuple(
         chosen(
-            of_dtype, coarse, lambda p: {"columns": p["columns"]}, lambda p: {"spec": tuple(p[name] for name in SPEC)}
+            of_dtype,
+            coarse,
+            lambda p: {"columns": p["columns"]},
+            lambda p: {"spec": tuple(p[name] for name in SPEC)},
         )
     )
 
@@ -163,7 +230,13 @@ def dtypes_of(point: Point, backend: str) -> str | Dtypes:
     """The dtypes of a point's arrays; NumPy and SymPy run in one alone."""
     if backend in ("numpy", "sympy"):
         return point["dtype"]
-    names = ("residual dtype", "weight dtype", "bias dtype", "out dtype", "stored dtype")
+    names = (
+        "residual dtype",
+        "weight dtype",
+        "bias dtype",
+        "out dtype",
+        "stored dtype",
+    )
     return Dtypes(point["dtype"], *(point[name] for name in names), point["rounded"])
 
 
@@ -199,21 +272,29 @@ def _drawn(point, rng):
     weight, bias = _affine(rng, point)
     p = x if residual is None else x + residual
     # Along x_hat and 1 as well, so that c1 and c2 are seen at every N.
-    along = (p - p.mean(-1, keepdims=True)) * rng.uniform(0.5, 1, (rows, 1)) + rng.uniform(0.5, 1, (rows, 1))
+    along = (p - p.mean(-1, keepdims=True)) * rng.uniform(
+        0.5, 1, (rows, 1)
+    ) + rng.uniform(0.5, 1, (rows, 1))
     if weight is not None:
         signs = np.sign(spec_of(point).weight_offset + weight)
-        along = along * (np.tile(signs, (rows // len(signs), 1)) if point["heads"] else signs)
+        along = along * (
+            np.tile(signs, (rows // len(signs), 1)) if point["heads"] else signs
+        )
     dy = noise + (along[:1] if repeated else along)
 
     def sized(a, part=0.95 if residual is None else 0.475):
         size = point["magnitude"]
-        if size == LIMIT:  # the sum of x and any other residual of the same kind is below it, too
+        if (
+            size == LIMIT
+        ):  # the sum of x and any other residual of the same kind is below it, too
             size = part * LARGEST["float16"] / np.abs(a).max(initial=1)
         # A power of two: the sum of a row of equal numbers is exact then, and s is 0.
         return a * (2.0 ** np.floor(np.log2(size)) if point["rows"] == FLAT else size)
 
     x, residual = sized(x), None if residual is None else sized(residual)
-    name = ", ".join(f"{name} {level}" for name, level in point.items() if level is not None)
+    name = ", ".join(
+        f"{name} {level}" for name, level in point.items() if level is not None
+    )
     heads = point["lead"][-1] if point["heads"] else None
     arrays = (x, weight, bias, residual, dy, dresidual_out)
     return Case(name, *arrays, point["layout"], point["lead"], point["wanted"], heads)
@@ -231,14 +312,23 @@ def _at_a_corner(case, spec):
 
 def case_of(point: Point, beside: Case | None = None) -> Case:
     """The inputs and cotangents of a point: always the same; beside a case others for the inputs that move."""
-    rng, spec = np.random.default_rng([points().index(point), beside is not None]), spec_of(point)
+    rng, spec = (
+        np.random.default_rng([points().index(point), beside is not None]),
+        spec_of(point),
+    )
     for _ in range(1000):
         case = _drawn(point, rng)
         if beside is not None:
-            case = replace(beside, **{name: getattr(case, name) for name in point["wanted"]})
-        if contract.defined(case, spec, dtypes_of(point, "torch")) and not _at_a_corner(case, spec):
+            case = replace(
+                beside, **{name: getattr(case, name) for name in point["wanted"]}
+            )
+        if contract.defined(case, spec, dtypes_of(point, "torch")) and not _at_a_corner(
+            case, spec
+        ):
             return case
-    raise ValueError(f"point: no draw has a value away from the corner of a clamp: {point}")
+    raise ValueError(
+        f"point: no draw has a value away from the corner of a clamp: {point}"
+    )
 
 
 @contextmanager
@@ -251,16 +341,26 @@ def blocked(backend, point: Point) -> Iterator[None]:
         if backend.name == "torch":
             settings = [(module, "BLOCK_ELEMENTS", 3 * columns if by_rows else 1)]
         elif backend.name == "numba":
-            settings = [(module.launch, "ELEMENTS_PER_PROGRAM", 3 * columns if by_rows else 1)]
+            settings = [
+                (module.launch, "ELEMENTS_PER_PROGRAM", 3 * columns if by_rows else 1)
+            ]
         elif by_rows:
             tile = BLOCK_ROWS << (columns - 1).bit_length()
-            settings = [(module.configuration, name, tile) for name in ("FORWARD_TILE", "BACKWARD_TILE")]
+            settings = [
+                (module.configuration, name, tile)
+                for name in ("FORWARD_TILE", "BACKWARD_TILE")
+            ]
         else:
             limits = {4: BLOCK_COLUMNS, 8: BLOCK_COLUMNS}
-            settings = [(module.configuration, name, limits) for name in ("FORWARD_COLUMNS", "BACKWARD_COLUMNS")]
+            settings = [
+                (module.configuration, name, limits)
+                for name in ("FORWARD_COLUMNS", "BACKWARD_COLUMNS")
+            ]
             settings.append((module.configuration, "SWEEP_BLOCK", BLOCK_COLUMNS))
         if backend.name == "triton":
-            settings.append((module.configuration, "REDUCTION_TILE", (2, BLOCK_COLUMNS)))
+            settings.append(
+                (module.configuration, "REDUCTION_TILE", (2, BLOCK_COLUMNS))
+            )
     before = [getattr(module, name) for module, name, _ in settings]
     try:
         for module, name, value in settings:
@@ -286,7 +386,11 @@ def check_point(backend, point: Point, derivatives: bool = True) -> None:
     index = points().index(point)
     rng = np.random.default_rng([index, 2])
     # Differences see float64 alone, whatever dtypes the other arrays have; a row of size 0 is smooth as far as eps is.
-    smooth = point["dtype"] == "float64" and point["magnitude"] in MODERATE and contract.differentiable(case, spec)
+    smooth = (
+        point["dtype"] == "float64"
+        and point["magnitude"] in MODERATE
+        and contract.differentiable(case, spec)
+    )
     smooth = smooth and (point["rows"] != FLAT or spec.eps > contract.GRADCHECK_STEP)
     if backend.name == "numpy" and smooth:
         contract.check_differences(backend, case, spec, rng)

@@ -23,7 +23,13 @@ from normgrad.mistakes import mutants
 RECORD = Path(__file__).with_name("killing_points.json")
 # What is wrong in torch's operations shows in float32, too.
 CATALOGUE = [
-    Edit(mutant.name, name, mutants.SOURCES[name], mutant.edits[name], "float32" if name == "torch" else None)
+    Edit(
+        mutant.name,
+        name,
+        mutants.SOURCES[name],
+        mutant.edits[name],
+        "float32" if name == "torch" else None,
+    )
     for mutant in mutants.MUTANTS
     for name in NAMES
 ]
@@ -32,7 +38,11 @@ PROGRAMS = [*CATALOGUE, *KINDS, *COMPILED, *OTHERS, *DTYPES, *HEADS, *BESIDE, *s
 
 def prove(backend):
     """The proof of what the SymPy backend computes, whose loss no value shows."""
-    next(equation for equation in backend.module.family.equations() if equation.label == "norm-dx-inside").prove()
+    next(
+        equation
+        for equation in backend.module.family.equations()
+        if equation.label == "norm-dx-inside"
+    ).prove()
 
 
 def killed_at(program: Edit, first: int = 0) -> int | None:
@@ -40,7 +50,11 @@ def killed_at(program: Edit, first: int = 0) -> int | None:
 
     After SymPy's last point comes its proof.
     """
-    points = [p for p in points_of(program.backend) if p["dtype"] == (program.dtype or p["dtype"])]
+    points = [
+        p
+        for p in points_of(program.backend)
+        if p["dtype"] == (program.dtype or p["dtype"])
+    ]
     with opened(program) as backend:
         checks = [partial(check_point, backend, point) for point in points]
         if backend.name == "sympy":

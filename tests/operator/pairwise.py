@@ -19,7 +19,9 @@ def _always(_point) -> bool:
     return True
 
 
-def pairs(factors: Factors, allowed: Callable[[Point], bool] = _always) -> set[frozenset]:
+def pairs(
+    factors: Factors, allowed: Callable[[Point], bool] = _always
+) -> set[frozenset]:
     """Every allowed pair of levels of two factors, as frozenset({(factor, level), (factor, level)})."""
     return {
         frozenset({(one, a), (other, b)})
@@ -39,9 +41,15 @@ def chosen(points: Sequence[Point], *keys: Callable[[Point], Point]) -> list[Poi
 
     Greedy: the point that adds most comes first. A key with one factor asks for each of its levels.
     """
-    seen = [set().union(*(pairs_of(key(p)) or {frozenset(key(p).items())} for key in keys)) for p in points]
+    seen = [
+        set().union(*(pairs_of(key(p)) or {frozenset(key(p).items())} for key in keys))
+        for p in points
+    ]
     number = {
-        pair: place for place, pair in enumerate(dict.fromkeys(pair for one in seen for pair in sorted(one, key=repr)))
+        pair: place
+        for place, pair in enumerate(
+            dict.fromkeys(pair for one in seen for pair in sorted(one, key=repr))
+        )
     }
     covers = np.zeros((len(points), len(number)), bool)
     for row, one in zip(covers, seen, strict=True):
@@ -54,7 +62,10 @@ def chosen(points: Sequence[Point], *keys: Callable[[Point], Point]) -> list[Poi
 
 
 def cover(
-    factors: Factors, allowed: Callable[[Point], bool] = _always, whole: Sequence[str] = (), seed: int = 0
+    factors: Factors,
+    allowed: Callable[[Point], bool] = _always,
+    whole: Sequence[str] = (),
+    seed: int = 0,
 ) -> list[Point]:
     """Points that cover every allowed pair of levels; the factors in `whole` meet in every combination of theirs.
 
@@ -68,10 +79,14 @@ def cover(
     rng = np.random.default_rng(seed)
     names = list(factors)
     starts = np.cumsum([0, *(len(factors[name]) for name in names)])
-    span = {name: slice(a, b) for name, a, b in zip(names, starts, starts[1:], strict=False)}
+    span = {
+        name: slice(a, b) for name, a, b in zip(names, starts, starts[1:], strict=False)
+    }
     missing = np.zeros((starts[-1], starts[-1]), bool)
     for one, other in combinations(names, 2):
-        for (r, a), (s, b) in product(enumerate(factors[one]), enumerate(factors[other])):
+        for (r, a), (s, b) in product(
+            enumerate(factors[one]), enumerate(factors[other])
+        ):
             if allowed({one: a, other: b}):
                 here, there = span[one].start + r, span[other].start + s
                 missing[here, there] = missing[there, here] = True
@@ -85,10 +100,16 @@ def cover(
         return {name: point[name] for name in names}
 
     def numbers(point):
-        return [span[name].start + list(factors[name]).index(level) for name, level in point.items()]
+        return [
+            span[name].start + list(factors[name]).index(level)
+            for name, level in point.items()
+        ]
 
     def best(point, name):
-        gain = missing[span[name]][:, numbers(point)].sum(1) + rng.random(len(factors[name])) / 2
+        gain = (
+            missing[span[name]][:, numbers(point)].sum(1)
+            + rng.random(len(factors[name])) / 2
+        )
         for place in np.argsort(-gain):
             if allowed({**point, name: factors[name][place]}):
                 return factors[name][place]

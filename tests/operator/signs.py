@@ -46,11 +46,15 @@ def _signs(source, functions) -> Iterator[tuple[str, int]]:
         if not isinstance(function, ast.FunctionDef) or function.name not in functions:
             continue
         for node in ast.walk(function):
-            if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.Add, ast.Sub)):
+            if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(
+                node.op, (ast.Add, ast.Sub)
+            ):
                 left = node.left if isinstance(node, ast.BinOp) else node.target
                 start = starts[left.end_lineno - 1] + left.end_col_offset
                 if not ADDRESSES.match(source[start:].partition("\n")[0]):
-                    found[start + re.search(r"[+-]", source[start:]).start()] = function.name
+                    found[start + re.search(r"[+-]", source[start:]).start()] = (
+                        function.name
+                    )
     for offset in sorted(found):
         yield found[offset], offset
 
@@ -62,5 +66,9 @@ def signs() -> list[Edit]:
         source = (PACKAGE / path).read_text()
         for number, (function, at) in enumerate(_signs(source, functions)):
             turned = source[:at] + {"+": "-", "-": "+"}[source[at]] + source[at + 1 :]
-            edits.append(Edit(f"sign {number}, in {function}", backend, path, ((source, turned),)))
+            edits.append(
+                Edit(
+                    f"sign {number}, in {function}", backend, path, ((source, turned),)
+                )
+            )
     return edits

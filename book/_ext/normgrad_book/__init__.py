@@ -30,4 +30,9 @@ MODULES = (
 def setup(app):
     for name in MODULES:
         import_module(f".{name}", __name__).setup(app)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": 1,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

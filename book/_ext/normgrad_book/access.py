@@ -5,7 +5,10 @@ from __future__ import annotations
 TOGGLE = '<summary><span class="toctree-toggle" role="presentation">'
 NAMED = TOGGLE.replace("<summary>", '<summary aria-label="Its pages">')
 # Links that lead back stand between the works, and no list may hold those.
-BIBLIOGRAPHY = {'<div role="list" class="citation-list">': '<div class="citation-list">', ' role="doc-biblioentry"': ""}
+BIBLIOGRAPHY = {
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    ' role="doc-biblioentry"': "",
+}
 
 
 def mend(app, pagename, templatename, context, doctree):
@@ -15,7 +18,9 @@ def mend(app, pagename, templatename, context, doctree):
         body = body.replace(lacking, mended)
     context["body"] = body
     if contents := context.get("generate_toctree_html"):
-        context["generate_toctree_html"] = lambda *args, **more: str(contents(*args, **more)).replace(TOGGLE, NAMED)
+        context["generate_toctree_html"] = lambda *args, **more: str(
+            contents(*args, **more)
+        ).replace(TOGGLE, NAMED)
 
 
 def setup(app):

@@ -9,7 +9,17 @@ import os
 
 PAGE = os.environ.get("NORMGRAD_PAGE", "")
 # What a page says of other pages cannot be known here.
-ELSEWHERE = ["ref", "toc", "myst", "bibtex", "docutils", "py", "eq", "sphinx_exercise", "sphinx_proof"]
+ELSEWHERE = [
+    "ref",
+    "toc",
+    "myst",
+    "bibtex",
+    "docutils",
+    "py",
+    "eq",
+    "sphinx_exercise",
+    "sphinx_proof",
+]
 
 
 def configure(app, config):

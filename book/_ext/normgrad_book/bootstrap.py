@@ -84,7 +84,11 @@ def quoted(text) -> str:
     lines = [line.replace("\0", " ") for line in wrapped]
     if len(lines) < 2:
         return f'"{text}"'
-    return "(\n" + "".join(f'    "{line}{" " * (line != lines[-1])}"\n' for line in lines) + ")"
+    return (
+        "(\n"
+        + "".join(f'    "{line}{" " * (line != lines[-1])}"\n' for line in lines)
+        + ")"
+    )
 
 
 def bootstrap(version, site="", pages="", numbers="", triton=False) -> str:

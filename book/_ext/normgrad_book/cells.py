@@ -15,7 +15,9 @@ import yaml
 
 from normgrad.teaching.notebook import MARK
 
-CELL = re.compile(r"^(?P<fence>`{3,})\{code-cell\}[^\n]*\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S)
+CELL = re.compile(
+    r"^(?P<fence>`{3,})\{code-cell\}[^\n]*\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S
+)
 HIDDEN = frozenset({"hide-input", "hide-cell", "remove-input", "remove-cell"})
 MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.M)
 # What the notebook puts above a cell with the tag triton.
@@ -57,7 +59,11 @@ class Cell:
     def defines(self) -> frozenset[str]:
         """The names that the cell gives a value."""
         table = symtable.symtable(self.python, "cell", "exec")
-        return frozenset(s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported())
+        return frozenset(
+            s.get_name()
+            for s in table.get_symbols()
+            if s.is_assigned() or s.is_imported()
+        )
 
     @cached_property
     def uses(self) -> frozenset[str]:
@@ -68,7 +74,11 @@ class Cell:
         while waiting:
             inner = waiting.pop()
             waiting += inner.get_children()
-            found |= {s.get_name() for s in inner.get_symbols() if s.is_global() and s.is_referenced()}
+            found |= {
+                s.get_name()
+                for s in inner.get_symbols()
+                if s.is_global() and s.is_referenced()
+            }
         found |= self._before_assignment()
         return frozenset(found - BUILTIN - (self.defines - self._before_assignment()))
 
@@ -79,8 +89,14 @@ class Cell:
         for statement in self.tree.body:
             table = symtable.symtable(ast.unparse(statement), "cell", "exec")
             read = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
-            given = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
-            if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            given = {
+                s.get_name()
+                for s in table.get_symbols()
+                if s.is_assigned() or s.is_imported()
+            }
+            if isinstance(statement, ast.AugAssign) and isinstance(
+                statement.target, ast.Name
+            ):
                 read.add(statement.target.id)
             # a block gives its names their values before it reads them; x = x + 1 does not
             found |= read - known - (given if hasattr(statement, "body") else set())
@@ -102,7 +118,9 @@ class Cell:
     def calls(self, *names: str) -> list[ast.Call]:
         """The calls of functions with these names, whatever they are attributes of."""
         found = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
-        return [node for node in found if ast.unparse(node.func).split(".")[-1] in names]
+        return [
+            node for node in found if ast.unparse(node.func).split(".")[-1] in names
+        ]
 
     def plain_calls(self, *names: str) -> list[ast.Call]:
         """The calls of functions by these plain names: prove(...), not ledger.prove(...)."""
@@ -129,7 +147,15 @@ def of_page(path) -> list[Cell]:
     cells = []
     for place, found in enumerate(CELL.finditer(text)):
         tags, options, code = _options(found["body"])
-        cells.append(Cell(place, code.rstrip("\n"), tags, options, text.count("\n", 0, found.start()) + 1))
+        cells.append(
+            Cell(
+                place,
+                code.rstrip("\n"),
+                tags,
+                options,
+                text.count("\n", 0, found.start()) + 1,
+            )
+        )
     return cells
 
 
@@ -159,7 +185,11 @@ def needed(cells: list[Cell], wanted) -> list[Cell]:
         for name in cell.uses | cell.changes - cell.defines:
             waiting += _makers(cells[: cell.place], name)
     if chosen:  # a switch that all later cells stand on
-        switches = [cell for cell in cells if cell.calls("keep_as_typed") and cell.place < max(chosen)]
+        switches = [
+            cell
+            for cell in cells
+            if cell.calls("keep_as_typed") and cell.place < max(chosen)
+        ]
         chosen |= {cell.place: cell for cell in switches if cell.place not in chosen}
     return [chosen[place] for place in sorted(chosen)]
 
@@ -188,4 +218,8 @@ def from_hidden(cells: list[Cell]) -> list[tuple[Cell, str]]:
 def label_of(call: ast.Call) -> str:
     """The label that a call of derive or define gives its equation."""
     first = call.args[0] if call.args else None
-    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return (
+        first.value
+        if isinstance(first, ast.Constant) and isinstance(first.value, str)
+        else ""
+    )

@@ -10,7 +10,10 @@ def bibliography(env):
 
 
 def authors(entry) -> str:
-    names = [" ".join(person.prelast_names + person.last_names) for person in entry.persons.get("author", ())]
+    names = [
+        " ".join(person.prelast_names + person.last_names)
+        for person in entry.persons.get("author", ())
+    ]
     if not names:
         return entry.fields.get("title", "")
     if len(names) < 3:
@@ -24,7 +27,11 @@ def work(env, key, textual) -> str:
         raise ExtensionError(f"no work is listed under {key!r} in the bibliography")
     entry = bibliography(env)[key]
     year = entry.fields.get("year", "")
-    shown = f"{authors(entry)} ({year})" if textual else ", ".join(filter(None, [authors(entry), year]))
+    shown = (
+        f"{authors(entry)} ({year})"
+        if textual
+        else ", ".join(filter(None, [authors(entry), year]))
+    )
     doi = entry.fields.get("doi")
     url = f"https://doi.org/{doi}" if doi else entry.fields.get("url")
     return f"[{shown}]({url})" if url else shown

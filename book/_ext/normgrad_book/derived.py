@@ -21,8 +21,14 @@ TAG = re.compile(r"\s*\\tag\{([\w:.-]+)\}\s*$")
 
 def statements(notebook) -> list[dict]:
     """What the cells of a notebook derived: {label, differs} each."""
-    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
-    return [output["data"][STATEMENT] for output in outputs if STATEMENT in output.get("data", {})]
+    outputs = [
+        output for cell in notebook["cells"] for output in cell.get("outputs", ())
+    ]
+    return [
+        output["data"][STATEMENT]
+        for output in outputs
+        if STATEMENT in output.get("data", {})
+    ]
 
 
 class Derived(SphinxTransform):
@@ -33,12 +39,13 @@ class Derived(SphinxTransform):
     def apply(self, **kwargs):
         if "kernelspec" not in self.env.metadata[self.env.docname]:
             return
-        made_here = {made["label"]: made for made in statements(executed_notebook(self.env, self.env.docname))}
+        made_here = {
+            made["label"]: made
+            for made in statements(executed_notebook(self.env, self.env.docname))
+        }
         for made in made_here.values():
             if made["differs"]:
-                message = (
-                    f"the cell that derives {made['label']} is not the statement of the package: {made['differs']}"
-                )
+                message = f"the cell that derives {made['label']} is not the statement of the package: {made['differs']}"
                 self.env.get_domain("ledger").note_problem(self.env.docname, 0, message)
         for node in list(self.document.findall(nodes.math_block)):
             if found := TAG.search(node.astext()):
@@ -52,7 +59,11 @@ class Derived(SphinxTransform):
         node.rawsource, node[:] = text, [nodes.Text(text)]
         domain = self.env.get_domain("math")
         domain.note_equation(self.env.docname, label, location=node)
-        node["label"], node["number"], node["nowrap"] = label, domain.get_equation_number_for(label), False
+        node["label"], node["number"], node["nowrap"] = (
+            label,
+            domain.get_equation_number_for(label),
+            False,
+        )
         if label in (known := equations()):
             node["claim"], node["kind"] = known[label].claim, known[label].kind
         node["ids"].append(equation_id(label))
@@ -62,7 +73,10 @@ class Derived(SphinxTransform):
 def with_numbers(text, of) -> str:
     r"""LaTeX in which every \ref{label} and \tag{label} has the number that `of` gives the label, if it gives one."""
     tag = re.compile(r"\\tag\{([\w:.-]+)\}")
-    return tag.sub(lambda found: f"\\tag{{{of(found[1]) or found[1]}}}", references_numbered(text, of))
+    return tag.sub(
+        lambda found: f"\\tag{{{of(found[1]) or found[1]}}}",
+        references_numbered(text, of),
+    )
 
 
 def numbered(output, of):
@@ -95,7 +109,10 @@ def resolve(app, doctree, docname):
 
 def prefer_latex(app, config):
     """A page shows the formula itself; the words below it are the page's own badge."""
-    config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, ("html", "text/latex", 75)]
+    config.nb_mime_priority_overrides = [
+        *config.nb_mime_priority_overrides,
+        ("html", "text/latex", 75),
+    ]
 
 
 def setup(app):

@@ -11,9 +11,13 @@ import textwrap
 
 from .equations import NAMED
 
-SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Numerics|Shapes|Saves|Notes?|Examples?|Source):(?:\s+|$)")
+SECTION = re.compile(
+    r"^(Args|Returns|Yields|Raises|Numerics|Shapes|Saves|Notes?|Examples?|Source):(?:\s+|$)"
+)
 ITEM = re.compile(r"^[*\w, ]+(?::| \()")
-FORMULA = re.compile(r"^\w+(?:, \w+)* = ")  # names alone: "Prove lhs = rhs" is a sentence
+FORMULA = re.compile(
+    r"^\w+(?:, \w+)* = "
+)  # names alone: "Prove lhs = rhs" is a sentence
 EQUATION = re.compile(r"\s*" + NAMED.pattern)
 BULLET = re.compile(r"^(?:[*-]|\d+\.)\s+")
 MODULE = re.compile(r"<module '([\w.]+)' from '[^']*'>")
@@ -76,14 +80,23 @@ def section(block) -> list[str]:
 
 
 def code(block) -> list[str]:
-    return ["::", "", *textwrap.indent(textwrap.dedent("\n".join(block)).rstrip(), "    ").split("\n"), ""]
+    return [
+        "::",
+        "",
+        *textwrap.indent(textwrap.dedent("\n".join(block)).rstrip(), "    ").split(
+            "\n"
+        ),
+        "",
+    ]
 
 
 def formulas(block) -> list[str]:
     """Formulas as code; the equations of the book that they name by {eq}`label` are linked below."""
     labels = [label for line in block for label in EQUATION.findall(line)]
     links = ", ".join(f":eq:`{label}`" for label in labels)
-    return code([EQUATION.sub("", line) for line in block]) + ([f"See {links}.", ""] if links else [])
+    return code([EQUATION.sub("", line) for line in block]) + (
+        [f"See {links}.", ""] if links else []
+    )
 
 
 def text(block) -> list[str]:
@@ -96,7 +109,10 @@ def text(block) -> list[str]:
         if bullet:
             out += ["", f"* {escape(line[bullet.end() :])}"]
         else:
-            out.append(("  " if any(each.startswith("* ") for each in out) else "") + escape(line))
+            out.append(
+                ("  " if any(each.startswith("* ") for each in out) else "")
+                + escape(line)
+            )
     return [*out, ""]
 
 

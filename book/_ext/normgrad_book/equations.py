@@ -44,15 +44,23 @@ class Equation(MathDirective):
             equation = registered(label)
         except ValueError as error:
             # A warning alone would be forgotten by the next build, which does not read this page again.
-            self.env.get_domain("ledger").note_problem(self.env.docname, self.lineno, str(error))
+            self.env.get_domain("ledger").note_problem(
+                self.env.docname, self.lineno, str(error)
+            )
             return []
         shown = equation.ends() if "ends" in self.options else equation
         shown = replace(shown, wide=True) if "wide" in self.options else shown
-        self.content = StringList(shown.latex().splitlines(), source=self.get_source_info()[0])
+        self.content = StringList(
+            shown.latex().splitlines(), source=self.get_source_info()[0]
+        )
         if not {"unnumbered", "ends"} & set(self.options):
             self.options["label"] = label
         result = super().run()
-        result[-1]["claim"], result[-1]["kind"], result[-1]["shows"] = equation.claim, equation.kind, label
+        result[-1]["claim"], result[-1]["kind"], result[-1]["shows"] = (
+            equation.claim,
+            equation.kind,
+            label,
+        )
         return result
 
 
@@ -61,7 +69,12 @@ def number_listings(app, doctree, docname):
     known = app.env.get_domain("ledger").equations()
     for node in list(doctree.findall(nodes.literal_block)):
         text = NAMED.sub(
-            lambda found: f"({number(app.env, known[found[1]])})" if found[1] in known else found[0], node.astext()
+            lambda found: (
+                f"({number(app.env, known[found[1]])})"
+                if found[1] in known
+                else found[0]
+            ),
+            node.astext(),
         )
         if text != node.astext():
             node.rawsource, node[:] = text, [nodes.Text(text)]

@@ -46,9 +46,13 @@ def source_key(root) -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
-    for path in sorted([*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]):
+    for path in sorted(
+        [*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]
+    ):
         if path.suffix in (".py", ".json") and path.is_file():
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + content(path))
+            digest.update(
+                path.relative_to(root).as_posix().encode() + b"\0" + content(path)
+            )
     return digest.hexdigest()[:12]
 
 
@@ -77,7 +81,9 @@ def executed_notebook(env, docname):
     """
     notebook = read_notebook(env, docname)
     try:
-        return get_cache(env.mystnb_config.execution_cache_path).merge_match_into_notebook(notebook)[1]
+        return get_cache(
+            env.mystnb_config.execution_cache_path
+        ).merge_match_into_notebook(notebook)[1]
     except KeyError:
         return notebook
 
@@ -108,16 +114,30 @@ def execute_ahead(app, env, docnames):
 
     def execute(item):
         path, notebook = item
-        options = {"allow_errors": False, "timeout": config.execution_timeout, "meta_override": True}
-        return *item, single_nb_execution(notebook, cwd=str(path.parent), **options, **AT_THE_END)
+        options = {
+            "allow_errors": False,
+            "timeout": config.execution_timeout,
+            "meta_override": True,
+        }
+        return *item, single_nb_execution(
+            notebook, cwd=str(path.parent), **options, **AT_THE_END
+        )
 
     # those with much code first, so that no long chapter runs alone at the end
-    waiting.sort(key=lambda item: -sum(len(cell.source) for cell in item[1].cells if cell.cell_type == "code"))
+    waiting.sort(
+        key=lambda item: (
+            -sum(len(cell.source) for cell in item[1].cells if cell.cell_type == "code")
+        )
+    )
     with ThreadPoolExecutor(WORKERS) as pool:
         for path, notebook, result in pool.map(execute, waiting):
             if result.err is None:
-                bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
-                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+                bundle = CacheBundleIn(
+                    notebook, str(path), data={"execution_seconds": result.time}
+                )
+                cache.cache_notebook_bundle(
+                    bundle, check_validity=False, overwrite=True
+                )
 
 
 def setup(app):

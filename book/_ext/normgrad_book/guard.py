@@ -29,10 +29,14 @@ def cell_problems(cell) -> list[str]:
         derived = data.get(STATEMENT, {}).get("label")
         shown = "\n".join("".join(data.get(kind, "")) for kind in SHOWN)
         for label in sorted(set(LABEL.findall(shown)) - {derived}):
-            problems.append(f"an output has the label {label}, which no derivation gave it")
+            problems.append(
+                f"an output has the label {label}, which no derivation gave it"
+            )
         for entry in data.get(MIME, ()):
             if entry["label"] not in typed:
-                problems.append(f"the entry {entry['label']} is shown by a cell that does not name it")
+                problems.append(
+                    f"the entry {entry['label']} is shown by a cell that does not name it"
+                )
     return problems
 
 
@@ -42,7 +46,11 @@ def texts(source) -> list[str]:
         tree = ast.parse(source)
     except SyntaxError:
         return [source]
-    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
 
 
 class Guard(SphinxTransform):

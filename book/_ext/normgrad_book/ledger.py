@@ -65,7 +65,13 @@ class LedgerDomain(Domain):
 
     def merge_domaindata(self, docnames, otherdata):
         for part in ("equations", "entries", "problems"):
-            self.data[part].update({name: otherdata[part][name] for name in docnames if name in otherdata[part]})
+            self.data[part].update(
+                {
+                    name: otherdata[part][name]
+                    for name in docnames
+                    if name in otherdata[part]
+                }
+            )
         self.data["page"] = self.page or otherdata["page"]
 
     def note_problem(self, docname, line, message):
@@ -77,12 +83,18 @@ class LedgerDomain(Domain):
         for node in document.findall(nodes.math_block):
             if not node.get("label"):
                 continue
-            if "amsmath" in node["classes"]:  # numbered by LaTeX's environment, under a random label
-                self.note_problem(docname, node.line, "a numbered equation has no label")
+            if (
+                "amsmath" in node["classes"]
+            ):  # numbered by LaTeX's environment, under a random label
+                self.note_problem(
+                    docname, node.line, "a numbered equation has no label"
+                )
                 continue
             latex = " ".join(node.astext().split())
             claim, kind = node.get("claim", ""), node.get("kind", "")
-            equations.append(Numbered(node["label"], docname, node.line or 0, claim, latex, kind))
+            equations.append(
+                Numbered(node["label"], docname, node.line or 0, claim, latex, kind)
+            )
         self.data["equations"][docname] = equations
         if "kernelspec" in env.metadata[docname]:
             self.data["entries"][docname] = entries_of(executed_notebook(env, docname))
@@ -90,21 +102,31 @@ class LedgerDomain(Domain):
     def equations(self) -> dict[str, Numbered]:
         """All numbered equations by label; Sphinx itself warns of a label that is used twice."""
         pages = self.data["equations"]
-        return {equation.label: equation for docname in sorted(pages) for equation in pages[docname]}
+        return {
+            equation.label: equation
+            for docname in sorted(pages)
+            for equation in pages[docname]
+        }
 
     def entries(self) -> dict[str, list[dict]]:
         """The entries of each label, in the order of the cells, each with its chapter; the first is the main one."""
         by_label = {}
         for docname in sorted(self.data["entries"]):
             for entry in self.data["entries"][docname]:
-                by_label.setdefault(entry["label"], []).append({**entry, "docname": docname})
+                by_label.setdefault(entry["label"], []).append(
+                    {**entry, "docname": docname}
+                )
         return by_label
 
 
 def entries_of(notebook) -> list[dict]:
     """The entries in a notebook's outputs, those of hidden and removed outputs included."""
-    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
-    return [entry for output in outputs for entry in output.get("data", {}).get(MIME, ())]
+    outputs = [
+        output for cell in notebook["cells"] for output in cell.get("outputs", ())
+    ]
+    return [
+        entry for output in outputs for entry in output.get("data", {}).get(MIME, ())
+    ]
 
 
 def compare(equations, entries) -> list[tuple[str, int, str]]:
@@ -117,22 +139,47 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
             continue
         kinds = {entry["kind"] for entry in entries[label]}
         if "definition" in kinds and len(kinds) > 1:
-            problems.append((*where, f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}"))
+            problems.append(
+                (
+                    *where,
+                    f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}",
+                )
+            )
         if equation.kind and equation.kind not in kinds:
-            problems.append((*where, f"the equation {label} has no entry of its kind, {equation.kind}"))
+            problems.append(
+                (
+                    *where,
+                    f"the equation {label} has no entry of its kind, {equation.kind}",
+                )
+            )
         if not equation.claim and any(kind.startswith("proved") for kind in kinds):
-            problems.append((*where, f"the equation {label} claims a proof but is typed by hand: use {{equation}}"))
+            problems.append(
+                (
+                    *where,
+                    f"the equation {label} claims a proof but is typed by hand: use {{equation}}",
+                )
+            )
         elif not equation.claim and label in registered():
             message = f"the equation {label} is one of the package but is typed by hand: use {{equation}}"
             problems.append((*where, message))
-        problems += [(*where, message) for message in compare_shown(equation, entries[label])]
+        problems += [
+            (*where, message) for message in compare_shown(equation, entries[label])
+        ]
     for label, own_entries in entries.items():
         for entry in own_entries:
             if label not in equations:
-                problems.append((entry["docname"], 0, f"the ledger entry {label} ({entry['kind']}) has no equation"))
+                problems.append(
+                    (
+                        entry["docname"],
+                        0,
+                        f"the ledger entry {label} ({entry['kind']}) has no equation",
+                    )
+                )
             elif entry["docname"] != equations[label].docname:
                 home = equations[label].docname
-                message = f"the ledger entry {label} belongs in {home}, beside its equation"
+                message = (
+                    f"the ledger entry {label} belongs in {home}, beside its equation"
+                )
                 problems.append((entry["docname"], 0, message))
     return problems + compare_reasons(equations, entries)
 
@@ -149,10 +196,14 @@ def compare_shown(equation, own_entries) -> list[str]:
     for entry in own_entries:
         if entry["kind"] == "numeric" and equation.kind in ("", "numeric"):
             if " ".join(entry.get("formula", "").split()) != equation.latex:
-                problems.append(f"the equation {equation.label} is not the formula that the numbers were put into")
+                problems.append(
+                    f"the equation {equation.label} is not the formula that the numbers were put into"
+                )
         typed = entry["kind"] == "definition" and equation.latex and not equation.claim
         if typed and (why := not_a_definition(equation.latex, entry)):
-            problems.append(f"the equation {equation.label} claims something and is no definition: {why}")
+            problems.append(
+                f"the equation {equation.label} claims something and is no definition: {why}"
+            )
     return problems
 
 
@@ -173,9 +224,17 @@ def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
     problems = []
     reasons = {label: sources(own_entries) for label, own_entries in entries.items()}
     for label, own_entries in entries.items():
-        where = (own_entries[0]["docname"], equations[label].line if label in equations else 0)
-        missing = [source for source in reasons[label] if source not in equations and not PAGE]
-        problems += [(*where, f"the equation {label} follows from {one}, which is no equation") for one in missing]
+        where = (
+            own_entries[0]["docname"],
+            equations[label].line if label in equations else 0,
+        )
+        missing = [
+            source for source in reasons[label] if source not in equations and not PAGE
+        ]
+        problems += [
+            (*where, f"the equation {label} follows from {one}, which is no equation")
+            for one in missing
+        ]
         reached, waiting = set(), list(reasons[label])
         while waiting:
             source = waiting.pop()
@@ -184,44 +243,68 @@ def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
                 waiting += reasons.get(source, ())
         if label in reached:
             circle = ", ".join(sorted(reached))
-            problems.append((*where, f"the equation {label} follows from itself, by way of {circle}"))
+            problems.append(
+                (
+                    *where,
+                    f"the equation {label} follows from itself, by way of {circle}",
+                )
+            )
     return problems
 
 
 def sources(own_entries) -> list[str]:
     """The labels that an equation follows from, by all its entries."""
-    return [source for entry in own_entries for source in entry.get("follows_from") or ()]
+    return [
+        source for entry in own_entries for source in entry.get("follows_from") or ()
+    ]
 
 
 def compare_typed(equations, typed) -> list[tuple[str, int, str]]:
     """(page, line, message) for each formula typed by hand that differs from its second writing, {label: LaTeX}."""
     problems = []
-    by_hand = {label: equation for label, equation in equations.items() if not equation.claim}
+    by_hand = {
+        label: equation for label, equation in equations.items() if not equation.claim
+    }
     for label, equation in by_hand.items():
         if equation.latex != " ".join(typed.get(label, "").split()):
             message = f"the equation {label}, typed by hand, is not the one in {TYPED}: {equation.latex}"
             problems.append((equation.docname, equation.line, message))
     for label in typed:
         if label not in by_hand:
-            problems.append((TYPED.removesuffix(".json"), 0, f"{label} is not an equation typed by hand"))
+            problems.append(
+                (
+                    TYPED.removesuffix(".json"),
+                    0,
+                    f"{label} is not an equation typed by hand",
+                )
+            )
     return problems
 
 
 def problems(domain) -> list[str]:
     """Everything that is wrong with the ledger, one line each, naming the page and the label."""
-    lines = [(docname, *problem) for docname, of_page in domain.data["problems"].items() for problem in of_page]
+    lines = [
+        (docname, *problem)
+        for docname, of_page in domain.data["problems"].items()
+        for problem in of_page
+    ]
     equations, typed = domain.equations(), Path(domain.env.srcdir) / TYPED
     lines += compare(equations, domain.entries())
     if typed.exists():
         lines += compare_typed(equations, json.loads(typed.read_text(encoding="utf8")))
     lines = [one for one in lines if not PAGE or one[0] == f"book/{PAGE}"]
-    return [f"{docname}.md" + (f":{line}" if line else "") + f": {message}" for docname, line, message in sorted(lines)]
+    return [
+        f"{docname}.md" + (f":{line}" if line else "") + f": {message}"
+        for docname, line, message in sorted(lines)
+    ]
 
 
 def refuse(app, error):
     """Fail the build, each time and not only when the page at fault is read again."""
     if error is None and (wrong := problems(app.env.get_domain("ledger"))):
-        raise ExtensionError("the equation ledger does not hold:\n  " + "\n  ".join(wrong))
+        raise ExtensionError(
+            "the equation ledger does not hold:\n  " + "\n  ".join(wrong)
+        )
 
 
 def configure(app, config):

@@ -55,7 +55,11 @@ def number(env, equation) -> str:
 
 def claim(equation, entry) -> str:
     """What the entry claims; where it only repeats its kind, what the registry says of the equation."""
-    return equation.claim if equation.claim and entry["claim"] == entry["kind"] else entry["claim"]
+    return (
+        equation.claim
+        if equation.claim and entry["claim"] == entry["kind"]
+        else entry["claim"]
+    )
 
 
 def known(env, entry) -> str:
@@ -64,7 +68,9 @@ def known(env, entry) -> str:
     if not named:
         return KINDS[entry["kind"]]
     equations = env.get_domain("ledger").equations()
-    numbers = ", ".join(f"({number(env, equations[label])})" for label in named if label in equations)
+    numbers = ", ".join(
+        f"({number(env, equations[label])})" for label in named if label in equations
+    )
     return f"{KINDS[entry['kind']]} {numbers}: {entry['because']}"
 
 
@@ -76,7 +82,9 @@ def inline(text) -> list[nodes.Node]:
     """A claim as nodes: `code` and $math$ are marked, the rest is text."""
     parts = re.split(r"`([^`]+)`|\$([^$]+)\$", text)
     marked = []
-    for plain, code, math in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
+    for plain, code, math in zip(
+        parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True
+    ):
         marked += [nodes.Text(plain)] if plain else []
         marked += [nodes.literal("", code)] if code else []
         marked += [nodes.math("", math)] if math else []
@@ -97,11 +105,19 @@ def add_badges(app, doctree, docname):
         if own_entries := entries.get(node.get("label")):
             main = own_entries[0]
             uri = f"{page}#{anchor(main['label'])}"
-            badge = link("", uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"])
+            badge = link(
+                "", uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"]
+            )
             # the same words as in the notebook: for which sizes, where, and the label
             badge += inline(node.get("known") or known(app.env, main))
             label = nodes.literal("", main["label"])
-            parts = (badge, nodes.Text(" · "), label, nodes.Text(" "), button(app.env, main["label"]))
+            parts = (
+                badge,
+                nodes.Text(" · "),
+                label,
+                nodes.Text(" "),
+                button(app.env, main["label"]),
+            )
             line = nodes.paragraph("", "", *parts, classes=["ledger-badge"])
             node.parent.insert(node.parent.index(node) + 1, line)
 
@@ -126,8 +142,12 @@ def cell(*children):
 
 def measured(entry) -> list[str]:
     """The error beside its tolerance, and how long the proof or the check took, where the entry has them."""
-    error, tolerance, seconds = (entry[key] for key in ("error", "tolerance", "seconds"))
-    parts = [] if error is None else [f"error {error:.1e}", f"tolerance {tolerance:.1e}"]
+    error, tolerance, seconds = (
+        entry[key] for key in ("error", "tolerance", "seconds")
+    )
+    parts = (
+        [] if error is None else [f"error {error:.1e}", f"tolerance {tolerance:.1e}"]
+    )
     parts += [] if entry.get("slack") is None else [slack_in_words(entry["slack"])]
     return parts + ([] if seconds is None else [f"{seconds:.2g} s"])
 
@@ -135,17 +155,26 @@ def measured(entry) -> list[str]:
 def rows(env, equation, own_entries, uri):
     """The equation's row, and one more for each further entry."""
     shown = link(f"({number(env, equation)})", f"{uri}#{equation_id(equation.label)}")
-    head, ids = cell(shown, nodes.Text(" "), nodes.literal("", equation.label)), [anchor(equation.label)]
+    head, ids = (
+        cell(shown, nodes.Text(" "), nodes.literal("", equation.label)),
+        [anchor(equation.label)],
+    )
     for entry in own_entries:
-        kind = nodes.inline("", "", *inline(known(env, entry)), classes=[f"ledger-{entry['kind']}"])
+        kind = nodes.inline(
+            "", "", *inline(known(env, entry)), classes=[f"ledger-{entry['kind']}"]
+        )
         evidence = cell(kind, nodes.Text(", ".join(["", *measured(entry)])))
-        yield nodes.row("", head, cell(*inline(claim(equation, entry))), evidence, ids=ids)
+        yield nodes.row(
+            "", head, cell(*inline(claim(equation, entry))), evidence, ids=ids
+        )
         head, ids = cell(), []
 
 
 def table(headings, body):
     widths = [nodes.colspec(colwidth=1) for _ in headings]
-    head = nodes.thead("", nodes.row("", *(cell(nodes.Text(text)) for text in headings)))
+    head = nodes.thead(
+        "", nodes.row("", *(cell(nodes.Text(text)) for text in headings))
+    )
     group = nodes.tgroup("", *widths, head, nodes.tbody("", *body), cols=len(headings))
     # A wrapper of our own scrolls where the screen is too narrow.
     return nodes.container("", nodes.table("", group), classes=["wide-table"])
@@ -177,7 +206,10 @@ def summary(entries, uri):
 
 def options(whole, names) -> str:
     every = [("", whole), *names]
-    return "".join(f'<option value="{escape(value)}">{escape(shown)}</option>' for value, shown in every)
+    return "".join(
+        f'<option value="{escape(value)}">{escape(shown)}</option>'
+        for value, shown in every
+    )
 
 
 def controls(kinds, chapters) -> nodes.Node:
@@ -195,28 +227,54 @@ def controls(kinds, chapters) -> nodes.Node:
 def heading(app, docname) -> str:
     """The number and the title of a chapter."""
     section = app.env.toc_secnumbers.get(docname, {}).get("", ())
-    return ". ".join(filter(None, [".".join(map(str, section)), app.env.titles[docname].astext()]))
+    return ". ".join(
+        filter(None, [".".join(map(str, section)), app.env.titles[docname].astext()])
+    )
 
 
 def chapter(app, docname, equations, entries, fromdocname):
     """The rubric and the table of one chapter."""
     uri = app.builder.get_relative_uri(fromdocname, docname)
-    body = [row for equation in equations for row in rows(app.env, equation, entries[equation.label], uri)]
-    return [nodes.rubric("", "", link(heading(app, docname), uri)), table(HEADINGS, body)]
+    body = [
+        row
+        for equation in equations
+        for row in rows(app.env, equation, entries[equation.label], uri)
+    ]
+    return [
+        nodes.rubric("", "", link(heading(app, docname), uri)),
+        table(HEADINGS, body),
+    ]
 
 
 def fill_ledger(app, doctree, docname):
     """Replace the page's placeholder, now that every page is read."""
     domain = app.env.get_domain("ledger")
     for node in list(doctree.findall(LedgerNode)):
-        entries = {label: own_entries for label, own_entries in domain.entries().items() if label in domain.equations()}
-        content = summary(list(entries.values()), relative_uri(app.builder.get_target_uri(docname), JSON))
-        numbered = {page: domain.data["equations"].get(page, ()) for page in reading_order(app.env)}
-        shown = {page: [equation for equation in all_ if equation.label in entries] for page, all_ in numbered.items()}
+        entries = {
+            label: own_entries
+            for label, own_entries in domain.entries().items()
+            if label in domain.equations()
+        }
+        content = summary(
+            list(entries.values()),
+            relative_uri(app.builder.get_target_uri(docname), JSON),
+        )
+        numbered = {
+            page: domain.data["equations"].get(page, ())
+            for page in reading_order(app.env)
+        }
+        shown = {
+            page: [equation for equation in all_ if equation.label in entries]
+            for page, all_ in numbered.items()
+        }
         chapters = [page for page in shown if shown[page]]
-        there = {entry["kind"] for own_entries in entries.values() for entry in own_entries}
+        there = {
+            entry["kind"] for own_entries in entries.values() for entry in own_entries
+        }
         kinds = [item for item in KINDS.items() if item[0] in there]
-        content.append(controls(kinds, [(page, heading(app, page)) for page in chapters]))
+        content.append(
+            controls(kinds, [(page, heading(app, page)) for page in chapters])
+        )
         for page in chapters:
             content += chapter(app, page, shown[page], entries, docname)
         node.replace_self(content)
@@ -244,8 +302,14 @@ def write_json(app, error):
         for equation in domain.data["equations"].get(docname, ()):
             url = f"{app.builder.get_target_uri(docname)}#{equation_id(equation.label)}"
             for main in entries.get(equation.label, ())[:1]:
-                fields = {key: main.get(key) for key in FIELDS} | {"claim": claim(equation, main)}
-                names = {"label": equation.label, "number": number(app.env, equation), "chapter": docname}
+                fields = {key: main.get(key) for key in FIELDS} | {
+                    "claim": claim(equation, main)
+                }
+                names = {
+                    "label": equation.label,
+                    "number": number(app.env, equation),
+                    "chapter": docname,
+                }
                 written.append({**names, **fields, "url": url})
     text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
     (Path(app.outdir) / JSON).write_text(text, encoding="utf8")

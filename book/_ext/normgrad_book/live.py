@@ -37,9 +37,17 @@ DATA = {
 def script(root, name) -> str:
     """The whole script of a figure."""
     constants = DATA.get(name, dict)()
-    data = [f"const {key} = {json.dumps(value, ensure_ascii=False)};" for key, value in constants.items()]
-    parts = [(Path(root) / FOLDER / f"{part}.js").read_text(encoding="utf8") for part in ("shared", name)]
-    return "\n".join(["(() => {", '"use strict";', written(name), *data, *parts, "})();", ""])
+    data = [
+        f"const {key} = {json.dumps(value, ensure_ascii=False)};"
+        for key, value in constants.items()
+    ]
+    parts = [
+        (Path(root) / FOLDER / f"{part}.js").read_text(encoding="utf8")
+        for part in ("shared", name)
+    ]
+    return "\n".join(
+        ["(() => {", '"use strict";', written(name), *data, *parts, "})();", ""]
+    )
 
 
 def write(app):
@@ -56,7 +64,11 @@ def write(app):
 
 def shown(doctree) -> list[str]:
     """The names of a page's live figures."""
-    ids = [name for node in doctree.findall(nodes.figure) for name in node["ids"]] if doctree else []
+    ids = (
+        [name for node in doctree.findall(nodes.figure) for name in node["ids"]]
+        if doctree
+        else []
+    )
     return [name.removeprefix(PREFIX) for name in ids if name.startswith(PREFIX)]
 
 

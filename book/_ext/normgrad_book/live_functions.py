@@ -8,7 +8,12 @@ from sympy import Symbol, sqrt
 
 from normgrad.symbolic import Defs, as_written, equation, tensor, total
 from normgrad.symbolic.browser_code import HELPERS, browser_source
-from normgrad.symbolic.derivations import family, layer_norm_graph, layer_norm_theorem, traffic_model
+from normgrad.symbolic.derivations import (
+    family,
+    layer_norm_graph,
+    layer_norm_theorem,
+    traffic_model,
+)
 from normgrad.symbolic.symbols import M, N, i, j, k, over_all, p
 
 PLACES = ("inside", "outside", "clamp")
@@ -21,13 +26,25 @@ COTANGENTS = ("dD", "dv", "dq", "dmean", "dx")
 @cache
 def norms() -> str:
     """One function for each place of eps: the operator, kappa, and its gradient by the input."""
-    outputs = family.s[i], family.kappa[i], family.r[i, j], family.y[i, j], family.dp[i, j]
-    return "\n".join(browser_source(family.computed(place), outputs, f"norm_{place}") for place in PLACES)
+    outputs = (
+        family.s[i],
+        family.kappa[i],
+        family.r[i, j],
+        family.y[i, j],
+        family.dp[i, j],
+    )
+    return "\n".join(
+        browser_source(family.computed(place), outputs, f"norm_{place}")
+        for place in PLACES
+    )
 
 
 def graph_defs() -> Defs:
     """The graph with a factor on each arrow; where all are 1, these are the cotangents of the graph's page."""
-    g, passes = layer_norm_graph.g, {name: Symbol(name, nonnegative=True) for name in ARROWS}
+    g, passes = (
+        layer_norm_graph.g,
+        {name: Symbol(name, nonnegative=True) for name in ARROWS},
+    )
     with as_written():
         defs = layer_norm_graph.forward()
         along_D = -total(N, lambda r: g.dy[p, r] * g.q[p, r] * g.w[r] / g.D[p] ** 2)
@@ -37,14 +54,25 @@ def graph_defs() -> Defs:
         defs[g.dv[p]] = passes["v_D"] * g.dD[p] / (2 * g.D[p])
         defs[g.dq[p, k]] = passes["q_v"] * through_v + passes["q_y"] * through_y
         defs[g.dmean[p]] = -(passes["mean_q"] * total(N, lambda r: g.dq[p, r]))
-        defs[g.dx[p, k]] = passes["x_mean"] * g.dmean[p] / N + passes["x_q"] * g.dq[p, k]
+        defs[g.dx[p, k]] = (
+            passes["x_mean"] * g.dmean[p] / N + passes["x_q"] * g.dq[p, k]
+        )
     return defs
 
 
 def graph() -> str:
     """The cotangents of LayerNorm's graph, where some arrows may be cut."""
     g = layer_norm_graph.g
-    outputs = g.q[i, j], g.v[i], g.D[i], g.dD[p], g.dv[p], g.dq[p, k], g.dmean[p], g.dx[p, k]
+    outputs = (
+        g.q[i, j],
+        g.v[i],
+        g.D[i],
+        g.dD[p],
+        g.dv[p],
+        g.dq[p, k],
+        g.dmean[p],
+        g.dx[p, k],
+    )
     return browser_source(graph_defs(), outputs, "graph")
 
 
@@ -57,7 +85,13 @@ def slope_defs() -> tuple[Defs, dict]:
         defs[n.x[i, j]] = start[i, j] + h * x_dot[i, j]
         for head, formula in layer_norm_theorem.layer_norm():
             defs[head] = formula
-        rstd, wdy, c1, c2, x_hat = n.rstd[i], n.wdy[i, j], n.c1[i], n.c2[i], n.x_hat[i, j]
+        rstd, wdy, c1, c2, x_hat = (
+            n.rstd[i],
+            n.wdy[i, j],
+            n.c1[i],
+            n.c2[i],
+            n.x_hat[i, j],
+        )
         claims = {
             "right": equation("ln-dx").chain[-1],
             "without_c1": rstd * (wdy - c2),
@@ -70,7 +104,9 @@ def slope_defs() -> tuple[Defs, dict]:
         for name, claim in claims.items():
             claimed, slope = tensor(f"dx_{name}", M, N), tensor(name)
             defs[claimed[i, j]] = claim
-            defs[slope] = over_all(lambda r, s, claimed=claimed: claimed[r, s] * x_dot[r, s])
+            defs[slope] = over_all(
+                lambda r, s, claimed=claimed: claimed[r, s] * x_dot[r, s]
+            )
     return defs, claims
 
 
@@ -83,12 +119,23 @@ def slopes() -> str:
 
 def floor() -> str:
     """The least bytes that LayerNorm moves, forward and backward, without and with residual."""
-    outputs = traffic_model.forward, traffic_model.backward, traffic_model.add_forward, traffic_model.add_backward
+    outputs = (
+        traffic_model.forward,
+        traffic_model.backward,
+        traffic_model.add_forward,
+        traffic_model.add_backward,
+    )
     return browser_source(traffic_model.kernels(), outputs, "floor")
 
 
 # The functions of each figure.
-FUNCTIONS = {"eps": norms, "jacobian": norms, "graph": graph, "v-curve": slopes, "bytes": floor}
+FUNCTIONS = {
+    "eps": norms,
+    "jacobian": norms,
+    "graph": graph,
+    "v-curve": slopes,
+    "bytes": floor,
+}
 
 
 def written(name: str) -> str:

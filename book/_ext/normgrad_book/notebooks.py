@@ -40,11 +40,23 @@ def relinked(output, site):
 
 
 def code_cell(source, execution_count=None, outputs=(), tags=()):
-    metadata = {"tags": kept} if (kept := [tag for tag in tags if tag in KEPT_TAGS]) else {}
+    metadata = (
+        {"tags": kept} if (kept := [tag for tag in tags if tag in KEPT_TAGS]) else {}
+    )
     if {"hide-input", "remove-input", "hide-cell", "remove-cell"} & set(tags):
-        metadata |= {"jupyter": {"source_hidden": True}, "cellView": "form"}  # Jupyter's way to say so, and Colab's
-    cell = {"cell_type": "code", "execution_count": execution_count, "outputs": list(outputs), "metadata": metadata}
-    return cell | {"source": f"{MARK}\n{source}" if "triton" in tags and source else source}
+        metadata |= {
+            "jupyter": {"source_hidden": True},
+            "cellView": "form",
+        }  # Jupyter's way to say so, and Colab's
+    cell = {
+        "cell_type": "code",
+        "execution_count": execution_count,
+        "outputs": list(outputs),
+        "metadata": metadata,
+    }
+    return cell | {
+        "source": f"{MARK}\n{source}" if "triton" in tags and source else source
+    }
 
 
 def markdown_cell(source):
@@ -59,16 +71,25 @@ def convert(cell, plain, site="", number=lambda label: ""):
     if cell["cell_type"] == "markdown":
         yield markdown_cell(plain.convert(cell["source"]))
     elif cell["cell_type"] == "code":
-        outputs = [numbered(relinked(output, site), number) for output in cell["outputs"]]
-        yield code_cell(cell["source"], cell["execution_count"], outputs, metadata.get("tags", ()))
+        outputs = [
+            numbered(relinked(output, site), number) for output in cell["outputs"]
+        ]
+        yield code_cell(
+            cell["source"], cell["execution_count"], outputs, metadata.get("tags", ())
+        )
         if figure := metadata.get("mystnb", {}).get("figure"):
-            yield markdown_cell(plain.caption(figure.get("name"), figure.get("caption", "")))
+            yield markdown_cell(
+                plain.caption(figure.get("name"), figure.get("caption", ""))
+            )
 
 
 def needs_triton(executed) -> bool:
     """Whether some cell is marked to need Triton, or names it."""
     cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
-    return any("triton" in cell["source"] or "triton" in cell["metadata"].get("tags", ()) for cell in cells)
+    return any(
+        "triton" in cell["source"] or "triton" in cell["metadata"].get("tags", ())
+        for cell in cells
+    )
 
 
 def plain_notebook(executed, plain, setup, pages="", number=lambda label: ""):
@@ -77,20 +98,35 @@ def plain_notebook(executed, plain, setup, pages="", number=lambda label: ""):
     Arguments:  setup, the source of the cell that goes before all others; pages, the address of the chapter's folder;
                 number, a function from the label of an equation to its number
     """
-    cells = [new for cell in executed["cells"] for new in convert(cell, plain, pages, number) if new["source"]]
-    first = next((i for i, cell in enumerate(cells) if cell["cell_type"] == "code"), len(cells))
+    cells = [
+        new
+        for cell in executed["cells"]
+        for new in convert(cell, plain, pages, number)
+        if new["source"]
+    ]
+    first = next(
+        (i for i, cell in enumerate(cells) if cell["cell_type"] == "code"), len(cells)
+    )
     cells.insert(first, code_cell(setup, tags=["hide-input"]))
     for i, cell in enumerate(cells):
         cell |= {"id": f"cell-{i}", "source": cell["source"].splitlines(keepends=True)}
         cells[i] = cell
-    metadata = {"kernelspec": executed["metadata"]["kernelspec"], "language_info": {"name": "python"}}
+    metadata = {
+        "kernelspec": executed["metadata"]["kernelspec"],
+        "language_info": {"name": "python"},
+    }
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def numbers(env, docname) -> str:
     """The label and the number of each equation of a page, as `label 7.4, other 7.5`."""
-    number, equations = number_of(env), env.get_domain("ledger").data["equations"].get(docname, ())
-    return ", ".join(f"{each.label} {number(each.label)}" for each in equations if number(each.label))
+    number, equations = (
+        number_of(env),
+        env.get_domain("ledger").data["equations"].get(docname, ()),
+    )
+    return ", ".join(
+        f"{each.label} {number(each.label)}" for each in equations if number(each.label)
+    )
 
 
 def folder_on_site(app, docname) -> str:
@@ -104,16 +140,32 @@ def write_notebooks(app, error):
     if error or app.builder.name != "html" or PAGE:
         return
     folder = Path(app.outdir) / "_sources"
-    version = wheel.build(Path(app.config.book_package or app.srcdir), app.config.book_commit, folder)
+    version = wheel.build(
+        Path(app.config.book_package or app.srcdir), app.config.book_commit, folder
+    )
     wheels, number = folder_on_site(app, "_sources/"), number_of(app.env)
     for docname in sorted(app.env.found_docs):
         if is_notebook(app.env, docname):
-            executed, pages = executed_notebook(app.env, docname), folder_on_site(app, docname)
-            setup = bootstrap(version, wheels, pages, numbers(app.env, docname), needs_triton(executed))
-            notebook = plain_notebook(executed, PlainMarkdown(app, docname), setup, pages, number)
+            executed, pages = (
+                executed_notebook(app.env, docname),
+                folder_on_site(app, docname),
+            )
+            setup = bootstrap(
+                version,
+                wheels,
+                pages,
+                numbers(app.env, docname),
+                needs_triton(executed),
+            )
+            notebook = plain_notebook(
+                executed, PlainMarkdown(app, docname), setup, pages, number
+            )
             target = folder / f"{docname}.ipynb"
             target.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            text = (
+                json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
+                + "\n"
+            )
             target.write_text(text, encoding="utf8")
 
 
@@ -131,13 +183,26 @@ def offer_notebook(app, pagename, templatename, context, doctree):
         words = {"text": "Open in Colab", "tooltip": "Run this chapter in Google Colab"}
         url = f"{base}/{app.config.book_site_branch}/_sources/{pagename}.ipynb"
     elif HOW in app.env.found_docs:
-        words = {"text": "Colab: how to get it", "tooltip": "This site was built without the name of a repository"}
+        words = {
+            "text": "Colab: how to get it",
+            "tooltip": "This site was built without the name of a repository",
+        }
         url = app.builder.get_relative_uri(pagename, HOW) + "#colab-button"
     else:
         return
-    colab = {"type": "link", "icon": "_static/images/logo_colab.png", "url": url, **words}
+    colab = {
+        "type": "link",
+        "icon": "_static/images/logo_colab.png",
+        "url": url,
+        **words,
+    }
     # A group, because the theme's style scales the logo only inside one.
-    group = {"type": "group", "label": "launch-buttons", "icon": "fas fa-rocket", "tooltip": "Run this chapter"}
+    group = {
+        "type": "group",
+        "label": "launch-buttons",
+        "icon": "fas fa-rocket",
+        "tooltip": "Run this chapter",
+    }
     context["header_buttons"].append(group | {"buttons": [colab]})
 
 

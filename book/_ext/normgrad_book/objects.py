@@ -51,8 +51,14 @@ def _head(chain, taken):
     if isinstance(start, Partial):
         of, by = start.args[:2]
         first = [*getattr(of, "indices", ()), *getattr(by, "indices", ())]
-        letters = list(dict.fromkeys([*[one for one in first if one in letters], *letters]))
-        parts = [getattr(name_of(one), "label", one) for one in (of, by) if isinstance(one, Indexed)]
+        letters = list(
+            dict.fromkeys([*[one for one in first if one in letters], *letters])
+        )
+        parts = [
+            getattr(name_of(one), "label", one)
+            for one in (of, by)
+            if isinstance(one, Indexed)
+        ]
         label = "_".join(f"d{part}" for part in parts) or label
     names = {str(getattr(one, "label", one)) for one in taken}
     spare = ["result", *[f"result{place}" for place in range(1, len(names) + 1)]]
@@ -67,7 +73,10 @@ def definitions(equation):
     """(definitions, outputs) that say what an equation computes: of each chain the last side without a derivative."""
     if equation.kind == DEFINITION:
         return equation.defs, [chain[0] for chain in equation.chains]
-    ends = [(chain, next((e for e in reversed(chain) if not e.has(Partial)), None)) for chain in equation.chains]
+    ends = [
+        (chain, next((e for e in reversed(chain) if not e.has(Partial)), None))
+        for chain in equation.chains
+    ]
     ends = [(chain, end) for chain, end in ends if end is not None]
     defs, outputs, taken = Defs(), [], set()
     for name, formula in equation.defs.reached(*[end for _, end in ends]):
@@ -91,7 +100,10 @@ def code(equation, dialect) -> str:
         with evaluate(True):
             defs, outputs = definitions(equation)
             text = source(defs, outputs, dialect, name=equation.label.replace("-", "_"))
-    except (NotImplementedError, ValueError):  # an opaque function, a derivative: no array code
+    except (
+        NotImplementedError,
+        ValueError,
+    ):  # an opaque function, a derivative: no array code
         return ""
     return "" if "(*, )" in text else f"import {dialect}\n\n\n{text}"
 
@@ -101,7 +113,10 @@ def code(equation, dialect) -> str:
 
 def _parts(equation, chain):
     with evaluate(True):
-        return sum(sum(1 for _ in preorder_traversal(equation.defs.unfold(e))) for e in (chain[0], chain[-1]))
+        return sum(
+            sum(1 for _ in preorder_traversal(equation.defs.unfold(e)))
+            for e in (chain[0], chain[-1])
+        )
 
 
 def proof(equation) -> list[list[str]]:
@@ -115,12 +130,23 @@ def proof(equation) -> list[list[str]]:
         ends = chain[0], chain[-1], equation.defs
         found = trace(*ends, equation.defs.differing(*ends[:2]))
         found = found if found.proved else trace(*ends)
-        body = found.latex().removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")
+        body = (
+            found.latex()
+            .removeprefix("\\begin{aligned}\n")
+            .removesuffix("\n\\end{aligned}")
+        )
         for line in body.split(" \\\\\n"):
             rule, _, shown = line.partition("&")
             rule = rule.removeprefix("\\text{").split("}")[0]
             long = len(shown) > LONGEST_LINE
-            rows.append([rule, rf"\text{{(a line of {len(shown)} letters)}}" if long else shown.strip()])
+            rows.append(
+                [
+                    rule,
+                    rf"\text{{(a line of {len(shown)} letters)}}"
+                    if long
+                    else shown.strip(),
+                ]
+            )
     return rows
 
 
@@ -135,7 +161,10 @@ def made(label) -> dict:
 
 def kept_in(app) -> Path:
     """Where objects are kept, beside the outputs of cells, under a key of all that they depend on."""
-    key = workbench.key(*sorted((Path(app.srcdir) / "src/normgrad/symbolic").rglob("*.py")), Path(__file__))
+    key = workbench.key(
+        *sorted((Path(app.srcdir) / "src/normgrad/symbolic").rglob("*.py")),
+        Path(__file__),
+    )
     return Path(app.outdir).parent / f".jupyter_cache/equations-{key}.json"
 
 
@@ -148,12 +177,19 @@ def kept(app) -> dict[str, dict]:
 def make_ahead(app, env, docnames):
     """Start to make what is missing in other processes: Sphinx reads and writes pages in one."""
     found = kept(app)
-    text = "".join(Path(env.doc2path(name)).read_text(encoding="utf8") for name in sorted(env.found_docs))
+    text = "".join(
+        Path(env.doc2path(name)).read_text(encoding="utf8")
+        for name in sorted(env.found_docs)
+    )
     missing = [label for label in equations() if label in text and label not in found]
     if len(missing) >= WORTH_A_PROCESS:
         # spawned: chapters were executed from threads of this process, and such a one cannot be forked safely
-        app.objects_pool = ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn"))
-        app.objects_ahead = {label: app.objects_pool.submit(made, label) for label in missing}
+        app.objects_pool = ProcessPoolExecutor(
+            os.cpu_count(), multiprocessing.get_context("spawn")
+        )
+        app.objects_ahead = {
+            label: app.objects_pool.submit(made, label) for label in missing
+        }
 
 
 def stop(app, error):
@@ -177,7 +213,9 @@ def tasks() -> dict[str, list[str]]:
     """{label: the homeworks with a task that needs the equation}."""
     found = {}
     for name, homework in homeworks().items():
-        for label in dict.fromkeys(label for task in homework.tasks for label in task.equations):
+        for label in dict.fromkeys(
+            label for task in homework.tasks for label in task.equations
+        ):
             found.setdefault(label, []).append(name)
     return found
 
@@ -191,7 +229,9 @@ def links(app, label, known) -> list[list[str]]:
     """[text, address from the top of the site] of where an equation stands besides its own page."""
     uri, there = app.builder.get_target_uri, app.env.found_docs
     needed = [name for name in known["tasks"].get(label, ()) if f"book/{name}" in there]
-    found = [[f"Homework {name.removeprefix('hw')}", uri(f"book/{name}")] for name in needed]
+    found = [
+        [f"Homework {name.removeprefix('hw')}", uri(f"book/{name}")] for name in needed
+    ]
     if label in known["sheet"]:
         found.append(["Formula sheet", f"{uri(SHEET)}#{sheet_id(label)}"])
     if label in known["provable"]:
@@ -213,18 +253,29 @@ def write(app, error):
         for one in domain.data["equations"].get(docname, ()):
             more = found.get(one.label, {})
             filled = {key: value for key, value in more.items() if value}
-            shown[one.label] = {"latex": with_numbers(one.latex, of), **filled, "links": links(app, one.label, known)}
+            shown[one.label] = {
+                "latex": with_numbers(one.latex, of),
+                **filled,
+                "links": links(app, one.label, known),
+            }
         if shown:
             target = folder / f"{docname}.js"
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(f"normgradEquations({json.dumps(shown, ensure_ascii=False)});\n", encoding="utf8")
+            target.write_text(
+                f"normgradEquations({json.dumps(shown, ensure_ascii=False)});\n",
+                encoding="utf8",
+            )
 
 
 def sheet_displays(env):
     """The displays of the formula sheet that show an equation again."""
     if SHEET not in env.found_docs:
         return []
-    return [node for node in env.get_doctree(SHEET).findall(nodes.math_block) if node.get("shows")]
+    return [
+        node
+        for node in env.get_doctree(SHEET).findall(nodes.math_block)
+        if node.get("shows")
+    ]
 
 
 def provable(app) -> set[str]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PICTURE = re.compile(r'(<img[^>]* src="[^"]*/(?P<name>[^"/]+\.svg)" style="width: [\d.]+%;)(?=")')
+PICTURE = re.compile(
+    r'(<img[^>]* src="[^"]*/(?P<name>[^"/]+\.svg)" style="width: [\d.]+%;)(?=")'
+)
 SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def reserve(app, pagename, templatename, context, doctree):
     """The proportions of each drawing, from its file, into its style."""
-    files = {name: Path(app.srcdir, source) for source, name in app.builder.images.items()}
+    files = {
+        name: Path(app.srcdir, source) for source, name in app.builder.images.items()
+    }
 
     def sized(found):
         size = SIZE.search(files[found["name"]].read_text(encoding="utf8"))

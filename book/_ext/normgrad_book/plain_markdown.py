@@ -21,18 +21,51 @@ from .citations import cited
 from .equations import NAMED, registered
 from .reading_time import plain_times
 
-FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$")
+FENCE = re.compile(
+    r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})?\s*(?P<arg>.*)$"
+)
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
-LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<page>[^()\s#:]*\.md)?(?P<id>#[^()\s]+)?\)")
+LINK = re.compile(
+    r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<page>[^()\s#:]*\.md)?(?P<id>#[^()\s]+)?\)"
+)
 LABELLED = re.compile(r"(?P<text>[^\n$]*)\$\$ *\((?P<label>[\w:.-]+)\) *$", re.M)
 TARGET = re.compile(r"^\([\w:.-]+\)= *$\n?", re.M)
 DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.S)
 COMMENT = re.compile(r"^% .*$\n?", re.M)
 OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 
-ADMONITIONS = ("note", "tip", "hint", "warning", "caution", "attention", "important", "danger", "error", "seealso")
-NUMBERED = ("theorem", "lemma", "proposition", "corollary", "definition", "proof", "remark", "example", "algorithm")
-NUMBERED += ("axiom", "conjecture", "criterion", "observation", "property", "assumption", "exercise")
+ADMONITIONS = (
+    "note",
+    "tip",
+    "hint",
+    "warning",
+    "caution",
+    "attention",
+    "important",
+    "danger",
+    "error",
+    "seealso",
+)
+NUMBERED = (
+    "theorem",
+    "lemma",
+    "proposition",
+    "corollary",
+    "definition",
+    "proof",
+    "remark",
+    "example",
+    "algorithm",
+)
+NUMBERED += (
+    "axiom",
+    "conjecture",
+    "criterion",
+    "observation",
+    "property",
+    "assumption",
+    "exercise",
+)
 TITLED = ("tab-item", "grid-item-card", "grid-item", "card", "dropdown")
 
 
@@ -57,7 +90,9 @@ class PlainMarkdown:
                 for id_ in wanted:
                     if id_ in ids:
                         return docname, kind, id_, ".".join(map(str, ids[id_]))
-        docname, id_, *_ = self.env.get_domain("std").anonlabels.get(label, (None, None))
+        docname, id_, *_ = self.env.get_domain("std").anonlabels.get(
+            label, (None, None)
+        )
         if docname is None:
             raise self.error(f"nothing is labelled {label!r}")
         number = self.env.toc_secnumbers.get(docname, {}).get("#" + id_, ())
@@ -73,7 +108,9 @@ class PlainMarkdown:
         return f"[{text}]({base}/{uri})" if base else text
 
     def page(self, target):
-        return posixpath.normpath(posixpath.join(posixpath.dirname(self.docname), target.removesuffix(".md")))
+        return posixpath.normpath(
+            posixpath.join(posixpath.dirname(self.docname), target.removesuffix(".md"))
+        )
 
     def title(self, docname):
         return self.env.titles[docname].astext()
@@ -127,7 +164,10 @@ class PlainMarkdown:
 
     def inline(self, text):
         text = COMMENT.sub("", TARGET.sub("", text))
-        text = LABELLED.sub(lambda found: f"{found['text']}\\tag{{{self.number(found['label'])}}}\n$$", text)
+        text = LABELLED.sub(
+            lambda found: f"{found['text']}\\tag{{{self.number(found['label'])}}}\n$$",
+            text,
+        )
         return LINK.sub(self.markdown_link, ROLE.sub(self.role, text))
 
     # -- directives ----------------------------------------------------------------------
@@ -135,7 +175,9 @@ class PlainMarkdown:
     def math(self, latex, label):
         if "\\\\" in latex and "\\begin" not in latex:
             latex = f"\\begin{{aligned}}\n{latex}\n\\end{{aligned}}"
-        return "\n".join(["$$", latex, *([f"\\tag{{{self.number(label)}}}"] if label else []), "$$"])
+        return "\n".join(
+            ["$$", latex, *([f"\\tag{{{self.number(label)}}}"] if label else []), "$$"]
+        )
 
     def caption(self, name, text):
         return f"*Figure{' ' * bool(name)}{self.number(name)}.* {self.convert(text)}".strip()
@@ -143,7 +185,9 @@ class PlainMarkdown:
     def quote(self, title, text):
         """A block quote. Jupyter takes formulas out before it reads the Markdown, so that a ">" at the start of a
         formula's second line would become part of the formula: displays stand in one line here."""
-        plain = DISPLAY.sub(lambda found: f"$$ {' '.join(found[1].split())} $$", self.convert(text))
+        plain = DISPLAY.sub(
+            lambda found: f"$$ {' '.join(found[1].split())} $$", self.convert(text)
+        )
         lines = ([f"**{title}.**", ""] if title else []) + plain.split("\n")
         return "\n".join(f"> {line}".rstrip() for line in lines)
 
@@ -156,7 +200,10 @@ class PlainMarkdown:
     def excerpt(self, target, options):
         """The lines of a file that literalinclude shows."""
         path = self.env.relfn2path(target, self.docname)[1]
-        options = {key: int(value) if value.isdigit() else value or None for key, value in options.items()}
+        options = {
+            key: int(value) if value.isdigit() else value or None
+            for key, value in options.items()
+        }
         text, _ = LiteralIncludeReader(path, options, self.app.config).read()
         text = NAMED.sub(lambda found: f"({self.number(found[1])})", text)
         title = f"*{options['caption']}*\n\n" if options.get("caption") else ""
@@ -180,16 +227,24 @@ class PlainMarkdown:
             return self.math("\n".join(filter(None, [arg, inner])), label)
         if name == "equation":
             shown = registered(arg).ends() if "ends" in options else registered(arg)
-            return self.math(shown.latex(), None if {"unnumbered", "ends"} & set(options) else arg)
+            return self.math(
+                shown.latex(), None if {"unnumbered", "ends"} & set(options) else arg
+            )
         if name in ("image", "figure"):
             image = self.image(arg, options.get("alt", ""))
-            return f"{image}\n\n{self.caption(label, inner)}" if name == "figure" else image
+            return (
+                f"{image}\n\n{self.caption(label, inner)}"
+                if name == "figure"
+                else image
+            )
         if name == "literalinclude":
             return self.excerpt(arg, options)
         if name in ("code", "code-block", "sourcecode"):
             return f"```{arg}\n{inner}\n```"
         if name == "table":
-            return "\n\n".join(filter(None, [arg and f"*{self.inline(arg)}*", self.convert(inner)]))
+            return "\n\n".join(
+                filter(None, [arg and f"*{self.inline(arg)}*", self.convert(inner)])
+            )
         if name == "glue:figure":
             return self.caption(label, inner)
         if name == "reading-times":
@@ -201,11 +256,17 @@ class PlainMarkdown:
         if kind == "dropdown" and "open" not in options:
             return self.folded(self.inline(arg), inner)
         if kind in TITLED:
-            return f"**{self.inline(arg)}**\n\n{self.convert(inner)}" if arg else self.convert(inner)
+            return (
+                f"**{self.inline(arg)}**\n\n{self.convert(inner)}"
+                if arg
+                else self.convert(inner)
+            )
         if kind in NUMBERED:
             number = self.number(label) if kind != "proof" else ""
             title = f"({self.inline(arg)})" if arg else ""
-            return self.quote(" ".join(filter(None, [kind.capitalize(), number, title])), inner)
+            return self.quote(
+                " ".join(filter(None, [kind.capitalize(), number, title])), inner
+            )
         if kind in ADMONITIONS:
             return self.quote(kind.capitalize(), "\n".join(filter(None, [arg, inner])))
         if kind in ("admonition", "margin", "sidebar", "topic", "epigraph"):
@@ -225,7 +286,9 @@ class PlainMarkdown:
             block, indent = "\n".join(lines[i : end + 1]), opened["indent"]
             if opened["name"]:
                 body = [line.removeprefix(indent) for line in lines[i + 1 : end]]
-                block = textwrap.indent(self.directive(opened["name"], opened["arg"].strip(), body), indent)
+                block = textwrap.indent(
+                    self.directive(opened["name"], opened["arg"].strip(), body), indent
+                )
             blocks += [self.inline("\n".join(plain)), block]
             plain, i = [], end + 1
         blocks.append(self.inline("\n".join(plain)))
@@ -247,7 +310,10 @@ def split_options(body):
     if rest and rest[0].strip() == "---":
         end = next(i for i in range(1, len(rest)) if rest[i].strip() == "---")
         block = [re.sub(r"^([\w-]+):", r":\1:", line) for line in rest[1:end]]
-        options, rest = {found[1]: found[2] for line in block if (found := OPTION.match(line))}, rest[end + 1 :]
+        options, rest = (
+            {found[1]: found[2] for line in block if (found := OPTION.match(line))},
+            rest[end + 1 :],
+        )
     while rest and (found := OPTION.match(rest[0])):
         options[found[1]] = found[2].strip()
         rest.pop(0)

@@ -26,14 +26,24 @@ DISPLAY, DISPLAY_LINE, CODE_LINE, FIGURE = 30, 15, 7, 60  # seconds
 MINUTES = 45  # what a page may take
 HEADINGS = ("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures")
 
-FOLDED = re.compile(r"^(?P<fence>[`:]{3,})\{(?:solution|dropdown)\}.*?^(?P=fence)\s*$", re.M | re.S)
+FOLDED = re.compile(
+    r"^(?P<fence>[`:]{3,})\{(?:solution|dropdown)\}.*?^(?P=fence)\s*$", re.M | re.S
+)
 DIRECTIVE = re.compile(
-    r"^(?P<fence>[`:]{3,})\{(?P<name>[\w:.-]+)\} *(?P<arg>[^\n]*)\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S
+    r"^(?P<fence>[`:]{3,})\{(?P<name>[\w:.-]+)\} *(?P<arg>[^\n]*)\n(?P<body>.*?)^(?P=fence)\s*$",
+    re.M | re.S,
 )
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$( *\([\w:.-]+\))?", re.S)
 # Calls whose result is a formula, with how many of their arguments are no line of it: derive and define show one line a
 # step or a name; prove only as the last line of its cell.
-FORMULAS = {"derive": 4, "derive_all": 3, "derive_by_induction": 3, "define": 3, "work_out": 2, "prove": 10}
+FORMULAS = {
+    "derive": 4,
+    "derive_all": 3,
+    "derive_by_induction": 3,
+    "define": 3,
+    "work_out": 2,
+    "prove": 10,
+}
 
 
 @dataclass
@@ -101,7 +111,11 @@ def _count_directive(amount, directive, folder):
 
 def _included(path, options) -> int:
     """How many lines of a file are shown, empty ones aside."""
-    chosen = dict(re.findall(r"^:(pyobject|lines|start-at|start-after|end-before): *(.+)", options, re.M))
+    chosen = dict(
+        re.findall(
+            r"^:(pyobject|lines|start-at|start-after|end-before): *(.+)", options, re.M
+        )
+    )
     shown, _ = LiteralIncludeReader(str(path), chosen, Config()).read()
     return len([line for line in shown.split("\n") if line.strip()])
 
@@ -114,12 +128,17 @@ def amount(path) -> Amount:
         _count_cell(total, cell)
     text = FOLDED.sub("", CELL.sub("", text))
     for _ in range(3):  # a directive may stand within another
-        text = DIRECTIVE.sub(lambda match: _count_directive(total, match, path.parent), text)
+        text = DIRECTIVE.sub(
+            lambda match: _count_directive(total, match, path.parent), text
+        )
     for shown in DISPLAYED.findall(text):
         total.display(_lines(shown[0]))
     text = re.sub(r"\$[^$\n]+\$", "formula", DISPLAYED.sub("", text))
     total.words = len(
-        re.findall(r"[^\W_]+(?:['-]\w+)*", re.sub(r"\{[\w:.-]+\}|\(#?[\w./-]+\)|^:[\w-]+:.*$", " ", text, flags=re.M))
+        re.findall(
+            r"[^\W_]+(?:['-]\w+)*",
+            re.sub(r"\{[\w:.-]+\}|\(#?[\w./-]+\)|^:[\w-]+:.*$", " ", text, flags=re.M),
+        )
     )
     return total
 
@@ -136,7 +155,10 @@ class ReadingTimes(SphinxDirective):
         from .ledger_page import cell, table
 
         self.env.note_reread()
-        rows = [nodes.row("", *[cell(nodes.Text(text)) for text in page]) for page in times(self.env.srcdir)]
+        rows = [
+            nodes.row("", *[cell(nodes.Text(text)) for text in page])
+            for page in times(self.env.srcdir)
+        ]
         return [table(HEADINGS, rows)]
 
 

@@ -10,7 +10,12 @@ import subprocess
 def git(root, *arguments) -> str:
     """The output of a git command, or nothing where there is no git, no repository or no such thing in it."""
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10)
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -23,7 +28,10 @@ def github_repository(root, environ=os.environ) -> str:
     """
     if environ.get("GITHUB_REPOSITORY"):
         return environ["GITHUB_REPOSITORY"]
-    found = re.search(r"github\.com[:/]([^/\s]+/[^/\s]+?)(?:\.git)?/?$", git(root, "remote", "get-url", "origin"))
+    found = re.search(
+        r"github\.com[:/]([^/\s]+/[^/\s]+?)(?:\.git)?/?$",
+        git(root, "remote", "get-url", "origin"),
+    )
     return found.group(1) if found else ""
 
 
@@ -61,7 +69,9 @@ def configure(app, config):
 def setup(app):
     app.add_config_value("book_repository", "", "html", str)
     app.add_config_value("book_commit", "", "", str)
-    app.add_config_value("book_package", "", "", str)  # where pyproject.toml lies, if not beside the book
+    app.add_config_value(
+        "book_package", "", "", str
+    )  # where pyproject.toml lies, if not beside the book
     app.add_config_value("book_branch", "main", "html", str)
     app.add_config_value("book_site_branch", "gh-pages", "html", str)
     app.connect("config-inited", configure)

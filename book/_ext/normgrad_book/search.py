@@ -29,10 +29,22 @@ def objects(app) -> list[dict]:
     entries, found = domain.entries(), []
     for docname in reading_order(app.env):
         for one in domain.data["equations"].get(docname, ()):
-            says = _plain(claim(one, entries[one.label][0])) if one.label in entries else ""
+            says = (
+                _plain(claim(one, entries[one.label][0]))
+                if one.label in entries
+                else ""
+            )
             shown, page = number(app.env, one), app.env.titles[docname].astext()
             address = f"{app.builder.get_target_uri(docname)}#{equation_id(one.label)}"
-            found.append({"label": one.label, "number": shown, "says": says, "page": page, "address": address})
+            found.append(
+                {
+                    "label": one.label,
+                    "number": shown,
+                    "says": says,
+                    "page": page,
+                    "address": address,
+                }
+            )
     return found
 
 
@@ -40,15 +52,24 @@ def places(app) -> dict[str, dict]:
     """{name: its place} of the names that lead to a section, an exercise or a page, and {name: label} of the others."""
     env, found, file = app.env, {}, Path(app.srcdir) / NAMES
     known = env.get_domain("ledger").equations()
-    for name, target in json.loads(file.read_text(encoding="utf8")).items() if file.exists() else ():
+    for name, target in (
+        json.loads(file.read_text(encoding="utf8")).items() if file.exists() else ()
+    ):
         docname, _, anchor = target.partition("#")
         if target in known:
             found[name] = {"label": target}
         elif docname in env.found_docs:
-            found[name] = {"title": title(env, docname, anchor, name), "page": env.titles[docname].astext()}
-            found[name]["address"] = app.builder.get_target_uri(docname) + (f"#{anchor}" if anchor else "")
+            found[name] = {
+                "title": title(env, docname, anchor, name),
+                "page": env.titles[docname].astext(),
+            }
+            found[name]["address"] = app.builder.get_target_uri(docname) + (
+                f"#{anchor}" if anchor else ""
+            )
         elif not PAGE:
-            raise ExtensionError(f"{NAMES}: {name} leads to {target}, which is no label and no page")
+            raise ExtensionError(
+                f"{NAMES}: {name} leads to {target}, which is no label and no page"
+            )
     return found
 
 
@@ -56,10 +77,14 @@ def title(env, docname, anchor, name) -> str:
     """The heading of what stands at an anchor."""
     if not anchor:
         return env.titles[docname].astext()
-    for node in env.get_doctree(docname).findall(lambda node: anchor in getattr(node, "attributes", {}).get("ids", ())):
+    for node in env.get_doctree(docname).findall(
+        lambda node: anchor in getattr(node, "attributes", {}).get("ids", ())
+    ):
         heading = next(iter(node.findall(nodes.title)), None)
         return heading.astext() if heading is not None else env.titles[docname].astext()
-    raise ExtensionError(f"{NAMES}: {name} leads to {docname}#{anchor}, and there is no such anchor")
+    raise ExtensionError(
+        f"{NAMES}: {name} leads to {docname}#{anchor}, and there is no such anchor"
+    )
 
 
 def write(app, error):

@@ -16,7 +16,9 @@ def functions(path: Path) -> frozenset[str]:
     if not path.is_file():
         return frozenset()
     tree = ast.parse(path.read_text(encoding="utf8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    return frozenset(
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef)
+    )
 
 
 class Test(SphinxRole):
@@ -26,9 +28,14 @@ class Test(SphinxRole):
         file, _, name = self.text.partition("::")
         if name not in functions(Path(self.env.srcdir) / "tests" / file):
             message = f"there is no test {self.text}"
-            self.env.get_domain("ledger").note_problem(self.env.docname, self.lineno, message)
+            self.env.get_domain("ledger").note_problem(
+                self.env.docname, self.lineno, message
+            )
             return [], []
-        shown, repository = nodes.literal("", name.removeprefix("test_").replace("_", " ")), self.config.book_repository
+        shown, repository = (
+            nodes.literal("", name.removeprefix("test_").replace("_", " ")),
+            self.config.book_repository,
+        )
         if not repository:
             return [shown], []
         commit = self.config.book_commit or self.config.book_branch

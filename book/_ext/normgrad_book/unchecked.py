@@ -43,7 +43,11 @@ def unchecked(text: str) -> list[tuple[int, str]]:
         sentence = prose[prose.rfind("\n\n", 0, display.start()) + 1 : display.start()]
         if not display["label"] and not QUOTED.search(sentence):
             line = prose.count("\n", 0, display.start()) + 1
-            problems += [(line, formula) for formula in lines(display["body"]) if not checked(formula)]
+            problems += [
+                (line, formula)
+                for formula in lines(display["body"])
+                if not checked(formula)
+            ]
     return problems
 
 
@@ -65,7 +69,12 @@ def lines(display: str) -> list[str]:
 def checked(formula: str) -> bool:
     """Whether a formula claims nothing, or claims what can be looked up or worked out."""
     claims = RELATION.search(plain(formula))
-    return not claims or repeats(formula) or agree(formula) or bool(TERM.fullmatch(formula))
+    return (
+        not claims
+        or repeats(formula)
+        or agree(formula)
+        or bool(TERM.fullmatch(formula))
+    )
 
 
 def agree(formula: str) -> bool:
@@ -80,7 +89,12 @@ def agree(formula: str) -> bool:
 def number(side: str):
     """The value of LaTeX of numbers and tuples of numbers; None for anything else."""
     text = re.sub(r"\\t?frac(\d|\{-?\d+\})(\d|\{\d+\})", r"(\1/\2)", side)
-    text = re.sub(r"\\cdot", "*", text).replace("^", "**").replace("{", "(").replace("}", ")")
+    text = (
+        re.sub(r"\\cdot", "*", text)
+        .replace("^", "**")
+        .replace("{", "(")
+        .replace("}", ")")
+    )
     if not re.fullmatch(r"[\d\s.,()+*/-]+", text):
         return None
     try:
@@ -101,22 +115,36 @@ def ledger() -> frozenset[frozenset[str]]:
     from normgrad.symbolic import equations
 
     typed = json.loads((ROOT / "book/typed_formulas.json").read_text(encoding="utf8"))
-    texts = [*typed.values(), *(equation.latex() for equation in (equations() | formulas()).values())]
+    texts = [
+        *typed.values(),
+        *(equation.latex() for equation in (equations() | formulas()).values()),
+    ]
     chains = {sides(line) for text in texts for line in lines(text)}
-    return frozenset(chains | {without(chain, letters) for letters in ("ipm", "ipmjkl") for chain in chains})
+    return frozenset(
+        chains
+        | {without(chain, letters) for letters in ("ipm", "ipmjkl") for chain in chains}
+    )
 
 
 def sides(formula: str) -> frozenset[str]:
     """The sides of a formula; one with a relation other than "=" is a single side."""
     text = plain(formula)
-    return frozenset(text.split("=") if re.fullmatch("=", "".join({*RELATION.findall(text)})) else [text])
+    return frozenset(
+        text.split("=")
+        if re.fullmatch("=", "".join({*RELATION.findall(text)}))
+        else [text]
+    )
 
 
 def plain(formula: str) -> str:
     r"""A formula without spaces and sizes of brackets, and without the limits of sums over a whole row or batch."""
     text = re.sub(r"\\(?:left|right|[Bb]ig[lr]?)(?![A-Za-z])|\\[,;! ]", " ", formula)
     text = re.sub(r"\\(hat|dot|tilde) ([a-z])", r"\\\1{\2}", text)
-    text = re.sub(r"\\sum_\{([ipm])=1\}\^\{?M\}?|\\sum_\{([jklrst])=1\}\^\{?N\}?", r"\\sum_\1\2 ", text)
+    text = re.sub(
+        r"\\sum_\{([ipm])=1\}\^\{?M\}?|\\sum_\{([jklrst])=1\}\^\{?N\}?",
+        r"\\sum_\1\2 ",
+        text,
+    )
     text = re.sub(r"_\{[^{}]*\}", lambda limits: limits[0].replace("=", ":"), text)
     return re.sub(r"\s+|,$", "", re.sub(r"([_^])\{(\w)\}", r"\1\2", text))
 
@@ -124,7 +152,11 @@ def plain(formula: str) -> str:
 def without(chain: frozenset[str], letters: str) -> frozenset[str]:
     """The chain as it is written for whole rows: without these indices, where each of them has one meaning."""
     kept = [side for side in chain if not re.search(r"\\sum_[ipm]", side)]
-    below = set("".join(index[1] or index[2] for side in kept for index in SUBSCRIPT.finditer(side)))
+    below = set(
+        "".join(
+            index[1] or index[2] for side in kept for index in SUBSCRIPT.finditer(side)
+        )
+    )
     if len(below & set("ipm")) > 1 or len(below & set("jkl") & set(letters)) > 1:
         return frozenset()
     drop = str.maketrans("", "", letters)
@@ -146,7 +178,9 @@ class Unchecked(SphinxTransform):
         text = Path(self.env.doc2path(docname)).read_text(encoding="utf8")
         for line, formula in unchecked(text):
             what = "nothing checks it: repeat an equation of the ledger, give it a label, or write '% quoted' above it"
-            self.env.get_domain("ledger").note_problem(docname, line, f"{formula}: {what}")
+            self.env.get_domain("ledger").note_problem(
+                docname, line, f"{formula}: {what}"
+            )
 
 
 def setup(app):

@@ -19,10 +19,21 @@ from sphinx.errors import ExtensionError
 from .repository import git
 
 # What the wheel is made of, from the root of the checkout.
-PARTS = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "LICENSE-text", "src", "book/figures")
+PARTS = (
+    "pyproject.toml",
+    "setup.py",
+    "README.md",
+    "LICENSE",
+    "LICENSE-text",
+    "src",
+    "book/figures",
+)
 LEFT_OUT = shutil.ignore_patterns("*.egg-info", "__pycache__")
 # Where the version stands, each time on a line of its own.
-VERSIONED = {"pyproject.toml": r'^version = "(.+)"$', "src/normgrad/__init__.py": r'^__version__ = "(.+)"$'}
+VERSIONED = {
+    "pyproject.toml": r'^version = "(.+)"$',
+    "src/normgrad/__init__.py": r'^__version__ = "(.+)"$',
+}
 
 
 def copy_package(root, folder):
@@ -41,7 +52,9 @@ def digest(folder) -> str:
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+            found.update(
+                path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes()
+            )
     return found.hexdigest()[:8]
 
 
@@ -60,9 +73,13 @@ def stamp(folder, local) -> str:
         text = path.read_text(encoding="utf8")
         found = re.findall(pattern, text, re.M)
         if len(found) != 1:
-            raise ExtensionError(f"{name} must give the version on one line, found {len(found)}")
+            raise ExtensionError(
+                f"{name} must give the version on one line, found {len(found)}"
+            )
         line = re.search(pattern, text, re.M)
-        path.write_text(text[: line.end(1)] + local + text[line.end(1) :], encoding="utf8")
+        path.write_text(
+            text[: line.end(1)] + local + text[line.end(1) :], encoding="utf8"
+        )
     return found[0] + local
 
 
@@ -73,14 +90,29 @@ def build(root, commit, target) -> str:
         copy_package(root, folder)
         version = stamp(folder, local_version(root, folder, commit))
         made = folder / "wheels"
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+        ]
         # A fixed date inside: the same files give the same wheel, byte for byte.
         environ = os.environ | {"SOURCE_DATE_EPOCH": "315532800"}
         done = subprocess.run(
-            [*command, "--wheel-dir", made, folder], capture_output=True, text=True, env=environ, check=False
+            [*command, "--wheel-dir", made, folder],
+            capture_output=True,
+            text=True,
+            env=environ,
+            check=False,
         )
         if done.returncode:
-            raise ExtensionError(f"the wheel of normgrad cannot be built:\n{done.stdout}{done.stderr}")
+            raise ExtensionError(
+                f"the wheel of normgrad cannot be built:\n{done.stdout}{done.stderr}"
+            )
         target.mkdir(parents=True, exist_ok=True)
         for older in target.glob("normgrad-*.whl"):
             older.unlink()

@@ -25,7 +25,17 @@ PYODIDE = "314.0.7"
 SHA256 = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
 SOURCE = Path(__file__).parents[2] / "live/workbench"
 # Of SymPy, folders and files: what no proof imports.
-UNUSED = {"tests", "benchmarks", "categories", "codegen", "crypto", "diffgeom", "holonomic", "liealgebras", "physics"}
+UNUSED = {
+    "tests",
+    "benchmarks",
+    "categories",
+    "codegen",
+    "crypto",
+    "diffgeom",
+    "holonomic",
+    "liealgebras",
+    "physics",
+}
 UNUSED |= {"sandbox", "stats", "testing", "unify", "vector", "autolev", "latex"}
 UNUSED |= {
     f"{folder}/{name}.py"
@@ -46,14 +56,38 @@ UNUSED |= {
     for name in names.split()
 }
 # Of normgrad.symbolic: what reads kernels, and what needs NumPy.
-KERNELS = {"backend.py", "kernel_proofs.py", "kernel_text.py", "loop_proofs.py", "loop_text.py"}
+KERNELS = {
+    "backend.py",
+    "kernel_proofs.py",
+    "kernel_text.py",
+    "loop_proofs.py",
+    "loop_text.py",
+}
 # Of Python: what neither SymPy nor Pyodide imports.
-PYTHON_UNUSED = {"_pyrepl", "html", "multiprocessing", "sqlite3", "unittest", "wsgiref", "xml", "xmlrpc"}
-PYTHON_UNUSED |= {f"{name}.py" for name in "_pyio doctest ftplib imaplib mailbox pdb pickletools poplib pydoc".split()}
+PYTHON_UNUSED = {
+    "_pyrepl",
+    "html",
+    "multiprocessing",
+    "sqlite3",
+    "unittest",
+    "wsgiref",
+    "xml",
+    "xmlrpc",
+}
+PYTHON_UNUSED |= {
+    f"{name}.py"
+    for name in "_pyio doctest ftplib imaplib mailbox pdb pickletools poplib pydoc".split()
+}
 PYTHON_UNUSED |= {f"{name}.py" for name in "smtplib statistics tarfile turtle".split()}
 ENCODINGS = {"__init__", "aliases", "ascii", "cp437", "idna", "latin_1", "utf_8"}
 # Of the package: what proofs import.
-NORMGRAD = ("__init__.py", "spec.py", "ledger/__init__.py", "ledger/entries.py", "symbolic")
+NORMGRAD = (
+    "__init__.py",
+    "spec.py",
+    "ledger/__init__.py",
+    "ledger/entries.py",
+    "symbolic",
+)
 SCRIPTS = ("worker.mjs", "workbench.js", "workbench.css")
 
 log = getLogger(__name__)
@@ -82,13 +116,24 @@ def pyodide(folder) -> Path:
     if not (shutil.which("npm") and shutil.which("node")):
         raise Missing("there is no Node here, whose npm fetches Pyodide")
     folder.mkdir(parents=True, exist_ok=True)
-    command = ["npm", "pack", f"pyodide@{PYODIDE}", "--pack-destination", folder, "--silent"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    command = [
+        "npm",
+        "pack",
+        f"pyodide@{PYODIDE}",
+        "--pack-destination",
+        folder,
+        "--silent",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300
+    )
     archive = folder / f"pyodide-{PYODIDE}.tgz"
     if done.returncode or not archive.exists():
         raise Missing("npm cannot fetch Pyodide")
     if (found := hashlib.sha256(archive.read_bytes()).hexdigest()) != SHA256:
-        raise Missing(f"the package pyodide {PYODIDE} has another content than is known here: {found}")
+        raise Missing(
+            f"the package pyodide {PYODIDE} has another content than is known here: {found}"
+        )
     shutil.unpack_archive(archive, target, filter="data")
     return target / "package"
 
@@ -115,7 +160,9 @@ def python_files(home, target):
 def package_files(home, target):
     """SymPy and what it needs, as they are installed here."""
     for name, unused in (("sympy", UNUSED), ("mpmath", {"tests"})):
-        copied(Path(importlib.util.find_spec(name).origin).parent, target / name, unused)
+        copied(
+            Path(importlib.util.find_spec(name).origin).parent, target / name, unused
+        )
 
 
 def normgrad_files(home, target):
@@ -146,15 +193,26 @@ def archives(folder, home) -> dict[str, Path]:
         "normgrad": (normgrad_files, key(*rules, *own)),
     }
     places = {name: folder / f"{name}-{digest}" for name, (_, digest) in keys.items()}
-    wanted = [name for name, place in places.items() if not (place / "packed.zip").exists()]
+    wanted = [
+        name for name, place in places.items() if not (place / "packed.zip").exists()
+    ]
     for name in wanted:
         shutil.rmtree(places[name], ignore_errors=True)
         keys[name][0](home, places[name] / "in")
     if wanted:
-        command = ["node", SOURCE / "pack.mjs", home, *(places[name] for name in wanted)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+        command = [
+            "node",
+            SOURCE / "pack.mjs",
+            home,
+            *(places[name] for name in wanted),
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=600
+        )
         if done.returncode:
-            raise Missing(f"Python cannot be packed: {done.stderr.strip().splitlines()[-1]}")
+            raise Missing(
+                f"Python cannot be packed: {done.stderr.strip().splitlines()[-1]}"
+            )
         for name in wanted:
             shutil.rmtree(places[name] / "in")
     return {f"{name}.zip": place / "packed.zip" for name, place in places.items()}
@@ -162,7 +220,10 @@ def archives(folder, home) -> dict[str, Path]:
 
 def lock(home) -> str:
     """Pyodide's list of packages without the packages: those on the site come by themselves."""
-    return json.dumps(json.loads((home / "pyodide-lock.json").read_text(encoding="utf8")) | {"packages": {}})
+    return json.dumps(
+        json.loads((home / "pyodide-lock.json").read_text(encoding="utf8"))
+        | {"packages": {}}
+    )
 
 
 def put(folder, target):
@@ -174,7 +235,9 @@ def put(folder, target):
     for name, path in archives(folder, home).items():
         shutil.copyfile(path, target / name)
     for name in ("pyodide.asm.wasm", "pyodide.asm.mjs"):
-        (target / f"{name}.gz").write_bytes(gzip.compress((home / name).read_bytes(), mtime=0))
+        (target / f"{name}.gz").write_bytes(
+            gzip.compress((home / name).read_bytes(), mtime=0)
+        )
     shutil.copyfile(home / "pyodide.mjs", target / "pyodide.mjs")
     (target / "pyodide-lock.json").write_text(lock(home), encoding="utf8")
 
@@ -192,7 +255,11 @@ def wanted(app, docname) -> bool:
 
 def write(app, error):
     """Beside the finished site, where one of its pages has a workbench."""
-    if error or app.builder.name != "html" or not any(wanted(app, one) for one in app.env.found_docs):
+    if (
+        error
+        or app.builder.name != "html"
+        or not any(wanted(app, one) for one in app.env.found_docs)
+    ):
         return
     target = Path(app.outdir) / "_static/workbench"
     shutil.rmtree(target, ignore_errors=True)
@@ -206,7 +273,9 @@ def write(app, error):
         why = str(missing)
         log.info("the workbench is not on this site: %s", why)
     # A classic script, so that it is also read where the site is opened from a disk.
-    (target / "here.js").write_text(f"window.normgradWorkbench = {json.dumps({'missing': why})};\n", encoding="utf8")
+    (target / "here.js").write_text(
+        f"window.normgradWorkbench = {json.dumps({'missing': why})};\n", encoding="utf8"
+    )
 
 
 def load(app, pagename, templatename, context, doctree):

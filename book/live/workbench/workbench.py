@@ -57,13 +57,23 @@ class Typed(StrPrinter):
             if first != 1:
                 raise NoText(str(e))
             used = self.taken | set(self.bound.values())
-            name = next(one for one in chain("rstuv", map("r{}".format, count(1))) if one not in used)
+            name = next(
+                one
+                for one in chain("rstuv", map("r{}".format, count(1)))
+                if one not in used
+            )
             self.bound[letter] = name
             start = f"{start}total({self._print(last)}, lambda {name}: "
         # SymPy puts a 1 before the body of a sum that is kept as typed
         if isinstance(body, Mul) and body.args[0] == 1:
-            body = Mul(*body.args[1:], evaluate=False) if len(body.args) > 2 else body.args[1]
-        letters = {letter: Dummy(str(letter)) for letter, *_ in e.limits if not letter.is_Dummy}
+            body = (
+                Mul(*body.args[1:], evaluate=False)
+                if len(body.args) > 2
+                else body.args[1]
+            )
+        letters = {
+            letter: Dummy(str(letter)) for letter, *_ in e.limits if not letter.is_Dummy
+        }
         for letter, dummy in letters.items():
             self.bound[dummy] = self.bound.pop(letter)
         text = start + self._print(body.xreplace(letters)) + ")" * len(e.limits)
@@ -103,20 +113,28 @@ def _declared(name) -> str:
 
 def _text(one) -> str:
     lines = one.defs.reached(*[e for pair in one.steps for e in pair])
-    parts = [e for line in lines for e in line] + [e for pair in one.steps for e in pair]
+    parts = [e for line in lines for e in line] + [
+        e for pair in one.steps for e in pair
+    ]
     tensors = set().union(*[e.atoms(IndexedBase) for e in parts])
     labels = {base.label for base in tensors}
     symbols = set().union(*[e.free_symbols for e in parts]) - labels - tensors
     symbols |= {size for base in tensors for size in base.shape}
     letters = set().union(*map(free_letters, parts))
-    symbols = {each for each in symbols if isinstance(each, Symbol) and not isinstance(each, Dummy)} - letters
+    symbols = {
+        each
+        for each in symbols
+        if isinstance(each, Symbol) and not isinstance(each, Dummy)
+    } - letters
     opaques = {(f.letter, f.order) for e in parts for f in e.atoms(Opaque)}
     names = [str(getattr(each, "label", each)) for each in symbols | tensors | letters]
     names += sorted({letter for letter, _ in opaques})
     if len(set(names)) < len(names) or not all(map(str.isidentifier, names)):
         raise NoText(one.label)
     write = Typed(names).doprint
-    sizes = sorted((each for each in symbols if each.is_integer and each.is_positive), key=str)
+    sizes = sorted(
+        (each for each in symbols if each.is_integer and each.is_positive), key=str
+    )
     others = sorted(symbols - set(sizes), key=str) + sorted(tensors, key=str)
     text = [f"# {one.claim}"]
     for function, group in (("dim", sizes), ("index", sorted(letters, key=str))):
@@ -127,13 +145,19 @@ def _text(one) -> str:
     for letter in sorted({letter for letter, _ in opaques}):
         text.append(f'{letter} = opaque("{letter}")')
         most = max(order for name, order in opaques if name == letter)
-        text += [f"{letter}{at + 1} = derivative({letter}{at or ''})" for at in range(most)]
+        text += [
+            f"{letter}{at + 1} = derivative({letter}{at or ''})" for at in range(most)
+        ]
     text += ["", "defs = Defs()"]
     text += [f"defs[{write(head)}] = {write(formula)}" for head, formula in lines]
     text.append("")
     for lhs, rhs in one.steps:
         claim = f"prove({write(lhs)}, {write(rhs)}, defs)"
-        text.append(claim if len(claim) <= WIDE else f"prove(\n    {write(lhs)},\n    {write(rhs)},\n    defs,\n)")
+        text.append(
+            claim
+            if len(claim) <= WIDE
+            else f"prove(\n    {write(lhs)},\n    {write(rhs)},\n    defs,\n)"
+        )
     return "\n".join(text) + "\n"
 
 
@@ -169,7 +193,13 @@ def judge(text: str) -> str:
     found = []
 
     def add(kind, words, value=None):
-        found.append({"kind": kind, "text": words, "latex": "" if value is None else _latex(value)})
+        found.append(
+            {
+                "kind": kind,
+                "text": words,
+                "latex": "" if value is None else _latex(value),
+            }
+        )
 
     def show(value):
         add("shown", str(value) if not hasattr(value, "_repr_latex_") else "", value)
@@ -194,7 +224,12 @@ def judge(text: str) -> str:
     def printing(*words):
         add("shown", " ".join(map(str, words)))
 
-    scope = NAMES | {"prove": proving, "trace": tracing, "show": show, "print": printing}
+    scope = NAMES | {
+        "prove": proving,
+        "trace": tracing,
+        "show": show,
+        "print": printing,
+    }
     try:
         with as_written():
             exec(compile(text, "the cell", "exec"), scope)  # noqa: S102 - the reader's own text, in the reader's browser
@@ -202,7 +237,11 @@ def judge(text: str) -> str:
         line = getattr(error, "lineno", None)
         trail = error.__traceback__
         while trail:
-            line = trail.tb_lineno if trail.tb_frame.f_code.co_filename == "the cell" else line
+            line = (
+                trail.tb_lineno
+                if trail.tb_frame.f_code.co_filename == "the cell"
+                else line
+            )
             trail = trail.tb_next
         where = f"line {line}: " if line else ""
         add("error", f"{where}{type(error).__name__}: {error}")

@@ -63,14 +63,20 @@ def gpu_target(target: str):
     """A GPU of TARGETS as Triton names it."""
     from triton.backends.compiler import GPUTarget
 
-    return GPUTarget(TARGETS[target].backend, TARGETS[target].arch, TARGETS[target].lanes)
+    return GPUTarget(
+        TARGETS[target].backend, TARGETS[target].arch, TARGETS[target].lanes
+    )
 
 
 def compiled(launch: Launch, target: str):
     """The launch's kernel, compiled for a target; no GPU is needed."""
     triton = compiler()
-    ast_source = source(launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants))
-    return triton.compile(ast_source, target=gpu_target(target), options=dict(launch.options))
+    ast_source = source(
+        launch.kernel, dict(launch.types), launch.multiples, dict(launch.constants)
+    )
+    return triton.compile(
+        ast_source, target=gpu_target(target), options=dict(launch.options)
+    )
 
 
 def source(kernel, types, multiples, constants):
@@ -88,13 +94,22 @@ def source(kernel, types, multiples, constants):
         pass
     else:  # Triton 3.2: constants by name and out of the signature, what 16 divides by its number
         numbers = {names.index(name): 16 for name in multiples}
-        return ASTSource(kernel, dict(types), dict(constants), AttrsDescriptor.from_hints(numbers))
+        return ASTSource(
+            kernel, dict(types), dict(constants), AttrsDescriptor.from_hints(numbers)
+        )
     kinds = {name: types.get(name, "constexpr") for name in names}
     values = {(names.index(name),): value for name, value in constants.items()}
-    return ASTSource(kernel, kinds, values, {(names.index(name),): [["tt.divisibility", 16]] for name in multiples})
+    return ASTSource(
+        kernel,
+        kinds,
+        values,
+        {(names.index(name),): [["tt.divisibility", 16]] for name in multiples},
+    )
 
 
-def record(launch: Launch, operator: str, dtype: str, columns: int, target: str, folder=None) -> Record:
+def record(
+    launch: Launch, operator: str, dtype: str, columns: int, target: str, folder=None
+) -> Record:
     """Compile one launch and read the result.
 
     Args:  folder: where to write the PTX or AMDGCN, None to keep neither
@@ -119,7 +134,10 @@ def kernel_sources() -> str:
     for file in sorted((Path(__file__).parents[1] / "triton_kernels").glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf8"))
         for node in ast.walk(tree):
-            if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+            if (
+                isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))
+                and ast.get_docstring(node) is not None
+            ):
                 node.body = node.body[1:] or [ast.Pass()]
         texts.append(ast.unparse(tree))
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
@@ -141,9 +159,16 @@ def _each(jobs, processes):
     _jobs = jobs
     # An executor, not a Pool: where the compiler takes its process down, it says so instead of waiting.
     with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
-        for done, result in enumerate(pool.map(_numbered, range(len(jobs)), chunksize=4), start=1):
+        for done, result in enumerate(
+            pool.map(_numbered, range(len(jobs)), chunksize=4), start=1
+        ):
             if sys.stderr.isatty():
-                print(f"\r{done} of {len(jobs)}", end="\n" * (done == len(jobs)), file=sys.stderr, flush=True)
+                print(
+                    f"\r{done} of {len(jobs)}",
+                    end="\n" * (done == len(jobs)),
+                    file=sys.stderr,
+                    flush=True,
+                )
             yield result
 
 
@@ -154,28 +179,49 @@ def _numbered(number):
 def _ptxas():
     from . import machine_code
 
-    said = subprocess.run([machine_code.tool("ptxas"), "--version"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [machine_code.tool("ptxas"), "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     return re.search(r"V([\d.]+)", said)[1]
 
 
 def write(file, results: Results):
     """Write results as JSON, one record a line."""
-    head = {name: getattr(results, name) for name in ("triton", "ptxas", "date", "kernels", "refused")}
+    head = {
+        name: getattr(results, name)
+        for name in ("triton", "ptxas", "date", "kernels", "refused")
+    }
     head["fields"] = [field.name for field in fields(Record)]
-    rows = ",\n".join(json.dumps(astuple(record), separators=(",", ":")) for record in results.records)
-    Path(file).write_text(f'{json.dumps(head)[:-1]},\n"records": [\n{rows}\n]}}\n', encoding="utf8")
+    rows = ",\n".join(
+        json.dumps(astuple(record), separators=(",", ":")) for record in results.records
+    )
+    Path(file).write_text(
+        f'{json.dumps(head)[:-1]},\n"records": [\n{rows}\n]}}\n', encoding="utf8"
+    )
 
 
 def read(file=RESULTS) -> Results:
     """The results in a file that write wrote."""
     content = json.loads(Path(file).read_text(encoding="utf8"))
     names = content.pop("fields")
-    records = tuple(Record(**dict(zip(names, row, strict=True))) for row in content.pop("records"))
+    records = tuple(
+        Record(**dict(zip(names, row, strict=True))) for row in content.pop("records")
+    )
     return Results(**content, records=records)
 
 
 def run(
-    file, operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS, folder=None, processes=None, refused=()
+    file,
+    operators=OPERATORS,
+    dtypes=DTYPES,
+    columns=COLUMNS,
+    targets=TARGETS,
+    folder=None,
+    processes=None,
+    refused=(),
 ) -> int:
     """Compile what the operators launch, each variant once a target, and write one record for each into a JSON file.
 
@@ -187,17 +233,37 @@ def run(
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     asked = variants(operators, dtypes, columns, targets)
-    possible = {key: where for key, where in asked.items() if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)}
-    outcomes = list(_each([(key, where, folder) for key, where in possible.items()], processes or os.cpu_count()))
+    possible = {
+        key: where
+        for key, where in asked.items()
+        if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)
+    }
+    outcomes = list(
+        _each(
+            [(key, where, folder) for key, where in possible.items()],
+            processes or os.cpu_count(),
+        )
+    )
     records = tuple(outcome for outcome in outcomes if isinstance(outcome, Record))
     failed = [outcome for outcome in outcomes if not isinstance(outcome, Record)]
     today = datetime.date.today().isoformat()
-    write(file, Results(triton.__version__, _ptxas(), today, kernel_sources(), refused, records))
+    write(
+        file,
+        Results(
+            triton.__version__, _ptxas(), today, kernel_sources(), refused, records
+        ),
+    )
     print(*failed, sep="\n", end="\n" if failed else "")
     for refused_name, why in refused.items():
         print(f"not supported by triton {triton.__version__}: {refused_name} ({why})")
     spilling = sum(outcome.spilled_bytes > 0 for outcome in records)
-    without = f"; {len(asked) - len(possible)} not supported ({', '.join(refused)})" if refused else ""
+    without = (
+        f"; {len(asked) - len(possible)} not supported ({', '.join(refused)})"
+        if refused
+        else ""
+    )
     wrong = f"; {len(failed)} failed" if failed else ""
-    print(f"{len(records)} of {len(asked)} variants compiled, {spilling} of them spill registers{without}{wrong}")
+    print(
+        f"{len(records)} of {len(asked)} variants compiled, {spilling} of them spill registers{without}{wrong}"
+    )
     return len(failed)

@@ -79,7 +79,9 @@ def compiler():
     from ..triton_kernels import INTERPRETED
 
     if INTERPRETED:
-        raise RuntimeError("TRITON_INTERPRET: got 1, needs 0 in a process that has not imported triton yet")
+        raise RuntimeError(
+            "TRITON_INTERPRET: got 1, needs 0 in a process that has not imported triton yet"
+        )
     import triton
 
     return triton
@@ -101,7 +103,9 @@ def launches(operator: str, dtype: str, columns: int, target: str) -> list[Launc
         return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
 
     x, dy = empty(ROWS, columns), empty(ROWS, columns)
-    residual = residual_dtype and empty(ROWS, columns, dtype=dtype if residual_dtype == "same" else residual_dtype)
+    residual = residual_dtype and empty(
+        ROWS, columns, dtype=dtype if residual_dtype == "same" else residual_dtype
+    )
     weight = None if spec == L2_NORM else empty(columns)
     bias = empty(columns) if spec == LAYER_NORM else None
 
@@ -118,7 +122,9 @@ def recorded(run, target: str) -> list[Launch]:
     jitted, recorded_launches = compiler().JITFunction, []
     from ..triton_kernels import configuration
 
-    device = configuration.Device(TARGETS[target].multiprocessors, TARGETS[target].shared_bytes)
+    device = configuration.Device(
+        TARGETS[target].multiprocessors, TARGETS[target].shared_bytes
+    )
     originals = jitted.run, configuration.device_of, configuration.MOST_WARPS
 
     def run_recorded(kernel, *arguments, grid, warmup, **options):
@@ -143,19 +149,38 @@ def _seen(kernel, arguments, options) -> Launch:
         free, name = parameter.do_not_specialize, parameter.name
         if isinstance(value, torch.Tensor):
             # torch's allocator hands out addresses that are multiples of 512
-            types[name], multiples = POINTERS[str(value.dtype).removeprefix("torch.")], [*multiples, name]
+            types[name], multiples = (
+                POINTERS[str(value.dtype).removeprefix("torch.")],
+                [*multiples, name],
+            )
         elif value is None or (value == 1 and not free):
             constants[name] = value
         else:
             types[name] = "i32" if -(2**31) <= value < 2**31 else "i64"
-            if value % 16 == 0 and not free and not parameter.do_not_specialize_on_alignment:
+            if (
+                value % 16 == 0
+                and not free
+                and not parameter.do_not_specialize_on_alignment
+            ):
                 multiples.append(name)
-    constants |= {name: value for name, value in options.items() if name in kernel.arg_names}
-    options_left = [(name, value) for name, value in options.items() if name not in constants]
-    return Launch(kernel, tuple(types.items()), tuple(multiples), tuple(constants.items()), tuple(options_left))
+    constants |= {
+        name: value for name, value in options.items() if name in kernel.arg_names
+    }
+    options_left = [
+        (name, value) for name, value in options.items() if name not in constants
+    ]
+    return Launch(
+        kernel,
+        tuple(types.items()),
+        tuple(multiples),
+        tuple(constants.items()),
+        tuple(options_left),
+    )
 
 
-def variants(operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS) -> dict:
+def variants(
+    operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS
+) -> dict:
     """{(launch, target): (operator, dtype, columns)}, each variant once, with the first that launches it."""
     first_uses = {}
     for target in targets:

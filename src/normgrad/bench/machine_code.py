@@ -10,15 +10,22 @@ from pathlib import Path
 
 _PTX_ACCESS = r"\b{}\.global(?:\.[a-zA-Z][\w:]*)*?(?:\.v(\d))?\.[bfsu](\d+)\b"
 # cp.async loads into shared memory; its third operand is the number of bytes.
-_PTX_ASYNC = r"\bcp\.async\.c[ag]\.shared[\w.:]*\s*\[[^\]]*\],\s*\[[^\]]*\],\s*(0x[0-9a-f]+|\d+)"
-_AMD_ACCESS = r"\b(?:global|buffer|flat)_{}(?:_lds)?_(?:dword(?:x(\d))?|[us]?(short|byte))"
+_PTX_ASYNC = (
+    r"\bcp\.async\.c[ag]\.shared[\w.:]*\s*\[[^\]]*\],\s*\[[^\]]*\],\s*(0x[0-9a-f]+|\d+)"
+)
+_AMD_ACCESS = (
+    r"\b(?:global|buffer|flat)_{}(?:_lds)?_(?:dword(?:x(\d))?|[us]?(short|byte))"
+)
 _AMD_SMALL = {"short": 16, "byte": 8}
 # Not lines: the sections for a debugger, which consist of directives, are longer where the path of the source is.
 _INSTRUCTION = {
     "ptx": re.compile(r"^\s*(?:@!?%p\d+\s+)?[a-z][^;\n]*;\s*(?://.*)?$", re.M),
     "amdgcn": re.compile(r"^\s+(?:[sv]|ds|global|buffer|flat|scratch)_\w+", re.M),
 }
-_BARRIER = {"ptx": re.compile(r"\bbar(?:rier)?(?:\.cta)?\.sync\b"), "amdgcn": re.compile(r"\bs_barrier\b")}
+_BARRIER = {
+    "ptx": re.compile(r"\bbar(?:rier)?(?:\.cta)?\.sync\b"),
+    "amdgcn": re.compile(r"\bs_barrier\b"),
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,10 @@ class Code:
 def ptx_widths(text: str) -> tuple[int, int]:
     """Bits of the widest load from and the widest store to global memory, in PTX of any version."""
     load, store = (
-        [int(count or 1) * int(bits) for count, bits in re.findall(_PTX_ACCESS.format(kind), text)]
+        [
+            int(count or 1) * int(bits)
+            for count, bits in re.findall(_PTX_ACCESS.format(kind), text)
+        ]
         for kind in ("ld", "st")
     )
     load += [8 * int(count, 0) for count in re.findall(_PTX_ASYNC, text)]
@@ -59,7 +69,10 @@ def ptx_widths(text: str) -> tuple[int, int]:
 def amdgcn_widths(text: str) -> tuple[int, int]:
     """The same in AMD's assembly."""
     load, store = (
-        [_AMD_SMALL.get(small) or 32 * int(count or 1) for count, small in re.findall(_AMD_ACCESS.format(kind), text)]
+        [
+            _AMD_SMALL.get(small) or 32 * int(count or 1)
+            for count, small in re.findall(_AMD_ACCESS.format(kind), text)
+        ]
         for kind in ("load", "store")
     )
     return max(load, default=0), max(store, default=0)
@@ -77,15 +90,25 @@ def _nvidia(kernel) -> Code:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(kernel.asm["cubin"])
         command = [tool("cuobjdump"), "--dump-resource-usage", str(file)]
-        usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    used = {name: int(value) for name, value in re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage)}
+        usage = subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout
+    used = {
+        name: int(value)
+        for name, value in re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage)
+    }
     text = kernel.asm["ptx"]
-    return Code(used["REG"], used["STACK"] + used["LOCAL"], *ptx_widths(text), "ptx", text)
+    return Code(
+        used["REG"], used["STACK"] + used["LOCAL"], *ptx_widths(text), "ptx", text
+    )
 
 
 def _amd(kernel) -> Code:
     text = kernel.asm["amdgcn"]
-    counted = {name: int(value) for name, value in re.findall(r"\.(vgpr_count|vgpr_spill_count): *(\d+)", text)}
+    counted = {
+        name: int(value)
+        for name, value in re.findall(r"\.(vgpr_count|vgpr_spill_count): *(\d+)", text)
+    }
     spilled = 4 * counted["vgpr_spill_count"]
     return Code(counted["vgpr_count"], spilled, *amdgcn_widths(text), "amdgcn", text)
 

@@ -40,16 +40,27 @@ class Outcome:
         rows = {name: None if (a := getattr(self, name)) is None else a[head::heads]
                 for name in ("y", "residual_out", "dx", "dresidual")}  # fmt: skip
         return Outcome(
-            **rows, **{name: None if (a := getattr(self, name)) is None else a[head] for name in ("dw", "db")}
+            **rows,
+            **{
+                name: None if (a := getattr(self, name)) is None else a[head]
+                for name in ("dw", "db")
+            },
         )
 
 
 def _arrays(case: Case, convert) -> dict:
     def given(name, array):
-        return array if case.lead is None or name not in MATRICES else array.reshape(*case.lead, array.shape[-1])
+        return (
+            array
+            if case.lead is None or name not in MATRICES
+            else array.reshape(*case.lead, array.shape[-1])
+        )
 
     found = {name: getattr(case, name) for name in ARRAYS}
-    return {name: None if array is None else convert(name, given(name, array)) for name, array in found.items()}
+    return {
+        name: None if array is None else convert(name, given(name, array))
+        for name, array in found.items()
+    }
 
 
 def _in_rows(case: Case, *outputs) -> Outcome:
@@ -75,7 +86,9 @@ def _first_row(array):
 def _laid_out(name, array, layout, empty):
     """The array in every second column of a wider one, among more heads, or first axis last, as the layout asks."""
     if layout == "transposed" and array.ndim > 1:
-        wide = empty((array.shape[-1], *array.shape[1:-1], array.shape[0])).swapaxes(0, -1)
+        wide = empty((array.shape[-1], *array.shape[1:-1], array.shape[0])).swapaxes(
+            0, -1
+        )
     elif layout == "strided":
         wide = empty((*array.shape[:-1], 2 * array.shape[-1]))[..., ::2]
     elif layout == "sliced" and name in MATRICES:
@@ -118,7 +131,9 @@ class NumpyBackend:
     def __init__(self, module: ModuleType = numpy_ref) -> None:
         self.module = module
 
-    def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
+    def forward(
+        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         a = _arrays(replace(case, **arrays), lambda _name, array: array)
         heads = {} if case.heads is None else {"heads": case.heads}
@@ -141,9 +156,21 @@ class NumpyBackend:
         saved = self.module.forward(*inputs, _spec_of(self.module, spec), **heads)
         grads = self.module.backward(a["dy"], saved, a["dresidual_out"])
         dresidual = None if case.residual is None else grads.dx
-        for name, array in (("y", saved.y), ("dx", grads.dx), ("dw", grads.dweight), ("db", grads.dbias)):
+        for name, array in (
+            ("y", saved.y),
+            ("dx", grads.dx),
+            ("dw", grads.dweight),
+            ("db", grads.dbias),
+        ):
             _same_dtype(name, array, np.dtype(dtype))
-        outputs = (saved.y, saved.residual_out, grads.dx, dresidual, grads.dweight, grads.dbias)
+        outputs = (
+            saved.y,
+            saved.residual_out,
+            grads.dx,
+            dresidual,
+            grads.dweight,
+            grads.dbias,
+        )
         return _in_rows(case, *outputs)
 
 
@@ -158,18 +185,29 @@ class SympyBackend:
             from ..symbolic import backend as module
         self.module = module
 
-    def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
+    def forward(
+        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
         case = replace(case, **arrays)
         if case.heads is not None:
-            found = [self.forward(case.of_head(head), {}, spec) for head in range(case.heads)]
-            return tuple(np.stack(outputs, 1).reshape(case.x.shape) for outputs in zip(*found, strict=True))
-        return self.module.forward(case.x, case.weight, case.bias, case.residual, spec)[:2]
+            found = [
+                self.forward(case.of_head(head), {}, spec) for head in range(case.heads)
+            ]
+            return tuple(
+                np.stack(outputs, 1).reshape(case.x.shape)
+                for outputs in zip(*found, strict=True)
+            )
+        return self.module.forward(case.x, case.weight, case.bias, case.residual, spec)[
+            :2
+        ]
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case, head by head where each has a weight."""
         if case.heads is not None:
-            found = [self.run(case.of_head(head), spec, dtype) for head in range(case.heads)]
+            found = [
+                self.run(case.of_head(head), spec, dtype) for head in range(case.heads)
+            ]
             return _of_heads(found)
         a = _arrays(case, lambda _name, array: array)
         inputs = (a["x"], a["weight"], a["bias"], a["residual"])
@@ -182,9 +220,17 @@ class SympyBackend:
 
 def _of_heads(outcomes):
     """The outcome of all heads from those of each."""
-    found = [[getattr(one, name) for one in outcomes] for name in Outcome.__dataclass_fields__]
+    found = [
+        [getattr(one, name) for one in outcomes]
+        for name in Outcome.__dataclass_fields__
+    ]
     stacked = [None if arrays[0] is None else np.stack(arrays, -2) for arrays in found]
-    return Outcome(*(a if a is None or a.ndim == 2 else a.reshape(-1, a.shape[-1]) for a in stacked))
+    return Outcome(
+        *(
+            a if a is None or a.ndim == 2 else a.reshape(-1, a.shape[-1])
+            for a in stacked
+        )
+    )
 
 
 def _home(name):
@@ -228,7 +274,12 @@ class TorchBackend:
         create_graph: bool = False,
         package: str = "normgrad",
     ) -> None:
-        self.name, self.kernels, self.device, self.create_graph = name, kernels, device or _home(name), create_graph
+        self.name, self.kernels, self.device, self.create_graph = (
+            name,
+            kernels,
+            device or _home(name),
+            create_graph,
+        )
         self.package = package
 
     def differentiable(self) -> TorchBackend:
@@ -263,7 +314,9 @@ class TorchBackend:
             options.pop("round_residual", None)
             return api.normalize(x, weight, bias, **options), x.to(residual_dtype)
         options = check_options(x, residual, **options)
-        y, residual_out = autograd.apply(x, residual, weight, bias, spec, self.kernels, options)
+        y, residual_out = autograd.apply(
+            x, residual, weight, bias, spec, self.kernels, options
+        )
         return y, x.to(options.residual_dtype) if residual is None else residual_out
 
     def tensors(self, case: cases.Case, dtypes: Dtypes) -> dict[str, Tensor | None]:
@@ -275,18 +328,35 @@ class TorchBackend:
 
         dtype = getattr(torch, dtypes[name])
         if _repeats(case, name, array):
-            return torch.tensor(_first_row(array)).to(self.device, dtype).expand(array.shape)
+            return (
+                torch.tensor(_first_row(array))
+                .to(self.device, dtype)
+                .expand(array.shape)
+            )
         plain = torch.tensor(array).to(self.device, dtype)
         if case.layout == "negated":
             return torch._neg_view(-plain)
-        return _laid_out(name, plain, case.layout, partial(torch.empty, dtype=dtype, device=self.device))
+        return _laid_out(
+            name,
+            plain,
+            case.layout,
+            partial(torch.empty, dtype=dtype, device=self.device),
+        )
 
-    def forward(self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec) -> tuple[np.ndarray, np.ndarray]:
+    def forward(
+        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        a = _arrays(replace(case, **arrays), partial(self._tensor, case, Dtypes("float64")))
+        a = _arrays(
+            replace(case, **arrays), partial(self._tensor, case, Dtypes("float64"))
+        )
         options = options_of(case, Dtypes("float64"))
-        y, residual_out = self.normalize(a["x"], a["residual"], a["weight"], a["bias"], spec, **options)
-        return y.cpu().numpy().reshape(case.x.shape), residual_out.cpu().numpy().reshape(case.x.shape)
+        y, residual_out = self.normalize(
+            a["x"], a["residual"], a["weight"], a["bias"], spec, **options
+        )
+        return y.cpu().numpy().reshape(
+            case.x.shape
+        ), residual_out.cpu().numpy().reshape(case.x.shape)
 
     def run(self, case: Case, spec: NormSpec, dtype: str | Dtypes) -> Outcome:
         """Forward and backward, through torch.autograd.grad, of a case whose numbers the dtype holds."""
@@ -299,18 +369,37 @@ class TorchBackend:
         for t in inputs.values():
             t.requires_grad_()
         y, residual_out = self.normalize(
-            a["x"], a["residual"], a["weight"], a["bias"], spec, **options_of(case, dtypes)
+            a["x"],
+            a["residual"],
+            a["weight"],
+            a["bias"],
+            spec,
+            **options_of(case, dtypes),
         )
-        outputs = [(y, a["dy"])] + ([] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])])
+        outputs = [(y, a["dy"])] + (
+            [] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])]
+        )
         for name, t in (("y", y), ("residual_out", residual_out)):
             _same_dtype(name, t, getattr(torch, dtypes[name]))
-        ends, cotangents = zip(*(pair for pair in outputs if pair[0].requires_grad), strict=True)
-        found = torch.autograd.grad(ends, list(inputs.values()), cotangents, create_graph=self.create_graph)
+        ends, cotangents = zip(
+            *(pair for pair in outputs if pair[0].requires_grad), strict=True
+        )
+        found = torch.autograd.grad(
+            ends, list(inputs.values()), cotangents, create_graph=self.create_graph
+        )
         grads = dict(zip(inputs, found, strict=True))
         found = (y, residual_out, *(grads.get(name) for name in INPUTS))
-        return _in_rows(case, *(None if t is None else t.detach().double().cpu().resolve_neg().numpy() for t in found))
+        return _in_rows(
+            case,
+            *(
+                None if t is None else t.detach().double().cpu().resolve_neg().numpy()
+                for t in found
+            ),
+        )
 
-    def function(self, case: cases.Case, spec: NormSpec) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    def function(
+        self, case: cases.Case, spec: NormSpec
+    ) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
         """A function of the case's tensors, and the tensors, float64 and requiring gradients, for gradcheck.
 
         gradcheck sends a cotangent into one output at a time; the sum of both outputs is there to send one into both.
@@ -347,5 +436,7 @@ def get(backend: Name | Backend) -> Any:
     if callable(getattr(backend, "run", None)):
         return backend
     if not isinstance(backend, str) or backend not in NAMES:
-        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, NAMES))}")
+        raise ValueError(
+            f"backend: got {backend!r}, needs one of {', '.join(map(repr, NAMES))}"
+        )
     return BACKENDS[backend]()

@@ -61,42 +61,81 @@ class Case:
 
     def of_head(self, head: int) -> Case:
         """The rows of one head with its weight and bias: a case of the operator as it is for all."""
-        rows = {name: None if (a := getattr(self, name)) is None else a[head :: self.heads] for name in MATRICES}
-        vectors = {name: None if (a := getattr(self, name)) is None else a[head] for name in ("weight", "bias")}
-        plain = {"layout": "contiguous", "lead": None, "heads": None, "name": f"{self.name}, head {head}"}
+        rows = {
+            name: None if (a := getattr(self, name)) is None else a[head :: self.heads]
+            for name in MATRICES
+        }
+        vectors = {
+            name: None if (a := getattr(self, name)) is None else a[head]
+            for name in ("weight", "bias")
+        }
+        plain = {
+            "layout": "contiguous",
+            "lead": None,
+            "heads": None,
+            "name": f"{self.name}, head {head}",
+        }
         return replace(self, **rows, **vectors, **plain)
 
     def rounded(self, dtype: str | Dtypes) -> Case:
         """The case with every number rounded to the nearest of its dtype, still held in float64."""
-        dtypes, arrays = Dtypes.of(dtype), {name: getattr(self, name) for name in ARRAYS}
-        return replace(self, **{name: None if a is None else round_to(a, dtypes[name]) for name, a in arrays.items()})
+        dtypes, arrays = (
+            Dtypes.of(dtype),
+            {name: getattr(self, name) for name in ARRAYS},
+        )
+        return replace(
+            self,
+            **{
+                name: None if a is None else round_to(a, dtypes[name])
+                for name, a in arrays.items()
+            },
+        )
 
     def summed(self, dtype: str | Dtypes) -> np.ndarray:
         """p = x + residual (M, N), as residual_out holds it, or in the dtype of the sums where it is not rounded."""
         dtypes = Dtypes.of(dtype)
         if self.residual is None:
             return self.x
-        return round_to(self.x + self.residual, dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator)
+        return round_to(
+            self.x + self.residual,
+            dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator,
+        )
 
     def without(self, *names: str) -> Case:
         """The case without some of weight, bias, residual and dresidual_out."""
-        return replace(self, **dict.fromkeys(names), name=f"{self.name}, no {' no '.join(names)}")
+        return replace(
+            self, **dict.fromkeys(names), name=f"{self.name}, no {' no '.join(names)}"
+        )
 
 
-def draw(rng: np.random.Generator, rows: int = 4, columns: int = 7, name: str = "random") -> Case:
+def draw(
+    rng: np.random.Generator, rows: int = 4, columns: int = 7, name: str = "random"
+) -> Case:
     """A case of standard normal numbers: no unit weight, no constant cotangent.
 
     Args:     rng: the generator that everything random comes from; rows M, at least 0; columns N, at least 1
     Raises:   TypeError for another generator, ValueError for other sizes
     """
     if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng: got {type(rng).__name__}, needs a numpy.random.Generator")
+        raise TypeError(
+            f"rng: got {type(rng).__name__}, needs a numpy.random.Generator"
+        )
     for axis, size, least in (("rows", rows, 0), ("columns", columns, 1)):
         if not isinstance(size, Integral) or size < least:
-            raise ValueError(f"{axis}: got {size!r}, needs an integer that is at least {least}")
+            raise ValueError(
+                f"{axis}: got {size!r}, needs an integer that is at least {least}"
+            )
     matrix, vector = (rows, columns), (columns,)
     x, residual, dy, dresidual_out = (rng.standard_normal(matrix) for _ in range(4))
-    return Case(name, x, rng.standard_normal(vector), rng.standard_normal(vector), residual, dy, dresidual_out)
+    return Case(
+        name,
+        x,
+        rng.standard_normal(vector),
+        rng.standard_normal(vector),
+        residual,
+        dy,
+        dresidual_out,
+    )
 
 
 def _scales(rng, rows, columns):
@@ -111,9 +150,13 @@ def _aligned(rng, rows, columns):
     """dy = x_hat / weight plus 1 / weight, so that c1 and c2 are as large as wdy itself at every N."""
     case = draw(rng, rows, columns, "cotangent along x_hat and 1")
     p = case.x + case.residual
-    x_hat = (p - p.mean(-1, keepdims=True)) / p.std(-1, keepdims=True) if columns > 1 else p
+    x_hat = (
+        (p - p.mean(-1, keepdims=True)) / p.std(-1, keepdims=True) if columns > 1 else p
+    )
     weight = np.copysign(1 + np.abs(case.weight), case.weight)
-    dy = (rng.uniform(0.5, 2, (rows, 1)) * x_hat + rng.uniform(0.5, 2, (rows, 1))) / weight
+    dy = (
+        rng.uniform(0.5, 2, (rows, 1)) * x_hat + rng.uniform(0.5, 2, (rows, 1))
+    ) / weight
     return replace(case, weight=weight, dy=dy)
 
 
@@ -132,17 +175,24 @@ def _flat(rng, rows, columns):
 
 def _expanded(rng, rows, columns):
     case = draw(rng, rows, columns, "expanded rows")
-    repeated = {name: np.broadcast_to(getattr(case, name)[:1], (rows, columns)) for name in ("x", "dy")}
+    repeated = {
+        name: np.broadcast_to(getattr(case, name)[:1], (rows, columns))
+        for name in ("x", "dy")
+    }
     return replace(case, **repeated, layout="expanded")
 
 
 def _of_heads(rng, rows, columns, own):
     """Rows of 3 heads as slices of more heads; own: each head has a weight and a bias of its own."""
-    case = replace(draw(rng, 3 * rows, columns, "slices of heads"), layout="sliced", lead=(rows, 3))
+    case = replace(
+        draw(rng, 3 * rows, columns, "slices of heads"), layout="sliced", lead=(rows, 3)
+    )
     if not own:
         return case
     weight, bias = rng.standard_normal((2, 3, columns))
-    return replace(case, name="a weight for each head", weight=weight, bias=bias, heads=3)
+    return replace(
+        case, name="a weight for each head", weight=weight, bias=bias, heads=3
+    )
 
 
 def cases(rng: np.random.Generator, rows: int = 4, columns: int = 7) -> list[Case]:

@@ -34,7 +34,10 @@ class Measured:
     errors: dict[str, tuple[float, float]]
 
     def __str__(self):
-        rows = [f"{name:13}error {error:8.1e}   bound {bound:8.1e}" for name, (error, bound) in self.errors.items()]
+        rows = [
+            f"{name:13}error {error:8.1e}   bound {bound:8.1e}"
+            for name, (error, bound) in self.errors.items()
+        ]
         return "\n".join([self.title, *rows])
 
     __repr__ = __str__
@@ -42,10 +45,18 @@ class Measured:
     @property
     def worst(self) -> tuple[float, float]:
         """(error, bound) of the output that comes closest to its bound."""
-        return max(self.errors.values(), key=lambda pair: pair[0] / pair[1] if pair[1] else 0)
+        return max(
+            self.errors.values(), key=lambda pair: pair[0] / pair[1] if pair[1] else 0
+        )
 
 
-def check_within(title: str, got: np.ndarray, expected: np.ndarray, error: np.ndarray, bound: np.ndarray) -> None:
+def check_within(
+    title: str,
+    got: np.ndarray,
+    expected: np.ndarray,
+    error: np.ndarray,
+    bound: np.ndarray,
+) -> None:
     """Nothing, or an AssertionError with the first place where the error exceeds its bound; NaN never passes."""
     bad = ~(error <= bound)
     if bad.any():
@@ -62,17 +73,27 @@ def _compare(title, name, got, expected, bound, largest, lost=False):
     NaN passes nowhere but where the sum of squares is lost: a number would be wrong there, and NaN says so.
     """
     if (got is None) != (expected is None):
-        raise AssertionError(f"{title}: {name} is {'absent' if got is None else 'present'}, the oracle's is not")
+        raise AssertionError(
+            f"{title}: {name} is {'absent' if got is None else 'present'}, the oracle's is not"
+        )
     if got is None:
         return None
     if got.shape != expected.shape:
-        raise AssertionError(f"{title}: {name} has shape {got.shape}, needs {expected.shape}")
+        raise AssertionError(
+            f"{title}: {name} has shape {got.shape}, needs {expected.shape}"
+        )
     if got.size == 0:
         return 0.0, 0.0
     # Past the dtype's largest number the right answer is an infinity of the right sign.
-    too_large = (np.abs(expected) > largest) & (np.sign(got) == np.sign(expected)) & np.isinf(got)
+    too_large = (
+        (np.abs(expected) > largest)
+        & (np.sign(got) == np.sign(expected))
+        & np.isinf(got)
+    )
     passed = too_large | (lost & ~np.isfinite(got))
-    error = np.where(passed, 0, np.abs(np.where(passed, 0, got) - np.where(passed, 0, expected)))
+    error = np.where(
+        passed, 0, np.abs(np.where(passed, 0, got) - np.where(passed, 0, expected))
+    )
     check_within(f"{title}: {name}", got, expected, error, bound)
     at = np.unravel_index(np.argmax(error / bound), error.shape)
     return float(error[at]), float(bound[at])
@@ -102,11 +123,16 @@ def differentiable(case: Case, spec: NormSpec) -> bool:
     """
     if spec.weight_offset != 0 and case.weight is None:
         return False
-    return spec.place.differentiable(0.0, spec.eps, GRADCHECK_STEP) or not _flat(case, spec, "float64")
+    return spec.place.differentiable(0.0, spec.eps, GRADCHECK_STEP) or not _flat(
+        case, spec, "float64"
+    )
 
 
 def reference(
-    case: Case, spec: NormSpec, dtype: str | Dtypes, residual_out: np.ndarray | None = None
+    case: Case,
+    spec: NormSpec,
+    dtype: str | Dtypes,
+    residual_out: np.ndarray | None = None,
 ) -> tuple[numpy_ref.Forward, numpy_ref.Grads]:
     """(saved, grads) of the oracle in float64, on inputs rounded to dtype and on the sum as the backend rounded it.
 
@@ -115,8 +141,17 @@ def reference(
     dtypes = Dtypes.of(dtype)
     case = case.rounded(dtypes)
     stored = case.x if residual_out is None else residual_out
-    p = stored if dtypes.round_residual or case.residual is None else case.x + case.residual
-    saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec.resolve(2 * unit_roundoff(dtypes.accumulator)))
+    p = (
+        stored
+        if dtypes.round_residual or case.residual is None
+        else case.x + case.residual
+    )
+    saved = numpy_ref.forward(
+        p,
+        case.weight,
+        case.bias,
+        spec=spec.resolve(2 * unit_roundoff(dtypes.accumulator)),
+    )
     saved = replace(saved, residual_out=stored)
     return saved, numpy_ref.backward(case.dy, saved, case.dresidual_out)
 
@@ -127,15 +162,25 @@ def lost_rows(saved: numpy_ref.Forward, dtype: str | Dtypes) -> np.ndarray:
     Below the smallest normal number a square has lost digits; eps hides that where it carries D.
     """
     acc = Dtypes.of(dtype).accumulator
-    q = saved.residual_out if saved.mean is None else saved.residual_out - saved.mean[:, None]
+    q = (
+        saved.residual_out
+        if saved.mean is None
+        else saved.residual_out - saved.mean[:, None]
+    )
     squares = (q * q).sum(-1, keepdims=True)
-    return (squares > LARGEST[acc]) | (1 / saved.rstd[:, None] < SMALLEST_NORMAL[acc] ** 0.5)
+    return (squares > LARGEST[acc]) | (
+        1 / saved.rstd[:, None] < SMALLEST_NORMAL[acc] ** 0.5
+    )
 
 
 def _some_lost(case, spec, dtype) -> bool:
     if case.heads is not None:
-        return any(_some_lost(case.of_head(head), spec, dtype) for head in range(case.heads))
-    saved, _ = reference(case, spec, dtype, case.x if case.residual is None else case.x + case.residual)
+        return any(
+            _some_lost(case.of_head(head), spec, dtype) for head in range(case.heads)
+        )
+    saved, _ = reference(
+        case, spec, dtype, case.x if case.residual is None else case.x + case.residual
+    )
     return bool(lost_rows(saved, dtype).any())
 
 
@@ -150,7 +195,9 @@ def _expected(case: Case, spec, dtypes, residual_out):
     return expected, Outcome(*(getattr(allowed, name) for name in OUTPUTS)), lost
 
 
-def check_values(backend: Name | Backend, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64") -> Measured:
+def check_values(
+    backend: Name | Backend, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64"
+) -> Measured:
     """Every output and gradient against the float64 oracle on the same rounded inputs, elementwise.
 
     Args:     backend: a name ("numpy", "sympy", "torch", "triton", "numba") or a Backend; case, spec; dtype: the name
@@ -165,12 +212,18 @@ def check_values(backend: Name | Backend, case: Case, spec: NormSpec, dtype: str
     with np.errstate(invalid=zeros, divide=zeros, over="ignore"):
         outcome = backend.run(rounded, spec, dtype)
         # A gradient that may be differentiated again takes the statistics, too, from the sum as it is stored.
-        errors = compared(outcome, rounded, spec, dtype, getattr(backend, "create_graph", False))
+        errors = compared(
+            outcome, rounded, spec, dtype, getattr(backend, "create_graph", False)
+        )
     return Measured(f"{backend.name}: {case.name}, {dtype}", errors)
 
 
 def compared(
-    outcome: Outcome, case: Case, spec: NormSpec, dtype: str | Dtypes, restored: bool = False
+    outcome: Outcome,
+    case: Case,
+    spec: NormSpec,
+    dtype: str | Dtypes,
+    restored: bool = False,
 ) -> dict[str, tuple[float, float]]:
     """{output: (error, bound)} of an outcome; AssertionError where an error exceeds its bound.
 
@@ -179,7 +232,13 @@ def compared(
     """
     if case.heads is not None:
         return _worst(
-            compared(outcome.of_head(head, case.heads), case.of_head(head), spec, dtype, restored)
+            compared(
+                outcome.of_head(head, case.heads),
+                case.of_head(head),
+                spec,
+                dtype,
+                restored,
+            )
             for head in range(case.heads)
         )
     dtypes, title = Dtypes.of(dtype), f"{case.name}, {dtype}"
@@ -187,13 +246,23 @@ def compared(
     residual_out = case.x if case.residual is None else outcome.residual_out
     expected, limits, lost = _expected(case, spec, dtypes, residual_out)
     if not dtypes.round_residual and restored:
-        of_sum = _expected(case, spec, replace(dtypes, round_residual=True), residual_out)
+        of_sum = _expected(
+            case, spec, replace(dtypes, round_residual=True), residual_out
+        )
         of_grads = zip(of_sum, (expected, limits, lost), strict=True)
-        expected, limits, lost = (replace(grads, y=before.y) for grads, before in of_grads)
+        expected, limits, lost = (
+            replace(grads, y=before.y) for grads, before in of_grads
+        )
     errors = {}
     for name in OUTPUTS:
         source = GRADIENT_OF.get(name)
-        if name == "dresidual" and case.residual is None or source and case.wanted and source not in case.wanted:
+        if (
+            name == "dresidual"
+            and case.residual is None
+            or source
+            and case.wanted
+            and source not in case.wanted
+        ):
             continue
         found = (getattr(one, name) for one in (outcome, expected, limits))
         pair = _compare(title, name, *found, LARGEST[dtypes[name]], getattr(lost, name))
@@ -207,11 +276,17 @@ def _worst(found) -> dict[str, tuple[float, float]]:
     worst = {}
     for errors in found:
         for name, pair in errors.items():
-            worst[name] = max(worst.get(name, pair), pair, key=lambda one: one[0] / one[1] if one[1] else 0)
+            worst[name] = max(
+                worst.get(name, pair),
+                pair,
+                key=lambda one: one[0] / one[1] if one[1] else 0,
+            )
     return worst
 
 
-def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: np.random.Generator) -> Measured:
+def check_differences(
+    backend: Name | Backend, case: Case, spec: NormSpec, rng: np.random.Generator
+) -> Measured:
     """The backend's gradients against central differences of the backend's own forward, along a random direction.
 
     L = <dy, y> + <dresidual_out, residual_out>; its slope along v must be <dx, v_x> + <dresidual, v_residual> + ...
@@ -220,7 +295,11 @@ def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: 
     Raises:   AssertionError with both slopes and the tolerance
     """
     backend = get(backend)
-    names = [name for name in ("x", "residual", "weight", "bias") if getattr(case, name) is not None]
+    names = [
+        name
+        for name in ("x", "residual", "weight", "bias")
+        if getattr(case, name) is not None
+    ]
     inputs = [getattr(case, name) for name in names]
     spread = case.x - (case.x.mean(-1, keepdims=True) if spec.center else 0)
     scale = np.sqrt((spread * spread).mean(-1, keepdims=True))
@@ -229,7 +308,9 @@ def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: 
 
     # A row far from 0 loses digits when its mean is subtracted: y is as uncertain as a term of size max|p| rstd w.
     plain = replace(case, weight=None, bias=None, heads=None)
-    saved, _ = reference(plain, spec.replace(weight_offset=0.0), "float64", case.summed("float64"))
+    saved, _ = reference(
+        plain, spec.replace(weight_offset=0.0), "float64", case.summed("float64")
+    )
     lost = np.abs(saved.residual_out).max(-1, keepdims=True) * saved.rstd[:, None]
     weight = case.weight
     if case.heads is not None and weight is not None:
@@ -237,26 +318,46 @@ def check_differences(backend: Name | Backend, case: Case, spec: NormSpec, rng: 
     lost = lost * np.abs(factor(weight, case.x.shape[-1], spec))
 
     def loss(*arrays):
-        y, residual_out = backend.forward(case, dict(zip(names, arrays, strict=True)), spec)
-        pairs = [(case.dy, y)] + ([] if case.dresidual_out is None else [(case.dresidual_out, residual_out)])
-        size = inner(np.abs(case.dy), lost) + sum(inner(np.abs(a), np.abs(b)) for a, b in pairs)
+        y, residual_out = backend.forward(
+            case, dict(zip(names, arrays, strict=True)), spec
+        )
+        pairs = [(case.dy, y)] + (
+            [] if case.dresidual_out is None else [(case.dresidual_out, residual_out)]
+        )
+        size = inner(np.abs(case.dy), lost) + sum(
+            inner(np.abs(a), np.abs(b)) for a, b in pairs
+        )
         return sum(inner(a, b) for a, b in pairs), size
 
     slope = directional(loss, inputs, direction)
     outcome = backend.run(case, spec, "float64")
-    grads = {"x": outcome.dx, "residual": outcome.dresidual, "weight": outcome.dw, "bias": outcome.db}
-    claimed = sum(inner(grads[name], v) for name, v in zip(names, direction, strict=True))
+    grads = {
+        "x": outcome.dx,
+        "residual": outcome.dresidual,
+        "weight": outcome.dw,
+        "bias": outcome.db,
+    }
+    claimed = sum(
+        inner(grads[name], v) for name, v in zip(names, direction, strict=True)
+    )
     error = abs(claimed - slope.value)
     if not error <= slope.tolerance:
         raise AssertionError(
             f"{case.name}: the gradients give the slope {claimed:.9e}, central differences {slope.value:.9e}; "
             f"error {error:.1e} exceeds the tolerance {slope.tolerance:.1e}"
         )
-    return Measured(f"{backend.name}: {case.name}, central differences", {"slope": (error, slope.tolerance)})
+    return Measured(
+        f"{backend.name}: {case.name}, central differences",
+        {"slope": (error, slope.tolerance)},
+    )
 
 
 def check_gradcheck(
-    backend: Name | Backend, case: Case, spec: NormSpec, second: bool = False, forward_mode: bool = False
+    backend: Name | Backend,
+    case: Case,
+    spec: NormSpec,
+    second: bool = False,
+    forward_mode: bool = False,
 ) -> Measured:
     """torch.autograd.gradcheck, float64, torch's default tolerances, on the backend itself; and gradgradcheck.
 
@@ -277,7 +378,9 @@ def check_gradcheck(
             # gradgradcheck differentiates whatever the first gradient is, right or wrong. So that gradient is checked
             # first, on the path that is differentiated, which is not the one that gradcheck took.
             check_values(backend.differentiable(), case, spec)
-            torch.autograd.gradgradcheck(function, tensors, check_fwd_over_rev=forward_mode)
+            torch.autograd.gradgradcheck(
+                function, tensors, check_fwd_over_rev=forward_mode
+            )
     except GradcheckError as error:
         raise AssertionError(f"{case.name}: {error}") from error
     title = f"{backend.name}: {case.name}, gradcheck{' and gradgradcheck' if second else ''} at torch's tolerances"

@@ -17,9 +17,19 @@ from ..dtypes import accumulator, check_dtype, promoted, unit_roundoff
 from ..dtypes import round_to as round_to
 from ..spec import NormSpec
 
-SMALLEST = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
+SMALLEST = {
+    "float64": 2.0**-1074,
+    "float32": 2.0**-149,
+    "float16": 2.0**-24,
+    "bfloat16": 2.0**-133,
+}
 SMALLEST_NORMAL = {"float64": 2.0**-1022, "float32": 2.0**-126}
-LARGEST = {"float64": 1.797e308, "float32": 3.402e38, "float16": 65504.0, "bfloat16": 3.389e38}
+LARGEST = {
+    "float64": 1.797e308,
+    "float32": 3.402e38,
+    "float16": 65504.0,
+    "bfloat16": 3.389e38,
+}
 # Roundings that an element meets besides its sums: subtract, scale, weight and its offset, bias, multiply by rstd,
 # divide, root.
 ELEMENTWISE = 8
@@ -44,10 +54,20 @@ class Dtypes:
     names: dict[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
-        plain = {name: getattr(self, name) or self.x for name in ("x", "residual", "weight", "bias")}
+        plain = {
+            name: getattr(self, name) or self.x
+            for name in ("x", "residual", "weight", "bias")
+        }
         stored = self.residual_out or promoted(plain["x"], plain["residual"])
-        outputs = {"y": self.out or self.x, "dy": self.out or self.x, "residual_out": stored, "dresidual_out": stored}
-        gradients = dict(zip(("dx", "dresidual", "dw", "db"), plain.values(), strict=True))
+        outputs = {
+            "y": self.out or self.x,
+            "dy": self.out or self.x,
+            "residual_out": stored,
+            "dresidual_out": stored,
+        }
+        gradients = dict(
+            zip(("dx", "dresidual", "dw", "db"), plain.values(), strict=True)
+        )
         object.__setattr__(self, "names", plain | outputs | gradients)
         for dtype in self.names.values():
             check_dtype(dtype)
@@ -59,7 +79,9 @@ class Dtypes:
     def __str__(self):
         given = [f"{name} {getattr(self, name)}" for name in ("residual", "weight", "bias", "out", "residual_out")
                  if getattr(self, name)]  # fmt: skip
-        return ", ".join([self.x, *given, *([] if self.round_residual else ["the sum not rounded"])])
+        return ", ".join(
+            [self.x, *given, *([] if self.round_residual else ["the sum not rounded"])]
+        )
 
     @property
     def accumulator(self) -> str:
@@ -86,10 +108,17 @@ class Bounds:
 
 def factor(weight: np.ndarray | None, columns: int, spec: NormSpec) -> np.ndarray:
     """What multiplies x_hat, (columns,): scale * (weight_offset + weight), scale alone without a weight."""
-    return spec.scale * (np.ones(columns) if weight is None else spec.weight_offset + weight)
+    return spec.scale * (
+        np.ones(columns) if weight is None else spec.weight_offset + weight
+    )
 
 
-def bounds(dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Forward, dtype: str | Dtypes) -> Bounds:
+def bounds(
+    dy: np.ndarray,
+    dresidual_out: np.ndarray | None,
+    saved: numpy_ref.Forward,
+    dtype: str | Dtypes,
+) -> Bounds:
     """Error bounds of the operator's outputs and gradients in a dtype, from the float64 reference.
 
     With t = u (N + 8), x_hat may be off by e = t (max|p| rstd + |x_hat|): the rounding of the mean grows with the row's
@@ -107,11 +136,17 @@ def bounds(dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Fo
     rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
     x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
     e_x = terms * (np.abs(p).max(-1, keepdims=True, initial=0) * rstd + np.abs(x_hat))
-    e_y = np.abs(weight) * e_x + u * ELEMENTWISE * (0 if saved.bias is None else np.abs(saved.bias))
-    e_dx = rstd * _input_gradient_error(np.abs(dy * weight), q, x_hat, e_x, terms, spec, dtypes.accumulator)
+    e_y = np.abs(weight) * e_x + u * ELEMENTWISE * (
+        0 if saved.bias is None else np.abs(saved.bias)
+    )
+    e_dx = rstd * _input_gradient_error(
+        np.abs(dy * weight), q, x_hat, e_x, terms, spec, dtypes.accumulator
+    )
     # What underflows before the multiplication by rstd.
     e_dx = e_dx + rstd * ELEMENTWISE * SMALLEST[dtypes.accumulator]
-    e_dx = e_dx + (0 if dresidual_out is None else ELEMENTWISE * u * np.abs(dresidual_out))
+    e_dx = e_dx + (
+        0 if dresidual_out is None else ELEMENTWISE * u * np.abs(dresidual_out)
+    )
     rows = u * (len(p) + ELEMENTWISE)
     e_dw = np.abs(spec.scale) * (np.abs(dy) * (e_x + rows * np.abs(x_hat))).sum(0)
     e_db = rows * np.abs(dy).sum(0)
@@ -121,11 +156,25 @@ def bounds(dy: np.ndarray, dresidual_out: np.ndarray | None, saved: numpy_ref.Fo
             return None
         out, smallest = unit_roundoff(dtypes[name]), SMALLEST[dtypes[name]]
         # The last rounding is to nearest: half a unit of the value that is rounded, error and all.
-        return SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + smallest
+        return (
+            SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + smallest
+        )
 
-    errors = {"y": e_y, "residual_out": 0, "dx": e_dx, "dresidual": e_dx, "dw": e_dw, "db": e_db}
+    errors = {
+        "y": e_y,
+        "residual_out": 0,
+        "dx": e_dx,
+        "dresidual": e_dx,
+        "dw": e_dw,
+        "db": e_db,
+    }
     values = (saved.y, p, grads.dx, grads.dx, grads.dweight, grads.dbias)
-    return Bounds(*(stored(*pair, value) for pair, value in zip(errors.items(), values, strict=True)))
+    return Bounds(
+        *(
+            stored(*pair, value)
+            for pair, value in zip(errors.items(), values, strict=True)
+        )
+    )
 
 
 def tangent_bound(
@@ -148,12 +197,24 @@ def tangent_bound(
     rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
     x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
     e_x = terms * (np.abs(p).max(-1, keepdims=True, initial=0) * rstd + np.abs(x_hat))
-    moved = np.abs(p_dot) + (np.abs(p_dot).mean(-1, keepdims=True) if spec.center else 0)
-    error = weight * rstd * _input_gradient_error(moved, q, x_hat, e_x, terms, spec, dtypes.accumulator)
-    error = error + np.abs(spec.scale * weight_dot) * (e_x + u * ELEMENTWISE * np.abs(x_hat))
+    moved = np.abs(p_dot) + (
+        np.abs(p_dot).mean(-1, keepdims=True) if spec.center else 0
+    )
+    error = (
+        weight
+        * rstd
+        * _input_gradient_error(moved, q, x_hat, e_x, terms, spec, dtypes.accumulator)
+    )
+    error = error + np.abs(spec.scale * weight_dot) * (
+        e_x + u * ELEMENTWISE * np.abs(x_hat)
+    )
     error = error + u * ELEMENTWISE * np.abs(bias_dot)
     out = unit_roundoff(dtypes["y"])
-    return SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + SMALLEST[dtypes["y"]]
+    return (
+        SAFETY * error * (1 + out)
+        + out * (1 + 2 * out) * np.abs(value)
+        + SMALLEST[dtypes["y"]]
+    )
 
 
 def _input_gradient_error(wdy, q, x_hat, e_x, terms, spec, acc):
@@ -168,7 +229,9 @@ def _input_gradient_error(wdy, q, x_hat, e_x, terms, spec, acc):
         s = np.sqrt((q * q).sum(-1, keepdims=True) / n)
         with np.errstate(divide="ignore", invalid="ignore"):
             along = np.where(s > 0, np.abs(q) / s, 0)
-            e_along = np.where(s > SMALLEST_NORMAL[acc] ** 0.5, e_x * (1 + spec.eps / s), np.inf)
+            e_along = np.where(
+                s > SMALLEST_NORMAL[acc] ** 0.5, e_x * (1 + spec.eps / s), np.inf
+            )
         e_along = np.minimum(e_along, 2 * np.sqrt(n))
     else:
         along, e_along = x_hat, e_x

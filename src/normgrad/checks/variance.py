@@ -152,7 +152,9 @@ def bound(name: str, x: np.ndarray, dtype: str) -> np.ndarray:
     Raises:   ValueError for another name
     """
     if name not in METHODS:
-        raise ValueError(f"name: got {name!r}, needs one of {', '.join(map(repr, METHODS))}")
+        raise ValueError(
+            f"name: got {name!r}, needs one of {', '.join(map(repr, METHODS))}"
+        )
     u, n = unit_roundoff(dtype), x.shape[-1]
     deviation = x.std(-1)
     levels = max(1, (n - 1).bit_length())

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from itertools import product
 
-from sympy import Add, Expr, Function, Indexed, Mul, Pow, S, Sum, Symbol, evaluate, exp, factor, factor_terms, log
+from sympy import (
+    Add,
+    Expr,
+    Function,
+    Indexed,
+    Mul,
+    Pow,
+    S,
+    Sum,
+    Symbol,
+    evaluate,
+    exp,
+    factor,
+    factor_terms,
+    log,
+)
 
 from ..symbolic.adjoint import reverse
 from ..symbolic.calculus import free_letters
@@ -13,16 +28,32 @@ from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
 from ..symbolic.notation import Local, Partial, rename_bound, tensor
 from ..symbolic.proof import Proof, prove
 from ..symbolic.symbols import M, N, i, j
-from .layer import NUMBER, SHAPES, Layer, NotFused, canonical, loss_gradient, names_in, text_of
+from .layer import (
+    NUMBER,
+    SHAPES,
+    Layer,
+    NotFused,
+    canonical,
+    loss_gradient,
+    names_in,
+    text_of,
+)
 
 
-def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> tuple[dict[str, Expr], dict[str, str]]:
+def by_reverse_mode(
+    layer: Layer, forward: dict[str, Expr]
+) -> tuple[dict[str, Expr], dict[str, str]]:
     """(lines, {input: the name of its gradient}) as reverse mode makes them of the forward's lines."""
     defs = Defs()
     for name, e in forward.items():
         defs[layer.at(name)] = e
-    trained = [layer.tensors[name] for name in layer.inputs if layer.kind(name) == NUMBER]
-    outputs, seeds = [layer.at(one) for one in layer.seeds], [layer.tensors[one] for one in layer.seeds.values()]
+    trained = [
+        layer.tensors[name] for name in layer.inputs if layer.kind(name) == NUMBER
+    ]
+    outputs, seeds = (
+        [layer.at(one) for one in layer.seeds],
+        [layer.tensors[one] for one in layer.seeds.values()],
+    )
     made = list(reverse(defs, outputs, seeds, trained))[len(forward) :]
     patterns = list(_patterns(layer, forward))
     cotangents = {*layer.seeds.values(), *[text_of(head) for head, _ in made]}
@@ -39,7 +70,11 @@ def _without_copies(layer, lines, kept):
               if isinstance(e, Indexed) and name not in kept and e.indices == layer.at(name).indices}  # fmt: skip
     while any(copies.get(base) for base in copies.values()):
         copies = {name: copies.get(base, base) for name, base in copies.items()}
-    return {name: e.xreplace(copies) for name, e in lines.items() if layer.tensors[name] not in copies}
+    return {
+        name: e.xreplace(copies)
+        for name, e in lines.items()
+        if layer.tensors[name] not in copies
+    }
 
 
 def fold(e: Expr, patterns: list[tuple[Expr, Expr]]) -> Expr:
@@ -72,7 +107,10 @@ def grouped(e: Expr, cotangents: set[str]) -> Expr:
         for term in Add.make_args(e):
             found = [one for one in Mul.make_args(term) if names_in(one) & cotangents]
             slopes[Mul(*found)] = slopes.get(Mul(*found), S.Zero) + term / Mul(*found)
-        parts = [one * (slope if _has_quotient(slope) else factor(slope)) for one, slope in slopes.items()]
+        parts = [
+            one * (slope if _has_quotient(slope) else factor(slope))
+            for one, slope in slopes.items()
+        ]
         return _with_short_numbers(factor_terms(Add(*parts)))
 
 
@@ -86,8 +124,14 @@ def _with_short_numbers(e):
     if e.is_Add:
         return Add(*map(_with_short_numbers, e.args))
     number, rest = e.as_coeff_Mul()
-    factors = [_with_short_numbers(one) if one.is_Add else one for one in Mul.make_args(rest)]
-    mixed = [one for one in factors if one.is_Add and any(part.could_extract_minus_sign() for part in one.args)]
+    factors = [
+        _with_short_numbers(one) if one.is_Add else one for one in Mul.make_args(rest)
+    ]
+    mixed = [
+        one
+        for one in factors
+        if one.is_Add and any(part.could_extract_minus_sign() for part in one.args)
+    ]
     if number < 0 and mixed:
         factors[factors.index(mixed[0])] = Add(*[-part for part in mixed[0].args])
         number = -number
@@ -95,7 +139,9 @@ def _with_short_numbers(e):
     if number.q > 16 and sums:
         longest = max(sums, key=lambda one: len(str(one)))
         factors.remove(longest)
-        return Mul(*factors) * Add(*[_with_short_numbers(number * part) for part in longest.args])
+        return Mul(*factors) * Add(
+            *[_with_short_numbers(number * part) for part in longest.args]
+        )
     return number * Mul(*factors)
 
 
@@ -109,9 +155,16 @@ def _patterns(layer, forward):
             value = layer.at(name) / Mul(*plain)
             if isinstance(e, exp):
                 # of a product of exponentials, the one that depends on the column
-                own = [one for one in rest if isinstance(one, exp) and j in free_letters(one)]
+                own = [
+                    one
+                    for one in rest
+                    if isinstance(one, exp) and j in free_letters(one)
+                ]
                 if len(own) == 1:
-                    yield own[0], value / Mul(*[one for one in rest if one is not own[0]])
+                    yield (
+                        own[0],
+                        value / Mul(*[one for one in rest if one is not own[0]]),
+                    )
                 continue
             if len(rest) != 1 or not all(one.is_positive for one in plain):
                 continue
@@ -124,7 +177,9 @@ def _patterns(layer, forward):
                     yield Reciprocal(base.args[0]), value ** (-2 * power)
 
 
-def by_closed_forms(layer: Layer, defs: Defs, given: dict[Expr, Expr]) -> tuple[dict, dict, dict[str, Proof]]:
+def by_closed_forms(
+    layer: Layer, defs: Defs, given: dict[Expr, Expr]
+) -> tuple[dict, dict, dict[str, Proof]]:
     """(lines, {input: the name of its gradient}, proofs) of the reader's own formulas, each proved before it is used.
 
     Args:    defs: where the formulas' names are defined, the layer's own lines among them
@@ -132,11 +187,15 @@ def by_closed_forms(layer: Layer, defs: Defs, given: dict[Expr, Expr]) -> tuple[
     Raises:  NotProved with a point where a formula is wrong; NotFused where one is missing or too many
     """
     if not isinstance(given, dict):
-        raise TypeError(f"gradients: got {type(given).__name__}, needs a dictionary such as {{x[i, j]: dx[i, j]}}")
+        raise TypeError(
+            f"gradients: got {type(given).__name__}, needs a dictionary such as {{x[i, j]: dx[i, j]}}"
+        )
     wanted = {text_of(one): (one, e) for one, e in given.items()}
     for name in wanted:
         if name not in layer.inputs:
-            raise NotFused(f"gradients: {name} is no input that gets one; those are {', '.join(layer.inputs)}")
+            raise NotFused(
+                f"gradients: {name} is no input that gets one; those are {', '.join(layer.inputs)}"
+            )
     if missing := [name for name in layer.inputs if name not in wanted]:
         raise NotFused(f"gradients: none is given for {', '.join(missing)}")
     lines, gradients, theorem = {}, {}, layer.definitions()
@@ -145,9 +204,14 @@ def by_closed_forms(layer: Layer, defs: Defs, given: dict[Expr, Expr]) -> tuple[
             lines[layer.add(head)] = canonical(head, e)
     known = {*lines, *layer.lines, *layer.seeds.values()}
     for name, (one, e) in wanted.items():
-        if isinstance(e, Indexed | Symbol) and text_of(e) not in {*known, *layer.tensors}:
+        if isinstance(e, Indexed | Symbol) and text_of(e) not in {
+            *known,
+            *layer.tensors,
+        }:
             raise NotFused(f"gradients: {text_of(e)}, for {name}, is not defined")
-        if text_of(e) in known and getattr(e, "indices", ()) == getattr(one, "indices", ()):
+        if text_of(e) in known and getattr(e, "indices", ()) == getattr(
+            one, "indices", ()
+        ):
             gradients[name] = text_of(e)
         else:
             gradients[name] = layer.add(_head(layer, name))
@@ -158,7 +222,9 @@ def by_closed_forms(layer: Layer, defs: Defs, given: dict[Expr, Expr]) -> tuple[
         theorem[layer.at(name)] = e
     proofs = {}
     for name, found in gradients.items():
-        proofs[found] = prove(loss_gradient(layer, name), layer.at(found), theorem, where=f"d{name}")
+        proofs[found] = prove(
+            loss_gradient(layer, name), layer.at(found), theorem, where=f"d{name}"
+        )
     return lines, gradients, proofs
 
 

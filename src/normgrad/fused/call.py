@@ -55,12 +55,16 @@ class Forms:
     sources: tuple[str, ...]
 
 
-def taking(function: Callable, names: tuple[str, ...] | None = None) -> Callable[..., Any]:
+def taking(
+    function: Callable, names: tuple[str, ...] | None = None
+) -> Callable[..., Any]:
     """A compiled function that takes from its arguments what it needs; with names it returns a dictionary."""
     parameters = set(signature(function).parameters)
 
     def call(**arguments):
-        results = function(**{name: value for name, value in arguments.items() if name in parameters})
+        results = function(
+            **{name: value for name, value in arguments.items() if name in parameters}
+        )
         return results if names is None else dict(zip(names, results, strict=True))
 
     call.source, call.names = getattr(function, "source", None), names
@@ -80,28 +84,49 @@ def check_arguments(call: Call, arguments: dict) -> tuple[list, dict]:
 
     for name in arguments:
         if name not in (*call.inputs, *call.constants):
-            raise TypeError(f"{name}: is no input of {call.name}, which takes {_signature(call)}")
-    if missing := [name for name in (*call.inputs, *call.constants) if name not in arguments]:
-        raise TypeError(f"{missing[0]}: is missing; {call.name} takes {_signature(call)}")
+            raise TypeError(
+                f"{name}: is no input of {call.name}, which takes {_signature(call)}"
+            )
+    if missing := [
+        name for name in (*call.inputs, *call.constants) if name not in arguments
+    ]:
+        raise TypeError(
+            f"{missing[0]}: is missing; {call.name} takes {_signature(call)}"
+        )
     for name in call.inputs:
-        if not (isinstance(arguments[name], torch.Tensor) and arguments[name].is_floating_point()):
-            raise TypeError(f"{name}: got {_words(arguments[name])}, needs a tensor of floating-point numbers")
+        if not (
+            isinstance(arguments[name], torch.Tensor)
+            and arguments[name].is_floating_point()
+        ):
+            raise TypeError(
+                f"{name}: got {_words(arguments[name])}, needs a tensor of floating-point numbers"
+            )
     for name in call.constants:
-        if isinstance(arguments[name], bool) or not isinstance(arguments[name], int | float):
+        if isinstance(arguments[name], bool) or not isinstance(
+            arguments[name], int | float
+        ):
             raise TypeError(f"{name}: got {_words(arguments[name])}, needs a number; what needs a gradient is named in "
                             "scalars, when the layer is made")  # fmt: skip
     inputs = {name: arguments[name] for name in call.inputs}
     first = next(name for name in call.inputs if call.kinds[name] == TILE)
     shape = tuple(inputs[first].shape)
     if len(shape) < 1 or shape[-1] < 1:
-        raise ValueError(f"{first}: got the shape {shape}, needs (..., N) with at least one column")
+        raise ValueError(
+            f"{first}: got the shape {shape}, needs (..., N) with at least one column"
+        )
     wanted = {TILE: shape, ROW: shape[:-1], COLUMN: shape[-1:], NUMBER: ()}
     for name, t in inputs.items():
         if tuple(t.shape) != wanted[call.kinds[name]]:
-            raise ValueError(f"{name}: got the shape {tuple(t.shape)}, needs {wanted[call.kinds[name]]} beside {first}")
+            raise ValueError(
+                f"{name}: got the shape {tuple(t.shape)}, needs {wanted[call.kinds[name]]} beside {first}"
+            )
         if t.device != inputs[first].device:
-            raise ValueError(f"{name}: is on {t.device}, needs to be on {inputs[first].device}, as {first}")
-    return list(inputs.values()), {name: float(arguments[name]) for name in call.constants}
+            raise ValueError(
+                f"{name}: is on {t.device}, needs to be on {inputs[first].device}, as {first}"
+            )
+    return list(inputs.values()), {
+        name: float(arguments[name]) for name in call.constants
+    }
 
 
 def _signature(call):
@@ -109,4 +134,8 @@ def _signature(call):
 
 
 def _words(value):
-    return f"a tensor of {value.dtype}" if hasattr(value, "dtype") else type(value).__name__
+    return (
+        f"a tensor of {value.dtype}"
+        if hasattr(value, "dtype")
+        else type(value).__name__
+    )

@@ -14,7 +14,9 @@ from pathlib import Path
 from .call import COLUMN, ROW, TILE, Call
 
 
-def compile_kernels(call: Call, text: str, target: str, dtype: str, columns: int) -> list:
+def compile_kernels(
+    call: Call, text: str, target: str, dtype: str, columns: int
+) -> list:
     """A `normgrad.bench.compile.Record` for each of the two kernels.
 
     Args:    call: how the kernels are called; text: their source; target: a GPU as Triton names it, one of
@@ -31,11 +33,17 @@ def compile_kernels(call: Call, text: str, target: str, dtype: str, columns: int
         job = Path(folder) / "job"
         job.write_bytes(pickle.dumps((call, text, target, dtype, columns)))
         # a process that has imported triton to interpret cannot compile
-        environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": folder}
+        environment = {
+            **os.environ,
+            "TRITON_INTERPRET": "0",
+            "TRITON_CACHE_DIR": folder,
+        }
         command = [sys.executable, "-m", "normgrad.fused.compiled", str(job)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
-        raise RuntimeError(f"{call.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}")
+        raise RuntimeError(
+            f"{call.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}"
+        )
     return [Record(**one) for one in json.loads(done.stdout)]
 
 
@@ -51,7 +59,9 @@ def _records(call, text, target, dtype, columns):
     shapes = {TILE: (ROWS, columns), ROW: (ROWS,), COLUMN: (columns,)}
 
     def empty(name):
-        return torch.empty(shapes.get(call.kinds[name], ()), dtype=getattr(torch, dtype), device="meta")
+        return torch.empty(
+            shapes.get(call.kinds[name], ()), dtype=getattr(torch, dtype), device="meta"
+        )
 
     def run():
         # eps and its like are numbers that the compiler knows
@@ -59,11 +69,19 @@ def _records(call, text, target, dtype, columns):
         values = {name: empty(name) for name in call.inputs}
         stored = launch.forward_kernel(forms, values, constants)
         values |= stored | {seed: empty(seed) for seed in call.seeds.values()}
-        wanted = {name: (t.shape, t.dtype) for name, t in values.items() if name in call.inputs}
+        wanted = {
+            name: (t.shape, t.dtype)
+            for name, t in values.items()
+            if name in call.inputs
+        }
         launch.backward_kernel(forms, values, constants, wanted, (ROWS, columns))
 
     forms = Forms(call, kernels_of(call.name, text), None, None, ())
-    made = [one for one in recorded(run, target) if one.kernel.__name__.startswith(f"{call.name}_")]
+    made = [
+        one
+        for one in recorded(run, target)
+        if one.kernel.__name__.startswith(f"{call.name}_")
+    ]
     return [asdict(record(one, call.name, dtype, columns, target)) for one in made]
 
 

@@ -22,14 +22,26 @@ def _forms(name: str) -> Forms:
     except ImportError:
         kernels = None
     else:
-        kernels = getattr(gated_kernels, f"{name}_forward"), getattr(gated_kernels, f"{name}_backward")
+        kernels = (
+            getattr(gated_kernels, f"{name}_forward"),
+            getattr(gated_kernels, f"{name}_backward"),
+        )
     forward = taking(getattr(gated_torch, f"{name}_forward"))
-    backward = taking(getattr(gated_torch, f"{name}_backward"), gated_torch.GRADIENTS[name])
-    return Forms(gated_torch.CALLS[name], kernels, forward, backward, gated_torch.SOURCES[name])
+    backward = taking(
+        getattr(gated_torch, f"{name}_backward"), gated_torch.GRADIENTS[name]
+    )
+    return Forms(
+        gated_torch.CALLS[name], kernels, forward, backward, gated_torch.SOURCES[name]
+    )
 
 
 def gated_rms_norm(
-    input: Tensor, gate: Tensor, weight: Tensor | None = None, eps: float = 1e-6, *, gate_first: bool = False
+    input: Tensor,
+    gate: Tensor,
+    weight: Tensor | None = None,
+    eps: float = 1e-6,
+    *,
+    gate_first: bool = False,
 ) -> Tensor:
     """RMSNorm over the last axis with a gate silu(gate) = gate * sigmoid(gate), in one kernel each way.
 
@@ -47,16 +59,25 @@ def gated_rms_norm(
     from .launch import Rows
 
     if gate is None:
-        raise TypeError("gate: got None, needs a torch.Tensor; without a gate use rms_norm")
+        raise TypeError(
+            "gate: got None, needs a torch.Tensor; without a gate use rms_norm"
+        )
     check_tensors(input, gate=gate, weight=weight)
     check_shapes(input, weight, None, None, name="input")
     if gate.shape != input.shape:
-        raise ValueError(f"gate: got shape {tuple(gate.shape)}, needs {tuple(input.shape)}, the shape of input")
+        raise ValueError(
+            f"gate: got shape {tuple(gate.shape)}, needs {tuple(input.shape)}, the shape of input"
+        )
     check_flag("gate_first", gate_first)
     if check_eps(eps) == 0:
         raise ValueError("eps: got 0, needs a positive number")
     weight = input.new_ones(input.shape[-1]) if weight is None else weight
     name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
     forms, tensors = _forms(name), {"x": input, "g": gate, "w": weight}
-    (y,) = Rows.apply(forms, False, {"eps": float(eps)}, *[tensors[name] for name in forms.call.inputs])
+    (y,) = Rows.apply(
+        forms,
+        False,
+        {"eps": float(eps)},
+        *[tensors[name] for name in forms.call.inputs],
+    )
     return y

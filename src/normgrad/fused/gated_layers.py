@@ -28,7 +28,9 @@ def gated_layer(gate_first: bool) -> Fused:
     M, N = dim("M"), dim("N")
     i, j = index("i", "j")
     eps, rstd = tensor("eps", positive=True), tensor("rstd", M, positive=True)
-    x, g, p, x_hat, y, dy, wdy, dp = (tensor(name, M, N) for name in ("x", "g", "p", "x_hat", "y", "dy", "wdy", "dp"))
+    x, g, p, x_hat, y, dy, wdy, dp = (
+        tensor(name, M, N) for name in ("x", "g", "p", "x_hat", "y", "dy", "wdy", "dp")
+    )
     w, c1 = tensor("w", N), tensor("c1", M)
 
     def silu(r, k):
@@ -52,7 +54,8 @@ def gated_layer(gate_first: bool) -> Fused:
         slope = sigmoid(g[i, j]) * (1 + g[i, j] * (1 - sigmoid(g[i, j])))
         gradients = {
             x[i, j]: dp[i, j] * before(i, j),
-            g[i, j]: slope * (dp[i, j] * x[i, j] if gate_first else dy[i, j] * w[j] * x_hat[i, j]),
+            g[i, j]: slope
+            * (dp[i, j] * x[i, j] if gate_first else dy[i, j] * w[j] * x_hat[i, j]),
             w[j]: total(M, lambda r: dy[r, j] * x_hat[r, j] * after(r, j)),
         }
         name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
@@ -62,10 +65,14 @@ def gated_layer(gate_first: bool) -> Fused:
 def texts() -> dict[str, str]:
     """{file: its text} of the kernels, and of the same layers in torch."""
     layers = [gated_layer(gate_first) for gate_first in (False, True)]
-    imports, bodies = zip(*(layer.source.split("\n\n\n", 1) for layer in layers), strict=True)
+    imports, bodies = zip(
+        *(layer.source.split("\n\n\n", 1) for layer in layers), strict=True
+    )
     if len(set(imports)) > 1:
         raise ValueError(f"imports: got {set(imports)}, needs the same in both layers")
-    functions = [_function(layer, way) for layer in layers for way in ("forward", "backward")]
+    functions = [
+        _function(layer, way) for layer in layers for way in ("forward", "backward")
+    ]
     forms = {layer.layer.name: layer.forms for layer in layers}
     tables = {
         "CALLS": {name: form.call for name, form in forms.items()},
@@ -79,7 +86,10 @@ def texts() -> dict[str, str]:
         + "import torch\n\nfrom .call import Call\n\n\n"
         + "\n\n\n".join(functions)
         + "\n\n\n"
-        + "\n".join(f"{name} = {pformat(value, width=110, compact=True)}" for name, value in tables.items())
+        + "\n".join(
+            f"{name} = {pformat(value, width=110, compact=True)}"
+            for name, value in tables.items()
+        )
         + "\n",
     }
 

@@ -8,7 +8,22 @@ from decimal import Decimal
 from functools import cache
 from types import ModuleType
 
-from sympy import Add, Expr, Heaviside, Indexed, Max, Mul, Pow, Rational, S, Sum, exp, factor_terms, log, tanh
+from sympy import (
+    Add,
+    Expr,
+    Heaviside,
+    Indexed,
+    Max,
+    Mul,
+    Pow,
+    Rational,
+    S,
+    Sum,
+    exp,
+    factor_terms,
+    log,
+    tanh,
+)
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
@@ -53,7 +68,10 @@ class _Text:
         for letter, known in self.past.items():
             for name in loaded:
                 # what is positive is loaded as 1 in rows that are not there, so that nothing is divided by 0
-                ones = self.layer.kind(name) == ROW and self.layer.tensors[name].is_positive
+                ones = (
+                    self.layer.kind(name) == ROW
+                    and self.layer.tensors[name].is_positive
+                )
                 known[name] = NUMBERS if ones else ZERO
             for name, e in lines.items():
                 known[name] = self.edge(e, letter)
@@ -78,14 +96,20 @@ class _Text:
         if isinstance(e, Pow):
             return self._edge_of_power(e, found[0])
         if isinstance(e, exp):
-            return NUMBERS if found == [ZERO] else UNKNOWN  # it might be infinite, and 0 times that is no number
+            return (
+                NUMBERS if found == [ZERO] else UNKNOWN
+            )  # it might be infinite, and 0 times that is no number
         if isinstance(e, sigmoid | Heaviside):
             return UNKNOWN if UNKNOWN in found else NUMBERS
         return max(found) if isinstance(e, Add | Max | tanh) else UNKNOWN
 
     def _edge_of_power(self, e, base):
         if e.exp.is_positive:
-            return base if e.exp.is_Integer or base == ZERO or is_nonnegative(e.base) else UNKNOWN
+            return (
+                base
+                if e.exp.is_Integer or base == ZERO or is_nonnegative(e.base)
+                else UNKNOWN
+            )
         return NUMBERS if base != UNKNOWN and is_positive(e.base) else UNKNOWN
 
     def masked(self, code, masks):
@@ -108,9 +132,15 @@ class _Text:
         if e.is_Integer:
             return str(e), WHOLE if e >= 0 else SUM
         if e.is_Rational:
-            return (decimal(e), WHOLE if e > 0 else SUM) if decimal(e) else (f"{e.p} / {e.q}", PRODUCT)
+            return (
+                (decimal(e), WHOLE if e > 0 else SUM)
+                if decimal(e)
+                else (f"{e.p} / {e.q}", PRODUCT)
+            )
         if e.is_number:
-            raise NotFused(f"{e}: is no fraction; write one that is near enough, as Rational(797885, 1000000)")
+            raise NotFused(
+                f"{e}: is no fraction; write one that is near enough, as Rational(797885, 1000000)"
+            )
         if isinstance(e, Add):
             return self._sum_of_terms(e, tile), SUM
         if isinstance(e, Mul):
@@ -122,17 +152,25 @@ class _Text:
             masks = ["inside"] * (self.edge(body, j) != ZERO)
             return f"tl.sum({self.masked(self.text(body, True), masks)}, axis=1)", WHOLE
         if isinstance(e, Largest):
-            return f'tl.max(tl.where(inside, {self.text(e.args[0], True)}, float("-inf")), axis=1)', WHOLE
+            return (
+                f'tl.max(tl.where(inside, {self.text(e.args[0], True)}, float("-inf")), axis=1)',
+                WHOLE,
+            )
         if isinstance(e, Max) and len(e.args) == 2:
             # not tl.maximum, which would take a plain number through float32
-            one, other = (self.text(part, tile) for part in sorted(e.args, key=lambda part: not part.atoms(Indexed)))
+            one, other = (
+                self.text(part, tile)
+                for part in sorted(e.args, key=lambda part: not part.atoms(Indexed))
+            )
             return f"tl.where({one} > {other}, {one}, {other})", WHOLE
         if isinstance(e, Heaviside):
             return f"tl.where({self._comparison(e.args[0], tile)}, 1.0, 0.0)", WHOLE
         if type(e) in CALLS:
             return f"{CALLS[type(e)]}({self.text(e.args[0], tile)})", WHOLE
         known = "sqrt, exp, log, sigmoid, tanh and Max"
-        raise NotFused(f"{e}: a kernel has no code for {type(e).__name__}; known are {known}")
+        raise NotFused(
+            f"{e}: a kernel has no code for {type(e).__name__}; known are {known}"
+        )
 
     def _comparison(self, e, tile):
         """e > 0 as a comparison of its two terms, where it is a difference: a rounded difference may be 0."""
@@ -142,11 +180,15 @@ class _Text:
         return f"{self.text(Add(*plus), tile)} > {self.text(-Add(*minus), tile)}"
 
     def _sum_of_terms(self, e, tile):
-        terms = sorted(e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign())
+        terms = sorted(
+            e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign()
+        )
         code = self.text(terms[0], tile)
         for term in terms[1:]:
             minus = term.could_extract_minus_sign()
-            code += (" - " if minus else " + ") + self.text(-term if minus else term, tile, PRODUCT)
+            code += (" - " if minus else " + ") + self.text(
+                -term if minus else term, tile, PRODUCT
+            )
         return code
 
     def _product(self, e, tile):
@@ -158,7 +200,10 @@ class _Text:
             common = [one for one in factors if not free_letters(one) - {i}]
             rest = [one for one in factors if one not in common]
             if rest and any(free_letters(one) for one in common):
-                return f"{self.text(Mul(*rest), True, PRODUCT)} * {self.text(Mul(*common), True, FACTOR)}", PRODUCT
+                return (
+                    f"{self.text(Mul(*rest), True, PRODUCT)} * {self.text(Mul(*common), True, FACTOR)}",
+                    PRODUCT,
+                )
         above, below = [], []
         for one in factors:
             if isinstance(one, Pow) and one.exp.is_negative:
@@ -171,8 +216,13 @@ class _Text:
             else:
                 above += self._repeated(one)
         # numbers first, then those of the rows, so that a power of a small one is never formed by itself
-        code = " * ".join(self.text(one, tile, PRODUCT if place == 0 else FACTOR) for place, one in enumerate(above))
-        return (code or "1") + "".join(f" / {self.text(one, tile, FACTOR)}" for one in below), PRODUCT
+        code = " * ".join(
+            self.text(one, tile, PRODUCT if place == 0 else FACTOR)
+            for place, one in enumerate(above)
+        )
+        return (code or "1") + "".join(
+            f" / {self.text(one, tile, FACTOR)}" for one in below
+        ), PRODUCT
 
     def is_known(self, e):
         """Whether the compiler knows the number, so that it is no tensor."""
@@ -181,7 +231,12 @@ class _Text:
     @staticmethod
     def _repeated(e):
         """A whole power of a tensor's entry as its factors."""
-        if isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0 and e.base.atoms(Indexed):
+        if (
+            isinstance(e, Pow)
+            and e.exp.is_Integer
+            and e.exp > 0
+            and e.base.atoms(Indexed)
+        ):
             return [e.base] * int(e.exp)
         return [e]
 
@@ -195,36 +250,50 @@ class _Text:
             return f"tl.sqrt({self.text(base, tile)})", WHOLE
         if exponent.is_Integer:
             if isinstance(base, Indexed | N.func):
-                return " * ".join([self.text(base, tile, FACTOR)] * int(exponent)), PRODUCT
+                return " * ".join(
+                    [self.text(base, tile, FACTOR)] * int(exponent)
+                ), PRODUCT
             return " * ".join([self.text(base, tile, WHOLE)] * int(exponent)), PRODUCT
         if (exponent - S.Half).is_Integer:
             whole = self.text(base ** (exponent - S.Half), tile, PRODUCT)
             return f"{whole} * tl.sqrt({self.text(base, tile)})", PRODUCT
         if exponent.is_Rational and exponent.q in (4, 8, 16):
             return f"tl.sqrt({self.text(base ** (2 * exponent), tile)})", WHOLE
-        raise NotFused(f"{e}: a kernel has no code for this power; roots are square roots, and roots of those")
+        raise NotFused(
+            f"{e}: a kernel has no code for this power; roots are square roots, and roots of those"
+        )
 
 
 def decimal(e: Rational) -> str:
     """A fraction as the decimal that it is, "" where it is none of at most twelve places."""
     scaled = e * 10**12
-    return format(Decimal(int(scaled)).scaleb(-12).normalize(), "f") if scaled.is_Integer else ""
+    return (
+        format(Decimal(int(scaled)).scaleb(-12).normalize(), "f")
+        if scaled.is_Integer
+        else ""
+    )
 
 
 class _Index(StrPrinter):
     """Expressions in index form, a sum as sum_r(...)."""
 
     def _print_Add(self, e, order=None):
-        terms = sorted(e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign())
+        terms = sorted(
+            e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign()
+        )
         text = self._print(terms[0])
         for term in terms[1:]:
             minus = term.could_extract_minus_sign()
-            term = self.parenthesize(-term if minus else term, PRECEDENCE["Mul"], strict=True)
+            term = self.parenthesize(
+                -term if minus else term, PRECEDENCE["Mul"], strict=True
+            )
             text += (" - " if minus else " + ") + term
         return text
 
     def _print_Sum(self, e):
-        letters = dict(zip([limit[0] for limit in e.limits], map(type(N), "rs"), strict=False))
+        letters = dict(
+            zip([limit[0] for limit in e.limits], map(type(N), "rs"), strict=False)
+        )
         return f"sum_{''.join(map(str, letters.values()))}({self._print(e.function.xreplace(letters))})"
 
     def _print_Largest(self, e):
@@ -245,7 +314,9 @@ def _load(program, name):
         return f"{name} = load_tile({name}_ptr, rows, cols, M, {name}_step, N, VECTOR).to(ACC)"
     if kind == ROW:
         other = int(bool(program.layer.tensors[name].is_positive))
-        return f"{name} = tl.load({name}_ptr + rows, mask=rows < M, other={other}).to(ACC)"
+        return (
+            f"{name} = tl.load({name}_ptr + rows, mask=rows < M, other={other}).to(ACC)"
+        )
     if kind == COLUMN:
         return f"{name} = load_columns({name}_ptr, cols, N, ACC)"
     return f"{name} = tl.load({name}_ptr).to(ACC)"
@@ -277,19 +348,34 @@ def _head(program, way, loaded, stored, constants, absent, more=()):
     kind = program.layer.kind
     steps = [f"{name}_step" for name in loaded if kind(name) == TILE]
     words = {TILE: "(M, N)", ROW: "(M,)", COLUMN: "(N,)", NUMBER: "one number"}
-    shares = {COLUMN: "(programs, N), each program its own row", NUMBER: "(programs,), each program its own"}
+    shares = {
+        COLUMN: "(programs, N), each program its own row",
+        NUMBER: "(programs,), each program its own",
+    }
     listed = ", ".join(f'"{one}"' for one in ("M", *steps))
-    lines = [f"@triton.jit(do_not_specialize=[{listed}])", f"def {program.layer.name}_{way}("]
+    lines = [
+        f"@triton.jit(do_not_specialize=[{listed}])",
+        f"def {program.layer.name}_{way}(",
+    ]
     lines += [f"    {name}_ptr,  # {words[kind(name)]}" for name in loaded]
-    lines += [f"    {name}_ptr,  # {shares.get(kind(name), words[kind(name)])}{absent}" for name in stored]
+    lines += [
+        f"    {name}_ptr,  # {shares.get(kind(name), words[kind(name)])}{absent}"
+        for name in stored
+    ]
     lines += [f"    {name}," for name in ("M", *steps)]
-    lines += [f"    {name}: tl.constexpr," for name in (*constants, "N", "VECTOR", "ACC", "ROWS", "BLOCK", *more)]
+    lines += [
+        f"    {name}: tl.constexpr,"
+        for name in (*constants, "N", "VECTOR", "ACC", "ROWS", "BLOCK", *more)
+    ]
     return [*lines, "):"]
 
 
 def _edges(body):
     """The masks that the lines name, each made once."""
-    masks = {"inside": "inside = (cols < N)[None, :]", "filled": "filled = (rows < M)[:, None]"}
+    masks = {
+        "inside": "inside = (cols < N)[None, :]",
+        "filled": "filled = (rows < M)[:, None]",
+    }
     return {name: line for name, line in masks.items() if any(f"where({name}" in one or f"& {name}" in one
                                                               for one in body)}  # fmt: skip
 
@@ -300,12 +386,18 @@ def _indented(lines, by=1):
 
 def _forward(program):
     layer = program.layer
-    code, waiting, body = _Text(program, layer.inputs, program.forward), list(layer.inputs), []
+    code, waiting, body = (
+        _Text(program, layer.inputs, program.forward),
+        list(layer.inputs),
+        [],
+    )
     for name, e in program.forward.items():
         body += _late(program, waiting, e)
         body += _with_form(_line(program, code, name, e), name, e, program)
         if name in layer.outputs and layer.users(name) and layer.kind(name) == TILE:
-            body.append(f"{name} = cast({name}, {name}_ptr.dtype.element_ty).to(ACC)  # the number that is stored")
+            body.append(
+                f"{name} = cast({name}, {name}_ptr.dtype.element_ty).to(ACC)  # the number that is stored"
+            )
         if name in program.stored:
             body.append(_store(program, name))
     outputs = ", ".join(program.stored)
@@ -323,7 +415,11 @@ def _forward(program):
 def _backward(program):
     layer, written = program.layer, program.written
     loaded = program.loaded
-    own = {name: e for name, e in program.backward.items() if name not in written or layer.kind(name) in (TILE, ROW)}
+    own = {
+        name: e
+        for name, e in program.backward.items()
+        if name not in written or layer.kind(name) in (TILE, ROW)
+    }
     code, zeros, last, body = _Text(program, loaded, own), [], [], []
     waiting = [name for name in loaded if layer.kind(name) in (TILE, ROW)]
     for name, e in program.backward.items():
@@ -335,7 +431,9 @@ def _backward(program):
             continue
         e = factor_terms(e)
         number = layer.kind(name) == NUMBER
-        masks = ["inside"] * (number and j in free_letters(e) and code.edge(e, j) != ZERO)
+        masks = ["inside"] * (
+            number and j in free_letters(e) and code.edge(e, j) != ZERO
+        )
         masks += ["filled"] * (code.edge(e, i) != ZERO)
         if number and j in free_letters(e):
             line = f"{name} += tl.sum({code.masked(code.text(e, True), masks)}, axis=1)"
@@ -347,7 +445,11 @@ def _backward(program):
         form = _with_form(line, name, e, program, summed=True)
         body += [*form[:-1], f"if {name}_ptr is not None:", f"    {form[-1]}"]
         share = f"    tl.store({name}_ptr + tl.program_id(0), tl.sum({name}, axis=0))"
-        last += [f"if {name}_ptr is not None:", share] if number else [f"store_partial({name}_ptr, {name}, cols, N)"]
+        last += (
+            [f"if {name}_ptr is not None:", share]
+            if number
+            else [f"store_partial({name}_ptr, {name}, cols, N)"]
+        )
     edges = _edges(body)
     tiles = ", ".join(name for name in written if name in own)
     shares = ", ".join(name for name in written if name not in own)
@@ -357,13 +459,28 @@ def _backward(program):
         f'"""{", and ".join(does)}."""',
         "cols = tl.arange(0, BLOCK)",
         *[line for name, line in edges.items() if name == "inside"],
-        *[_load(program, name) for name in loaded if layer.kind(name) in (COLUMN, NUMBER)],
+        *[
+            _load(program, name)
+            for name in loaded
+            if layer.kind(name) in (COLUMN, NUMBER)
+        ],
         *zeros,
         "for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):",
     ]
-    turn = ["rows = tile * ROWS + tl.arange(0, ROWS)", *[line for name, line in edges.items() if name == "filled"]]
+    turn = [
+        "rows = tile * ROWS + tl.arange(0, ROWS)",
+        *[line for name, line in edges.items() if name == "filled"],
+    ]
     constants = program.constants(program.backward)
-    head = _head(program, "backward", loaded, written, constants, ", None where it is not wanted", ("STAGES",))
+    head = _head(
+        program,
+        "backward",
+        loaded,
+        written,
+        constants,
+        ", None where it is not wanted",
+        ("STAGES",),
+    )
     return [*head, *_indented(start), *_indented([*turn, *body], 2), *_indented(last)]
 
 
@@ -378,6 +495,11 @@ def kernels_of(name: str, text: str) -> tuple | None:
     module = ModuleType(name)
     # Triton, and the proofs, read a kernel's text from its file
     module.__file__ = f"<fused {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
-    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
+    linecache.cache[module.__file__] = (
+        len(text),
+        None,
+        text.splitlines(keepends=True),
+        module.__file__,
+    )
     exec(compile(text, module.__file__, "exec"), vars(module))  # noqa: S102 - the text was written here
     return getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward")

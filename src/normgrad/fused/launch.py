@@ -23,10 +23,22 @@ class Rows(torch.autograd.Function):
         shape = next(t.shape for name, t in given.items() if call.kinds[name] == TILE)
         in_torch = in_torch or not _kernels_run(forms, inputs[0])
         run = _forward_in_torch if in_torch else forward_kernel
-        found = run(forms, {name: _flat(t, call.kinds[name]) for name, t in given.items()}, constants)
+        found = run(
+            forms,
+            {name: _flat(t, call.kinds[name]) for name, t in given.items()},
+            constants,
+        )
         lead = {TILE: shape, ROW: shape[:-1]}
-        shaped = {name: t.reshape(lead[call.kinds[name]]) if name in call.outputs else t for name, t in found.items()}
-        ctx.forms, ctx.in_torch, ctx.constants, ctx.names = forms, in_torch, constants, _saved_names(forms)
+        shaped = {
+            name: t.reshape(lead[call.kinds[name]]) if name in call.outputs else t
+            for name, t in found.items()
+        }
+        ctx.forms, ctx.in_torch, ctx.constants, ctx.names = (
+            forms,
+            in_torch,
+            constants,
+            _saved_names(forms),
+        )
         ctx.save_for_backward(*[{**given, **shaped}[name] for name in ctx.names])
         ctx.like = [(t.shape, t.dtype) for t in inputs]
         return tuple(shaped[name] for name in call.outputs)
@@ -40,12 +52,27 @@ class Rows(torch.autograd.Function):
         wanted = {name: like for name, like, need in
                   zip(call.inputs, ctx.like, ctx.needs_input_grad[3:], strict=True) if need}  # fmt: skip
         # torch's operations can be differentiated again
-        run = _backward_in_torch if ctx.in_torch or torch.is_grad_enabled() else backward_kernel
-        shape = next(shape for name, (shape, _) in zip(call.inputs, ctx.like, strict=True) if kinds[name] == TILE)
-        found = run(ctx.forms, values, ctx.constants, wanted, (shape[:-1].numel(), shape[-1]))
+        run = (
+            _backward_in_torch
+            if ctx.in_torch or torch.is_grad_enabled()
+            else backward_kernel
+        )
+        shape = next(
+            shape
+            for name, (shape, _) in zip(call.inputs, ctx.like, strict=True)
+            if kinds[name] == TILE
+        )
+        found = run(
+            ctx.forms, values, ctx.constants, wanted, (shape[:-1].numel(), shape[-1])
+        )
         # one and the same tensor where two inputs have one gradient: autograd then copies it before it becomes both
-        keys = {name: (call.gradients[name], shape, dtype) for name, (shape, dtype) in wanted.items()}
-        grads = {key: found[key[0]].reshape(key[1]).to(key[2]) for key in set(keys.values())}
+        keys = {
+            name: (call.gradients[name], shape, dtype)
+            for name, (shape, dtype) in wanted.items()
+        }
+        grads = {
+            key: found[key[0]].reshape(key[1]).to(key[2]) for key in set(keys.values())
+        }
         return None, None, None, *[grads.get(keys.get(name)) for name in call.inputs]
 
 
@@ -55,12 +82,20 @@ def _saved_names(forms):
 
 def _flat(t, kind):
     """Rows of a matrix, and the numbers of all rows in one line."""
-    return t.reshape(-1, t.shape[-1]) if kind == TILE else t.reshape(-1) if kind == ROW else t
+    return (
+        t.reshape(-1, t.shape[-1])
+        if kind == TILE
+        else t.reshape(-1)
+        if kind == ROW
+        else t
+    )
 
 
 def _kernels_run(forms, t):
     """Whether the kernels can run on a tensor's device: on a CPU, in Triton's interpreter alone."""
-    return forms.kernels is not None and (t.device.type == "cuda" or t.device.type == "cpu" and interprets())
+    return forms.kernels is not None and (
+        t.device.type == "cuda" or t.device.type == "cpu" and interprets()
+    )
 
 
 def _widest(call, values):
@@ -68,21 +103,32 @@ def _widest(call, values):
     found = None
     for name in call.inputs:
         if call.kinds[name] == TILE:
-            found = values[name].dtype if found is None else torch.promote_types(found, values[name].dtype)
+            found = (
+                values[name].dtype
+                if found is None
+                else torch.promote_types(found, values[name].dtype)
+            )
     return found
 
 
 def _forward_in_torch(forms, values, constants):
     call, dtype = forms.call, _widest(forms.call, values)
     acc = accumulator(dtype)
-    found = forms.forward(**{name: t.to(acc) for name, t in values.items()}, **constants)
-    return {name: t.to(dtype if call.kinds[name] == TILE else acc) for name, t in zip(call.stored, found, strict=True)}
+    found = forms.forward(
+        **{name: t.to(acc) for name, t in values.items()}, **constants
+    )
+    return {
+        name: t.to(dtype if call.kinds[name] == TILE else acc)
+        for name, t in zip(call.stored, found, strict=True)
+    }
 
 
 def _backward_in_torch(forms, values, constants, wanted, sizes):
     call, (m, n) = forms.call, sizes
     acc = accumulator(values[call.seeds[call.outputs[0]]].dtype)
-    given = {name: values[name].to(acc) for name in (*forms.sources, *call.seeds.values())}
+    given = {
+        name: values[name].to(acc) for name in (*forms.sources, *call.seeds.values())
+    }
     return {**given, **forms.backward(**given, **constants, M=m, N=n)}
 
 
@@ -105,11 +151,19 @@ def forward_kernel(forms: Forms, values: dict, constants: dict) -> dict:
     if m > 0:
         options = {**_options(n, acc), **launch.tile_options(tile)}
         options |= {name: constants[name] for name in call.forward_constants}
-        _run(forms.kernels[0], -(-m // tile.rows), (*tensors, *found.values()), (m, *_steps(tensors)), options)
+        _run(
+            forms.kernels[0],
+            -(-m // tile.rows),
+            (*tensors, *found.values()),
+            (m, *_steps(tensors)),
+            options,
+        )
     return found
 
 
-def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, sizes: tuple[int, int]) -> dict:
+def backward_kernel(
+    forms: Forms, values: dict, constants: dict, wanted: dict, sizes: tuple[int, int]
+) -> dict:
     """{name: gradient}, and the values themselves.
 
     Args:  wanted: {input: (shape, dtype)} of those that need a gradient; sizes: M and N
@@ -121,11 +175,20 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, s
         return values
     tensors = {name: _laid_out(values[name]) for name in call.loaded}
     streams = [t for t in tensors.values() if t.dim() == 2]
-    first, acc = next(iter(tensors.values())), accumulator(values[call.seeds[call.outputs[0]]].dtype)
+    first, acc = (
+        next(iter(tensors.values())),
+        accumulator(values[call.seeds[call.outputs[0]]].dtype),
+    )
     m, n = sizes
-    device, tile = configuration.device_of(first), _whole_rows(configuration.backward_tile(n, acc.itemsize), n, acc)
+    device, tile = (
+        configuration.device_of(first),
+        _whole_rows(configuration.backward_tile(n, acc.itemsize), n, acc),
+    )
     programs = configuration.programs(max(m, 1), n, tile, device, False)
-    due = {call.gradients[name]: (kinds[name], dtype) for name, (_, dtype) in wanted.items()}
+    due = {
+        call.gradients[name]: (kinds[name], dtype)
+        for name, (_, dtype) in wanted.items()
+    }
     shapes = {TILE: (m, n), ROW: (m,), COLUMN: (programs, n), NUMBER: (programs,)}
     # where there are no rows nothing is launched, and nothing would write them
     new = first.new_empty if m > 0 else first.new_zeros
@@ -134,13 +197,25 @@ def backward_kernel(forms: Forms, values: dict, constants: dict, wanted: dict, s
         if name in found:
             found[name] = new(shapes[kind], dtype=dtype if kind in (TILE, ROW) else acc)
     if m > 0 and any(t is not None for t in found.values()):
-        stages = launch.stage_options(tile, device, *streams) if streams else {"STAGES": 1}
+        stages = (
+            launch.stage_options(tile, device, *streams) if streams else {"STAGES": 1}
+        )
         options = {**_options(n, acc), **launch.tile_options(tile), **stages}
         options |= {one: constants[one] for one in call.backward_constants}
         # as the package's own backward, which says why
         odd = options["VECTOR"] == 1 and first.element_size() > 2
-        options |= {} if odd or tile.warps > configuration.WARPS_PER_MULTIPROCESSOR else configuration.REGISTERS
-        _run(forms.kernels[1], programs, (*tensors.values(), *found.values()), (m, *_steps(tensors.values())), options)
+        options |= (
+            {}
+            if odd or tile.warps > configuration.WARPS_PER_MULTIPROCESSOR
+            else configuration.REGISTERS
+        )
+        _run(
+            forms.kernels[1],
+            programs,
+            (*tensors.values(), *found.values()),
+            (m, *_steps(tensors.values())),
+            options,
+        )
     return {**values, **_added_up(found, due, programs, n)}
 
 
@@ -148,13 +223,21 @@ def _added_up(found, due, programs, n):
     """The shares of all programs, added up, two vectors a launch."""
     from ..triton_kernels import launch
 
-    shares = {name: t for name, t in found.items() if t is not None and due[name][0] == COLUMN}
+    shares = {
+        name: t for name, t in found.items() if t is not None and due[name][0] == COLUMN
+    }
     sums = {name: t.new_zeros(n, dtype=due[name][1]) for name, t in shares.items()}
     names = list(shares)
     for place in range(0, len(names), 2):
         pair = names[place : place + 2]
-        launch.reduce_sums([shares[name] for name in pair], [sums[name] for name in pair], programs, n)
-    numbers = {name: t.sum() for name, t in found.items() if t is not None and due[name][0] == NUMBER}
+        launch.reduce_sums(
+            [shares[name] for name in pair], [sums[name] for name in pair], programs, n
+        )
+    numbers = {
+        name: t.sum()
+        for name, t in found.items()
+        if t is not None and due[name][0] == NUMBER
+    }
     return {**found, **sums, **numbers}
 
 
@@ -164,8 +247,14 @@ def _whole_rows(tile, n, acc):
 
     most = MOST_COLUMNS[acc.itemsize]
     if n > most:
-        raise ValueError(f"N: got {n} columns, and a program holds rows of at most {most}; use .torch for longer ones")
-    return Tile(1, 1 << (n - 1).bit_length(), MOST_WARPS, sweeps=False) if tile.sweeps else tile
+        raise ValueError(
+            f"N: got {n} columns, and a program holds rows of at most {most}; use .torch for longer ones"
+        )
+    return (
+        Tile(1, 1 << (n - 1).bit_length(), MOST_WARPS, sweeps=False)
+        if tile.sweeps
+        else tile
+    )
 
 
 def _laid_out(t):
@@ -178,7 +267,11 @@ def _options(n, acc):
     from ..triton_kernels import launch
     from ..triton_kernels.interpreter import tl
 
-    return {"N": n, "VECTOR": launch.stride_unit(n), "ACC": tl.float64 if acc == torch.float64 else tl.float32}
+    return {
+        "N": n,
+        "VECTOR": launch.stride_unit(n),
+        "ACC": tl.float64 if acc == torch.float64 else tl.float32,
+    }
 
 
 def _steps(tensors):

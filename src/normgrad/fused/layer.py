@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
 
-from sympy import Basic, Expr, Indexed, IndexedBase, KroneckerDelta, Mul, Piecewise, Sum, Symbol, evaluate
+from sympy import (
+    Basic,
+    Expr,
+    Indexed,
+    IndexedBase,
+    KroneckerDelta,
+    Mul,
+    Piecewise,
+    Sum,
+    Symbol,
+    evaluate,
+)
 
 from ..symbolic.calculus import free_letters
 from ..symbolic.definitions import Defs
@@ -67,7 +78,9 @@ class Layer:
         if name in RESERVED or ends or iskeyword(name) or not name.isidentifier():
             raise NotFused(f"{name}: is a word of the kernels; take another name")
         if self.tensors.setdefault(name, found) != found:
-            raise NotFused(f"{name}: names two things, {self.tensors[name]} and {found}, of other shapes or signs")
+            raise NotFused(
+                f"{name}: names two things, {self.tensors[name]} and {found}, of other shapes or signs"
+            )
         return name
 
     def users(self, name: str) -> list[str]:
@@ -88,7 +101,10 @@ class Layer:
             product = self.at(output) * self.at(seed)
             for letter, size in ((j, N), (i, M)):
                 if letter in PLACES[self.kind(output)]:
-                    product = total(size, lambda r, p=product, letter=letter: p.xreplace({letter: r}))
+                    product = total(
+                        size,
+                        lambda r, p=product, letter=letter: p.xreplace({letter: r}),
+                    )
             terms.append(product)
         defs[self.loss] = sum(terms)
         return defs
@@ -107,8 +123,14 @@ def text_of(e: Expr) -> str:
 def parts_in(e: Expr) -> set[Expr]:
     """The entries and the scalars that an expression is made of."""
     labels = {part.base.label for part in e.atoms(Indexed)}
-    scalars = {one for one in e.free_symbols if one.is_Symbol and not one.is_integer and one not in labels}
-    return e.atoms(Indexed) | {one for one in scalars if not isinstance(one, IndexedBase)}
+    scalars = {
+        one
+        for one in e.free_symbols
+        if one.is_Symbol and not one.is_integer and one not in labels
+    }
+    return e.atoms(Indexed) | {
+        one for one in scalars if not isinstance(one, IndexedBase)
+    }
 
 
 def names_in(e: Expr) -> set[str]:
@@ -132,7 +154,10 @@ def canonical(head: Expr, e: Expr) -> Expr:
     Raises:  NotFused for a sum over the columns of what depends on another column too
     """
     place = getattr(head, "indices", ())
-    letters = {letter: PLACES[KINDS[head.base.shape]][axis] for axis, letter in enumerate(place)}
+    letters = {
+        letter: PLACES[KINDS[head.base.shape]][axis]
+        for axis, letter in enumerate(place)
+    }
     with evaluate(True):
         found = _pulled_out(rename_bound(e).xreplace(letters))
     for part in found.atoms(Sum):
@@ -154,7 +179,12 @@ def _pulled_out(e):
     return e.func(*map(_pulled_out, e.args))
 
 
-def read_layer(defs: Defs, outputs: Sequence[Expr], scalars: Sequence[Symbol] = (), name: str = "layer") -> Layer:
+def read_layer(
+    defs: Defs,
+    outputs: Sequence[Expr],
+    scalars: Sequence[Symbol] = (),
+    name: str = "layer",
+) -> Layer:
     """The layer that definitions describe.
 
     Args:    defs: definitions of rows, x[i, j] being row i and column j; outputs: names such as y[i, j]
@@ -162,21 +192,31 @@ def read_layer(defs: Defs, outputs: Sequence[Expr], scalars: Sequence[Symbol] = 
     Raises:  NotFused, in words; ValueError and TypeError for what is no list of names
     """
     if not isinstance(defs, Defs):
-        raise TypeError(f"defs: got {type(defs).__name__}, needs a normgrad.symbolic.Defs")
+        raise TypeError(
+            f"defs: got {type(defs).__name__}, needs a normgrad.symbolic.Defs"
+        )
     if not (isinstance(name, str) and name.isidentifier() and not iskeyword(name)):
         raise ValueError(f"name: got {name!r}, needs a name as Python has them")
     if not isinstance(outputs, list | tuple) or not outputs:
-        raise TypeError(f"outputs: got {outputs!r}, needs a list of defined names, as [y[i, j]]")
+        raise TypeError(
+            f"outputs: got {outputs!r}, needs a list of defined names, as [y[i, j]]"
+        )
     layer = Layer(name, outputs=[text_of(defs.line(one)[0]) for one in outputs])
     lines = {layer.add(head): canonical(head, e) for head, e in defs.reached(*outputs)}
-    layer.maxima = {one: e.args[0].xreplace({e.args[1]: j}) for one, e in lines.items() if isinstance(e, Largest)}
+    layer.maxima = {
+        one: e.args[0].xreplace({e.args[1]: j})
+        for one, e in lines.items()
+        if isinstance(e, Largest)
+    }
     layer.lines = {one: e for one, e in lines.items() if one not in layer.maxima}
     _check_lines(layer)
     _find_inputs(layer, scalars)
     for one in layer.outputs:
         seed = f"d{one}_out" if layer.users(one) else f"d{one}"
         if seed in layer.tensors:
-            raise NotFused(f"{seed}: is the cotangent of {one}, and the definitions have that name already")
+            raise NotFused(
+                f"{seed}: is the cotangent of {one}, and the definitions have that name already"
+            )
         layer.seeds[one] = seed
         layer.add(tensor(seed, *SHAPES[layer.kind(one)])[PLACES[layer.kind(one)]])
     return layer
@@ -186,7 +226,9 @@ def _check_lines(layer):
     for name, e in {**layer.lines, **layer.maxima}.items():
         for part in e.atoms(Sum):
             if len(part.limits) != 1:
-                raise NotFused(f"{name}: has a sum within a sum; give the inner one a name")
+                raise NotFused(
+                    f"{name}: has a sum within a sum; give the inner one a name"
+                )
             if part.limits[0][2] == M:
                 raise NotFused(f"{name}: sums over the rows, down the columns, as BatchNorm does; a program of a fused "
                                "layer sees its own rows alone")  # fmt: skip
@@ -194,7 +236,9 @@ def _check_lines(layer):
                 raise NotFused(f"{name}: sums a vector over the columns, which is the same for all rows; compute it "
                                "once, outside of the layer")  # fmt: skip
         if layer.kind(name) in (COLUMN, NUMBER):
-            raise NotFused(f"{name}: is the same for all rows; compute it once, outside of the layer")
+            raise NotFused(
+                f"{name}: is the same for all rows; compute it once, outside of the layer"
+            )
         for kind, words in ((Partial, "a derivative"), (Local, "a derivative"), (KroneckerDelta, "a delta"),
                             (Piecewise, "a Piecewise; write Max")):  # fmt: skip
             if e.has(kind):
@@ -204,16 +248,23 @@ def _check_lines(layer):
             raise NotFused(f"{name}: a maximum is taken of each row, of one matrix")
     for name in layer.outputs:
         if name in layer.maxima:
-            raise NotFused(f"{name}: is a maximum, which is no output: it has no derivative here")
+            raise NotFused(
+                f"{name}: is a maximum, which is no output: it has no derivative here"
+            )
     if any(e.has(Largest) for e in layer.lines.values()):
-        raise NotFused("a maximum over the columns needs a line of its own, m[i] = largest(N, ...)")
+        raise NotFused(
+            "a maximum over the columns needs a line of its own, m[i] = largest(N, ...)"
+        )
 
 
 def _find_inputs(layer, scalars):
     found = {}
     for e in (*layer.maxima.values(), *layer.lines.values()):
         for term in e.as_ordered_terms():
-            for part in sorted(parts_in(term), key=lambda one: (len(getattr(one, "indices", ())) != 2, str(one))):
+            for part in sorted(
+                parts_in(term),
+                key=lambda one: (len(getattr(one, "indices", ())) != 2, str(one)),
+            ):
                 layer.add(part)
                 found.setdefault(text_of(part), part)
     known = {*layer.lines, *layer.maxima}
@@ -224,7 +275,9 @@ def _find_inputs(layer, scalars):
             raise NotFused(f"scalars: {one} is no number that the outputs depend on")
     # matrices first, then numbers of the rows, vectors over the columns, and numbers
     inputs.sort(key=lambda one: list(SHAPES).index(layer.kind(one)))
-    layer.constants = [one for one in inputs if layer.kind(one) == NUMBER and one not in trained]
+    layer.constants = [
+        one for one in inputs if layer.kind(one) == NUMBER and one not in trained
+    ]
     layer.inputs = [one for one in inputs if one not in layer.constants]
     if not any(layer.kind(one) == TILE for one in layer.inputs):
         raise NotFused("no input is a matrix (M, N), so there are no rows")

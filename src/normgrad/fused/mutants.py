@@ -42,9 +42,15 @@ class Mutant:
 def changes(e: Expr) -> Iterator[Expr]:
     """The expression with one change: a term's sign turned, a factor left out, at any depth."""
     if isinstance(e, Add):
-        yield from (Add(*e.args[:place], -term, *e.args[place + 1 :]) for place, term in enumerate(e.args))
+        yield from (
+            Add(*e.args[:place], -term, *e.args[place + 1 :])
+            for place, term in enumerate(e.args)
+        )
     if isinstance(e, Mul):
-        yield from (Mul(*e.args[:place], *e.args[place + 1 :]) for place, factor in enumerate(e.args))
+        yield from (
+            Mul(*e.args[:place], *e.args[place + 1 :])
+            for place, factor in enumerate(e.args)
+        )
     if not e.args or isinstance(e, Indexed):
         return
     for place, part in enumerate(e.args[:1] if isinstance(e, Sum) else e.args):
@@ -61,7 +67,11 @@ def mutants(program: Program, seconds: float = 10) -> list[Mutant]:
     for name, right in lines.items():
         with evaluate(True):
             wrong = dict.fromkeys([*changes(right), 2 * right, S.Zero])
-        found += [Mutant(name, right, e, _refusal(program, {**lines, name: e}, seconds)) for e in wrong if e != right]
+        found += [
+            Mutant(name, right, e, _refusal(program, {**lines, name: e}, seconds))
+            for e in wrong
+            if e != right
+        ]
     return found
 
 
@@ -77,7 +87,13 @@ def _refusal(program, lines, seconds):
                               [gradient]).items():  # fmt: skip
             defs[layer.at(name)] = e
         try:
-            prove(loss_gradient(layer, x), layer.at(gradient), defs, where=f"d{x}", seconds=seconds)
+            prove(
+                loss_gradient(layer, x),
+                layer.at(gradient),
+                defs,
+                where=f"d{x}",
+                seconds=seconds,
+            )
         except NotProved as refusal:
             if refusal.counterexample:
                 return refusal

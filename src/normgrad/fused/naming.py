@@ -24,7 +24,11 @@ def in_steps(layer: Layer, lines: dict[str, Expr]) -> dict[str, Expr]:
     steps = _Steps(layer)
     with evaluate(True):
         for name, e in lines.items():
-            steps.found[name] = steps.of_tile(e, whole=True) if layer.kind(name) == TILE else steps.of_row(e)
+            steps.found[name] = (
+                steps.of_tile(e, whole=True)
+                if layer.kind(name) == TILE
+                else steps.of_row(e)
+            )
     return steps.found
 
 
@@ -46,14 +50,21 @@ class _Steps:
         if any(one.has(Sum) for one in rows):
             parts = [*[one for one in parts if one not in rows], e.func(*rows)]
         new = number * e.func(*map(self.of_tile, parts))
-        centred = isinstance(e, Add) and rows and any(free_letters(one) == {i} for one in rows)
+        centred = (
+            isinstance(e, Add)
+            and rows
+            and any(free_letters(one) == {i} for one in rows)
+        )
         return self.named(new, "tile") if centred and not whole else new
 
     def of_row(self, e):
         """A number of a row, in whose sums the matrices are treated as everywhere."""
         if isinstance(e, Sum):
             letter = e.limits[0][0]
-            return Sum(self.of_tile(e.function.xreplace({letter: j})).xreplace({j: letter}), *e.limits)
+            return Sum(
+                self.of_tile(e.function.xreplace({letter: j})).xreplace({j: letter}),
+                *e.limits,
+            )
         if not e.args or isinstance(e, Indexed):
             return e
         return e.func(*map(self.of_row, e.args))
@@ -61,15 +72,23 @@ class _Steps:
     def named(self, e, kind):
         """The name of an expression, a new one unless a line has it already."""
         # x - mean for mean - x, and the mean for the mean taken away
-        leading = [one for one in Add.make_args(e) if kind == "row" or j in free_letters(one)]
+        leading = [
+            one for one in Add.make_args(e) if kind == "row" or j in free_letters(one)
+        ]
         sign = -1 if all(one.could_extract_minus_sign() for one in leading) else 1
         e = self.of_row(sign * e) if kind == "row" else sign * e
         for name, known in self.found.items():
             if known.as_dummy() == e.as_dummy():
                 return sign * self.layer.at(name)
-        place = next(place for place in count(1) if f"{kind}{place}" not in self.layer.tensors)
-        shape, letters = (SHAPES[ROW], (i,)) if kind == "row" else (SHAPES[TILE], (i, j))
-        name = self.layer.add(tensor(f"{kind}{place}", *shape, positive=is_positive(e))[letters])
+        place = next(
+            place for place in count(1) if f"{kind}{place}" not in self.layer.tensors
+        )
+        shape, letters = (
+            (SHAPES[ROW], (i,)) if kind == "row" else (SHAPES[TILE], (i, j))
+        )
+        name = self.layer.add(
+            tensor(f"{kind}{place}", *shape, positive=is_positive(e))[letters]
+        )
         self.found[name] = e
         return sign * self.layer.at(name)
 
@@ -112,10 +131,14 @@ class Functions:
         if opened not in self.known:
             self.known[opened] = self._new(opened)
             found[self.known[opened]] = opened
-        return self.layer.at(self.known[opened], {own: letter for letter, own in bound.items()})
+        return self.layer.at(
+            self.known[opened], {own: letter for letter, own in bound.items()}
+        )
 
     def _new(self, e):
         name = "_".join([type(e).__name__, *sorted(names_in(e))])
         while name in self.layer.tensors:
             name += "_"
-        return self.layer.add(tensor(name, *SHAPES[TILE], positive=bool(e.is_positive))[i, j])
+        return self.layer.add(
+            tensor(name, *SHAPES[TILE], positive=bool(e.is_positive))[i, j]
+        )

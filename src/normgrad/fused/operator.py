@@ -93,7 +93,9 @@ class Fused:
 
     def __repr__(self):
         program, kind = self.program, self.layer.kind
-        moved = [name for name in (*program.loaded, *program.written) if kind(name) == TILE]
+        moved = [
+            name for name in (*program.loaded, *program.written) if kind(name) == TILE
+        ]
         saved = [name for name in program.saved if name not in self.layer.inputs]
         lines = [
             f"{self.layer.name}: {', '.join(self.layer.outputs)} of {', '.join(self.layer.inputs)}",
@@ -122,9 +124,17 @@ class Fused:
         given = [name for name in results if name in self.layer.seeds.values()]
         for name in given:  # a gradient that is a cotangent as it stands
             defs[self._renamed(name)] = self.layer.at(name)
-        return compile(defs, [self._renamed(name) if name in given else self.layer.at(name) for name in results])
+        return compile(
+            defs,
+            [
+                self._renamed(name) if name in given else self.layer.at(name)
+                for name in results
+            ],
+        )
 
-    def compile(self, target: str = "sm_90", dtype: str = "bfloat16", columns: int = 4096) -> list[Record]:
+    def compile(
+        self, target: str = "sm_90", dtype: str = "bfloat16", columns: int = 4096
+    ) -> list[Record]:
         """What the two kernels need on a GPU that need not be here: registers, spilled bytes, shared memory.
 
         Args:    target: as Triton names it, sm_90 for an H100; dtype: of all tensors; columns: N
@@ -138,7 +148,9 @@ class Fused:
             return mutants(self.program, seconds)
 
     def _renamed(self, name):
-        return tensor(f"{name}_", *self.layer.tensors[name].shape)[self.layer.at(name).indices]
+        return tensor(f"{name}_", *self.layer.tensors[name].shape)[
+            self.layer.at(name).indices
+        ]
 
     def _definitions(self, lines):
         defs = Defs()
@@ -162,11 +174,25 @@ class Fused:
     def forms(self) -> Forms:
         """The layer's programs: its kernels, and the same in torch."""
         layer, program = self.layer, self.program
-        forward = compile(self._definitions(program.forward), [layer.at(name) for name in program.stored], TORCH)
+        forward = compile(
+            self._definitions(program.forward),
+            [layer.at(name) for name in program.stored],
+            TORCH,
+        )
         lines, sources = self._from_sources()
-        own = [name for name in dict.fromkeys(program.gradients.values()) if name in lines]
-        backward = compile(self._definitions(lines), [layer.at(name) for name in own], TORCH)
-        return Forms(self.call, self._kernels, taking(forward), taking(backward, tuple(own)), sources)
+        own = [
+            name for name in dict.fromkeys(program.gradients.values()) if name in lines
+        ]
+        backward = compile(
+            self._definitions(lines), [layer.at(name) for name in own], TORCH
+        )
+        return Forms(
+            self.call,
+            self._kernels,
+            taking(forward),
+            taking(backward, tuple(own)),
+            sources,
+        )
 
     def _from_sources(self):
         """(lines, names): the backward from the matrices that the kernel reads, or from all inputs if need be.
@@ -175,10 +201,18 @@ class Fused:
         """
         layer, program = self.layer, self.program
         for sources in (program.reads, layer.inputs):
-            forward = {name: e for name, e in program.forward.items() if name not in sources}
+            forward = {
+                name: e for name, e in program.forward.items() if name not in sources
+            }
             lines = needed({**forward, **program.lines}, program.gradients.values())
-            used = set().union(*map(names_in, lines.values())) - set(lines) - {*layer.seeds.values(), *layer.constants}
-            if not any(layer.kind(name) == TILE and name not in sources for name in used):
+            used = (
+                set().union(*map(names_in, lines.values()))
+                - set(lines)
+                - {*layer.seeds.values(), *layer.constants}
+            )
+            if not any(
+                layer.kind(name) == TILE and name not in sources for name in used
+            ):
                 break
         return lines, tuple(sorted(used))
 
@@ -189,7 +223,8 @@ class Fused:
         inputs, constants = check_arguments(self.call, arguments)
         for name, number in constants.items():
             if layer.tensors[name].is_positive and number <= 0:
-                raise ValueError(f"{name}: got {number}, needs a positive number, as its definition promises")
+                raise ValueError(
+                    f"{name}: got {number}, needs a positive number, as its definition promises"
+                )
         found = Rows.apply(self.forms, in_torch, constants, *inputs)
         return found[0] if len(found) == 1 else found
-

@@ -36,7 +36,10 @@ class Program:
     @property
     def stored(self) -> list[str]:
         """What the forward stores: the outputs, then what it saves."""
-        return [*self.layer.outputs, *[name for name in self.saved if name not in self.layer.outputs]]
+        return [
+            *self.layer.outputs,
+            *[name for name in self.saved if name not in self.layer.outputs],
+        ]
 
     @property
     def written(self) -> list[str]:
@@ -47,10 +50,19 @@ class Program:
     @property
     def loaded(self) -> list[str]:
         """What the backward loads: cotangents, matrices, vectors and numbers, numbers of the rows."""
-        kind, used = self.layer.kind, set().union(*map(names_in, self.backward.values()))
+        kind, used = (
+            self.layer.kind,
+            set().union(*map(names_in, self.backward.values())),
+        )
         seeds = [name for name in self.layer.seeds.values() if name in used]
-        others = [name for name in self.layer.inputs if kind(name) in (COLUMN, NUMBER) and name in used]
-        rows = [name for name in self.layer.inputs if kind(name) == ROW and name in used]
+        others = [
+            name
+            for name in self.layer.inputs
+            if kind(name) in (COLUMN, NUMBER) and name in used
+        ]
+        rows = [
+            name for name in self.layer.inputs if kind(name) == ROW and name in used
+        ]
         return [*seeds, *self.reads, *others, *rows, *self.saved]
 
     def constants(self, lines: dict[str, Expr]) -> list[str]:
@@ -59,23 +71,37 @@ class Program:
         return [name for name in self.layer.constants if name in used]
 
 
-def make_program(layer: Layer, forward: dict, backward: dict, gradients: dict[str, str]) -> Program:
+def make_program(
+    layer: Layer, forward: dict, backward: dict, gradients: dict[str, str]
+) -> Program:
     """The two kernels of a layer whose gradients are known as lines.
 
     Args:  forward, backward: {name: expression}, each function of a matrix in a line of its own
     """
     every = {**forward, **backward}
-    mine = {name: e for name, e in needed(every, gradients.values()).items() if name not in forward}
+    mine = {
+        name: e
+        for name, e in needed(every, gradients.values()).items()
+        if name not in forward
+    }
     gradients, mine = _handed_on(layer, mine, gradients)
-    wanted = set().union(*map(names_in, mine.values())) - set(mine) - set(layer.seeds.values())
+    wanted = (
+        set().union(*map(names_in, mine.values()))
+        - set(mine)
+        - set(layer.seeds.values())
+    )
     reads, saved, again = _sources(layer, forward, sorted(wanted))
     derived = dict(mine)
     for name, one in gradients.items():
         if one in mine and layer.kind(name) in (COLUMN, NUMBER):
             mine[one] = _summand(one, mine[one])
     for name, e in mine.items():
-        if name not in gradients.values() and any(limit[2] == M for one in e.atoms(Sum) for limit in one.limits):
-            raise NotFused(f"{name}: sums over the rows, and only a parameter's gradient can: it is added up last")
+        if name not in gradients.values() and any(
+            limit[2] == M for one in e.atoms(Sum) for limit in one.limits
+        ):
+            raise NotFused(
+                f"{name}: sums over the rows, and only a parameter's gradient can: it is added up last"
+            )
     with evaluate(True):
         maxima = {name: Largest(e, j, N) for name, e in layer.maxima.items()}
     first = needed(_in_order({**maxima, **forward}), {*layer.outputs, *saved})
@@ -114,11 +140,17 @@ def _sources(layer, forward, wanted):
     """(matrices to read, numbers of the rows to save, lines to compute again): as few matrices as there can be."""
     # an output that the forward itself goes on with is rounded when it is stored, so its stored number comes first
     shared = [name for name in layer.outputs if layer.users(name)]
-    matrices = [name for name in dict.fromkeys((*shared, *layer.inputs, *layer.outputs)) if layer.kind(name) == TILE]
+    matrices = [
+        name
+        for name in dict.fromkeys((*shared, *layer.inputs, *layer.outputs))
+        if layer.kind(name) == TILE
+    ]
     for size in range(len(matrices) + 1):
         for reads in combinations(matrices, size):
             saved, again = set(), set()
-            if all(_reached(layer, forward, name, reads, saved, again) for name in wanted):
+            if all(
+                _reached(layer, forward, name, reads, saved, again) for name in wanted
+            ):
                 return list(reads), saved, again
     raise AssertionError("all inputs together reach everything")
 
@@ -133,7 +165,10 @@ def _reached(layer, forward, name, reads, saved, again):
     if name not in forward:
         return layer.kind(name) != TILE
     again.add(name)
-    return all(_reached(layer, forward, one, reads, saved, again) for one in sorted(names_in(forward[name])))
+    return all(
+        _reached(layer, forward, one, reads, saved, again)
+        for one in sorted(names_in(forward[name]))
+    )
 
 
 def _summand(name, e):
@@ -142,7 +177,9 @@ def _summand(name, e):
         found = _of_products(e)
         found = _of_products(as_powers(nf(e))) if found is None else found
     if found is None:
-        raise NotFused(f"{name}: is no sum over the rows, which the gradient of what all rows share has to be")
+        raise NotFused(
+            f"{name}: is no sum over the rows, which the gradient of what all rows share has to be"
+        )
     return found
 
 
@@ -151,7 +188,11 @@ def _of_products(e):
     terms = []
     for term in Add.make_args(e):
         factors = Mul.make_args(term)
-        rows = [one for one in factors if isinstance(one, Sum) and M in [limit[2] for limit in one.limits]]
+        rows = [
+            one
+            for one in factors
+            if isinstance(one, Sum) and M in [limit[2] for limit in one.limits]
+        ]
         if len(rows) != 1 or any(one.has(Sum) for one in factors if one is not rows[0]):
             return None
         letters = {limit[0]: i if limit[2] == M else j for limit in rows[0].limits}

@@ -20,7 +20,9 @@ def prove_independence(layer: Layer) -> dict[str, Proof]:
         for output in layer.outputs:
             try:
                 claim = Partial(layer.at(output), layer.at(name, {i: p}))
-                proofs[f"{output} does not depend on {name}"] = prove(claim, S.Zero, defs)
+                proofs[f"{output} does not depend on {name}"] = prove(
+                    claim, S.Zero, defs
+                )
             except NotProved as refusal:
                 why = "the largest of a row, through which no derivative is taken"
                 raise NotFused(f"{output}: depends on {name}, {why}") from refusal
@@ -42,11 +44,16 @@ def prove_kernels(program: Program, forward, backward) -> Verdict:
             if name not in {*layer.lines, *layer.maxima}:
                 defs[layer.at(name)] = e  # what the layer's own lines do not name
         stored, assumed = _stored(layer, forward, program.stored)
-        proofs = {name: prove(e, layer.at(name), defs, where=name) for name, e in stored.items()}
+        proofs = {
+            name: prove(e, layer.at(name), defs, where=name)
+            for name, e in stored.items()
+        }
         stored, more = _stored(layer, backward, program.written)
         for name, gradient in program.gradients.items():
             e = stored.get(gradient, layer.at(gradient))
-            proofs[f"d{name}"] = prove(loss_gradient(layer, name), e, defs, where=f"d{name}")
+            proofs[f"d{name}"] = prove(
+                loss_gradient(layer, name), e, defs, where=f"d{name}"
+            )
     return Verdict(proofs, dict.fromkeys(assumed + more))
 
 
@@ -55,9 +62,13 @@ def _stored(layer, kernel, wanted) -> tuple[dict[str, Expr], tuple[str, ...]]:
     constants = {name: layer.tensors[name] for name in layer.constants}
     reading = read(kernel, constants, above=None, names=layer.tensors)
     if set(reading.stored) != set(wanted):
-        raise Unread(f"{kernel.__name__} stores {sorted(reading.stored)}, needs {sorted(wanted)}")
+        raise Unread(
+            f"{kernel.__name__} stores {sorted(reading.stored)}, needs {sorted(wanted)}"
+        )
     if reading.overwritten:
-        raise Unread(f"{kernel.__name__} overwrites {sorted(reading.overwritten)}, which it reads")
+        raise Unread(
+            f"{kernel.__name__} overwrites {sorted(reading.overwritten)}, which it reads"
+        )
     named = {}
     for found, e in reading.maxima.items():
         for name, body in layer.maxima.items():
@@ -67,5 +78,9 @@ def _stored(layer, kernel, wanted) -> tuple[dict[str, Expr], tuple[str, ...]]:
                 continue
             named[tensor(found, M)] = layer.tensors[name]
         if tensor(found, M) not in named:
-            raise Unread(f"{kernel.__name__} takes the largest of {e}, which no definition does")
-    return {name: e.xreplace(named) for name, e in reading.stored.items()}, reading.assumptions
+            raise Unread(
+                f"{kernel.__name__} takes the largest of {e}, which no definition does"
+            )
+    return {
+        name: e.xreplace(named) for name, e in reading.stored.items()
+    }, reading.assumptions

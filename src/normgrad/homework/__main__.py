@@ -6,7 +6,9 @@ import os
 import sys
 
 if __name__ == "__main__" and sys.path[0] == os.getcwd():
-    del sys.path[0]  # a submission's folder may be the one that this is started in, with a random.py in it
+    del sys.path[
+        0
+    ]  # a submission's folder may be the one that this is started in, with a random.py in it
 
 import argparse  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -29,7 +31,9 @@ INSTRUCTOR = "solve shows the solution. If you teach the course, add --instructo
 def _new(options):
     written = folder.new(options.homework, options.to)
     print(f"Wrote {', '.join(path.name for path in written)} to {options.to}. Next:")
-    print(f"  edit {Path(options.to) / SOLUTION}\n  python -m normgrad.homework check {options.to}")
+    print(
+        f"  edit {Path(options.to) / SOLUTION}\n  python -m normgrad.homework check {options.to}"
+    )
     return 0
 
 
@@ -37,7 +41,11 @@ def _check(options):
     path = Path(options.folder)
     path = path / SOLUTION if path.is_dir() else path
     if not path.is_file():
-        why = f"which holds no {path.name}" if path.name == SOLUTION else "which does not exist"
+        why = (
+            f"which holds no {path.name}"
+            if path.name == SOLUTION
+            else "which does not exist"
+        )
         raise ValueError(f"DIR: got {options.folder!r}, {why}; needs a folder, such as "
                          "`python -m normgrad.homework new hw2 --to DIR` writes")  # fmt: skip
     name = options.homework or grade.homework_of(path)
@@ -53,11 +61,18 @@ def _check(options):
 
 
 def _grade(options):
-    further = ["--feedback", options.feedback, "--seconds", str(grade.check_seconds(options.seconds))]
+    further = [
+        "--feedback",
+        options.feedback,
+        "--seconds",
+        str(grade.check_seconds(options.seconds)),
+    ]
     if options.seed_file:
         Draw.of_file(options.seed_file)
         further += ["--seed-file", str(Path(options.seed_file).resolve())]
-    grades = classroom.grade_class(options.folder, options.out, options.homework, options.jobs, further)
+    grades = classroom.grade_class(
+        options.folder, options.out, options.homework, options.jobs, further
+    )
     print(classroom.summary(grades, options.homework))
     if options.csv:
         print(f"wrote {classroom.write_table(grades, options.out, options.homework)}")
@@ -93,7 +108,12 @@ def _how(command):
     """The options that every kind of grading has."""
     command.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
     levels = "hint: where to look; equation: also what is wrong; coefficients: also the formula beside the right one"
-    command.add_argument("--feedback", choices=FEEDBACK, default="equation", help=f"{levels} (default %(default)s)")
+    command.add_argument(
+        "--feedback",
+        choices=FEEDBACK,
+        default="equation",
+        help=f"{levels} (default %(default)s)",
+    )
     command.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
                          help="time limit of a stage (default %(default)g)")  # fmt: skip
 
@@ -101,7 +121,9 @@ def _how(command):
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     raw = argparse.RawDescriptionHelpFormatter
-    whole = argparse.ArgumentParser("python -m normgrad.homework", None, __doc__, EXAMPLE, formatter_class=raw)
+    whole = argparse.ArgumentParser(
+        "python -m normgrad.homework", None, __doc__, EXAMPLE, formatter_class=raw
+    )
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name, run, words):
@@ -111,23 +133,48 @@ def parser() -> argparse.ArgumentParser:
 
     new = command("new", _new, "write the starter folder of a homework")
     new.add_argument("homework", metavar="hwN")
-    new.add_argument("--to", required=True, metavar="DIR", help="the folder, which may exist; no file is overwritten")
+    new.add_argument(
+        "--to",
+        required=True,
+        metavar="DIR",
+        help="the folder, which may exist; no file is overwritten",
+    )
     check = command("check", _check, "grade a folder")
     check.epilog = "The exit status is 0 for full marks, 1 for less, 2 where the command itself was wrong."
-    check.add_argument("folder", metavar="DIR", help="a folder with a solution.py, or such a file")
-    check.add_argument("--homework", metavar="hwN", help="where the folder does not tell")
-    check.add_argument("--json", metavar="FILE", help="write the report for a program, too; - prints it instead")
+    check.add_argument(
+        "folder", metavar="DIR", help="a folder with a solution.py, or such a file"
+    )
+    check.add_argument(
+        "--homework", metavar="hwN", help="where the folder does not tell"
+    )
+    check.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the report for a program, too; - prints it instead",
+    )
     _how(check)
     whole_class = command("grade", _grade, "grade a class, for instructors")
     whole_class.epilog = "Writes NAME.json and NAME.txt for each student's folder NAME, and prints the points of all."
-    whole_class.add_argument("folder", metavar="DIR", help="with one folder a student, each with a solution.py")
+    whole_class.add_argument(
+        "folder",
+        metavar="DIR",
+        help="with one folder a student, each with a solution.py",
+    )
     whole_class.add_argument("--homework", metavar="hwN", required=True)
-    whole_class.add_argument("--out", metavar="REPORTS", required=True, help="a folder outside of DIR")
-    whole_class.add_argument("--jobs", type=int, default=1, help="how many at once (default %(default)s)")
-    whole_class.add_argument("--csv", action="store_true", help=f"write REPORTS/{classroom.TABLE}, too")
+    whole_class.add_argument(
+        "--out", metavar="REPORTS", required=True, help="a folder outside of DIR"
+    )
+    whole_class.add_argument(
+        "--jobs", type=int, default=1, help="how many at once (default %(default)s)"
+    )
+    whole_class.add_argument(
+        "--csv", action="store_true", help=f"write REPORTS/{classroom.TABLE}, too"
+    )
     _how(whole_class)
     command("list", _list, "all homeworks and tasks")
-    command("describe", _describe, "what a task asks for").add_argument("task", help="its name in the list")
+    command("describe", _describe, "what a task asks for").add_argument(
+        "task", help="its name in the list"
+    )
     solve = command("solve", _solve, "the reference solution, for instructors")
     solve.add_argument("homework", metavar="hwN")
     solve.add_argument("--instructor", action="store_true")
@@ -135,7 +182,12 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("format", choices=("nbgrader",))
     export.add_argument("homework", metavar="hwN")
     export.add_argument("--to", required=True, metavar="DIR")
-    export.add_argument("--seed", type=int, default=PUBLIC_SEED, help="of the inputs that the tests draw")
+    export.add_argument(
+        "--seed",
+        type=int,
+        default=PUBLIC_SEED,
+        help="of the inputs that the tests draw",
+    )
     return whole
 
 

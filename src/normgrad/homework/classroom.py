@@ -48,21 +48,38 @@ def grade_class(folder, out, homework, jobs=1, options=()) -> list[Grade]:
     folder, out = Path(folder), Path(out)
     asked = find_homework(homework)
     if not folder.is_dir():
-        raise ValueError(f"DIR: got {str(folder)!r}, needs a folder with one folder a student")
+        raise ValueError(
+            f"DIR: got {str(folder)!r}, needs a folder with one folder a student"
+        )
     if not isinstance(jobs, int) or jobs < 1:
         raise ValueError(f"--jobs: got {jobs!r}, needs a whole number from 1 on")
     inside = out.resolve()
     if folder.resolve() in (inside, *inside.parents):
-        raise ValueError(f"--out: got {str(out)!r}, which lies in {str(folder)!r}; needs a folder outside of it")
-    submissions = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+        raise ValueError(
+            f"--out: got {str(out)!r}, which lies in {str(folder)!r}; needs a folder outside of it"
+        )
+    submissions = sorted(
+        each
+        for each in folder.iterdir()
+        if each.is_dir() and not each.name.startswith(".")
+    )
     if not submissions:
-        raise ValueError(f"DIR: got {str(folder)!r}, which has no folders; needs one folder a student")
+        raise ValueError(
+            f"DIR: got {str(folder)!r}, which has no folders; needs one folder a student"
+        )
     out.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool:
-        grades = list(pool.map(lambda each: _grade(each, homework, tuple(options)), submissions))
+        grades = list(
+            pool.map(lambda each: _grade(each, homework, tuple(options)), submissions)
+        )
     for each in grades:
         text = each.report.pop("text", f"{each.name}: {each.note}")
-        report = each.report or {"points": 0, "max_points": asked.max_points, "tasks": [], "note": each.note}
+        report = each.report or {
+            "points": 0,
+            "max_points": asked.max_points,
+            "tasks": [],
+            "note": each.note,
+        }
         _write(out / f"{each.name}.json", json.dumps(report, indent=2) + "\n")
         _write(out / f"{each.name}.txt", text + "\n")
     return grades
@@ -78,18 +95,40 @@ def _grade(submission, homework, options) -> Grade:
                 shutil.copyfile(path, Path(place, path.name), follow_symlinks=False)
         # A folder with nothing in it, since Python looks for modules where it is started.
         with tempfile.TemporaryDirectory(prefix="homework-") as empty:
-            command = [sys.executable, "-m", "normgrad.homework", "check", place, "--homework", homework, "--json", "-"]
-            path = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+            command = [
+                sys.executable,
+                "-m",
+                "normgrad.homework",
+                "check",
+                place,
+                "--homework",
+                homework,
+                "--json",
+                "-",
+            ]
+            path = [
+                os.path.abspath(each)
+                for each in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+                if each
+            ]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
             try:
                 done = subprocess.run([*command, *options], cwd=empty, env=environment, timeout=LONGEST_SECONDS,
                                       capture_output=True, text=True)  # fmt: skip
                 return Grade(submission.name, json.loads(done.stdout))
             except subprocess.TimeoutExpired:
-                return Grade(submission.name, note=f"the grader had not finished after {LONGEST_SECONDS} s")
+                return Grade(
+                    submission.name,
+                    note=f"the grader had not finished after {LONGEST_SECONDS} s",
+                )
             except ValueError:
-                words = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-                return Grade(submission.name, note=f"the grader ended without a report: {words[0]}")
+                words = done.stderr.strip().splitlines()[-1:] or [
+                    f"exit status {done.returncode}"
+                ]
+                return Grade(
+                    submission.name,
+                    note=f"the grader ended without a report: {words[0]}",
+                )
 
 
 def _refused(submission) -> str:
@@ -124,10 +163,20 @@ def write_table(grades, out, homework) -> Path:
         table = csv.writer(file)
         table.writerow(["student", "points", "max_points", *tasks, "note"])
         for each in grades:
-            points = {task["task"]: task["points"] for task in each.report.get("tasks", ())}
+            points = {
+                task["task"]: task["points"] for task in each.report.get("tasks", ())
+            }
             # A spreadsheet takes a cell that begins like a formula for one.
             name = f"'{each.name}" if each.name[0] in "=+-@" else each.name
-            table.writerow([name, each.points, asked.max_points, *(points.get(task, 0) for task in tasks), each.note])
+            table.writerow(
+                [
+                    name,
+                    each.points,
+                    asked.max_points,
+                    *(points.get(task, 0) for task in tasks),
+                    each.note,
+                ]
+            )
         file.seek(0)
         _write(Path(out) / TABLE, file.read())
     return Path(out) / TABLE
@@ -137,9 +186,18 @@ def summary(grades, homework) -> str:
     """The grades of a class, and what its mistakes have in common, for the shell."""
     most, names = find_homework(homework).max_points, Counter()
     width = max(len(each.name) for each in grades)
-    lines = [f"{each.name:{width}}  {each.points:3} of {most}{'  ' * bool(each.note)}{each.note}" for each in grades]
+    lines = [
+        f"{each.name:{width}}  {each.points:3} of {most}{'  ' * bool(each.note)}{each.note}"
+        for each in grades
+    ]
     for each in grades:
-        found = {d.get("title") for task in each.report.get("tasks", ()) for d in task["diagnoses"]}
+        found = {
+            d.get("title")
+            for task in each.report.get("tasks", ())
+            for d in task["diagnoses"]
+        }
         names.update(found - {None})
-    lines += [""] * bool(names) + [f"{count:3} times: {title}" for title, count in names.most_common(3)]
+    lines += [""] * bool(names) + [
+        f"{count:3} times: {title}" for title, count in names.most_common(3)
+    ]
     return "\n".join(lines)

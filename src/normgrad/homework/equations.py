@@ -38,12 +38,18 @@ def shown(label: str) -> str:
 def of_ledger(path) -> dict[str, list[str]]:
     """The places in a ledger.json."""
     entries = json.loads(Path(path).read_text(encoding="utf8"))
-    return {each["label"]: [each["chapter"].rpartition("/")[2], each["number"]] for each in entries}
+    return {
+        each["label"]: [each["chapter"].rpartition("/")[2], each["number"]]
+        for each in entries
+    }
 
 
 def main(path) -> None:
     """Writes the list, one equation a line."""
-    lines = (f"{json.dumps(label)}: {json.dumps(place)}" for label, place in of_ledger(path).items())
+    lines = (
+        f"{json.dumps(label)}: {json.dumps(place)}"
+        for label, place in of_ledger(path).items()
+    )
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf8")
 
 

@@ -26,16 +26,28 @@ def answers(homework: Homework) -> dict[str, str]:
     found = {}
     for node in ast.parse(text).body:
         if _defined(node) & entries:
-            last = node.end_lineno + (lines[node.end_lineno].strip() == END)  # a mark is no part of the statement
+            last = node.end_lineno + (
+                lines[node.end_lineno].strip() == END
+            )  # a mark is no part of the statement
             own = "\n".join(lines[node.lineno - 1 : last]) + "\n"
-            found[node.name] = re.sub(rf"^( +){BEGIN}\n", lambda mark: textwrap.indent(begin, mark[1]), own, flags=re.M)
+            found[node.name] = re.sub(
+                rf"^( +){BEGIN}\n",
+                lambda mark: textwrap.indent(begin, mark[1]),
+                own,
+                flags=re.M,
+            )
     return found
 
 
 def _defined(node) -> set[str]:
     """Names that a statement of a module defines, imports left out."""
     if isinstance(node, ast.Assign):
-        return {each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        return {
+            each.id
+            for target in node.targets
+            for each in ast.walk(target)
+            if isinstance(each, ast.Name)
+        }
     return {node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else set()
 
 
@@ -53,13 +65,31 @@ def _given(homework) -> str:
 
 def _cell(kind, source, number, **metadata) -> dict:
     extra = {"outputs": [], "execution_count": None} if kind == "code" else {}
-    return {"cell_type": kind, "id": f"cell-{number}", "metadata": metadata, "source": source.rstrip("\n"), **extra}
+    return {
+        "cell_type": kind,
+        "id": f"cell-{number}",
+        "metadata": metadata,
+        "source": source.rstrip("\n"),
+        **extra,
+    }
 
 
 def _notebook(cells) -> str:
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    made = [_cell(kind, source, number, **metadata) for number, (kind, source, metadata) in enumerate(cells)]
-    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": made}, indent=1)
+    kernel = {
+        "kernelspec": {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
+    }
+    made = [
+        _cell(kind, source, number, **metadata)
+        for number, (kind, source, metadata) in enumerate(cells)
+    ]
+    return json.dumps(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": made},
+        indent=1,
+    )
 
 
 def _title(homework):
@@ -71,7 +101,9 @@ def _asked(task):
 
 
 def _test(task, stage, seed) -> str:
-    asked = f'stage = hw.stage("{task.name}", {task.entry}, "{stage.name}", seed={seed})'
+    asked = (
+        f'stage = hw.stage("{task.name}", {task.entry}, "{stage.name}", seed={seed})'
+    )
     return f"{asked}\nassert stage.full, stage.message\n"
 
 
@@ -85,15 +117,29 @@ def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> Path:
     homework = find_homework(name)
 
     def tagged(identity, **kind):
-        plain = {"schema_version": 3, "grade": False, "solution": False, "locked": False, "task": False}
+        plain = {
+            "schema_version": 3,
+            "grade": False,
+            "solution": False,
+            "locked": False,
+            "task": False,
+        }
         return {"nbgrader": plain | {"grade_id": identity} | kind}
 
-    cells = [("markdown", _title(homework), {}), ("code", _given(homework), tagged("imports", locked=True))]
+    cells = [
+        ("markdown", _title(homework), {}),
+        ("code", _given(homework), tagged("imports", locked=True)),
+    ]
     answer = answers(homework)
     for task in homework.tasks:
-        cells += [_asked(task), ("code", answer[task.entry], tagged(task.name, solution=True))]
+        cells += [
+            _asked(task),
+            ("code", answer[task.entry], tagged(task.name, solution=True)),
+        ]
         for number, stage in enumerate(task.stages):
-            graded = tagged(f"{task.name}-{number}", grade=True, locked=True, points=stage.points)
+            graded = tagged(
+                f"{task.name}-{number}", grade=True, locked=True, points=stage.points
+            )
             cells.append(("code", _test(task, stage, seed), graded))
     path = Path(to) / "source" / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)

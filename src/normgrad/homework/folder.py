@@ -37,10 +37,16 @@ def new(name: str, to) -> list[Path]:
     """
     find_homework(name)
     readme, folder = (HERE / name / "README.md").read_text(encoding="utf8"), Path(to)
-    texts = {"README.md": readme, SOLUTION: starter(name), f"test_{name}.py": TEST.format(name=name)}
+    texts = {
+        "README.md": readme,
+        SOLUTION: starter(name),
+        f"test_{name}.py": TEST.format(name=name),
+    }
     for file in texts:
         if (folder / file).exists():
-            raise FileExistsError(f"{folder / file} exists already; nothing was written")
+            raise FileExistsError(
+                f"{folder / file} exists already; nothing was written"
+            )
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; needs the name of a folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,10 +59,18 @@ def listing() -> str:
     """All homeworks with their tasks and points, for the shell."""
     lines = []
     for homework in homeworks().values():
-        lines.append(f"{homework.name}  {homework.title} ({homework.max_points} points, {homework.time})")
+        lines.append(
+            f"{homework.name}  {homework.title} ({homework.max_points} points, {homework.time})"
+        )
         lines.append(f"     needs {homework.needs}")
-        lines += [f"     {task.name:24}{task.max_points:4}  {task.title}" for task in homework.tasks]
-    lines += ["", "new hwN --to DIR writes a folder, describe TASK says what is asked, check DIR grades."]
+        lines += [
+            f"     {task.name:24}{task.max_points:4}  {task.title}"
+            for task in homework.tasks
+        ]
+    lines += [
+        "",
+        "new hwN --to DIR writes a folder, describe TASK says what is asked, check DIR grades.",
+    ]
     return "\n".join(lines)
 
 
@@ -76,7 +90,11 @@ class TestedStage:
 
     def result(self):
         """The StageResult; the file is graded when the first stage asks."""
-        return next(report for report in _graded(self.path, self.homework) if report.task == self.task).told(self.stage)
+        return next(
+            report
+            for report in _graded(self.path, self.homework)
+            if report.task == self.task
+        ).told(self.stage)
 
 
 @cache
@@ -93,4 +111,8 @@ def stages_of(homework: str, path) -> list[TestedStage]:
     Raises:  ValueError for an unknown homework
     """
     found = find_homework(homework)
-    return [TestedStage(homework, str(path), task.name, stage.name) for task in found.tasks for stage in task.stages]
+    return [
+        TestedStage(homework, str(path), task.name, stage.name)
+        for task in found.tasks
+        for stage in task.stages
+    ]

@@ -31,7 +31,9 @@ UNEARNED = "Right, and counts as soon as one stage about values passes."
 AGAIN = "Out of time again; this stage had less of it."
 
 
-def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=STAGE_SECONDS) -> Report:
+def grade_task(
+    task: Task, student, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
+) -> Report:
     """All stages of one task.
 
     Args:     student: a Student; draw: where the inputs come from; feedback: a level of FEEDBACK; seconds: for a stage
@@ -39,10 +41,23 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
     """
     draw, results, evidence, told, late, shared = draw or Draw(), [], [], {}, False, {}
     report = Report(task, feedback=check_feedback(feedback))
-    forbidden = sorted({*task.forbidden, *refusals.WAYS_AROUND} & set(student.look(task.entry)["names"]))
+    forbidden = sorted(
+        {*task.forbidden, *refusals.WAYS_AROUND}
+        & set(student.look(task.entry)["names"])
+    )
     for stage in task.stages:
-        student.begin(min(seconds, IMPATIENT_SECONDS) if late else task.patience * seconds)
-        exam = Exam(task, student, draw, stage.inputs or stage.name, feedback, shared, bool(stage.inputs))
+        student.begin(
+            min(seconds, IMPATIENT_SECONDS) if late else task.patience * seconds
+        )
+        exam = Exam(
+            task,
+            student,
+            draw,
+            stage.inputs or stage.name,
+            feedback,
+            shared,
+            bool(stage.inputs),
+        )
         result, wrong = _run(stage, exam, forbidden)
         if OUT_OF_TIME in result.message:
             result, late = (replace(result, message=AGAIN) if late else result), True
@@ -52,12 +67,20 @@ def grade_task(task: Task, student, draw=None, feedback="coefficients", seconds=
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages = _earned(task, results)
-    found = attributed(evidence, partial(_computes_narrow, Exam(task, student, draw, "formats")))
+    found = attributed(
+        evidence, partial(_computes_narrow, Exam(task, student, draw, "formats"))
+    )
     known = {each.misconception for each in found}
     found += [each for (key, _), each in told.items() if key not in known]
     # Numbers that a program spoils have no formula: what it does says all. A wrong rstd spoils what is hidden, too.
     known = {each.misconception for each in found}
-    spoiled = (*OPEN_KEYS, *HIDDEN) if known & set(SPOILS) else HIDDEN if "rstd-value" in known else ()
+    spoiled = (
+        (*OPEN_KEYS, *HIDDEN)
+        if known & set(SPOILS)
+        else HIDDEN
+        if "rstd-value" in known
+        else ()
+    )
     report.diagnoses = [each for each in found if each.misconception not in spoiled]
     return report
 
@@ -69,10 +92,16 @@ def _computes_narrow(exam) -> bool:
         return False
     exam.student.begin(STAGE_SECONDS)
     try:
-        facts = exam.ask(replace(request, op="formats", options={**request.options, "run": request.op})).facts
+        facts = exam.ask(
+            replace(
+                request, op="formats", options={**request.options, "run": request.op}
+            )
+        ).facts
     except Wrong:
         return False
-    return bool({*facts["computed"], *facts["converted"]} & {"float32", "float16", "bfloat16"})
+    return bool(
+        {*facts["computed"], *facts["converted"]} & {"float32", "float16", "bfloat16"}
+    )
 
 
 def _run(stage, exam, forbidden):
@@ -83,7 +112,9 @@ def _run(stage, exam, forbidden):
             own = set(forbidden) <= set(exam.task.forbidden)
             raise Wrong(f"It uses {', '.join(forbidden)}: {exam.task.forbidden_because}.",
                         diagnoses=[named(exam.task.forbidden_key)] if own else ())  # fmt: skip
-        with np.errstate(all="ignore"):  # of wrong numbers; what they lead to is compared
+        with np.errstate(
+            all="ignore"
+        ):  # of wrong numbers; what they lead to is compared
             message, passed = stage.run(exam), True
     except Wrong as error:
         wrong, message, passed = error, str(error), False
@@ -92,7 +123,15 @@ def _run(stage, exam, forbidden):
         passed = False
     points = stage.points if passed else 0
     stub = wrong is not None and wrong.stub
-    return StageResult(stage.name, points, stage.points, passed, message, stub, time.monotonic() - start), wrong
+    return StageResult(
+        stage.name,
+        points,
+        stage.points,
+        passed,
+        message,
+        stub,
+        time.monotonic() - start,
+    ), wrong
 
 
 def _earned(task, results) -> list[StageResult]:
@@ -120,7 +159,9 @@ def check_feedback(feedback: str) -> str:
     Raises:  ValueError for a word that is none of the levels
     """
     if feedback not in FEEDBACK:
-        raise ValueError(f"feedback: got {feedback!r}, needs one of {', '.join(FEEDBACK)}")
+        raise ValueError(
+            f"feedback: got {feedback!r}, needs one of {', '.join(FEEDBACK)}"
+        )
     return feedback
 
 
@@ -131,11 +172,19 @@ def check_seconds(seconds: float) -> float:
     """
     real = isinstance(seconds, Real) and not isinstance(seconds, bool)
     if not real or not 0 < seconds <= MOST_SECONDS:
-        raise ValueError(f"seconds: got {seconds!r}, needs a positive number up to {MOST_SECONDS}")
+        raise ValueError(
+            f"seconds: got {seconds!r}, needs a positive number up to {MOST_SECONDS}"
+        )
     return float(seconds)
 
 
-def check(name: str, target, seed: int = 0, feedback: str = "equation", seconds: float = STAGE_SECONDS) -> Report:
+def check(
+    name: str,
+    target,
+    seed: int = 0,
+    feedback: str = "equation",
+    seconds: float = STAGE_SECONDS,
+) -> Report:
     """Grades a function or an autograd Function of this process: `check("layernorm-backward", my_backward)`.
 
     Args:     name: a task, see tasks(); target: the student's function or class; seed: of the inputs
@@ -145,11 +194,15 @@ def check(name: str, target, seed: int = 0, feedback: str = "equation", seconds:
     """
     task = find(name)
     if not callable(target):
-        got = "None" if target is None else f"{type(target).__name__} {repr(target)[:40]}"
+        got = (
+            "None" if target is None else f"{type(target).__name__} {repr(target)[:40]}"
+        )
         raise TypeError(f"target: got {got}, needs the function or class itself: "
                         f'hw.check("{task.name}", {task.entry})')  # fmt: skip
     with Local({task.entry: target}) as student:
-        return grade_task(task, student, Draw(seed), check_feedback(feedback), check_seconds(seconds))
+        return grade_task(
+            task, student, Draw(seed), check_feedback(feedback), check_seconds(seconds)
+        )
 
 
 class _Held:
@@ -167,9 +220,18 @@ def version_of(target) -> list:
     the values that they read."""
     found = []
     for function in reached(target):
-        values = [value for _, value in sorted(read(function).items()) if not functions(value)]
-        found += [function.__code__, repr(function.__defaults__), repr(function.__kwdefaults__)]
-        found += [value if isinstance(value, (int, float, str)) else _Held(value) for value in values]
+        values = [
+            value for _, value in sorted(read(function).items()) if not functions(value)
+        ]
+        found += [
+            function.__code__,
+            repr(function.__defaults__),
+            repr(function.__kwdefaults__),
+        ]
+        found += [
+            value if isinstance(value, (int, float, str)) else _Held(value)
+            for value in values
+        ]
     return found
 
 
@@ -177,7 +239,9 @@ def version_of(target) -> list:
 _SHARED: dict[str, tuple[list, Report, set]] = {}
 
 
-def stage(name: str, target, title: str, seed: int = 0, feedback: str = "coefficients") -> StageResult:
+def stage(
+    name: str, target, title: str, seed: int = 0, feedback: str = "coefficients"
+) -> StageResult:
     """One stage of a task, from a grade that the cells of its other stages share; its message has the diagnosis.
 
     The target is graded again when it is another version, and when a stage is asked for a second time: a second run of
@@ -195,7 +259,9 @@ def stage(name: str, target, title: str, seed: int = 0, feedback: str = "coeffic
     return report.told(title)
 
 
-def grade_file(path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS) -> list[Report]:
+def grade_file(
+    path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
+) -> list[Report]:
     """Grades a solution.py in a process of its own.
 
     Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task
@@ -205,12 +271,18 @@ def grade_file(path, homework: str, draw=None, feedback="coefficients", seconds=
     found, path = find_homework(homework), Path(path)
     check_seconds(seconds)
     if not path.is_file():
-        raise FileNotFoundError(f"path: got {str(path)!r}, which is no file; needs a solution.py")
+        raise FileNotFoundError(
+            f"path: got {str(path)!r}, which is no file; needs a solution.py"
+        )
     check_feedback(feedback)
     with Remote(path, found.libraries, [task.entry for task in found.tasks]) as student:
         reports = []
         for task in found.tasks:
-            late = any(OUT_OF_TIME in stage.message for report in reports for stage in report.stages)
+            late = any(
+                OUT_OF_TIME in stage.message
+                for report in reports
+                for stage in report.stages
+            )
             limit = min(seconds, LATE_SECONDS) if late else seconds
             reports.append(grade_task(task, student, draw, feedback, limit))
     return reports
@@ -222,7 +294,9 @@ def homework_of(path) -> str:
     Raises:  ValueError where neither tells
     """
     path = Path(path)
-    named = [name for name in homeworks() if path.with_name(f"test_{name}.py").is_file()]
+    named = [
+        name for name in homeworks() if path.with_name(f"test_{name}.py").is_file()
+    ]
     if len(named) == 1:
         return named[0]
     source = path.read_text(encoding="utf8", errors="replace")
@@ -231,5 +305,7 @@ def homework_of(path) -> str:
         if any(f"def {task.entry}(" in source or f"class {task.entry}(" in source for task in homework.tasks)
     ]  # fmt: skip
     if len(fitting) != 1:
-        raise ValueError(f"{path} does not tell which homework it is: add --homework hwN")
+        raise ValueError(
+            f"{path} does not tell which homework it is: add --homework hwN"
+        )
     return fitting[0]

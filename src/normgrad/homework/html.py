@@ -18,7 +18,11 @@ LINE = "border-top:1px solid color-mix(in srgb, currentColor 22%, transparent)"
 
 def html(report) -> str:
     """The report as one HTML fragment."""
-    body = _stub(report) if report.stub else "".join([_stages(report), *_diagnoses(report), _notes(report)])
+    body = (
+        _stub(report)
+        if report.stub
+        else "".join([_stages(report), *_diagnoses(report), _notes(report)])
+    )
     return (
         '<div class="normgrad-report" '
         'style="font:inherit;color:inherit;max-width:52em;line-height:1.45;text-align:left">'
@@ -72,7 +76,9 @@ def _stages(report):
 
 def _broken(message):
     """A message with the student's own line in the font of code."""
-    message = re.sub(r"(?<=\de)-(?=\d)", "\u2011", message)  # no line ends within a number
+    message = re.sub(
+        r"(?<=\de)-(?=\d)", "\u2011", message
+    )  # no line ends within a number
     text, found, rest = message.partition(" Line ")
     number, colon, line = rest.partition(": ")
     if found and re.fullmatch(r"\d+(?: in [\w<>.]+)?", number) and colon:
@@ -85,7 +91,11 @@ def _diagnoses(report):
     for parts in report.explained():
         lines = []
         if parts["new"]:
-            lines = [f"<strong>{escape(parts['title'])}</strong>"] if "title" in parts else []
+            lines = (
+                [f"<strong>{escape(parts['title'])}</strong>"]
+                if "title" in parts
+                else []
+            )
             lines.append(escape(parts["hint"]))
             boxes.append([])
         if "implemented" in parts:
@@ -112,7 +122,9 @@ def _formulas(parts):
 
 def _link(label, page):
     where = f" on the page {escape(page)} of the book" if page else ""
-    if not page or BOOK not in os.environ:  # a link that leads nowhere would be worse than the page's name
+    if (
+        not page or BOOK not in os.environ
+    ):  # a link that leads nowhere would be worse than the page's name
         return escape(shown(label)) + where
     href = f"{os.environ[BOOK]}{page}.html#equation-{label.lower()}"
     return f'<a href="{escape(href, quote=True)}">{escape(shown(label))}</a>{where}'

@@ -11,7 +11,9 @@ from .diagnosis.named import named
 from .sandbox.refusals import EXTRA_MEMORY
 
 INPUTS = "Inputs: "
-WRONG_BEFORE = "The gradients are wrong, so what they pass on is, too. Put them right first."
+WRONG_BEFORE = (
+    "The gradients are wrong, so what they pass on is, too. Put them right first."
+)
 OUT_OF_TIME = "had not finished after"
 STUB = "not implemented yet"
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "cannot allocate memory")
@@ -30,7 +32,11 @@ class Wrong(Exception):
 
     def __init__(self, message, evidence=(), stub=False, diagnoses=()):
         super().__init__(message)
-        self.evidence, self.stub, self.diagnoses = tuple(evidence), stub, tuple(diagnoses)
+        self.evidence, self.stub, self.diagnoses = (
+            tuple(evidence),
+            stub,
+            tuple(diagnoses),
+        )
 
 
 def failure(outcome, task) -> Wrong:
@@ -40,10 +46,16 @@ def failure(outcome, task) -> Wrong:
     if kind == "raised" and _is_stub(facts):
         return Wrong(STUB, stub=True)
     if kind == "missing":
-        return Wrong(f"solution.py defines no {facts['entry']}. The signature is {task.signature}")
+        return Wrong(
+            f"solution.py defines no {facts['entry']}. The signature is {task.signature}"
+        )
     if kind == "time":
         limit = f"{facts['seconds']:.2g} s"
-        if task.library == "sympy" and facts.get("type") == "TimeUp" and not facts.get("line"):
+        if (
+            task.library == "sympy"
+            and facts.get("type") == "TimeUp"
+            and not facts.get("line")
+        ):
             return Wrong(f"Your function had returned, but the grader {OUT_OF_TIME} {limit} to put numbers into its "
                          "answer, and stopped. Write the answer with fewer sums within sums.")  # fmt: skip
         words = f"{your} code {OUT_OF_TIME} {limit} and was stopped. Look for a loop that never ends, or has far to go."
@@ -54,18 +66,28 @@ def failure(outcome, task) -> Wrong:
         return Wrong(f"{', '.join(facts['names'])} beside solution.py has the name of a module of Python's or of a "
                      "library's, and hides it. Give it another name.")  # fmt: skip
     if kind == "long":
-        return Wrong(f"solution.py has {facts['bytes']} bytes; at most {facts['most']} are read.")
+        return Wrong(
+            f"solution.py has {facts['bytes']} bytes; at most {facts['most']} are read."
+        )
     if kind == "garbled":
-        return Wrong(f"{your} code wrote into the grader's own pipe, or returned more than the grader reads.")
+        return Wrong(
+            f"{your} code wrote into the grader's own pipe, or returned more than the grader reads."
+        )
     said = str(facts.get("message", ""))
-    keys = [key for pattern, key in AUTOGRAD.items() if re.search(pattern, said)] if not facts.get("line") else ()
+    keys = (
+        [key for pattern, key in AUTOGRAD.items() if re.search(pattern, said)]
+        if not facts.get("line")
+        else ()
+    )
     return Wrong(_raised(facts, your, task), diagnoses=map(named, keys))
 
 
 def _is_stub(facts) -> bool:
     """Whether an exception is a stub's own; libraries raise the same one for what they do not support, with words."""
     written = str(facts.get("code", "")).startswith("raise ")
-    return "NotImplementedError" in facts.get("bases", ()) and (written or not facts.get("message"))
+    return "NotImplementedError" in facts.get("bases", ()) and (
+        written or not facts.get("message")
+    )
 
 
 def _died(code) -> str:
@@ -89,7 +111,9 @@ def _raised(facts, your, task) -> str:
         return f"{your} code called exit. A function returns or raises.{line}"
     if name == "RecursionError":
         return f"{your} code called itself without end (RecursionError).{line}"
-    if "MemoryError" in facts.get("bases", ()) or any(words in message for words in OUT_OF_MEMORY):
+    if "MemoryError" in facts.get("bases", ()) or any(
+        words in message for words in OUT_OF_MEMORY
+    ):
         return f"{your} code asked for more memory than the {MEMORY} that it may use.{line}"
     if "active drivers" in message:
         return f"triton.autotune tries its configurations on a GPU, and none is here. Take it off the kernel.{line}"
@@ -102,8 +126,14 @@ def _line(facts) -> str:
     """The student's own line, where it is known."""
     if not facts.get("line"):
         return ""
-    inside = f" in {facts['function']}" if facts.get("function", "<module>") != "<module>" else ""
-    return f" Line {facts['line']}{inside}" + (f": {facts['code']}" if facts.get("code") else ".")
+    inside = (
+        f" in {facts['function']}"
+        if facts.get("function", "<module>") != "<module>"
+        else ""
+    )
+    return f" Line {facts['line']}{inside}" + (
+        f": {facts['code']}" if facts.get("code") else "."
+    )
 
 
 def a(kind) -> str:
@@ -147,13 +177,18 @@ def compare(name, got, expected, bound) -> tuple[float, float, str]:
     if not np.isfinite(got).all():
         count = int((~np.isfinite(got)).sum())
         first = tuple(int(i) for i in np.argwhere(~np.isfinite(got))[0])
-        return np.inf, 0.0, f"{name}{_place(first)} is {got[first]:g}; {count} of {got.size} numbers are not finite."
-    at = tuple(int(i) for i in np.unravel_index(np.argmax(np.where(bad, error, -1)), error.shape))
+        return (
+            np.inf,
+            0.0,
+            f"{name}{_place(first)} is {got[first]:g}; {count} of {got.size} numbers are not finite.",
+        )
+    at = tuple(
+        int(i)
+        for i in np.unravel_index(np.argmax(np.where(bad, error, -1)), error.shape)
+    )
     bound = np.broadcast_to(bound, error.shape)
     is_, needs = apart(got[at], expected[at])
-    words = (
-        f"{name}{_place(at)} is {is_}, needs {needs}: off by {small(error[at])}, where {small(bound[at])} is allowed. "
-    )
+    words = f"{name}{_place(at)} is {is_}, needs {needs}: off by {small(error[at])}, where {small(bound[at])} is allowed. "
     return float(error[at]), float(bound[at]), words + _how_many(name, bad)
 
 
@@ -168,7 +203,9 @@ def swapped(name, got, known) -> str:
                      and value.size and (np.abs(value - right) <= bound).all()), "")  # fmt: skip
 
     order = [name]
-    while (other := holder(got[order[-1]]) if order[-1] in got else "") and other not in order:
+    while (
+        other := holder(got[order[-1]]) if order[-1] in got else ""
+    ) and other not in order:
         order.append(other)
     if len(order) < 2 or other != name:
         return ""

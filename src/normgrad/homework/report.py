@@ -96,14 +96,19 @@ class Report:
         for stage in self.stages:
             if stage.name == name:
                 return stage
-        raise KeyError(f"{name!r}, needs one of {', '.join(stage.name for stage in self.stages)}")
+        raise KeyError(
+            f"{name!r}, needs one of {', '.join(stage.name for stage in self.stages)}"
+        )
 
     def lines(self):
         """(stage, the sentence that a reader gets to see), with nothing said twice."""
         said = set()
         for stage in self.stages:
             known = not stage.full and stage.message in said
-            yield stage, FOLLOWS if stage.explained else AS_ABOVE if known else stage.message
+            yield (
+                stage,
+                FOLLOWS if stage.explained else AS_ABOVE if known else stage.message,
+            )
             said.add(stage.message)
 
     def rows(self):
@@ -126,9 +131,13 @@ class Report:
         """
         words = {stage.name: message for stage, message in self.lines()}
         failed = [stage.name for stage in self.stages if not stage.full]
-        asked = [each for each in failed if self[each].message.startswith(INPUTS)] or failed
+        asked = [
+            each for each in failed if self[each].message.startswith(INPUTS)
+        ] or failed
         below = "\n".join(diagnosis_lines(self)) if asked[:1] == [name] else ""
-        return replace(self[name], message=f"{words[name]}\n{below}" if below else words[name])
+        return replace(
+            self[name], message=f"{words[name]}\n{below}" if below else words[name]
+        )
 
     def note(self, printed) -> None:
         """Remarks on what one stage saw."""
@@ -137,7 +146,11 @@ class Report:
         text = printed[1].strip("\n")
         if text.strip() and not any(note.startswith(PRINTED) for note in self.notes):
             shown = [line[:PRINTED_WIDTH] for line in text.splitlines()[:PRINTED_LINES]]
-            more = [] if "\n".join(shown) == text and printed[0] <= len(printed[1]) else ["..."]
+            more = (
+                []
+                if "\n".join(shown) == text and printed[0] <= len(printed[1])
+                else ["..."]
+            )
             self._remark("\n".join([PRINTED, *shown, *more]))
 
     def _remark(self, text):
@@ -164,7 +177,11 @@ class Report:
             new = head != (parts.get("title"), parts["hint"])
             head = parts.get("title"), parts["hint"]
             if "implemented" in parts and parts["implemented"] == formula:
-                parts = {name: words for name, words in parts.items() if name not in ("implemented", "right", "where")}
+                parts = {
+                    name: words
+                    for name, words in parts.items()
+                    if name not in ("implemented", "right", "where")
+                }
             formula = parts.get("implemented", formula)
             if "where" in parts:
                 left = [words for words in parts["where"] if words not in said]
@@ -185,8 +202,13 @@ class Report:
         """Plain data, for JSON."""
         stages = [asdict(stage) for stage in self.stages]
         named = ("misconception", "equation", "coefficients")
-        shown = {"hint": (), "equation": named[:2], "coefficients": named}[self.feedback]
-        found = [{**self.shown(each), **{name: getattr(each, name) for name in shown}} for each in self.diagnoses]
+        shown = {"hint": (), "equation": named[:2], "coefficients": named}[
+            self.feedback
+        ]
+        found = [
+            {**self.shown(each), **{name: getattr(each, name) for name in shown}}
+            for each in self.diagnoses
+        ]
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
                 "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback}  # fmt: skip
 
@@ -210,13 +232,21 @@ def lines(report):
     points = f"{report.points} of {report.max_points} points"
     yield f"{task.name}".ljust(WIDTH - len(points)) + points
     if report.stub:
-        yield from _wrap(f"Not implemented yet: write {task.entry}, then check again. The signature:", "  ")
+        yield from _wrap(
+            f"Not implemented yet: write {task.entry}, then check again. The signature:",
+            "  ",
+        )
         yield from _wrap(task.signature, "      ", "    ")
         return
     for stage, words in report.rows():
         mark = "ok  " if stage.full else "    " if stage.passed else "--  "
         short = words in (FOLLOWS, AS_ABOVE)
-        *names, name = _wrap(f"{stage.name} ({words})" if short else stage.name, "      ", f"  {mark}", WIDTH - 6)
+        *names, name = _wrap(
+            f"{stage.name} ({words})" if short else stage.name,
+            "      ",
+            f"  {mark}",
+            WIDTH - 6,
+        )
         yield from names
         yield name.ljust(WIDTH - 5) + f"{stage.points}/{stage.max_points}".rjust(5)
         if not stage.full and not short:
@@ -233,10 +263,16 @@ def diagnosis_lines(report):
     for parts in report.explained():
         if parts["new"]:
             yield ""
-            yield from _wrap(parts["title"] if "title" in parts else parts["hint"], "     ", "  => ")
+            yield from _wrap(
+                parts["title"] if "title" in parts else parts["hint"], "     ", "  => "
+            )
             if "title" in parts:
                 yield from _wrap(parts["hint"], "     ")
-        for name, words in (("implemented", "yours:"), ("right", "needed:"), ("where", "where")):
+        for name, words in (
+            ("implemented", "yours:"),
+            ("right", "needed:"),
+            ("where", "where"),
+        ):
             if parts.get(name):
                 yield from _wrap(parts[name], "               ", f"     {words:10}")
         if "equation" in parts:
@@ -247,7 +283,10 @@ def diagnosis_lines(report):
 def text(reports) -> str:
     """Several reports and their sum, for the shell."""
     blocks = [str(report) for report in reports]
-    earned, most = sum(report.points for report in reports), sum(report.max_points for report in reports)
+    earned, most = (
+        sum(report.points for report in reports),
+        sum(report.max_points for report in reports),
+    )
     total = f"{earned} of {most} points"
     return "\n\n".join([*blocks, f"{'total':{WIDTH - len(total)}}{total}"])
 

@@ -42,15 +42,34 @@ class Draw:
     scale: float = 1.0
 
     def __post_init__(self):
-        for name, least, most in (("seed", 0, None), ("rows", 2, MOST_ROWS), ("columns", 2, MOST_COLUMNS)):
+        for name, least, most in (
+            ("seed", 0, None),
+            ("rows", 2, MOST_ROWS),
+            ("columns", 2, MOST_COLUMNS),
+        ):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least or (most and value > most):
-                needs = f"an integer from {least} to {most}" if most else f"an integer that is at least {least}"
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, Integral)
+                or value < least
+                or (most and value > most)
+            ):
+                needs = (
+                    f"an integer from {least} to {most}"
+                    if most
+                    else f"an integer that is at least {least}"
+                )
                 raise ValueError(f"{name}: got {value!r}, needs {needs}")
             object.__setattr__(self, name, int(value))
         scale = self.scale
-        if isinstance(scale, bool) or not isinstance(scale, Real) or not LEAST_SCALE <= scale <= MOST_SCALE:
-            raise ValueError(f"scale: got {scale!r}, needs a number from {LEAST_SCALE:g} to {MOST_SCALE:g}")
+        if (
+            isinstance(scale, bool)
+            or not isinstance(scale, Real)
+            or not LEAST_SCALE <= scale <= MOST_SCALE
+        ):
+            raise ValueError(
+                f"scale: got {scale!r}, needs a number from {LEAST_SCALE:g} to {MOST_SCALE:g}"
+            )
 
     def rng(self, *names: str) -> np.random.Generator:
         """The generator of one stage of one task, the same whatever other stages draw."""
@@ -67,15 +86,23 @@ class Draw:
             text = Path(path).read_text(encoding="utf8")
             found = json.loads(text)
         except OSError as error:
-            raise ValueError(f"seed file: got {str(path)!r}, which cannot be read: {error.strerror}") from error
+            raise ValueError(
+                f"seed file: got {str(path)!r}, which cannot be read: {error.strerror}"
+            ) from error
         except UnicodeDecodeError as error:
-            raise ValueError(f"seed file: got {str(path)!r}, which is not text; {needs}") from error
+            raise ValueError(
+                f"seed file: got {str(path)!r}, which is not text; {needs}"
+            ) from error
         except json.JSONDecodeError as error:
-            raise ValueError(f"seed file: got {text.strip()[:40]!r}, {needs}") from error
+            raise ValueError(
+                f"seed file: got {text.strip()[:40]!r}, {needs}"
+            ) from error
         found = found if isinstance(found, dict) else {"seed": found}
         known = [field.name for field in fields(cls)]
         if unknown := sorted(set(found) - set(known)):
-            raise ValueError(f"seed file: got {', '.join(unknown)}, needs names among {', '.join(known)}")
+            raise ValueError(
+                f"seed file: got {', '.join(unknown)}, needs names among {', '.join(known)}"
+            )
         return cls(**found)
 
 
@@ -132,8 +159,13 @@ class Task:
 
     def __post_init__(self):
         if not self.signature:
-            arguments, results = ", ".join(self.oracle.arguments), ", ".join(self.oracle.results)
-            object.__setattr__(self, "signature", f"{self.entry}({arguments}) -> ({results})")
+            arguments, results = (
+                ", ".join(self.oracle.arguments),
+                ", ".join(self.oracle.results),
+            )
+            object.__setattr__(
+                self, "signature", f"{self.entry}({arguments}) -> ({results})"
+            )
 
     def __str__(self):
         pages = {}
@@ -141,19 +173,38 @@ class Task:
             pages.setdefault(place(label)[0], []).append(shown(label))
         words = [f"page {name}: {', '.join(labels)}" for name, labels in pages.items()]
         words += [f"forbidden {', '.join(self.forbidden)}"] if self.forbidden else []
-        lines = [f"{self.name} ({self.homework}): {self.title}", "", f"  {self.signature}"]
+        lines = [
+            f"{self.name} ({self.homework}): {self.title}",
+            "",
+            f"  {self.signature}",
+        ]
         for text in (*self._documented(), "", *words):
             indent = text[: len(text) - len(text.lstrip())] + "  "
             layout = {"initial_indent": indent, "subsequent_indent": f"{indent}  "}
-            lines += textwrap.wrap(text, 78, break_on_hyphens=False, **layout) or [""]  # a label stays whole
+            lines += textwrap.wrap(text, 78, break_on_hyphens=False, **layout) or [
+                ""
+            ]  # a label stays whole
         lines += ["", f"  {self.max_points} points:"]
-        return "\n".join([*lines, *(f"  {stage.points:4}  {stage.name}" for stage in self.stages)])
+        return "\n".join(
+            [*lines, *(f"  {stage.points:4}  {stage.name}" for stage in self.stages)]
+        )
 
     def _documented(self):
         """The paragraphs of the entry's docstring in the starter, and of its methods', each below its name."""
-        (entry,) = [node for node in ast.parse(starter(self.homework)).body if getattr(node, "name", "") == self.entry]
-        for node in (entry, *(each for each in entry.body if isinstance(each, ast.FunctionDef))):
-            yield from [""] if node is entry else ["", f"{node.name}({ast.unparse(node.args)})"]
+        (entry,) = [
+            node
+            for node in ast.parse(starter(self.homework)).body
+            if getattr(node, "name", "") == self.entry
+        ]
+        for node in (
+            entry,
+            *(each for each in entry.body if isinstance(each, ast.FunctionDef)),
+        ):
+            yield from (
+                [""]
+                if node is entry
+                else ["", f"{node.name}({ast.unparse(node.args)})"]
+            )
             for part in re.split(r"\n(?=\n|\w+: )", ast.get_docstring(node) or ""):
                 yield from ("" for _ in range(part.startswith("\n")))
                 yield re.sub(r"\s*\n\s*", " ", part.strip("\n"))
@@ -177,7 +228,9 @@ class Homework:
     def needs(self) -> str:
         """What it takes, in words."""
         *others, last = self.chapters
-        chapters = f"chapters {', '.join(others)} and {last}" if others else f"chapter {last}"
+        chapters = (
+            f"chapters {', '.join(others)} and {last}" if others else f"chapter {last}"
+        )
         return f"the {chapters}; {self.software}"
 
     @property
@@ -190,8 +243,13 @@ class Homework:
 def homeworks() -> dict[str, Homework]:
     """All homeworks by name."""
     folders = iter_modules([str(Path(__file__).parent)])
-    names = sorted(name for _, name, package in folders if package and name.startswith("hw"))
-    return {name: import_module(f".{name}.assignment", __package__).HOMEWORK for name in names}
+    names = sorted(
+        name for _, name, package in folders if package and name.startswith("hw")
+    )
+    return {
+        name: import_module(f".{name}.assignment", __package__).HOMEWORK
+        for name in names
+    }
 
 
 def tasks(homework: str | None = None) -> list[str]:
@@ -224,20 +282,34 @@ def find_homework(name: str) -> Homework:
     Raises:  ValueError with the nearest names
     """
     if not isinstance(name, str) or name not in homeworks():
-        raise ValueError(f"homework: got {_got(name)}, needs one of {', '.join(homeworks())}")
+        raise ValueError(
+            f"homework: got {_got(name)}, needs one of {', '.join(homeworks())}"
+        )
     return homeworks()[name]
 
 
 def _got(value) -> str:
     """What was handed over, in a few words."""
-    return f"the function {value.__name__}" if hasattr(value, "__name__") else repr(value)[:60]
+    return (
+        f"the function {value.__name__}"
+        if hasattr(value, "__name__")
+        else repr(value)[:60]
+    )
 
 
 def _needs(name, own, names) -> str:
     """Which names were meant, where that can be told."""
     word = str(name).lower()
-    near = own or [each for each in names if word in each] or difflib.get_close_matches(word, names, n=3, cutoff=0.6)
-    return f"needs {near[0]}" if len(near) == 1 else f"needs one of {', '.join(near or names)}"
+    near = (
+        own
+        or [each for each in names if word in each]
+        or difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    )
+    return (
+        f"needs {near[0]}"
+        if len(near) == 1
+        else f"needs one of {', '.join(near or names)}"
+    )
 
 
 def describe(name: str) -> Task:

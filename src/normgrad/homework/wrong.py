@@ -31,7 +31,9 @@ class Wrong:
         text = solution(homework)
         for old, new in self.edits:
             if text.count(old) != 1:
-                raise ValueError(f"{self.name}: {old!r} occurs {text.count(old)} times, needs 1")
+                raise ValueError(
+                    f"{self.name}: {old!r} occurs {text.count(old)} times, needs 1"
+                )
             text = text.replace(old, new)
         return text
 

@@ -52,16 +52,25 @@ def define(*labels: str, claim: str = "", defines: str = "") -> Entries:
     known = equations()
     for label in labels:
         if label in formulas() or label in known and known[label].kind != "definition":
-            raise ValueError(f"labels: {label} claims something, and is no definition: prove it, or check it")
-    claims = (claim or (known[label].claim if label in known else "What the symbols mean.") for label in labels)
+            raise ValueError(
+                f"labels: {label} claims something, and is no definition: prove it, or check it"
+            )
+    claims = (
+        claim or (known[label].claim if label in known else "What the symbols mean.")
+        for label in labels
+    )
     pairs = zip(labels, claims, strict=True)
-    return Entries(Entry(label, "definition", text, defines=defines) for label, text in pairs)
+    return Entries(
+        Entry(label, "definition", text, defines=defines) for label, text in pairs
+    )
 
 
 def cite(label: str, source: str) -> Entries:
     """The entry of an equation that is taken from a source and not derived here."""
     if not source:
-        raise ValueError("source: got an empty text, needs the reference that the equation is taken from")
+        raise ValueError(
+            "source: got an empty text, needs the reference that the equation is taken from"
+        )
     return Entries([Entry(label, "cited", source)])
 
 
@@ -72,7 +81,14 @@ def prove(*labels: str) -> Entries:
         start = time.perf_counter()
         equation = _registered(label)
         equation.prove()
-        entries.append(Entry(label, "proved-for-every-n", equation.claim, seconds=time.perf_counter() - start))
+        entries.append(
+            Entry(
+                label,
+                "proved-for-every-n",
+                equation.claim,
+                seconds=time.perf_counter() - start,
+            )
+        )
     return Entries(entries)
 
 
@@ -82,7 +98,9 @@ def prove_small(*labels: str, sizes: Sequence[int] = (2, 3, 4)) -> Entries:
     Raises:  ValueError for no sizes, with which nothing would be proved; AssertionError when an entry differs
     """
     if not isinstance(sizes, (tuple, list, range)) or not sizes:
-        raise ValueError(f"sizes: got {sizes!r}, needs a sequence of at least one row length")
+        raise ValueError(
+            f"sizes: got {sizes!r}, needs a sequence of at least one row length"
+        )
     entries = []
     for label in labels:
         start = time.perf_counter()
@@ -90,7 +108,11 @@ def prove_small(*labels: str, sizes: Sequence[int] = (2, 3, 4)) -> Entries:
         equation.check_fixed(sizes)
         claimed = equation.claim.rstrip(".")
         claim = f"{claimed}; N = {', '.join(map(str, sizes))}"
-        entries.append(Entry(label, "proved-for-small-n", claim, seconds=time.perf_counter() - start))
+        entries.append(
+            Entry(
+                label, "proved-for-small-n", claim, seconds=time.perf_counter() - start
+            )
+        )
     return Entries(entries)
 
 
@@ -109,9 +131,13 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
 
     for one in (label, *labels):
         if not isinstance(one, str):
-            raise TypeError(f"labels: got {type(one).__name__}, needs the labels of equations, as l2-dq")
+            raise TypeError(
+                f"labels: got {type(one).__name__}, needs the labels of equations, as l2-dq"
+            )
     if not labels:
-        raise ValueError(f"labels: got none, needs the equations that {label} follows from")
+        raise ValueError(
+            f"labels: got none, needs the equations that {label} follows from"
+        )
     if label in labels:
         raise ValueError(f"labels: {label} cannot follow from itself")
     if not because.strip() or "\n" in because:
@@ -122,11 +148,25 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
         known.prove()
     seconds = None if known is None else time.perf_counter() - start
     claim = claim or (known.claim if known is not None else because)
-    return Entries([Entry(label, "follows-from", claim, seconds=seconds, follows_from=labels, because=because)])
+    return Entries(
+        [
+            Entry(
+                label,
+                "follows-from",
+                claim,
+                seconds=seconds,
+                follows_from=labels,
+                because=because,
+            )
+        ]
+    )
 
 
 def check(
-    formula: Formula | str, values: dict[str, Any] | list[dict[str, Any]], claim: str, within: Any = None
+    formula: Formula | str,
+    values: dict[str, Any] | list[dict[str, Any]],
+    claim: str,
+    within: Any = None,
 ) -> Entries:
     """The entry of a formula about computed numbers: the numbers are put into the formula itself.
 
@@ -141,15 +181,39 @@ def check(
 
     if isinstance(formula, str):
         if formula not in formulas():
-            raise ValueError(f"formula: got {formula!r}, which is no formula of the book's: {', '.join(formulas())}")
+            raise ValueError(
+                f"formula: got {formula!r}, which is no formula of the book's: {', '.join(formulas())}"
+            )
         formula = formulas()[formula]
     if not isinstance(formula, Formula):
-        raise TypeError(f"formula: got {type(formula).__name__}, needs a Formula or the label of one")
+        raise TypeError(
+            f"formula: got {type(formula).__name__}, needs a Formula or the label of one"
+        )
     cases = [values] if isinstance(values, dict) else values
-    if not isinstance(cases, (list, tuple)) or not cases or not all(isinstance(case, dict) for case in cases):
-        raise TypeError(f"values: got {type(values).__name__}, needs a dict of the formula's numbers, or a list")
+    if (
+        not isinstance(cases, (list, tuple))
+        or not cases
+        or not all(isinstance(case, dict) for case in cases)
+    ):
+        raise TypeError(
+            f"values: got {type(values).__name__}, needs a dict of the formula's numbers, or a list"
+        )
     error, tolerance = nearest(formula.measure(case, within) for case in cases)
     if not (error <= tolerance and math.isfinite(tolerance)):
-        raise AssertionError(f"{formula.label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})")
+        raise AssertionError(
+            f"{formula.label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})"
+        )
     slack = tolerance / error if formula.is_bound and error else None
-    return Entries([Entry(formula.label, "numeric", claim, error, tolerance, formula=formula.latex(), slack=slack)])
+    return Entries(
+        [
+            Entry(
+                formula.label,
+                "numeric",
+                claim,
+                error,
+                tolerance,
+                formula=formula.latex(),
+                slack=slack,
+            )
+        ]
+    )

@@ -49,15 +49,24 @@ class Entry:
     defines: str = ""
 
     def __str__(self):
-        parts = [" ".join([f"{self.label}: {WORDS[self.kind]}", ", ".join(self.follows_from)]).rstrip()]
+        parts = [
+            " ".join(
+                [f"{self.label}: {WORDS[self.kind]}", ", ".join(self.follows_from)]
+            ).rstrip()
+        ]
         if self.error is not None:
             parts.append(f"error {self.error:.1e}, tolerance {self.tolerance:.1e}")
         if self.slack is not None:
             parts.append(slack_in_words(self.slack))
         if self.seconds is not None:
             parts.append(f"{self.seconds:.2f} s")
-        reason = f", because {self.because}" if self.because not in ("", self.claim) else ""
-        return ", ".join(parts) + f"\n    {self.claim.removesuffix('.') if reason else self.claim}{reason}"
+        reason = (
+            f", because {self.because}" if self.because not in ("", self.claim) else ""
+        )
+        return (
+            ", ".join(parts)
+            + f"\n    {self.claim.removesuffix('.') if reason else self.claim}{reason}"
+        )
 
 
 def slack_in_words(slack: float) -> str:

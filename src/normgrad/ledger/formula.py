@@ -65,13 +65,19 @@ class Formula:
 
     def latex(self) -> str:
         """The formula as the body of a display."""
-        names = set().union(*(used_names(side) for line in self.lines for side in _sides(line)))
+        names = set().union(
+            *(used_names(side) for line in self.lines for side in _sides(line))
+        )
         write = printer(names)
         several = len(self.lines) > 1
         lines = [self._line(line, write, several) for line in self.lines]
         if not several:
             return lines[0]
-        end = " \\\\[3pt]\n" if any(r"\frac" in line or r"\sum" in line for line in lines) else " \\\\\n"
+        end = (
+            " \\\\[3pt]\n"
+            if any(r"\frac" in line or r"\sum" in line for line in lines)
+            else " \\\\\n"
+        )
         return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
 
     def _line(self, line, write, several):
@@ -79,7 +85,9 @@ class Formula:
         words = rf"\text{{{line.words}}} \quad " if line.words else ""
         mark = "& " if several else ""
         dots = r" + \dots" if line.dots else ""
-        text = f"{words}{mark}{write(one.lhs)} {SIGNS[type(one)]} {write(one.rhs)}{dots}"
+        text = (
+            f"{words}{mark}{write(one.lhs)} {SIGNS[type(one)]} {write(one.rhs)}{dots}"
+        )
         where = [f"{write(name)} = {write(value)}" for name, value in line.where]
         return text + (f" && {', '.join(where)}" if where else "")
 
@@ -94,33 +102,54 @@ class Formula:
         Raises:  ValueError for a name without a value, or with one that nothing uses, and for an "=" without `within`
         """
         read = Values(values)
-        pairs = [pair for line in self.lines for pair in self._pairs(line, read, within)]
+        pairs = [
+            pair for line in self.lines for pair in self._pairs(line, read, within)
+        ]
         read.check_all_used(self.label)
         return nearest(pairs)
 
     def _pairs(self, line, read, within):
-        left, right = (read(side.xreplace(dict(line.where))) for side in (line.relation.lhs, line.relation.rhs))
+        left, right = (
+            read(side.xreplace(dict(line.where)))
+            for side in (line.relation.lhs, line.relation.rhs)
+        )
         if isinstance(line.relation, Eq):
             if within is None:
-                raise ValueError(f"within: {self.label} is an equality, and needs how far apart its sides may be")
+                raise ValueError(
+                    f"within: {self.label} is an equality, and needs how far apart its sides may be"
+                )
             left, right = abs(left - right), np.asarray(within, dtype=float)
         elif isinstance(line.relation, Near):
             left, right = abs(np.log10(abs(left / right))), np.asarray(1.0)
         elif isinstance(line.relation, Ge):
             left, right = right, left
         left, right = np.broadcast_arrays(np.real(left), np.real(right))
-        return [(float(error), float(allowed)) for error, allowed in zip(left.flat, right.flat, strict=True)]
+        return [
+            (float(error), float(allowed))
+            for error, allowed in zip(left.flat, right.flat, strict=True)
+        ]
 
 
 def _sides(line):
-    return [line.relation.lhs, line.relation.rhs, *[side for pair in line.where for side in pair]]
+    return [
+        line.relation.lhs,
+        line.relation.rhs,
+        *[side for pair in line.where for side in pair],
+    ]
 
 
 def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The pair (error, tolerance) with the largest part of its tolerance; one with a NaN comes before all others."""
     pairs = list(pairs)
     lost = [pair for pair in pairs if math.isnan(pair[0]) or math.isnan(pair[1])]
-    return lost[0] if lost else max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else pair[0] and math.inf)
+    return (
+        lost[0]
+        if lost
+        else max(
+            pairs,
+            key=lambda pair: pair[0] / pair[1] if pair[1] else pair[0] and math.inf,
+        )
+    )
 
 
 def formula(label: str, *relations: Relational | Line) -> Formula:
@@ -130,7 +159,9 @@ def formula(label: str, *relations: Relational | Line) -> Formula:
         raise ValueError(f"{label}: got no relation, needs at least one, as Le(a, b)")
     for line in lines:
         if type(line.relation) not in SIGNS:
-            raise TypeError(f"{label}: got {type(line.relation).__name__}, needs an undecided relation: Eq, Le, Near")
+            raise TypeError(
+                f"{label}: got {type(line.relation).__name__}, needs an undecided relation: Eq, Le, Near"
+            )
     return Formula(label, lines)
 
 

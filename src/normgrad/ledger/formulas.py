@@ -30,9 +30,18 @@ def _differences() -> Iterator[Formula]:
     phi, quotient, computed = opaque("phi"), opaque("Delta"), opaque("Delta_tilde")
     slope, third = derivative(phi), derivative(derivative(derivative(phi)))
     # bend: a bound of the third derivative between -h1 and h1, not its value at 0.
-    xi, best, bend = tensor("xi"), tensor("h1", positive=True), tensor("bend", positive=True)
-    yield formula("fd-truncation", _relation(Eq, quotient(h) - slope(Integer(0)), h**2 / 6 * third(xi)))
-    yield formula("fd-roundoff", _relation(Le, absolute(computed(h) - quotient(h)), rho / h))
+    xi, best, bend = (
+        tensor("xi"),
+        tensor("h1", positive=True),
+        tensor("bend", positive=True),
+    )
+    yield formula(
+        "fd-truncation",
+        _relation(Eq, quotient(h) - slope(Integer(0)), h**2 / 6 * third(xi)),
+    )
+    yield formula(
+        "fd-roundoff", _relation(Le, absolute(computed(h) - quotient(h)), rho / h)
+    )
     yield formula(
         "fd-best-step",
         _relation(Eq, best, (3 * rho / bend) ** Rational(1, 3)),
@@ -45,8 +54,12 @@ def _differences() -> Iterator[Formula]:
     )
     zero = Integer(0)
     expansion = im(phi(I * h), evaluate=False) / h + h**2 / 6 * third(zero)
-    yield formula("fd-complex-step", Line(_relation(Eq, slope(zero), expansion), dots=True))
-    dy, y_dot, dx, x_dot = (tensor(name, M, N) for name in ("dy", "y_dot", "dx", "x_dot"))
+    yield formula(
+        "fd-complex-step", Line(_relation(Eq, slope(zero), expansion), dots=True)
+    )
+    dy, y_dot, dx, x_dot = (
+        tensor(name, M, N) for name in ("dy", "y_dot", "dx", "x_dot")
+    )
     yield formula(
         "adjoint-test",
         _relation(
@@ -59,12 +72,24 @@ def _differences() -> Iterator[Formula]:
 
 def _sums() -> Iterator[Formula]:
     row, size = total(N, lambda r: t[r]), total(N, lambda r: absolute(t[r]))
-    yield formula("tolerance-sum", _relation(Le, absolute(fl(row) - row), (N - 1) * u * size))
-    yield formula("kern-tree", _relation(Le, absolute(tree(row) - row), ceiling(Log2(N), evaluate=False) * u * size))
+    yield formula(
+        "tolerance-sum", _relation(Le, absolute(fl(row) - row), (N - 1) * u * size)
+    )
+    yield formula(
+        "kern-tree",
+        _relation(
+            Le, absolute(tree(row) - row), ceiling(Log2(N), evaluate=False) * u * size
+        ),
+    )
     x, x_hat, rstd = tensor("x", M, N), tensor("x_hat", M, N), tensor("rstd", M)
-    theta, far = tensor("theta", M)[i], rstd[i] * largest(N, lambda r: absolute(x[i, r]))
+    theta, far = (
+        tensor("theta", M)[i],
+        rstd[i] * largest(N, lambda r: absolute(x[i, r])),
+    )
     # The mean is off by theta deviations, which a variance about it contains squared.
-    entry = u * (N + 8) * (far + absolute(x_hat[i, j])) + Rational(1, 2) * theta**2 * absolute(x_hat[i, j])
+    entry = u * (N + 8) * (far + absolute(x_hat[i, j])) + Rational(
+        1, 2
+    ) * theta**2 * absolute(x_hat[i, j])
     relation = _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), entry)
     yield formula("tolerance-x-hat", Line(relation, where=((theta, N * u * far),)))
 
@@ -79,7 +104,10 @@ def _formats() -> Iterator[Formula]:
     yield formula(
         "fp-casts",
         Line(_relation(Le, absolute(once[k] - y[k]), u * absolute(y[k])), "one cast:"),
-        Line(_relation(Le, absolute(twice[k] - y[k]), (2 * u + u**2) * absolute(y[k])), "two casts:"),
+        Line(
+            _relation(Le, absolute(twice[k] - y[k]), (2 * u + u**2) * absolute(y[k])),
+            "two casts:",
+        ),
     )
 
 
@@ -91,13 +119,21 @@ def _variances() -> Iterator[Formula]:
         "shifted": (3 * (N + 6) * u * near**2, None),
         "two passes": ((N + 6) * u + theta**2, N * u * far),
         "corrected": ((N + 6) * u * (1 + 2 * theta) ** 2, N * u * far),
-        "Welford": ((N + 6) * u + Rational(5, 2) * theta + theta**2, Rational(1, 2) * (N + 9) * u * far),
-        "Chan": (2 * (H + 3) * u + 2 * H ** Rational(1, 2) * theta + H * theta**2, 5 * H * u * far),
+        "Welford": (
+            (N + 6) * u + Rational(5, 2) * theta + theta**2,
+            Rational(1, 2) * (N + 9) * u * far,
+        ),
+        "Chan": (
+            2 * (H + 3) * u + 2 * H ** Rational(1, 2) * theta + H * theta**2,
+            5 * H * u * far,
+        ),
     }
     lines = []
     for place, (name, (bound, value)) in enumerate(ways.items(), start=1):
         where = () if value is None else ((theta, value),)
-        lines.append(Line(_relation(Le, tensor(f"e{place}", M)[i], bound), f"{name}:", where))
+        lines.append(
+            Line(_relation(Le, tensor(f"e{place}", M)[i], bound), f"{name}:", where)
+        )
     yield formula("fp-bounds", *lines)
 
 
@@ -107,7 +143,9 @@ def _placements() -> Iterator[Formula]:
     one = denominator(Integer(0))
     yield formula("eps-bound", _relation(Le, size, rstd), _relation(Le, rstd, 1 / one))
     slope = tensor("J", N, N)
-    yield formula("eps-limit", _relation(Eq, slope[k, j], 1 / one * (delta(k, j) - 1 / N)))
+    yield formula(
+        "eps-limit", _relation(Eq, slope[k, j], 1 / one * (delta(k, j) - 1 / N))
+    )
 
 
 def _shares() -> Iterator[Formula]:

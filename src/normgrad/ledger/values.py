@@ -19,7 +19,10 @@ class Values:
     """
 
     def __init__(self, given):
-        self.given = {name: value if callable(value) else np.asarray(value) for name, value in given.items()}
+        self.given = {
+            name: value if callable(value) else np.asarray(value)
+            for name, value in given.items()
+        }
         self.sizes: dict[str, int] = {}
         self.lengths: dict = {}
         self.used: set[str] = set()
@@ -32,7 +35,10 @@ class Values:
         free = sorted(free - {part.args[1] for part in e.atoms(Largest)}, key=str)
         bound = [limit[0] for part in e.atoms(Sum) for limit in part.limits]
         bound += [part.args[1] for part in e.atoms(Largest)]
-        letters = [*free, *(letter for letter in dict.fromkeys(bound) if letter not in free)]
+        letters = [
+            *free,
+            *(letter for letter in dict.fromkeys(bound) if letter not in free),
+        ]
         found = self._value(e, {letter: axis for axis, letter in enumerate(letters)})
         return found.reshape(found.shape[: len(free)])
 
@@ -43,7 +49,9 @@ class Values:
 
     def _given(self, name):
         if name not in self.given:
-            raise ValueError(f"values: got none for {name}; given are {', '.join(sorted(self.given)) or 'none'}")
+            raise ValueError(
+                f"values: got none for {name}; given are {', '.join(sorted(self.given)) or 'none'}"
+            )
         self.used.add(name)
         return self.given[name]
 
@@ -51,11 +59,19 @@ class Values:
         name = str(entry.base.label)
         array = self._given(name)
         if array.ndim != len(entry.indices):
-            raise ValueError(f"values: {name} has {array.ndim} axes, and {len(entry.indices)} indices in the formula")
-        self.lengths |= {letter: n for letter, n in zip(entry.indices, array.shape, strict=True) if not letter.is_Dummy}
+            raise ValueError(
+                f"values: {name} has {array.ndim} axes, and {len(entry.indices)} indices in the formula"
+            )
+        self.lengths |= {
+            letter: n
+            for letter, n in zip(entry.indices, array.shape, strict=True)
+            if not letter.is_Dummy
+        }
         for size, length in zip(entry.base.shape, array.shape, strict=True):
             if self.sizes.setdefault(str(size), length) != length:
-                raise ValueError(f"values: {name} makes {size} = {length}, others make it {self.sizes[str(size)]}")
+                raise ValueError(
+                    f"values: {name} makes {size} = {length}, others make it {self.sizes[str(size)]}"
+                )
 
     def _value(self, e, axes):
         if isinstance(e, Number) or e == IMAGINARY:
@@ -66,7 +82,9 @@ class Values:
             return _placed(np.arange(1, self.lengths[e] + 1), [e], axes)
         if e.is_Symbol:
             length = self.sizes.get(e.name)
-            return _placed(self._given(e.name) if length is None else np.asarray(length), [], axes)
+            return _placed(
+                self._given(e.name) if length is None else np.asarray(length), [], axes
+            )
         if isinstance(e, KroneckerDelta):
             return _placed(np.eye(max(self.sizes.values())), e.args[:2], axes)
         if isinstance(e, Sum):
@@ -95,7 +113,11 @@ class Values:
         if isinstance(e, Add):
             return sum(parts[1:], parts[0])
         if isinstance(e, Mul):
-            return np.multiply.reduce(np.broadcast_arrays(*parts)) if len(parts) > 1 else parts[0]
+            return (
+                np.multiply.reduce(np.broadcast_arrays(*parts))
+                if len(parts) > 1
+                else parts[0]
+            )
         if isinstance(e, Pow):
             return np.asarray(parts[0]) ** parts[1]
         if isinstance(e, Divides):
@@ -110,7 +132,9 @@ def _placed(array, letters, axes):
     """The array with its axes where its letters are; a letter that stands twice takes its diagonal."""
     where = [axes[letter] for letter in letters]
     if array.ndim != len(where):
-        raise ValueError(f"values: an array has {array.ndim} axes, and needs one for each of {letters}")
+        raise ValueError(
+            f"values: an array has {array.ndim} axes, and needs one for each of {letters}"
+        )
     names = sorted(set(where))
     array = np.einsum(array, where, names) if where else array
     shape = [1] * len(axes)
@@ -122,5 +146,7 @@ def _placed(array, letters, axes):
 def _over(reduction, array, axis, length):
     """A sum or maximum along an axis, along which an array without it has `length` equal entries."""
     if array.shape[axis] == 1:
-        array = np.broadcast_to(array, [*array.shape[:axis], length, *array.shape[axis + 1 :]])
+        array = np.broadcast_to(
+            array, [*array.shape[:axis], length, *array.shape[axis + 1 :]]
+        )
     return reduction(array, axis=axis, keepdims=True)

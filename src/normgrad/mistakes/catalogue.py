@@ -55,7 +55,9 @@ K_C1 = "    if MEAN:\n        c1 = c1 / N\n"
 K_C2 = "c2 = c2 / N"
 K_WEIGHT = "weight = SCALE * load_weight(weight_ptr, cols, N, OFFSET, ACC, head, CACHE)"
 K_WDY = "wdy = dy * weight\n"
-K_SWEEP_WDY = "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)\n"
+K_SWEEP_WDY = (
+    "wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)\n"
+)
 K_ROWS_DX = "dx = input_gradient(wdy, x_hat, rstd, c1, c2)"
 K_SWEEP_DX = "dx = input_gradient(dy * weight, x_hat, rstd, c1, c2)"
 K_DX = "return rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])"
@@ -78,7 +80,9 @@ J_DW = "return load(dy, j) * scale * normalized(p, mean, rstd, j)"
 J_TOGETHER = "dw[j] += of_weight(dy, p, mean, rstd, scale, j)\n        db"
 J_REDUCED = "*map(_reduced, partial, dtypes[2:])"
 J_KAPPA = "c1 = kappa(row_size(row(p, i), mean[i], n), eps, placement) * c1"
-J_SQUARES = "        q = load(p, j) - mean\n        total += q * q\n    return total / n"
+J_SQUARES = (
+    "        q = load(p, j) - mean\n        total += q * q\n    return total / n"
+)
 J_RSTD = "rstd = 1 / denominator(s2, eps, placement)\n"
 J_EPS = "number(spec.eps)"
 # sympy: symbolic/derivations/family.py
@@ -91,8 +95,16 @@ S_S = "sqrt(1 / n * total(N, lambda t: q[i, t] ** 2))"
 S_RSTD = "defs[rstd[i]] = 1 / D[i]"
 
 
-def _mutant(name, numpy, torch, triton, numba, sympy, mistake="", key="", **options) -> Mutant:
-    edits = {"numpy": numpy, "torch": torch, "triton": triton, "numba": numba, "sympy": sympy}
+def _mutant(
+    name, numpy, torch, triton, numba, sympy, mistake="", key="", **options
+) -> Mutant:
+    edits = {
+        "numpy": numpy,
+        "torch": torch,
+        "triton": triton,
+        "numba": numba,
+        "sympy": sympy,
+    }
     edits = {k: (v,) if isinstance(v[0], str) else v for k, v in edits.items()}
     return Mutant(name, mistake or MISTAKES[key].belief, edits, key=key, **options)
 
@@ -128,7 +140,12 @@ MUTANTS = (
     _mutant(
         "N - 1 for N",
         key="bessel",
-        numpy=(N_C1, N_C1.replace("/ spec.count(p.shape[-1])", "/ (spec.count(p.shape[-1]) - 1)")),
+        numpy=(
+            N_C1,
+            N_C1.replace(
+                "/ spec.count(p.shape[-1])", "/ (spec.count(p.shape[-1]) - 1)"
+            ),
+        ),
         torch=(T_C1, T_C1.replace("/ spec.count(n)", "/ (spec.count(n) - 1)")),
         triton=(K_C1, K_C1.replace("/ N", "/ (N - 1)")),
         numba=(J_MEANS, J_MEANS.replace("/ n", "/ (n - 1)")),
@@ -172,9 +189,20 @@ MUTANTS = (
     ),
     _mutant(
         "offset missing in wdy",
-        numpy=(N_WEIGHT, N_WEIGHT.replace("_weight(weight, acc, spec)", "weight.astype(acc, copy=False)")),
-        torch=(T_WEIGHT, T_WEIGHT.replace("full_weight(weight, acc, spec)", "weight.to(acc)")),
-        triton=(K_WEIGHT, K_WEIGHT.replace("load_weight", "load_columns").replace("OFFSET, ", "")),
+        numpy=(
+            N_WEIGHT,
+            N_WEIGHT.replace(
+                "_weight(weight, acc, spec)", "weight.astype(acc, copy=False)"
+            ),
+        ),
+        torch=(
+            T_WEIGHT,
+            T_WEIGHT.replace("full_weight(weight, acc, spec)", "weight.to(acc)"),
+        ),
+        triton=(
+            K_WEIGHT,
+            K_WEIGHT.replace("load_weight", "load_columns").replace("OFFSET, ", ""),
+        ),
         numba=(J_WEIGHT, "_vector(weight, n, acc, 1), mean)"),
         sympy=(S_WDY, S_WDY.replace("w0 + ", "")),
         mistake="the offset of the weight is a constant, so no gradient has it",
@@ -183,18 +211,30 @@ MUTANTS = (
     _mutant(
         "weight after the projection",
         key="weight-after",
-        numpy=((N_WEIGHT, "        pass\n"), (N_DX, N_DX.replace("rstd *", "weight * rstd *"))),
-        torch=(T_ROWS, T_ROWS.replace("weight", "torch.ones_like(weight)") + ".mul_(weight)"),
+        numpy=(
+            (N_WEIGHT, "        pass\n"),
+            (N_DX, N_DX.replace("rstd *", "weight * rstd *")),
+        ),
+        torch=(
+            T_ROWS,
+            T_ROWS.replace("weight", "torch.ones_like(weight)") + ".mul_(weight)",
+        ),
         triton=(
             (K_WDY, "wdy = dy * SCALE\n"),
             (K_ROWS_DX, f"{K_ROWS_DX} * weight"),
             (K_SWEEP_WDY, "wdy = dy * SCALE\n"),
             (K_SWEEP_DX, K_SWEEP_DX.replace("weight", "SCALE") + " * weight"),
         ),
-        numba=((J_WDY, J_WDY.replace(" * weight[j]", "")), (J_DX, f"{J_DX} * weight[j]")),
+        numba=(
+            (J_WDY, J_WDY.replace(" * weight[j]", "")),
+            (J_DX, f"{J_DX} * weight[j]"),
+        ),
         sympy=(
             (S_WDY, S_WDY.replace(" * (w0 + w[j])", "")),
-            (S_DP, "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dresidual_out[i, j]"),
+            (
+                S_DP,
+                "w[j] * (dq[i, j] - a / N * total(N, lambda t: dq[i, t])) + dresidual_out[i, j]",
+            ),
         ),
     ),
     _mutant(
@@ -214,7 +254,10 @@ MUTANTS = (
         numpy=(N_DW, N_DW.replace("x_hat", "q")),
         torch=(T_DW, T_DW.replace(", r)", ", torch.ones_like(r))")),
         triton=(K_SUMS, K_SUMS.replace("x_hat", "q")),
-        numba=(J_DW, J_DW.replace("normalized(p, mean, rstd, j)", "(load(p, j) - mean)")),
+        numba=(
+            J_DW,
+            J_DW.replace("normalized(p, mean, rstd, j)", "(load(p, j) - mean)"),
+        ),
         sympy=(S_DW, S_DW.replace("r[t, j]", "q[t, j]")),
     ),
     _mutant(
@@ -249,11 +292,17 @@ MUTANTS = (
         key="dresidual-through-norm",
         numpy=(
             (N_OUT, "        pass\n"),
-            (N_DY, "    dy = dy.astype(acc) if dresidual_out is None else (dy + dresidual_out).astype(acc)\n"),
+            (
+                N_DY,
+                "    dy = dy.astype(acc) if dresidual_out is None else (dy + dresidual_out).astype(acc)\n",
+            ),
         ),
         torch=(
             (T_OUT, "dx.copy_(dp)"),
-            (T_START, f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n"),
+            (
+                T_START,
+                f"{T_START}    dy = dy if dresidual_out is None else dy + dresidual_out\n",
+            ),
         ),
         triton=(K_START, "aligned_rows(dy + dresidual_out), None"),
         numba=(
@@ -288,8 +337,14 @@ MUTANTS = (
     _mutant(
         "one-pass variance",
         key="one-pass-variance",
-        numpy=(N_S2, N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)"),
-        torch=(T_RSTD, "_rstd(((p * p).mean(-1) - means**2).clamp(min=0).sqrt()[:, None], spec, out=r)"),
+        numpy=(
+            N_S2,
+            N_S2.replace("q * q", "p * p") + " - (0 if mean is None else mean * mean)",
+        ),
+        torch=(
+            T_RSTD,
+            "_rstd(((p * p).mean(-1) - means**2).clamp(min=0).sqrt()[:, None], spec, out=r)",
+        ),
         triton=(
             K_SQUARES,
             "reciprocal(tl.where((cols < N)[None, :], p * p - (mean * mean)[:, None], 0), rows",
@@ -297,19 +352,29 @@ MUTANTS = (
         numba=(
             J_SQUARES,
             J_SQUARES.replace(
-                "        q = load(p, j) - mean\n        total += q * q", "        total += load(p, j) * load(p, j)"
+                "        q = load(p, j) - mean\n        total += q * q",
+                "        total += load(p, j) * load(p, j)",
             )
             + " - mean * mean",
         ),
-        sympy=(S_S, "sqrt(1 / n * total(N, lambda t: p[i, t] ** 2) - a * average[i] ** 2)"),
+        sympy=(
+            S_S,
+            "sqrt(1 / n * total(N, lambda t: p[i, t] ** 2) - a * average[i] ** 2)",
+        ),
         backward=False,
     ),
     _mutant(
         "statistics in bfloat16",
         key="narrow-statistics",
-        numpy=(N_RSTD, f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n"),
+        numpy=(
+            N_RSTD,
+            f"{N_RSTD}    rstd = (rstd.astype('f4').view('u4') >> 16 << 16).view('f4').astype(acc)\n",
+        ),
         torch=(T_RSTD, f"{T_RSTD}\n        r.copy_(r.bfloat16())"),
-        triton=(K_RSTD, "d = denominator(s2, EPS, PLACEMENT)\n    rstd = (1 / d).to(tl.bfloat16).to(d.dtype)\n"),
+        triton=(
+            K_RSTD,
+            "d = denominator(s2, EPS, PLACEMENT)\n    rstd = (1 / d).to(tl.bfloat16).to(d.dtype)\n",
+        ),
         numba=(
             J_RSTD,
             f"{J_RSTD}    rstd = (np.float32(rstd).view(np.uint32) >> 16 << 16).view(np.float32)\n",
@@ -320,11 +385,17 @@ MUTANTS = (
     _mutant(
         "eps on the sum",
         key="eps-on-sum",
-        numpy=(N_RSTD, N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))")),
+        numpy=(
+            N_RSTD,
+            N_RSTD.replace("spec)", "spec.replace(eps=spec.eps / x.shape[-1]))"),
+        ),
         torch=(T_RSTD, T_RSTD.replace(" spec,", " spec.replace(eps=spec.eps / n),")),
         triton=(K_EPS, '"EPS": spec.eps / n,'),
         numba=(J_EPS, "number(spec.eps / n)"),
-        sympy=("place.denominator(s[i], eps, m)", "place.denominator(s[i], eps / N, m)"),
+        sympy=(
+            "place.denominator(s[i], eps, m)",
+            "place.denominator(s[i], eps / N, m)",
+        ),
         backward=False,
     ),
 )

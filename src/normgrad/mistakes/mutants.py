@@ -41,7 +41,9 @@ def find(name: str) -> Mutant:
     for mutant in MUTANTS:
         if mutant.name == name:
             return mutant
-    raise ValueError(f"name: got {name!r}, needs one of {', '.join(map(repr, names()))}")
+    raise ValueError(
+        f"name: got {name!r}, needs one of {', '.join(map(repr, names()))}"
+    )
 
 
 @cache
@@ -60,7 +62,9 @@ def edited(source: str, edits, where: str) -> str:
     for old, new in edits:
         matches = list(re.finditer(_in_any_layout(old), source))
         if len(matches) != 1:
-            raise ValueError(f"{where}: the text to edit occurs {len(matches)} times, needs 1: {old!r}")
+            raise ValueError(
+                f"{where}: the text to edit occurs {len(matches)} times, needs 1: {old!r}"
+            )
         start, end = matches[0].span()
         source = source[:start] + new + source[end:]
     return source
@@ -101,7 +105,9 @@ def _slug(name):
 
 def imported(qualified, file, places=None) -> ModuleType:
     """The module of a file under a name; places: where its submodules are looked for."""
-    spec = importlib.util.spec_from_file_location(qualified, file, submodule_search_locations=places)
+    spec = importlib.util.spec_from_file_location(
+        qualified, file, submodule_search_locations=places
+    )
     found = importlib.util.module_from_spec(spec)
     sys.modules[qualified] = found
     spec.loader.exec_module(found)
@@ -127,7 +133,9 @@ def edited_package(source: str, edits, where: str) -> dict[str, str]:
         pattern = re.compile(_in_any_layout(old))
         names = [name for name, text in texts.items() if pattern.search(text)]
         if not names:
-            raise ValueError(f"{where}: the text to edit occurs in no module of {source}: {old!r}")
+            raise ValueError(
+                f"{where}: the text to edit occurs in no module of {source}: {old!r}"
+            )
         for name in names:
             texts[name] = edited(texts[name], [(old, new)], f"{where}, {name}")
     return texts
@@ -150,18 +158,28 @@ def plain_python() -> Iterator[None]:
 
 def load(mutant: Mutant, backend: str) -> ModuleType:
     """The backend's source module, or package of modules, with the mutant's edits in it."""
-    source, edits, where = SOURCES[backend], mutant.edits[backend], f"{mutant.name}, {backend}"
+    source, edits, where = (
+        SOURCES[backend],
+        mutant.edits[backend],
+        f"{mutant.name}, {backend}",
+    )
     if not source.endswith(".py"):
         with plain_python():
             return package(source, edited_package(source, edits, where), mutant.name)
-    return module(source, edited((PACKAGE / source).read_text(), edits, where), mutant.name)
+    return module(
+        source, edited((PACKAGE / source).read_text(), edits, where), mutant.name
+    )
 
 
 def sympy_backend(family: ModuleType) -> ModuleType:
     """The module that runs the SymPy definitions, on another module's definitions."""
     source = "symbolic/backend.py"
     other = f"from .derivations import {family.__name__.rpartition('.')[2]} as family\n"
-    text = edited((PACKAGE / source).read_text(), [("from .derivations import family\n", other)], source)
+    text = edited(
+        (PACKAGE / source).read_text(),
+        [("from .derivations import family\n", other)],
+        source,
+    )
     return module(source, text, family.__name__.rpartition(".")[2])
 
 
@@ -172,8 +190,14 @@ def mutated(mutant: Mutant, backend: str):
     Raises:  ValueError for another backend
     """
     if backend not in SOURCES:
-        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, SOURCES))}")
+        raise ValueError(
+            f"backend: got {backend!r}, needs one of {', '.join(map(repr, SOURCES))}"
+        )
     wrong = load(mutant, backend)
     if backend == "numpy":
         return NumpyBackend(wrong)
-    return SympyBackend(sympy_backend(wrong)) if backend == "sympy" else TorchBackend(backend, wrong)
+    return (
+        SympyBackend(sympy_backend(wrong))
+        if backend == "sympy"
+        else TorchBackend(backend, wrong)
+    )

@@ -48,7 +48,18 @@ class Mistake:
                 "no bias": not setting.bias, "stream": setting.stream}.get(self.when, True)  # fmt: skip
 
 
-def _(key, title, belief, hint, equation="", when="", alone=False, found="", right="", **looks):
+def _(
+    key,
+    title,
+    belief,
+    hint,
+    equation="",
+    when="",
+    alone=False,
+    found="",
+    right="",
+    **looks,
+):
     return Mistake(key, title, belief, hint, equation, looks, when, alone, found, right)
 
 
@@ -65,12 +76,20 @@ def _over(axis):
     c1 = [{"a1": axis} | each for each in c1]
     c2 = [{"a2": axis}, {"a2": axis, "e2": 0, "v3": ("rstd",)}]
     if axis == 0:
-        c1, c2 = c1 + [each | {"k1": "M/N"} for each in c1], c2 + [each | {"k2": "M/N"} for each in c2]
+        c1, c2 = (
+            c1 + [each | {"k1": "M/N"} for each in c1],
+            c2 + [each | {"k2": "M/N"} for each in c2],
+        )
     return [*c1, *c2, *(one | other for one in c1 for other in c2)]
 
 
-DENOMINATOR = "The rows have the right direction and the wrong length: look at the denominator."
-STREAM, WEIGHT = "Look at how dresidual_out enters dx.", "Follow the weight from y back to x."
+DENOMINATOR = (
+    "The rows have the right direction and the wrong length: look at the denominator."
+)
+STREAM, WEIGHT = (
+    "Look at how dresidual_out enters dx.",
+    "Follow the weight from y back to x.",
+)
 PROJECTION = "The part of dx along x_hat is wrong: it is missing, has another factor, or is made of what adds up to 0."
 MISTAKES = {each.key: each for each in (
     _("c1-dropped", "rstd's dependence on x is ignored: - x_hat * c1 is missing", "rstd does not depend on x",
@@ -801,13 +820,22 @@ SHARED = {"hw1": ("one-shape", "results-swapped"),
 
 def titles(homework: str = "") -> dict[str, str]:
     """{key: title} of what the stages of one homework name; of all mistakes of gradients without a homework."""
-    own = {key: each.title for (name, key), each in OWN.items() if name == homework and name}
-    return own | {key: MISTAKES[key].title for key in (SHARED.get(homework, ()) if homework else MISTAKES)}
+    own = {
+        key: each.title
+        for (name, key), each in OWN.items()
+        if name == homework and name
+    }
+    return own | {
+        key: MISTAKES[key].title
+        for key in (SHARED.get(homework, ()) if homework else MISTAKES)
+    }
 
 
 def find(key: str, homework: str = "") -> Mistake:
     """The mistake of a key; ValueError for a key that is not in the table."""
     found = OWN.get((homework, key)) or MISTAKES.get(key)
     if found is None:
-        raise ValueError(f"key: got {key!r}, needs one of {', '.join(map(repr, MISTAKES))}")
+        raise ValueError(
+            f"key: got {key!r}, needs one of {', '.join(map(repr, MISTAKES))}"
+        )
     return found

@@ -33,5 +33,9 @@ class SavesIntermediates(torch.autograd.Function):
     def backward(ctx, dy):
         _, _, q, _, D, _ = ctx.saved_tensors
         wdy = dy * gamma
-        dx = wdy / D - (wdy / D).mean(1, keepdim=True) - q * (wdy * q / D**3).mean(1, keepdim=True)
+        dx = (
+            wdy / D
+            - (wdy / D).mean(1, keepdim=True)
+            - q * (wdy * q / D**3).mean(1, keepdim=True)
+        )
         return dx, (dy * q / D).sum(0), dy.sum(0)

@@ -33,14 +33,20 @@ def load(words, j):
     """The number at j: of an array of floats its own, of words of 16 bits the float32 that they stand for."""
     if words.dtype == np.uint16:
         return (words[j].astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return words[j].view(np.float16).astype(np.float32) if words.dtype == np.int16 else words[j]
+    return (
+        words[j].view(np.float16).astype(np.float32)
+        if words.dtype == np.int16
+        else words[j]
+    )
 
 
 def store(words, j, value):
     """Write a number at j, rounded to the nearest that the array holds, of two equally near to the even one."""
     if words.dtype == np.uint16:
         value = rounded_to_bfloat16(value.view(np.uint32), value == value)
-    words[j] = value.astype(np.float16).view(np.int16) if words.dtype == np.int16 else value
+    words[j] = (
+        value.astype(np.float16).view(np.int16) if words.dtype == np.int16 else value
+    )
 
 
 def _cast(result, argument, *steps):
@@ -57,14 +63,20 @@ def _cast(result, argument, *steps):
 
 float32_of_bits = _cast(types.float32, types.uint32, ("bitcast", ir.FloatType()))
 bits_of_float32 = _cast(types.uint32, types.float32, ("bitcast", ir.IntType(32)))
-float32_of_half = _cast(types.float32, types.int16, ("bitcast", ir.HalfType()), ("fpext", ir.FloatType()))
-half_of_float32 = _cast(types.int16, types.float32, ("fptrunc", ir.HalfType()), ("bitcast", ir.IntType(16)))
+float32_of_half = _cast(
+    types.float32, types.int16, ("bitcast", ir.HalfType()), ("fpext", ir.FloatType())
+)
+half_of_float32 = _cast(
+    types.int16, types.float32, ("fptrunc", ir.HalfType()), ("bitcast", ir.IntType(16))
+)
 
 
 @njit
 def rounded_to_bfloat16(bits, is_number):
     """The upper 16 of a float32's 32 bits, rounded to nearest even; a NaN stays one."""
-    upper = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    upper = (
+        bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    ) >> np.uint32(16)
     return np.uint16(upper) if is_number else np.uint16(0x7FC0)
 
 
@@ -143,7 +155,11 @@ def row_of_matrix(_context, matrix, i):
         place, n = _place(context, builder, matrix, *arguments)
         return _row_at(context, builder, matrix.dtype, place, n)
 
-    return (_row_type(matrix.dtype)(matrix, types.intp), codegen) if matrix.layout == "C" else None
+    return (
+        (_row_type(matrix.dtype)(matrix, types.intp), codegen)
+        if matrix.layout == "C"
+        else None
+    )
 
 
 @intrinsic
@@ -152,7 +168,10 @@ def row_of_heads(_context, matrix, i):
 
     def codegen(context, builder, _signature, arguments):
         memory, heads, step, head_step, n = cgutils.unpack_tuple(builder, arguments[0])
-        token, head = builder.sdiv(arguments[1], heads), builder.srem(arguments[1], heads)
+        token, head = (
+            builder.sdiv(arguments[1], heads),
+            builder.srem(arguments[1], heads),
+        )
         start = builder.add(builder.mul(token, step), builder.mul(head, head_step))
         data, _ = _memory(context, builder, matrix[0], memory)
         return _row_at(context, builder, matrix[0].dtype, builder.gep(data, [start]), n)
@@ -188,7 +207,9 @@ def line_for(rows):
     """(1, N) where rows (M, N) are streamed, else (0, N)."""
     N = rows.shape[1]
     whole = rows.ctypes.data % AT_ONCE == 0 and N * rows.itemsize % AT_ONCE == 0
-    return np.empty((int(whole and rows.size * rows.itemsize >= STREAMED), N), rows.dtype)
+    return np.empty(
+        (int(whole and rows.size * rows.itemsize >= STREAMED), N), rows.dtype
+    )
 
 
 def held(line, rows, i):
@@ -214,9 +235,15 @@ def held_in_line_or_rows(_context, line, rows, i):
         data, (lines, _) = _memory(context, builder, line, arguments[0])
         place, n = _place(context, builder, rows, *arguments[1:])
         there = builder.icmp_signed(">", lines, context.get_constant(types.intp, 0))
-        return _row_at(context, builder, rows.dtype, builder.select(there, data, place), n)
+        return _row_at(
+            context, builder, rows.dtype, builder.select(there, data, place), n
+        )
 
-    return (_row_type(rows.dtype)(line, rows, types.intp), codegen) if rows.layout == "C" else None
+    return (
+        (_row_type(rows.dtype)(line, rows, types.intp), codegen)
+        if rows.layout == "C"
+        else None
+    )
 
 
 @intrinsic
@@ -228,11 +255,25 @@ def stream(_context, line, rows, i):
         place, _ = _place(context, builder, rows, *arguments[1:])
         lanes = 8 * AT_ONCE // rows.dtype.bitwidth
         pointer = ir.VectorType(context.get_data_type(rows.dtype), lanes).as_pointer()
-        start, step = (context.get_constant(types.intp, number) for number in (0, lanes))
-        with cgutils.for_range_slice(builder, start, builder.mul(lines, n), step) as (j, _):
-            numbers = builder.load(builder.bitcast(builder.gep(data, [j]), pointer), align=rows.dtype.bitwidth // 8)
-            store = builder.store(numbers, builder.bitcast(builder.gep(place, [j]), pointer), align=AT_ONCE)
-            store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+        start, step = (
+            context.get_constant(types.intp, number) for number in (0, lanes)
+        )
+        with cgutils.for_range_slice(builder, start, builder.mul(lines, n), step) as (
+            j,
+            _,
+        ):
+            numbers = builder.load(
+                builder.bitcast(builder.gep(data, [j]), pointer),
+                align=rows.dtype.bitwidth // 8,
+            )
+            store = builder.store(
+                numbers,
+                builder.bitcast(builder.gep(place, [j]), pointer),
+                align=AT_ONCE,
+            )
+            store.set_metadata(
+                "nontemporal", builder.module.add_metadata([ir.IntType(32)(1)])
+            )
         return context.get_dummy_value()
 
     return types.void(line, rows, types.intp), codegen
@@ -407,7 +448,23 @@ def add_bias_gradient(dy, db):
 
 @compiled
 def forward(
-    program, programs, x, residual, weight, bias, y, residual_out, mean, rstd, N, n, center, scale, eps, placement, most
+    program,
+    programs,
+    x,
+    residual,
+    weight,
+    bias,
+    y,
+    residual_out,
+    mean,
+    rstd,
+    N,
+    n,
+    center,
+    scale,
+    eps,
+    placement,
+    most,
 ):
     """y, residual_out and the statistics of this program's rows.
 
@@ -424,14 +481,32 @@ def forward(
             send(sums, residual_out, i)
         mean[i] = row_mean(p, N) if center else 0
         rstd[i] = reciprocal(row_size(p, mean[i], n), eps, placement, most)
-        affine(p, mean[i], rstd[i], scale, own(weight, i), own(bias, i), held(line, y, i))
+        affine(
+            p, mean[i], rstd[i], scale, own(weight, i), own(bias, i), held(line, y, i)
+        )
         send(line, y, i)
     arrived()
 
 
 @compiled
 def backward(
-    program, programs, dy, dresidual_out, p, weight, mean, rstd, dx, dw, db, N, n, center, scale, eps, placement
+    program,
+    programs,
+    dy,
+    dresidual_out,
+    p,
+    weight,
+    mean,
+    rstd,
+    dx,
+    dw,
+    db,
+    N,
+    n,
+    center,
+    scale,
+    eps,
+    placement,
 ):
     """dx of this program's rows, and its own row of the partial sums of dw and db.
 
@@ -443,18 +518,33 @@ def backward(
     for i in range(M * program // programs, M * (program + 1) // programs):
         together = len(row(dx, i)) > 0 and len(own(dw, i)) > 0 and len(own(db, i)) > 0
         if together:
-            c1, c2 = all_sums(row(dy, i), row(p, i), own(weight, i), mean[i], rstd[i], scale, own(dw, i), own(db, i))
+            c1, c2 = all_sums(
+                row(dy, i),
+                row(p, i),
+                own(weight, i),
+                mean[i],
+                rstd[i],
+                scale,
+                own(dw, i),
+                own(db, i),
+            )
         elif len(row(dx, i)) > 0:
-            c1, c2 = row_sums(row(dy, i), row(p, i), own(weight, i), mean[i], rstd[i], scale)
+            c1, c2 = row_sums(
+                row(dy, i), row(p, i), own(weight, i), mean[i], rstd[i], scale
+            )
         if len(row(dx, i)) > 0:
             c1, c2 = c1 / n, c2 / N if center else np.float32(0)
             if placement != INSIDE:
                 c1 = kappa(row_size(row(p, i), mean[i], n), eps, placement) * c1
             added, w, place = row(dresidual_out, i), own(weight, i), held(line, dx, i)
-            input_gradient(row(dy, i), added, row(p, i), w, mean[i], rstd[i], scale, c1, c2, place)
+            input_gradient(
+                row(dy, i), added, row(p, i), w, mean[i], rstd[i], scale, c1, c2, place
+            )
             send(line, dx, i)
         if not together:
-            add_weight_gradient(row(dy, i), row(p, i), mean[i], rstd[i], scale, own(dw, i))
+            add_weight_gradient(
+                row(dy, i), row(p, i), mean[i], rstd[i], scale, own(dw, i)
+            )
             add_bias_gradient(row(dy, i), own(db, i))
     arrived()
 

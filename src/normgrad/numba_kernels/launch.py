@@ -22,7 +22,12 @@ PROGRAMS = 16
 ELEMENTS_PER_PROGRAM = 32768
 # NumPy's view of a tensor of 16 bits.
 WORDS = {torch.bfloat16: torch.uint16, torch.float16: torch.int16}
-NUMBERS = {torch.float64: np.float64, torch.float32: np.float32, torch.bfloat16: np.uint16, torch.float16: np.int16}
+NUMBERS = {
+    torch.float64: np.float64,
+    torch.float32: np.float32,
+    torch.bfloat16: np.uint16,
+    torch.float16: np.int16,
+}
 # The largest rstd of a row whose squares are numbers with all their digits.
 MOST = {torch.float64: np.float64(2.0**511), torch.float32: np.float32(2.0**63)}
 
@@ -40,7 +45,10 @@ def _openmp():
     """
     for file in Path(torch.__file__).parent.glob("lib/libgomp*"):
         run = ctypes.CDLL(str(file)).GOMP_parallel
-        run.argtypes, run.restype = (BODY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint), None
+        run.argtypes, run.restype = (
+            (BODY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint),
+            None,
+        )
         return run
     return None
 
@@ -60,7 +68,9 @@ if hasattr(os, "register_at_fork"):
 def check_device(device):
     """An error where the kernels cannot run on the device."""
     if device.type != "cpu":
-        raise ValueError(f"backend: 'numba' got a {device.type} tensor, needs one on the CPU")
+        raise ValueError(
+            f"backend: 'numba' got a {device.type} tensor, needs one on the CPU"
+        )
 
 
 def programs(m: int, n: int) -> int:
@@ -121,9 +131,14 @@ def _rows(dtype, *tensors):
     mixture has to be compiled. What has gaps in its rows is copied.
     """
     found = [None if t is None else _plain(t, dtype) for t in tensors]
-    if not any([t is not None and t.dim() != 2 and not t.is_contiguous() for t in found]):
+    if not any(
+        [t is not None and t.dim() != 2 and not t.is_contiguous() for t in found]
+    ):
         return [None if t is None else _array(_flat(t.contiguous())) for t in found]
-    return [None if t is None else _strided(t if t.stride(-1) == 1 else t.contiguous()) for t in found]
+    return [
+        None if t is None else _strided(t if t.stride(-1) == 1 else t.contiguous())
+        for t in found
+    ]
 
 
 def _flat(t):
@@ -146,12 +161,18 @@ def _array(t):
 
 def _vector(t, n, acc, absent):
     """weight or bias in the dtype of the sums, and what stands for it where there is none."""
-    return np.full(n, absent, NUMBERS[acc]) if t is None else _array(_plain(t, acc).contiguous())
+    return (
+        np.full(n, absent, NUMBERS[acc])
+        if t is None
+        else _array(_plain(t, acc).contiguous())
+    )
 
 
 def _weight(weight, n, acc, spec):
     """weight_offset + weight, once for all rows; ones where there is no weight."""
-    return _vector(None if weight is None else full_weight(weight, acc, spec), n, acc, 1)
+    return _vector(
+        None if weight is None else full_weight(weight, acc, spec), n, acc, 1
+    )
 
 
 def _absent(rows, dtype):
@@ -163,10 +184,27 @@ def _absent(rows, dtype):
 def _numbers(spec, n, acc):
     """N, n, center, scale, eps and placement, in the dtype of the sums."""
     number, place = NUMBERS[acc], getattr(kernels, spec.placement.upper())
-    return number(n), number(spec.count(n)), spec.center, number(spec.scale), number(spec.eps), place
+    return (
+        number(n),
+        number(spec.count(n)),
+        spec.center,
+        number(spec.scale),
+        number(spec.eps),
+        place,
+    )
 
 
-def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
+def forward(
+    x,
+    weight,
+    bias,
+    residual,
+    spec,
+    *,
+    out_dtype=None,
+    residual_dtype=None,
+    round_residual=True,
+):
     """(y, residual_out, mean, rstd) for rows x (M, N) or (M, H, N), by one launch.
 
     Args, Returns: as torch_rows.forward
@@ -186,19 +224,40 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
         residual_out = unwritten(x, dtype)
         summands, sums = residual, _array(_flat(residual_out))
     elif residual is not None:
-        x, residual_out = total(x.detach(), residual.detach(), residual_dtype, round_residual)
+        x, residual_out = total(
+            x.detach(), residual.detach(), residual_dtype, round_residual
+        )
     y = unwritten(x, dtype)
     mean, rstd = np.empty(m, NUMBERS[acc]), np.empty(m, NUMBERS[acc])
     x, summands = _rows(dtype, x, summands)
     summands = _absent(m, dtype) if summands is None else summands
     inputs = (x, summands, _weight(weight, n, acc, spec), _vector(bias, n, acc, 0))
     outputs = (_array(_flat(y)), sums, mean, rstd)
-    _launch(kernels.forward, programs(m, n), *inputs, *outputs, *_numbers(spec, n, acc), MOST[acc])
+    _launch(
+        kernels.forward,
+        programs(m, n),
+        *inputs,
+        *outputs,
+        *_numbers(spec, n, acc),
+        MOST[acc],
+    )
     mean = torch.from_numpy(mean) if spec.center else None
     return cast(y, out_dtype), residual_out, mean, torch.from_numpy(rstd)
 
 
-def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
+def backward(
+    dy,
+    dresidual_out,
+    p,
+    weight,
+    mean,
+    rstd,
+    spec,
+    dtypes,
+    *,
+    portable_sums=False,
+    per_head=False,
+):
     """(dx, dresidual, dw, db) for rows p = x + residual, by one launch and a sum for dw and db each.
 
     Args, Returns: as torch_rows.backward
@@ -209,16 +268,32 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     m, n, acc = rstd.numel(), p.shape[-1], rstd.dtype
     count, vector = programs(m, n), p.shape[-1 - per_head :]
     wanted = {one for one in dtypes[:2] if one is not None}
-    dtype = _common(acc, dy.dtype, p.dtype, None if dresidual_out is None else dresidual_out.dtype, *wanted)
+    dtype = _common(
+        acc,
+        dy.dtype,
+        p.dtype,
+        None if dresidual_out is None else dresidual_out.dtype,
+        *wanted,
+    )
     dx = unwritten(p, dtype) if wanted else None
-    partial = [_absent(count, acc) if one is None else np.zeros((count, *vector), NUMBERS[acc]) for one in dtypes[2:]]
+    partial = [
+        _absent(count, acc) if one is None else np.zeros((count, *vector), NUMBERS[acc])
+        for one in dtypes[2:]
+    ]
     dy_rows, from_sum, p_rows = _rows(dtype, dy, dresidual_out, p)
     from_sum = _absent(m, dtype) if from_sum is None else from_sum
     # Rows that are not centred have the mean 0.
     mean = np.zeros(m, NUMBERS[acc]) if mean is None else _array(mean)
     inputs = (dy_rows, from_sum, p_rows, _weight(weight, n, acc, spec), mean)
     outputs = (_absent(m, dtype) if dx is None else _array(_flat(dx)), *partial)
-    _launch(kernels.backward, count, *inputs, _array(rstd), *outputs, *_numbers(spec, n, acc))
+    _launch(
+        kernels.backward,
+        count,
+        *inputs,
+        _array(rstd),
+        *outputs,
+        *_numbers(spec, n, acc),
+    )
     made = {one: cast(dx, one) for one in wanted}
     return made.get(dtypes[0]), made.get(dtypes[1]), *map(_reduced, partial, dtypes[2:])
 

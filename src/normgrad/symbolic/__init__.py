@@ -23,7 +23,17 @@ from .recurrences import Recurrences, sequences
 from .refute import Refutation, judge, refute
 from .registry import Equation, equation, equations, proved
 from .render import latex
-from .steps import Step, chain_rule, collect, contract, differentiate, multiply, pull_out, unfold, using
+from .steps import (
+    Step,
+    chain_rule,
+    collect,
+    contract,
+    differentiate,
+    multiply,
+    pull_out,
+    unfold,
+    using,
+)
 from .trace import Trace, trace
 from .witness import Counterexample, check_fixed, counterexample
 

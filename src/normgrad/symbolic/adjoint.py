@@ -12,7 +12,12 @@ from .normal_form import as_powers, nf
 from .notation import Local, Partial, index, name_of, rename_bound, tensor, total
 
 
-def reverse(defs: Defs, output: Expr | Sequence, seed: IndexedBase | Symbol | Sequence, scalars: Sequence = ()) -> Defs:
+def reverse(
+    defs: Defs,
+    output: Expr | Sequence,
+    seed: IndexedBase | Symbol | Sequence,
+    scalars: Sequence = (),
+) -> Defs:
     """The cotangent of every quantity that the outputs are computed from, in reverse order.
 
     The cotangent of v is called dv. It is a sum over the consumers of v, which are the lines u that use v: the
@@ -26,18 +31,27 @@ def reverse(defs: Defs, output: Expr | Sequence, seed: IndexedBase | Symbol | Se
     Raises:  ValueError when a line holds a derivative, when a cotangent's name is taken, or when a scalar is no input;
              TypeError when defs or a seed is something else
     """
-    defs, outputs = check_defs(defs), output if isinstance(output, list | tuple) else (output,)
+    defs, outputs = (
+        check_defs(defs),
+        output if isinstance(output, list | tuple) else (output,),
+    )
     seeds = _seeds(outputs, seed if isinstance(seed, list | tuple) else (seed,))
     lines = [defs.line(head) for head, _ in defs]
     lines = lines[: 1 + max(lines.index(defs.line(one)) for one in outputs)]
     found, cotangents = Defs(), {}
     for head, body in lines:
         if body.has(Partial, Local):
-            raise ValueError(f"{head}: its definition holds a derivative; define it by a formula")
+            raise ValueError(
+                f"{head}: its definition holds a derivative; define it by a formula"
+            )
         found[head] = body
     used = {name for head, body in lines for name in _names(head) | _names(body)}
     taken = {str(name) for name in (*used, *seeds.values())}
-    for v in [*[head for head, _ in reversed(lines)], *_inputs(lines), *_scalars(lines, used, scalars)]:
+    for v in [
+        *[head for head, _ in reversed(lines)],
+        *_inputs(lines),
+        *_scalars(lines, used, scalars),
+    ]:
         consumers = [u for u, body in reversed(lines) if name_of(v) in _names(body)]
         given = seeds.get(name_of(v))
         if given is not None and not consumers:
@@ -49,18 +63,26 @@ def reverse(defs: Defs, output: Expr | Sequence, seed: IndexedBase | Symbol | Se
         cotangents[name_of(v)] = tensor(name, *_shape(v))
         place = getattr(v, "indices", ())
         with evaluate(True):
-            passed = sum(contribution(found, u, v, cotangents[name_of(u)]) for u in consumers)
+            passed = sum(
+                contribution(found, u, v, cotangents[name_of(u)]) for u in consumers
+            )
             passed += 0 if given is None else _at(given, place)
-            found[_at(cotangents[name_of(v)], place)] = rename_bound(as_powers(nf(passed)))
+            found[_at(cotangents[name_of(v)], place)] = rename_bound(
+                as_powers(nf(passed))
+            )
     return found
 
 
 def _seeds(outputs, given):
     if len(outputs) != len(given):
-        raise ValueError(f"seed: got {len(given)}, needs one for each of the {len(outputs)} outputs")
+        raise ValueError(
+            f"seed: got {len(given)}, needs one for each of the {len(outputs)} outputs"
+        )
     for one in given:
         if not isinstance(one, IndexedBase | Symbol):
-            raise TypeError(f"seed: got {type(one).__name__}, needs the name of a cotangent, as tensor('dy', M, N)")
+            raise TypeError(
+                f"seed: got {type(one).__name__}, needs the name of a cotangent, as tensor('dy', M, N)"
+            )
     return dict(zip(map(name_of, outputs), given, strict=True))
 
 
@@ -69,7 +91,9 @@ def _scalars(lines, used, scalars):
     defined = {name_of(head) for head, _ in lines}
     for one in scalars:
         if not isinstance(one, Symbol) or one not in used - defined:
-            raise ValueError(f"scalars: got {one}, needs inputs without an index that the outputs depend on")
+            raise ValueError(
+                f"scalars: got {one}, needs inputs without an index that the outputs depend on"
+            )
     return scalars
 
 
@@ -91,15 +115,33 @@ def _names(e: Expr) -> set[Basic]:
 def _inputs(lines):
     """One entry of each indexed input, in order of appearance, with letters of the definitions for its axes."""
     ranges = index_ranges(*[side for line in lines for side in line])
-    bases = {part.base: None for _, body in lines for part in sorted(body.atoms(Indexed), key=str)}
-    return [_entry(base, ranges) for base in bases if base not in {name_of(head) for head, _ in lines}]
+    bases = {
+        part.base: None
+        for _, body in lines
+        for part in sorted(body.atoms(Indexed), key=str)
+    }
+    return [
+        _entry(base, ranges)
+        for base in bases
+        if base not in {name_of(head) for head, _ in lines}
+    ]
 
 
 def _entry(base, ranges):
     place = []
     for size in base.shape:
-        used = [letter for letter in sorted(ranges, key=str) if ranges[letter] == size and letter not in place]
-        place += used[:1] or [next(new for new in index(*"abcdefgh") if new not in ranges and new not in place)]
+        used = [
+            letter
+            for letter in sorted(ranges, key=str)
+            if ranges[letter] == size and letter not in place
+        ]
+        place += used[:1] or [
+            next(
+                new
+                for new in index(*"abcdefgh")
+                if new not in ranges and new not in place
+            )
+        ]
     return base[tuple(place)]
 
 

@@ -42,7 +42,9 @@ def check_expression(name: str, e) -> Expr:
              numbers
     """
     if isinstance(e, str):
-        raise TypeError(f"{name}: got the text {e!r}, needs a SymPy expression; letters come from tensor and index")
+        raise TypeError(
+            f"{name}: got the text {e!r}, needs a SymPy expression; letters come from tensor and index"
+        )
     try:
         found = sympify(exact(name, Float(e)) if isinstance(e, float) else e)
     except (SympifyError, AttributeError, TypeError):
@@ -54,13 +56,17 @@ def check_expression(name: str, e) -> Expr:
             f"{name}: {found} holds a factor whose order matters (a matrix?); write its entries, as A[i, j]"
         )
     if found.has(IndexedBase) and (whole := _whole_tensors(found)):
-        raise TypeError(f"{name}: {whole.pop()} is a whole tensor; a claim is about its entries, as x[i]")
+        raise TypeError(
+            f"{name}: {whole.pop()} is a whole tensor; a claim is about its entries, as x[i]"
+        )
     if found.has(Float):
         with evaluate(False):
             found = _without_decimals(name, found)
     for number in UNBOUNDED:
         if found.has(number):
-            raise ValueError(f"{name}: {found} holds {number}, which is no number (a division by zero?)")
+            raise ValueError(
+                f"{name}: {found} holds {number}, which is no number (a division by zero?)"
+            )
     for kind in (Derivative, Subs, Integral, Limit, Product, DiracDelta):
         if found.has(kind):
             raise NotImplementedError(
@@ -68,14 +74,18 @@ def check_expression(name: str, e) -> Expr:
                 f"Partial(f, v), and a sum total(N, f)"
             )
     if found.has(S.ImaginaryUnit):
-        raise ValueError(f"{name}: {found} holds the imaginary unit, and a claim is about real numbers")
+        raise ValueError(
+            f"{name}: {found} holds the imaginary unit, and a claim is about real numbers"
+        )
     return found
 
 
 def _whole_tensors(e):
     if isinstance(e, IndexedBase):
         return {e}
-    return set() if isinstance(e, Indexed) else set().union(*map(_whole_tensors, e.args))
+    return (
+        set() if isinstance(e, Indexed) else set().union(*map(_whole_tensors, e.args))
+    )
 
 
 def exact(name: str, number: Float) -> Rational:
@@ -86,15 +96,23 @@ def exact(name: str, number: Float) -> Rational:
     if not number.is_finite:
         raise ValueError(f"{name}: got {number}, which is no number")
     typed = Rational(str(float(number)))
-    if Rational(*float(number).as_integer_ratio()) != typed or Float(number, 30) != Float(float(number), 30):
-        raise ValueError(f"{name}: {float(number)} is a rounded number; write Rational({typed.p}, {typed.q})")
+    if Rational(*float(number).as_integer_ratio()) != typed or Float(
+        number, 30
+    ) != Float(float(number), 30):
+        raise ValueError(
+            f"{name}: {float(number)} is a rounded number; write Rational({typed.p}, {typed.q})"
+        )
     return typed
 
 
 def _without_decimals(name, e):
     if isinstance(e, Float):
         typed = Rational(str(float(e))) if e.is_finite else e
-        instead = f"Rational({typed.p}, {typed.q})" if not isinstance(typed, Integer) else str(typed)
+        instead = (
+            f"Rational({typed.p}, {typed.q})"
+            if not isinstance(typed, Integer)
+            else str(typed)
+        )
         raise ValueError(
             f"{name}: {float(e)} is a decimal, and SymPy rounds decimals before a proof sees them "
             f"(1.0*x + 1e-20*x is 1.0*x); write {instead}"
@@ -122,8 +140,14 @@ def check_branches(e: Expr, letters: frozenset = frozenset()) -> Expr:
                 "write Max, Min, Abs or sign, or prove each branch by itself"
             )
         if isinstance(e, Piecewise) and e.args[-1].cond is not S.true:
-            raise NotImplementedError(f"{e}: has no value where no branch holds; end with a branch (value, True)")
-        inner = letters | {limit[0] for limit in e.limits} if isinstance(e, Sum) else letters
+            raise NotImplementedError(
+                f"{e}: has no value where no branch holds; end with a branch (value, True)"
+            )
+        inner = (
+            letters | {limit[0] for limit in e.limits}
+            if isinstance(e, Sum)
+            else letters
+        )
         for part in e.args[:1] if isinstance(e, Sum) else e.args:
             check_branches(part, inner)
     return e

@@ -27,7 +27,9 @@ def _programs(placement: str):
 def _run(program, arguments):
     """The program on those of the arguments that its definitions read."""
     with numpy.errstate(divide="ignore", invalid="ignore"):
-        return program(**{name: arguments[name] for name in signature(program).parameters})
+        return program(
+            **{name: arguments[name] for name in signature(program).parameters}
+        )
 
 
 def _arguments(x, weight, residual, spec):
@@ -38,7 +40,9 @@ def _arguments(x, weight, residual, spec):
     rows = x.reshape(-1, columns).astype(numpy.float64)
     return spec, {
         "x": rows,
-        "residual": numpy.zeros_like(rows) if residual is None else residual.reshape(rows.shape).astype(numpy.float64),
+        "residual": numpy.zeros_like(rows)
+        if residual is None
+        else residual.reshape(rows.shape).astype(numpy.float64),
         "w": numpy.ones(columns) if weight is None else weight.astype(numpy.float64),
         "a": float(spec.center),
         "c": spec.scale,
@@ -56,10 +60,17 @@ def forward(x, weight, bias, residual, spec: NormSpec):
     """
     check_shapes(x, weight, bias, residual)
     spec, arguments = _arguments(x, weight, residual, spec)
-    arguments["b"] = numpy.zeros(x.shape[-1]) if bias is None else bias.astype(numpy.float64)
+    arguments["b"] = (
+        numpy.zeros(x.shape[-1]) if bias is None else bias.astype(numpy.float64)
+    )
     y, p, mean, rstd = _run(_programs(spec.placement)[0], arguments)
     lead = x.shape[:-1]
-    return y.reshape(x.shape), p.reshape(x.shape), mean.reshape(lead) if spec.center else None, rstd.reshape(lead)
+    return (
+        y.reshape(x.shape),
+        p.reshape(x.shape),
+        mean.reshape(lead) if spec.center else None,
+        rstd.reshape(lead),
+    )
 
 
 def backward(dy, x, weight, bias, residual, dresidual_out, spec: NormSpec):
@@ -73,7 +84,13 @@ def backward(dy, x, weight, bias, residual, dresidual_out, spec: NormSpec):
     rows = arguments["x"]
     arguments["dy"] = dy.reshape(rows.shape).astype(numpy.float64)
     arguments["dresidual_out"] = (
-        numpy.zeros_like(rows) if dresidual_out is None else dresidual_out.reshape(rows.shape).astype(numpy.float64)
+        numpy.zeros_like(rows)
+        if dresidual_out is None
+        else dresidual_out.reshape(rows.shape).astype(numpy.float64)
     )
     dx, dw, db = _run(_programs(spec.placement)[1], arguments)
-    return dx.reshape(x.shape), None if weight is None else dw, None if bias is None else db
+    return (
+        dx.reshape(x.shape),
+        None if weight is None else dw,
+        None if bias is None else db,
+    )

@@ -49,18 +49,25 @@ class BrowserCode(Code):
             return f"{self.f}({e.p} / {e.q})"
         if isinstance(e, Add | Mul):
             sign = " + " if isinstance(e, Add) else " * "
-            return reduce(lambda first, other: f"{self.f}({first}{sign}{other})", map(self.code, e.args))
+            return reduce(
+                lambda first, other: f"{self.f}({first}{sign}{other})",
+                map(self.code, e.args),
+            )
         return super().code(e)
 
     def _indexed(self, e):
-        return str(e.base.label) + "".join(f"[{self.code(letter)}]" for letter in e.indices)
+        return str(e.base.label) + "".join(
+            f"[{self.code(letter)}]" for letter in e.indices
+        )
 
     def _delta(self, e):
         first, second = map(self.code, e.args[:2])
         return f"({first} === {second} ? 1 : 0)"
 
     def _sum(self, e):
-        absent = [last for letter, _, last in e.limits if not e.function.has_free(letter)]
+        absent = [
+            last for letter, _, last in e.limits if not e.function.has_free(letter)
+        ]
         present = [limit for limit in e.limits if e.function.has_free(limit[0])]
         inner = BrowserCode(dict(self.letters), set(self.taken), bool(self.f))
         names = [inner.named(letter) for letter, _, _ in present]
@@ -97,7 +104,9 @@ class BrowserCode(Code):
         return "({} ? {} : {})".format(*self._cases(e))
 
 
-def browser_source(defs: Defs, outputs: Sequence, name: str, rounded: bool = False) -> str:
+def browser_source(
+    defs: Defs, outputs: Sequence, name: str, rounded: bool = False
+) -> str:
     """The source of a function that computes the outputs from the inputs of their definitions.
 
     Args:     defs: the definitions; outputs: defined names such as y[i, j]; name: of the function
@@ -107,19 +116,30 @@ def browser_source(defs: Defs, outputs: Sequence, name: str, rounded: bool = Fal
     Raises:   ValueError for an output that is not defined, and where a name stands for two things
     """
     made = computation(defs, outputs)
-    names = [str(base.label) for base in made.tensors] + [*map(str, made.scalars), *map(str, made.sizes)]
+    names = [str(base.label) for base in made.tensors] + [
+        *map(str, made.scalars),
+        *map(str, made.sizes),
+    ]
     names += [label(head) for head, _ in made.lines]
     for one in names:
         if one in _WORDS or not one.isidentifier() or names.count(one) > 1:
             raise ValueError(f"{one}: is no name of its own in the code")
-    body = [f"  const {last} = {base.label}{'[0]' * axis}.length;" for last, (base, axis) in made.sizes.items()]
+    body = [
+        f"  const {last} = {base.label}{'[0]' * axis}.length;"
+        for last, (base, axis) in made.sizes.items()
+    ]
     for head, formula in made.lines:
         writer = BrowserCode({}, {*names, *_WORDS}, rounded)
         letters = getattr(head, "indices", ())
-        loops = [(writer.named(letter), last) for letter, last in zip(letters, _shape(head), strict=True)]
+        loops = [
+            (writer.named(letter), last)
+            for letter, last in zip(letters, _shape(head), strict=True)
+        ]
         unbound = free_letters(formula) - set(letters)
         if unbound:
-            raise ValueError(f"{head}: the letters {', '.join(sorted(map(str, unbound)))} stand for no index of it")
+            raise ValueError(
+                f"{head}: the letters {', '.join(sorted(map(str, unbound)))} stand for no index of it"
+            )
         code = writer.code(formula)
         for letter, last in reversed(loops):
             code = f"map({last}, ({letter}) => {code})"

@@ -68,20 +68,28 @@ def D(e: Expr, v: Expr) -> Expr:
              NotImplementedError for a function that may have jumps or poles, such as floor or tan
     """
     if isinstance(e, str) or isinstance(v, str):
-        raise TypeError(f"got the text {v if isinstance(v, str) else e!r}, needs SymPy expressions")
+        raise TypeError(
+            f"got the text {v if isinstance(v, str) else e!r}, needs SymPy expressions"
+        )
     if not (isinstance(v, Indexed) or isinstance(v, Symbol) and not v.is_integer):
         raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
         e = rename_bound(resolve(sympify(e)))
         _check_functions(e, v)
         slope = e.diff(v)
-        return slope.replace(DiracDelta, lambda *parts: S.Zero) if slope.has(DiracDelta) else slope
+        return (
+            slope.replace(DiracDelta, lambda *parts: S.Zero)
+            if slope.has(DiracDelta)
+            else slope
+        )
 
 
 def _check_functions(e, v):
     """Refuse a function of v that may have jumps or poles which `conditions` does not know."""
     for part in e.atoms(Function):
-        if not (isinstance(part, DIFFERENTIABLE) or getattr(part, "smooth", False)) and part.has(name_of(v)):
+        if not (
+            isinstance(part, DIFFERENTIABLE) or getattr(part, "smooth", False)
+        ) and part.has(name_of(v)):
             raise NotImplementedError(
                 f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
                 f"exp, log, Abs, Max or Piecewise, or take one made by opaque"
@@ -121,7 +129,9 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     for e in map(sympify, expressions):
         for base in sorted(e.atoms(IndexedBase), key=str):
             if shapes.setdefault(str(base.label), base.shape) != base.shape:
-                raise RangeError(f"{base}: has the shape {base.shape} and the shape {shapes[str(base.label)]}")
+                raise RangeError(
+                    f"{base}: has the shape {base.shape} and the shape {shapes[str(base.label)]}"
+                )
         _collect(e, ranges, numbers)
         deltas |= e.atoms(KroneckerDelta)
     for _ in deltas:
@@ -140,8 +150,12 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
 def _collect(e, ranges, numbers):
     if isinstance(e, Sum):
         for letter, first, last in e.limits:
-            if first != 1 or not (last.is_Symbol and last.is_integer and last.is_positive):
-                raise RangeError(f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension")
+            if first != 1 or not (
+                last.is_Symbol and last.is_integer and last.is_positive
+            ):
+                raise RangeError(
+                    f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension"
+                )
             _assign(letter, last, ranges, e)
         return _collect(e.function, ranges, numbers)
     if isinstance(e, Largest):
@@ -153,7 +167,9 @@ def _collect(e, ranges, numbers):
         if not all(letter.is_Symbol for letter in letters):
             raise RangeError(f"{e}: an index is a letter")
         if isinstance(e, Indexed):
-            for letter, size in zip(letters, e.base.shape or (), strict=bool(e.base.shape)):
+            for letter, size in zip(
+                letters, e.base.shape or (), strict=bool(e.base.shape)
+            ):
                 _assign(letter, size, ranges, e)
         return None
     if e.is_Symbol:
@@ -165,7 +181,9 @@ def _collect(e, ranges, numbers):
 
 def _assign(letter, size, ranges, where):
     if ranges.setdefault(letter, size) != size:
-        raise RangeError(f"{letter}: runs to {ranges[letter]} elsewhere and to {size} in {where}")
+        raise RangeError(
+            f"{letter}: runs to {ranges[letter]} elsewhere and to {size} in {where}"
+        )
 
 
 def _join(pair, ranges):

@@ -11,7 +11,19 @@ from dataclasses import dataclass
 from importlib import import_module
 from keyword import iskeyword
 
-from sympy import Add, Expr, Indexed, KroneckerDelta, Max, Mul, Piecewise, Pow, S, Sum, evaluate
+from sympy import (
+    Add,
+    Expr,
+    Indexed,
+    KroneckerDelta,
+    Max,
+    Mul,
+    Piecewise,
+    Pow,
+    S,
+    Sum,
+    evaluate,
+)
 from sympy.core.relational import Relational
 
 from .calculus import free_letters
@@ -80,7 +92,9 @@ class Code:
         """The code of a condition, of the value where it holds, and of the other value."""
         (value, condition), (other, last) = e.args
         if last != True:  # noqa: E712 - SymPy's own true
-            raise NotImplementedError(f"{e}: no {self.WHAT} for a last piece with a condition")
+            raise NotImplementedError(
+                f"{e}: no {self.WHAT} for a last piece with a condition"
+            )
         return tuple(map(self.code, (condition, value, other)))
 
     def _relation(self, e):
@@ -109,17 +123,25 @@ class ArrayCode(Code):
         if e.is_Rational and not e.is_Integer:
             return f"({e.p} / {e.q})"
         if isinstance(e, Add | Mul):
-            return "(" + (" + " if isinstance(e, Add) else " * ").join(map(self.code, e.args)) + ")"
+            return (
+                "("
+                + (" + " if isinstance(e, Add) else " * ").join(map(self.code, e.args))
+                + ")"
+            )
         if isinstance(e, Largest):
             return self._largest(e)
         if type(e).__name__ in _FUNCTIONS:
-            return _FUNCTIONS[type(e).__name__].format(_DIALECTS[self.dialect]["module"], self.code(e.args[0]))
+            return _FUNCTIONS[type(e).__name__].format(
+                _DIALECTS[self.dialect]["module"], self.code(e.args[0])
+            )
         return super().code(e)
 
     def _place(self, array, letters):
         """An array whose axes are the given letters, laid out along the axes of the result."""
         if len(set(letters)) < len(letters) or not set(letters) <= set(self.axes):
-            raise NotImplementedError(f"{array}: no array code for the indices {', '.join(map(str, letters))}")
+            raise NotImplementedError(
+                f"{array}: no array code for the indices {', '.join(map(str, letters))}"
+            )
         present = [letter for letter in self.axes if letter in letters]
         order = tuple(letters.index(letter) for letter in present)
         if order != tuple(range(len(letters))):
@@ -134,11 +156,16 @@ class ArrayCode(Code):
 
     def _delta(self, e):
         letters = list(e.args[:2])
-        return self._place(f"{_DIALECTS[self.dialect]['module']}.eye({self.ranges[letters[0]]})", letters)
+        return self._place(
+            f"{_DIALECTS[self.dialect]['module']}.eye({self.ranges[letters[0]]})",
+            letters,
+        )
 
     def _sum(self, e):
         letters = {letter: last for letter, _, last in e.limits}
-        absent = [last for letter, last in letters.items() if not e.function.has_free(letter)]
+        absent = [
+            last for letter, last in letters.items() if not e.function.has_free(letter)
+        ]
         if absent:
             rest = [limit for limit in e.limits if e.function.has_free(limit[0])]
             return f"({' * '.join(map(str, absent))} * {self.code(Sum(e.function, *rest) if rest else e.function)})"
@@ -202,7 +229,10 @@ class Computation:
     @property
     def arguments(self) -> str:
         """The names of the inputs, arrays before scalars, as they stand in a function's head."""
-        return ", ".join(sorted(str(base.label) for base in self.tensors) + sorted(map(str, self.scalars)))
+        return ", ".join(
+            sorted(str(base.label) for base in self.tensors)
+            + sorted(map(str, self.scalars))
+        )
 
     @property
     def results(self) -> str:
@@ -216,12 +246,16 @@ def computation(defs: Defs, outputs: Sequence) -> Computation:
     Raises:  ValueError for an output that is not defined
     """
     with evaluate(True):
-        lines = [(head, rename_bound(formula)) for head, formula in _needed(defs, outputs)]
+        lines = [
+            (head, rename_bound(formula)) for head, formula in _needed(defs, outputs)
+        ]
     tensors, scalars = _inputs(lines)
     return Computation(lines, tensors, scalars, _dimensions(tensors), outputs)
 
 
-def source(defs: Defs, outputs: Sequence, dialect: str = NUMPY, name: str = "compute") -> str:
+def source(
+    defs: Defs, outputs: Sequence, dialect: str = NUMPY, name: str = "compute"
+) -> str:
     """The source of a function that computes the outputs from the inputs of their definitions.
 
     Args:     defs: the definitions; outputs: defined names such as y[i, j]; dialect: "numpy" or "torch"
@@ -229,12 +263,28 @@ def source(defs: Defs, outputs: Sequence, dialect: str = NUMPY, name: str = "com
     Raises:   ValueError for an output that is not defined, and where one name would stand for two things
     """
     if dialect not in _DIALECTS:
-        raise ValueError(f"dialect: got {dialect!r}, needs one of {', '.join(map(repr, _DIALECTS))}")
+        raise ValueError(
+            f"dialect: got {dialect!r}, needs one of {', '.join(map(repr, _DIALECTS))}"
+        )
     made = computation(defs, outputs)
     _check_names(made, _DIALECTS[dialect]["module"])
-    sizes = [f"    {last} = {base.label}.shape[{axis}]" for last, (base, axis) in made.sizes.items()]
-    body = [f"    {label(head)} = {_line(head, formula, dialect)}" for head, formula in made.lines]
-    return "\n".join([f"def {name}(*, {made.arguments}):", *sizes, *body, f"    return {made.results},", ""])
+    sizes = [
+        f"    {last} = {base.label}.shape[{axis}]"
+        for last, (base, axis) in made.sizes.items()
+    ]
+    body = [
+        f"    {label(head)} = {_line(head, formula, dialect)}"
+        for head, formula in made.lines
+    ]
+    return "\n".join(
+        [
+            f"def {name}(*, {made.arguments}):",
+            *sizes,
+            *body,
+            f"    return {made.results},",
+            "",
+        ]
+    )
 
 
 def _line(head, formula, dialect):
@@ -260,28 +310,46 @@ def _needed(defs, outputs):
     for head, formula in reversed(list(defs)):
         if name_of(head) in wanted:
             chosen.append((head, formula))
-            wanted |= {name_of(part) for part in formula.atoms(Indexed)} | formula.free_symbols
+            wanted |= {
+                name_of(part) for part in formula.atoms(Indexed)
+            } | formula.free_symbols
     return chosen[::-1]
 
 
 def _inputs(lines):
     """The tensors and the scalars that the lines use and do not define; dimensions where no tensor has them."""
     defined = {name_of(head) for head, _ in lines}
-    tensors = {part.base for _, formula in lines for part in formula.atoms(Indexed)} - defined
-    labels = {name.label for name in tensors | {name for name in defined if not name.is_Symbol}}
+    tensors = {
+        part.base for _, formula in lines for part in formula.atoms(Indexed)
+    } - defined
+    labels = {
+        name.label
+        for name in tensors | {name for name in defined if not name.is_Symbol}
+    }
     sizes = {size for name in tensors for size in name.shape}
-    free = set().union(*[formula.free_symbols - free_letters(formula) for _, formula in lines])
+    free = set().union(
+        *[formula.free_symbols - free_letters(formula) for _, formula in lines]
+    )
     scalars = {one for one in free if one.is_Symbol} - labels - sizes - defined
-    scalars |= {size for head, _ in lines for size in getattr(name_of(head), "shape", ())} - sizes
+    scalars |= {
+        size for head, _ in lines for size in getattr(name_of(head), "shape", ())
+    } - sizes
     return tensors, scalars
 
 
 def _check_names(made, module):
-    things = {*made.tensors, *made.scalars, *made.sizes, *[name_of(head) for head, _ in made.lines]}
+    things = {
+        *made.tensors,
+        *made.scalars,
+        *made.sizes,
+        *[name_of(head) for head, _ in made.lines],
+    }
     for _, formula in made.lines:
         entries = formula.atoms(Indexed)
         things |= {part.base for part in entries}
-        things |= formula.xreplace(dict.fromkeys(entries, S.One)).free_symbols - free_letters(formula)
+        things |= formula.xreplace(
+            dict.fromkeys(entries, S.One)
+        ).free_symbols - free_letters(formula)
     names = [module, *[str(getattr(thing, "label", thing)) for thing in things]]
     for name in names:
         if iskeyword(name) or not name.isidentifier() or names.count(name) > 1:

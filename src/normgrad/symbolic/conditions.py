@@ -56,13 +56,27 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
         with evaluate(True):
             needs = set().union(*map(_defined, [resolve(written), *typed]))
             for formula, v in derivatives:
-                needs |= {(defs.unfold(base), relation) for base, relation in _boundaries(formula, name_of(v))}
-            for base, relation in sorted(needs, key=lambda need: (len(str(need[0])), str(need))):
+                needs |= {
+                    (defs.unfold(base), relation)
+                    for base, relation in _boundaries(formula, name_of(v))
+                }
+            for base, relation in sorted(
+                needs, key=lambda need: (len(str(need[0])), str(need))
+            ):
                 if relation is not None:
                     _add(conditions, base, relation, defs)
-    implied = {(base, weaker) for base, relation in conditions if relation == Gt for weaker in (Ge, Ne)}
+    implied = {
+        (base, weaker)
+        for base, relation in conditions
+        if relation == Gt
+        for weaker in (Ge, Ne)
+    }
     # a name that is positive by its definition makes a condition that holds anyhow
-    needed = (condition for key, condition in conditions.items() if key not in implied and condition is not S.true)
+    needed = (
+        condition
+        for key, condition in conditions.items()
+        if key not in implied and condition is not S.true
+    )
     return tuple(dict.fromkeys(needed))
 
 
@@ -102,9 +116,16 @@ def _add(conditions, base, relation, defs):
     if relation == Ne and core.could_extract_minus_sign():
         core = nf(-core)
     # bound letters are fresh ones whenever a derivative is taken
-    letters = dict.fromkeys(part for part in preorder_traversal(core) if isinstance(part, Dummy))
-    named = {letter: Symbol(f"_{position}", integer=True) for position, letter in enumerate(letters)}
-    conditions.setdefault((core.xreplace(named), relation), relation(_fold(base, defs), 0))
+    letters = dict.fromkeys(
+        part for part in preorder_traversal(core) if isinstance(part, Dummy)
+    )
+    named = {
+        letter: Symbol(f"_{position}", integer=True)
+        for position, letter in enumerate(letters)
+    }
+    conditions.setdefault(
+        (core.xreplace(named), relation), relation(_fold(base, defs), 0)
+    )
 
 
 def _needed(base, exponent):
@@ -149,7 +170,9 @@ def _between(branches, name):
     for _, condition in branches.args:
         relations = condition.atoms(Relational)
         if condition.xreplace(dict.fromkeys(relations, S.true)).has(name):
-            raise NotImplementedError(f"{condition}: a branch under a derivative needs a condition such as s > 0")
+            raise NotImplementedError(
+                f"{condition}: a branch under a derivative needs a condition such as s > 0"
+            )
         for relation in relations:
             if relation.has(name):
                 yield relation.lhs - relation.rhs, Ne
@@ -170,7 +193,9 @@ def _fold(base, defs):
 
 def _named(e, defs):
     """The defined scalar that is equal to an expression, if there is one; else the expression."""
-    found = [head for head, _ in defs if head.is_Symbol and nf(defs.unfold(head)) == nf(e)]
+    found = [
+        head for head, _ in defs if head.is_Symbol and nf(defs.unfold(head)) == nf(e)
+    ]
     return found[0] if found else e
 
 

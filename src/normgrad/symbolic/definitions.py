@@ -15,9 +15,14 @@ from .signs import is_positive
 def _numbered(e: Expr, depth: int = 0) -> Expr:
     """The expression with its bound letters numbered from outside in, so that equal lines are equal objects."""
     if isinstance(e, Sum):
-        letters = {limit[0]: Symbol(f"{depth + place}", integer=True) for place, limit in enumerate(e.limits)}
+        letters = {
+            limit[0]: Symbol(f"{depth + place}", integer=True)
+            for place, limit in enumerate(e.limits)
+        }
         limits = [(letters[letter], first, last) for letter, first, last in e.limits]
-        return Sum(_numbered(e.function.xreplace(letters), depth + len(limits)), *limits)
+        return Sum(
+            _numbered(e.function.xreplace(letters), depth + len(limits)), *limits
+        )
     if not e.args or isinstance(e, Indexed):
         return e
     return e.func(*[_numbered(part, depth) for part in e.args])
@@ -39,24 +44,39 @@ class Defs:
     def __setitem__(self, head: Expr, e: Expr):
         e = check_expression(str(head), e)
         if not isinstance(head, Indexed | Symbol):
-            raise TypeError(f"head: got {head!r}, needs a name to define: a scalar, or a tensor with letters, as y[i]")
+            raise TypeError(
+                f"head: got {head!r}, needs a name to define: a scalar, or a tensor with letters, as y[i]"
+            )
         if head.is_integer:
-            raise ValueError(f"{head}: is a letter or a dimension, and only a scalar or a tensor can be defined")
+            raise ValueError(
+                f"{head}: is a letter or a dimension, and only a scalar or a tensor can be defined"
+            )
         name = name_of(head)
         if name in self._lines:
-            if self._lines[name][0] == head and _numbered(self._lines[name][1]) == _numbered(e):
+            if self._lines[name][0] == head and _numbered(
+                self._lines[name][1]
+            ) == _numbered(e):
                 return  # a cell that is run again
             raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
-        if any(name in map(name_of, one.atoms(Indexed, Symbol)) for one in (e, *[line[1] for line in self])):
+        if any(
+            name in map(name_of, one.atoms(Indexed, Symbol))
+            for one in (e, *[line[1] for line in self])
+        ):
             raise ValueError(f"{head}: used before it is defined")
         if len(set(getattr(head, "indices", ()))) < len(getattr(head, "indices", ())):
-            raise ValueError(f"{head}: a definition needs a letter of its own for every index")
+            raise ValueError(
+                f"{head}: a definition needs a letter of its own for every index"
+            )
         missing = free_letters(e) - set(getattr(head, "indices", ()))
         if missing:
-            raise ValueError(f"{head}: its definition has the free indices {sorted(map(str, missing))} besides its own")
+            raise ValueError(
+                f"{head}: its definition has the free indices {sorted(map(str, missing))} besides its own"
+            )
         index_ranges(head, e)
         if head.is_positive and not is_positive(self.unfold(e)):
-            raise ValueError(f"{head}: promised to be positive, and its definition is not seen to be: {e}")
+            raise ValueError(
+                f"{head}: promised to be positive, and its definition is not seen to be: {e}"
+            )
         self._lines[name] = (head, e)
 
     def __contains__(self, e) -> bool:
@@ -68,7 +88,9 @@ class Defs:
     def line(self, e: Expr) -> tuple[Expr, Expr]:
         """The definition of a name, (head, expression), with the indices it was defined with."""
         if e not in self:
-            raise ValueError(f"{e}: not defined here; defined are {', '.join(map(str, self._lines))}")
+            raise ValueError(
+                f"{e}: not defined here; defined are {', '.join(map(str, self._lines))}"
+            )
         return self._lines[name_of(e)]
 
     def reached(self, *sides: Expr) -> list[tuple[Expr, Expr]]:
@@ -85,7 +107,9 @@ class Defs:
         """The defining expression of e with e's own indices: one level, capture-free."""
         head, expression = self.line(e)
         letters = getattr(head, "indices", ())
-        return rename_bound(expression).xreplace(dict(zip(letters, getattr(e, "indices", ()), strict=True)))
+        return rename_bound(expression).xreplace(
+            dict(zip(letters, getattr(e, "indices", ()), strict=True))
+        )
 
     def local(self, f: Expr, v: Expr) -> Local:
         """`Local(f, v)` for a defined name f, with the intermediates that it holds fixed, read off f's definition."""
@@ -93,7 +117,9 @@ class Defs:
 
     def _held(self, formula, v):
         """The intermediates in a formula besides v, in the order of their lines."""
-        names = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {name_of(v)}
+        names = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {
+            name_of(v)
+        }
         return [getattr(name, "label", name) for name in self._lines if name in names]
 
     def shown(self, e: Expr) -> Expr:
@@ -110,23 +136,42 @@ class Defs:
 
         e = sympify(e)
         with evaluate(False):
-            return e.xreplace({local: one(local) for local in e.atoms(Local)}) if self._lines else e
+            return (
+                e.xreplace({local: one(local) for local in e.atoms(Local)})
+                if self._lines
+                else e
+            )
 
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
         chosen: set[Basic] = set()
         # what stands inside a total derivative is unfolded anyway
-        sides = [side.xreplace({part: Dummy() for part in side.atoms(Partial)}) for side in (lhs, rhs)]
+        sides = [
+            side.xreplace({part: Dummy() for part in side.atoms(Partial)})
+            for side in (lhs, rhs)
+        ]
         while True:
-            used = [{name_of(part) for part in side.atoms(Indexed, Symbol)} for side in sides]
-            apart = [name for name in reversed(self._lines) if (name in used[0]) != (name in used[1])]
+            used = [
+                {name_of(part) for part in side.atoms(Indexed, Symbol)}
+                for side in sides
+            ]
+            apart = [
+                name
+                for name in reversed(self._lines)
+                if (name in used[0]) != (name in used[1])
+            ]
             if not apart:
                 return chosen
             chosen.add(apart[0])
             sides = [self.unfold(side, chosen) for side in sides]
-            sides = [side.xreplace({part: Dummy() for part in side.atoms(Partial)}) for side in sides]
+            sides = [
+                side.xreplace({part: Dummy() for part in side.atoms(Partial)})
+                for side in sides
+            ]
 
-    def unfold(self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None) -> Expr:
+    def unfold(
+        self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None
+    ) -> Expr:
         """The expression with the defined names (or `only` some of them) replaced by what they stand for.
 
         A `Partial` is a total derivative, so everything inside one is unfolded whatever `only` says. A `Local` is
@@ -136,15 +181,21 @@ class Defs:
         """
         e = sympify(e)
         if isinstance(e, Sum) and not all(limit[0].is_Dummy for limit in e.limits):
-            e = rename_bound(e)  # a definition that is put in may have the letter of this sum free
+            e = rename_bound(
+                e
+            )  # a definition that is put in may have the letter of this sum free
         if isinstance(e, Partial):
             if e.args[1] in self:
-                raise ValueError(f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed")
+                raise ValueError(
+                    f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed"
+                )
             return Partial(self.unfold(e.args[0], None, formulas), e.args[1])
         if isinstance(e, Local):
             formula = self.body(e.args[0]) if e.args[0] in self else e.args[0]
             if formula.has(Partial, Local):
-                raise ValueError(f"{e}: its formula holds a derivative, in which nothing can be held fixed")
+                raise ValueError(
+                    f"{e}: its formula holds a derivative, in which nothing can be held fixed"
+                )
             if formulas is not None:
                 formulas.append((formula, e.args[1]))
             return self.unfold(D(formula, e.args[1]), only, formulas)
@@ -162,5 +213,7 @@ def check_defs(defs) -> Defs:
     if defs is None:
         return Defs()
     if not isinstance(defs, Defs):
-        raise TypeError(f"defs: got {type(defs).__name__}, needs a normgrad.symbolic.Defs")
+        raise TypeError(
+            f"defs: got {type(defs).__name__}, needs a normgrad.symbolic.Defs"
+        )
     return defs

@@ -44,7 +44,9 @@ def keep_as_typed() -> None:
 
 def book_number(label: str) -> str:
     """The number that the book gives an equation, as 7.4, where the notebook knows it; otherwise nothing."""
-    pairs = (pair.split() for pair in os.environ.get(NUMBERS, "").split(",") if pair.strip())
+    pairs = (
+        pair.split() for pair in os.environ.get(NUMBERS, "").split(",") if pair.strip()
+    )
     return {pair[0]: pair[-1] for pair in pairs}.get(label, "")
 
 
@@ -83,7 +85,11 @@ class Derivation:
             return self.equation.known()
         conditions = [write(condition) for condition in self.equation.side_conditions]
         conditions += [self.equation.holds_where] if self.equation.holds_where else []
-        return known([e for chain in self.equation.chains for e in chain], self.equation.defs, conditions)
+        return known(
+            [e for chain in self.equation.chains for e in chain],
+            self.equation.defs,
+            conditions,
+        )
 
     def _title(self) -> str:
         number = "" if self.differs else book_number(self.label)
@@ -95,8 +101,14 @@ class Derivation:
 
     def __str__(self):
         chains = [" = ".join(map(str, chain)) for chain in self.equation.chains]
-        lines = [f"{self._title()}: {self.known(str).replace('$', '')}", self.equation.claim, *map(plain, chains)]
-        return "\n    ".join([*lines, f"not the book's: {self.differs}"] if self.differs else lines)
+        lines = [
+            f"{self._title()}: {self.known(str).replace('$', '')}",
+            self.equation.claim,
+            *map(plain, chains),
+        ]
+        return "\n    ".join(
+            [*lines, f"not the book's: {self.differs}"] if self.differs else lines
+        )
 
     __repr__ = __str__
 
@@ -106,13 +118,22 @@ class Derivation:
         words = [f"**{self.known()}**", f"`{self.label}`", self.equation.claim]
         words += [f"**not the book's:** {self.differs}"] if self.differs else []
         kind, claim = self.equation.kind, self.equation.claim
-        entry = Entry(self.label, kind, claim, seconds=None if kind == DEFINITION else self.seconds)
+        entry = Entry(
+            self.label,
+            kind,
+            claim,
+            seconds=None if kind == DEFINITION else self.seconds,
+        )
         return {
             "text/plain": str(self),
             "text/markdown": f"$$\n{self._live_latex()}\n\\tag{{{tag}}}\n$$\n\n{' · '.join(words)}",
             "text/latex": f"$$\n{self.equation.latex()}\n\\tag{{{self.label}}}\n$$",
             MIME: [asdict(entry)],
-            STATEMENT: {"label": self.label, "differs": self.differs, "known": self.known()},
+            STATEMENT: {
+                "label": self.label,
+                "differs": self.differs,
+                "known": self.known(),
+            },
         }
 
 
@@ -120,7 +141,9 @@ class Scratch(Derivation):
     """A derivation that is no equation of the book."""
 
     def __str__(self):
-        return f"{self.known(str).replace('$', '')}: " + " = ".join(lettered(*self.equation.chain))
+        return f"{self.known(str).replace('$', '')}: " + " = ".join(
+            lettered(*self.equation.chain)
+        )
 
     __repr__ = __str__
 
@@ -135,20 +158,28 @@ class Scratch(Derivation):
 
 def with_numbers(text: str, number) -> str:
     r"""LaTeX in which every \ref{label} is the number that `number` gives, or the label where it gives none."""
-    return re.sub(r"\\ref\{([\w:.-]+)\}", lambda found: number(found[1]) or found[1], text)
+    return re.sub(
+        r"\\ref\{([\w:.-]+)\}", lambda found: number(found[1]) or found[1], text
+    )
 
 
 def _finished(equation: Equation, kind: type[Derivation] = Derivation) -> Derivation:
     start = time.perf_counter()
     equation.prove()
     seconds = time.perf_counter() - start
-    return kind(equation, seconds, differs(equation, equations().get(equation.label)) if equation.label else "")
+    return kind(
+        equation,
+        seconds,
+        differs(equation, equations().get(equation.label)) if equation.label else "",
+    )
 
 
 def _check_label(label, claim):
     for name, value in (("label", label), ("claim", claim)):
         if not isinstance(value, str) or not value:
-            raise TypeError(f"{name}: got {value!r}, needs a text, as {'ln-dx' if name == 'label' else 'what holds'!r}")
+            raise TypeError(
+                f"{name}: got {value!r}, needs a text, as {'ln-dx' if name == 'label' else 'what holds'!r}"
+            )
 
 
 def _chain(defs, start, steps):
@@ -162,18 +193,24 @@ def _chain(defs, start, steps):
         chain.append(check_expression(f"step {place}", done))
         whys.append(why or "")
     if not whys:
-        raise ValueError("steps: got none, needs at least one; a definition is shown by define")
+        raise ValueError(
+            "steps: got none, needs at least one; a definition is shown by define"
+        )
     return tuple(chain), tuple(whys) if any(whys) else ()
 
 
 def _chains(defs, chains):
     """(chains, whys) of several chains, the reasons of all of them one after the other."""
     found = [_chain(defs, start, steps) for start, *steps in chains]
-    whys = tuple(why for chain, reasons in found for why in reasons or ("",) * (len(chain) - 1))
+    whys = tuple(
+        why for chain, reasons in found for why in reasons or ("",) * (len(chain) - 1)
+    )
     return tuple(chain for chain, _ in found), whys if any(whys) else ()
 
 
-def derive(label: str, claim: str, defs: Defs | None, start: Expr, *steps, **more) -> Derivation:
+def derive(
+    label: str, claim: str, defs: Defs | None, start: Expr, *steps, **more
+) -> Derivation:
     """Derive a labelled equation step by step; every "=" is proved for every size.
 
     Args:    label, claim: its name, and what holds in one sentence; defs: the definitions
@@ -190,7 +227,9 @@ def derive(label: str, claim: str, defs: Defs | None, start: Expr, *steps, **mor
     return _finished(Equation(label, claim, (chain,), defs, whys=whys, **more))
 
 
-def derive_all(label: str, claim: str, defs: Defs | None, *chains: Iterable, **more) -> Derivation:
+def derive_all(
+    label: str, claim: str, defs: Defs | None, *chains: Iterable, **more
+) -> Derivation:
     """Several equations under one label, below one another; each a tuple (start, step, ...) as of `derive`."""
     _check_label(label, claim)
     defs = check_defs(defs)
@@ -217,15 +256,27 @@ def derive_by_induction(
 
 def _inductive(label, claim, recurrences, chains, given=(), **more):
     if not isinstance(recurrences, Recurrences):
-        raise TypeError(f"recurrences: got {type(recurrences).__name__}, needs a Recurrences")
-    if not chains or not all(isinstance(chain, tuple) and len(chain) > 1 for chain in chains):
-        raise ValueError("chains: needs at least one tuple (start, step, ...), as (x(k), z(k) + p(k))")
+        raise TypeError(
+            f"recurrences: got {type(recurrences).__name__}, needs a Recurrences"
+        )
+    if not chains or not all(
+        isinstance(chain, tuple) and len(chain) > 1 for chain in chains
+    ):
+        raise ValueError(
+            "chains: needs at least one tuple (start, step, ...), as (x(k), z(k) + p(k))"
+        )
     found, whys = _chains(Defs(), chains)
-    facts = tuple(one.equation for one in ((given,) if isinstance(given, Derivation) else given))
-    return InductiveEquation(label, claim, found, recurrences=recurrences, given=facts, whys=whys, **more)
+    facts = tuple(
+        one.equation for one in ((given,) if isinstance(given, Derivation) else given)
+    )
+    return InductiveEquation(
+        label, claim, found, recurrences=recurrences, given=facts, whys=whys, **more
+    )
 
 
-def define(label: str, claim: str, defs: Defs | Recurrences, *names: Expr) -> Derivation:
+def define(
+    label: str, claim: str, defs: Defs | Recurrences, *names: Expr
+) -> Derivation:
     """Show definitions under a label, taken from the very Defs or Recurrences that the proofs unfold.
 
     Raises:  ValueError for a name that is not defined, with those that are
@@ -236,7 +287,9 @@ def define(label: str, claim: str, defs: Defs | Recurrences, *names: Expr) -> De
     return _finished(defined(label, claim, check_defs(defs), *names))
 
 
-def work_out(defs: Defs | Recurrences | None, start: Expr, *steps, **more) -> Derivation:
+def work_out(
+    defs: Defs | Recurrences | None, start: Expr, *steps, **more
+) -> Derivation:
     """A chain like that of `derive`, every "=" proved, without label and number: scratch paper.
 
     Args:    more: for Recurrences, low, down and given, as of derive_by_induction

@@ -9,7 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Abs, Expr, Function, Heaviside, Indexed, Max, Min, Mul, S, cosh, evaluate, exp, log, sign, sinh, tanh
+from sympy import (
+    Abs,
+    Expr,
+    Function,
+    Heaviside,
+    Indexed,
+    Max,
+    Min,
+    Mul,
+    S,
+    cosh,
+    evaluate,
+    exp,
+    log,
+    sign,
+    sinh,
+    tanh,
+)
 
 from .normal_form import Reciprocal, Root, exponential, nf
 from .signs import is_nonnegative, is_positive
@@ -65,7 +82,11 @@ def _logarithm(a):
         if isinstance(factor, exp):
             terms += factor.args[0]
         elif isinstance(base, Reciprocal | Root) and is_positive(base.args[0]):
-            terms += exponent * log(base.args[0]) * (-S.One if isinstance(base, Reciprocal) else S.Half)
+            terms += (
+                exponent
+                * log(base.args[0])
+                * (-S.One if isinstance(base, Reciprocal) else S.Half)
+            )
         elif is_positive(base):
             terms += exponent * log(base)
         else:

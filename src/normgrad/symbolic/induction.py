@@ -32,7 +32,11 @@ class InductionProof:
     side_conditions: tuple = ()
 
     def __str__(self):
-        where = f", where {', '.join(map(str, self.side_conditions))}" if self.side_conditions else ""
+        where = (
+            f", where {', '.join(map(str, self.side_conditions))}"
+            if self.side_conditions
+            else ""
+        )
         return f"proved for every depth: {self.lhs} = {self.rhs}, by {self.how}{where}"
 
 
@@ -43,16 +47,24 @@ def _refutation(recurrences, lhs, rhs, low):
             values, draw = {}, Random(n)
             apart = _number(left, values, draw) - _number(right, values, draw)
             if apart.is_finite and abs(apart.evalf(30)) > Rational(1, 10**9):
-                return Counterexample({recurrences.n: n, recurrences.k: k}, {}, {}, left, right)
+                return Counterexample(
+                    {recurrences.n: n, recurrences.k: k}, {}, {}, left, right
+                )
     return None
 
 
 def _check(recurrences, claims):
     if not isinstance(recurrences, Recurrences):
-        raise TypeError(f"recurrences: got {type(recurrences).__name__}, needs a Recurrences")
-    pairs = isinstance(claims, (tuple, list)) and all(isinstance(c, (tuple, list)) and len(c) == 2 for c in claims)
+        raise TypeError(
+            f"recurrences: got {type(recurrences).__name__}, needs a Recurrences"
+        )
+    pairs = isinstance(claims, (tuple, list)) and all(
+        isinstance(c, (tuple, list)) and len(c) == 2 for c in claims
+    )
     if not pairs or not claims:
-        raise ValueError(f"claims: got {claims!r}, needs at least one pair (lhs, rhs); without one nothing is proved")
+        raise ValueError(
+            f"claims: got {claims!r}, needs at least one pair (lhs, rhs); without one nothing is proved"
+        )
     for lhs, rhs in claims:
         check_expression("lhs", lhs)
         check_expression("rhs", rhs)
@@ -62,11 +74,15 @@ def _number(e, values, draw):
     """The value of e where every symbol, and every function at every point, is a number drawn at random."""
     parts = tuple(_number(part, values, draw) for part in e.args)
     if isinstance(e, Applied) or e.is_Symbol:
-        return values.setdefault((e.func if parts else e, *parts), Rational(draw.randint(1, 100), 101))
+        return values.setdefault(
+            (e.func if parts else e, *parts), Rational(draw.randint(1, 100), 101)
+        )
     return e.func(*parts) if parts else e
 
 
-def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tuple[InductionProof, ...]:
+def induction(
+    recurrences, claims, low=0, down=False, given=(), where=""
+) -> tuple[InductionProof, ...]:
     """Prove claims for every n and every step k from low to n, all of them together.
 
     Args:     claims: pairs (lhs, rhs); one whose left side is a sequence at k is also a hypothesis at the step before
@@ -87,8 +103,14 @@ def induction(recurrences, claims, low=0, down=False, given=(), where="") -> tup
 
 def _given(fact):
     if not isinstance(fact, (tuple, list)) or len(fact) != 3:
-        raise ValueError(f"given: got {fact!r}, needs triples (lhs, rhs, the first k they hold for)")
-    return check_expression("given", fact[0]), check_expression("given", fact[1]), fact[2]
+        raise ValueError(
+            f"given: got {fact!r}, needs triples (lhs, rhs, the first k they hold for)"
+        )
+    return (
+        check_expression("given", fact[0]),
+        check_expression("given", fact[1]),
+        fact[2],
+    )
 
 
 def _either_way(recurrences, claims, low, given, where):
@@ -117,20 +139,33 @@ def _induction(recurrences, claims, low, down, given, where):
     base = low + u, low + u if down else sympify(low)
     step = low + t + 1 + u, low + t if down else low + t + 1
     before = low + t + 1 if down else low + t
-    hypotheses = [(lhs, rhs, before, before) for lhs, rhs in claims if recurrences.states(lhs)]
+    hypotheses = [
+        (lhs, rhs, before, before) for lhs, rhs in claims if recurrences.states(lhs)
+    ]
 
     def same(claim, at, more=()):
-        facts = [(lhs, rhs, first, at[0]) for lhs, rhs, first in given if recurrences.states(lhs)] + list(more)
+        facts = [
+            (lhs, rhs, first, at[0])
+            for lhs, rhs, first in given
+            if recurrences.states(lhs)
+        ] + list(more)
         left, right = (recurrences.unfold(side, *at, _one_way(facts)) for side in claim)
         return left == right
 
     def how(claim, number):
         if same(claim, anywhere):
             return "unfolding"
-        for half, holds in (("the base", same(claim, base)), ("from one k to the next", same(claim, step, hypotheses))):
+        for half, holds in (
+            ("the base", same(claim, base)),
+            ("from one k to the next", same(claim, step, hypotheses)),
+        ):
             if not holds:
                 refuted = _refutation(recurrences, *claim, low)
-                raise NotProved(*claim, refuted, f"{where + ', ' if where else ''}step {number}, {half}")
+                raise NotProved(
+                    *claim,
+                    refuted,
+                    f"{where + ', ' if where else ''}step {number}, {half}",
+                )
         return "base and step"
 
     ways = [how(claim, number) for number, claim in enumerate(claims, start=1)]
@@ -159,11 +194,19 @@ class InductiveEquation(Equation):
         Raises:  NotProved naming the label; ValueError for a given equation about other sequences
         """
         if any(one.recurrences is not self.recurrences for one in self.given):
-            raise ValueError(f"{self.label}: what is given was proved of other sequences")
-        facts = [(proof.lhs, proof.rhs, one.low) for one in self.given for proof in one.prove()]
+            raise ValueError(
+                f"{self.label}: what is given was proved of other sequences"
+            )
+        facts = [
+            (proof.lhs, proof.rhs, one.low)
+            for one in self.given
+            for proof in one.prove()
+        ]
         _check(self.recurrences, self.steps)
         with evaluate(True):
-            return _induction(self.recurrences, self.steps, self.low, self.down, facts, self.label)
+            return _induction(
+                self.recurrences, self.steps, self.low, self.down, facts, self.label
+            )
 
     def known(self) -> str:
         """How the claim is known and what it holds for, in Markdown."""
@@ -173,44 +216,76 @@ class InductiveEquation(Equation):
         else:
             places = f" from {self.low} on" if self.low else ""
         if any(proof.how != "unfolding" for proof in self.prove()):
-            how = "by induction from the last layer down" if self.down else "by induction"
+            how = (
+                "by induction from the last layer down" if self.down else "by induction"
+            )
         else:
-            how = "by unfolding and what was proved before" if self.given else "by unfolding"
+            how = (
+                "by unfolding and what was proved before"
+                if self.given
+                else "by unfolding"
+            )
         where = (
-            f", where {', '.join(f'${latex(one)}$' for one in self.side_conditions)}" if self.side_conditions else ""
+            f", where {', '.join(f'${latex(one)}$' for one in self.side_conditions)}"
+            if self.side_conditions
+            else ""
         )
         return f"proved for every depth ${n}${places}, {how}{where}"
 
     def means(self, other: Equation) -> bool:
         """Whether another equation is about the same steps of sequences that have the same lines."""
-        if not isinstance(other, InductiveEquation) or (self.low, self.down) != (other.low, other.down):
+        if not isinstance(other, InductiveEquation) or (self.low, self.down) != (
+            other.low,
+            other.down,
+        ):
             return False
-        own, theirs = (one.recurrences.reached(*[e for pair in one.steps for e in pair]) for one in (self, other))
+        own, theirs = (
+            one.recurrences.reached(*[e for pair in one.steps for e in pair])
+            for one in (self, other)
+        )
         return own == theirs
 
     def check_fixed(self, sizes: Iterable[int] = ()) -> int:
         """Check every "=" for stacks of up to six layers (and of the given depths), all lines worked out."""
-        checked = [(n, k) for n in {*range(self.low, DEEPEST + 1), *sizes} for k in range(self.low, n + 1)]
+        checked = [
+            (n, k)
+            for n in {*range(self.low, DEEPEST + 1), *sizes}
+            for k in range(self.low, n + 1)
+        ]
         for lhs, rhs in self.steps:
             for n, k in checked:
-                left, right = (self.recurrences.unfold(side, n, k) for side in (lhs, rhs))
-                if left != right or any(map(self.recurrences.defines, left.atoms(Applied))):
-                    raise AssertionError(f"{lhs} = {rhs} fails at k = {k} of n = {n}: {left} and {right}")
+                left, right = (
+                    self.recurrences.unfold(side, n, k) for side in (lhs, rhs)
+                )
+                if left != right or any(
+                    map(self.recurrences.defines, left.atoms(Applied))
+                ):
+                    raise AssertionError(
+                        f"{lhs} = {rhs} fails at k = {k} of n = {n}: {left} and {right}"
+                    )
         return len(self.steps) * len(checked)
 
     @property
     def side_conditions(self) -> tuple[Expr, ...]:
         """What must hold for the steps to be defined; the layers are any functions at all."""
-        return self.recurrences.side_conditions(*[e for pair in self.steps for e in pair])
+        return self.recurrences.side_conditions(
+            *[e for pair in self.steps for e in pair]
+        )
 
 
-def recurrence(label: str, claim: str, recurrences: Recurrences, *heads: Expr) -> InductiveEquation:
+def recurrence(
+    label: str, claim: str, recurrences: Recurrences, *heads: Expr
+) -> InductiveEquation:
     """The displayed form of some lines, taken from the very Recurrences that the proofs unfold."""
     lines = tuple(recurrences.line(head) for head in heads)
-    return InductiveEquation(label, claim, lines, kind=DEFINITION, recurrences=recurrences, low=1)
+    return InductiveEquation(
+        label, claim, lines, kind=DEFINITION, recurrences=recurrences, low=1
+    )
 
 
-def inductive(label: str, claim: str, recurrences: Recurrences, *chains: tuple, **more) -> InductiveEquation:
+def inductive(
+    label: str, claim: str, recurrences: Recurrences, *chains: tuple, **more
+) -> InductiveEquation:
     """A claim about sequences: one chain e0 = e1 = ..., or several; low, down, given and whys as more."""
     chains = tuple(tuple(map(sympify, chain)) for chain in chains)
     return InductiveEquation(label, claim, chains, recurrences=recurrences, **more)

@@ -51,8 +51,16 @@ class Case:
     heads: str = ""
 
     def __str__(self):
-        parts = ["centred" if self.center else "as it is", "mean" if self.mean else "sum", self.piece]
-        lacks = [f"no {name}" for name in ("residual", "weight", "bias", "dx") if not getattr(self, name)]
+        parts = [
+            "centred" if self.center else "as it is",
+            "mean" if self.mean else "sum",
+            self.piece,
+        ]
+        lacks = [
+            f"no {name}"
+            for name in ("residual", "weight", "bias", "dx")
+            if not getattr(self, name)
+        ]
         lacks += [name for name in ("dresidual", "offset") if getattr(self, name)]
         return ", ".join(parts + lacks + [f"{self.heads} of heads"] * bool(self.heads))
 
@@ -67,9 +75,22 @@ class Case:
             "dx": ("dx",),
             "dresidual": ("dresidual",),
         }
-        absent = [name for flag, names in pointers.items() if not getattr(self, flag) for name in names]
-        flags = {"CENTER": self.center, "MEAN": self.mean, "PLACEMENT": PLACED[self.piece], "ROUND": True}
-        flags |= {"heads": HEADS if self.heads else None, "PER_HEAD": self.heads == "weights"}
+        absent = [
+            name
+            for flag, names in pointers.items()
+            if not getattr(self, flag)
+            for name in names
+        ]
+        flags = {
+            "CENTER": self.center,
+            "MEAN": self.mean,
+            "PLACEMENT": PLACED[self.piece],
+            "ROUND": True,
+        }
+        flags |= {
+            "heads": HEADS if self.heads else None,
+            "PER_HEAD": self.heads == "weights",
+        }
         numbers = {"SCALE": family.c, "OFFSET": self.weight_offset, "EPS": eps}
         return flags | numbers | {f"{name}_ptr": None for name in absent}
 
@@ -82,22 +103,43 @@ class Case:
         """The operator and its backward as definitions, and the two sums that row_sums keeps."""
         branch = family.branches()[self.piece]
         general = family.operator(branch.denominator, branch.factor)
-        general[c1[i]] = family.kappa[i] / family.n * total(N, lambda t: family.r[i, t] * family.wdy[i, t])
+        general[c1[i]] = (
+            family.kappa[i]
+            / family.n
+            * total(N, lambda t: family.r[i, t] * family.wdy[i, t])
+        )
         general[c2[i]] = family.a / N * total(N, lambda t: family.wdy[i, t])
         values = {} if self.residual else {family.residual: 0, family.dresidual_out: 0}
-        values |= ({} if self.weight else {family.w: 1}) | ({} if self.bias else {family.b: 0})
-        numbers = {family.a: S(int(self.center)), family.n: N if self.mean else S.One, family.w0: self.weight_offset}
+        values |= ({} if self.weight else {family.w: 1}) | (
+            {} if self.bias else {family.b: 0}
+        )
+        numbers = {
+            family.a: S(int(self.center)),
+            family.n: N if self.mean else S.One,
+            family.w0: self.weight_offset,
+        }
         special = Defs()
         for head, e in general:
             special[head] = e.replace(
-                lambda part: isinstance(part, Indexed) and part.base in values, lambda part: S(values[part.base])
+                lambda part: isinstance(part, Indexed) and part.base in values,
+                lambda part: S(values[part.base]),
             ).xreplace(numbers)
         return special
 
 
 # What each kernel stores, and the name for it in the definitions.
-FORWARD = {"y": family.y[i, j], "residual_out": family.p[i, j], "mean": family.average[i], "rstd": family.rstd[i]}
-BACKWARD = {"dx": family.dp[i, j], "dresidual": family.dp[i, j], "dw": family.dw[j], "db": family.db[j]}
+FORWARD = {
+    "y": family.y[i, j],
+    "residual_out": family.p[i, j],
+    "mean": family.average[i],
+    "rstd": family.rstd[i],
+}
+BACKWARD = {
+    "dx": family.dp[i, j],
+    "dresidual": family.dp[i, j],
+    "dw": family.dw[j],
+    "db": family.db[j],
+}
 KERNELS = {
     ("rows", "forward_rows"): FORWARD,
     ("rows", "backward_rows"): BACKWARD,
@@ -118,25 +160,40 @@ CASES += (
     Case(True, True, "inside", heads="strides"),
     Case(False, False, "clamp", residual=False, bias=False, heads="strides"),
     Case(True, True, "inside", dresidual=True, heads="weights"),
-    Case(False, True, "outside", residual=False, bias=False, offset=True, heads="weights"),
+    Case(
+        False, True, "outside", residual=False, bias=False, offset=True, heads="weights"
+    ),
     Case(False, False, "clamp", dx=False, heads="weights"),
 )
 
 
-def compared(kernel: str, reading: Reading, wanted: dict[str, Expr]) -> dict[tuple[str, str], tuple[Expr, Expr]]:
+def compared(
+    kernel: str, reading: Reading, wanted: dict[str, Expr]
+) -> dict[tuple[str, str], tuple[Expr, Expr]]:
     """{(kernel, output): (what is stored, what it is to be)} of a kernel; Unread where it stores other outputs.
 
     What a kernel compares with eps or 0 has to be s, of whose pieces a case takes one.
     """
     if set(reading.stored) != set(wanted):
-        raise Unread(f"{kernel} stores {sorted(reading.stored)}, needs {sorted(wanted)}")
+        raise Unread(
+            f"{kernel} stores {sorted(reading.stored)}, needs {sorted(wanted)}"
+        )
     if reading.overwritten:
-        raise Unread(f"{kernel} overwrites {sorted(reading.overwritten)}, which it reads")
-    pairs = {(kernel, output): (reading.stored[output], e) for output, e in wanted.items()}
-    return pairs | {(kernel, f"norm {n}"): (norm, family.s[i]) for n, norm in enumerate(sorted(reading.norms, key=str))}
+        raise Unread(
+            f"{kernel} overwrites {sorted(reading.overwritten)}, which it reads"
+        )
+    pairs = {
+        (kernel, output): (reading.stored[output], e) for output, e in wanted.items()
+    }
+    return pairs | {
+        (kernel, f"norm {n}"): (norm, family.s[i])
+        for n, norm in enumerate(sorted(reading.norms, key=str))
+    }
 
 
-def claims(case: Case, package: str = "normgrad.triton_kernels") -> tuple[dict, set[str]]:
+def claims(
+    case: Case, package: str = "normgrad.triton_kernels"
+) -> tuple[dict, set[str]]:
     """({(kernel, output): (what the text stores, the name in the definitions)}, what is assumed) of a variant.
 
     Raises:  Unread for a text that is not followed, and for an output that is missing
@@ -146,22 +203,35 @@ def claims(case: Case, package: str = "normgrad.triton_kernels") -> tuple[dict, 
         kernel = getattr(import_module(f"{package}.{module}"), name.partition(",")[0])
         # Heads are along the axis of the grid that columns leave free.
         axis = (
-            {"program_id_2" if name == "backward_columns" else "program_id_1": HEAD} if case.heads == "weights" else {}
+            {"program_id_2" if name == "backward_columns" else "program_id_1": HEAD}
+            if case.heads == "weights"
+            else {}
         )
         constants = case.constants | axis | {"TWICE": "twice" in name}
-        reading = read(kernel, constants, case.piece != "clamped", case.piece == "zero", NAMES)
+        reading = read(
+            kernel, constants, case.piece != "clamped", case.piece == "zero", NAMES
+        )
         if module == "sweeps" and WHOLE in reading.assumed:
             raise Unread(f"{name}: takes the first block of columns for the whole row")
-        wanted = {output: e for output, e in outputs.items() if case.constants.get(f"{output}_ptr", 0) is not None}
+        wanted = {
+            output: e
+            for output, e in outputs.items()
+            if case.constants.get(f"{output}_ptr", 0) is not None
+        }
         pairs |= compared(name, reading, wanted)
         assumed |= set(reading.assumptions)
     return pairs, assumed
 
 
-def proved(case: Case, pairs: dict[tuple[str, str], tuple[Expr, Expr]], assumed: set[str]) -> Verdict:
+def proved(
+    case: Case, pairs: dict[tuple[str, str], tuple[Expr, Expr]], assumed: set[str]
+) -> Verdict:
     """The proof of each claim about a variant; NotProved where there is none."""
     defs = case.definitions()
-    proofs = {place: prove(e, name, defs, where=", ".join(place)) for place, (e, name) in pairs.items()}
+    proofs = {
+        place: prove(e, name, defs, where=", ".join(place))
+        for place, (e, name) in pairs.items()
+    }
     return Verdict(proofs, sorted(assumed))
 
 

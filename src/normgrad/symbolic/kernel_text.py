@@ -24,7 +24,23 @@ import ast
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sympy import Abs, Basic, Expr, Heaviside, Max, S, Symbol, evaluate, exp, log, nan, oo, sqrt, sympify, tanh
+from sympy import (
+    Abs,
+    Basic,
+    Expr,
+    Heaviside,
+    Max,
+    S,
+    Symbol,
+    evaluate,
+    exp,
+    log,
+    nan,
+    oo,
+    sqrt,
+    sympify,
+    tanh,
+)
 
 from .calculus import free_letters
 from .elementary import sigmoid
@@ -33,18 +49,34 @@ from .notation import tensor, total
 from .proof import lettered
 from .signs import is_positive
 from .symbols import M, N, i, j
-from .text_reader import FLOOR, OPERATIONS, PROGRAM, PROGRAMS, REMAINDER, Reading, TextReader
+from .text_reader import (
+    FLOOR,
+    OPERATIONS,
+    PROGRAM,
+    PROGRAMS,
+    REMAINDER,
+    Reading,
+    TextReader,
+)
 from .text_reader import Unread as Unread
 
-ROWS, BLOCK, VECTOR = (Symbol(name, integer=True, positive=True) for name in ("ROWS", "BLOCK", "VECTOR"))
+ROWS, BLOCK, VECTOR = (
+    Symbol(name, integer=True, positive=True) for name in ("ROWS", "BLOCK", "VECTOR")
+)
 COLUMNS = Symbol("program_id_1", integer=True)
 HEADS, HEAD = Symbol("heads", integer=True, positive=True), Symbol("head", integer=True)
-LANE_ROW, LANE_COLUMN = (Symbol(name, integer=True) for name in ("row_of_tile", "column_of_tile"))
-ROW_TURN, COLUMN_TURN = (Symbol(name, integer=True) for name in ("turn_over_rows", "turn_over_columns"))
+LANE_ROW, LANE_COLUMN = (
+    Symbol(name, integer=True) for name in ("row_of_tile", "column_of_tile")
+)
+ROW_TURN, COLUMN_TURN = (
+    Symbol(name, integer=True) for name in ("turn_over_rows", "turn_over_columns")
+)
 TILE, ROW, COLUMN, NUMBER = ("R", "C"), ("R",), ("C",), ()
 # The loops that there are: of all programs together over the tiles of rows, or over the rows; of one over the blocks of
 # columns; and, in the reduction, of one over the rows of partial sums. Each takes every tile once.
-with evaluate(True):  # a notebook may import this while it keeps expressions as they are typed
+with evaluate(
+    True
+):  # a notebook may import this while it keeps expressions as they are typed
     ROW_LOOPS = ((PROGRAM, FLOOR(M - 1, ROWS) + 1, PROGRAMS), (PROGRAM, M, PROGRAMS))
     # As many tiles as the M rows of one head have.
     HEAD_LOOP = (PROGRAM, FLOOR(M * HEADS - 1, ROWS * HEADS) + 1, PROGRAMS)
@@ -54,7 +86,10 @@ STRIDES = ("_step", "_stride")
 # What a number of a program is before it is added to those of the others: a sum over the rows that the program took.
 SHARE = "P"
 # Functions of the package, by module, that are not read: they stand for what Triton lacks, or only round.
-PACKAGE = {"tanh": "normgrad.fused.arithmetic", "cast": "normgrad.triton_kernels.arithmetic"}
+PACKAGE = {
+    "tanh": "normgrad.fused.arithmetic",
+    "cast": "normgrad.triton_kernels.arithmetic",
+}
 # What is assumed where a row is one block.
 WHOLE = "BLOCK >= N"
 TRUSTED = (
@@ -232,9 +267,9 @@ class _Reader(TextReader):
     def loop(self, line, local):
         head = self.line
         bounds = tuple(self.value(each, local).inside for each in line.iter.args)
-        loops = dict.fromkeys((HEAD_LOOP,) if self.per_head else ROW_LOOPS, ("R", ROW_TURN)) | {
-            COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)
-        }
+        loops = dict.fromkeys(
+            (HEAD_LOOP,) if self.per_head else ROW_LOOPS, ("R", ROW_TURN)
+        ) | {COLUMN_LOOP: ("C", COLUMN_TURN * BLOCK)}
         if self.reduces:
             loops = {PARTIAL_LOOP: ("R", ROW_TURN * ROWS)}
         if bounds not in loops:
@@ -244,10 +279,14 @@ class _Reader(TextReader):
             self.refuse("a loop within its like")
         before = dict(local)
         # numbers of the rows are added up in so many words; a row of zeros may also be a statistic
-        added = {part.target.id for part in ast.walk(line) if isinstance(part, ast.AugAssign)}
+        added = {
+            part.target.id for part in ast.walk(line) if isinstance(part, ast.AugAssign)
+        }
         tiles = {name: v for name, v in before.items() if isinstance(v, Held)
                  and (v.shape in (TILE, COLUMN) or v.shape == ROW and name in added)}  # fmt: skip
-        sums = {name for name, value in tiles.items() if value.inside == 0 or value.along}
+        sums = {
+            name for name, value in tiles.items() if value.inside == 0 or value.along
+        }
         for name in sums:
             local[name] = plain(Symbol(f"{name}_before"), before[name].shape)
         turn_names = Turn(local)
@@ -260,7 +299,9 @@ class _Reader(TextReader):
             local[name]  # a loop around this one has read it, too
         for name in sorted(turn_names.carried & set(before) - sums):
             if turn_names[name] != before[name]:
-                self.refuse(f"{name} holds in each turn what the turn before has left there")
+                self.refuse(
+                    f"{name} holds in each turn what the turn before has left there"
+                )
         for name, value in turn_names.items():
             if name in sums:
                 local[name] = self.added_up(name, before[name], value, along)
@@ -293,7 +334,11 @@ class _Reader(TextReader):
         if text in (*FLOATS, *INTEGERS):
             return FLOAT if text in FLOATS else INTEGER
         if e.attr == "element_ty" and getattr(e.value, "attr", "") == "dtype":
-            return FLOAT if isinstance(self.value(e.value.value, local), Pointer) else Opaque(text)
+            return (
+                FLOAT
+                if isinstance(self.value(e.value.value, local), Pointer)
+                else Opaque(text)
+            )
         value = self.value(e.value, local) if e.attr == "dtype" else None
         if not isinstance(value, Held):
             return Opaque(text)
@@ -304,7 +349,10 @@ class _Reader(TextReader):
         if isinstance(test, bool):
             return self.value(e.body if test else e.orelse, local)
         limits = [self.value(part, local) for part in (e.body, e.orelse)]
-        if not all(isinstance(limit, Held) and limit.inside.is_number and limit.inside >= FAR for limit in limits):
+        if not all(
+            isinstance(limit, Held) and limit.inside.is_number and limit.inside >= FAR
+            for limit in limits
+        ):
             self.refuse("a choice that depends on a dtype")
         return limits[0]
 
@@ -318,22 +366,40 @@ class _Reader(TextReader):
     def value_compare(self, e, local):
         if len(e.ops) > 1:
             self.refuse("a comparison of more than two numbers")
-        left, right, op = self.value(e.left, local), self.value(e.comparators[0], local), e.ops[0]
+        left, right, op = (
+            self.value(e.left, local),
+            self.value(e.comparators[0], local),
+            e.ops[0],
+        )
         if isinstance(op, ast.Is | ast.IsNot) and right is None:
             return (left is None) == isinstance(op, ast.Is)
         if isinstance(left, Opaque) or isinstance(right, Opaque):
             return Opaque(ast.unparse(e))
-        if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Eq | ast.NotEq):
+        if (
+            isinstance(left, str)
+            and isinstance(right, str)
+            and isinstance(op, ast.Eq | ast.NotEq)
+        ):
             return (left == right) == isinstance(op, ast.Eq)
         if not (isinstance(left, Held) and isinstance(right, Held)):
             self.refuse(f"{ast.unparse(e)}, which this reader does not know")
-        if isinstance(op, ast.Lt) and (left.inside, right.inside) in ((self.row, self.rows), (j, N)):
+        if isinstance(op, ast.Lt) and (left.inside, right.inside) in (
+            (self.row, self.rows),
+            (j, N),
+        ):
             return Mask(frozenset("C" if left.inside == j else "R"))
         if isinstance(op, ast.Lt) and right.inside in (self.rows, N):
-            self.refuse(f"{ast.unparse(e.left)} is {left.inside}, which is not its tile's place")
-        self.check_value("what is compared", *(part for part in (*left.parts, *right.parts) if part is not nan))
+            self.refuse(
+                f"{ast.unparse(e.left)} is {left.inside}, which is not its tile's place"
+            )
+        self.check_value(
+            "what is compared",
+            *(part for part in (*left.parts, *right.parts) if part is not nan),
+        )
         difference = left.inside - right.inside
-        if isinstance(op, ast.Eq | ast.NotEq) and (difference.is_zero or difference.is_nonzero):
+        if isinstance(op, ast.Eq | ast.NotEq) and (
+            difference.is_zero or difference.is_nonzero
+        ):
             return bool(difference.is_zero) == isinstance(op, ast.Eq)
         return Test(type(op), left, right)
 
@@ -341,15 +407,22 @@ class _Reader(TextReader):
         value, cut = self.value(e.value, local), ast.unparse(e.slice)
         if isinstance(value, Mask):
             return value
-        wanted = {"(:, None)": (ROW, ("R", "1")), "(None, :)": (COLUMN, ("1", "C"))}.get(cut)
+        wanted = {
+            "(:, None)": (ROW, ("R", "1")),
+            "(None, :)": (COLUMN, ("1", "C")),
+        }.get(cut)
         if wanted is None or not isinstance(value, Held) or value.shape != wanted[0]:
-            self.refuse(f"{ast.unparse(e)} of the shape {getattr(value, 'shape', None)}")
+            self.refuse(
+                f"{ast.unparse(e)} of the shape {getattr(value, 'shape', None)}"
+            )
         return replace(value, shape=wanted[1])
 
     def shape(self, one, other):
         if NUMBER in (one, other):
             return one or other
-        if len(one) != len(other) or any(a != b and "1" not in (a, b) for a, b in zip(one, other, strict=True)):
+        if len(one) != len(other) or any(
+            a != b and "1" not in (a, b) for a, b in zip(one, other, strict=True)
+        ):
             self.refuse(f"shapes {one} and {other} do not fit")
         return tuple(b if a == "1" else a for a, b in zip(one, other, strict=True))
 
@@ -360,12 +433,18 @@ class _Reader(TextReader):
             return Both(a, b)
         if isinstance(a, Pointer) and isinstance(op, ast.Add):
             return Pointer(a.name, self.operate(op, a.offset, b))
-        if not (isinstance(a, Held) and isinstance(b, Held)) or type(op) not in OPERATIONS:
+        if (
+            not (isinstance(a, Held) and isinstance(b, Held))
+            or type(op) not in OPERATIONS
+        ):
             self.refuse("an operation that this reader does not know")
         if (a.along or b.along) and (a.inside.free_symbols or b.inside.free_symbols):
             self.refuse("a sum over a loop is used before its lanes are added up")
         self.check_whole(op, a.inside, b.inside)
-        parts = [_computed(OPERATIONS[type(op)], *pair) for pair in zip(a.parts, b.parts, strict=True)]
+        parts = [
+            _computed(OPERATIONS[type(op)], *pair)
+            for pair in zip(a.parts, b.parts, strict=True)
+        ]
         return self.placed(Held(*parts, self.shape(a.shape, b.shape)))
 
     def placed(self, value):
@@ -375,7 +454,9 @@ class _Reader(TextReader):
             column = PROGRAM * BLOCK + LANE_COLUMN
         else:
             row = (ROW_TURN if "R" in self.loops else PROGRAM) * ROWS + LANE_ROW
-            column = (COLUMN_TURN if "C" in self.loops else COLUMNS) * BLOCK + LANE_COLUMN
+            column = (
+                COLUMN_TURN if "C" in self.loops else COLUMNS
+            ) * BLOCK + LANE_COLUMN
         if value.inside == row and value.shape == ROW:
             return plain(i, ROW)
         if value.inside == column and value.shape == COLUMN:
@@ -410,8 +491,13 @@ class _Reader(TextReader):
     def converted(self, value, dtype, **options):
         """The same number in another dtype, where that only rounds it."""
         if options or not isinstance(value, Held) or not isinstance(dtype, Opaque):
-            self.refuse(f"a cast {'with ' + ', '.join(options) if options else 'of what is not a number'}")
-        whole, floating = value.inside.is_integer, dtype == FLOAT or dtype in self.arguments
+            self.refuse(
+                f"a cast {'with ' + ', '.join(options) if options else 'of what is not a number'}"
+            )
+        whole, floating = (
+            value.inside.is_integer,
+            dtype == FLOAT or dtype in self.arguments,
+        )
         index = whole and bool(value.inside.free_symbols - {M, N})
         if dtype == INTEGER and whole or floating and not index:
             return value
@@ -421,10 +507,18 @@ class _Reader(TextReader):
         axes = {"program_id_0": PROGRAM, "program_id_1": COLUMNS} | self.constants
         found = axes.get(f"program_id_{axis.inside}")
         self.second_axis = self.second_axis or found == COLUMNS
-        return plain(found) if found is not None else self.refuse("a third axis of programs")
+        return (
+            plain(found)
+            if found is not None
+            else self.refuse("a third axis of programs")
+        )
 
     def call_num_programs(self, axis):
-        return plain(PROGRAMS) if axis.inside == 0 else self.refuse("the number of programs along another axis")
+        return (
+            plain(PROGRAMS)
+            if axis.inside == 0
+            else self.refuse("the number of programs along another axis")
+        )
 
     def call_arange(self, start, stop):
         if (start.inside, stop.inside) == (0, ROWS):
@@ -444,7 +538,10 @@ class _Reader(TextReader):
         """A function of each number; not of a sum whose lanes or programs are still to be added up."""
         if value.along:
             self.refuse("a function of a sum that is not complete")
-        return Held(*[part if part is nan else function(part) for part in value.parts], value.shape)
+        return Held(
+            *[part if part is nan else function(part) for part in value.parts],
+            value.shape,
+        )
 
     def call_zeros_like(self, value):
         return plain(0, value.shape)
@@ -476,7 +573,12 @@ class _Reader(TextReader):
         return plain(found) if found is not None else self.refuse("a number as a text")
 
     def call_max(self, value, axis):
-        if (axis.inside, value.shape) != (1, TILE) or value.along or self.blocks or "C" in self.loops:
+        if (
+            (axis.inside, value.shape) != (1, TILE)
+            or value.along
+            or self.blocks
+            or "C" in self.loops
+        ):
             self.refuse("a maximum over something else than whole rows")
         if value.column != -oo:
             self.refuse("the largest of a row needs -inf in the columns past N")
@@ -489,28 +591,58 @@ class _Reader(TextReader):
         """The letters of the row and the column that an address says."""
         offset, row = pointer.offset.inside.expand(), None
         if "ROWS" not in self.arguments:
-            row = ROW_TURN if "R" in self.loops else None if self.after_rows else PROGRAM
-        offsets = {(place.expand(), shape): letters for (place, shape), letters in offsets.items()}
-        letters = offsets.get((offset if row is None else offset.xreplace({row: i}), pointer.offset.shape))
+            row = (
+                ROW_TURN if "R" in self.loops else None if self.after_rows else PROGRAM
+            )
+        offsets = {
+            (place.expand(), shape): letters
+            for (place, shape), letters in offsets.items()
+        }
+        letters = offsets.get(
+            (offset if row is None else offset.xreplace({row: i}), pointer.offset.shape)
+        )
         if letters is None:
-            self.refuse(f"{pointer.name} is {does} at {offset}, which is not its own row and column")
+            self.refuse(
+                f"{pointer.name} is {does} at {offset}, which is not its own row and column"
+            )
         return letters
 
     def call_load(self, pointer, mask=None, other=None, eviction_policy=""):
         steps = [f"{pointer.name}{end}" for end in STRIDES] + ["stride"]
-        stride = next((Symbol(name, integer=True, positive=True) for name in steps if name in self.arguments), N)
+        stride = next(
+            (
+                Symbol(name, integer=True, positive=True)
+                for name in steps
+                if name in self.arguments
+            ),
+            N,
+        )
         vector = VECTOR if "VECTOR" in self.arguments and stride != N else 1
         start = self.row * stride * vector
         if stride != N and isinstance(self.constants.get("heads"), Symbol):
             to_head = Symbol(f"{pointer.name}_head_step", integer=True, positive=True)
-            start = (FLOOR(self.row, HEADS) * stride + REMAINDER(self.row, HEADS) * to_head) * vector
+            start = (
+                FLOOR(self.row, HEADS) * stride + REMAINDER(self.row, HEADS) * to_head
+            ) * vector
         own = self.head * N + j
-        offsets = {(start + j, TILE): (i, j), (start + j, COLUMN): (i, j), (own, COLUMN): (j,), (S.Zero, NUMBER): ()}
-        letters = self.address(pointer, "read", offsets | {(self.row, ROW): (i,), (self.row, NUMBER): (i,)})
+        offsets = {
+            (start + j, TILE): (i, j),
+            (start + j, COLUMN): (i, j),
+            (own, COLUMN): (j,),
+            (S.Zero, NUMBER): (),
+        }
+        letters = self.address(
+            pointer, "read", offsets | {(self.row, ROW): (i,), (self.row, NUMBER): (i,)}
+        )
         self.check_mask(mask, letters, pointer.offset.shape, "reads")
         value = self.in_memory(pointer.name, letters)
         rest = nan if other is None else other.inside
-        return Held(value, rest if j in letters else value, rest if i in letters else value, pointer.offset.shape)
+        return Held(
+            value,
+            rest if j in letters else value,
+            rest if i in letters else value,
+            pointer.offset.shape,
+        )
 
     def in_memory(self, pointer, letters):
         """What is at a place: what the kernel has stored there, or what the tensor holds before it runs."""
@@ -530,95 +662,144 @@ class _Reader(TextReader):
         once = written_at == (i, j) or written_at == (i,) and "C" not in self.loops
         self.in_place.add(pointer)
         if read_at != written_at or not once:
-            self.refuse(f"{pointer} is read and written at places that turns or programs may share")
+            self.refuse(
+                f"{pointer} is read and written at places that turns or programs may share"
+            )
 
     def finish(self):
         if self.in_place and (self.second_axis or self.reduces):
-            self.refuse(f"{', '.join(sorted(self.in_place))} is read and written by several programs")
+            self.refuse(
+                f"{', '.join(sorted(self.in_place))} is read and written by several programs"
+            )
 
     def call_store(self, pointer, value, mask=None):
         shape = pointer.offset.shape
         row, program = self.row, PROGRAM * self.share + self.head
-        offsets = {(row * N + j, TILE): (i, j), (row * N + j, COLUMN): (i, j), (row, ROW): (i,), (row, NUMBER): (i,)}
+        offsets = {
+            (row * N + j, TILE): (i, j),
+            (row * N + j, COLUMN): (i, j),
+            (row, ROW): (i,),
+            (row, NUMBER): (i,),
+        }
         share = {(program * N + j, COLUMN): (j,), (program, NUMBER): ()}
         offsets |= {(j, COLUMN): (j,)} if self.reduces else share
         letters = self.address(pointer, "written", offsets)
         self.check_mask(mask, letters, shape, "writes")
         if letters == (j,) and shape == COLUMN and value.along == "R":
-            value = self.call_sum(value, plain(0))  # a program's own row of partial sums
+            value = self.call_sum(
+                value, plain(0)
+            )  # a program's own row of partial sums
         if value.along == SHARE and i not in letters or value.inside == 0:
             value = replace(value, along="")
         elif i not in letters and not self.reduces:
-            self.refuse(f"{pointer.name} gets from each program what is no sum over its rows")
+            self.refuse(
+                f"{pointer.name} gets from each program what is no sum over its rows"
+            )
         self.check_value(f"what {pointer.name} gets", value.inside)
         if value.shape != shape or value.along or value.inside.has(nan):
-            self.refuse(f"{pointer.name} gets a value of the shape {value.shape}, needs {shape}")
+            self.refuse(
+                f"{pointer.name} gets a value of the shape {value.shape}, needs {shape}"
+            )
         before = self.reading.stored.setdefault(pointer.name, value.inside)
         if before != value.inside:
             self.refuse(f"{pointer.name} is written twice")
         self.places[pointer.name] = letters if i in letters else None
         if pointer.name in self.loaded:
-            self.check_in_place(pointer.name, self.loaded[pointer.name], self.places[pointer.name])
+            self.check_in_place(
+                pointer.name, self.loaded[pointer.name], self.places[pointer.name]
+            )
             self.reading.overwritten.add(pointer.name)
 
     def check_mask(self, mask, letters, shape, does):
         wanted = {"R"} & set(shape) if i in letters else set()
         wanted |= {"C"} if j in letters and not self.exact else set()
         if (mask.axes if isinstance(mask, Mask) else mask or set()) != wanted:
-            edge = " and ".join(f"{'rows < M' if axis == 'R' else 'cols < N'}" for axis in sorted(wanted, reverse=True))
+            edge = " and ".join(
+                f"{'rows < M' if axis == 'R' else 'cols < N'}"
+                for axis in sorted(wanted, reverse=True)
+            )
             self.refuse(f"{does} past the edge: its mask needs {edge}")
 
     def call_join(self, one, other):
-        if not (isinstance(one, Held) and isinstance(other, Held)) or one.shape != other.shape:
+        if (
+            not (isinstance(one, Held) and isinstance(other, Held))
+            or one.shape != other.shape
+        ):
             self.refuse("what is joined needs one shape")
         return Joined((one, other))
 
     def call_split(self, value):
-        return value.both if isinstance(value, Joined) else self.refuse("only what was joined can be split")
+        return (
+            value.both
+            if isinstance(value, Joined)
+            else self.refuse("only what was joined can be split")
+        )
 
     def call_sum(self, value, axis):
         if isinstance(value, Joined):
             return Joined(tuple(self.call_sum(each, axis) for each in value.both))
-        across = {(0, TILE): "R", (1, TILE): "C", (0, COLUMN): "C", (0, ROW): "R"}.get((axis.inside, value.shape))
+        across = {(0, TILE): "R", (1, TILE): "C", (0, COLUMN): "C", (0, ROW): "R"}.get(
+            (axis.inside, value.shape)
+        )
         if value.shape == COLUMN and value.along == "R":
             across = "R"
         if across is None:
             self.refuse(f"a sum over axis {axis.inside} of the shape {value.shape}")
-        if value.along != across and (value.along or across == "R" or self.blocks or "C" in self.loops):
+        if value.along != across and (
+            value.along or across == "R" or self.blocks or "C" in self.loops
+        ):
             self.refuse("a sum over one tile where the sum over all of them is needed")
-        letter, size, past = (i, M, value.row) if across == "R" else (j, N, value.column)
+        letter, size, past = (
+            (i, M, value.row) if across == "R" else (j, N, value.column)
+        )
         if across == "R" and "R" not in value.shape or across == "C" and self.exact:
             past = S.Zero  # there is no such place
         if past is nan or nf(past) != 0:
             edge = "a row past M" if across == "R" else "a column past N"
-            self.refuse(f"{edge} adds {'what is not known' if past is nan else lettered(past)[0]}")
+            self.refuse(
+                f"{edge} adds {'what is not known' if past is nan else lettered(past)[0]}"
+            )
 
         def added(part):
-            return part if part is nan or part == 0 else total(size, lambda r: part.xreplace({letter: r}))
+            return (
+                part
+                if part is nan or part == 0
+                else total(size, lambda r: part.xreplace({letter: r}))
+            )
 
         # one expression for both, so that a choice in a column past N is known to be that of its row
         whole = added(value.inside)
         if across == "R":
-            shape, share = NUMBER if value.shape == ROW else COLUMN, "" if self.reduces else SHARE
+            shape, share = (
+                NUMBER if value.shape == ROW else COLUMN,
+                "" if self.reduces else SHARE,
+            )
             return Held(whole, added(value.column), whole, shape, share)
-        return Held(whole, whole, added(value.row), tuple(a for a in value.shape if a == "R"))
+        return Held(
+            whole, whole, added(value.row), tuple(a for a in value.shape if a == "R")
+        )
 
     def call_where(self, condition, a, b):
         shape = self.shape(a.shape, b.shape)
         if isinstance(condition, Mask):
             column = b.column if "C" in condition.axes else a.column
-            return Held(a.inside, column, b.row if "R" in condition.axes else a.row, shape)
+            return Held(
+                a.inside, column, b.row if "R" in condition.axes else a.row, shape
+            )
         if isinstance(condition, Both):
             return self.in_range(condition, a, b)
         if not isinstance(condition, Test) or condition.kind not in (ast.Gt, ast.Eq):
             self.refuse("a choice that this reader does not know")
         pairs = list(zip(condition.left.parts, condition.right.parts, strict=True))
         if self.above is None and condition.kind is ast.Gt:
-            parts = [self.kept(*each) for each in zip(pairs, a.parts, b.parts, strict=True)]
+            parts = [
+                self.kept(*each) for each in zip(pairs, a.parts, b.parts, strict=True)
+            ]
             return Held(*parts, self.shape(shape, condition.left.shape))
         choices = [self.chosen(condition.kind, pair, pairs[0]) for pair in pairs]
         parts = [
-            nan if c is None else one if c else other for c, one, other in zip(choices, a.parts, b.parts, strict=True)
+            nan if c is None else one if c else other
+            for c, one, other in zip(choices, a.parts, b.parts, strict=True)
         ]
         return Held(*parts, self.shape(shape, condition.left.shape))
 
@@ -627,7 +808,12 @@ class _Reader(TextReader):
         low, high = condition.first, condition.second
         kinds = (low.kind, high.kind) == (ast.Gt, ast.LtE)
         bounds = kinds and low.right.inside == 0 and bool(high.right.inside >= FAR)
-        if not bounds or not low.left == high.left == a or b.inside is not nan or not is_positive(a.inside):
+        if (
+            not bounds
+            or not low.left == high.left == a
+            or b.inside is not nan
+            or not is_positive(a.inside)
+        ):
             self.refuse("a choice that this reader does not know")
         self.reading.assume_range()
         return a
@@ -639,7 +825,9 @@ class _Reader(TextReader):
         if (one, other) == pair:
             return Max(one, other)
         if (one, other) != (1, 0):
-            self.refuse("a choice that is neither the larger of two numbers nor 1 where one is larger")
+            self.refuse(
+                "a choice that is neither the larger of two numbers nor 1 where one is larger"
+            )
         return Heaviside(pair[0] - pair[1])
 
     def chosen(self, kind, pair, inside):

@@ -20,7 +20,10 @@ def orders(product: Expr, ranges: dict[Symbol, str]) -> Iterator[list[Symbol]]:
 
     Args:  product: what the letters stand in; ranges: the letters, each with what tells it apart from the start
     """
-    yield from _search(product, _refined(product, _ranked({letter: (ranges[letter],) for letter in ranges})))
+    yield from _search(
+        product,
+        _refined(product, _ranked({letter: (ranges[letter],) for letter in ranges})),
+    )
 
 
 def _search(product, ranks):
@@ -34,7 +37,10 @@ def _search(product, ranks):
         if any(_exchangeable(product, letter, other) for other in tried):
             continue  # the two branches end in the same orders
         tried.append(letter)
-        marked = {other: rank + (other in cell and other != letter) for other, rank in ranks.items()}
+        marked = {
+            other: rank + (other in cell and other != letter)
+            for other, rank in ranks.items()
+        }
         yield from _search(product, _refined(product, marked))
 
 
@@ -46,18 +52,30 @@ def _first_cell(ranks):
     """The letters of the lowest rank that several letters have; empty when all are told apart."""
     values = list(ranks.values())
     shared = [rank for rank in values if values.count(rank) > 1]
-    return [letter for letter, rank in ranks.items() if rank == min(shared)] if shared else []
+    return (
+        [letter for letter, rank in ranks.items() if rank == min(shared)]
+        if shared
+        else []
+    )
 
 
 def _ranked(keys):
     """For every letter, the number of letters with a lesser key."""
-    return {letter: sum(other < key for other in keys.values()) for letter, key in keys.items()}
+    return {
+        letter: sum(other < key for other in keys.values())
+        for letter, key in keys.items()
+    }
 
 
 def _refined(product, ranks) -> Ranks:
     while _first_cell(ranks):
         look()
-        finer = _ranked({letter: (rank, _seen_from(product, letter, ranks)) for letter, rank in ranks.items()})
+        finer = _ranked(
+            {
+                letter: (rank, _seen_from(product, letter, ranks))
+                for letter, rank in ranks.items()
+            }
+        )
         if len(set(finer.values())) == len(set(ranks.values())):
             return finer
         ranks = finer
@@ -66,5 +84,12 @@ def _refined(product, ranks) -> Ranks:
 
 def _seen_from(product, letter, ranks):
     """The product as a text in which the other letters are known by their ranks alone."""
-    others = {other: Symbol(f"c{rank}", integer=True, positive=True) for other, rank in ranks.items()}
-    return str(product.xreplace({**others, letter: Symbol("here", integer=True, positive=True)}))
+    others = {
+        other: Symbol(f"c{rank}", integer=True, positive=True)
+        for other, rank in ranks.items()
+    }
+    return str(
+        product.xreplace(
+            {**others, letter: Symbol("here", integer=True, positive=True)}
+        )
+    )

@@ -24,7 +24,13 @@ OUTPUTS = {
 
 def constants(case: Case, kernel: str) -> dict:
     """What the launcher gives a kernel for a variant."""
-    given = {"center": case.center, "n": N if case.mean else S.One, "scale": family.c, "eps": eps, "most": Most()}
+    given = {
+        "center": case.center,
+        "n": N if case.mean else S.One,
+        "scale": family.c,
+        "eps": eps,
+        "most": Most(),
+    }
     given["placement"] = S(list(PLACEMENTS).index(PLACED[case.piece]))
     if not case.residual:
         given |= dict.fromkeys(("residual", "residual_out", "dresidual_out"))
@@ -39,7 +45,9 @@ def constants(case: Case, kernel: str) -> dict:
     return given
 
 
-def claims(case: Case, package: str = "normgrad.numba_kernels") -> tuple[dict, set[str]]:
+def claims(
+    case: Case, package: str = "normgrad.numba_kernels"
+) -> tuple[dict, set[str]]:
     """({(kernel, output): (what the text stores, what it is to be)}, what is assumed) of a variant.
 
     Raises:  Unread for a text that is not followed, and for an output that is missing
@@ -47,8 +55,18 @@ def claims(case: Case, package: str = "normgrad.numba_kernels") -> tuple[dict, s
     pairs, assumed, module = {}, set(), import_module(f"{package}.kernels")
     for name, outputs in OUTPUTS.items():
         arguments = constants(case, name)
-        reading = read(getattr(module, name), arguments, case.piece != "clamped", case.piece == "zero", NAMES)
-        wanted = {output: e for output, e in outputs.items() if arguments.get(output, 0) is not None}
+        reading = read(
+            getattr(module, name),
+            arguments,
+            case.piece != "clamped",
+            case.piece == "zero",
+            NAMES,
+        )
+        wanted = {
+            output: e
+            for output, e in outputs.items()
+            if arguments.get(output, 0) is not None
+        }
         if name == "forward" and not case.center:
             wanted["mean"] = S.Zero
         pairs |= compared(name, reading, wanted)

@@ -35,7 +35,8 @@ TRUSTED = (
 )
 # Functions of the package that are not read.
 PACKAGE = dict.fromkeys(
-    ("load", "store", "row", "own", "line_for", "held", "send", "arrived"), "normgrad.numba_kernels.kernels"
+    ("load", "store", "row", "own", "line_for", "held", "send", "arrived"),
+    "normgrad.numba_kernels.kernels",
 )
 
 
@@ -75,7 +76,11 @@ class Most:
 
 
 def read(
-    kernel, constants: dict[str, Any], above: bool = True, zero: bool = False, names: dict[str, str] | None = None
+    kernel,
+    constants: dict[str, Any],
+    above: bool = True,
+    zero: bool = False,
+    names: dict[str, str] | None = None,
 ) -> Reading:
     """What a kernel stores for every M and N.
 
@@ -114,11 +119,22 @@ class _Reader(TextReader):
         if isinstance(line.target, ast.Name):
             super().change(line, local)
             return
-        place, value = self.value(line.target, local), self.number(self.value(line.value, local))
+        place, value = (
+            self.value(line.target, local),
+            self.number(self.value(line.value, local)),
+        )
         self.check_value(f"what {place.name} gets", value)
-        own = place.at == (PROGRAM, j) or (place.at == (j,) and "program" not in self.arguments)
-        if not isinstance(line.op, ast.Add) or not own or self.loops != ["rows", "columns"]:
-            self.refuse(f"{place.name} is no sum over the rows, in a place of this program's own")
+        own = place.at == (PROGRAM, j) or (
+            place.at == (j,) and "program" not in self.arguments
+        )
+        if (
+            not isinstance(line.op, ast.Add)
+            or not own
+            or self.loops != ["rows", "columns"]
+        ):
+            self.refuse(
+                f"{place.name} is no sum over the rows, in a place of this program's own"
+            )
         if place.name in self.loaded:
             self.refuse(f"{place.name} is read before its last row is added")
         self.sums[place.name] = self.sums.get(place.name, S.Zero) + value
@@ -126,7 +142,9 @@ class _Reader(TextReader):
     def store(self, place, value):
         wanted = {(i, j): ["rows", "columns"], (i,): ["rows"]}.get(place.at)
         if self.loops != wanted:
-            self.refuse(f"{place.name} is written at {place.at}, which is not its own row and column")
+            self.refuse(
+                f"{place.name} is written at {place.at}, which is not its own row and column"
+            )
         value = self.number(value)
         self.check_value(f"what {place.name} gets", value)
         if self.reading.stored.setdefault(place.name, value) != value:
@@ -164,7 +182,9 @@ class _Reader(TextReader):
             for name in self.unsent:
                 self.refuse(f"a row of {name} is made in a line, and not sent")
             for name, value in self.sums.items():
-                self.reading.stored[name] = total(M, lambda r, value=value: value.xreplace({i: r}))
+                self.reading.stored[name] = total(
+                    M, lambda r, value=value: value.xreplace({i: r})
+                )
 
     def added_up(self, name, start, value, letter, size):
         """A number to which a loop adds, after all turns."""
@@ -182,11 +202,20 @@ class _Reader(TextReader):
             return S(int(value))
         if not isinstance(value, Array):
             return sympify(value)
-        if value.at not in ((i, j), (i,), (j,)) or self.axes.setdefault(value.name, value.at) != value.at:
-            self.refuse(f"{value.name} is read at {value.at}, which is not its own row and column")
+        if (
+            value.at not in ((i, j), (i,), (j,))
+            or self.axes.setdefault(value.name, value.at) != value.at
+        ):
+            self.refuse(
+                f"{value.name} is read at {value.at}, which is not its own row and column"
+            )
         if value.name in self.constants:
             full = self.constants[value.name]
-            return full.value if isinstance(full, Full) else self.refuse(f"{value.name} has no columns")
+            return (
+                full.value
+                if isinstance(full, Full)
+                else self.refuse(f"{value.name} has no columns")
+            )
         if value.name in self.sums:
             self.refuse(f"{value.name} is read before its last row is added")
         if value.name in self.reading.stored:
@@ -196,7 +225,11 @@ class _Reader(TextReader):
         return tensor(name, *(M if letter == i else N for letter in value.at))[value.at]
 
     def value_constant(self, e, local):
-        return e.value if isinstance(e.value, bool) else sympify(str(e.value), rational=True)
+        return (
+            e.value
+            if isinstance(e.value, bool)
+            else sympify(str(e.value), rational=True)
+        )
 
     def value_attribute(self, e, local):
         value = self.value(e.value, local)
@@ -222,10 +255,16 @@ class _Reader(TextReader):
     def value_compare(self, e, local):
         sides = [self.value(part, local) for part in (e.left, *e.comparators)]
         if any(isinstance(side, Most) for side in sides):
-            if sides[0] != 0 or [type(op) for op in e.ops] != [ast.Lt, ast.LtE] or not isinstance(sides[2], Most):
+            if (
+                sides[0] != 0
+                or [type(op) for op in e.ops] != [ast.Lt, ast.LtE]
+                or not isinstance(sides[2], Most)
+            ):
                 self.refuse("a range that this reader does not know")
             if not is_positive(self.number(sides[1])):
-                self.refuse(f"a range of {ast.unparse(e.comparators[0])}, which need not be positive")
+                self.refuse(
+                    f"a range of {ast.unparse(e.comparators[0])}, which need not be positive"
+                )
             self.reading.assume_range()
             return True
         if len(sides) != 2:
@@ -233,7 +272,9 @@ class _Reader(TextReader):
         left, right = map(self.number, sides)
         self.check_value("what is compared", left, right)
         difference, op = left - right, e.ops[0]
-        if isinstance(op, ast.Eq | ast.NotEq) and (difference.is_zero or difference.is_nonzero):
+        if isinstance(op, ast.Eq | ast.NotEq) and (
+            difference.is_zero or difference.is_nonzero
+        ):
             return bool(difference.is_zero) == isinstance(op, ast.Eq)
         if not isinstance(op, ast.Gt):
             self.refuse("a comparison that this reader does not know")
@@ -245,9 +286,15 @@ class _Reader(TextReader):
         name, given = ast.unparse(e.func), [self.value(part, local) for part in e.args]
         if e.keywords:
             self.refuse("arguments by name")
-        if name.endswith(".dtype.type") and isinstance(self.value(e.func.value.value, local), Array):
+        if name.endswith(".dtype.type") and isinstance(
+            self.value(e.func.value.value, local), Array
+        ):
             return self.number(*given)
-        numpys = {"np.float32": self.number, "np.float64": self.number, "np.sqrt": self.root}
+        numpys = {
+            "np.float32": self.number,
+            "np.float64": self.number,
+            "np.sqrt": self.root,
+        }
         if name in numpys and getattr(self.scope.get("np"), "__name__", "") == "numpy":
             return numpys[name](*given)
         if name == "len" and name not in self.scope:
@@ -279,17 +326,25 @@ class _Reader(TextReader):
         self.store(Array(array.name, (*array.at, at)), value)
 
     def line_for(self, array):
-        return Line(array.name) if not array.at else self.refuse(f"a line for {array.name} at {array.at}")
+        return (
+            Line(array.name)
+            if not array.at
+            else self.refuse(f"a line for {array.name} at {array.at}")
+        )
 
     def held(self, line, array, at):
         if line != self.line_for(array):
-            self.refuse(f"a row of {array.name} is made in a line of {getattr(line, 'name', line)}")
+            self.refuse(
+                f"a row of {array.name} is made in a line of {getattr(line, 'name', line)}"
+            )
         self.unsent.add(array.name)
         return self.row(array, at)
 
     def send(self, line, array, at):
         if line != self.line_for(array) or at != i or self.loops != ["rows"]:
-            self.refuse(f"a row of {array.name} is sent from elsewhere, or to another row")
+            self.refuse(
+                f"a row of {array.name} is sent from elsewhere, or to another row"
+            )
         if array.name not in self.unsent or array.name not in self.reading.stored:
             self.refuse(f"a row of {array.name} is sent before it is made")
         self.unsent.remove(array.name)

@@ -23,7 +23,9 @@ class Largest(Expr):
         return (body.free_symbols - {letter}) | size.free_symbols
 
     def _eval_derivative(self, v):
-        raise NotImplementedError(f"{self}: a maximum over a letter has no derivative here; hold it fixed, as a letter")
+        raise NotImplementedError(
+            f"{self}: a maximum over a letter has no derivative here; hold it fixed, as a letter"
+        )
 
     def _latex(self, printer, exp=None):
         text = printer.bound(self.args[1], self.args[2], r"\max_{%s} ", self.args[0])

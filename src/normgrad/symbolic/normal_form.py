@@ -106,7 +106,9 @@ def as_powers(e: Expr) -> Expr:
 
 def multiply_out(e: Expr) -> Expr:
     """The expanded expression; powers are left whole, since expanding half powers breaks the normal form."""
-    return sympy.expand(check_size(e), power_base=False, power_exp=False, log=False, basic=False)
+    return sympy.expand(
+        check_size(e), power_base=False, power_exp=False, log=False, basic=False
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -122,7 +124,11 @@ def _letter():
 def contract(e: Expr) -> Expr:
     """The expanded expression with delta(i, j) F(j) written as delta(i, j) F(i), and no delta squared."""
     e = multiply_out(e)
-    return Add(*[_contract_term(term) for term in Add.make_args(e)]) if e.has(KroneckerDelta) else e
+    return (
+        Add(*[_contract_term(term) for term in Add.make_args(e)])
+        if e.has(KroneckerDelta)
+        else e
+    )
 
 
 def _contract_term(term):
@@ -151,13 +157,18 @@ def _sum_over(body, limit):
         outside, inside = [], []
         for factor in Mul.make_args(term):
             (inside if r in _symbols(factor) else outside).append(factor)
-        pair = next((factor for factor in inside if isinstance(factor, KroneckerDelta)), None)
+        pair = next(
+            (factor for factor in inside if isinstance(factor, KroneckerDelta)), None
+        )
         if pair is not None:
             inside.remove(pair)
             other = pair.args[0] if pair.args[1] == r else pair.args[1]
             terms.append(_nf(Mul(*outside) * Mul(*inside).xreplace({r: other})))
         else:
-            terms.append(Mul(*outside) * (_canonical_sum(inside, limit) if inside else last - first + 1))
+            terms.append(
+                Mul(*outside)
+                * (_canonical_sum(inside, limit) if inside else last - first + 1)
+            )
     return multiply_out(Add(*terms))
 
 
@@ -191,20 +202,30 @@ def _canonical_sum(factors, limit):
         named = orders(product, {r: str(last) for r, _, last in limits})
         candidates = ([found[r] for r in order] for order in named)
     else:
-        candidates = (order for order in permutations(limits) if [str(last) for _, _, last in order] == ranges)
+        candidates = (
+            order
+            for order in permutations(limits)
+            if [str(last) for _, _, last in order] == ranges
+        )
     return min((_named(product, order, start) for order in candidates), key=str)
 
 
 def _named(product, order, start):
     names = {r: _bound(start + place) for place, (r, _, _) in enumerate(order)}
-    return Sum(product.xreplace(names), *[(names[r], first, last) for r, first, last in order])
+    return Sum(
+        product.xreplace(names), *[(names[r], first, last) for r, first, last in order]
+    )
 
 
 def power(base: Expr, exponent: Expr) -> Expr:
     """The normal form of base**exponent, for a base in normal form."""
     if exponent.is_Integer and exponent > 0:
         return contract(base**exponent)
-    if base.has(Root, Reciprocal) and base.has(Sum) and not isinstance(base, Root | Reciprocal):
+    if (
+        base.has(Root, Reciprocal)
+        and base.has(Sum)
+        and not isinstance(base, Root | Reciprocal)
+    ):
         base = reduce_fraction(base)
     if base.is_Symbol or base.is_number or isinstance(base, exp):
         return Pow(base, exponent)
@@ -220,21 +241,34 @@ def power(base: Expr, exponent: Expr) -> Expr:
     if base.is_Add and not base.has(Root, Reciprocal):
         content, primitive = split_content(base)
         if content != 1:
-            return Pow(content, exponent).expand(force=True) * power(primitive, exponent)
+            return Pow(content, exponent).expand(force=True) * power(
+                primitive, exponent
+            )
         squares = S.One if exponent.is_Integer else _common_squares(base)
         if squares != 1:
-            return _split_factors(squares, exponent)[0] * power(multiply_out(base / squares), exponent)
+            return _split_factors(squares, exponent)[0] * power(
+                multiply_out(base / squares), exponent
+            )
     if base.is_Add and base.has(Reciprocal) and not exponent.is_Integer:
         numerator, factors = clear(base)
-        if factors and all(isinstance(factor, Root) or is_nonnegative(factor) for factor, _ in factors):
-            return contract(power(numerator, exponent) * Mul(*[power(g, -k * exponent) for g, k in factors]))
+        if factors and all(
+            isinstance(factor, Root) or is_nonnegative(factor) for factor, _ in factors
+        ):
+            return contract(
+                power(numerator, exponent)
+                * Mul(*[power(g, -k * exponent) for g, k in factors])
+            )
     return _radical(base, exponent)
 
 
 def _radical(base, exponent):
     """base**exponent as a power of opaque generators: a fourth root is a root of a root."""
     if exponent.is_Integer:
-        return base**exponent if isinstance(base, Root) else Reciprocal(base) ** (-exponent)
+        return (
+            base**exponent
+            if isinstance(base, Root)
+            else Reciprocal(base) ** (-exponent)
+        )
     if exponent.is_Rational and exponent.q & (exponent.q - 1) == 0:
         for _ in range(int(exponent.q).bit_length() - 1):
             base = Root(base)
@@ -252,8 +286,18 @@ def _is_square(e):
 def _common_squares(e):
     """The even powers that all terms of a sum share."""
     terms = [term.as_powers_dict() for term in Add.make_args(e)]
-    shared = {base: min(term.get(base, S.Zero) for term in terms) for base in terms[0] if not base.is_number}
-    return Mul(*[base ** (power - power % 2) for base, power in shared.items() if power.is_Integer and power > 1])
+    shared = {
+        base: min(term.get(base, S.Zero) for term in terms)
+        for base in terms[0]
+        if not base.is_number
+    }
+    return Mul(
+        *[
+            base ** (power - power % 2)
+            for base, power in shared.items()
+            if power.is_Integer and power > 1
+        ]
+    )
 
 
 def _split_factors(base, exponent):
@@ -271,7 +315,11 @@ def _split_factors(base, exponent):
             rest *= factor
         elif isinstance(inner, Sum) and is_nonnegative(inner):
             split *= power(inner, inner_exponent * exponent)
-        elif inner_exponent.is_Integer and inner_exponent % 2 == 0 and not isinstance(inner, Reciprocal):
+        elif (
+            inner_exponent.is_Integer
+            and inner_exponent % 2 == 0
+            and not isinstance(inner, Reciprocal)
+        ):
             split *= _radical(Root(inner**2), inner_exponent * exponent)
         else:
             rest *= factor
@@ -285,7 +333,9 @@ def split_content(e: Expr) -> tuple[Expr, Expr]:
     """
     numerator, denominator = sympy.fraction(sympy.together(e))
     numerator = multiply_out(numerator)
-    content, numerator = numerator.as_content_primitive() if numerator.is_Add else (S.One, numerator)
+    content, numerator = (
+        numerator.as_content_primitive() if numerator.is_Add else (S.One, numerator)
+    )
     terms = [term.as_powers_dict() for term in Add.make_args(numerator)]
     monomial = S.One
     for symbol in terms[0]:
@@ -300,13 +350,23 @@ def split_content(e: Expr) -> tuple[Expr, Expr]:
 
 def _common_exponential(terms):
     """The exponential with the lowest power of each exp(a) that the terms have."""
-    exponents = [dict(part.as_coeff_Mul()[::-1] for part in Add.make_args(_exponent(term))) for term in terms]
+    exponents = [
+        dict(part.as_coeff_Mul()[::-1] for part in Add.make_args(_exponent(term)))
+        for term in terms
+    ]
     letters = dict.fromkeys(letter for found in exponents for letter in found)
-    return Mul(*[exp(letter * min(found.get(letter, S.Zero) for found in exponents)) for letter in letters])
+    return Mul(
+        *[
+            exp(letter * min(found.get(letter, S.Zero) for found in exponents))
+            for letter in letters
+        ]
+    )
 
 
 def _exponent(term):
-    return Add(*[factor.args[0] for factor in Mul.make_args(term) if isinstance(factor, exp)])
+    return Add(
+        *[factor.args[0] for factor in Mul.make_args(term) if isinstance(factor, exp)]
+    )
 
 
 def _positive(base):
@@ -328,7 +388,11 @@ def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
             # the longest one first: it may contain the others
             g = max(reciprocals, key=lambda g: (len(str(g)), str(g)))
             highest = max(_degree(term, g) for term in Add.make_args(e))
-            e = _each_term(e, lambda term, k, g=g, top=highest: term / g**k * g.args[0] ** (top - k), g)
+            e = _each_term(
+                e,
+                lambda term, k, g=g, top=highest: term / g**k * g.args[0] ** (top - k),
+                g,
+            )
             factors.append((g.args[0], highest))
             continue
         for g in generators:
@@ -336,15 +400,25 @@ def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
             if lowest < 0:
                 e = multiply_out(e * g ** (-lowest))
                 factors.append((g, -lowest))
-        squared = [g for g in generators if max(_degree(term, g) for term in Add.make_args(e)) >= 2]
+        squared = [
+            g
+            for g in generators
+            if max(_degree(term, g) for term in Add.make_args(e)) >= 2
+        ]
         if not squared:
             return e, factors
         for g in squared:
-            e = _each_term(e, lambda term, k, g=g: term / g**k * g.args[0] ** (k // 2) * g ** (k % 2), g)
+            e = _each_term(
+                e,
+                lambda term, k, g=g: term / g**k * g.args[0] ** (k // 2) * g ** (k % 2),
+                g,
+            )
 
 
 def _each_term(e, rewrite, g):
-    return contract(Add(*[rewrite(term, _degree(term, g)) for term in Add.make_args(e)]))
+    return contract(
+        Add(*[rewrite(term, _degree(term, g)) for term in Add.make_args(e)])
+    )
 
 
 def _degree(term, g):
@@ -369,12 +443,19 @@ def reduce_fraction(e: Expr) -> Expr:
     It makes sqrt(mean(x_hat**2)) of a normalized row recognisable, which carries the row's own root inside.
     """
     numerator, factors = clear(e)
-    denominator, left = clear(contract(Mul(*[factor**exponent for factor, exponent in factors])))
+    denominator, left = clear(
+        contract(Mul(*[factor**exponent for factor, exponent in factors]))
+    )
     if left:
         return e
-    opaque = {part: Dummy(positive=True) for part in sorted(_atoms(numerator) | _atoms(denominator), key=str)}
+    opaque = {
+        part: Dummy(positive=True)
+        for part in sorted(_atoms(numerator) | _atoms(denominator), key=str)
+    }
     names = {dummy: part for part, dummy in opaque.items()}
-    reduced = cancel(numerator.xreplace(opaque) / denominator.xreplace(opaque)).xreplace(names)
+    reduced = cancel(
+        numerator.xreplace(opaque) / denominator.xreplace(opaque)
+    ).xreplace(names)
     return e if reduced.has(Root, Reciprocal) else nf(reduced)
 
 

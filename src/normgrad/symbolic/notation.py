@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta, Sum, Symbol, Tuple, evaluate, sympify
+from sympy import (
+    Basic,
+    Dummy,
+    Expr,
+    Indexed,
+    IndexedBase,
+    KroneckerDelta,
+    Sum,
+    Symbol,
+    Tuple,
+    evaluate,
+    sympify,
+)
 
 
 def as_written():
@@ -36,7 +48,11 @@ def tensor(name: str, *dims: Symbol, positive: bool = False) -> Symbol | Indexed
     Args:  positive: a promise that a proof may use; a name that is defined must keep it
     """
     assumptions = {"positive": True} if positive else {"real": True}
-    return IndexedBase(name, shape=dims, **assumptions) if dims else Symbol(name, **assumptions)
+    return (
+        IndexedBase(name, shape=dims, **assumptions)
+        if dims
+        else Symbol(name, **assumptions)
+    )
 
 
 def total(dim: Symbol, f: Callable[[Symbol], Expr]) -> Sum:
@@ -58,7 +74,9 @@ def delta(i: Symbol, k: Symbol) -> Expr:
 def _no_text(*parts):
     for part in parts:
         if isinstance(part, str):
-            raise TypeError(f"a derivative: got the text {part!r}, needs SymPy expressions; letters come from tensor")
+            raise TypeError(
+                f"a derivative: got the text {part!r}, needs SymPy expressions; letters come from tensor"
+            )
     return map(sympify, parts)
 
 
@@ -87,8 +105,14 @@ class Local(Expr):
 def rename_bound(e: Expr) -> Expr:
     """The expression rebuilt with a fresh letter for every bound index, so that no two letters can clash."""
     if isinstance(e, Sum):
-        fresh = {limit[0]: Dummy(limit[0].name, integer=True, positive=True) for limit in e.limits}
-        return Sum(rename_bound(e.function).xreplace(fresh), *[(fresh[r], first, last) for r, first, last in e.limits])
+        fresh = {
+            limit[0]: Dummy(limit[0].name, integer=True, positive=True)
+            for limit in e.limits
+        }
+        return Sum(
+            rename_bound(e.function).xreplace(fresh),
+            *[(fresh[r], first, last) for r, first, last in e.limits],
+        )
     if not e.args or isinstance(e, Indexed):
         return e
     return e.func(*[rename_bound(part) for part in e.args])

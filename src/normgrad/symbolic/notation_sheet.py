@@ -24,23 +24,38 @@ RUNS = {
 # name: (shape, meaning). A shape is that of a whole batch; one row has the same without M.
 SHEET = {
     "a": ("", "1 with centring, 0 without"),
-    "A": (("NN", "PM", "QP"), "the matrix of a linear map; a schedule is one, and $A_2$ the schedule after it"),
+    "A": (
+        ("NN", "PM", "QP"),
+        "the matrix of a linear map; a schedule is one, and $A_2$ the schedule after it",
+    ),
     "across": ("N", "a direction without its part along the row"),
     "alpha": ("", "a number that a whole row is multiplied by"),
     "b": (("N", ""), "bias"),
     "bend": ("", "bound of the third derivative along a line"),
     "B": (ANY, "a matrix of no meaning, in rules about letters"),
     "c": ("", "constant scale"),
-    "c1": ("M", "mean of $\\hat x \\, \\mathrm{wdy}$ (its sum where squares are summed)"),
+    "c1": (
+        "M",
+        "mean of $\\hat x \\, \\mathrm{wdy}$ (its sum where squares are summed)",
+    ),
     "c2": ("M", "mean of $\\mathrm{wdy}$"),
     "C": ("NN", "centring matrix"),
-    "cov": ("M", "mean of $\\mathrm{wdy} \\, \\dot q$, or of $\\mathrm{wdy} \\, \\mathrm{ddq}$"),
+    "cov": (
+        "M",
+        "mean of $\\mathrm{wdy} \\, \\dot q$, or of $\\mathrm{wdy} \\, \\mathrm{ddq}$",
+    ),
     "d": ("", "distance of the means of two blocks"),
     "D": ("M", "denominator; $D(s)$ as a function of the size"),
     "delta": ("NN", "Kronecker delta"),
-    "Delta": (("", "NN"), "difference quotient; $\\Delta_{kj}$ an entry of a measured Jacobian"),
+    "Delta": (
+        ("", "NN"),
+        "difference quotient; $\\Delta_{kj}$ an entry of a measured Jacobian",
+    ),
     "e": ("", "bytes of one number"),
-    "e1": ("M", "mean of $\\hat x \\, \\dot x$, or of $\\hat x \\, \\mathrm{ddx}$ (its sum where squares are summed)"),
+    "e1": (
+        "M",
+        "mean of $\\hat x \\, \\dot x$, or of $\\hat x \\, \\mathrm{ddx}$ (its sum where squares are summed)",
+    ),
     "E": (ANY, "a matrix of no meaning: any matrix"),
     "eps": ("", "the small number that keeps $D$ from 0"),
     "err": ("M", "error of a stored mean"),
@@ -72,11 +87,17 @@ SHEET = {
     "r": ("MN", "normalized row of L2 normalization and of the operator"),
     "R": ("", "largest entry of a row, in deviations"),
     "residual": ("MN", "the second input, added to $x$"),
-    "residual_out": ("MN", "the sum $p$ as an output; $\\mathrm{dresidual\\_out}$ is its cotangent"),
+    "residual_out": (
+        "MN",
+        "the sum $p$ as an output; $\\mathrm{dresidual\\_out}$ is its cotangent",
+    ),
     "rho": ("", "bound on the rounding error of $\\varphi$"),
     "rstd": ("M", "$1 / D$"),
     "s": ("M", "size of a row: the root of $\\frac{1}{n} \\sum q^2$"),
-    "S": (("M", ""), "a sum that an argument gives a letter; so are $S_1, S_2, T_1, T_2$"),
+    "S": (
+        ("M", ""),
+        "a sum that an argument gives a letter; so are $S_1, S_2, T_1, T_2$",
+    ),
     "sigma": ("", "standard deviation, in source 001's layer"),
     "t": ("MN", "a term of a sum; a number that is rounded"),
     "theta": ("M", "error of a mean, in deviations of its row"),
@@ -84,7 +105,10 @@ SHEET = {
     "v": ("M", "variance: the mean of $q^2$"),
     "V": ("", "sum of squared deviations, $N v$"),
     "w": (("N", ""), "weight"),
-    "w0": ("", "what is added to the weight: 0, or 1 where the weight is stored as its distance from 1"),
+    "w0": (
+        "",
+        "what is added to the weight: 0, or 1 where the weight is stored as its distance from 1",
+    ),
     "W": ("", "warps of a program"),
     "wdy": ("MN", "$w \\, \\mathrm{dy}$, the weighted cotangent"),
     "x": ("MN", "input"),
@@ -95,7 +119,10 @@ SHEET = {
     "z": ("MN", "a row normalized in another way than $\\hat x$"),
 }
 DERIVED = (
-    ("$\\mathrm{d}\\ldots$", "gradient of the loss by what follows; $\\mathrm{ddx}$: cotangent of $\\mathrm{dx}$"),
+    (
+        "$\\mathrm{d}\\ldots$",
+        "gradient of the loss by what follows; $\\mathrm{ddx}$: cotangent of $\\mathrm{dx}$",
+    ),
     ("$\\dot{x}$", "tangent: a small change, a direction"),
     ("$\\tilde{x}$", "the computed value, roundings included"),
     ("$x_1, x_2$", "more of the same kind, if not listed themselves"),
@@ -105,7 +132,10 @@ DERIVED = (
 )
 
 
-GREEK = {name: rf"\{name}" for name in "alpha delta Delta eta kappa lambda Pi rho sigma theta xi".split()}
+GREEK = {
+    name: rf"\{name}"
+    for name in "alpha delta Delta eta kappa lambda Pi rho sigma theta xi".split()
+}
 GREEK |= {"eps": r"\varepsilon", "phi": r"\varphi"}
 
 
@@ -162,12 +192,20 @@ LOCAL = (
     Local(
         ("res-*",),
         "Of a whole stack there is one input and one output; nothing is said of their entries.",
-        {"x": (("MN", ""), "input of a stack"), "dout": ("", "cotangent of the output of a stack")},
+        {
+            "x": (("MN", ""), "input of a stack"),
+            "dout": ("", "cotangent of the output of a stack"),
+        },
     ),
     Local(
         ("own-*",),
         "A gate stands beside the weight.",
-        {"wdy": ("MN", "$w \\, g \\, \\mathrm{sigmoid}(g) \\, \\mathrm{dy}$, the weighted cotangent")},
+        {
+            "wdy": (
+                "MN",
+                "$w \\, g \\, \\mathrm{sigmoid}(g) \\, \\mathrm{dy}$, the weighted cotangent",
+            )
+        },
     ),
     Local(
         ("batch-*",),
@@ -198,7 +236,9 @@ def known(name: str, label: str = "") -> tuple | None:
     if name in SHEET:
         return SHEET[name]
     base = name.rstrip("0123456789")
-    base = next((base.removesuffix(end) for end in _SUFFIXES if base.endswith(end)), base)
+    base = next(
+        (base.removesuffix(end) for end in _SUFFIXES if base.endswith(end)), base
+    )
     if base == name and name.startswith(_PREFIX):
         base = name.removeprefix(_PREFIX)
     return known(base, label) if base not in ("", name) else None
@@ -213,7 +253,10 @@ def shapes(name: str, label: str = "") -> set[str]:
 
 def table() -> str:
     """The sheet as a Markdown table."""
-    rows = [(", ".join(f"${letter}$" for letter in INDICES[dimension]), words) for dimension, words in RUNS.items()]
+    rows = [
+        (", ".join(f"${letter}$" for letter in INDICES[dimension]), words)
+        for dimension, words in RUNS.items()
+    ]
     rows += [(f"${_shown(name)}$", meaning) for name, (_, meaning) in SHEET.items()]
     rows += DERIVED
     return _markdown(("letter", "meaning"), rows)
@@ -223,9 +266,22 @@ def local_table() -> str:
     """The letters that mean something else in some equations, with the reason, as a Markdown table."""
     rows = []
     for local in LOCAL:
-        letters = [f"${_shown(name)}$ {meaning}" for name, (_, meaning) in local.letters.items()]
-        letters += [f"the words {', '.join(f'`{word}`' for word in local.words)}"] if local.words else []
-        rows.append((", ".join(f"`{label}`" for label in local.labels), ", ".join(letters), local.why))
+        letters = [
+            f"${_shown(name)}$ {meaning}"
+            for name, (_, meaning) in local.letters.items()
+        ]
+        letters += (
+            [f"the words {', '.join(f'`{word}`' for word in local.words)}"]
+            if local.words
+            else []
+        )
+        rows.append(
+            (
+                ", ".join(f"`{label}`" for label in local.labels),
+                ", ".join(letters),
+                local.why,
+            )
+        )
     return _markdown(("equations", "letters", "why"), rows)
 
 

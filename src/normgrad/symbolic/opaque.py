@@ -59,7 +59,9 @@ def opaque(letter: str, stand_in: Callable[[Expr], Expr] = _example) -> type[Opa
     if not letter:
         raise ValueError("letter: got an empty text, needs a name")
     if not callable(stand_in):
-        raise TypeError(f"stand_in: got {type(stand_in).__name__}, needs a function of one expression")
+        raise TypeError(
+            f"stand_in: got {type(stand_in).__name__}, needs a function of one expression"
+        )
     return _make(letter, 0, stand_in)
 
 
@@ -79,7 +81,9 @@ def derivative(function: type[Opaque]) -> type[Opaque]:
     Raises:  TypeError for what `opaque` did not make
     """
     if not (isinstance(function, type) and issubclass(function, Opaque)):
-        raise TypeError(f"function: got {type(function).__name__}, needs a function made by opaque")
+        raise TypeError(
+            f"function: got {type(function).__name__}, needs a function made by opaque"
+        )
     return _derivative(function)
 
 

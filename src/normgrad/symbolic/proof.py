@@ -37,9 +37,15 @@ class _Text(StrPrinter):
 
     def _print_Sum(self, e):
         bound = [r for r, *_ in e.limits if r.is_Dummy and r not in self._names]
-        names = (name for name in chain("rstuv", map("r{}".format, count(1))) if name not in self._taken)
+        names = (
+            name
+            for name in chain("rstuv", map("r{}".format, count(1)))
+            if name not in self._taken
+        )
         for r in bound:
-            self._names[r] = next(name for name in names if name not in self._names.values())
+            self._names[r] = next(
+                name for name in names if name not in self._names.values()
+            )
         text = super()._print_Sum(e)
         for r in bound:
             del self._names[r]
@@ -48,7 +54,9 @@ class _Text(StrPrinter):
 
 def lettered(*sides: Expr) -> list[str]:
     """The sides as text in which every bound letter has a name that nothing else in the claim has."""
-    taken = {part.name for side in sides for part in side.atoms(Symbol) if not part.is_Dummy}
+    taken = {
+        part.name for side in sides for part in side.atoms(Symbol) if not part.is_Dummy
+    }
     return [plain(_Text(taken).doprint(side)) for side in sides]
 
 
@@ -61,7 +69,12 @@ def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
     everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
     with evaluate(True):
         sizes = {str(size) for size in index_ranges(*everything).values()}
-    sizes |= {str(limit[2]) for e in everything for part in e.atoms(Sum) for limit in part.limits}
+    sizes |= {
+        str(limit[2])
+        for e in everything
+        for part in e.atoms(Sum)
+        for limit in part.limits
+    }
     conditions = list(conditions)
     text = "proved" + (f" for every ${'$ and $'.join(sorted(sizes))}$" if sizes else "")
     return text + (f", where {', '.join(conditions)}" if conditions else "")
@@ -70,7 +83,11 @@ def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
 def as_latex(words: str) -> str:
     """Markdown with formulas between $ signs as LaTeX."""
     parts = words.split("$")
-    return "".join(part if place % 2 else rf"\text{{{part}}}" for place, part in enumerate(parts) if part)
+    return "".join(
+        part if place % 2 else rf"\text{{{part}}}"
+        for place, part in enumerate(parts)
+        if part
+    )
 
 
 class NotProved(Exception):
@@ -88,9 +105,17 @@ class NotProved(Exception):
         where: str = "",
         why: str = "no normal form, no counterexample",
     ):
-        self.lhs, self.rhs, self.counterexample, self.where, self.why = lhs, rhs, counterexample, where, why
+        self.lhs, self.rhs, self.counterexample, self.where, self.why = (
+            lhs,
+            rhs,
+            counterexample,
+            where,
+            why,
+        )
         verdict = f"refuted {counterexample}" if counterexample else f"undecided: {why}"
-        super().__init__(f"{where + ': ' if where else ''}{' = '.join(lettered(lhs, rhs))} is {verdict}")
+        super().__init__(
+            f"{where + ': ' if where else ''}{' = '.join(lettered(lhs, rhs))} is {verdict}"
+        )
 
 
 @dataclass(frozen=True)
@@ -106,9 +131,14 @@ class Certificate:
     letters: dict[Symbol, Sum]
 
     def __str__(self):
-        sums = "; ".join(f"{letter} = {value}" for letter, value in self.letters.items())
+        sums = "; ".join(
+            f"{letter} = {value}" for letter, value in self.letters.items()
+        )
         times = "" if self.multiplier == 1 else f" times {self.multiplier}"
-        return plain(f"both sides{times} are {self.polynomial}" + (f", where {sums}" if sums else ""))
+        return plain(
+            f"both sides{times} are {self.polynomial}"
+            + (f", where {sums}" if sums else "")
+        )
 
 
 @dataclass(frozen=True)
@@ -136,10 +166,14 @@ class Proof:
             left, right = map(nf, self.sides)
             cleared, factors = clear(multiply_out(left - tag * right))
             sums = sorted(cleared.atoms(Sum), key=str)
-            letters = {value: Symbol(f"S_{place}") for place, value in enumerate(sums, start=1)}
+            letters = {
+                value: Symbol(f"S_{place}") for place, value in enumerate(sums, start=1)
+            }
             polynomial = Poly(cleared.xreplace(letters), tag).coeff_monomial(1)
             multiplier = Mul(*[factor**exponent for factor, exponent in factors])
-        return Certificate(multiplier, polynomial, {letter: value for value, letter in letters.items()})
+        return Certificate(
+            multiplier, polynomial, {letter: value for value, letter in letters.items()}
+        )
 
     def known(self) -> str:
         """That it is proved, for which sizes, and where, in Markdown."""
@@ -156,10 +190,16 @@ class Proof:
     def _repr_mimebundle_(self, include=None, exclude=None):
         from .render import latex, used_names
 
-        names = set().union(*map(used_names, (self.lhs, self.rhs, *self.side_conditions)))
-        left, right = (latex(self.defs.shown(side), names) for side in (self.lhs, self.rhs))
+        names = set().union(
+            *map(used_names, (self.lhs, self.rhs, *self.side_conditions))
+        )
+        left, right = (
+            latex(self.defs.shown(side), names) for side in (self.lhs, self.rhs)
+        )
         claim, words = f"{left} = {right}", self.known()
-        lines = f"\\begin{{aligned}}\n& {claim} \\\\\n& {as_latex(words)}\n\\end{{aligned}}"
+        lines = (
+            f"\\begin{{aligned}}\n& {claim} \\\\\n& {as_latex(words)}\n\\end{{aligned}}"
+        )
         return {
             "text/plain": str(self),
             "text/markdown": f"$$\n{claim}\n$$\n\n{words}",
@@ -168,7 +208,12 @@ class Proof:
 
 
 def prove(
-    lhs: Expr, rhs: Expr, defs: Defs | None = None, only=None, where: str = "", seconds: float = SECONDS
+    lhs: Expr,
+    rhs: Expr,
+    defs: Defs | None = None,
+    only=None,
+    where: str = "",
+    seconds: float = SECONDS,
 ) -> Proof:
     """Prove lhs = rhs for every value of the dimensions, as real functions, where both sides are defined.
 
@@ -183,7 +228,11 @@ def prove(
              RangeError when a letter has two ranges; TypeError for what is no expression or no Defs;
              ValueError for decimals and for what is no real number; NotImplementedError for what has no normal form
     """
-    lhs, rhs, defs = check_expression("lhs", lhs), check_expression("rhs", rhs), check_defs(defs)
+    lhs, rhs, defs = (
+        check_expression("lhs", lhs),
+        check_expression("rhs", rhs),
+        check_defs(defs),
+    )
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):
@@ -193,15 +242,23 @@ def prove(
         late, sides = None, (lhs, rhs)
         try:
             with limited(seconds):
-                for names in (defs.differing(lhs, rhs), None) if only is None else (only,):
+                for names in (
+                    (defs.differing(lhs, rhs), None) if only is None else (only,)
+                ):
                     sides = _compared(lhs, rhs, defs, names)
-                    if _is_zero(sides) or any(map(has_rules, sides)) and _is_zero(map(in_basic_terms, sides)):
+                    if (
+                        _is_zero(sides)
+                        or any(map(has_rules, sides))
+                        and _is_zero(map(in_basic_terms, sides))
+                    ):
                         return _defined(Proof(lhs, rhs, sides, defs), where)
         except OutOfPatience as reason:
             late = reason
         try:
             with limited(seconds / 2):
-                found = counterexample(*sides) if only else counterexample(lhs, rhs, defs)
+                found = (
+                    counterexample(*sides) if only else counterexample(lhs, rhs, defs)
+                )
         except OutOfPatience as reason:
             found, late = None, late or reason
         why = {"why": f"{late} ({seconds:g} s)"} if late else {}
@@ -210,9 +267,16 @@ def prove(
 
 def _defined(proof, where):
     """The proof, unless a name that is 0 or negative makes its sides undefined for all inputs."""
-    constants = [body for _, body in proof.defs.reached(proof.lhs, proof.rhs) if body.is_number]
-    if not all(body.is_positive for body in constants) and S.false in proof.side_conditions:
-        raise NotProved(proof.lhs, proof.rhs, None, where, "its sides are defined for no input")
+    constants = [
+        body for _, body in proof.defs.reached(proof.lhs, proof.rhs) if body.is_number
+    ]
+    if (
+        not all(body.is_positive for body in constants)
+        and S.false in proof.side_conditions
+    ):
+        raise NotProved(
+            proof.lhs, proof.rhs, None, where, "its sides are defined for no input"
+        )
     return proof
 
 

@@ -51,12 +51,16 @@ class Recurrences:
     def __setitem__(self, head: Expr, e: Expr):
         at_step = head.args[0].has(self.k)
         if len(head.args) != 1 or at_step and not self._offset(head).is_Integer:
-            raise ValueError(f"{head}: a line is for a sequence, at k + c or at a place without k")
+            raise ValueError(
+                f"{head}: a line is for a sequence, at k + c or at a place without k"
+            )
         line = (head, check_expression(str(head), e))
         before, body = self._lines.get((head.func, at_step), line)
         if (before, body) != line:
             which = "step" if at_step else "base"
-            raise ValueError(f"{head}: {head.func} has a {which} already, {before} = {body}")
+            raise ValueError(
+                f"{head}: {head.func} has a {which} already, {before} = {body}"
+            )
         other = self._lines.get((head.func, not at_step))
         if other:
             base, step = (other[0], head) if at_step else (head, other[0])
@@ -97,8 +101,14 @@ class Recurrences:
 
     def _unfold(self, e, n, known, done):
         if e not in done:
-            done[e] = e  # a fact and its reverse would lead from one to the other without end
-            new = e.func(*[self._unfold(part, n, known, done) for part in e.args]) if e.args else e
+            done[e] = (
+                e  # a fact and its reverse would lead from one to the other without end
+            )
+            new = (
+                e.func(*[self._unfold(part, n, known, done) for part in e.args])
+                if e.args
+                else e
+            )
             body = self._line_at(new, n, known) if isinstance(new, Applied) else None
             if body is not None:
                 done[e] = self._unfold(body, n, known, done)
@@ -113,7 +123,11 @@ class Recurrences:
             return base[1].xreplace({self.n: n})
         for head, body, first, last in ([(*step, 1, n)] if step else []) + list(known):
             at = expand(e.args[0] - head.args[0] + self.k)
-            if head.func == e.func and (at - first).is_nonnegative and expand(last - at).is_nonnegative:
+            if (
+                head.func == e.func
+                and (at - first).is_nonnegative
+                and expand(last - at).is_nonnegative
+            ):
                 return body.xreplace({self.k: at, self.n: n})
         return None
 
@@ -123,14 +137,20 @@ class Recurrences:
         with evaluate(True):
             while todo:
                 funcs = {part.func for part in todo.pop().atoms(Applied)}
-                new = [line for (func, _), line in self._lines.items() if func in funcs and line[0] not in found]
+                new = [
+                    line
+                    for (func, _), line in self._lines.items()
+                    if func in funcs and line[0] not in found
+                ]
                 found |= {head: _evaluated(body) for head, body in new}
                 todo += [body for _, body in new]
             return {_evaluated(head): body for head, body in found.items()}
 
     def side_conditions(self, *sides: Expr) -> tuple[Expr, ...]:
         """What must hold for sides and for the lines that they are made of to be defined, such as x(k) != 0."""
-        return side_conditions([*sides, *[self.line(head)[1] for head in self.reached(*sides)]], Defs())
+        return side_conditions(
+            [*sides, *[self.line(head)[1] for head in self.reached(*sides)]], Defs()
+        )
 
     def defines(self, e: Expr) -> bool:
         """Whether a term is one of the sequences, and not an uninterpreted function."""

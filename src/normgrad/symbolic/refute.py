@@ -20,8 +20,13 @@ def _apart(left, right):
     if not set(sides[0]) & set(sides[1]):
         return {"left ": left, "right": right}
     with evaluate(True):
-        alone = [Add(*(set(terms) - set(others))) for terms, others in (sides, sides[::-1])]
-    return {f"{name} alone has": side or "nothing" for name, side in zip(("left ", "right"), alone, strict=True)}
+        alone = [
+            Add(*(set(terms) - set(others))) for terms, others in (sides, sides[::-1])
+        ]
+    return {
+        f"{name} alone has": side or "nothing"
+        for name, side in zip(("left ", "right"), alone, strict=True)
+    }
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class Refutation:
         lines = [f"belief:   {self.belief}"] if self.belief else []
         lines += [f"claim:    {claim}", f"refuted:  at {found.point()}"]
         if found.lhs.is_number:
-            lines.append(f"          left {in_digits(found.lhs)}, right {in_digits(found.rhs)}")
+            lines.append(
+                f"          left {in_digits(found.lhs)}, right {in_digits(found.rhs)}"
+            )
         else:
             lines += [fill(f"{name} {side}", 78, initial_indent=10 * " ", subsequent_indent=21 * " ")
                       for name, side in _apart(found.lhs, found.rhs).items()]  # fmt: skip
@@ -46,7 +53,13 @@ class Refutation:
     __repr__ = __str__
 
 
-def refute(lhs: Expr, rhs: Expr, defs: Defs | Recurrences | None = None, belief: str = "", low: int = 0) -> Refutation:
+def refute(
+    lhs: Expr,
+    rhs: Expr,
+    defs: Defs | Recurrences | None = None,
+    belief: str = "",
+    low: int = 0,
+) -> Refutation:
     """Show that lhs = rhs is false, by a point where the two sides differ.
 
     Args:    lhs, rhs: the two sides of the claim; defs: the definitions; belief: what someone who writes it believes

@@ -79,17 +79,27 @@ class Equation:
     @property
     def steps(self) -> list[tuple[Expr, Expr]]:
         """The two sides of every "=", in the order of the page."""
-        return [pair for chain in self.chains for pair in zip(chain, chain[1:], strict=False)]
+        return [
+            pair
+            for chain in self.chains
+            for pair in zip(chain, chain[1:], strict=False)
+        ]
 
     def ends(self) -> Equation:
         """The same equation with the first and the last expression of each chain, and nothing in between."""
-        return replace(self, chains=tuple((chain[0], chain[-1]) for chain in self.chains), whys=())
+        return replace(
+            self, chains=tuple((chain[0], chain[-1]) for chain in self.chains), whys=()
+        )
 
     def latex(self) -> str:
         """The equation as the body of a display, `aligned` when it takes more than one line."""
         shown = [e for chain in self.chains for e in chain]
         # the letters of a definition that is not shown are free in no line of the display
-        write = printer(set().union(*map(used_names, shown + [name_of(head) for head, _ in self.defs])))
+        write = printer(
+            set().union(
+                *map(used_names, shown + [name_of(head) for head, _ in self.defs])
+            )
+        )
 
         def latex(e):
             return write(self.defs.shown(e))
@@ -101,9 +111,16 @@ class Equation:
         for start, *others in self.chains:
             lines += [f"& {latex(start)}"] if self.wide else []
             for place, e in enumerate(others):
-                left = r"& \quad" if self.wide else f"{latex(start) if place == 0 else ''} &"
+                left = (
+                    r"& \quad"
+                    if self.wide
+                    else f"{latex(start) if place == 0 else ''} &"
+                )
                 why = next(whys, "")
-                lines.append(f"{left}= {latex(e)}" + (rf" \quad {{\small {as_latex(f'({why})')}}}" if why else ""))
+                lines.append(
+                    f"{left}= {latex(e)}"
+                    + (rf" \quad {{\small {as_latex(f'({why})')}}}" if why else "")
+                )
         # fractions below one another would touch
         end = " \\\\[3pt]\n" if any(r"\frac" in line for line in lines) else " \\\\\n"
         return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
@@ -115,7 +132,10 @@ class Equation:
         """
         name = f"{self.label}, " if self.label else ""
         steps = enumerate(self.steps, start=1)
-        return tuple(prove(lhs, rhs, self.defs, where=f"{name}step {n}") for n, (lhs, rhs) in steps)
+        return tuple(
+            prove(lhs, rhs, self.defs, where=f"{name}step {n}")
+            for n, (lhs, rhs) in steps
+        )
 
     def check_fixed(self, sizes: Iterable[int] = (2, 3, 4)) -> int:
         """Check every "=" entry by entry for rows of the given lengths; AssertionError when one fails."""
@@ -131,22 +151,41 @@ class Equation:
         return f"$$\n{self.latex()}\n$$"
 
 
-def proved(label: str, claim: str, defs: Defs | None, start: Expr, *steps: Expr | tuple[Expr, str], **more) -> Equation:
+def proved(
+    label: str,
+    claim: str,
+    defs: Defs | None,
+    start: Expr,
+    *steps: Expr | tuple[Expr, str],
+    **more,
+) -> Equation:
     """An equation of one chain: a start and the steps from it, each an expression or (expression, why)."""
     pairs = [step if isinstance(step, tuple) else (step, "") for step in steps]
     chain = tuple(sympify(e) for e in (start, *[e for e, _ in pairs]))
     whys = tuple(why for _, why in pairs)
-    return Equation(label, claim, (chain,), defs or Defs(), whys=whys if any(whys) else (), **more)
+    return Equation(
+        label, claim, (chain,), defs or Defs(), whys=whys if any(whys) else (), **more
+    )
 
 
-def together(label: str, claim: str, defs: Defs | None, *pairs: tuple[Expr, ...], **more) -> Equation:
+def together(
+    label: str, claim: str, defs: Defs | None, *pairs: tuple[Expr, ...], **more
+) -> Equation:
     """Several equations under one label, below one another."""
-    return Equation(label, claim, tuple(tuple(map(sympify, pair)) for pair in pairs), defs or Defs(), **more)
+    return Equation(
+        label,
+        claim,
+        tuple(tuple(map(sympify, pair)) for pair in pairs),
+        defs or Defs(),
+        **more,
+    )
 
 
 def definition(label: str, claim: str, defs: Defs, *names: Expr) -> Equation:
     """The displayed form of definitions, taken from the very Defs that the proofs unfold."""
-    return Equation(label, claim, tuple(defs.line(name) for name in names), defs, kind=DEFINITION)
+    return Equation(
+        label, claim, tuple(defs.line(name) for name in names), defs, kind=DEFINITION
+    )
 
 
 @cache
@@ -172,10 +211,14 @@ def equation(label: str) -> Equation:
     Raises:  ValueError for an unknown label, with the labels that come close; TypeError for what is no text
     """
     if not isinstance(label, str):
-        raise TypeError(f"label: got {type(label).__name__}, needs the label of a registered equation, as ln-dx")
+        raise TypeError(
+            f"label: got {type(label).__name__}, needs the label of a registered equation, as ln-dx"
+        )
     known = _registry()
     if label not in known:
         close = difflib.get_close_matches(label, known, n=3, cutoff=0.4)
         hint = f"; close to it: {', '.join(close)}" if close else ""
-        raise ValueError(f"label: got {label!r}, which no registered equation has{hint}")
+        raise ValueError(
+            f"label: got {label!r}, which no registered equation has{hint}"
+        )
     return known[label]

@@ -32,7 +32,10 @@ from .opaque import Opaque
 LETTERS = {"M": "ipm", "N": "rstl"}
 OTHER_LETTERS = "gh"
 GREEK = {"eps": r"\varepsilon", "Pi": r"\Pi"}
-GREEK |= {name: rf"\{name}" for name in ("alpha", "eta", "kappa", "mu", "rho", "sigma", "theta", "xi", "Delta")}
+GREEK |= {
+    name: rf"\{name}"
+    for name in ("alpha", "eta", "kappa", "mu", "rho", "sigma", "theta", "xi", "Delta")
+}
 GREEK |= {"phi": r"\varphi"}
 # What a local derivative holds fixed, where the definitions that would name it are not at hand.
 OTHERS = r"\text{others}"
@@ -63,7 +66,9 @@ def printer(avoid: Iterable[str]) -> Callable[[Expr], str]:
         tensors.update(str(base.label) for base in e.atoms(IndexedBase))
         scalars.update(_scalars(e))
         for name in sorted(scalars & tensors):
-            raise ValueError(f"{name}: names a scalar and a tensor, which would read alike: rename one of them")
+            raise ValueError(
+                f"{name}: names a scalar and a tensor, which would read alike: rename one of them"
+            )
         with evaluate(True):  # the printer puts factors together anew
             return book.doprint(e)
 
@@ -131,9 +136,15 @@ class BookLatex(LatexPrinter):
     def _print_Indexed(self, e, exp=None):
         name = name_latex(str(e.base.label))
         letters = [self._print(letter) for letter in e.indices]
-        joined = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
+        joined = ("" if all(len(letter) == 1 for letter in letters) else ",").join(
+            letters
+        )
         numbered = re.fullmatch(r"(.*)_\{(\d+)\}", name)
-        return f"{numbered[1]}_{{{numbered[2]},{joined}}}" if numbered else f"{name}_{{{joined}}}"
+        return (
+            f"{numbered[1]}_{{{numbered[2]},{joined}}}"
+            if numbered
+            else f"{name}_{{{joined}}}"
+        )
 
     def _print_KroneckerDelta(self, e, exp=None):
         power = "" if exp is None else f"^{{{exp}}}"
@@ -157,7 +168,9 @@ class BookLatex(LatexPrinter):
     def bound(self, letter, dimension, sign, body):
         """A sign such as a maximum, over a letter that runs over a dimension, and what it is taken of."""
         self._bound[letter] = self._letter(dimension)
-        text = sign % self._print(letter) + (self._bracket(body) if isinstance(body, Add) else self._print(body))
+        text = sign % self._print(letter) + (
+            self._bracket(body) if isinstance(body, Add) else self._print(body)
+        )
         del self._bound[letter]
         return text
 
@@ -165,13 +178,21 @@ class BookLatex(LatexPrinter):
         """A letter for a sum over a dimension: not in use, and not running over another one elsewhere."""
         taken = self._used | set(self._bound.values())
         free = (name for name in bound_letters(str(dimension)) if name not in taken)
-        return next(name for name in free if self._dimensions.setdefault(name, dimension) == dimension)
+        return next(
+            name
+            for name in free
+            if self._dimensions.setdefault(name, dimension) == dimension
+        )
 
     def _print_Partial(self, e):
         f, v = e.args[:2]
         if isinstance(f, Indexed | Symbol):
             return rf"\frac{{\partial {self._print(f)}}}{{\partial {self._print(v)}}}"
-        body = self._print(f) if _is_root(f) or isinstance(f, Sum | Partial) else self._bracket(f)
+        body = (
+            self._print(f)
+            if _is_root(f) or isinstance(f, Sum | Partial)
+            else self._bracket(f)
+        )
         return rf"\frac{{\partial}}{{\partial {self._print(v)}}} {body}"
 
     def _print_Local(self, e):
@@ -191,7 +212,12 @@ class BookLatex(LatexPrinter):
         for place, (negative, term) in enumerate(terms):
             if place:
                 text += " - " if negative else " + "
-            loose = isinstance(term, Add) and negative or (negative or place) and _strip_sign(term)[0]
+            loose = (
+                isinstance(term, Add)
+                and negative
+                or (negative or place)
+                and _strip_sign(term)[0]
+            )
             text += self._bracket(term) if loose else self._print(term)
         return text
 
@@ -211,8 +237,14 @@ class BookLatex(LatexPrinter):
     def _piece(self, piece, last):
         if isinstance(piece, tuple):
             return rf"\frac{{{self._print(piece[0])}}}{{{self._print(piece[1])}}}"
-        open_ended = isinstance(piece, Sum) or isinstance(piece, Partial | Local) and isinstance(piece.args[0], Sum)
-        loose = isinstance(piece, Add) or (open_ended and not last) or _strip_sign(piece)[0]
+        open_ended = (
+            isinstance(piece, Sum)
+            or isinstance(piece, Partial | Local)
+            and isinstance(piece.args[0], Sum)
+        )
+        loose = (
+            isinstance(piece, Add) or (open_ended and not last) or _strip_sign(piece)[0]
+        )
         return self._bracket(piece) if loose else self._print(piece)
 
     def _print_Pow(self, e):
@@ -221,9 +253,16 @@ class BookLatex(LatexPrinter):
             return rf"\sqrt{{{self._print(base)}}}"
         if exponent == -1:
             return rf"\frac{{1}}{{{self._print(base)}}}"
-        bare = isinstance(base, Indexed | Symbol | Integer | Opaque) and not _strip_sign(base)[0]
+        bare = (
+            isinstance(base, Indexed | Symbol | Integer | Opaque)
+            and not _strip_sign(base)[0]
+        )
         text = self._print(base) if bare else self._bracket(base)
-        power = f"{exponent.p}/{exponent.q}" if isinstance(exponent, Rational) else self._print(exponent)
+        power = (
+            f"{exponent.p}/{exponent.q}"
+            if isinstance(exponent, Rational)
+            else self._print(exponent)
+        )
         return f"{text}^{{{power.removesuffix('/1')}}}"
 
     def _print_Function(self, e, exp=None):
@@ -232,7 +271,11 @@ class BookLatex(LatexPrinter):
         inside = self._print(e.args[0])
         inside = rf"\left( {inside} \right)" if _TALL.search(inside) else f"({inside})"
         name = name_latex(e.letter)
-        name = name.replace(r"\mathrm", r"\operatorname") if name.startswith(r"\mathrm") else name
+        name = (
+            name.replace(r"\mathrm", r"\operatorname")
+            if name.startswith(r"\mathrm")
+            else name
+        )
         text = name + "'" * e.order + inside
         return text if exp is None else f"{text}^{{{exp}}}"
 
@@ -264,7 +307,11 @@ def _without_one(e):
 
 def _terms(e):
     """The terms of a sum, nested sums opened."""
-    return [term for part in e.args for term in (_terms(part) if isinstance(part, Add) else [part])]
+    return [
+        term
+        for part in e.args
+        for term in (_terms(part) if isinstance(part, Add) else [part])
+    ]
 
 
 def _strip_sign(e):
@@ -301,19 +348,39 @@ def _pieces(e):
 
 
 def _gathered(e):
-    below = [factor for factor in e.args if isinstance(factor, Pow) and factor.exp.is_negative]
-    plain = [f for f in e.args if f not in below and not isinstance(f, Sum | Add | Partial | Local)]
+    below = [
+        factor
+        for factor in e.args
+        if isinstance(factor, Pow) and factor.exp.is_negative
+    ]
+    plain = [
+        f
+        for f in e.args
+        if f not in below and not isinstance(f, Sum | Add | Partial | Local)
+    ]
     rest = [f for f in e.args if f not in below and f not in plain]
     above, under = [], [Pow(f.base, -f.exp) for f in below]
     for factor in plain:
         number = isinstance(factor, Rational) and factor.q != 1
-        above += [Integer(factor.p)] if number and factor.p != 1 else [] if number else [factor]
+        above += (
+            [Integer(factor.p)]
+            if number and factor.p != 1
+            else []
+            if number
+            else [factor]
+        )
         under = [Integer(factor.q), *under] if number else under
     return ([(_product(above), _product(under))] if under else above) + rest
 
 
 def _product(factors):
-    return Mul(*factors, evaluate=False) if len(factors) > 1 else factors[0] if factors else S.One
+    return (
+        Mul(*factors, evaluate=False)
+        if len(factors) > 1
+        else factors[0]
+        if factors
+        else S.One
+    )
 
 
 def _between(left, right):

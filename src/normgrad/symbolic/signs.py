@@ -14,7 +14,10 @@ def is_nonnegative(e: Expr) -> bool:
     if isinstance(e, Pow) and (e.exp.is_even or e.exp.is_Rational and e.exp.q % 2 == 0):
         return True
     if isinstance(e, Add | Mul | Pow):
-        return all(is_nonnegative(part) for part in (e.args if not isinstance(e, Pow) else e.args[:1]))
+        return all(
+            is_nonnegative(part)
+            for part in (e.args if not isinstance(e, Pow) else e.args[:1])
+        )
     return bool(e.is_nonnegative)
 
 

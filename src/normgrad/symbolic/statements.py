@@ -45,7 +45,10 @@ def differs(own: Equation, statement: Equation | None) -> str:
     if inductive and own.kind != DEFINITION and not own.means(statement):
         return "it is about other steps there, or about sequences with other lines"
     for mine, theirs in zip(own.chains, statement.chains, strict=True):
-        for side, one, other in (("begins with", mine[0], theirs[0]), ("ends in", mine[-1], theirs[-1])):
+        for side, one, other in (
+            ("begins with", mine[0], theirs[0]),
+            ("ends in", mine[-1], theirs[-1]),
+        ):
             if latex(own.defs.shown(one)) != latex(statement.defs.shown(other)):
                 return f"there it {side} {plain(str(other))}, here it {side} {plain(str(one))}"
             if own.kind == DEFINITION or inductive:

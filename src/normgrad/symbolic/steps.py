@@ -10,7 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 
-from sympy import Add, Basic, Dummy, Expr, Indexed, IndexedBase, KroneckerDelta, Mul, S, Sum, Symbol, evaluate
+from sympy import (
+    Add,
+    Basic,
+    Dummy,
+    Expr,
+    Indexed,
+    IndexedBase,
+    KroneckerDelta,
+    Mul,
+    S,
+    Sum,
+    Symbol,
+    evaluate,
+)
 
 from .admission import check_expression
 from .calculus import D, free_letters, resolve
@@ -67,10 +80,14 @@ def normal(e: Expr) -> Expr:
             return key
         f, v, split = key
         place = part.indices
-        return Partial(f[place[:split]] if split else f, v[place[split:]] if place[split:] else v)
+        return Partial(
+            f[place[:split]] if split else f, v[place[split:]] if place[split:] else v
+        )
 
     def is_kept(part):
-        return (isinstance(part, Indexed) or part.is_Dummy) and name_of(part) in kept.values()
+        return (isinstance(part, Indexed) or part.is_Dummy) and name_of(
+            part
+        ) in kept.values()
 
     return as_powers(nf(everywhere(e, Partial, put_away))).replace(is_kept, put_back)
 
@@ -82,8 +99,14 @@ def _one_level(node: Partial, defs: Defs) -> Expr:
     """A total derivative by the derivatives of what the definition is made of, each times its local derivative."""
     f, v = node.args
     body = defs.body(f) if f in defs else rename_bound(f)
-    names = {name_of(part): part for part in body.atoms(Indexed, Symbol) if part in defs}
-    through = [name for name in (name_of(head) for head, _ in defs) if name in names and _reaches(name, v, defs)]
+    names = {
+        name_of(part): part for part in body.atoms(Indexed, Symbol) if part in defs
+    }
+    through = [
+        name
+        for name in (name_of(head) for head, _ in defs)
+        if name in names and _reaches(name, v, defs)
+    ]
     return Add(_contracted(D(body, v)), *[_passed(body, name, v) for name in through])
 
 
@@ -118,8 +141,13 @@ def _contracted(e):
     return in_sums(rename_bound(e), simpler)
 
 
-chain_rule = Step("chain rule", lambda e, defs: everywhere(e, Partial, lambda node: _one_level(node, defs)))
-differentiate = Step("differentiated", lambda e, defs: _contracted(resolve(defs.unfold(e, ()))))
+chain_rule = Step(
+    "chain rule",
+    lambda e, defs: everywhere(e, Partial, lambda node: _one_level(node, defs)),
+)
+differentiate = Step(
+    "differentiated", lambda e, defs: _contracted(resolve(defs.unfold(e, ())))
+)
 
 
 # -- definitions and earlier results
@@ -137,11 +165,17 @@ def unfold(*names: Expr) -> Step:
             defs.line(name)
         wanted = bases or [name_of(head) for head, _ in defs]
         return rename_bound(e).replace(
-            lambda part: (isinstance(part, Indexed) or part.is_Symbol) and part in defs and name_of(part) in wanted,
+            lambda part: (
+                (isinstance(part, Indexed) or part.is_Symbol)
+                and part in defs
+                and name_of(part) in wanted
+            ),
             defs.body,
         )
 
-    shown = ", ".join(f"${name_latex(str(getattr(base, 'label', base)))}$" for base in bases)
+    shown = ", ".join(
+        f"${name_latex(str(getattr(base, 'label', base)))}$" for base in bases
+    )
     return Step(f"definition of {shown}" if shown else "definitions", rewrite)
 
 
@@ -152,7 +186,9 @@ def using(*results) -> Step:
     """
     for result in results:
         if not (hasattr(result, "lhs") and hasattr(result, "rhs")):
-            raise TypeError(f"results: got {type(result).__name__}, needs what derive or prove returned")
+            raise TypeError(
+                f"results: got {type(result).__name__}, needs what derive or prove returned"
+            )
 
     def rewrite(e, defs):
         for result in results:
@@ -160,7 +196,12 @@ def using(*results) -> Step:
         return e
 
     labels = [result.label for result in results if getattr(result, "label", "")]
-    return Step("by " + ", ".join(rf"\ref{{{label}}}" for label in labels) if labels else "put in", rewrite)
+    return Step(
+        "by " + ", ".join(rf"\ref{{{label}}}" for label in labels)
+        if labels
+        else "put in",
+        rewrite,
+    )
 
 
 def _replaced(e, lhs, rhs):
@@ -168,7 +209,9 @@ def _replaced(e, lhs, rhs):
     found: dict[Basic, Basic] = {}
     if _match(lhs, e, letters, found):
         # the letters of the result first become others, so that an exchange of two letters is no clash
-        fresh = {letter: Dummy(letter.name, integer=True, positive=True) for letter in found}
+        fresh = {
+            letter: Dummy(letter.name, integer=True, positive=True) for letter in found
+        }
         there = {fresh[letter]: found[letter] for letter in found}
         return rename_bound(rhs).xreplace(fresh).xreplace(there)
     if not e.args or isinstance(e, Indexed):
@@ -186,15 +229,25 @@ def _match(pattern, e, letters, found) -> bool:
         return pattern == e
     if isinstance(pattern, Indexed):
         same = isinstance(e, Indexed) and e.base == pattern.base
-        return same and all(_match(a, b, letters, found) for a, b in zip(pattern.indices, e.indices, strict=True))
+        return same and all(
+            _match(a, b, letters, found)
+            for a, b in zip(pattern.indices, e.indices, strict=True)
+        )
     if pattern.func != e.func or len(pattern.args) != len(e.args):
         return False
     if isinstance(pattern, Sum):
         return _match_sum(pattern, e, letters, found)
-    orders = permutations(e.args) if isinstance(pattern, Add | Mul) and len(e.args) <= 4 else [e.args]
+    orders = (
+        permutations(e.args)
+        if isinstance(pattern, Add | Mul) and len(e.args) <= 4
+        else [e.args]
+    )
     for order in orders:
         tried = dict(found)
-        if all(_match(a, b, letters, tried) for a, b in zip(pattern.args, order, strict=True)):
+        if all(
+            _match(a, b, letters, tried)
+            for a, b in zip(pattern.args, order, strict=True)
+        ):
             found.update(tried)
             return True
     return False
@@ -203,7 +256,10 @@ def _match(pattern, e, letters, found) -> bool:
 def _match_sum(pattern, e, letters, found):
     if [limit[1:] for limit in pattern.limits] != [limit[1:] for limit in e.limits]:
         return False
-    bound = {limit[0]: other[0] for limit, other in zip(pattern.limits, e.limits, strict=True)}
+    bound = {
+        limit[0]: other[0]
+        for limit, other in zip(pattern.limits, e.limits, strict=True)
+    }
     return _match(pattern.function.xreplace(bound), e.function, letters, found)
 
 
@@ -229,13 +285,20 @@ def _letters(one):
 
 def split_terms(one: Sum) -> Expr:
     """A sum as one sum per term, the sign in front."""
-    signed = [(-1, -term) if term.could_extract_minus_sign() else (1, term) for term in _terms(one)]
+    signed = [
+        (-1, -term) if term.could_extract_minus_sign() else (1, term)
+        for term in _terms(one)
+    ]
     return Add(*[sign * Sum(term, *one.limits) for sign, term in signed])
 
 
 def has_bound_delta(one: Sum) -> bool:
     """Whether a delta in the sum has a summed letter, so that it can be contracted."""
-    return any(_letters(one) & set(pair.args[:2]) for term in _terms(one) for pair in term.atoms(KroneckerDelta))
+    return any(
+        _letters(one) & set(pair.args[:2])
+        for term in _terms(one)
+        for pair in term.atoms(KroneckerDelta)
+    )
 
 
 def has_constant(one: Sum) -> bool:
@@ -246,7 +309,12 @@ def has_constant(one: Sum) -> bool:
 
 def _sums(why, applies):
     """A step that brings into normal form the sums to which it applies."""
-    return Step(why, lambda e, defs: in_sums(rename_bound(e), lambda one: normal(one) if applies(one) else one))
+    return Step(
+        why,
+        lambda e, defs: in_sums(
+            rename_bound(e), lambda one: normal(one) if applies(one) else one
+        ),
+    )
 
 
 multiply = Step("multiplied out", lambda e, defs: in_sums(rename_bound(e), split_terms))

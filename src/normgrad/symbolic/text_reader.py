@@ -16,7 +16,9 @@ from .proof import lettered, prove
 from .signs import is_nonnegative
 from .symbols import N, i, j
 
-PROGRAM, PROGRAMS = (Symbol(name, integer=True) for name in ("program_id_0", "num_programs"))
+PROGRAM, PROGRAMS = (
+    Symbol(name, integer=True) for name in ("program_id_0", "num_programs")
+)
 FLOOR, REMAINDER = (Function(name, integer=True) for name in ("floordiv", "mod"))
 
 
@@ -39,8 +41,14 @@ class Verdict(dict):
         self.assumed = tuple(assumed)
 
     def __str__(self):
-        names = [name if isinstance(name, str) else ", ".join(map(str, name)) for name in self]
-        lines = [f"{name}: {_words(proof)}" for name, proof in zip(names, self.values(), strict=True)]
+        names = [
+            name if isinstance(name, str) else ", ".join(map(str, name))
+            for name in self
+        ]
+        lines = [
+            f"{name}: {_words(proof)}"
+            for name, proof in zip(names, self.values(), strict=True)
+        ]
         return "\n".join(lines + [f"assumed: {text}" for text in self.assumed])
 
 
@@ -68,7 +76,10 @@ class Reading:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """All that a proof of what is stored stands on."""
-        before = [f"{name}, where it is read, is {name} before the kernel runs" for name in sorted(self.overwritten)]
+        before = [
+            f"{name}, where it is read, is {name} before the kernel runs"
+            for name in sorted(self.overwritten)
+        ]
         return (*sorted(self.assumed), *before, *self.trusted)
 
     def assume_range(self):
@@ -79,7 +90,9 @@ class Reading:
         """Refuse a kernel that reads what it is to compute: what it reads would be taken for what is defined."""
         heads = {str(getattr(head, "base", head)) for head, _ in defs}
         for name in sorted(self.overwritten & heads):
-            raise Unread(f"{name} is read before it is written, and the definitions say what it is after")
+            raise Unread(
+                f"{name} is read before it is written, and the definitions say what it is after"
+            )
 
     def prove(self, outputs: dict[str, Expr], defs: Defs) -> Verdict:
         """Prove what is stored, for every M and N.
@@ -89,9 +102,14 @@ class Reading:
                   what it is to compute
         """
         if set(outputs) != set(self.stored):
-            raise Unread(f"outputs: got {sorted(outputs)}, but the kernel stores {sorted(self.stored)}")
+            raise Unread(
+                f"outputs: got {sorted(outputs)}, but the kernel stores {sorted(self.stored)}"
+            )
         self.check_definitions(defs)
-        proofs = {name: prove(self.stored[name], e, defs, where=name) for name, e in outputs.items()}
+        proofs = {
+            name: prove(self.stored[name], e, defs, where=name)
+            for name, e in outputs.items()
+        }
         return Verdict(proofs, self.assumptions)
 
     def __str__(self):
@@ -104,7 +122,9 @@ def undecorated(function):
     return getattr(function, "py_func", getattr(function, "fn", function))
 
 
-def has_index(e: Expr, indices: frozenset[Symbol] = frozenset({i, j, PROGRAM, PROGRAMS})) -> bool:
+def has_index(
+    e: Expr, indices: frozenset[Symbol] = frozenset({i, j, PROGRAM, PROGRAMS})
+) -> bool:
     """Whether an index is a number of an expression, besides saying which entry of a tensor is meant.
 
     A program counts rows and columns from 0, the definitions from 1.
@@ -119,10 +139,19 @@ def has_index(e: Expr, indices: frozenset[Symbol] = frozenset({i, j, PROGRAM, PR
 def is_norm_of_row(e: Expr) -> bool:
     """Whether an expression is the square root of a row's squares, added up or averaged."""
     squares = [factor for factor in Mul.make_args(e**2) if isinstance(factor, Sum)]
-    if len(squares) != 1 or e**2 / squares[0] not in (1, 1 / N) or not is_nonnegative(e):
+    if (
+        len(squares) != 1
+        or e**2 / squares[0] not in (1, 1 / N)
+        or not is_nonnegative(e)
+    ):
         return False
     (_, *bounds), square = squares[0].limits[-1], squares[0].function
-    return len(squares[0].limits) == 1 and bounds == [1, N] and isinstance(square, Pow) and square.exp == 2
+    return (
+        len(squares[0].limits) == 1
+        and bounds == [1, N]
+        and isinstance(square, Pow)
+        and square.exp == 2
+    )
 
 
 @lru_cache(maxsize=256)
@@ -141,7 +170,12 @@ class TextReader:
     language, trusted, package = "", (), {}
 
     def __init__(self, constants, above, zero, names):
-        self.constants, self.above, self.zero, self.names = constants, above, zero, names
+        self.constants, self.above, self.zero, self.names = (
+            constants,
+            above,
+            zero,
+            names,
+        )
         self.reading, self.scope, self.line = Reading(trusted=self.trusted), {}, ""
         # The loops around a line, and how many of them stand around the function that it is in.
         self.loops, self.outside = [], 0
@@ -152,11 +186,15 @@ class TextReader:
         self.arguments = [argument.arg for argument in tree.args.args]
         with evaluate(True):
             try:
-                self.block(tree.body, {name: self.argument(name) for name in self.arguments})
+                self.block(
+                    tree.body, {name: self.argument(name) for name in self.arguments}
+                )
             except _Return:
                 self.refuse("a kernel returns nothing")
             except (AttributeError, KeyError, TypeError, IndexError) as error:
-                raise Unread(f"{self.line}: no {self.language} that this reader follows ({error})") from error
+                raise Unread(
+                    f"{self.line}: no {self.language} that this reader follows ({error})"
+                ) from error
             self.finish()
         return self.reading
 
@@ -182,10 +220,16 @@ class TextReader:
                 local["return"] = self.value(line.value, local)
                 raise _Return
             elif isinstance(line, ast.If):
-                self.block(line.body if self.decided(line.test, local) else line.orelse, local)
+                self.block(
+                    line.body if self.decided(line.test, local) else line.orelse, local
+                )
             elif isinstance(line, ast.For):
                 name = ast.unparse(getattr(line.iter, "func", line.iter))
-                if line.orelse or name not in ("range", "tl.range") or "range" in self.scope:
+                if (
+                    line.orelse
+                    or name not in ("range", "tl.range")
+                    or "range" in self.scope
+                ):
                     self.refuse("a loop over something else than a range")
                 self.loop(line, local)
             elif isinstance(line, ast.AugAssign):
@@ -216,7 +260,9 @@ class TextReader:
         """Whether a condition holds; Unread where that is known only while the kernel runs."""
         found = self.value(test, local)
         if not isinstance(found, bool):
-            self.refuse(f"a branch on what is known only while the kernel runs, {ast.unparse(test)}")
+            self.refuse(
+                f"a branch on what is known only while the kernel runs, {ast.unparse(test)}"
+            )
         return found
 
     def inlined(self, function, given, named=None):
@@ -268,11 +314,15 @@ class TextReader:
 
     def asked_of_a_norm(self, kind, value, bound) -> bool:
         """Whether value > bound or value == bound, as is assumed: only of a row's norm, and of EPS or 0."""
-        limits = [self.constants[name] for name in ("EPS", "eps") if name in self.constants]
+        limits = [
+            self.constants[name] for name in ("EPS", "eps") if name in self.constants
+        ]
         is_limit = bound == 0 or kind is ast.Gt and bound in limits
         if not is_limit or not is_norm_of_row(value):
             pair = f"{lettered(value)[0]} and {lettered(bound)[0]}"
-            self.refuse(f"only the norm of a row is compared, with EPS or 0, and not {pair}")
+            self.refuse(
+                f"only the norm of a row is compared, with EPS or 0, and not {pair}"
+            )
         self.reading.norms.add(value)
         # Of 0 it is asked whether the row is one of zeros.
         relation, holds = (">", self.above) if bound != 0 else ("==", self.zero)
@@ -287,15 +337,22 @@ class TextReader:
 
     def check_whole(self, op, *numbers):
         """Refuse a quotient or remainder of what are not whole numbers."""
-        if isinstance(op, ast.FloorDiv | ast.Mod) and not all(number.is_integer for number in numbers):
+        if isinstance(op, ast.FloorDiv | ast.Mod) and not all(
+            number.is_integer for number in numbers
+        ):
             self.refuse("// and % are followed for indices and sizes only")
 
     def is_own(self, name, own) -> bool:
         """Whether a name stands for the package's function of that name, or for one of the very text."""
         if name != own or name not in self.scope:
             return False
-        trusted, function = getattr(import_module(self.package[own]), own), self.scope[name]
-        return function is trusted or ast.dump(parsed(function)) == ast.dump(parsed(trusted))
+        trusted, function = (
+            getattr(import_module(self.package[own]), own),
+            self.scope[name],
+        )
+        return function is trusted or ast.dump(parsed(function)) == ast.dump(
+            parsed(trusted)
+        )
 
 
 def _quotient(a, b):

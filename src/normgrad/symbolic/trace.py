@@ -46,23 +46,40 @@ class Trace:
         return self.polynomials[0] == self.polynomials[1]
 
     def __iter__(self) -> Iterator[tuple[str, Expr]]:
-        return iter((*self.sides[0], *self.sides[1], *[("R8", polynomial) for polynomial in self.polynomials]))
+        return iter(
+            (
+                *self.sides[0],
+                *self.sides[1],
+                *[("R8", polynomial) for polynomial in self.polynomials],
+            )
+        )
 
     def latex(self) -> str:
         """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
         last = (self.multiplier, *self.polynomials)
-        show = printer(set().union(*map(used_names, [*last, *[e for side in self.sides for _, e in side]])))
+        show = printer(
+            set().union(
+                *map(used_names, [*last, *[e for side in self.sides for _, e in side]])
+            )
+        )
         found = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
-        letters = {value: Symbol(f"S{place}") for place, value in enumerate(found, start=1)}
+        letters = {
+            value: Symbol(f"S{place}") for place, value in enumerate(found, start=1)
+        }
         times, *polynomials = (show(e.xreplace(letters)) for e in last)
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
         lines = []
-        for name, side, polynomial in zip(("left", "right"), self.sides, polynomials, strict=True):
+        for name, side, polynomial in zip(
+            ("left", "right"), self.sides, polynomials, strict=True
+        ):
             (rule, claim), *steps = side
             lines.append(rf"{_reason(rule)} & \text{{{name}}} = {show(claim)}")
             lines += [f"{_reason(rule)} &= {show(e)}" for rule, e in steps]
             lines.append(rf"{_reason('R8')} & \text{{{name}}}{times} = {polynomial}")
-        lines += [rf"\text{{where}} \quad & {show(letter)} = {show(value)}" for value, letter in letters.items()]
+        lines += [
+            rf"\text{{where}} \quad & {show(letter)} = {show(value)}"
+            for value, letter in letters.items()
+        ]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def _repr_latex_(self):
@@ -70,25 +87,39 @@ class Trace:
 
 
 def _reason(rule):
-    return rf"\text{{{rule} {RULES[rule]}}} \quad" if rule in RULES else rf"\text{{{rule}}} \quad"
+    return (
+        rf"\text{{{rule} {RULES[rule]}}} \quad"
+        if rule in RULES
+        else rf"\text{{{rule}}} \quad"
+    )
 
 
-def trace(lhs: Expr, rhs: Expr, defs: Defs | None = None, only: Iterable[Basic] | None = None) -> Trace:
+def trace(
+    lhs: Expr, rhs: Expr, defs: Defs | None = None, only: Iterable[Basic] | None = None
+) -> Trace:
     """The proof of lhs = rhs, rule by rule; a claim that is not proved is traced to the point where the sides differ.
 
     Args:     lhs, rhs: the two sides; defs: what names in them stand for; only: unfold these names alone
     Returns:  the Trace; a rule that changes nothing is left out, and so is R1, which changes letters alone
     Raises:   TypeError for what is no expression or no Defs
     """
-    lhs, rhs, defs = check_expression("lhs", lhs), check_expression("rhs", rhs), check_defs(defs)
+    lhs, rhs, defs = (
+        check_expression("lhs", lhs),
+        check_expression("rhs", rhs),
+        check_defs(defs),
+    )
     with evaluate(True):
-        sides = tuple(tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs))
+        sides = tuple(
+            tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs)
+        )
         left, right = (nf(side[-1][1]) for side in sides)
         # one factor must serve both sides: the tag keeps them apart while they are cleared together
         tag = Dummy("tag", positive=True)
         cleared, factors = clear(multiply_out(left - tag * right))
         polynomials = cleared.coeff(tag, 0), -cleared.coeff(tag, 1)
-        return Trace(sides, Mul(*[factor**exponent for factor, exponent in factors]), polynomials)
+        return Trace(
+            sides, Mul(*[factor**exponent for factor, exponent in factors]), polynomials
+        )
 
 
 def _steps(side, unfold):
@@ -99,7 +130,10 @@ def _steps(side, unfold):
         (UNFOLD, unfold),
         ("R2", resolve),
         ("R3", lambda e: in_sums(e, split_terms)),
-        ("R4", lambda e: in_sums(e, lambda one: nf(one) if has_bound_delta(one) else one)),
+        (
+            "R4",
+            lambda e: in_sums(e, lambda one: nf(one) if has_bound_delta(one) else one),
+        ),
         ("R5", lambda e: in_sums(e, lambda one: nf(one) if has_constant(one) else one)),
         ("R6", lambda e: in_sums(e, nf)),
         ("R7", nf),
@@ -108,5 +142,8 @@ def _steps(side, unfold):
         # to print takes longer than to compare
         reads = shown if after == before else latex(after)
         if reads != shown:
-            yield "R3" if rule == "R7" and not after.has(Root, Reciprocal) else rule, after
+            yield (
+                "R3" if rule == "R7" and not after.has(Root, Reciprocal) else rule,
+                after,
+            )
         before, shown = after, reads

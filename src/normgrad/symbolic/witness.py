@@ -67,28 +67,52 @@ class Explicit:
             return Integer(indices[e])
         if isinstance(e, Sum):
             letters = [range(1, self.sizes[last] + 1) for _, _, last in e.limits]
-            points = [dict(zip([limit[0] for limit in e.limits], point, strict=True)) for point in product(*letters)]
-            return Add(*[self.entry(e.function, {**indices, **point}, opaque) for point in points])
+            points = [
+                dict(zip([limit[0] for limit in e.limits], point, strict=True))
+                for point in product(*letters)
+            ]
+            return Add(
+                *[
+                    self.entry(e.function, {**indices, **point}, opaque)
+                    for point in points
+                ]
+            )
         if isinstance(e, Largest):
             body, letter, last = e.args
-            return Max(*[self.entry(body, {**indices, letter: n}, opaque) for n in range(1, self.sizes[last] + 1)])
+            return Max(
+                *[
+                    self.entry(body, {**indices, letter: n}, opaque)
+                    for n in range(1, self.sizes[last] + 1)
+                ]
+            )
         if isinstance(e, KroneckerDelta):
             i, k = (self.entry(letter, indices) for letter in e.args[:2])
             return Integer(i == k)
         if isinstance(e, Partial):
             if e.args[1] in self.defs:
-                raise ValueError(f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed")
-            return _slope(self.entry(e.args[0], indices, opaque), self.entry(e.args[1], indices, opaque=True))
+                raise ValueError(
+                    f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed"
+                )
+            return _slope(
+                self.entry(e.args[0], indices, opaque),
+                self.entry(e.args[1], indices, opaque=True),
+            )
         if isinstance(e, Local):
             return self._local(e, indices, opaque)
         if isinstance(e, Indexed) or e.is_Symbol:
             return self._name(e, indices, opaque)
-        return e.func(*[self.entry(part, indices, opaque) for part in e.args]) if e.args else e
+        return (
+            e.func(*[self.entry(part, indices, opaque) for part in e.args])
+            if e.args
+            else e
+        )
 
     def _name(self, e, indices, opaque):
         if not isinstance(e, Indexed) and e not in self.defs:
             return e
-        place = [int(self.entry(letter, indices)) for letter in getattr(e, "indices", ())]
+        place = [
+            int(self.entry(letter, indices)) for letter in getattr(e, "indices", ())
+        ]
         symbol = self._symbol(e, place)
         if opaque or e not in self.defs:
             return symbol
@@ -102,29 +126,44 @@ class Explicit:
     def _symbol(e, place):
         if not isinstance(e, Indexed):
             return e
-        return Symbol(f"{e.base.label}[{', '.join(map(str, place))}]", **e.base.label.assumptions0)
+        return Symbol(
+            f"{e.base.label}[{', '.join(map(str, place))}]", **e.base.label.assumptions0
+        )
 
     def _local(self, e, indices, opaque):
         f, v = e.args[:2]
         if f in self.defs:
             head, formula = self.defs.line(f)
-            place = [int(self.entry(letter, indices)) for letter in getattr(f, "indices", ())]
-            formula_indices = dict(zip(getattr(head, "indices", ()), place, strict=True))
+            place = [
+                int(self.entry(letter, indices)) for letter in getattr(f, "indices", ())
+            ]
+            formula_indices = dict(
+                zip(getattr(head, "indices", ()), place, strict=True)
+            )
         else:
             formula, formula_indices = f, indices
         if formula.has(Partial, Local):
-            raise ValueError(f"{e}: its formula holds a derivative, in which nothing can be held fixed")
-        slope = _slope(self.entry(formula, formula_indices, opaque=True), self.entry(v, indices, opaque=True))
+            raise ValueError(
+                f"{e}: its formula holds a derivative, in which nothing can be held fixed"
+            )
+        slope = _slope(
+            self.entry(formula, formula_indices, opaque=True),
+            self.entry(v, indices, opaque=True),
+        )
         return slope if opaque else self._close(slope)
 
     def _close(self, e):
         """Replace the scalar symbols of defined names by the entries that they stand for."""
         values = {}
         for head, _ in self.defs:
-            for place in product(*[range(1, self.sizes[size] + 1) for size in _shape(head)]):
+            for place in product(
+                *[range(1, self.sizes[size] + 1) for size in _shape(head)]
+            ):
                 symbol = self._symbol(head, place)
                 if e.has(symbol):
-                    letters = dict(zip(getattr(head, "indices", ()), place, strict=True))
+                    letters = dict(
+                        zip(getattr(head, "indices", ()), place, strict=True)
+                    )
                     values[symbol] = self._name(head, letters, opaque=False)
         return e.xreplace(values)
 
@@ -144,7 +183,9 @@ def _number(e, values, step=STEP):
         slopes[part] = _quotient(*part.args, values, step)
         if slopes[part] is None:
             return None
-    value = _at_0(concrete(e.xreplace(slopes))).xreplace(values).evalf(DIGITS, maxn=DIGITS)
+    value = (
+        _at_0(concrete(e.xreplace(slopes))).xreplace(values).evalf(DIGITS, maxn=DIGITS)
+    )
     return value if value.is_real and value.is_finite else None
 
 
@@ -172,7 +213,9 @@ def _quotient(e, h, values, step):
             return None
         quotients.append((beside - here) / change)
     apart = max(quotients) - min(quotients)
-    return quotients[2] if apart < Rational(1, 10**12) * (1 + abs(quotients[2])) else None
+    return (
+        quotients[2] if apart < Rational(1, 10**12) * (1 + abs(quotients[2])) else None
+    )
 
 
 def _meetings(e):
@@ -181,27 +224,40 @@ def _meetings(e):
         if isinstance(part, Max | Min):
             yield from (first - second for first, second in combinations(part.args, 2))
         elif isinstance(part, Piecewise):
-            yield from (relation.lhs - relation.rhs for relation in part.atoms(Relational))
+            yield from (
+                relation.lhs - relation.rhs for relation in part.atoms(Relational)
+            )
         else:
             yield part.args[0]
 
 
 def _points(sides, draw, tries=4):
     """Points drawn at random, and points where two branches meet."""
-    symbols = sorted(set().union(*[_at_0(side).free_symbols for side in sides]), key=str)
-    meetings = sorted({_at_0(meeting) for side in sides for meeting in _meetings(side)}, key=str)
+    symbols = sorted(
+        set().union(*[_at_0(side).free_symbols for side in sides]), key=str
+    )
+    meetings = sorted(
+        {_at_0(meeting) for side in sides for meeting in _meetings(side)}, key=str
+    )
     for _ in range(tries):
         yield {symbol: _rational(symbol, draw) for symbol in symbols}
     for meeting in meetings:
         values = {symbol: _rational(symbol, draw) for symbol in symbols}
         for symbol in sorted(meeting.free_symbols, key=str):
-            at_0, at_1 = (concrete(meeting).xreplace({**values, symbol: number}) for number in (S.Zero, S.One))
+            at_0, at_1 = (
+                concrete(meeting).xreplace({**values, symbol: number})
+                for number in (S.Zero, S.One)
+            )
             numbers = [S.Zero, S.One, S.NegativeOne]
             if at_0 != at_1:
-                numbers.append(at_0 / (at_0 - at_1))  # where a straight line through the two is 0
+                numbers.append(
+                    at_0 / (at_0 - at_1)
+                )  # where a straight line through the two is 0
             for number in numbers:
                 point = {**values, symbol: number}
-                allowed = number.is_real and (number.is_positive or not symbol.is_positive)
+                allowed = number.is_real and (
+                    number.is_positive or not symbol.is_positive
+                )
                 if allowed and concrete(meeting).xreplace(point) == 0:
                     yield point
 
@@ -231,16 +287,26 @@ class Counterexample:
         for symbol, value in self.values.items():
             rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
         given = {**self.sizes, **self.indices}
-        inputs = {name: f"({', '.join(row)})" if len(row) > 1 else row[0] for name, row in rows.items()}
-        return ", ".join([f"{name} = {value}" for name, value in {**given, **inputs}.items()] + self._functions())
+        inputs = {
+            name: f"({', '.join(row)})" if len(row) > 1 else row[0]
+            for name, row in rows.items()
+        }
+        return ", ".join(
+            [f"{name} = {value}" for name, value in {**given, **inputs}.items()]
+            + self._functions()
+        )
 
     def _functions(self):
         return [f"with {one}, one function among many" for one in self.stand_ins]
 
     def __str__(self):
         given = {**self.sizes, **self.indices, **self.values}
-        point = ", ".join([f"{name} = {value}" for name, value in given.items()] + self._functions())
-        return f"at {point}: left = {in_digits(self.lhs)}, right = {in_digits(self.rhs)}"
+        point = ", ".join(
+            [f"{name} = {value}" for name, value in given.items()] + self._functions()
+        )
+        return (
+            f"at {point}: left = {in_digits(self.lhs)}, right = {in_digits(self.rhs)}"
+        )
 
 
 def in_digits(side: Expr) -> str:
@@ -249,10 +315,14 @@ def in_digits(side: Expr) -> str:
     Of terms that cancel, SymPy finds no digit and gives a power of ten such as 0E-143: that is 0.
     """
     with evaluate(True):
-        return f"{float(side.evalf(15, chop=1e-50)):.6g}" if side.is_number else str(side)
+        return (
+            f"{float(side.evalf(15, chop=1e-50)):.6g}" if side.is_number else str(side)
+        )
 
 
-def patterns(letters: dict[Symbol, Expr], sizes: dict[Expr, int]) -> Iterator[dict[Symbol, int]]:
+def patterns(
+    letters: dict[Symbol, Expr], sizes: dict[Expr, int]
+) -> Iterator[dict[Symbol, int]]:
     """One choice of the free indices for every way in which they can coincide.
 
     The claims look the same under a permutation of the columns, so that one choice stands for all of its kind;
@@ -279,9 +349,13 @@ def _check_sizes(sizes):
     sizes = tuple(sizes)
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"sizes: got {size!r}, needs whole numbers from 1 on; a row of no entries shows nothing")
+            raise ValueError(
+                f"sizes: got {size!r}, needs whole numbers from 1 on; a row of no entries shows nothing"
+            )
     if not sizes:
-        raise ValueError("sizes: got none, needs at least one; without one nothing is checked")
+        raise ValueError(
+            "sizes: got none, needs at least one; without one nothing is checked"
+        )
     return sizes
 
 
@@ -290,12 +364,21 @@ def _situations(lhs, rhs, defs, columns):
     ranges = index_ranges(lhs, rhs, *[side for line in defs for side in line])
     free = free_letters(lhs) | free_letters(rhs)
     letters = {letter: ranges.get(letter, _ANY) for letter in sorted(free, key=str)}
-    found = {symbol for side in (lhs, rhs, *[side for line in defs for side in line]) for symbol in _dims(side)}
+    found = {
+        symbol
+        for side in (lhs, rhs, *[side for line in defs for side in line])
+        for symbol in _dims(side)
+    }
     # no two dimensions have one size, or a claim that takes one for the other would pass
     rows = _rows(columns)
     others = sorted(found - {size for size in found if str(size) in "MN"}, key=str)
-    sizes = {size: rows if str(size) == "M" else columns for size in sorted(found | {_ANY}, key=str)}
-    sizes |= dict(zip(others, (size for size in count(columns + 1) if size != rows), strict=False))
+    sizes = {
+        size: rows if str(size) == "M" else columns
+        for size in sorted(found | {_ANY}, key=str)
+    }
+    sizes |= dict(
+        zip(others, (size for size in count(columns + 1) if size != rows), strict=False)
+    )
     writer = Explicit(defs, sizes)
     return [(writer, choice) for choice in patterns(letters, sizes)]
 
@@ -305,9 +388,13 @@ def _dims(e):
     yield from (limit[2] for part in e.atoms(Sum) for limit in part.limits)
     for part in e.atoms(Indexed):
         yield from part.base.shape
-    letters = {letter for part in e.atoms(Indexed, KroneckerDelta) for letter in part.args}
+    letters = {
+        letter for part in e.atoms(Indexed, KroneckerDelta) for letter in part.args
+    }
     bound = {limit[0] for part in e.atoms(Sum) for limit in part.limits}
-    yield from (symbol for symbol in e.atoms(Symbol) - letters - bound if symbol.is_integer)
+    yield from (
+        symbol for symbol in e.atoms(Symbol) - letters - bound if symbol.is_integer
+    )
 
 
 def _is_zero(e):
@@ -321,7 +408,14 @@ def _settled(e):
     parts = [_settled(part) for part in e.args]
     if isinstance(e, Opaque):
         roots = {part for part in parts[0].atoms(Pow) if part.exp == S.Half}
-        parts = [parts[0].xreplace({root: sympy.sqrt(sympy.factor(sympy.expand(root.base))) for root in roots})]
+        parts = [
+            parts[0].xreplace(
+                {
+                    root: sympy.sqrt(sympy.factor(sympy.expand(root.base)))
+                    for root in roots
+                }
+            )
+        ]
     return e.func(*parts)
 
 
@@ -330,10 +424,14 @@ def _same(sides):
     if not _limits(sides):
         return _is_zero(sides[0] - sides[1])
     points = list(_compared(sides, random.Random(0)))
-    return bool(points) and not any(_apart(left, right, sides) for _, left, right in points)
+    return bool(points) and not any(
+        _apart(left, right, sides) for _, left, right in points
+    )
 
 
-def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: Defs | None = None) -> int:
+def check_fixed(
+    lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: Defs | None = None
+) -> int:
     """Check lhs = rhs for rows of the given lengths, entry by entry, as identities in every input.
 
     Derivatives of what has branches are compared at points instead, those where two branches meet included; where there
@@ -345,7 +443,10 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
     Returns:  the number of entries checked
     Raises:   AssertionError naming the sizes and indices of an entry that differs; ValueError for sizes below 1
     """
-    lhs, rhs = (check_branches(check_expression(name, side)) for name, side in (("lhs", lhs), ("rhs", rhs)))
+    lhs, rhs = (
+        check_branches(check_expression(name, side))
+        for name, side in (("lhs", lhs), ("rhs", rhs))
+    )
     defs = check_defs(defs)
     sizes, checked = _check_sizes(sizes), 0
     with evaluate(True):
@@ -353,8 +454,14 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
             for writer, choice in _situations(lhs, rhs, defs, columns):
                 both = [writer.entry(side, choice) for side in (lhs, rhs)]
                 if not _same(both):
-                    rows = f", M = {_rows(columns)}" if any(str(size) == "M" for size in writer.sizes) else ""
-                    at = ", ".join(f"{letter} = {place}" for letter, place in choice.items())
+                    rows = (
+                        f", M = {_rows(columns)}"
+                        if any(str(size) == "M" for size in writer.sizes)
+                        else ""
+                    )
+                    at = ", ".join(
+                        f"{letter} = {place}" for letter, place in choice.items()
+                    )
                     where = f"rows of length {columns}{rows}{f' at {at}' if at else ''}"
                     raise AssertionError(f"{lhs} = {rhs} fails for {where}")
                 checked += 1
@@ -362,10 +469,17 @@ def check_fixed(lhs: Expr, rhs: Expr, sizes: Iterable[int] = (2, 3, 4), defs: De
 
 
 def counterexample(
-    lhs: Expr, rhs: Expr, defs: Defs | None = None, sizes: Iterable[int] = (2, 3, 1, 4), seed: int = 0
+    lhs: Expr,
+    rhs: Expr,
+    defs: Defs | None = None,
+    sizes: Iterable[int] = (2, 3, 1, 4),
+    seed: int = 0,
 ) -> Counterexample | None:
     """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
-    lhs, rhs = (check_branches(check_expression(name, side)) for name, side in (("lhs", lhs), ("rhs", rhs)))
+    lhs, rhs = (
+        check_branches(check_expression(name, side))
+        for name, side in (("lhs", lhs), ("rhs", rhs))
+    )
     defs = check_defs(defs)
     draw = random.Random(seed)
     sizes = _check_sizes(sizes)
@@ -375,14 +489,23 @@ def counterexample(
                 sides = [writer.entry(side, choice) for side in (lhs, rhs)]
                 found = _differ(sides, draw)
                 if found:
-                    named = {size: n for size, n in writer.sizes.items() if size != _ANY}
+                    named = {
+                        size: n for size, n in writer.sizes.items() if size != _ANY
+                    }
                     functions = {part for side in sides for part in side.atoms(Opaque)}
-                    return Counterexample(named, choice, *found, tuple(sorted({one.stands_for() for one in functions})))
+                    return Counterexample(
+                        named,
+                        choice,
+                        *found,
+                        tuple(sorted({one.stands_for() for one in functions})),
+                    )
     return None
 
 
 def _differ(sides, draw):
-    return next((found for found in _compared(sides, draw) if _apart(*found[1:], sides)), None)
+    return next(
+        (found for found in _compared(sides, draw) if _apart(*found[1:], sides)), None
+    )
 
 
 def _limits(sides):
@@ -404,7 +527,10 @@ def _compared(sides, draw):
         if _limits(sides):
             both = [_number(side, values) for side in sides]
             # what is left of a step that should be 0 is cut off
-            both = [number if number is None else number.round(20).evalf(30) for number in both]
+            both = [
+                number if number is None else number.round(20).evalf(30)
+                for number in both
+            ]
         else:
             both = [concrete(side).xreplace(values) for side in sides]
         if all(number is not None and number.evalf(30).is_real for number in both):
@@ -414,7 +540,9 @@ def _compared(sides, draw):
 def _is_real(e, values):
     """Whether no root in e is taken of a negative number, where SymPy would go on with complex ones."""
     roots = [part.base for part in e.atoms(Pow) if not part.exp.is_integer]
-    return all(concrete(base).xreplace(values).is_nonnegative is not False for base in roots)
+    return all(
+        concrete(base).xreplace(values).is_nonnegative is not False for base in roots
+    )
 
 
 def _rational(symbol, draw):

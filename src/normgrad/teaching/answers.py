@@ -14,7 +14,9 @@ def _kind(t):
     return f"a tensor of shape {tuple(t.shape)} and dtype {t.dtype}"
 
 
-def say(found: torch.Tensor, right: torch.Tensor, mistakes: dict[str, torch.Tensor]) -> bool:
+def say(
+    found: torch.Tensor, right: torch.Tensor, mistakes: dict[str, torch.Tensor]
+) -> bool:
     """Print whether numbers are right, or else which mistake they are, and return whether they are right.
 
     Args:  found: the answer, of any kind; right: the tensor that it should be
@@ -35,7 +37,9 @@ def say(found: torch.Tensor, right: torch.Tensor, mistakes: dict[str, torch.Tens
             return False
     missing = ~torch.isfinite(found)
     if missing.any():
-        print(f"not yet: {int(missing.sum())} of {found.numel()} numbers are not finite")
+        print(
+            f"not yet: {int(missing.sum())} of {found.numel()} numbers are not finite"
+        )
     else:
         print(f"not yet: off by up to {(found - right).abs().max():.2g}")
     return False

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 # The statistics that a forward stores, and the parameters it takes.
-STATISTICS = {"layer_norm": ("mean", "rstd"), "rms_norm": ("rstd",), "l2_norm": ("rstd",)}
+STATISTICS = {
+    "layer_norm": ("mean", "rstd"),
+    "rms_norm": ("rstd",),
+    "l2_norm": ("rstd",),
+}
 PARAMETERS = {"layer_norm": ("weight", "bias"), "rms_norm": ("weight",), "l2_norm": ()}
 OPERATORS = (*STATISTICS, "add_layer_norm", "add_rms_norm")
 DIRECTIONS = ("forward", "backward", "both")
@@ -99,48 +103,100 @@ class _Sizes:
 
     def of(self, *names):
         """{name: bytes}; dx of the residual's dtype is called dresidual."""
-        kinds = {"x": self.dtype, "dx": self.dtype, "y": self.out_dtype, "dy": self.out_dtype}
-        kinds |= dict.fromkeys(("residual", "residual_out", "dresidual_out", "dresidual"), self.residual_dtype)
-        vectors = dict.fromkeys(("weight", "bias", "dw", "db"), self.heads * self.columns * BYTES[self.weight_dtype])
+        kinds = {
+            "x": self.dtype,
+            "dx": self.dtype,
+            "y": self.out_dtype,
+            "dy": self.out_dtype,
+        }
+        kinds |= dict.fromkeys(
+            ("residual", "residual_out", "dresidual_out", "dresidual"),
+            self.residual_dtype,
+        )
+        vectors = dict.fromkeys(
+            ("weight", "bias", "dw", "db"),
+            self.heads * self.columns * BYTES[self.weight_dtype],
+        )
         vectors |= dict.fromkeys(("mean", "rstd", "c1", "c2"), self.rows * self.wide)
-        matrices = {name: self.rows * self.columns * BYTES[dtype] for name, dtype in kinds.items()}
+        matrices = {
+            name: self.rows * self.columns * BYTES[dtype]
+            for name, dtype in kinds.items()
+        }
         return {name: (matrices | vectors)[name] for name in names}
 
     def forward(self):
         """Each input read once, each output written once."""
-        read, written = (("x", "residual"), ("y", "residual_out")) if self.has_residual else (("x",), ("y",))
+        read, written = (
+            (("x", "residual"), ("y", "residual_out"))
+            if self.has_residual
+            else (("x",), ("y",))
+        )
         made = self.of(*written, *STATISTICS[self.norm])
         return Traffic(self.of(*read, *self.parameters), made, self.rows * self.columns)
 
     def backward(self, partial_rows=0):
         """dx and dresidual are one array, unless their dtypes differ; of the parameters only the weight is read."""
-        read = ("dy", self.normalized, *(("dresidual_out",) if self.has_residual else ()))
+        read = (
+            "dy",
+            self.normalized,
+            *(("dresidual_out",) if self.has_residual else ()),
+        )
         reads = self.of(*read, *STATISTICS[self.norm], *self.parameters[:1])
-        inputs = ("dx", "dresidual") if self.has_residual and self.residual_dtype != self.dtype else ("dx",)
+        inputs = (
+            ("dx", "dresidual")
+            if self.has_residual and self.residual_dtype != self.dtype
+            else ("dx",)
+        )
         writes = self.of(*inputs, *(GRADIENTS[name] for name in self.parameters))
-        partials = len(self.parameters) * partial_rows * self.heads * self.columns * self.wide
+        partials = (
+            len(self.parameters) * partial_rows * self.heads * self.columns * self.wide
+        )
         if partials:
             reads["partials"] = writes["partials"] = partials
         return Traffic(reads, writes, self.rows * self.columns)
 
     def again(self):
         """What another kernel of a backward reads once more: dy, p and the statistics."""
-        return Traffic(self.of("dy", self.normalized, *STATISTICS[self.norm]), {}, self.rows * self.columns)
+        return Traffic(
+            self.of("dy", self.normalized, *STATISTICS[self.norm]),
+            {},
+            self.rows * self.columns,
+        )
 
 
 def arrays(
-    operator, rows, columns, dtype, residual_dtype=None, out_dtype=None, weight_dtype=None, affine=True, heads=1
+    operator,
+    rows,
+    columns,
+    dtype,
+    residual_dtype=None,
+    out_dtype=None,
+    weight_dtype=None,
+    affine=True,
+    heads=1,
 ):
     """The sizes of all arrays of an operator, by their names.
 
     Args, Raises:  as moved
     """
     _one_of("operator", operator, OPERATORS)
-    for name, value, least in (("rows", rows, 0), ("columns", columns, 0), ("heads", heads, 1)):
+    for name, value, least in (
+        ("rows", rows, 0),
+        ("columns", columns, 0),
+        ("heads", heads, 1),
+    ):
         if value < least:
             raise ValueError(f"{name}: got {value}, needs at least {least}")
-    dtypes = {"dtype": dtype, "residual_dtype": residual_dtype, "out_dtype": out_dtype, "weight_dtype": weight_dtype}
-    chosen = [_one_of(name, dtype if value is None else value, BYTES) for name, value in dtypes.items()]
+    dtypes = {
+        "dtype": dtype,
+        "residual_dtype": residual_dtype,
+        "out_dtype": out_dtype,
+        "weight_dtype": weight_dtype,
+    }
+    chosen = [
+        _one_of(name, dtype if value is None else value, BYTES)
+        for name, value in dtypes.items()
+    ]
     return _Sizes(operator, rows, columns, *chosen, affine, heads)
 
 
@@ -169,10 +225,16 @@ def unfused(operator: str, direction: str, **shape) -> Traffic:
 
     Args:  as moved, of an operator whose name begins with add_
     """
-    _one_of("operator", operator, tuple(name for name in OPERATORS if name.startswith("add_")))
+    _one_of(
+        "operator",
+        operator,
+        tuple(name for name in OPERATORS if name.startswith("add_")),
+    )
     _one_of("direction", direction, DIRECTIONS)
     if direction == "both":
-        return unfused(operator, "forward", **shape) + unfused(operator, "backward", **shape)
+        return unfused(operator, "forward", **shape) + unfused(
+            operator, "backward", **shape
+        )
     sizes = arrays(operator, **shape)
     between = sizes.of("residual_out")["residual_out"]
     if direction == "forward":
@@ -200,7 +262,9 @@ def matrix(operator: str, **shape) -> Traffic:
     sizes = arrays(operator, **shape)
     elements, backward = sizes.rows * sizes.columns, sizes.backward()
     again = sizes.of("dy") if "bias" in sizes.parameters else {}
-    return backward + Traffic({"dw matrix": 4 * elements, **again}, {"dw matrix": 4 * elements}, elements)
+    return backward + Traffic(
+        {"dw matrix": 4 * elements, **again}, {"dw matrix": 4 * elements}, elements
+    )
 
 
 def copy(total: int) -> Traffic:
@@ -225,10 +289,29 @@ def operations(operator: str, direction: str) -> int:
     weighted = int("weight" in PARAMETERS[norm])
     # x_hat (the subtraction where centred); wdy; c1's product and sum, c2's sum; minus x_hat c1, minus c2; times rstd;
     # dw's product and sum; db's sum; plus dresidual_out
-    return centred + 1 + weighted + 2 + centred + 2 + centred + 1 + 2 * weighted + (parameters - weighted) + added
+    return (
+        centred
+        + 1
+        + weighted
+        + 2
+        + centred
+        + 2
+        + centred
+        + 1
+        + 2 * weighted
+        + (parameters - weighted)
+        + added
+    )
 
 
-def by_package(operator: str, direction: str, *, multiprocessors: int, portable_sums: bool = False, **shape) -> Traffic:
+def by_package(
+    operator: str,
+    direction: str,
+    *,
+    multiprocessors: int,
+    portable_sums: bool = False,
+    **shape,
+) -> Traffic:
     """What this package's Triton kernels move: the floor, and in a backward the partial sums of dw and db.
 
     Where a program reads a row twice, the second reading is from the cache, and is not counted.
@@ -247,8 +330,14 @@ def by_package(operator: str, direction: str, *, multiprocessors: int, portable_
     if multiprocessors < 1:
         raise ValueError(f"multiprocessors: got {multiprocessors}, needs at least 1")
     if direction == "both":
-        options = {"multiprocessors": multiprocessors, "portable_sums": portable_sums, **shape}
-        return by_package(operator, "forward", **options) + by_package(operator, "backward", **options)
+        options = {
+            "multiprocessors": multiprocessors,
+            "portable_sums": portable_sums,
+            **shape,
+        }
+        return by_package(operator, "forward", **options) + by_package(
+            operator, "backward", **options
+        )
     floor = moved(operator, direction, **shape)
     if direction == "forward" or not floor.elements:
         return floor
@@ -256,7 +345,9 @@ def by_package(operator: str, direction: str, *, multiprocessors: int, portable_
     tile = configuration.backward_tile(sizes.columns, sizes.wide, sizes.light)
     device = configuration.Device(multiprocessors, shared_memory=0)
     of_head = sizes.rows // sizes.heads
-    programs = configuration.programs(of_head, sizes.columns, tile, device, portable_sums, sizes.heads)
+    programs = configuration.programs(
+        of_head, sizes.columns, tile, device, portable_sums, sizes.heads
+    )
     launched = moved(operator, direction, partial_rows=programs, **shape)
     return launched + _row_sums(sizes) if tile.sweeps else launched
 
@@ -273,8 +364,12 @@ def separate(operator: str, direction: str, **shape) -> Traffic:
     Args:  as moved
     """
     if direction == "both":
-        return separate(operator, "forward", **shape) + separate(operator, "backward", **shape)
+        return separate(operator, "forward", **shape) + separate(
+            operator, "backward", **shape
+        )
     norm = operator.removeprefix("add_")
     count = unfused if norm != operator else moved
     first = count(operator, direction, **shape)
-    return first if direction == "forward" else first + arrays(operator, **shape).again()
+    return (
+        first if direction == "forward" else first + arrays(operator, **shape).again()
+    )

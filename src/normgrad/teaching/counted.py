@@ -79,7 +79,11 @@ class Counted(TorchDispatchMode):
 
 def stored_bytes(t: torch.Tensor) -> int:
     """The bytes of the numbers that a tensor stores: an axis that only repeats them has stride 0."""
-    sizes = (size for size, stride in zip(t.shape, t.stride(), strict=True) if stride or size == 0)
+    sizes = (
+        size
+        for size, stride in zip(t.shape, t.stride(), strict=True)
+        if stride or size == 0
+    )
     return math.prod(sizes) * t.element_size()
 
 
@@ -91,12 +95,16 @@ def _arguments(function, arguments, options):
     """(tensors that are read, tensors that are written into) by an operation, from its schema."""
     read, written = [], []
     for number, argument in enumerate(function._schema.arguments):
-        tensors = _tensors(arguments[number] if number < len(arguments) else options.get(argument.name))
+        tensors = _tensors(
+            arguments[number] if number < len(arguments) else options.get(argument.name)
+        )
         changed = argument.alias_info is not None and argument.alias_info.is_write
         written += tensors if changed else []
         output = changed and argument.kwarg_only  # out=
         read += [] if output else tensors
-    different = {(t.data_ptr(), t.shape, t.stride()): t for t in read}  # x * x reads x once
+    different = {
+        (t.data_ptr(), t.shape, t.stride()): t for t in read
+    }  # x * x reads x once
     return list(different.values()), written
 
 
@@ -109,9 +117,21 @@ def _call(function, arguments, options, results):
     if name.startswith(UNREAD):
         read = [t for t in read if t is arguments[1]] if name == "copy_" else []
     if not written:
-        memory = {t.untyped_storage().data_ptr() for t in _tensors((arguments, options))}
-        written = [t for t in _tensors(results) if t.untyped_storage().data_ptr() not in memory]
-        if not written or "empty" in name:  # a view, or memory that nobody has written yet
+        memory = {
+            t.untyped_storage().data_ptr() for t in _tensors((arguments, options))
+        }
+        written = [
+            t for t in _tensors(results) if t.untyped_storage().data_ptr() not in memory
+        ]
+        if (
+            not written or "empty" in name
+        ):  # a view, or memory that nobody has written yet
             return None
-    computed = 0 if name.startswith((*UNREAD, *MOVES)) else max(t.numel() for t in (*read, *written))
-    return Call(name, sum(map(stored_bytes, read)), sum(map(stored_bytes, written)), computed)
+    computed = (
+        0
+        if name.startswith((*UNREAD, *MOVES))
+        else max(t.numel() for t in (*read, *written))
+    )
+    return Call(
+        name, sum(map(stored_bytes, read)), sum(map(stored_bytes, written)), computed
+    )

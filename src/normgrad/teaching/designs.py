@@ -61,7 +61,9 @@ def _backward_with_products(dy, p, weight, mean, rstd, dx, products, N, n, scale
     for i in range(len(p)):
         c1, c2 = kernels.row_sums(dy[i], p[i], weight, mean[i], rstd[i], scale)
         row = kernels.held(line, dx, i)
-        kernels.input_gradient(dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, row)
+        kernels.input_gradient(
+            dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, row
+        )
         kernels.send(line, dx, i)
         row = kernels.held(added, products, i)
         for j in range(len(row)):
@@ -90,7 +92,19 @@ def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, De
     N, n, _, scale, *_ = numbers
 
     def forward(p, added=none, stored=none, statistics=written):
-        kernels.forward(0, 1, p, added, weight, bias, y, stored, *statistics, *numbers, launch.MOST[torch.float32])
+        kernels.forward(
+            0,
+            1,
+            p,
+            added,
+            weight,
+            bias,
+            y,
+            stored,
+            *statistics,
+            *numbers,
+            launch.MOST[torch.float32],
+        )
 
     def backward(dx=y, dw=sums[0], db=sums[1]):
         dw[:], db[:] = 0, 0
@@ -116,14 +130,24 @@ def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, De
     by_name = {
         COPY: Design(lambda: np.copyto(y, x), copied, {}),
         "copy, new memory": Design(x.copy, copied, {}),
-        "forward": Design(lambda: forward(x), traffic.moved("layer_norm", "forward", **shape), ahead),
-        "add, then norm": Design(apart, traffic.unfused("add_layer_norm", "forward", **shape), both),
+        "forward": Design(
+            lambda: forward(x), traffic.moved("layer_norm", "forward", **shape), ahead
+        ),
+        "add, then norm": Design(
+            apart, traffic.unfused("add_layer_norm", "forward", **shape), both
+        ),
         "add and norm": Design(
-            lambda: forward(x, residual, total), traffic.moved("add_layer_norm", "forward", **shape), both
+            lambda: forward(x, residual, total),
+            traffic.moved("add_layer_norm", "forward", **shape),
+            both,
         ),
         "backward, matrix": Design(matrix, traffic.matrix("layer_norm", **shape), back),
-        "backward, two kernels": Design(two_kernels, traffic.two_kernels("layer_norm", **shape), back),
-        "backward, persistent": Design(backward, traffic.moved("layer_norm", "backward", **shape), back),
+        "backward, two kernels": Design(
+            two_kernels, traffic.two_kernels("layer_norm", **shape), back
+        ),
+        "backward, persistent": Design(
+            backward, traffic.moved("layer_norm", "backward", **shape), back
+        ),
     }
     _check(by_name, *inputs)
     return by_name
@@ -139,7 +163,10 @@ def _check(designs, x, residual, weight, bias, dy):
         values = (y.detach(), *torch.autograd.grad(y, leaves, dy))
         return dict(zip(("y", "dx", "dw", "db"), values, strict=True))
 
-    alone, added = reference(x), reference(x + residual) | {"residual_out": x + residual}
+    alone, added = (
+        reference(x),
+        reference(x + residual) | {"residual_out": x + residual},
+    )
     # A sum of n terms of either sign, added one after the other, is off by about u sqrt(n) of its own size.
     unit = tolerance.unit_roundoff(DTYPE)
     allowed = tolerance.ELEMENTWISE * unit * (1 + math.sqrt(max(x.shape)))
@@ -148,13 +175,17 @@ def _check(designs, x, residual, weight, bias, dy):
         right = added if "residual_out" in design.results else alone
         for array, mine in design.results.items():
             theirs = right[array].numpy()
-            off = np.linalg.norm(mine - theirs, axis=-1) / np.linalg.norm(theirs, axis=-1)
+            off = np.linalg.norm(mine - theirs, axis=-1) / np.linalg.norm(
+                theirs, axis=-1
+            )
             if not np.all(off <= allowed):
                 worst = f"{array} by {np.max(off):.2g}; allowed {allowed:.2g}"
                 raise ValueError(f"{name}: differs from the reference: {worst}")
 
 
-def measure(rows: int = 4096, columns: int = 4096, rounds: int = 9, seed: int = 0) -> dict[str, Measured]:
+def measure(
+    rows: int = 4096, columns: int = 4096, rounds: int = 9, seed: int = 0
+) -> dict[str, Measured]:
     """{name: predicted and measured multiples of a copy} of each design.
 
     Args:  rows, columns: M and N; rounds: at least 1; seed: of the inputs
@@ -171,7 +202,15 @@ def measure(rows: int = 4096, columns: int = 4096, rounds: int = 9, seed: int = 
     copied = timed[COPY].moved.total
     measured = {}
     for name, design in timed.items():
-        ratios = [mine / its for mine, its in zip(seconds[name], seconds[COPY], strict=True)]
+        ratios = [
+            mine / its for mine, its in zip(seconds[name], seconds[COPY], strict=True)
+        ]
         low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75)).tolist()
-        measured[name] = Measured(design.moved.total / copied, low, middle, high, statistics.median(seconds[name]))
+        measured[name] = Measured(
+            design.moved.total / copied,
+            low,
+            middle,
+            high,
+            statistics.median(seconds[name]),
+        )
     return measured

@@ -47,7 +47,11 @@ def projected(wdy, x_hat, rstd):
 
 def gradients(dy, x_hat, rstd, weight):
     """(dx, dw, db) of LayerNorm; dw and db sum over the rows.  {eq}`ln-dx`, {eq}`ln-dw`, {eq}`ln-db`"""
-    return projected(times(dy, weight), x_hat, rstd), over_rows(dy * x_hat), over_rows(dy)
+    return (
+        projected(times(dy, weight), x_hat, rstd),
+        over_rows(dy * x_hat),
+        over_rows(dy),
+    )
 
 
 def times(t, weight):
@@ -62,7 +66,10 @@ def over_rows(t):
 
 def asked_for(ctx, grads):
     """The gradients of the inputs that need one, and None for the others: autograd insists where an input is None."""
-    return tuple(grad if need else None for grad, need in zip(grads, ctx.needs_input_grad, strict=True))
+    return tuple(
+        grad if need else None
+        for grad, need in zip(grads, ctx.needs_input_grad, strict=True)
+    )
 
 
 class RecomputeNorm(torch.autograd.Function):
@@ -125,7 +132,9 @@ class ExplicitNorm(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy, _dmean, _drstd):
         x, weight, mean, rstd = ctx.saved_tensors
-        return asked_for(ctx, (*ExplicitBackward.apply(dy, x, weight, mean, rstd, ctx.eps), None))
+        return asked_for(
+            ctx, (*ExplicitBackward.apply(dy, x, weight, mean, rstd, ctx.eps), None)
+        )
 
 
 class ExplicitBackward(torch.autograd.Function):
@@ -188,4 +197,8 @@ def layer_norm(way, x, weight=None, bias=None, eps=1e-5):
     return out if isinstance(out, torch.Tensor) else out[0]
 
 
-WAYS = {"recompute": RecomputeNorm, "statistics": StatisticsNorm, "explicit": ExplicitNorm}
+WAYS = {
+    "recompute": RecomputeNorm,
+    "statistics": StatisticsNorm,
+    "explicit": ExplicitNorm,
+}

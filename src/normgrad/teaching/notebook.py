@@ -13,7 +13,15 @@ import warnings
 
 from ..doctor import installed, missing_triton
 
-__all__ = ["MARK", "SKIPPED", "Skipping", "installed", "missing_triton", "names", "start"]
+__all__ = [
+    "MARK",
+    "SKIPPED",
+    "Skipping",
+    "installed",
+    "missing_triton",
+    "names",
+    "start",
+]
 
 # The first line of a cell that needs Triton, whether or not it names it.
 MARK = "# needs Triton"
@@ -49,7 +57,13 @@ class Skipping:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                code = compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+                code = compile(
+                    source,
+                    "cell",
+                    "exec",
+                    ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+                    dont_inherit=True,
+                )
         except (SyntaxError, ValueError):
             return lines
         used, bound, imports_triton = names(code)
@@ -73,7 +87,9 @@ def names(code):
             used.add(step.argval)
         elif step.opcode in dis.hasname:
             parts = str(step.argval).split(".")
-            imports_triton |= "triton_kernels" in parts or (step.opname == "IMPORT_NAME" and parts[0] == "triton")
+            imports_triton |= "triton_kernels" in parts or (
+                step.opname == "IMPORT_NAME" and parts[0] == "triton"
+            )
     # What the body of a function uses is needed when it is called, which is after the cell has defined all it defines.
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):

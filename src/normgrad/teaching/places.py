@@ -10,12 +10,17 @@ class Argument:
 
     def __init__(self, name, tensor):
         if tensor.device.type != "cpu":
-            raise ValueError(f"watch: argument {name} is on {tensor.device}, needs a tensor on the CPU")
+            raise ValueError(
+                f"watch: argument {name} is on {tensor.device}, needs a tensor on the CPU"
+            )
         storage, self.size = tensor.untyped_storage(), tensor.element_size()
         self.name, self.shape, self.strides = name, tuple(tensor.shape), tensor.stride()
         self.start, self.count = tensor.data_ptr(), tensor.numel()
         self.memory = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-        last = sum((length - 1) * step for length, step in zip(self.shape, self.strides, strict=True))
+        last = sum(
+            (length - 1) * step
+            for length, step in zip(self.shape, self.strides, strict=True)
+        )
         self.end = self.start + (last + 1) * self.size if self.count else self.start
         self.contiguous = tensor.is_contiguous()
         # The sorted addresses of its numbers, only where there are gaps between them or they stand in another order.
@@ -24,7 +29,9 @@ class Argument:
     def _order(self):
         offsets = np.zeros(self.shape, np.int64)
         for axis, step in enumerate(self.strides):
-            shape = [-1 if dimension == axis else 1 for dimension in range(len(self.shape))]
+            shape = [
+                -1 if dimension == axis else 1 for dimension in range(len(self.shape))
+            ]
             offsets += (np.arange(self.shape[axis]) * step).reshape(shape)
         flat = self.start + self.size * offsets.ravel()
         order = np.argsort(flat, kind="stable")
@@ -76,11 +83,15 @@ def _joined(boxes, axis):
     """Boxes with neighbours along an axis made one; a box is [facts, ranges], a range (first, end) for each axis."""
     joined = []
     for facts, ranges in boxes:
-        rest_of_box = [range_ for dimension, range_ in enumerate(ranges) if dimension != axis]
+        rest_of_box = [
+            range_ for dimension, range_ in enumerate(ranges) if dimension != axis
+        ]
         follows = axis < len(ranges) and joined and joined[-1][0] == facts
         if follows and joined[-1][1][axis][1] == ranges[axis][0]:
             last = joined[-1][1]
-            if [range_ for dimension, range_ in enumerate(last) if dimension != axis] == rest_of_box:
+            if [
+                range_ for dimension, range_ in enumerate(last) if dimension != axis
+            ] == rest_of_box:
                 last[axis] = (last[axis][0], ranges[axis][1])
                 continue
         joined.append([facts, list(ranges)])
@@ -97,7 +108,10 @@ def merged(rows):
         boxes = _joined(boxes, axis)
     for facts, ranges in boxes:
         name = facts[1] if len(facts) > 1 else facts[0]
-        words = [str(first) if end == first + 1 else f"{first}:{end}" for first, end in ranges]
+        words = [
+            str(first) if end == first + 1 else f"{first}:{end}"
+            for first, end in ranges
+        ]
         yield facts, f"{name}[{', '.join(words)}]" if words else name
 
 

@@ -54,7 +54,11 @@ class Launch:
         """Bytes that the launch loads plus bytes that it stores, as often as they are asked for."""
         total = 0
         for access in self.accesses:
-            total += access.size * access.touched.size * (access.does("load") + access.does("store"))
+            total += (
+                access.size
+                * access.touched.size
+                * (access.does("load") + access.does("store"))
+            )
         return total
 
     def argument(self, access: Access) -> Argument:
@@ -75,16 +79,30 @@ class Launch:
         parts = [np.zeros((0, 3), np.int64)]
         for access in self.accesses:
             touched = np.unique(access.touched[self.inside(access)])
-            who, what = (np.full_like(touched, one) for one in (access.program, kinds.index(access.kind)))
+            who, what = (
+                np.full_like(touched, one)
+                for one in (access.program, kinds.index(access.kind))
+            )
             parts.append(np.stack([touched, who, what], -1))
         rows = np.unique(np.concatenate(parts), axis=0)
         several = np.unique(rows[:, :2], axis=0)[:, 0]
         shared, programs = np.unique(several, return_counts=True)
         changed = np.unique(rows[rows[:, 2] > 0, 0])
-        plain = np.unique(rows[rows[:, 2] < 2, 0])  # atomics alone do not race with each other
-        for address in shared[(programs > 1) & np.isin(shared, changed) & np.isin(shared, plain)]:
-            found = rows[np.searchsorted(rows[:, 0], address) : np.searchsorted(rows[:, 0], address, "right")]
-            yield int(address), *(tuple(found[found[:, 2] == kind, 1].tolist()) for kind in range(3))
+        plain = np.unique(
+            rows[rows[:, 2] < 2, 0]
+        )  # atomics alone do not race with each other
+        for address in shared[
+            (programs > 1) & np.isin(shared, changed) & np.isin(shared, plain)
+        ]:
+            found = rows[
+                np.searchsorted(rows[:, 0], address) : np.searchsorted(
+                    rows[:, 0], address, "right"
+                )
+            ]
+            yield (
+                int(address),
+                *(tuple(found[found[:, 2] == kind, 1].tolist()) for kind in range(3)),
+            )
 
 
 class Seen:
@@ -108,7 +126,10 @@ class Seen:
                 for access in launch.accesses:
                     if access.does(side):
                         addresses.setdefault(access.size, []).append(access.touched)
-            total += sum(size * len(np.unique(np.concatenate(parts))) for size, parts in addresses.items())
+            total += sum(
+                size * len(np.unique(np.concatenate(parts)))
+                for size, parts in addresses.items()
+            )
         return total
 
     def races(self) -> Table:
@@ -122,11 +143,24 @@ class Seen:
         rows = []
         for launch in self.launches:
             for address, loads, stores, updates in launch.races():
-                argument = next(one for one in launch.arguments if one.holds(np.array([address])).any())
+                argument = next(
+                    one
+                    for one in launch.arguments
+                    if one.holds(np.array([address])).any()
+                )
                 programs = numbers((*loads, *updates)), numbers((*stores, *updates))
-                rows.append(((launch.kernel, argument.name, *programs), argument.index(address)))
-        shown = [(kernel, place, loads, stores) for (kernel, _, loads, stores), place in merged(rows)]
-        return Table("race", ("kernel", "place", "loaded by programs", "stored by programs"), shown)
+                rows.append(
+                    ((launch.kernel, argument.name, *programs), argument.index(address))
+                )
+        shown = [
+            (kernel, place, loads, stores)
+            for (kernel, _, loads, stores), place in merged(rows)
+        ]
+        return Table(
+            "race",
+            ("kernel", "place", "loaded by programs", "stored by programs"),
+            shown,
+        )
 
     def outside(self) -> Table:
         """The accesses to memory that is no number of any argument; they are kept from memory, and loads give 0.
@@ -140,10 +174,25 @@ class Seen:
             for access in launch.accesses:
                 stray = access.touched[~launch.inside(access)]
                 if stray.size:
-                    nearest = min(launch.arguments, key=lambda argument, at=int(stray[0]): argument.distance(at))
-                    offsets = (int(end - nearest.start) // access.size for end in (stray.min(), stray.max()))
+                    nearest = min(
+                        launch.arguments,
+                        key=lambda argument, at=int(stray[0]): argument.distance(at),
+                    )
+                    offsets = (
+                        int(end - nearest.start) // access.size
+                        for end in (stray.min(), stray.max())
+                    )
                     which = " to ".join(map(str, dict.fromkeys(offsets)))
-                    rows.append((launch.kernel, access.program, access.kind, nearest.name, which, nearest.extent()))
+                    rows.append(
+                        (
+                            launch.kernel,
+                            access.program,
+                            access.kind,
+                            nearest.name,
+                            which,
+                            nearest.extent(),
+                        )
+                    )
         titles = ("kernel", "program", "does", "argument", "offsets", "it has")
         return Table("access outside", titles, list(dict.fromkeys(rows)))
 
@@ -155,7 +204,9 @@ class Seen:
                 for to in launch.arguments:
                     inside = np.unique(access.touched[to.holds(access.touched)])
                     if inside.size and argument in (None, to.name):
-                        places = merged([((to.name,), to.index(int(address))) for address in inside])
+                        places = merged(
+                            [((to.name,), to.index(int(address))) for address in inside]
+                        )
                         what = ", ".join(place for _, place in places)
                         rows.append((launch.kernel, access.program, access.kind, what))
         return Table("access", ("kernel", "program", "does", "place"), rows)
@@ -170,7 +221,10 @@ class Seen:
                 sides = found.setdefault(to.name, {"load": 0, "store": 0})
                 for side in sides:
                     sides[side] += access.size * access.touched.size * access.does(side)
-        rows = [(name, sides["load"], sides["store"], sizes[name]) for name, sides in found.items()]
+        rows = [
+            (name, sides["load"], sides["store"], sizes[name])
+            for name, sides in found.items()
+        ]
         return Table("argument", ("argument", "loaded", "stored", "it has"), rows)
 
 
@@ -193,14 +247,21 @@ class Programs:
             self.running = access.program
         if access.kind != "load":
             kept = self.stored if access.kind == "store" else self.updated
-            kept.append((access.addresses[mask][:, None] + np.arange(access.size)).ravel())
+            kept.append(
+                (access.addresses[mask][:, None] + np.arange(access.size)).ravel()
+            )
 
     def end_program(self) -> None:
         """Remember what the program stored, and put memory back to what it was; atomics stay."""
         for start, (alive, first) in self.memory.items():
             for places, keep in ((self.updated, None), (self.stored, self.results)):
                 for addresses in places:
-                    at = addresses[(addresses >= start) & (addresses < start + alive.size)] - start
+                    at = (
+                        addresses[
+                            (addresses >= start) & (addresses < start + alive.size)
+                        ]
+                        - start
+                    )
                     if keep is None:
                         first[at] = alive[at]
                     else:
@@ -229,7 +290,9 @@ class _Watcher:
 
         (x, y, z), (_, ny, nz) = builder.grid_idx, builder.grid_dim
         size = pointers.get_element_ty().primitive_bitwidth // 8
-        addresses, lanes = np.broadcast_arrays(pointers.data.astype(np.int64), mask.data.astype(bool))
+        addresses, lanes = np.broadcast_arrays(
+            pointers.data.astype(np.int64), mask.data.astype(bool)
+        )
         access = Access(kind, (x * ny + y) * nz + z, size, addresses, lanes)
         launch, programs = self.running[-1]
         launch.accesses.append(access)
@@ -244,8 +307,15 @@ class _Watcher:
     def launched(self, executor, original, args, kwargs):
         """What a launch returns, watched."""
         named = dict(zip(executor.arg_names, args, strict=False)) | kwargs
-        tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
-        launch = Launch(executor.fn.__name__, [Argument(name, tensor) for name, tensor in tensors.items()])
+        tensors = {
+            name: value
+            for name, value in named.items()
+            if isinstance(value, torch.Tensor)
+        }
+        launch = Launch(
+            executor.fn.__name__,
+            [Argument(name, tensor) for name, tensor in tensors.items()],
+        )
         self.seen.launches.append(launch)
         programs = Programs(tensors.values()) if self.at_once else None
         self.running.append((launch, programs))
@@ -283,18 +353,40 @@ def watch(at_once: bool = False):
         return load(self, pointers, watcher.mask("load", self, pointers, mask), *rest)
 
     def watched_store(self, pointers, value, mask, *rest):
-        return store(self, pointers, value, watcher.mask("store", self, pointers, mask), *rest)
+        return store(
+            self, pointers, value, watcher.mask("store", self, pointers, mask), *rest
+        )
 
     def watched_update(self, how, pointers, value, mask, *rest):
-        return update(self, how, pointers, value, watcher.mask("atomic", self, pointers, mask), *rest)
+        return update(
+            self,
+            how,
+            pointers,
+            value,
+            watcher.mask("atomic", self, pointers, mask),
+            *rest,
+        )
 
     def watched_exchange(self, pointers, *rest):
-        watcher.mask("atomic", self, pointers, TensorHandle(np.ones(pointers.data.shape, bool), pointers.dtype))
+        watcher.mask(
+            "atomic",
+            self,
+            pointers,
+            TensorHandle(np.ones(pointers.data.shape, bool), pointers.dtype),
+        )
         return exchange(self, pointers, *rest)
 
-    GridExecutor.__call__ = lambda self, *args, **kwargs: watcher.launched(self, call, args, kwargs)
-    Builder.create_masked_load, Builder.create_masked_store = watched_load, watched_store
-    Builder.create_atomic_rmw, Builder.create_atomic_cas = watched_update, watched_exchange
+    GridExecutor.__call__ = lambda self, *args, **kwargs: watcher.launched(
+        self, call, args, kwargs
+    )
+    Builder.create_masked_load, Builder.create_masked_store = (
+        watched_load,
+        watched_store,
+    )
+    Builder.create_atomic_rmw, Builder.create_atomic_cas = (
+        watched_update,
+        watched_exchange,
+    )
     try:
         yield watcher.seen
     finally:

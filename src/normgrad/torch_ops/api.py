@@ -46,7 +46,20 @@ def normalize(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     of_spec = (OF_INPUT, OF_SPEC, OF_SPEC)
-    call = prepare(spec, input, None, weight, bias, *of_spec, heads, backend, out_dtype, None, True, portable_sums)
+    call = prepare(
+        spec,
+        input,
+        None,
+        weight,
+        bias,
+        *of_spec,
+        heads,
+        backend,
+        out_dtype,
+        None,
+        True,
+        portable_sums,
+    )
     return _normalized(call, input, None, weight, bias)[0]
 
 
@@ -79,16 +92,26 @@ def add_normalize(
     _check_residual(residual)
     of_spec = (OF_INPUT, OF_SPEC, OF_SPEC)
     options = (out_dtype, residual_dtype, round_residual, portable_sums)
-    call = prepare(spec, input, residual, weight, bias, *of_spec, heads, backend, *options)
+    call = prepare(
+        spec, input, residual, weight, bias, *of_spec, heads, backend, *options
+    )
     return _normalized(call, input, residual, weight, bias)
 
 
 def _check_residual(residual: Tensor) -> None:
     if residual is None:
-        raise TypeError("residual: got None, needs a torch.Tensor; a norm of input alone has no add_ in its name")
+        raise TypeError(
+            "residual: got None, needs a torch.Tensor; a norm of input alone has no add_ in its name"
+        )
 
 
-def _normalized(call: Call, input: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None):
+def _normalized(
+    call: Call,
+    input: Tensor,
+    residual: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+):
     """(y, residual_out) of a call, residual_out None without a residual; autograd.Normalize has their derivatives."""
     if call.rows is not None and input.dim() != len(call.rows):
         rows = _reshaped(call.rows, input, residual)
@@ -96,9 +119,13 @@ def _normalized(call: Call, input: Tensor, residual: Tensor | None, weight: Tens
         return tuple(_reshaped(input.shape, *_normalized(call, *rows, *vectors)))
     if call.distributed and is_distributed(input):
         on_local = partial(_normalized, call)
-        return by_rows(on_local, 1 + call.options.per_head, input, residual, weight, bias)
+        return by_rows(
+            on_local, 1 + call.options.per_head, input, residual, weight, bias
+        )
     if torch.compiler.is_compiling():
-        return torch_compile.normalize(input, residual, weight, bias, call.spec, call.backend, call.options)
+        return torch_compile.normalize(
+            input, residual, weight, bias, call.spec, call.backend, call.options
+        )
     return apply(input, residual, weight, bias, call.spec, call.kernels, call.options)
 
 
@@ -181,10 +208,18 @@ def l2_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     check_tensors(input, shared=True)
-    if isinstance(dim, bool) or not isinstance(dim, Integral) or not -input.dim() <= dim < input.dim():
-        raise ValueError(f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}")
+    if (
+        isinstance(dim, bool)
+        or not isinstance(dim, Integral)
+        or not -input.dim() <= dim < input.dim()
+    ):
+        raise ValueError(
+            f"dim: got {dim!r}, needs an axis of input, whose shape is {tuple(input.shape)}"
+        )
     x = input.movedim(dim, -1)
-    call = prepare(L2_NORM, x, None, None, None, OF_INPUT, eps, 0.0, None, backend, out_dtype)
+    call = prepare(
+        L2_NORM, x, None, None, None, OF_INPUT, eps, 0.0, None, backend, out_dtype
+    )
     return _normalized(call, x, None, None, None)[0].movedim(-1, dim)
 
 
@@ -215,7 +250,16 @@ def add_layer_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     _check_residual(residual)
-    asked = (normalized_shape, eps, weight_offset, heads, backend, out_dtype, residual_dtype, round_residual)
+    asked = (
+        normalized_shape,
+        eps,
+        weight_offset,
+        heads,
+        backend,
+        out_dtype,
+        residual_dtype,
+        round_residual,
+    )
     call = prepare(LAYER_NORM, input, residual, weight, bias, *asked)
     return _normalized(call, input, residual, weight, bias)
 
@@ -246,6 +290,15 @@ def add_rms_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     _check_residual(residual)
-    asked = (normalized_shape, eps, weight_offset, heads, backend, out_dtype, residual_dtype, round_residual)
+    asked = (
+        normalized_shape,
+        eps,
+        weight_offset,
+        heads,
+        backend,
+        out_dtype,
+        residual_dtype,
+        round_residual,
+    )
     call = prepare(RMS_NORM, input, residual, weight, None, *asked)
     return _normalized(call, input, residual, weight, None)

@@ -53,8 +53,12 @@ class Options:
 
 def check_dtype(name: str, dtype: torch.dtype | None) -> None:
     """A dtype of the operator or None, or an error that names the argument."""
-    if dtype is not None and (not isinstance(dtype, torch.dtype) or dtype not in DTYPES):
-        raise TypeError(f"{name}: got {dtype!r}, needs torch.float64, float32, float16, bfloat16 or None")
+    if dtype is not None and (
+        not isinstance(dtype, torch.dtype) or dtype not in DTYPES
+    ):
+        raise TypeError(
+            f"{name}: got {dtype!r}, needs torch.float64, float32, float16, bfloat16 or None"
+        )
 
 
 def check_device(name: str, device: Device) -> None:
@@ -63,13 +67,17 @@ def check_device(name: str, device: Device) -> None:
         device is None or torch.device(device)
     except (RuntimeError, TypeError, ValueError) as error:
         kinds = "a torch.device or the name of one, such as 'cpu' or 'cuda:0', or None"
-        raise TypeError(f"{name}: got {type(device).__name__} {device!r}, needs {kinds}") from error
+        raise TypeError(
+            f"{name}: got {type(device).__name__} {device!r}, needs {kinds}"
+        ) from error
 
 
 def check_flag(name: str, flag: bool) -> None:
     """True or False, or an error that names the argument."""
     if not isinstance(flag, bool):
-        raise TypeError(f"{name}: got {type(flag).__name__} {flag!r}, needs True or False")
+        raise TypeError(
+            f"{name}: got {type(flag).__name__} {flag!r}, needs True or False"
+        )
 
 
 def check_options(
@@ -92,7 +100,9 @@ def check_options(
     for name, dtype in (("out_dtype", out_dtype), ("residual_dtype", residual_dtype)):
         check_dtype(name, dtype)
         if dtype is not None and dtype not in allowed:
-            raise ValueError(f"{name}: got {dtype}, needs float32, float16 or bfloat16, as no summand is in float64")
+            raise ValueError(
+                f"{name}: got {dtype}, needs float32, float16 or bfloat16, as no summand is in float64"
+            )
     check_flag("round_residual", round_residual)
     check_flag("portable_sums", portable_sums)
     dtypes = (out_dtype or input.dtype, residual_dtype or sum_dtype)
@@ -102,7 +112,9 @@ def check_options(
 def check_backend(backend: Backend) -> None:
     """One of the backends' names, or an error that lists them."""
     if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}")
+        raise ValueError(
+            f"backend: got {backend!r}, needs one of {', '.join(map(repr, BACKENDS))}"
+        )
 
 
 @lru_cache
@@ -131,13 +143,21 @@ def check_memory(name: str, t: Tensor) -> None:
     """
     if type(t) not in TENSORS:
         kind = f"{type(t).__module__}.{type(t).__qualname__}"
-        only = " itself: kernels know no subclass of it" if isinstance(t, torch.Tensor) else ""
+        only = (
+            " itself: kernels know no subclass of it"
+            if isinstance(t, torch.Tensor)
+            else ""
+        )
         raise TypeError(f"{name}: got {kind}, needs a torch.Tensor{only}")
     if t.is_nested or t.layout != torch.strided:
-        raise TypeError(f"{name}: got {'a nested' if t.is_nested else f'a {t.layout}'} tensor, needs a dense one")
+        raise TypeError(
+            f"{name}: got {'a nested' if t.is_nested else f'a {t.layout}'} tensor, needs a dense one"
+        )
 
 
-def check_tensors(input: Tensor, *, name: str = "input", shared: bool = False, **others: Tensor | None) -> None:
+def check_tensors(
+    input: Tensor, *, name: str = "input", shared: bool = False, **others: Tensor | None
+) -> None:
     """Floating-point tensors on one device, or an error that names the argument, what it got and what it needs.
 
     Args:  shared: whether all of them may be DTensors on one mesh
@@ -151,9 +171,13 @@ def check_tensors(input: Tensor, *, name: str = "input", shared: bool = False, *
         else:
             check_memory(name, t)
         if t.dtype not in DTYPES:
-            raise TypeError(f"{name}: got dtype {t.dtype}, needs float64, float32, float16 or bfloat16")
+            raise TypeError(
+                f"{name}: got dtype {t.dtype}, needs float64, float32, float16 or bfloat16"
+            )
         if t.device != input.device:
-            raise ValueError(f"{name}: got device {t.device}, needs {input.device}, the device of {first}")
+            raise ValueError(
+                f"{name}: got device {t.device}, needs {input.device}, the device of {first}"
+            )
 
 
 def check_normalized_shape(
@@ -199,7 +223,10 @@ def rows(per_head, *tensors):
     elif len(shape) < 2 or all(t.is_contiguous() for t in there):
         split = 0
     else:
-        split = min(range(len(shape) - 1), key=lambda place: sum(not _merges(t, place) for t in there))
+        split = min(
+            range(len(shape) - 1),
+            key=lambda place: sum(not _merges(t, place) for t in there),
+        )
     lead = (math.prod(shape[split:-1]),)
     if split or per_head:
         lead = (math.prod(shape[:split]), *lead)
@@ -213,7 +240,11 @@ def _merges(t, split):
 
 
 def _one_stride(t, start, stop):
-    axes = [(t.shape[axis], t.stride(axis)) for axis in range(start, stop) if t.shape[axis] != 1]
+    axes = [
+        (t.shape[axis], t.stride(axis))
+        for axis in range(start, stop)
+        if t.shape[axis] != 1
+    ]
     return all(outer == size * inner for (_, outer), (size, inner) in pairwise(axes))
 
 

@@ -54,15 +54,23 @@ class Normalize(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy, dresidual_out, *_):
         # A cotangent can be a subclass where no input was one.
-        dy, dresidual_out = _cotangent("dy", dy), _cotangent("dresidual_out", dresidual_out)
+        dy, dresidual_out = (
+            _cotangent("dy", dy),
+            _cotangent("dresidual_out", dresidual_out),
+        )
         p, weight, mean, rstd = ctx.saved_tensors
-        wanted = [dtype if need else None for dtype, need in zip(ctx.dtypes, ctx.needs_input_grad, strict=False)]
+        wanted = [
+            dtype if need else None
+            for dtype, need in zip(ctx.dtypes, ctx.needs_input_grad, strict=False)
+        ]
         per_head = ctx.options.per_head
         if dy is None:
             dw = db = p.new_zeros(p.shape[-1 - per_head :])
             dx = dresidual = dresidual_out
         elif torch.is_grad_enabled():
-            dx, dw, db = differentiable.vjp(dy, p.to(rstd.dtype), weight, ctx.spec, per_head)
+            dx, dw, db = differentiable.vjp(
+                dy, p.to(rstd.dtype), weight, ctx.spec, per_head
+            )
             dx = dresidual = dx if dresidual_out is None else dx + dresidual_out
         else:
             arguments = (*rows(per_head, dy, dresidual_out, p), weight, mean, rstd)
@@ -70,25 +78,43 @@ class Normalize(torch.autograd.Function):
             grads = ctx.kernels.backward(*arguments, ctx.spec, wanted, **options)
             return *_one_or_two(p.shape, *grads[:2]), *grads[2:], None, None, None
         needed = zip((dx, dresidual, dw, db), wanted, strict=True)
-        grads = [grad.to(dtype) if dtype is not None and grad is not None else None for grad, dtype in needed]
+        grads = [
+            grad.to(dtype) if dtype is not None and grad is not None else None
+            for grad, dtype in needed
+        ]
         return *grads, None, None, None
 
     @staticmethod
     def jvp(ctx, x_dot, residual_dot, weight_dot, bias_dot, _spec, _kernels, _options):
         x, residual, weight = ctx.saved_tensors
         out_dtype, residual_dtype = ctx.options.out_dtype, ctx.options.residual_dtype
-        p, _ = differentiable.total(x, residual, residual_dtype, ctx.options.round_residual)
+        p, _ = differentiable.total(
+            x, residual, residual_dtype, ctx.options.round_residual
+        )
         p = p.to(accumulator(promoted(x, residual)))
-        moves = [tangent.to(p.dtype) for tangent in (x_dot, residual_dot) if tangent is not None]
+        moves = [
+            tangent.to(p.dtype)
+            for tangent in (x_dot, residual_dot)
+            if tangent is not None
+        ]
         p_dot = sum(moves[1:], moves[0]) if moves else None
-        y_dot = differentiable.jvp(p, p_dot, weight, weight_dot, bias_dot, ctx.spec).to(out_dtype)
+        y_dot = differentiable.jvp(p, p_dot, weight, weight_dot, bias_dot, ctx.spec).to(
+            out_dtype
+        )
         if residual is None:
             return y_dot, None, None, None
-        return y_dot, (torch.zeros_like(p) if p_dot is None else p_dot).to(residual_dtype), None, None
+        return (
+            y_dot,
+            (torch.zeros_like(p) if p_dot is None else p_dot).to(residual_dtype),
+            None,
+            None,
+        )
 
     @staticmethod
     def vmap(info, in_dims, x, residual, weight, bias, spec, kernels, options):
-        return _vmap(info.batch_size, in_dims, x, residual, weight, bias, spec, kernels, options)
+        return _vmap(
+            info.batch_size, in_dims, x, residual, weight, bias, spec, kernels, options
+        )
 
 
 def _keep(ctx, inputs, output):
@@ -123,11 +149,19 @@ def apply(x, residual, weight, bias, spec, kernels, options):
 
     At every call of Normalize torch first looks for the signature of the forward: half of the time of a small batch.
     """
-    if not torch._C._are_functorch_transforms_active() and forward_ad._current_level < 0:
-        tensors = [None if t is None else unwrap_if_dead(t) for t in (x, residual, weight, bias)]
+    if (
+        not torch._C._are_functorch_transforms_active()
+        and forward_ad._current_level < 0
+    ):
+        tensors = [
+            None if t is None else unwrap_if_dead(t)
+            for t in (x, residual, weight, bias)
+        ]
         return _apply(*tensors, spec, kernels, options)
     if _tangents_are_nested():
-        return differentiable.forward(x, residual, weight, bias, spec, **options.of_forward)
+        return differentiable.forward(
+            x, residual, weight, bias, spec, **options.of_forward
+        )
     return Normalize.apply(x, residual, weight, bias, spec, kernels, options)[:2]
 
 
@@ -138,7 +172,11 @@ def _tangents_are_nested() -> bool:
     second forward derivative of x**3 is 0).
     """
     stack = torch._C._functorch.get_interpreter_stack()
-    return stack is not None and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1
+    return (
+        stack is not None
+        and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack)
+        > 1
+    )
 
 
 def _cotangent(name, t):
@@ -167,16 +205,32 @@ def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels, options):
 
     x, residual = front(x, in_dims[0]), front(residual, in_dims[1])
     affine_mapped = in_dims[2] is not None or in_dims[3] is not None
-    arguments, out_dtype = (None, None) if affine_mapped else (weight, bias), options.out_dtype
+    arguments, out_dtype = (
+        (None, None) if affine_mapped else (weight, bias),
+        options.out_dtype,
+    )
     if affine_mapped:  # y is rounded once, after weight and bias
         options = replace(options, out_dtype=accumulator(promoted(x, residual)))
-    y, residual_out, *statistics = Normalize.apply(x, residual, *arguments, spec, kernels, options)
-    weight = None if weight is None else full_weight(weight, accumulator(promoted(x, residual)), spec)
-    for t, dim, combine in ((weight, in_dims[2], torch.mul), (bias, in_dims[3], torch.add)):
+    y, residual_out, *statistics = Normalize.apply(
+        x, residual, *arguments, spec, kernels, options
+    )
+    weight = (
+        None
+        if weight is None
+        else full_weight(weight, accumulator(promoted(x, residual)), spec)
+    )
+    for t, dim, combine in (
+        (weight, in_dims[2], torch.mul),
+        (bias, in_dims[3], torch.add),
+    ):
         if affine_mapped and t is not None:
             if dim is not None:
                 t = t.movedim(dim, 0)
                 t = t.reshape(size, *(1,) * (x.dim() - t.dim()), *t.shape[1:])
             y = combine(y, t)
-    out = (y.to(out_dtype), residual_out, *(None if t is None else t.reshape(size, -1) for t in statistics))
+    out = (
+        y.to(out_dtype),
+        residual_out,
+        *(None if t is None else t.reshape(size, -1) for t in statistics),
+    )
     return out, tuple(None if t is None else 0 for t in out)

@@ -70,7 +70,17 @@ def full_weight(weight, dtype, spec):
     return weight if spec.weight_offset == 0 else weight + spec.weight_offset
 
 
-def forward(x, residual, weight, bias, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
+def forward(
+    x,
+    residual,
+    weight,
+    bias,
+    spec,
+    *,
+    out_dtype=None,
+    residual_dtype=None,
+    round_residual=True,
+):
     """(y, residual_out) of the operator; residual_out is None without a residual. Keywords as torch_rows.forward."""
     p, residual_out = total(x, residual, residual_dtype, round_residual)
     acc = accumulator(promoted(x, residual))
@@ -100,7 +110,11 @@ def vjp(dy, p, weight, spec, per_head=False):
     c1 = kappa * (x_hat * wdy).sum(-1, keepdim=True) / spec.count(p.shape[-1])
     centred = wdy - wdy.mean(-1, keepdim=True) if spec.center else wdy
     rows = tuple(range(p.dim() - 1 - per_head))
-    return rstd * (centred - x_hat * c1), _over(dy * _scaled(x_hat, spec), rows), _over(dy, rows)
+    return (
+        rstd * (centred - x_hat * c1),
+        _over(dy * _scaled(x_hat, spec), rows),
+        _over(dy, rows),
+    )
 
 
 def _scaled(t, spec):
@@ -127,7 +141,9 @@ def jvp(p, p_dot, weight, weight_dot, bias_dot, spec):
         q_dot = p_dot - p_dot.mean(-1, keepdim=True) if spec.center else p_dot
         along = kappa * (x_hat * q_dot).sum(-1, keepdim=True) / spec.count(p.shape[-1])
         x_hat_dot = rstd * (q_dot - x_hat * along)
-        y_dot = x_hat_dot if weight is None else x_hat_dot * full_weight(weight, acc, spec)
+        y_dot = (
+            x_hat_dot if weight is None else x_hat_dot * full_weight(weight, acc, spec)
+        )
     if weight_dot is not None:
         y_dot = y_dot + x_hat * weight_dot.to(acc)
     y_dot = _scaled(y_dot, spec)

@@ -36,9 +36,13 @@ def finished(t: Tensor) -> Tensor:
 def check(name: str, t: Tensor, input: Tensor, first: str) -> None:
     """A DTensor on input's mesh, or an error that names the argument."""
     if not is_distributed(t):
-        raise TypeError(f"{name}: got a tensor of one process, needs a DTensor on the mesh of {first}, which is one")
+        raise TypeError(
+            f"{name}: got a tensor of one process, needs a DTensor on the mesh of {first}, which is one"
+        )
     if t.device_mesh != input.device_mesh:
-        raise ValueError(f"{name}: got a DTensor on {t.device_mesh}, needs {input.device_mesh}, the mesh of {first}")
+        raise ValueError(
+            f"{name}: got a DTensor on {t.device_mesh}, needs {input.device_mesh}, the mesh of {first}"
+        )
 
 
 def by_rows(
@@ -72,6 +76,12 @@ def by_rows(
     affine = [local(t, everywhere, of_sums) for t in (weight, bias)]
     rows = [local(t, placements, placements) for t in (input, residual)]
     # What processes hold differs by a row where the rows do not divide, so the whole is said.
-    layout = {"shape": input.shape, "stride": torch.empty(input.shape, device="meta").stride()}
+    layout = {
+        "shape": input.shape,
+        "stride": torch.empty(input.shape, device="meta").stride(),
+    }
     outputs = normalized(*rows, *affine)
-    return tuple(None if t is None else DTensor.from_local(t, mesh, placements, **layout) for t in outputs)
+    return tuple(
+        None if t is None else DTensor.from_local(t, mesh, placements, **layout)
+        for t in outputs
+    )

@@ -11,7 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..spec import Axes, NormSpec, check_eps, check_shapes, check_spec, check_weight_offset
+from ..spec import (
+    Axes,
+    NormSpec,
+    check_eps,
+    check_shapes,
+    check_spec,
+    check_weight_offset,
+)
 from .arguments import (
     Backend,
     Options,
@@ -113,7 +120,17 @@ def _has_numbers(t: Tensor | None) -> bool:
 
 
 def _checked(
-    spec, input, residual, weight, bias, normalized_shape, eps, weight_offset, heads, backend, *options
+    spec,
+    input,
+    residual,
+    weight,
+    bias,
+    normalized_shape,
+    eps,
+    weight_offset,
+    heads,
+    backend,
+    *options,
 ) -> Call:
     """As prepare, of arguments that no call had before."""
     rows = vector = None
@@ -121,7 +138,9 @@ def _checked(
         check_tensors(input, shared=True, weight=weight, bias=bias, residual=residual)
         check_shapes(input, weight, bias, residual, "input", heads)
     else:
-        of_heads, axes = check_normalized_shape(input, normalized_shape, residual, heads, weight=weight, bias=bias)
+        of_heads, axes = check_normalized_shape(
+            input, normalized_shape, residual, heads, weight=weight, bias=bias
+        )
         if len(axes) > 1:
             rows = (*input.shape[: -len(axes)], math.prod(axes))
             vector = (*of_heads, math.prod(axes))
@@ -130,8 +149,12 @@ def _checked(
     else:
         # None is the eps of RMS_NORM alone.
         number = None if eps is None and spec.eps is None else check_eps(eps)
-        spec = spec.replace(eps=number, weight_offset=check_weight_offset(weight, weight_offset))
+        spec = spec.replace(
+            eps=number, weight_offset=check_weight_offset(weight, weight_offset)
+        )
     checked = check_options(input, residual, heads, *options)
     check_backend(backend)
     spec = spec.resolve(torch.finfo(accumulator(promoted(input, residual))).eps)
-    return Call(spec, checked, backend, input.device, is_distributed(input), rows, vector)
+    return Call(
+        spec, checked, backend, input.device, is_distributed(input), rows, vector
+    )

@@ -46,7 +46,13 @@ GATES = ("gate", "z")
 # The unit roundoff twice, since errors are estimated to first order, and how many roundings an element meets besides
 # those of its sums: subtract, scale, weight and its offset, bias, multiply by rstd, divide, root.
 U, ROUNDINGS = 2 * unit_roundoff("float32"), 8
-STATE = ("state_dict", "_save_to_state_dict", "_load_from_state_dict", "get_extra_state", "set_extra_state")
+STATE = (
+    "state_dict",
+    "_save_to_state_dict",
+    "_load_from_state_dict",
+    "get_extra_state",
+    "set_extra_state",
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,11 @@ class Recipe:
     casting: Casting = "once"
 
     def __str__(self) -> str:
-        said = f", weight_offset={self.spec.weight_offset}" if self.spec.weight_offset else ""
+        said = (
+            f", weight_offset={self.spec.weight_offset}"
+            if self.spec.weight_offset
+            else ""
+        )
         said += f", casting={self.casting!r}" if self.casting != "once" else ""
         return f"{'LayerNorm' if self.spec.center else 'RMSNorm'}({self.normalized_shape}, eps={self.spec.eps}{said})"
 
@@ -76,13 +86,17 @@ class Rows:
     bias: np.ndarray | None
 
 
-def recognised(module: torch.nn.Module, known: dict[Any, Recipe | str | None]) -> Recipe | str | None:
+def recognised(
+    module: torch.nn.Module, known: dict[Any, Recipe | str | None]
+) -> Recipe | str | None:
     """The Recipe of a norm, the reason why a norm has none, or None for what is no norm.
 
     Args:  known: what was found before, by all that a forward can depend on; is added to
     """
     called_norm = any("norm" in kind.__name__.lower() for kind in type(module).__mro__)
-    if not module._parameters and not (called_norm and (not module._modules or "parametrizations" in module._modules)):
+    if not module._parameters and not (
+        called_norm and (not module._modules or "parametrizations" in module._modules)
+    ):
         return None
     reason = _unfit(module)
     if reason is None and type(module) in OF_TORCH:
@@ -116,16 +130,30 @@ def _unfit(module: torch.nn.Module) -> str | None:
     if "forward" in vars(module):
         return "whose forward was set on this very object"
     if hooks := [name for name in HOOKS if getattr(module, name)]:
-        return f"which has hooks ({', '.join(hooks)}): replace first, then register them"
+        return (
+            f"which has hooks ({', '.join(hooks)}): replace first, then register them"
+        )
     given = {name: one for name, one in module._parameters.items() if one is not None}
-    if module._buffers or not set(given) <= {"weight", "bias"} or set(given) == {"bias"}:
+    if (
+        module._buffers
+        or not set(given) <= {"weight", "bias"}
+        or set(given) == {"bias"}
+    ):
         return f"which holds {', '.join([*given, *module._buffers])}, needs a weight, or weight and bias, or nothing"
     for name, one in given.items():
-        if type(one) is not torch.nn.Parameter or one.layout != torch.strided or one.dtype not in DTYPES:
+        if (
+            type(one) is not torch.nn.Parameter
+            or one.layout != torch.strided
+            or one.dtype not in DTYPES
+        ):
             return f"whose {name} is a {type(one).__name__} of {one.dtype}, needs a dense torch.nn.Parameter"
         if one.is_meta:
             return f"whose {name} is on the meta device: load the parameters first"
-    if changed := [name for name in STATE if getattr(type(module), name) is not getattr(torch.nn.Module, name)]:
+    if changed := [
+        name
+        for name in STATE
+        if getattr(type(module), name) is not getattr(torch.nn.Module, name)
+    ]:
         return f"which saves or loads its state in its own way ({', '.join(changed)})"
     return None
 
@@ -141,9 +169,15 @@ def _key(module: torch.nn.Module) -> Any:
     plain = (bool, int, float, str, type(None), torch.dtype, torch.device)
     own = _own(module)
     for value in own.values():
-        if not all(isinstance(one, plain) for one in (value if type(value) in (tuple, torch.Size) else (value,))):
+        if not all(
+            isinstance(one, plain)
+            for one in (value if type(value) in (tuple, torch.Size) else (value,))
+        ):
             return None
-    shapes = [(name, one if one is None else (one.shape, one.device)) for name, one in module._parameters.items()]
+    shapes = [
+        (name, one if one is None else (one.shape, one.device))
+        for name, one in module._parameters.items()
+    ]
     return type(module), repr(sorted(own.items())), repr(shapes)
 
 
@@ -170,39 +204,73 @@ def _probed(module: torch.nn.Module) -> Recipe | str:
         return f"which cannot be tried: {type(error).__name__}, {textwrap.shorten(str(error), 90)}"
 
 
-def _compared(module: torch.nn.Module, axes: tuple[int, ...], with_weight: bool, with_bias: bool) -> Recipe | str:
+def _compared(
+    module: torch.nn.Module, axes: tuple[int, ...], with_weight: bool, with_bias: bool
+) -> Recipe | str:
     takes = list(inspect.signature(module.forward).parameters.values())
-    if len(takes) != 1 or takes[0].kind not in (takes[0].POSITIONAL_ONLY, takes[0].POSITIONAL_OR_KEYWORD):
+    if len(takes) != 1 or takes[0].kind not in (
+        takes[0].POSITIONAL_ONLY,
+        takes[0].POSITIONAL_OR_KEYWORD,
+    ):
         given = f"whose forward takes ({', '.join(map(str, takes))})"
         gated = any(one.name in GATES for one in takes)
-        return f"{given}, a gate, as normgrad.nn.GatedRMSNorm" if gated else f"{given}, needs one tensor"
-    eps = [value for value in _own(module).values() if type(value) is float and 0 <= value < math.inf]
+        return (
+            f"{given}, a gate, as normgrad.nn.GatedRMSNorm"
+            if gated
+            else f"{given}, needs one tensor"
+        )
+    eps = [
+        value
+        for value in _own(module).values()
+        if type(value) is float and 0 <= value < math.inf
+    ]
     eps = list(dict.fromkeys([*eps, *COMMON_EPS]))
     given = _rows(math.prod(axes), eps, with_weight, with_bias)
-    copies = {dtype: _copied(module, given, dtype) for dtype in (torch.float32, torch.bfloat16)}
+    copies = {
+        dtype: _copied(module, given, dtype)
+        for dtype in (torch.float32, torch.bfloat16)
+    }
     if len(axes) == 1 and _takes_channels_second(copies[torch.float32], axes[0]):
         return "which takes channels on the second axis"
     y = _run(copies[torch.float32], given.x.reshape(-1, *axes), torch.float32)
     offsets = (0.0, 1.0) if with_weight else (0.0,)
-    specs = [LAYER_NORM.replace(eps=one, weight_offset=offset) for one in eps for offset in offsets]
+    specs = [
+        LAYER_NORM.replace(eps=one, weight_offset=offset)
+        for one in eps
+        for offset in offsets
+    ]
     if not with_bias:
-        specs = [spec.replace(center=center) for center in (False, True) for spec in specs]
+        specs = [
+            spec.replace(center=center) for center in (False, True) for spec in specs
+        ]
         specs += [RMS_NORM.replace(weight_offset=offset) for offset in offsets]
     spec = next((spec for spec in specs if _is_y(y, given, spec)), None)
     if spec is None:
         return "whose forward is no LayerNorm and no RMSNorm over the last axis"
     recipe = Recipe(axes, spec)
-    if not all(_is_y(one, given, spec) for one in _in_other_shapes(copies[torch.float32], given.x, axes)):
+    if not all(
+        _is_y(one, given, spec)
+        for one in _in_other_shapes(copies[torch.float32], given.x, axes)
+    ):
         return f"which is {recipe} of a matrix and something else of more axes or in training"
     if not _has_gradients(copies[torch.float32], given, axes, spec):
         return f"whose forward is {recipe} and whose gradients are not"
-    castings = CASTINGS if with_weight and not spec.center and not spec.weight_offset else CASTINGS[:1]
+    castings = (
+        CASTINGS
+        if with_weight and not spec.center and not spec.weight_offset
+        else CASTINGS[:1]
+    )
     rounded = _run(copies[torch.bfloat16], given.x.reshape(-1, *axes), torch.bfloat16)
-    casting = next((one for one in castings if _is_rounded_y(rounded, given, spec, one)), None)
+    casting = next(
+        (one for one in castings if _is_rounded_y(rounded, given, spec, one)), None
+    )
     if casting is None or rounded.dtype != torch.bfloat16:
         return f"which is {recipe} in float32 and rounds elsewhere in bfloat16"
     needed = torch.float32 if casting == "llama" else torch.bfloat16
-    if with_weight and _mixed_dtype(copies[torch.float32], given, axes) not in (None, needed):
+    if with_weight and _mixed_dtype(copies[torch.float32], given, axes) not in (
+        None,
+        needed,
+    ):
         return f"which is {recipe}, and of a float32 weight with bfloat16 rows makes something else than {needed}"
     return Recipe(axes, spec, casting)
 
@@ -215,21 +283,30 @@ def _rows(columns: int, eps: list[float], with_weight: bool, with_bias: bool) ->
     for exponent in dict.fromkeys(exponents):
         for mean in (1, -2):
             half = rng.integers(1, 4, columns // 2)
-            whole = rng.permutation(np.concatenate([half, -half, np.zeros(columns % 2)]))
+            whole = rng.permutation(
+                np.concatenate([half, -half, np.zeros(columns % 2)])
+            )
             rows.append((whole + mean) * 2.0**exponent)
     weight, bias = (
-        round_to(rng.standard_normal(columns), "bfloat16") if one else None for one in (with_weight, with_bias)
+        round_to(rng.standard_normal(columns), "bfloat16") if one else None
+        for one in (with_weight, with_bias)
     )
     return Rows(np.stack(rows), weight, bias)
 
 
-def _copied(module: torch.nn.Module, given: Rows, dtype: torch.dtype) -> torch.nn.Module:
+def _copied(
+    module: torch.nn.Module, given: Rows, dtype: torch.dtype
+) -> torch.nn.Module:
     """A module with the same class and attributes, without hooks, with the parameters of the rows."""
     one = type(module).__new__(type(module))
     torch.nn.Module.__init__(one)
     vars(one).update(copy.deepcopy(_own(module)))
     for name, old in module._parameters.items():
-        value = None if old is None else torch.tensor(getattr(given, name), dtype=dtype, device=old.device)
+        value = (
+            None
+            if old is None
+            else torch.tensor(getattr(given, name), dtype=dtype, device=old.device)
+        )
         one._parameters[name] = None if value is None else torch.nn.Parameter(value)
     return one
 
@@ -242,7 +319,9 @@ def _run(module: torch.nn.Module, x: np.ndarray, dtype: torch.dtype) -> torch.Te
     with torch.no_grad():
         y = module.eval()(torch.tensor(x, dtype=dtype, device=_device(module)))
     if not isinstance(y, torch.Tensor) or y.shape != x.shape:
-        raise TypeError(f"its forward returns {getattr(y, 'shape', type(y).__name__)} for rows of shape {x.shape}")
+        raise TypeError(
+            f"its forward returns {getattr(y, 'shape', type(y).__name__)} for rows of shape {x.shape}"
+        )
     return y
 
 
@@ -250,7 +329,9 @@ def _array(t: torch.Tensor, like: np.ndarray) -> np.ndarray:
     return t.detach().double().cpu().numpy().reshape(like.shape)
 
 
-def _reference(given: Rows, spec: NormSpec) -> tuple[numpy_ref.Forward, np.ndarray, np.ndarray]:
+def _reference(
+    given: Rows, spec: NormSpec
+) -> tuple[numpy_ref.Forward, np.ndarray, np.ndarray]:
     """(what the oracle returns, x_hat, the largest error of x_hat in float32).
 
     Of the sums nothing is rounded but by those who update a mean: a tree of them, log2(N) roundings deep.
@@ -264,7 +345,9 @@ def _reference(given: Rows, spec: NormSpec) -> tuple[numpy_ref.Forward, np.ndarr
     return saved, x_hat, U * terms * (largest + np.abs(x_hat))
 
 
-def _error(saved: numpy_ref.Forward, x_hat: np.ndarray, error: np.ndarray) -> np.ndarray:
+def _error(
+    saved: numpy_ref.Forward, x_hat: np.ndarray, error: np.ndarray
+) -> np.ndarray:
     """The largest error of y in float32."""
     bias = 0 if saved.bias is None else np.abs(saved.bias)
     return np.abs(_factor(saved)) * error + U * ROUNDINGS * (bias + np.abs(x_hat))
@@ -288,16 +371,25 @@ def _gradient_errors(dy: np.ndarray, saved: numpy_ref.Forward) -> dict[str, np.n
     c1, e_c1 = (x_hat * wdy).mean(-1, keepdims=True), (e * wdy).mean(-1, keepdims=True)
     c2 = wdy.mean(-1, keepdims=True) if saved.spec.center else 0
     dx = rstd * (row * (2 * wdy + 2 * c2 + 3 * x_hat * c1) + x_hat * e_c1 + e * c1)
-    return {"dx": dx, "dw": (np.abs(dy) * (e + column * x_hat)).sum(0), "db": column * np.abs(dy).sum(0)}
+    return {
+        "dx": dx,
+        "dw": (np.abs(dy) * (e + column * x_hat)).sum(0),
+        "db": column * np.abs(dy).sum(0),
+    }
 
 
 def _is_y(y: torch.Tensor, given: Rows, spec: NormSpec) -> bool:
     saved, x_hat, error = _reference(given, spec)
     difference = np.abs(_array(y, saved.y) - saved.y)
-    return bool((difference <= _error(saved, x_hat, error)).all()) and y.dtype == torch.float32
+    return (
+        bool((difference <= _error(saved, x_hat, error)).all())
+        and y.dtype == torch.float32
+    )
 
 
-def _is_rounded_y(y: torch.Tensor, given: Rows, spec: NormSpec, casting: Casting) -> bool:
+def _is_rounded_y(
+    y: torch.Tensor, given: Rows, spec: NormSpec, casting: Casting
+) -> bool:
     """Whether each value lies between what the ends of its interval round to."""
     saved, x_hat, error = _reference(given, spec)
     if casting == "once":
@@ -305,28 +397,49 @@ def _is_rounded_y(y: torch.Tensor, given: Rows, spec: NormSpec, casting: Casting
         ends = [round_to(saved.y + sign * error, "bfloat16") for sign in (-1, 1)]
     else:
         ends = [
-            round_to(saved.weight * round_to(x_hat + sign * error, "bfloat16"), "bfloat16") for sign in (-1, 1)
+            round_to(
+                saved.weight * round_to(x_hat + sign * error, "bfloat16"), "bfloat16"
+            )
+            for sign in (-1, 1)
         ]
     found = _array(y, saved.y)
     return bool(((np.minimum(*ends) <= found) & (found <= np.maximum(*ends))).all())
 
 
-def _in_other_shapes(module: torch.nn.Module, x: np.ndarray, axes: tuple[int, ...]) -> Iterator[torch.Tensor]:
+def _in_other_shapes(
+    module: torch.nn.Module, x: np.ndarray, axes: tuple[int, ...]
+) -> Iterator[torch.Tensor]:
     """y of the rows with three and four axes, and while training."""
     for shape in ((2, -1), (2, 1, -1)):
         yield _run(module, x.reshape(*shape, *axes), torch.float32)
     with torch.no_grad():
-        yield module.train()(torch.tensor(x.reshape(-1, *axes), dtype=torch.float32, device=_device(module)))
+        yield module.train()(
+            torch.tensor(
+                x.reshape(-1, *axes), dtype=torch.float32, device=_device(module)
+            )
+        )
 
 
-def _has_gradients(module: torch.nn.Module, given: Rows, axes: tuple[int, ...], spec: NormSpec) -> bool:
+def _has_gradients(
+    module: torch.nn.Module, given: Rows, axes: tuple[int, ...], spec: NormSpec
+) -> bool:
     """Whether dx, dw and db are those of the spec, for a cotangent along y, which statistics held fixed would miss."""
     saved, _, _ = _reference(given, spec)
     dy = round_to(saved.y + np.sign(saved.y), "float32")
     with torch.enable_grad():
-        x = torch.tensor(given.x.reshape(-1, *axes), dtype=torch.float32, device=_device(module), requires_grad=True)
-        cotangent = torch.tensor(dy.reshape(x.shape), dtype=torch.float32, device=x.device)
-        wanted = {"dx": x, **{f"d{name[0]}": one for name, one in module.named_parameters()}}
+        x = torch.tensor(
+            given.x.reshape(-1, *axes),
+            dtype=torch.float32,
+            device=_device(module),
+            requires_grad=True,
+        )
+        cotangent = torch.tensor(
+            dy.reshape(x.shape), dtype=torch.float32, device=x.device
+        )
+        wanted = {
+            "dx": x,
+            **{f"d{name[0]}": one for name, one in module.named_parameters()},
+        }
         found = torch.autograd.grad(module.train()(x), list(wanted.values()), cotangent)
     exact, errors = numpy_ref.backward(dy, saved), _gradient_errors(dy, saved)
     expected = {"dx": exact.dx, "dw": exact.dweight, "db": exact.dbias}
@@ -347,7 +460,9 @@ def _takes_channels_second(module: torch.nn.Module, columns: int) -> bool:
     return True
 
 
-def _mixed_dtype(module: torch.nn.Module, given: Rows, axes: tuple[int, ...]) -> torch.dtype | None:
+def _mixed_dtype(
+    module: torch.nn.Module, given: Rows, axes: tuple[int, ...]
+) -> torch.dtype | None:
     """The dtype of y for parameters in float32 and rows in bfloat16; None where the module refuses them."""
     try:
         return _run(module, given.x.reshape(-1, *axes), torch.bfloat16).dtype

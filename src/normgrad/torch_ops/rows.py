@@ -20,7 +20,10 @@ from .differentiable import accumulator, cast, full_weight, promoted
 # its 45 torch calls costs 1 to 3 us.
 BLOCK_ELEMENTS = 524288
 # The largest s**2 of a row whose squares are lost: the next number below the normal ones.
-LOST = {dtype: torch.finfo(dtype).tiny * (1 - torch.finfo(dtype).eps) for dtype in (torch.float32, torch.float64)}
+LOST = {
+    dtype: torch.finfo(dtype).tiny * (1 - torch.finfo(dtype).eps)
+    for dtype in (torch.float32, torch.float64)
+}
 # Bytes from which on huge pages are asked for, as NumPy does for its arrays. The system interrupts the first write to
 # each page to clear it. Forward and backward of (2048, 8192) in new memory, two cores: 56 ms with pages of 4 KiB, 22
 # with pages of 2 MiB, 15 where no page is new.
@@ -30,7 +33,11 @@ LARGE = 2**22
 def _block(x):
     """How many rows the largest block has; where there are heads, how many rows of all heads."""
     m, *row = x.shape
-    return min(m, max(1, BLOCK_ELEMENTS // math.prod(row))) if x.device.type == "cpu" else m
+    return (
+        min(m, max(1, BLOCK_ELEMENTS // math.prod(row)))
+        if x.device.type == "cpu"
+        else m
+    )
 
 
 def _blocks(rows, *tensors):
@@ -42,7 +49,10 @@ def _blocks(rows, *tensors):
     if m == rows:
         return [tensors] if m > 0 else []
     starts = range(0, m, rows)
-    return [[None if t is None else t[start : start + rows] for t in tensors] for start in starts]
+    return [
+        [None if t is None else t[start : start + rows] for t in tensors]
+        for start in starts
+    ]
 
 
 def _first(t, rows):
@@ -71,7 +81,17 @@ def _rstd(q, spec, out):
     return torch.threshold_(s, 0, torch.nan)
 
 
-def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
+def forward(
+    x,
+    weight,
+    bias,
+    residual,
+    spec,
+    *,
+    out_dtype=None,
+    residual_dtype=None,
+    round_residual=True,
+):
     """(y, residual_out, mean, rstd) for rows x (M, N).
 
     p = x + residual,  q = p - center * mean(p),  y = scale * q * rstd * (weight_offset + weight) + bias
@@ -88,7 +108,11 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     *lead, n = x.shape
     m, acc = math.prod(lead), accumulator(promoted(x, residual))
     y = unwritten(x, out_dtype or x.dtype)
-    residual_out = None if residual is None else unwritten(x, residual_dtype or promoted(x, residual))
+    residual_out = (
+        None
+        if residual is None
+        else unwritten(x, residual_dtype or promoted(x, residual))
+    )
     mean = x.new_empty(lead, dtype=acc) if spec.center else None
     rstd = x.new_empty(lead, dtype=acc)
     weight = _scaled(weight, n, rstd, spec)
@@ -96,7 +120,9 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     most = _block(x)
     # Where y has the accumulator's dtype its own rows hold x_hat: memory touched for the first time costs a page fault.
     scratch = None if y.dtype == acc else x.new_empty(most, *x.shape[1:], dtype=acc)
-    for p, its, sums, y_rows, means, r in _blocks(most, x, residual, residual_out, y, mean, rstd):
+    for p, its, sums, y_rows, means, r in _blocks(
+        most, x, residual, residual_out, y, mean, rstd
+    ):
         if residual is not None:
             p = _sum(p, its, sums, round_residual)
         q = p = cast(p, acc)
@@ -148,7 +174,19 @@ def _affine(x_hat, weight, bias, y):
         y.copy_(out)
 
 
-def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
+def backward(
+    dy,
+    dresidual_out,
+    p,
+    weight,
+    mean,
+    rstd,
+    spec,
+    dtypes,
+    *,
+    portable_sums=False,
+    per_head=False,
+):
     """(dx, dresidual, dw, db) for rows p = x + residual, from the cotangents of y and residual_out.
 
     dx = rstd * (wdy - c2 - x_hat * c1) + dresidual_out,  c1 = kappa * sum(x_hat * wdy) / n,  c2 = center * mean(wdy)
@@ -183,13 +221,18 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     most = _block(p)
     centred = p.new_empty(most, *p.shape[1:], dtype=acc) if spec.center else None
     products = p.new_empty(most, *p.shape[1:], dtype=acc) if acc not in made else None
-    for dy_rows, from_sum, q, means, r, *dx_rows in _blocks(most, dy, dresidual_out, p, mean, rstd, *outs):
+    for dy_rows, from_sum, q, means, r, *dx_rows in _blocks(
+        most, dy, dresidual_out, p, mean, rstd, *outs
+    ):
         dy_rows = cast(dy_rows, acc)
         if db is not None:
             db += dy_rows.sum(shared)
         if not outs and dw is None:
             continue
-        q, dy_q = cast(q, acc), dx_rows[-1] if products is None else _first(products, r.size(0))
+        q, dy_q = (
+            cast(q, acc),
+            dx_rows[-1] if products is None else _first(products, r.size(0)),
+        )
         if spec.center:
             q = torch.sub(q, means.unsqueeze(-1), out=_first(centred, r.size(0)))
         torch.mul(dy_rows, q, out=dy_q)
@@ -220,7 +263,9 @@ def _along(t, weight, factor, rstd):
     if t.dim() == 2:
         return torch.addmv(rstd, t, weight, beta=0, alpha=factor)
     weights = weight.expand(t.shape[1:])[..., None]
-    return torch.baddbmm(rstd.t()[..., None], t.transpose(0, 1), weights, beta=0, alpha=factor)[..., 0].t()
+    return torch.baddbmm(
+        rstd.t()[..., None], t.transpose(0, 1), weights, beta=0, alpha=factor
+    )[..., 0].t()
 
 
 def _store(dp, dresidual_out, outs):
@@ -249,14 +294,20 @@ def _input_gradient(dy, dy_q, q, weight, rstd, spec, out):
         wdy_c2 = torch.addcmul(-c2.unsqueeze(-1), dy, weight, out=dy_q)
     else:
         wdy_c2 = torch.mul(dy, weight, out=dy_q)
-    projected = torch.addcmul(wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2)
+    projected = torch.addcmul(
+        wdy_c2, q, (rstd * c1).unsqueeze(-1), value=-1, out=wdy_c2
+    )
     return torch.mul(projected, rstd.unsqueeze(-1), out=out)
 
 
 def unwritten(t, dtype):
     """Memory for a tensor of t's shape without gaps; by its shape torch makes it in twice the time."""
     made = torch.empty_like(t, dtype=dtype, memory_format=torch.contiguous_format)
-    if made.nbytes >= LARGE and type(made) is torch.Tensor and made.device.type == "cpu":
+    if (
+        made.nbytes >= LARGE
+        and type(made) is torch.Tensor
+        and made.device.type == "cpu"
+    ):
         _in_huge_pages(made.data_ptr(), made.nbytes)
     return made
 

@@ -43,10 +43,16 @@ def scalars_of(one) -> tuple:
 
 def _given(scalars):
     """(spec, options, backend) from the scalars of normgrad::forward."""
-    return NormSpec(*scalars[:SPEC_FIELDS]), Options(*scalars[SPEC_FIELDS:-1]), scalars[-1]
+    return (
+        NormSpec(*scalars[:SPEC_FIELDS]),
+        Options(*scalars[SPEC_FIELDS:-1]),
+        scalars[-1],
+    )
 
 
-@torch.library.custom_op("normgrad::forward", mutates_args=(), schema=f"{FORWARD} -> {FOUR}")
+@torch.library.custom_op(
+    "normgrad::forward", mutates_args=(), schema=f"{FORWARD} -> {FOUR}"
+)
 def forward(x, residual, weight, bias, *scalars):
     """(y, residual_out, mean, rstd) of x (..., N); residual_out and mean are empty where there is none."""
     spec, options, backend = _given(scalars)
@@ -54,17 +60,33 @@ def forward(x, residual, weight, bias, *scalars):
     y, residual_out, mean, rstd = kernels_of(backend, x.device).forward(
         p, weight, bias, its, spec, **options.of_forward
     )
-    residual_out = x.new_empty(0, dtype=options.residual_dtype) if residual is None else shaped(residual_out, x.shape)
-    return shaped(y, x.shape), residual_out, rstd.new_empty(0) if mean is None else mean, rstd
+    residual_out = (
+        x.new_empty(0, dtype=options.residual_dtype)
+        if residual is None
+        else shaped(residual_out, x.shape)
+    )
+    return (
+        shaped(y, x.shape),
+        residual_out,
+        rstd.new_empty(0) if mean is None else mean,
+        rstd,
+    )
 
 
 @forward.register_fake
 def _(x, residual, weight, bias, *scalars):
     spec, options, _ = _given(scalars)
     acc, m = accumulator(promoted(x, residual)), math.prod(x.shape[:-1])
-    residual_out = x.new_empty(0 if residual is None else x.shape, dtype=options.residual_dtype)
+    residual_out = x.new_empty(
+        0 if residual is None else x.shape, dtype=options.residual_dtype
+    )
     mean = x.new_empty(m if spec.center else 0, dtype=acc)
-    return x.new_empty(x.shape, dtype=options.out_dtype), residual_out, mean, x.new_empty(m, dtype=acc)
+    return (
+        x.new_empty(x.shape, dtype=options.out_dtype),
+        residual_out,
+        mean,
+        x.new_empty(m, dtype=acc),
+    )
 
 
 def _setup_context(ctx, inputs, output):
@@ -72,7 +94,11 @@ def _setup_context(ctx, inputs, output):
     spec, options, backend = _given(scalars)
     y, residual_out, mean, rstd = output
     statistics = (mean if spec.center else None, rstd)
-    Normalize.setup_context(ctx, (*tensors, spec, _Operator(backend), options), (y, residual_out, *statistics))
+    Normalize.setup_context(
+        ctx,
+        (*tensors, spec, _Operator(backend), options),
+        (y, residual_out, *statistics),
+    )
     empty = () if tensors[1] is not None else (residual_out,)
     ctx.mark_non_differentiable(mean, rstd, *empty)
 
@@ -91,21 +117,45 @@ class _Operator:
     def __init__(self, backend):
         self.backend = backend
 
-    def backward(self, dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums, per_head):
+    def backward(
+        self,
+        dy,
+        dresidual_out,
+        p,
+        weight,
+        mean,
+        rstd,
+        spec,
+        dtypes,
+        *,
+        portable_sums,
+        per_head,
+    ):
         tensors = (dy, dresidual_out, p, weight, mean, rstd)
-        grads = backward(*tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)
-        dx, dresidual, dw, db = (None if dtype is None else grad for grad, dtype in zip(grads, dtypes, strict=True))
+        grads = backward(
+            *tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend
+        )
+        dx, dresidual, dw, db = (
+            None if dtype is None else grad
+            for grad, dtype in zip(grads, dtypes, strict=True)
+        )
         return dx, dx if dtypes[0] == dtypes[1] else dresidual, dw, db
 
 
-@torch.library.custom_op("normgrad::backward", mutates_args=(), schema=f"{BACKWARD} -> {FOUR}")
+@torch.library.custom_op(
+    "normgrad::backward", mutates_args=(), schema=f"{BACKWARD} -> {FOUR}"
+)
 def backward(dy, dresidual_out, p, weight, mean, rstd, *scalars):
     """(dx, dresidual, dw, db) of rows p, (M, N) or (M, H, N); empty what is not wanted or, dresidual, would be dx."""
     spec, wanted, portable_sums, per_head, backend = _asked(scalars)
     kernels = kernels_of(backend, p.device)
     arguments = (dy, dresidual_out, p, weight, mean, rstd, spec)
-    grads = kernels.backward(*arguments, wanted, portable_sums=portable_sums, per_head=per_head)
-    return tuple(p.new_empty(0) if grad is None else grad for grad in _distinct(wanted, grads))
+    grads = kernels.backward(
+        *arguments, wanted, portable_sums=portable_sums, per_head=per_head
+    )
+    return tuple(
+        p.new_empty(0) if grad is None else grad for grad in _distinct(wanted, grads)
+    )
 
 
 @backward.register_fake
@@ -114,7 +164,10 @@ def _(dy, dresidual_out, p, weight, mean, rstd, *scalars):
     vector = p.shape[-1 - per_head :]
     shapes = (p.shape, p.shape, vector, vector)
     made = zip(shapes, _distinct(wanted, wanted), strict=True)
-    return tuple(p.new_empty(0) if dtype is None else p.new_empty(shape, dtype=dtype) for shape, dtype in made)
+    return tuple(
+        p.new_empty(0) if dtype is None else p.new_empty(shape, dtype=dtype)
+        for shape, dtype in made
+    )
 
 
 def _asked(scalars):
@@ -145,6 +198,10 @@ def normalize(x, residual, weight, bias, spec, backend, options):
     An operator gets no tangents (seen with 2.13: jvp gives 0): where a transform is open the plain formulas take over.
     """
     if _open_transforms() > 0 or forward_ad._current_level >= 0:
-        return differentiable.forward(x, residual, weight, bias, spec, **options.of_forward)
-    y, residual_out, _, _ = forward(x, residual, weight, bias, *scalars_of(spec), *scalars_of(options), backend)
+        return differentiable.forward(
+            x, residual, weight, bias, spec, **options.of_forward
+        )
+    y, residual_out, _, _ = forward(
+        x, residual, weight, bias, *scalars_of(spec), *scalars_of(options), backend
+    )
     return y, None if residual is None else residual_out

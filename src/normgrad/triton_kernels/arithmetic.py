@@ -13,7 +13,9 @@ def cast(value, DTYPE: tl.constexpr):
     if _ROUND_BF16 and DTYPE == tl.bfloat16:
         bits = value.to(tl.float32).to(tl.uint32, bitcast=True)
         bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
-        value = tl.where(value == value, bits.to(tl.float32, bitcast=True), value.to(tl.float32))
+        value = tl.where(
+            value == value, bits.to(tl.float32, bitcast=True), value.to(tl.float32)
+        )
     return value.to(DTYPE)
 
 
@@ -59,7 +61,11 @@ def load_tile(
 def store_tile(ptr, value, rows, cols, M, N: tl.constexpr):
     """Write a tile into a contiguous matrix (M, N), rounded to its dtype."""
     starts = ptr + rows.to(tl.int64)[:, None] * N
-    tl.store(starts + cols[None, :], cast(value, ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
+    tl.store(
+        starts + cols[None, :],
+        cast(value, ptr.dtype.element_ty),
+        mask=(rows < M)[:, None] & (cols < N)[None, :],
+    )
 
 
 @triton.jit
@@ -71,9 +77,13 @@ def store_partial(ptr, tile, cols, N: tl.constexpr, head=0, share=1):
 
 
 @triton.jit
-def load_columns(ptr, cols, N: tl.constexpr, ACC: tl.constexpr, head=0, CACHE: tl.constexpr = None):
+def load_columns(
+    ptr, cols, N: tl.constexpr, ACC: tl.constexpr, head=0, CACHE: tl.constexpr = None
+):
     """A vector over the columns, a head's where each has one, as one row of a tile."""
-    return tl.load(ptr + head * N + cols, mask=cols < N, other=0, eviction_policy=CACHE).to(ACC)[None, :]
+    return tl.load(
+        ptr + head * N + cols, mask=cols < N, other=0, eviction_policy=CACHE
+    ).to(ACC)[None, :]
 
 
 @triton.jit
@@ -122,7 +132,17 @@ def load_sum(
     """p = x + residual; with ROUND the number that residual_out stores, without it the sum as it is."""
     p = load_tile(x_ptr, rows, cols, M, x_step, N, VECTOR, heads, x_head_step).to(ACC)
     if residual_ptr is not None:
-        p = p + load_tile(residual_ptr, rows, cols, M, residual_step, N, VECTOR, heads, residual_head_step).to(ACC)
+        p = p + load_tile(
+            residual_ptr,
+            rows,
+            cols,
+            M,
+            residual_step,
+            N,
+            VECTOR,
+            heads,
+            residual_head_step,
+        ).to(ACC)
         if ROUND:
             p = cast(p, residual_out_ptr.dtype.element_ty).to(ACC)
     return p
@@ -154,8 +174,12 @@ def load_row(
     CACHE: tl.constexpr = None,
 ):
     """dy and q of a tile."""
-    dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step, CACHE).to(ACC)
-    q = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR, heads, p_head_step, CACHE).to(ACC)
+    dy = load_tile(
+        dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step, CACHE
+    ).to(ACC)
+    q = load_tile(
+        p_ptr, rows, cols, M, p_step, N, VECTOR, heads, p_head_step, CACHE
+    ).to(ACC)
     if CENTER:
         q = centred(q, tl.load(mean_ptr + rows, mask=rows < M, other=0), cols, N)
     return dy, q
@@ -171,7 +195,15 @@ def mean_square(squares, N: tl.constexpr, MEAN: tl.constexpr):
 
 
 @triton.jit
-def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.constexpr, PLACEMENT: tl.constexpr):
+def reciprocal(
+    squares,
+    rows,
+    M,
+    N: tl.constexpr,
+    MEAN: tl.constexpr,
+    EPS: tl.constexpr,
+    PLACEMENT: tl.constexpr,
+):
     """rstd = 1 / D of each row; NaN where squares left the dtype's range, as a number would be wrong there."""
     # Rows past M are zeros; 1 stands for their size, so that nothing is divided by zero.
     s2 = tl.where(rows < M, mean_square(squares, N, MEAN), 1)
@@ -181,7 +213,15 @@ def reciprocal(squares, rows, M, N: tl.constexpr, MEAN: tl.constexpr, EPS: tl.co
 
 
 @triton.jit
-def load_weight(ptr, cols, N: tl.constexpr, OFFSET: tl.constexpr, ACC: tl.constexpr, head, CACHE: tl.constexpr = None):
+def load_weight(
+    ptr,
+    cols,
+    N: tl.constexpr,
+    OFFSET: tl.constexpr,
+    ACC: tl.constexpr,
+    head,
+    CACHE: tl.constexpr = None,
+):
     """weight_offset + weight, added in the dtype of the sums: 1 + w of 16 bits has two values near 1."""
     weight = load_columns(ptr, cols, N, ACC, head, CACHE)
     if OFFSET != 0:
@@ -280,7 +320,15 @@ def store_input_gradient(
     """Add what reached the sum itself, and write dx; dresidual as well where it has another dtype."""
     if dresidual_out_ptr is not None:
         dx = dx + load_tile(
-            dresidual_out_ptr, rows, cols, M, dresidual_out_step, N, VECTOR, heads, dresidual_out_head_step
+            dresidual_out_ptr,
+            rows,
+            cols,
+            M,
+            dresidual_out_step,
+            N,
+            VECTOR,
+            heads,
+            dresidual_out_head_step,
         ).to(ACC)
     store_tile(dx_ptr, dx, rows, cols, M, N)
     if dresidual_ptr is not None:

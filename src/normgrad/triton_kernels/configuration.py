@@ -42,7 +42,11 @@ WARPS_PER_MULTIPROCESSOR, THREADS = 16, 32
 # The registers of a thread that holds whole rows in the backward, as an option of its launch: where a tile has several
 # rows NVIDIA's compiler would take up to 171, and a multiprocessor run half the programs that are counted on. AMD's has
 # no such option, nor has the interpreter.
-REGISTERS = {} if INTERPRETED or torch.version.hip else {"maxnreg": 65536 // (WARPS_PER_MULTIPROCESSOR * THREADS)}
+REGISTERS = (
+    {}
+    if INTERPRETED or torch.version.hip
+    else {"maxnreg": 65536 // (WARPS_PER_MULTIPROCESSOR * THREADS)}
+)
 # Partial sums of dw and db under portable_sums, whatever the GPU: enough to fill 128 multiprocessors twice.
 PORTABLE_PROGRAMS = 256
 # Partial sums that a program of the reduction loads at once, all of them on NVIDIA's GPUs up to a B200, and its
@@ -86,7 +90,10 @@ def device_of(tensor) -> Device:
 def _device(device):
     found = torch.cuda.get_device_properties(device)
     # AMD's properties have no limit to opt in to: its 64 KiB are what a block has.
-    shared = getattr(found, "shared_memory_per_block_optin", None) or found.shared_memory_per_block
+    shared = (
+        getattr(found, "shared_memory_per_block_optin", None)
+        or found.shared_memory_per_block
+    )
     return Device(found.multi_processor_count, shared)
 
 
@@ -99,7 +106,13 @@ def _tile(n, accumulator_bytes, most_columns, elements, few_warps, twice=False):
     block = SWEEP_BLOCK if sweeps else _power_of_two(n)
     rows = max(1, elements // block)
     warps = rows * block // (THREADS * ELEMENTS_PER_THREAD * 4 // accumulator_bytes)
-    return Tile(rows, block, max(1, min(MOST_WARPS, max(min(warps, few_warps), warps // 2))), sweeps, twice)
+    return Tile(
+        rows,
+        block,
+        max(1, min(MOST_WARPS, max(min(warps, few_warps), warps // 2))),
+        sweeps,
+        twice,
+    )
 
 
 def forward_tile(n: int, accumulator_bytes: int, mixed: bool = False) -> Tile:
@@ -121,7 +134,14 @@ def backward_tile(n: int, accumulator_bytes: int, light: bool = False) -> Tile:
     most = BACKWARD_COLUMNS[accumulator_bytes]
     # Where 16 bytes are loaded at once; addresses of single elements take the registers.
     longest = 2 * most if light and n % 8 == 0 else most
-    return _tile(n, accumulator_bytes, longest, BACKWARD_TILE, MOST_WARPS, twice=most < n <= longest)
+    return _tile(
+        n,
+        accumulator_bytes,
+        longest,
+        BACKWARD_TILE,
+        MOST_WARPS,
+        twice=most < n <= longest,
+    )
 
 
 def _resident(tile):
@@ -142,12 +162,16 @@ def stages(tile: Tile, bytes_per_column: int, device: Device) -> int:
     return 1 + max(0, min(MOST_STAGES - 1, fitting, enough))
 
 
-def programs(m: int, n: int, tile: Tile, device: Device, portable: bool, heads: int = 1) -> int:
+def programs(
+    m: int, n: int, tile: Tile, device: Device, portable: bool, heads: int = 1
+) -> int:
     """How many partial sums of dw and db the backward makes; with portable the same number on every device.
 
     One for each program that the device runs at once; where programs own blocks of columns, one for each row of them.
     Where they own heads, the m rows and the partial sums are those of each head.
     """
     resident = device.multiprocessors * _resident(tile)
-    wanted = (PORTABLE_PROGRAMS if portable else resident) // (-(-n // tile.block) * heads)
+    wanted = (PORTABLE_PROGRAMS if portable else resident) // (
+        -(-n // tile.block) * heads
+    )
     return max(1, min(-(-m // tile.rows), wanted))

@@ -27,7 +27,9 @@ ONE_AT_A_TIME = threading.RLock() if INTERPRETED else contextlib.nullcontext()
 def check_device(device):
     """An error, with the remedy, where the kernels cannot run on the device as Triton was imported."""
     if device.type not in ("cuda", "cpu"):
-        raise ValueError(f"backend: 'triton' got a {device.type} tensor, needs one on a CUDA device or the CPU")
+        raise ValueError(
+            f"backend: 'triton' got a {device.type} tensor, needs one on a CUDA device or the CPU"
+        )
     if device.type != "cuda" and not INTERPRETED:
         raise RuntimeError(
             f"backend: 'triton' on a {device.type} tensor needs Triton's interpreter, but triton was imported to "

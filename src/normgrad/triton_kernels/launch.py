@@ -48,7 +48,10 @@ def launch_kernel(kernel, grid, *arguments, **options):
         # Said outright, since its default is announced to change: fused multiply-adds, at every version of Triton.
         found = kernel[grid](*arguments, **options, enable_fp_fusion=True)
     if found is not None and KEEPS:  # the interpreter compiles nothing
-        _compiled[key] = found, tuple(options[name] for name in kernel.arg_names[len(arguments) :])
+        _compiled[key] = (
+            found,
+            tuple(options[name] for name in kernel.arg_names[len(arguments) :]),
+        )
 
 
 def stride_unit(n):
@@ -62,11 +65,15 @@ def aligned_rows(t):
     What is laid out otherwise is copied: else a kernel would have to be compiled once more for each layout. A kernel
     sees memory, not torch's lazy negation.
     """
-    if t is None or (t.is_contiguous() and not t.is_neg() and t.data_ptr() % ALIGNMENT == 0):
+    if t is None or (
+        t.is_contiguous() and not t.is_neg() and t.data_ptr() % ALIGNMENT == 0
+    ):
         return t
     t = t.resolve_neg()
     adjacent = t.stride(-1) == 1 or t.shape[-1] == 1
-    if not adjacent or any(stride % stride_unit(t.shape[-1]) for stride in t.stride()[:-1]):
+    if not adjacent or any(
+        stride % stride_unit(t.shape[-1]) for stride in t.stride()[:-1]
+    ):
         t = t.contiguous()
     return t if t.data_ptr() % ALIGNMENT == 0 else t.clone()
 
@@ -130,7 +137,17 @@ def stage_options(tile, device, *streams):
     return {"STAGES": configuration.stages(tile, bytes_per_column, device)}
 
 
-def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=None, round_residual=True):
+def forward(
+    x,
+    weight,
+    bias,
+    residual,
+    spec,
+    *,
+    out_dtype=None,
+    residual_dtype=None,
+    round_residual=True,
+):
     """(y, residual_out, mean, rstd) for rows x (M, N) or (M, H, N), by one kernel launch.
 
     Args, Returns: as torch_rows.forward
@@ -144,15 +161,25 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     x, residual = aligned_rows(x), aligned_rows(residual)
     weight, bias = _vectors(weight), _vectors(bias)
     y = unwritten(x, out_dtype or x.dtype)
-    residual_out = None if residual is None else unwritten(x, residual_dtype or promoted(x, residual))
+    residual_out = (
+        None
+        if residual is None
+        else unwritten(x, residual_dtype or promoted(x, residual))
+    )
     mean = x.new_empty(m, dtype=acc) if spec.center else None
     rstd = x.new_empty(m, dtype=acc)
     if m > 0:
         mixed = residual is not None and residual.dtype != x.dtype
         tile = configuration.forward_tile(n, acc.itemsize, mixed)
-        options = {**kernel_options(n, acc, spec, per_head), "ROUND": round_residual, **tile_options(tile)}
+        options = {
+            **kernel_options(n, acc, spec, per_head),
+            "ROUND": round_residual,
+            **tile_options(tile),
+        }
         if tile.sweeps:
-            options |= stage_options(tile, configuration.device_of(x), x, residual, weight, bias)
+            options |= stage_options(
+                tile, configuration.device_of(x), x, residual, weight, bias
+            )
         launch_kernel(
             forward_sweeps if tile.sweeps else forward_rows, (-(-m // (tile.rows * heads)), heads),
             x, residual, weight, bias, y, residual_out, mean, rstd, m, *steps_of(x, residual), **options,
@@ -160,7 +187,19 @@ def forward(x, weight, bias, residual, spec, *, out_dtype=None, residual_dtype=N
     return y, residual_out, mean, rstd
 
 
-def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable_sums=False, per_head=False):
+def backward(
+    dy,
+    dresidual_out,
+    p,
+    weight,
+    mean,
+    rstd,
+    spec,
+    dtypes,
+    *,
+    portable_sums=False,
+    per_head=False,
+):
     """(dx, dresidual, dw, db) for rows p = x + residual, by two kernel launches, three for long rows.
 
     Args, Returns: as torch_rows.backward
@@ -169,7 +208,12 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
               depends on M and N alone, not on the number of multiprocessors
     """
     m, n, acc = math.prod(p.shape[:-1]), p.shape[-1], rstd.dtype
-    dy, dresidual_out, p, weight = aligned_rows(dy), aligned_rows(dresidual_out), aligned_rows(p), _vectors(weight)
+    dy, dresidual_out, p, weight = (
+        aligned_rows(dy),
+        aligned_rows(dresidual_out),
+        aligned_rows(p),
+        _vectors(weight),
+    )
     heads, vector = _heads(per_head, p), p.shape[-1 - per_head :]
     dx_dtype, dresidual_dtype, *sum_dtypes = dtypes
     first = dx_dtype or dresidual_dtype
@@ -178,25 +222,40 @@ def backward(dy, dresidual_out, p, weight, mean, rstd, spec, dtypes, *, portable
     dresidual = unwritten(p, dresidual_dtype) if second else None
     # Where there are no rows nothing is launched, and nothing would write them.
     new_sum = p.new_empty if m > 0 else p.new_zeros
-    sums = [None if dtype is None else new_sum(vector, dtype=dtype) for dtype in sum_dtypes]
+    sums = [
+        None if dtype is None else new_sum(vector, dtype=dtype) for dtype in sum_dtypes
+    ]
     if m > 0:
         device = configuration.device_of(p)
         light = not spec.center and dy.dtype == p.dtype and p.element_size() == 2
         tile = configuration.backward_tile(n, acc.itemsize, light)
-        programs = configuration.programs(m // heads, n, tile, device, portable_sums, heads)
-        partial = [None if total is None else p.new_empty(programs, *vector, dtype=acc) for total in sums]
+        programs = configuration.programs(
+            m // heads, n, tile, device, portable_sums, heads
+        )
+        partial = [
+            None if total is None else p.new_empty(programs, *vector, dtype=acc)
+            for total in sums
+        ]
         inputs = (dy, dresidual_out, p, weight, mean, rstd)
         steps = (m, *steps_of(dy, dresidual_out, p))
-        streams = (dy, dresidual_out, p, weight) if tile.sweeps else (dy, dresidual_out, p)
+        streams = (
+            (dy, dresidual_out, p, weight) if tile.sweeps else (dy, dresidual_out, p)
+        )
         options = {**kernel_options(n, acc, spec, per_head), **tile_options(tile)}
         options |= stage_options(tile, device, *streams)
         outputs, grid = (dx, dresidual, *partial), (programs, heads)
         if tile.sweeps:
             _backward_sweeps(inputs, outputs, steps, grid, options)
         else:
-            _backward_rows(inputs, outputs, steps, grid, {**options, "TWICE": tile.twice})
+            _backward_rows(
+                inputs, outputs, steps, grid, {**options, "TWICE": tile.twice}
+            )
         reduce_sums(partial, sums, programs, vector.numel())
-    return dx if dx_dtype is not None else None, _second(dx, dresidual, dresidual_dtype), *sums
+    return (
+        dx if dx_dtype is not None else None,
+        _second(dx, dresidual, dresidual_dtype),
+        *sums,
+    )
 
 
 def _second(dx, dresidual, dtype):
@@ -210,7 +269,9 @@ def _backward_rows(inputs, outputs, steps, grid, options):
     odd = options["VECTOR"] == 1 and inputs[2].element_size() > 2
     # Of 1024 threads each has 64 registers in any case.
     registers = {} if odd or options["TWICE"] else configuration.REGISTERS
-    launch_kernel(backward_rows, grid, *inputs, *outputs, *steps, **options, **registers)
+    launch_kernel(
+        backward_rows, grid, *inputs, *outputs, *steps, **options, **registers
+    )
 
 
 def _backward_sweeps(inputs, outputs, steps, grid, options):
@@ -224,7 +285,11 @@ def _backward_sweeps(inputs, outputs, steps, grid, options):
             dy, p, weight, mean, rstd, c1, c2, m, dy_step, p_step, of, dy_head_step, p_head_step, **options,
         )  # fmt: skip
     grid = (programs, -(-options["N"] // options["BLOCK"]), heads)
-    options = {name: value for name, value in options.items() if name not in ("MEAN", "EPS", "PLACEMENT")}
+    options = {
+        name: value
+        for name, value in options.items()
+        if name not in ("MEAN", "EPS", "PLACEMENT")
+    }
     launch_kernel(backward_columns, grid, *inputs, c1, c2, *outputs, *steps, **options)
 
 
@@ -233,7 +298,9 @@ def reduce_sums(partial, sums, programs, n):
     pairs = [pair for pair in zip(partial, sums, strict=True) if pair[1] is not None]
     if not pairs:
         return
-    (first, second), (first_sum, second_sum) = zip(*pairs, *[(None, None)] * (2 - len(pairs)), strict=True)
+    (first, second), (first_sum, second_sum) = zip(
+        *pairs, *[(None, None)] * (2 - len(pairs)), strict=True
+    )
     rows, block = configuration.REDUCTION_TILE
     block = min(block, 1 << (n - 1).bit_length())
     launch_kernel(

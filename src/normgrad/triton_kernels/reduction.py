@@ -7,13 +7,29 @@ from .interpreter import tl, triton
 
 
 @triton.jit
-def _column_sums(partial_ptr, out_ptr, cols, programs, N: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def _column_sums(
+    partial_ptr,
+    out_ptr,
+    cols,
+    programs,
+    N: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     total = tl.zeros([ROWS, BLOCK], partial_ptr.dtype.element_ty)
     for start in range(0, programs, ROWS):
         rows = start + tl.arange(0, ROWS)
         mask = (rows < programs)[:, None] & (cols < N)[None, :]
-        total += tl.load(partial_ptr + rows.to(tl.int64)[:, None] * N + cols[None, :], mask=mask, other=0)
-    tl.store(out_ptr + cols, cast(tl.sum(total, axis=0), out_ptr.dtype.element_ty), mask=cols < N)
+        total += tl.load(
+            partial_ptr + rows.to(tl.int64)[:, None] * N + cols[None, :],
+            mask=mask,
+            other=0,
+        )
+    tl.store(
+        out_ptr + cols,
+        cast(tl.sum(total, axis=0), out_ptr.dtype.element_ty),
+        mask=cols < N,
+    )
 
 
 @triton.jit(do_not_specialize=["programs"])

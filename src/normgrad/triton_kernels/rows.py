@@ -27,7 +27,16 @@ from .arithmetic import (
 from .interpreter import tl, triton
 
 
-@triton.jit(do_not_specialize=["M", "x_step", "residual_step", "heads", "x_head_step", "residual_head_step"])
+@triton.jit(
+    do_not_specialize=[
+        "M",
+        "x_step",
+        "residual_step",
+        "heads",
+        "x_head_step",
+        "residual_head_step",
+    ]
+)
 def forward_rows(
     x_ptr,  # (M, N)
     residual_ptr,  # (M, N) or None
@@ -75,7 +84,9 @@ def forward_rows(
         q = centred(p, mean, cols, N)
     rstd = reciprocal(q * q, rows, M, N, MEAN, EPS, PLACEMENT)
     tl.store(rstd_ptr + rows, rstd, mask=rows < M)
-    y = affine(q * rstd[:, None], weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC, head)
+    y = affine(
+        q * rstd[:, None], weight_ptr, bias_ptr, cols, N, SCALE, OFFSET, ACC, head
+    )
     store_tile(y_ptr, y, rows, cols, M, N)
 
 
@@ -126,7 +137,12 @@ def backward_rows(
     if not TWICE:
         weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
     # With STAGES of at least 2 the compiler issues the loads of the tiles to come before it waits for this one's.
-    for tile in tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1, tl.num_programs(0), num_stages=STAGES):
+    for tile in tl.range(
+        tl.program_id(0),
+        (M - 1) // (ROWS * share) + 1,
+        tl.num_programs(0),
+        num_stages=STAGES,
+    ):
         rows = (tile * ROWS + tl.arange(0, ROWS)) * share + head
         dy, q = load_row(
             dy_ptr, p_ptr, mean_ptr, rows, cols, M, dy_step, p_step, N, VECTOR, CENTER, ACC,
@@ -136,7 +152,9 @@ def backward_rows(
         x_hat = q * rstd[:, None]
         if dx_ptr is not None:
             if TWICE:
-                weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head, "evict_last")
+                weight = scaled_weight(
+                    weight_ptr, cols, N, SCALE, OFFSET, ACC, head, "evict_last"
+                )
             wdy = dy * weight
             c1, c2 = row_means(x_hat * wdy, wdy, q * q, N, CENTER, MEAN, EPS, PLACEMENT)
             if TWICE:
@@ -146,7 +164,9 @@ def backward_rows(
                     heads, dy_head_step, p_head_step, "evict_first",
                 )  # fmt: skip
                 x_hat = q * rstd[:, None]
-                wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head, "evict_first")
+                wdy = dy * scaled_weight(
+                    weight_ptr, cols, N, SCALE, OFFSET, ACC, head, "evict_first"
+                )
             dx = input_gradient(wdy, x_hat, rstd, c1, c2)
             store_input_gradient(
                 dx_ptr, dresidual_ptr, dresidual_out_ptr, dx, rows, cols, M, dresidual_out_step, N, VECTOR, ACC,

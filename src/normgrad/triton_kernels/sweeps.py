@@ -25,7 +25,16 @@ from .arithmetic import (
 from .interpreter import tl, triton
 
 
-@triton.jit(do_not_specialize=["M", "x_step", "residual_step", "heads", "x_head_step", "residual_head_step"])
+@triton.jit(
+    do_not_specialize=[
+        "M",
+        "x_step",
+        "residual_step",
+        "heads",
+        "x_head_step",
+        "residual_head_step",
+    ]
+)
 def forward_sweeps(
     x_ptr,  # all arguments as forward_rows
     residual_ptr,
@@ -111,12 +120,16 @@ def _load_row(
     p_head_step,
 ):
     """dy and q of a tile."""
-    dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step).to(ACC)
+    dy = load_tile(dy_ptr, rows, cols, M, dy_step, N, VECTOR, heads, dy_head_step).to(
+        ACC
+    )
     p = load_tile(p_ptr, rows, cols, M, p_step, N, VECTOR, heads, p_head_step).to(ACC)
     return dy, centred(p, mean, cols, N)
 
 
-@triton.jit(do_not_specialize=["M", "dy_step", "p_step", "heads", "dy_head_step", "p_head_step"])
+@triton.jit(
+    do_not_specialize=["M", "dy_step", "p_step", "heads", "dy_head_step", "p_head_step"]
+)
 def row_sums(
     dy_ptr,  # (M, N)
     p_ptr,  # (M, N)
@@ -156,7 +169,20 @@ def row_sums(
     for start in tl.range(0, N, BLOCK, num_stages=STAGES):
         cols = start + tl.arange(0, BLOCK)
         dy, q = _load_row(
-            dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC, heads, dy_head_step, p_head_step
+            dy_ptr,
+            p_ptr,
+            mean,
+            rows,
+            cols,
+            M,
+            dy_step,
+            p_step,
+            N,
+            VECTOR,
+            ACC,
+            heads,
+            dy_head_step,
+            p_head_step,
         )
         wdy = dy * scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
         products += q * rstd[:, None] * wdy
@@ -210,13 +236,34 @@ def backward_columns(
     cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     dw, db = tl.zeros([ROWS, BLOCK], ACC), tl.zeros([ROWS, BLOCK], ACC)
     weight = scaled_weight(weight_ptr, cols, N, SCALE, OFFSET, ACC, head)
-    for tile in tl.range(tl.program_id(0), (M - 1) // (ROWS * share) + 1, tl.num_programs(0), num_stages=STAGES):
+    for tile in tl.range(
+        tl.program_id(0),
+        (M - 1) // (ROWS * share) + 1,
+        tl.num_programs(0),
+        num_stages=STAGES,
+    ):
         rows = (tile * ROWS + tl.arange(0, ROWS)) * share + head
-        rstd, mean = tl.load(rstd_ptr + rows, mask=rows < M, other=0), tl.zeros([ROWS], ACC)
+        rstd, mean = (
+            tl.load(rstd_ptr + rows, mask=rows < M, other=0),
+            tl.zeros([ROWS], ACC),
+        )
         if CENTER:
             mean = tl.load(mean_ptr + rows, mask=rows < M, other=0)
         dy, q = _load_row(
-            dy_ptr, p_ptr, mean, rows, cols, M, dy_step, p_step, N, VECTOR, ACC, heads, dy_head_step, p_head_step
+            dy_ptr,
+            p_ptr,
+            mean,
+            rows,
+            cols,
+            M,
+            dy_step,
+            p_step,
+            N,
+            VECTOR,
+            ACC,
+            heads,
+            dy_head_step,
+            p_head_step,
         )
         x_hat = q * rstd[:, None]
         if dx_ptr is not None:

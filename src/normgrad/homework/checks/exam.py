@@ -70,13 +70,16 @@ class Exam:
         """
         outcome = self._called(request)
         if outcome.printed[0]:
-            self.printed = (self.printed[0] + outcome.printed[0], self.printed[1] or outcome.printed[1])
+            self.printed = (
+                self.printed[0] + outcome.printed[0],
+                self.printed[1] or outcome.printed[1],
+            )
         if outcome.values is None:
             raise failure(outcome, self.task)
         if left := outcome.facts.get("left out"):
-            self.slips[f"backward returns {left} None too few at the end: it returns something for every input."] = (
-                "nones-left-out"
-            )
+            self.slips[
+                f"backward returns {left} None too few at the end: it returns something for every input."
+            ] = "nones-left-out"
         if hasattr(self.task.oracle, "admit"):
             self.task.oracle.admit(request, outcome)
         return outcome
@@ -85,15 +88,22 @@ class Exam:
         """The outcome of a call, from the stages with the same inputs where one of them has asked already."""
         if not self.remembers:
             return self.student.call(self.task.entry, request)
-        numbers = [np.asarray(given.value, float).tobytes() for given in request.arguments]
-        plain = [replace(given, value=bytes_) for given, bytes_ in zip(request.arguments, numbers, strict=True)]
+        numbers = [
+            np.asarray(given.value, float).tobytes() for given in request.arguments
+        ]
+        plain = [
+            replace(given, value=bytes_)
+            for given, bytes_ in zip(request.arguments, numbers, strict=True)
+        ]
         key = request.op, tuple(plain), repr(request.options)
         outcome = self.shared.get(key) or self.student.call(self.task.entry, request)
         if outcome.values is not None:
             self.shared[key] = outcome
         return outcome
 
-    def answers(self, trial, dtype=None, layout="contiguous", names=None, **options) -> dict:
+    def answers(
+        self, trial, dtype=None, layout="contiguous", names=None, **options
+    ) -> dict:
         """{result: numbers} for a trial, with types, shapes and dtypes checked.
 
         Of a Function whose y alone is asked for, only the forward is run: there may be no backward yet.
@@ -102,9 +112,15 @@ class Exam:
         """
         dtype = dtype or self.base
         if names == ("y",) and self.task.oracle.op == "gradients":
-            outcome = self.ask(self.task.oracle.request(trial, dtype, layout, op="apply"))
+            outcome = self.ask(
+                self.task.oracle.request(trial, dtype, layout, op="apply")
+            )
             return self.named(outcome, trial, dtype, names)
-        return self.named(self.ask(self.task.oracle.request(trial, dtype, layout, **options)), trial, dtype)
+        return self.named(
+            self.ask(self.task.oracle.request(trial, dtype, layout, **options)),
+            trial,
+            dtype,
+        )
 
     def named(self, outcome: Outcome, trial, dtype, names=None) -> dict:
         """The results of an outcome by name.
@@ -124,7 +140,9 @@ class Exam:
     def _check(self, name, shape, value, x_shape, dtype, order):
         facts, (kind, words) = value.facts, KINDS[self.task.oracle.kind]
         if facts.get("kind") != kind:
-            lost = facts.get("type") == "NoneType" and self.task.oracle.op == "gradients"
+            lost = (
+                facts.get("type") == "NoneType" and self.task.oracle.op == "gradients"
+            )
             raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.{PLACES if lost else ''}",
                         diagnoses=[named("gradient-missing")] if lost else ())  # fmt: skip
         got = tuple(facts.get("shape", ()))
@@ -132,9 +150,14 @@ class Exam:
             words = f"{name} has shape {got}, needs {shape} for x of shape {x_shape}."
             if value.numbers.shape != got or _without_ones(got) != _without_ones(shape):
                 exchanged = not order and _other_axis(name, got, x_shape)
-                raise Wrong(words + order, diagnoses=[named("wrong-axis")] if exchanged else ())
+                raise Wrong(
+                    words + order, diagnoses=[named("wrong-axis")] if exchanged else ()
+                )
             self.slips[words] = "axis-of-one"
-        statistic = name in ("mean", "var", "rstd") and dtype not in ("float64", "float32")
+        statistic = name in ("mean", "var", "rstd") and dtype not in (
+            "float64",
+            "float32",
+        )
         needed = "float32" if statistic else dtype
         if facts.get("dtype") != needed:
             why = "as statistics have for every x" if statistic else "the dtype of x"
@@ -149,17 +172,28 @@ class Exam:
         Returns: a sentence with the largest error
         Raises:  Wrong with the worst place of the first trial that fails, and all wrong numbers as evidence
         """
-        dtype, worst, sentence, evidence, order = dtype or self.base, (0.0, 0.0), "", [], ""
+        dtype, worst, sentence, evidence, order = (
+            dtype or self.base,
+            (0.0, 0.0),
+            "",
+            [],
+            "",
+        )
         for trial in trials:
             got = self.answers(trial, dtype, layout, names, **options)
             known = self.task.oracle.expected(trial, dtype)
             for name in names:
                 error, bound, words = compare(name, got[name], *known[name])
                 if words:
-                    sentence = sentence or f"{INPUTS}{trial.name}{_kind(dtype, layout, self.base)}. {words}"
+                    sentence = (
+                        sentence
+                        or f"{INPUTS}{trial.name}{_kind(dtype, layout, self.base)}. {words}"
+                    )
                     order = order or swapped(name, got, known)
                     evidence.append((name, got[name], trial))
-                elif bound and error / bound >= (worst[0] / worst[1] if worst[1] else 0):
+                elif bound and error / bound >= (
+                    worst[0] / worst[1] if worst[1] else 0
+                ):
                     worst = error, bound
         if order:
             raise Wrong(f"{sentence} {order}", diagnoses=[named("results-swapped")])

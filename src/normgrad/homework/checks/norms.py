@@ -12,7 +12,15 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.cases import ARRAYS, Case, cases
-from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, accumulator, bounds, round_to, unit_roundoff
+from ...checks.tolerance import (
+    ELEMENTWISE,
+    SAFETY,
+    SMALLEST,
+    accumulator,
+    bounds,
+    round_to,
+    unit_roundoff,
+)
 from ...mistakes.table import UNKNOWN
 from ...spec import NormSpec
 from ..diagnosis.explain import flat_rows
@@ -48,17 +56,29 @@ class Trial:
 
     def forward(self) -> numpy_ref.Forward:
         """The reference's forward, in float64."""
-        return numpy_ref.forward(self.case.x, self.case.weight, self.case.bias, spec=self.spec)
+        return numpy_ref.forward(
+            self.case.x, self.case.weight, self.case.bias, spec=self.spec
+        )
 
     def diagnose_rstd(self, output, numbers) -> list:
         """What the rows' rstd is instead: that of a known mistake, not inverted, or 0 without spread alone."""
         rstd, zero = self.forward().rstd, numbers == 0
-        if zero.any() and not zero.all() and (flat_rows(self.case, self.spec) | ~zero).all():
-            return [named("flat-row", "rstd = 0", RSTD)] if _near(numbers[~zero], rstd[~zero]) else []
+        if (
+            zero.any()
+            and not zero.all()
+            and (flat_rows(self.case, self.spec) | ~zero).all()
+        ):
+            return (
+                [named("flat-row", "rstd = 0", RSTD)]
+                if _near(numbers[~zero], rstd[~zero])
+                else []
+            )
         if _near(numbers, rstd) or (mixed := _permuted(numbers, rstd)):
             return [] if _near(numbers, rstd) else mixed
         others = other_rstd(self.forward(), self.case, self.spec)
-        found = [(keys, words) for keys, words, other in others if _near(numbers, other)]
+        found = [
+            (keys, words) for keys, words, other in others if _near(numbers, other)
+        ]
         fewest = min((len(keys) for keys, _ in found), default=0)
         found = {keys: words for keys, words in found if len(keys) == fewest}
         if len(found) != 1:  # none, or several that these rows do not tell apart
@@ -77,19 +97,30 @@ class Trial:
 
 
 def _near(numbers, rstd) -> bool:
-    return bool(((numbers == rstd) | (np.abs(numbers - rstd) <= NEAR * np.abs(rstd))).all())
+    return bool(
+        ((numbers == rstd) | (np.abs(numbers - rstd) <= NEAR * np.abs(rstd))).all()
+    )
 
 
 def _permuted(numbers, right) -> list:
     """One Diagnosis of the right numbers in the wrong rows."""
     if _near(numbers, right) or not _near(np.sort(numbers), np.sort(right)):
         return []
-    return [named("rows-mixed", "right numbers in other rows", "each row's number in its own row")]
+    return [
+        named(
+            "rows-mixed",
+            "right numbers in other rows",
+            "each row's number in its own row",
+        )
+    ]
 
 
 # Of every result its axes, M rows and N columns.
 AXES = dict.fromkeys(("y", "x_hat", "residual_out", "dx", "dresidual"), "MN")
-AXES |= dict.fromkeys(("mean", "rstd", "var", "n", "squares"), "M") | {"dw": "N", "db": "N"}
+AXES |= dict.fromkeys(("mean", "rstd", "var", "n", "squares"), "M") | {
+    "dw": "N",
+    "db": "N",
+}
 
 
 def shape_of(name: str, x) -> tuple[int, ...]:
@@ -142,17 +173,25 @@ class NormOracle:
 
     def _trial(self, case, draw):
         case = self.scaled(case, draw.scale)
-        case = case.without(*(name for name in ("weight", "bias") if name not in self.affine))
+        case = case.without(
+            *(name for name in ("weight", "bias") if name not in self.affine)
+        )
         return self.trial(replace(case, name=case.name.partition(", no")[0]), self.spec)
 
     def scaled(self, case: Case, scale: float) -> Case:
         """A case as this operator takes it, its rows multiplied by a number."""
-        return replace(case, x=scale * (case.x + case.residual)).without("residual", "dresidual_out")
+        return replace(case, x=scale * (case.x + case.residual)).without(
+            "residual", "dresidual_out"
+        )
 
-    def given(self, trial: Trial, dtype: str, layout: str = "contiguous") -> list[Given]:
+    def given(
+        self, trial: Trial, dtype: str, layout: str = "contiguous"
+    ) -> list[Given]:
         """The arguments of the student's function, of a trial that is rounded already."""
         saved = trial.forward()
-        values = {name: getattr(trial.case, name) for name in ARRAYS} | {"residual_out": saved.residual_out}
+        values = {name: getattr(trial.case, name) for name in ARRAYS} | {
+            "residual_out": saved.residual_out
+        }
         values |= {name: None if a is None else round_to(a, accumulator(dtype))
                    for name, a in (("mean", saved.mean), ("rstd", saved.rstd))}  # fmt: skip
 
@@ -191,15 +230,26 @@ class NormOracle:
         """(names, inputs, f) for central differences: f gives the loss <dy, y> + <dresidual_out, residual_out>, and the
         size of its terms, with the digits that a row far from 0 loses when its mean is subtracted."""
         case = trial.case
-        names = tuple(name for name in ("x", "residual", "weight", "bias") if getattr(case, name) is not None)
+        names = tuple(
+            name
+            for name in ("x", "residual", "weight", "bias")
+            if getattr(case, name) is not None
+        )
 
         def f(*arrays):
-            saved = replace(trial, case=replace(case, **dict(zip(names, arrays, strict=True)))).forward()
+            saved = replace(
+                trial, case=replace(case, **dict(zip(names, arrays, strict=True)))
+            ).forward()
             terms = [case.dy * saved.y]
             if case.dresidual_out is not None:
                 terms.append(case.dresidual_out * saved.residual_out)
-            far = np.abs(saved.residual_out).max(-1, keepdims=True, initial=0) * saved.rstd[:, None]
+            far = (
+                np.abs(saved.residual_out).max(-1, keepdims=True, initial=0)
+                * saved.rstd[:, None]
+            )
             lost = np.abs(case.dy * (1 if case.weight is None else case.weight)) * far
-            return float(sum(t.sum() for t in terms)), float(lost.sum() + sum(np.abs(t).sum() for t in terms))
+            return float(sum(t.sum() for t in terms)), float(
+                lost.sum() + sum(np.abs(t).sum() for t in terms)
+            )
 
         return names, [getattr(case, name) for name in names], f

@@ -28,7 +28,10 @@ def signature(exam) -> str:
             exam.answers(trial)
     if exam.slips:
         words = " ".join(exam.slips)
-        raise Wrong(f"{words} The numbers are compared all the same.", diagnoses=map(named, exam.slips.values()))
+        raise Wrong(
+            f"{words} The numbers are compared all the same.",
+            diagnoses=map(named, exam.slips.values()),
+        )
     return "It takes and returns what the signature says."
 
 
@@ -41,19 +44,32 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
     outcome = exam.ask(exam.task.oracle.request(trial, exam.base))
     if outcome.changed:
         names = ", ".join(outcome.changed)
-        raise Wrong(f"It changed its input {names} in place. Copy what you want to write to.", diagnoses=WRITTEN)
+        raise Wrong(
+            f"It changed its input {names} in place. Copy what you want to write to.",
+            diagnoses=WRITTEN,
+        )
     plain = exam.named(outcome, trial, exam.base)
     if not all(np.isfinite(numbers).all() for numbers in plain.values()):
         raise Wrong("The results are not finite, so nothing can be said about them.")
     for layout in ("strided", "transposed"):
         other = exam.ask(exam.task.oracle.request(trial, exam.base, layout))
         if other.changed:
-            raise Wrong(f"It changed its input {', '.join(other.changed)} in place.", diagnoses=WRITTEN)
+            raise Wrong(
+                f"It changed its input {', '.join(other.changed)} in place.",
+                diagnoses=WRITTEN,
+            )
         if changed := _changed(exam, other, trial, plain):
             same_again(exam, trial, plain)
-            how = "every second column of a wider array" if layout == "strided" else "a transposed array"
+            how = (
+                "every second column of a wider array"
+                if layout == "strided"
+                else "a transposed array"
+            )
             known = exam.task.oracle.expected(trial, exam.base)
-            right = all((np.abs(plain[each] - value) <= bound).all() for each, (value, bound) in known.items())
+            right = all(
+                (np.abs(plain[each] - value) <= bound).all()
+                for each, (value, bound) in known.items()
+            )
             name, words = changed
             raise Wrong(f"With the matrices as {how}, the same numbers give another {name}. {words}",
                         diagnoses=STRIDES if right else ())  # fmt: skip
@@ -80,7 +96,10 @@ def same_again(exam, trial, before) -> None:
     # The option makes it another request than that of before: the answer to that is kept.
     outcome = exam.ask(replace(request, options=request.options | {"again": True}))
     if changed := _changed(exam, outcome, trial, before):
-        raise Wrong(f"The same call, made twice, gives two results. {changed[1]}", diagnoses=[named("another-answer")])
+        raise Wrong(
+            f"The same call, made twice, gives two results. {changed[1]}",
+            diagnoses=[named("another-answer")],
+        )
 
 
 # A call, others with other numbers, and the first once more, all in one process: what is kept is seen there alone.
@@ -113,16 +132,31 @@ def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
     oracle = exam.task.oracle
     options = {"source": BETWEEN, "run": "between", "forward": forward, "eps": eps}
     try:
-        outcome = exam.ask(replace(oracle.request(trial, exam.base), op="program", options=options))
+        outcome = exam.ask(
+            replace(oracle.request(trial, exam.base), op="program", options=options)
+        )
     except Wrong as wrong:
-        if forward and OUT_OF_TIME in str(wrong):  # the forward has, and that is the other task's matter
+        if forward and OUT_OF_TIME in str(
+            wrong
+        ):  # the forward has, and that is the other task's matter
             return
         raise
     if changed := _changed(exam, outcome, trial, plain):
-        which = f"After {forward} has had other rows" if forward else "After a call with other numbers"
+        which = (
+            f"After {forward} has had other rows"
+            if forward
+            else "After a call with other numbers"
+        )
         words = f"{which}, the same call gives another {changed[0]}. {changed[1]}"
-        raise Wrong(f"{words} Take what it needs from its own arguments.", diagnoses=[named("another-answer")])
-    if names := [name for at, name in enumerate(oracle.results) if at in outcome.facts["overwritten"]]:
+        raise Wrong(
+            f"{words} Take what it needs from its own arguments.",
+            diagnoses=[named("another-answer")],
+        )
+    if names := [
+        name
+        for at, name in enumerate(oracle.results)
+        if at in outcome.facts["overwritten"]
+    ]:
         words = f"The next call, with other numbers, changes the {' and the '.join(names)} that this one has returned."
         raise Wrong(words, diagnoses=[named("memory-shared")])
 
@@ -142,7 +176,9 @@ def _value(exam, names) -> str:
     return two_shapes(exam, usual, [other], names)
 
 
-def two_shapes(exam, trials, others, names, explain=lambda wrong: [named("one-shape")]) -> str:
+def two_shapes(
+    exam, trials, others, names, explain=lambda wrong: [named("one-shape")]
+) -> str:
     """As Exam.compare, for trials of one shape and then for others: what is wrong for these alone has a name.
 
     Args:  explain: takes the Wrong of the others, returns the diagnoses
@@ -153,18 +189,29 @@ def two_shapes(exam, trials, others, names, explain=lambda wrong: [named("one-sh
     except Wrong as wrong:
         if wrong.stub or OUT_OF_TIME in str(wrong):
             raise
-        words = str(wrong) if str(wrong).startswith(INPUTS) else f"{INPUTS}{others[0].name}. {wrong}"
+        words = (
+            str(wrong)
+            if str(wrong).startswith(INPUTS)
+            else f"{INPUTS}{others[0].name}. {wrong}"
+        )
         found = wrong.diagnoses or explain(wrong)
-        raise Wrong(f"{words} For x of shape {trials[0].case.x.shape} it is right.", diagnoses=found) from None
+        raise Wrong(
+            f"{words} For x of shape {trials[0].case.x.shape} it is right.",
+            diagnoses=found,
+        ) from None
     return sentence
 
 
 def degenerate(exam) -> str:
     """Rows without variance, rows of zeros, no rows, one row, one column."""
     try:
-        exam.compare([*exam.trials(DEGENERATE), *_weight_of_0(exam)], exam.task.oracle.results)
+        exam.compare(
+            [*exam.trials(DEGENERATE), *_weight_of_0(exam)], exam.task.oracle.results
+        )
     except Wrong as wrong:
-        if wrong.evidence and not any(trial.case.x.size for _, _, trial in wrong.evidence):
+        if wrong.evidence and not any(
+            trial.case.x.size for _, _, trial in wrong.evidence
+        ):
             wrong.diagnoses = (named("no-rows"),)
         raise
     return "Constant rows, zero rows, no rows, one row and one column are right."
@@ -177,14 +224,18 @@ def _weight_of_0(exam) -> list:
         return []
     weight = trial.case.weight.copy()
     weight[0] = 0
-    return [replace(trial, case=replace(trial.case, weight=weight, name="a weight of 0"))]
+    return [
+        replace(trial, case=replace(trial.case, weight=weight, name="a weight of 0"))
+    ]
 
 
 def quietly_degenerate(exam) -> str:
     """As degenerate, and NumPy has nothing to warn of on a constant row and a row of zeros."""
     said = degenerate(exam)
     (trial,) = exam.trials(DEGENERATE[:1])
-    if words := exam.ask(replace(exam.task.oracle.request(trial), op="warned")).facts["warning"]:
+    if words := exam.ask(replace(exam.task.oracle.request(trial), op="warned")).facts[
+        "warning"
+    ]:
         raise Wrong(f"{INPUTS}{trial.name}. The results are right, but NumPy warned: {words}. Compute nothing there "
                     "that is thrown away afterwards.", diagnoses=[named("warns")])  # fmt: skip
     return said
@@ -196,10 +247,14 @@ def low_precision(exam) -> str:
     for dtype in oracle.dtypes:
         trials = exam.trials((*USUAL, *OFFSET))
         try:
-            sentences.append(f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}")
+            sentences.append(
+                f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}"
+            )
         except Wrong as wrong:
             found = rounding(exam, wrong.evidence, dtype)
-            narrow = "float16" in dtype and {each.misconception for each in found} == {"narrow-intermediate"}
+            narrow = "float16" in dtype and {each.misconception for each in found} == {
+                "narrow-intermediate"
+            }
             hint = " Compute in float32 and round once, at the end." if narrow else ""
             raise Wrong(f"{wrong}{hint}", stub=wrong.stub, diagnoses=found) from None
     return " ".join(sentences)
@@ -216,13 +271,26 @@ def gradcheck(exam) -> str:
         if exam.task.oracle.op == "gradients":
             loss = _own_loss(exam, trial, names, loss)
         got = exam.answers(trial)
-        if "y" in got and compare("y", got["y"], *exam.task.oracle.expected(trial)["y"])[2]:
-            raise Wrong(f"{INPUTS}{trial.name}. The slopes are those of your own y, which is wrong. Put y right first.")
+        if (
+            "y" in got
+            and compare("y", got["y"], *exam.task.oracle.expected(trial)["y"])[2]
+        ):
+            raise Wrong(
+                f"{INPUTS}{trial.name}. The slopes are those of your own y, which is wrong. Put y right first."
+            )
         spread = trial.case.x.std(-1, keepdims=True)
-        direction = [rng.standard_normal(a.shape) * (spread if a.ndim == 2 else 1) for a in inputs]
+        direction = [
+            rng.standard_normal(a.shape) * (spread if a.ndim == 2 else 1)
+            for a in inputs
+        ]
         slope = directional(loss, inputs, direction)
-        pairs = [(got.get(GRADIENTS[name]), v) for name, v in zip(names, direction, strict=True)]
-        if missing := [name for name, (grad, _) in zip(names, pairs, strict=True) if grad is None]:
+        pairs = [
+            (got.get(GRADIENTS[name]), v)
+            for name, v in zip(names, direction, strict=True)
+        ]
+        if missing := [
+            name for name, (grad, _) in zip(names, pairs, strict=True) if grad is None
+        ]:
             raise ValueError(f"no gradient for {missing}")
         claimed = sum(inner(grad, v) for grad, v in pairs)
         error = abs(claimed - slope.value)
@@ -239,7 +307,9 @@ def _own_loss(exam, trial, names, reference_loss):
     """The loss <dy, y> of the student's own forward."""
 
     def loss(*arrays):
-        moved = replace(trial, case=replace(trial.case, **dict(zip(names, arrays, strict=True))))
+        moved = replace(
+            trial, case=replace(trial.case, **dict(zip(names, arrays, strict=True)))
+        )
         y = exam.answers(moved, names=("y",))["y"]
         return float((trial.case.dy * y).sum()), reference_loss(*arrays)[1]
 
@@ -256,7 +326,9 @@ def rounding(exam, evidence, dtype) -> list:
     Args:  evidence: (output, numbers, trial) of what is wrong in the dtype
     """
     known = [each for each in evidence if each[0] in OUTPUTS]
-    trials = list({id(trial): trial.rounded(dtype) for _, _, trial in evidence}.values())
+    trials = list(
+        {id(trial): trial.rounded(dtype) for _, _, trial in evidence}.values()
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         right = bool(trials) and exam.is_right(trials, exam.base)
@@ -267,7 +339,9 @@ def rounding(exam, evidence, dtype) -> list:
         if right and "16" in dtype and exam.is_right(trials, "float32"):
             return [named("narrow-intermediate")]
         for output, numbers, trial in known:
-            if not right and not np.isfinite(numbers).all():  # rows that are missing in float64, too
+            if (
+                not right and not np.isfinite(numbers).all()
+            ):  # rows that are missing in float64, too
                 continue
             found = diagnose(output, numbers, trial.case, trial.spec, dtype)
             if hidden := [each for each in found if each.misconception in HIDDEN]:
@@ -279,7 +353,9 @@ def _not_rounded(output, numbers, trial, dtype) -> bool:
     """Whether a result is that of a sum that was normalized as it was computed, and stored rounded."""
     if getattr(trial.case, "residual", None) is None or not np.isfinite(numbers).all():
         return False
-    return not diagnose(output, numbers, trial.case, trial.spec, Dtypes(dtype, round_residual=False))
+    return not diagnose(
+        output, numbers, trial.case, trial.spec, Dtypes(dtype, round_residual=False)
+    )
 
 
 ROW, MEAN, DEVIATION = "row", "mean", "variance"
@@ -287,7 +363,9 @@ UNROUNDED = {
     (MEAN,): "The mean is that of the sum before it was rounded",
     (DEVIATION,): "The variance is that of the sum before it was rounded",
     (MEAN, DEVIATION): "The statistics are those of the sum before it was rounded",
-    (ROW,): "The sum before it was rounded is normalized, by statistics of the rounded one",
+    (
+        ROW,
+    ): "The sum before it was rounded is normalized, by statistics of the rounded one",
 }
 
 
@@ -303,12 +381,23 @@ def _of_both(exam, output, numbers, trial, dtype, parts) -> bool:
     """Whether a y is right but for these parts of the formula, which take the sum as it was computed."""
     rounded = trial.rounded(dtype)
     case, spec = rounded.case, rounded.spec
-    if output != "y" or getattr(case, "residual", None) is None or case.bias is None or not spec.center:
+    if (
+        output != "y"
+        or getattr(case, "residual", None) is None
+        or case.bias is None
+        or not spec.center
+    ):
         return False
     kept, wide = rounded.forward().residual_out, case.x + case.residual
-    row, mean, spread = (wide if part in parts else kept for part in (ROW, MEAN, DEVIATION))
+    row, mean, spread = (
+        wide if part in parts else kept for part in (ROW, MEAN, DEVIATION)
+    )
     mean = mean.mean(-1, keepdims=True)
     # The variance is that about the mean in use where it is of the rounded row, and else about its own.
     q = spread - (spread.mean(-1, keepdims=True) if DEVIATION in parts else mean)
-    y = (row - mean) / np.sqrt((q * q).mean(-1, keepdims=True) + spec.eps) * case.weight + case.bias
-    return bool((np.abs(numbers - y) <= exam.task.oracle.expected(trial, dtype)["y"][1]).all())
+    y = (row - mean) / np.sqrt(
+        (q * q).mean(-1, keepdims=True) + spec.eps
+    ) * case.weight + case.bias
+    return bool(
+        (np.abs(numbers - y) <= exam.task.oracle.expected(trial, dtype)["y"][1]).all()
+    )

@@ -29,7 +29,12 @@ LOST_DIGITS = (
 
 
 def diagnose(
-    output: str, got: np.ndarray, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64", narrow=lambda: False
+    output: str,
+    got: np.ndarray,
+    case: Case,
+    spec: NormSpec,
+    dtype: str | Dtypes = "float64",
+    narrow=lambda: False,
 ) -> list[Diagnosis]:
     """What is wrong with a result, in terms of the formula that gives it.
 
@@ -44,7 +49,9 @@ def diagnose(
     """
     check_spec(spec)
     if (spec.reduce, spec.scale, spec.placement) != ("mean", 1, "inside"):
-        raise ValueError(f"spec: got {spec}, needs LayerNorm or RMSNorm with any eps under the root")
+        raise ValueError(
+            f"spec: got {spec}, needs LayerNorm or RMSNorm with any eps under the root"
+        )
     got = _checked(output, got, case)
     if got.size == 0:
         return []
@@ -64,7 +71,10 @@ def _narrower(target, found, case, spec) -> tuple[Target, Explained]:
     far = target.residual(target.prediction(found.parts)) > NEAR
     if far or target.arrays.dtypes.accumulator != "float64":
         return target, found
-    narrow, key = Target(target.output, target.whole, Arrays(case, spec, "float32")), ("narrow-arithmetic",)
+    narrow, key = (
+        Target(target.output, target.whole, Arrays(case, spec, "float32")),
+        ("narrow-arithmetic",),
+    )
     again = explain(narrow)
     if again is None:
         return narrow, Explained(key, narrow.right.parts, 1.0)
@@ -85,7 +95,9 @@ def _without_guess(diagnosis: Diagnosis) -> Diagnosis:
 
 def _checked(output, got, case):
     if output not in OUTPUTS:
-        raise ValueError(f"output: got {output!r}, needs one of {', '.join(map(repr, OUTPUTS))}")
+        raise ValueError(
+            f"output: got {output!r}, needs one of {', '.join(map(repr, OUTPUTS))}"
+        )
     needed = {"dw": "weight", "db": "bias", "dresidual": "residual"}.get(output, "x")
     if getattr(case, needed) is None:
         raise ValueError(f"output: got {output!r}, but the case has no {needed}")
@@ -94,7 +106,9 @@ def _checked(output, got, case):
         raise TypeError(f"got: got {kind}, needs a numpy.ndarray of real numbers")
     shape = getattr(case, needed).shape
     if got.shape != shape:
-        raise ValueError(f"got: got shape {got.shape}, needs {shape}, the shape of {needed}")
+        raise ValueError(
+            f"got: got shape {got.shape}, needs {shape}, the shape of {needed}"
+        )
     return got.astype(np.float64)
 
 
@@ -108,19 +122,31 @@ def _written(target, found: Explained) -> list[Diagnosis]:
     fit = over_rows(target, terms, noise)
     slack = float(fit.uncertainty.max(initial=0))
     coefficients = {}
-    for term, coefficient, uncertain in zip(fit.terms, fit.coefficients, fit.uncertainty, strict=True):
-        coefficients[name(term, setting)] = 0.0 if abs(coefficient) <= uncertain else float(coefficient)
+    for term, coefficient, uncertain in zip(
+        fit.terms, fit.coefficients, fit.uncertainty, strict=True
+    ):
+        coefficients[name(term, setting)] = (
+            0.0 if abs(coefficient) <= uncertain else float(coefficient)
+        )
     there = {part.slot for part in found.parts}
     known = found.parts and found.keys[0] not in (UNKNOWN, REFUSED)
     missing = [part for part in best.parts if known and part.slot not in there]
-    implemented = formula(target.output, found.parts, setting, slack, missing, found.remark)
+    implemented = formula(
+        target.output, found.parts, setting, slack, missing, found.remark
+    )
     needed = should_be(remark_of(found.parts, setting, found.remark), setting)
     should = formula(target.output, best.parts, setting, 0.0, remark=needed)
     where = definitions(f"{implemented} {should}", setting)
     residual = target.residual(target.prediction(found.parts))
     same = implemented, should, where, coefficients, residual, found.confidence
     return [
-        Diagnosis(key, find(key).title, find(key).hint, equation(key, target.output, setting), *same)
+        Diagnosis(
+            key,
+            find(key).title,
+            find(key).hint,
+            equation(key, target.output, setting),
+            *same,
+        )
         for key in found.keys
     ]
 
@@ -138,12 +164,16 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
     """
     found = {}
     for output, numbers, trial in evidence:
-        own = getattr(trial, "diagnose", None) or getattr(trial, f"diagnose_{output}", None)
+        own = getattr(trial, "diagnose", None) or getattr(
+            trial, f"diagnose_{output}", None
+        )
         if own is None and output not in OUTPUTS or not trial.case.x.size:
             continue
         # What ordinary rows do not explain, fewer or simpler rows explain too easily, with another formula for each.
         settled = {each.misconception for each in found.get(output, ())} - {REFUSED}
-        if settled and (UNKNOWN in settled or own or not flat_rows(trial.case, trial.spec).any()):
+        if settled and (
+            UNKNOWN in settled or own or not flat_rows(trial.case, trial.spec).any()
+        ):
             continue
         if min(trial.case.x.shape) == 1:  # any formula explains one row, or one column
             continue
@@ -155,8 +185,19 @@ def attributed(evidence, narrow=lambda: False) -> list[Diagnosis]:
                 )  # fmt: skip
                 if not settled or _tells_more(settled, named):
                     found[output] = named or found.get(output, [])
-        except Exception:  # a diagnosis is extra: without one, the report still says what is wrong
+        except (
+            Exception
+        ):  # a diagnosis is extra: without one, the report still says what is wrong
             continue
-    shown = {each.misconception for output, named in found.items() if output in OUTPUTS for each in named} | {UNKNOWN}
+    shown = {
+        each.misconception
+        for output, named in found.items()
+        if output in OUTPUTS
+        for each in named
+    } | {UNKNOWN}
     everything = [(output, each) for output, named in found.items() for each in named]
-    return [each for output, each in everything if output in OUTPUTS or each.misconception not in shown]
+    return [
+        each
+        for output, each in everything
+        if output in OUTPUTS or each.misconception not in shown
+    ]

@@ -11,7 +11,17 @@ from ...checks.tolerance import ELEMENTWISE, round_to, unit_roundoff
 from ...mistakes.table import MISTAKES, REFUSED, UNKNOWN
 from ...spec import NormSpec
 from .fit import SAME, Target, by_row, over_rows, sparse
-from .formulas import EPS_IS, Arrays, Candidate, Part, changes, dictionary, doubles, singles, value
+from .formulas import (
+    EPS_IS,
+    Arrays,
+    Candidate,
+    Part,
+    changes,
+    dictionary,
+    doubles,
+    singles,
+    value,
+)
 from .written import decimals
 
 
@@ -44,7 +54,9 @@ def factors(target: Target) -> tuple[np.ndarray, np.ndarray] | None:
     noise = target.bound * grown
     if np.any(np.abs(left) > noise):
         return None
-    uncertain = np.linalg.norm(noise, axis=-1) / np.maximum(np.linalg.norm(once, axis=-1), 1e-300)
+    uncertain = np.linalg.norm(noise, axis=-1) / np.maximum(
+        np.linalg.norm(once, axis=-1), 1e-300
+    )
     if cubed is not None:
         seen = np.linalg.norm(cubed, axis=-1)
         # Where the two terms are nearly parallel, the row cannot tell one coefficient from the other.
@@ -98,7 +110,9 @@ def lengths(target: Target) -> tuple[str, float | None, float] | None:
 def _held(rstd, uncertain, dtype) -> bool:
     """Whether all of them are numbers that a 16-bit dtype holds, which no other number is by chance."""
     sure = len(rstd) > 1 and np.all(uncertain <= unit_roundoff(dtype) / 16)
-    return bool(sure and np.all(np.abs(rstd - round_to(rstd, dtype)) <= uncertain * rstd))
+    return bool(
+        sure and np.all(np.abs(rstd - round_to(rstd, dtype)) <= uncertain * rstd)
+    )
 
 
 def _rounded(arrays):
@@ -134,8 +148,12 @@ def left_out(target: Target) -> list[int]:
     rows = len(each)
     tried = np.concatenate([np.eye(rows), np.tri(rows), 1 - np.tri(rows)]) == 1
     if rows <= MOST_ROWS:
-        tried = np.concatenate([tried, np.arange(1 << rows)[:, None] >> np.arange(rows) & 1 == 1])
-    fits = (np.abs(right - tried @ each - target.whole) <= target.bound).all(-1) & tried.any(-1)
+        tried = np.concatenate(
+            [tried, np.arange(1 << rows)[:, None] >> np.arange(rows) & 1 == 1]
+        )
+    fits = (np.abs(right - tried @ each - target.whole) <= target.bound).all(
+        -1
+    ) & tried.any(-1)
     return np.flatnonzero(tried[fits.argmax()]).tolist() if fits.any() else []
 
 
@@ -146,7 +164,11 @@ def one_pass_in_sum(target: Target) -> bool:
         return False
     x_hat = arrays.q * arrays.saved.rstd[:, None]
     each = one_pass_error(arrays)[:, None] * np.abs(arrays.case.dy * x_hat)
-    return bool(np.all(np.abs(target.whole - arrays.grads.dweight) <= target.bound + each.sum(0)))
+    return bool(
+        np.all(
+            np.abs(target.whole - arrays.grads.dweight) <= target.bound + each.sum(0)
+        )
+    )
 
 
 # The arrays of a case that have a row for each row of x.
@@ -187,13 +209,27 @@ def _flat_apart(target: Target):
             if not alone[~zero].any():  # else it is no matter of rows without spread
                 nothing |= alone
         zero = zero & nothing
-    if len(target.shape) != 2 or zero.all() or not zero.any() or not target.finite.all():
+    if (
+        len(target.shape) != 2
+        or zero.all()
+        or not zero.any()
+        or not target.finite.all()
+    ):
         return None
-    rows = {name: each[~zero] for name in ROWS if (each := getattr(case, name)) is not None}
-    rest = Target(target.output, target.whole[~zero], Arrays(replace(case, **rows), spec, dtypes))
+    rows = {
+        name: each[~zero] for name in ROWS if (each := getattr(case, name)) is not None
+    }
+    rest = Target(
+        target.output, target.whole[~zero], Arrays(replace(case, **rows), spec, dtypes)
+    )
     found = explain(rest) or Explained((), target.right.parts, 1.0)
-    given, right = target.prediction(found.parts).reshape(target.shape)[zero], target.expected[zero]
-    seen = np.isfinite(given) & (np.minimum(np.abs(given), np.abs(right)) > target.bound[zero])
+    given, right = (
+        target.prediction(found.parts).reshape(target.shape)[zero],
+        target.expected[zero],
+    )
+    seen = np.isfinite(given) & (
+        np.minimum(np.abs(given), np.abs(right)) > target.bound[zero]
+    )
     if found.keys[:1] in ((UNKNOWN,), (REFUSED,)) or not seen.any():
         return None
     return replace(found, keys=(*found.keys, "flat-row"))
@@ -202,7 +238,9 @@ def _flat_apart(target: Target):
 def explain(target: Target) -> Explained | None:
     """The first explanation that fits: one mistake, another rstd in each row, two mistakes, regression; None where the
     output is right."""
-    if target.finite.all() and np.all(np.abs(target.whole - target.expected) <= target.bound):
+    if target.finite.all() and np.all(
+        np.abs(target.whole - target.expected) <= target.bound
+    ):
         return None
     if apart := _flat_apart(target):
         return apart
@@ -216,7 +254,9 @@ def explain(target: Target) -> Explained | None:
         found = found or _coefficients(target, nearest) or _sparse(target)
     if found is not None:
         return found
-    parts = min(nearest, key=lambda parts: target.residual(target.prediction(parts)), default=())
+    parts = min(
+        nearest, key=lambda parts: target.residual(target.prediction(parts)), default=()
+    )
     return Explained((UNKNOWN,), tuple(parts), 0.0)
 
 
@@ -228,7 +268,9 @@ def _fitting(target, compiled, nearest):
     predictions = compiled.predictions(target.arrays, target.shape, some)
     seen = target.finite[some]
     agree = (np.isfinite(predictions) == seen).all(-1)
-    distance = np.linalg.norm(predictions[:, seen] - target.whole.ravel()[some][seen], axis=-1)
+    distance = np.linalg.norm(
+        predictions[:, seen] - target.whole.ravel()[some][seen], axis=-1
+    )
     distance = np.where(agree & np.isfinite(distance), distance, np.inf)
     order = np.argsort(distance, kind="stable")[:NEAREST]
     near = [compiled.candidates[at] for at in order if np.isfinite(distance[at])]
@@ -237,10 +279,16 @@ def _fitting(target, compiled, nearest):
     nearest += [near[0].parts]
     distances = [target.distance(candidate.parts) for candidate in near]
     # What is the right formula in other words explains nothing.
-    fits = [one for one, far in zip(near, distances, strict=True) if far <= 1 and not _same(target, one, target.right)]
+    fits = [
+        one
+        for one, far in zip(near, distances, strict=True)
+        if far <= 1 and not _same(target, one, target.right)
+    ]
     if not fits:
         return None
-    others = [far for far in distances if far > 1] + [target.distance(target.right.parts)]
+    others = [far for far in distances if far > 1] + [
+        target.distance(target.right.parts)
+    ]
     return _chosen(target, fits, min(others))
 
 
@@ -256,7 +304,9 @@ def _chosen(target, fits: list[Candidate], next_one) -> Explained:
         return Explained((REFUSED,), fits[0].parts, 0.0)
     # Where a second mistake is hidden by the noise, only the one that all explanations share is named.
     first = fits[0]
-    return Explained(tuple(key for key in first.keys if key in common), first.parts, confidence / 2)
+    return Explained(
+        tuple(key for key in first.keys if key in common), first.parts, confidence / 2
+    )
 
 
 def _same(target, one, other):
@@ -292,9 +342,14 @@ def _by_rows(target):
             return None
         key, eps, off = found
         if eps is not None:
-            parts = [replace(part, term=replace(part.term, stats=f"{EPS_IS}{eps!r}")) for part in parts]
+            parts = [
+                replace(part, term=replace(part.term, stats=f"{EPS_IS}{eps!r}"))
+                for part in parts
+            ]
             return Explained((key,), tuple(parts), 0.9)
-        return Explained((key,), parts, 0.9, f"rstd is off by up to {decimals(off)} of itself")
+        return Explained(
+            (key,), parts, 0.9, f"rstd is off by up to {decimals(off)} of itself"
+        )
     if lost := left_out(target):
         which = f"row{'s' * (len(lost) > 1)} {', '.join(map(str, lost))} of {target.setting.rows}"
         return Explained(("rows-left-out",), parts, 1.0, f"the sum is without {which}")
@@ -309,14 +364,21 @@ def _coefficients(target, nearest):
     fit = over_rows(target, [part.term for part in true], target.noise(true))
     if len(fit.terms) < len(true):
         return None
-    fitted = [Part(p.slot, p.term, float(c)) for p, c in zip(true, fit.coefficients, strict=True)]
+    fitted = [
+        Part(p.slot, p.term, float(c))
+        for p, c in zip(true, fit.coefficients, strict=True)
+    ]
     nearest.append(tuple(fitted))
     if target.distance(fitted) > 1:
         return None
     should = np.array([part.coefficient for part in true])
     ratio, slack = fit.coefficients / should, fit.uncertainty / np.abs(should)
     found = _names_of_ratios(target, [part.slot for part in true], ratio, slack)
-    there = tuple(part for part, off in zip(fitted, fit.uncertainty, strict=True) if abs(part.coefficient) > off)
+    there = tuple(
+        part
+        for part, off in zip(fitted, fit.uncertainty, strict=True)
+        if abs(part.coefficient) > off
+    )
     return Explained(found, there, 0.9) if found else None
 
 
@@ -325,18 +387,36 @@ def _sparse(target):
     true = {part.term: part for part in target.right.parts}
     terms = [*true, *dictionary(target.output)]
     fit = sparse(target, terms, target.noise(list(true.values())))
-    parts = [replace(part, slot=true[part.term].slot if part.term in true else "") for part in fit.parts()]
+    parts = [
+        replace(part, slot=true[part.term].slot if part.term in true else "")
+        for part in fit.parts()
+    ]
     # As many terms as half the entries fit anything.
     if not parts or 2 * len(parts) > target.got.size or target.distance(parts) > 1:
         return None
     place = {term: at for at, term in enumerate(dict.fromkeys(terms))}
-    parts.sort(key=lambda part: (part.term.outer == ("g",), part.term.post, -part.term.power, place[part.term]))
+    parts.sort(
+        key=lambda part: (
+            part.term.outer == ("g",),
+            part.term.post,
+            -part.term.power,
+            place[part.term],
+        )
+    )
     return Explained((UNKNOWN,), tuple(parts), 0.5)
 
 
 # The field of a recipe that multiplies a part, and what a factor of it is called where the table does not know it.
-_FIELDS = {"u": ("k0", "coefficient-u"), "c1": ("k1", "coefficient-c1"), "c2": ("k2", "coefficient-c2")}
-_FIELDS |= {"g": ("kg", "coefficient-g"), "bias": ("kb", "coefficient-bias"), "x_hat": ("k", "constant-factor")}
+_FIELDS = {
+    "u": ("k0", "coefficient-u"),
+    "c1": ("k1", "coefficient-c1"),
+    "c2": ("k2", "coefficient-c2"),
+}
+_FIELDS |= {
+    "g": ("kg", "coefficient-g"),
+    "bias": ("kb", "coefficient-bias"),
+    "x_hat": ("k", "constant-factor"),
+}
 
 
 def _ratio_names(target, field, ratio, slack):
@@ -345,9 +425,13 @@ def _ratio_names(target, field, ratio, slack):
     for key, change in changes(target.output, target.setting):
         if change.keys() == {field}:
             known.setdefault(value(change[field], target.setting), key)
-    near = next((key for number, key in known.items() if abs(number - ratio) <= slack), None)
+    near = next(
+        (key for number, key in known.items() if abs(number - ratio) <= slack), None
+    )
     if near is None and -1.0 in known:
-        size = next((key for number, key in known.items() if abs(number + ratio) <= slack), None)
+        size = next(
+            (key for number, key in known.items() if abs(number + ratio) <= slack), None
+        )
         return size and (known[-1.0], size)
     return near and (near,)
 

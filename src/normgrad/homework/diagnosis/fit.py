@@ -46,7 +46,12 @@ class Target:
     """
 
     def __init__(self, output: str, got: np.ndarray, arrays: Arrays):
-        self.output, self.whole, self.arrays, self.shape = output, got, arrays, got.shape
+        self.output, self.whole, self.arrays, self.shape = (
+            output,
+            got,
+            arrays,
+            got.shape,
+        )
         self.setting = Setting.of(arrays.case, arrays.spec)
         self.right = right(output, self.setting)
         self.finite = np.isfinite(got).ravel()
@@ -65,16 +70,23 @@ class Target:
 
     def _size(self, parts):
         sizes = (abs(part.coefficient) * self.arrays.size(part.term) for part in parts)
-        return np.broadcast_to(sum(sizes, np.zeros(())), self.shape).max(-1, keepdims=True, initial=0)
+        return np.broadcast_to(sum(sizes, np.zeros(())), self.shape).max(
+            -1, keepdims=True, initial=0
+        )
 
     def matrix(self, terms) -> np.ndarray:
         """The terms as columns, on the finite entries."""
-        columns = [np.broadcast_to(self.arrays.value(term), self.shape).ravel()[self.finite] for term in terms]
+        columns = [
+            np.broadcast_to(self.arrays.value(term), self.shape).ravel()[self.finite]
+            for term in terms
+        ]
         return np.stack(columns, 1) if columns else np.zeros((self.got.size, 0))
 
     def prediction(self, parts) -> np.ndarray:
         """What a formula gives, on the finite entries."""
-        return self.matrix([part.term for part in parts]) @ np.array([part.coefficient for part in parts])
+        return self.matrix([part.term for part in parts]) @ np.array(
+            [part.coefficient for part in parts]
+        )
 
     def noise(self, parts) -> np.ndarray:
         """How far a student's result may be from a formula: the right one's bound, grown with the formula's terms."""
@@ -126,7 +138,9 @@ def over_rows(target: Target, terms, noise: np.ndarray) -> Fit:
     sizes = np.linalg.norm(matrix, axis=0)
     inverse = np.linalg.pinv(matrix / sizes) / sizes[:, None]
     coefficients = inverse @ target.got
-    return Fit(terms, coefficients, np.abs(inverse) @ noise, target.got - matrix @ coefficients)
+    return Fit(
+        terms, coefficients, np.abs(inverse) @ noise, target.got - matrix @ coefficients
+    )
 
 
 def by_row(got: np.ndarray, terms: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +154,9 @@ def by_row(got: np.ndarray, terms: list[np.ndarray]) -> tuple[np.ndarray, np.nda
         kept = independent(matrix)
         if kept:
             sizes = np.linalg.norm(matrix[:, kept], axis=0)
-            coefficients[i, kept] = np.linalg.lstsq(matrix[:, kept] / sizes, row, rcond=None)[0] / sizes
+            coefficients[i, kept] = (
+                np.linalg.lstsq(matrix[:, kept] / sizes, row, rcond=None)[0] / sizes
+            )
         left[i] = row - matrix @ coefficients[i]
     return coefficients, left
 
@@ -170,7 +186,14 @@ def _longer(sets):
         for at in np.argsort(-np.abs(along), kind="stable")[:BEAM]:
             key = frozenset((*chosen, int(at)))
             if key not in found:
-                found[key] = (float(left @ left - along[at] ** 2), chosen, int(at), rest, left, unit[:, at])
+                found[key] = (
+                    float(left @ left - along[at] ** 2),
+                    chosen,
+                    int(at),
+                    rest,
+                    left,
+                    unit[:, at],
+                )
     best = sorted(found.values(), key=lambda each: each[0])[:BEAM]
     return [
         ((*chosen, at), rest - np.outer(unit, unit @ rest), left - unit * (unit @ left))

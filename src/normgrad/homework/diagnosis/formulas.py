@@ -174,7 +174,11 @@ def variant(name: str, rows: Rows) -> tuple[Statistics, Statistics]:
     if base.startswith(EPS_IS):
         changes = {"eps": float(base.removeprefix(EPS_IS))}
     else:
-        changes = {what: to for each in base.split(BOTH) for what, to in VARIANTS[each][1](rows).items()}
+        changes = {
+            what: to
+            for each in base.split(BOTH)
+            for what, to in VARIANTS[each][1](rows).items()
+        }
     changed = _statistics(rows, **changes)
     return changed, (right if name.endswith(ALONE) else changed)
 
@@ -211,12 +215,57 @@ PATTERNS = {
     "N/B": (lambda n, m: n / block(n), "N / BLOCK"),
 }
 # One name for several fields of dx.
-SEVERAL = {"w": ("w0", "w1", "w2"), "e": ("e0", "e1", "e2"), "v": ("v1", "v2"), "a": ("a1", "a2")}
-DX = {"all": 1, "k": 1, "k0": 1, "k1": 1, "kg": 1, "wp": 0, "wg": 0, "eg": 0, "dy": ("dy",)}
-DX |= {"w0": 1, "w1": 1, "w2": 1, "e0": 1, "e1": 1, "e2": 1, "a1": -1, "a2": -1, "stats": "right", "split": False}
+SEVERAL = {
+    "w": ("w0", "w1", "w2"),
+    "e": ("e0", "e1", "e2"),
+    "v": ("v1", "v2"),
+    "a": ("a1", "a2"),
+}
+DX = {
+    "all": 1,
+    "k": 1,
+    "k0": 1,
+    "k1": 1,
+    "kg": 1,
+    "wp": 0,
+    "wg": 0,
+    "eg": 0,
+    "dy": ("dy",),
+}
+DX |= {
+    "w0": 1,
+    "w1": 1,
+    "w2": 1,
+    "e0": 1,
+    "e1": 1,
+    "e2": 1,
+    "a1": -1,
+    "a2": -1,
+    "stats": "right",
+    "split": False,
+}
 DX |= {"v1": ("x_hat",), "v2": ("x_hat",), "v3": (), "red1": "mean", "red2": "mean"}
-PARAMETER = {"all": 1, "e": 0, "w": 0, "dy": ("dy",), "red": "sum", "stats": "right", "split": False}
-Y = {"all": 1, "k": 1, "w": 1, "v": ("x_hat",), "bw": 0, "stats": "right", "kr": 0, "kp": 0, "kw1": 0, "one": 0}
+PARAMETER = {
+    "all": 1,
+    "e": 0,
+    "w": 0,
+    "dy": ("dy",),
+    "red": "sum",
+    "stats": "right",
+    "split": False,
+}
+Y = {
+    "all": 1,
+    "k": 1,
+    "w": 1,
+    "v": ("x_hat",),
+    "bw": 0,
+    "stats": "right",
+    "kr": 0,
+    "kp": 0,
+    "kw1": 0,
+    "one": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -270,16 +319,24 @@ def expanded(change: dict, output: str) -> dict:
     """A change with the names that stand for several fields of dx written out."""
     if output not in ("dx", "dresidual"):
         return change
-    return {field: to for name, to in change.items() for field in SEVERAL.get(name, (name,))}
+    return {
+        field: to for name, to in change.items() for field in SEVERAL.get(name, (name,))
+    }
 
 
 def parts(output: str, recipe: dict, setting: Setting) -> list[Part]:
     """The parts of a recipe; those with the coefficient 0 are left out."""
-    number = {key: value(to, setting) for key, to in recipe.items() if key in ("all", "one") or key[0] == "k"}
+    number = {
+        key: value(to, setting)
+        for key, to in recipe.items()
+        if key in ("all", "one") or key[0] == "k"
+    }
     if output in ("dx", "dresidual"):
         made = _dx(recipe, number)
     else:
-        made = _y(recipe, number) if output == "y" else _parameter(recipe, number, output)
+        made = (
+            _y(recipe, number) if output == "y" else _parameter(recipe, number, output)
+        )
     return [part for part in made if part.coefficient != 0]
 
 
@@ -293,7 +350,14 @@ def _dx(r, k):
     common, norm = {"post": r["wp"], "stats": r["stats"]}, k["all"] * k["k"]
     u0, u1, u2 = (_weights(r[f"w{which}"]) + r["dy"] for which in range(3))
     if r["split"]:  # the mean of a product taken for the product of the means
-        c1 = Term((*r["v1"], f"{r['red1']} wdy"), r["v2"], r["red1"], r["a1"], r["e1"], **common)
+        c1 = Term(
+            (*r["v1"], f"{r['red1']} wdy"),
+            r["v2"],
+            r["red1"],
+            r["a1"],
+            r["e1"],
+            **common,
+        )
     elif r["red1"] == "none":
         c1 = Term((*r["v1"], *r["v2"], *u1), power=r["e1"], **common)
     else:
@@ -305,7 +369,11 @@ def _dx(r, k):
         Part("u", Term(u0, power=r["e0"], **common), norm * k["k0"]),
         Part("c2", c2, -norm * k["k2"]),
         Part("c1", c1, -norm * k["k1"]),
-        Part("g", Term(("g",), power=r["eg"], post=r["wg"], stats=r["stats"]), k["all"] * k["kg"]),
+        Part(
+            "g",
+            Term(("g",), power=r["eg"], post=r["wg"], stats=r["stats"]),
+            k["all"] * k["kg"],
+        ),
     ]
 
 
@@ -313,7 +381,13 @@ def _parameter(r, k, output):
     if r["split"]:
         term = Term((f"{r['red']} dy",), r["v"], r["red"], 0, stats=r["stats"])
     else:
-        term = Term((), _weights(r["w"]) + ("rstd",) * r["e"] + r["v"] + r["dy"], r["red"], 0, stats=r["stats"])
+        term = Term(
+            (),
+            _weights(r["w"]) + ("rstd",) * r["e"] + r["v"] + r["dy"],
+            r["red"],
+            0,
+            stats=r["stats"],
+        )
     return [Part(output, term, k["all"])]
 
 
@@ -341,7 +415,9 @@ class Arrays:
         p = case.summed(dtypes)
         self.case, self.dtypes = case, dtypes
         self.spec = spec.resolve(2 * unit_roundoff(dtypes.accumulator))
-        self.rows = Rows(p, case.x, self.spec, 1.0 if case.weight is None else case.weight)
+        self.rows = Rows(
+            p, case.x, self.spec, 1.0 if case.weight is None else case.weight
+        )
         self.saved = numpy_ref.forward(p, case.weight, case.bias, spec=self.spec)
         self.grads = numpy_ref.backward(case.dy, self.saved, case.dresidual_out)
         self.q = p - (0 if self.saved.mean is None else self.saved.mean[:, None])
@@ -381,7 +457,13 @@ class Arrays:
         if stats not in self._variants:
             lead, own = variant(stats, self.rows)
             plain, x_hat = self._plain, own.q * own.rstd
-            named = {"q": own.q, "rstd": own.rstd, "D": 1 / own.rstd, "x_hat": x_hat, "lead": lead.rstd}
+            named = {
+                "q": own.q,
+                "rstd": own.rstd,
+                "D": 1 / own.rstd,
+                "x_hat": x_hat,
+                "lead": lead.rstd,
+            }
             named |= {
                 "y": x_hat * plain["weight"] + plain["bias"],
                 "q / s": own.q / (own.q**2).mean(-1)[:, None] ** 0.5,
@@ -392,13 +474,17 @@ class Arrays:
     def value(self, term: Term) -> np.ndarray:
         """The term as an array that broadcasts to the output."""
         if term not in self._terms:
-            self._terms[term] = _evaluate(term, self._arrays(term.stats), self.rows.p.shape, self._cores)
+            self._terms[term] = _evaluate(
+                term, self._arrays(term.stats), self.rows.p.shape, self._cores
+            )
         return self._terms[term]
 
     def size(self, term: Term) -> np.ndarray:
         """The term with every factor replaced by its absolute value: what rounding errors are proportional to."""
         if term.stats not in self._sizes:
-            arrays = {name: np.abs(array) for name, array in self._arrays(term.stats).items()}
+            arrays = {
+                name: np.abs(array) for name, array in self._arrays(term.stats).items()
+            }
             # A centred row is as uncertain as its largest entry.
             arrays["q"] = np.maximum(arrays["q"], arrays["q"].max(-1, keepdims=True))
             self._sizes[term.stats] = arrays
@@ -426,7 +512,13 @@ def _core(term, arrays, shape):
         return total * inner[-1 if term.reduce == "last" else 0]
     if term.reduce == "total":
         return total * inner.sum()
-    count = 1 if term.reduce == "sum" else inner.size if term.axis is None else shape[term.axis]
+    count = (
+        1
+        if term.reduce == "sum"
+        else inner.size
+        if term.axis is None
+        else shape[term.axis]
+    )
     return total * (inner.sum(axis=term.axis, keepdims=term.axis != 0) / count)
 
 
@@ -445,18 +537,34 @@ def dictionary(output: str) -> list[Term]:
     if output == "y":
         names = ("x_hat", "q", "p", "x", "residual", "rstd", "one")
         rows = [Term((*weight, name)) for name in names for weight in (("weight",), ())]
-        return [*rows, Term(("bias",)), Term(("weight",)), Term(("weight", "x_hat", "rstd")), Term(("p", "rstd"))]
+        return [
+            *rows,
+            Term(("bias",)),
+            Term(("weight",)),
+            Term(("weight", "x_hat", "rstd")),
+            Term(("p", "rstd")),
+        ]
     wdy, dy, terms = ("weight", "dy"), ("dy",), []
     for power in (1, 0, 2, 3, -1):
         for u in (wdy, dy, ("weight", *wdy), ("g",)):
             terms += [Term(u, power=power), Term((), u, "mean", power=power),
                       Term(("x_hat",), ("x_hat", *u), "mean", power=power)]  # fmt: skip
-        terms += [Term(("x_hat",), wdy, "mean", power=power), Term((), ("x_hat", *wdy), "mean", power=power)]
-        terms += [Term(("x_hat", "x_hat", *wdy), power=power), Term(("x_hat", *wdy), power=power)]
+        terms += [
+            Term(("x_hat",), wdy, "mean", power=power),
+            Term((), ("x_hat", *wdy), "mean", power=power),
+        ]
+        terms += [
+            Term(("x_hat", "x_hat", *wdy), power=power),
+            Term(("x_hat", *wdy), power=power),
+        ]
     for power in (1, 0):
         terms.append(Term((), dy, "mean", power=power, post=1))
         terms.append(Term(("x_hat",), ("x_hat", *dy), "mean", power=power, post=1))
-    return [Term(("g",)), *terms, *(Term((name,)) for name in ("x_hat", "p", "y", "rstd", "weight", "one"))]
+    return [
+        Term(("g",)),
+        *terms,
+        *(Term((name,)) for name in ("x_hat", "p", "y", "rstd", "weight", "one")),
+    ]
 
 
 @dataclass(frozen=True)
@@ -476,11 +584,20 @@ class Compiled:
     index: np.ndarray
     coefficient: np.ndarray
 
-    def predictions(self, arrays: Arrays, shape: tuple[int, ...], entries: np.ndarray) -> np.ndarray:
+    def predictions(
+        self, arrays: Arrays, shape: tuple[int, ...], entries: np.ndarray
+    ) -> np.ndarray:
         """What each candidate gives in some entries of the output: (candidates, entries)."""
-        values = np.stack([np.broadcast_to(arrays.value(term), shape).ravel()[entries] for term in self.terms])
+        values = np.stack(
+            [
+                np.broadcast_to(arrays.value(term), shape).ravel()[entries]
+                for term in self.terms
+            ]
+        )
         columns = range(self.index.shape[1])
-        return sum(self.coefficient[:, at, None] * values[self.index[:, at]] for at in columns)
+        return sum(
+            self.coefficient[:, at, None] * values[self.index[:, at]] for at in columns
+        )
 
 
 def right(output: str, setting: Setting) -> Candidate:
@@ -493,10 +610,15 @@ def _compile(found):
     zero = terms.setdefault(Term(("one",)), 0)
     width = max((len(candidate.parts) for candidate in found), default=1) or 1
     for candidate in found:
-        row = [(terms.setdefault(part.term, len(terms)), part.coefficient) for part in candidate.parts]
+        row = [
+            (terms.setdefault(part.term, len(terms)), part.coefficient)
+            for part in candidate.parts
+        ]
         rows.append(row + [(zero, 0.0)] * (width - len(row)))
     filled = np.array(rows).reshape(len(rows), width, 2)
-    return Compiled(tuple(found), tuple(terms), filled[..., 0].astype(int), filled[..., 1])
+    return Compiled(
+        tuple(found), tuple(terms), filled[..., 0].astype(int), filled[..., 1]
+    )
 
 
 def _distinct(output, setting, changes):
@@ -514,14 +636,20 @@ def _distinct(output, setting, changes):
 @lru_cache(maxsize=64)
 def singles(output: str, setting: Setting) -> Compiled:
     """Each look of each mistake."""
-    return _distinct(output, setting, (((key,), to) for key, to in changes(output, setting)))
+    return _distinct(
+        output, setting, (((key,), to) for key, to in changes(output, setting))
+    )
 
 
 @lru_cache(maxsize=16)
 def doubles(output: str, setting: Setting) -> Compiled:
     """Each pair of looks that change different fields, of two mistakes."""
     base = right_recipe(output, setting)
-    each = [(key, to) for key, to in changes(output, setting, doubles=True) if any(base[f] != v for f, v in to.items())]
+    each = [
+        (key, to)
+        for key, to in changes(output, setting, doubles=True)
+        if any(base[f] != v for f, v in to.items())
+    ]
     return _distinct(output, setting, _pairs(each))
 
 
@@ -540,22 +668,37 @@ def changes(output: str, setting: Setting, doubles=False):
     """(key, change of the right recipe) of each look of each mistake that has a meaning in a setting."""
     for entry in MISTAKES.values():
         if entry.fits(setting) and not (doubles and entry.alone):
-            for change in entry.looks.get("dx" if output == "dresidual" else output, ()):
+            for change in entry.looks.get(
+                "dx" if output == "dresidual" else output, ()
+            ):
                 yield entry.key, expanded(change, output)
 
 
 def other_rstd(saved: numpy_ref.Forward, case: Case, spec: NormSpec):
     """(keys, words, rstd of each row) for each mistake in the statistics, and for two; then of what is not inverted."""
-    rows = Rows(saved.residual_out, case.x, spec, 1.0 if case.weight is None else case.weight)
+    rows = Rows(
+        saved.residual_out, case.x, spec, 1.0 if case.weight is None else case.weight
+    )
     yield ("variance-for-rstd",), "s**2", saved.rstd**-2 - spec.eps
     yield ("variance-for-rstd",), "s**2 + eps", saved.rstd**-2
     known = changes("y", Setting.of(case, spec))
-    each = [(key, to) for key, to in known if to.keys() == {"stats"} and to["stats"] in VARIANTS]
+    each = [
+        (key, to)
+        for key, to in known
+        if to.keys() == {"stats"} and to["stats"] in VARIANTS
+    ]
     named = [((), "right"), *(((key,), to["stats"]) for key, to in each)]
     for keys, stats in [*named, *((keys, to["stats"]) for keys, to in _pairs(each))]:
         with np.errstate(all="ignore"):
             rstd = variant(stats, rows)[0].rstd
-            words = " and ".join(VARIANTS[name][0] or "rstd = 1 / sqrt(s**2 + eps)" for name in stats.split(BOTH))
+            words = " and ".join(
+                VARIANTS[name][0] or "rstd = 1 / sqrt(s**2 + eps)"
+                for name in stats.split(BOTH)
+            )
             if rstd.shape == (len(rows.p), 1):
                 yield keys, words, rstd[:, 0]
-                yield (*keys, "root-for-reciprocal"), f"1 / rstd, {words}", 1 / rstd[:, 0]
+                yield (
+                    (*keys, "root-for-reciprocal"),
+                    f"1 / rstd, {words}",
+                    1 / rstd[:, 0],
+                )

@@ -51,7 +51,9 @@ def equation(key: str, output: str, setting) -> str:
     return own if found == "res-dx" and own.startswith("res-dx") else found
 
 
-def named(key: str, found="", right="", equation="", homework="", title="") -> Diagnosis:
+def named(
+    key: str, found="", right="", equation="", homework="", title=""
+) -> Diagnosis:
     """The Diagnosis of a mistake that is seen otherwise than by its terms.
 
     Args:  key: of the table; found: the formula that was implemented, where there is one; right: the right one
@@ -60,4 +62,6 @@ def named(key: str, found="", right="", equation="", homework="", title="") -> D
     """
     entry = find(key, homework)
     found, right = found or entry.found, right or entry.right
-    return Diagnosis(key, title or entry.title, entry.hint, equation or entry.equation, found, right)
+    return Diagnosis(
+        key, title or entry.title, entry.hint, equation or entry.equation, found, right
+    )

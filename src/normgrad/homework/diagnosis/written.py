@@ -6,7 +6,17 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from .formulas import ALONE, BOTH, EPS_IS, PATTERNS, VARIANTS, Part, Setting, Term, value
+from .formulas import (
+    ALONE,
+    BOTH,
+    EPS_IS,
+    PATTERNS,
+    VARIANTS,
+    Part,
+    Setting,
+    Term,
+    value,
+)
 
 TEXT = {"g": "dresidual_out", "dy+g": "(dy + dresidual_out)", "1/weight": "1 / weight", "1+weight": "(1 + weight)",
         "mean wdy": "mean(wdy)", "sum wdy": "sum(wdy)", "mean dy": "mean(dy, axis=0)", "sum dy": "sum(dy, axis=0)",
@@ -38,7 +48,9 @@ def _factors(names, setting) -> str:
             names.remove(name)
         names.append("wdy")
     order = ("rstd", "weight", "1/weight", "bias")
-    names = [name for name in order for each in names if each == name] + [each for each in names if each not in order]
+    names = [name for name in order for each in names if each == name] + [
+        each for each in names if each not in order
+    ]
     return " * ".join(TEXT.get(name, name) for name in names)
 
 
@@ -48,7 +60,9 @@ def _reduced(term, setting, operation, divisor) -> str:
     alone = " * " not in inner
     inner = inner.removeprefix("(").removesuffix(")") if alone else inner
     if term.reduce in ("first", "last"):
-        return f"{inner if alone else f'({inner})'}[{0 if term.reduce == 'first' else -1}]"
+        return (
+            f"{inner if alone else f'({inner})'}[{0 if term.reduce == 'first' else -1}]"
+        )
     if term.reduce == "total":
         return f"sum({inner}, axis=None)"
     return f"{operation}({inner}{'' if term.axis == -1 else f', axis={term.axis}'}){divisor}"
@@ -58,7 +72,11 @@ def _counted(term, size, setting, uncertainty):
     """(operation, divisor, what remains of the coefficient): -N * mean is -sum, N / (N - 1) of it a Bessel sum."""
     if term.reduce not in ("mean", "sum"):
         return term.reduce, "", size
-    length = {0: setting.rows, -1: setting.columns, None: setting.rows * setting.columns}[term.axis]
+    length = {
+        0: setting.rows,
+        -1: setting.columns,
+        None: setting.rows * setting.columns,
+    }[term.axis]
     if length == 1:
         return term.reduce, "", size
     divisor = size if term.reduce == "mean" else size * length
@@ -80,10 +98,18 @@ def _times(*pieces) -> str:
 def _body(part, setting, uncertainty):
     """(sign, number, product) of a part without its leading rstd and weight."""
     term = part.term
-    operation, divisor, size = _counted(term, abs(part.coefficient), setting, uncertainty)
-    reduced = _reduced(term, setting, operation, divisor) if term.reduce is not None else ""
+    operation, divisor, size = _counted(
+        term, abs(part.coefficient), setting, uncertainty
+    )
+    reduced = (
+        _reduced(term, setting, operation, divisor) if term.reduce is not None else ""
+    )
     product = _times(_factors(term.outer, setting), reduced)
-    return "-" if part.coefficient < 0 else "+", _number(size, uncertainty, setting), product
+    return (
+        "-" if part.coefficient < 0 else "+",
+        _number(size, uncertainty, setting),
+        product,
+    )
 
 
 def _lead(term, setting) -> str:
@@ -103,15 +129,25 @@ def side(parts, setting: Setting, uncertainty: float) -> str:
     for lead, group in groupby(parts, lambda part: _lead(part.term, setting)):
         bodies = [_body(part, setting, uncertainty) for part in group]
         if len(bodies) == 1 or not lead:
-            summands += [(sign, _times(number, lead, product) or "1") for sign, number, product in bodies]
+            summands += [
+                (sign, _times(number, lead, product) or "1")
+                for sign, number, product in bodies
+            ]
         else:
-            common = bodies[0][1] if len({number for _, number, _ in bodies}) == 1 else ""
-            inside = [(sign, _times("" if common else number, of) or "1") for sign, number, of in bodies]
+            common = (
+                bodies[0][1] if len({number for _, number, _ in bodies}) == 1 else ""
+            )
+            inside = [
+                (sign, _times("" if common else number, of) or "1")
+                for sign, number, of in bodies
+            ]
             summands.append(("+", f"{_times(common, lead)} * ({_joined(inside)})"))
     return _joined(summands) if summands else "0"
 
 
-def formula(output: str, parts, setting: Setting, uncertainty: float, missing=(), remark="") -> str:
+def formula(
+    output: str, parts, setting: Setting, uncertainty: float, missing=(), remark=""
+) -> str:
     """A whole formula, with a note on changed statistics and the parts that the right one has besides.
 
     Args:  missing: those parts; remark: what stands where no statistics are changed
@@ -122,14 +158,19 @@ def formula(output: str, parts, setting: Setting, uncertainty: float, missing=()
         text += f"   [where {remark}]"
     if missing:
         bodies = [_body(part, setting, uncertainty) for part in missing]
-        left = ", ".join(f"{sign} {_times(number, product) or '1'}" for sign, number, product in bodies)
+        left = ", ".join(
+            f"{sign} {_times(number, product) or '1'}"
+            for sign, number, product in bodies
+        )
         text += f"   [missing: {left}]"
     return text
 
 
 def remark_of(parts, setting: Setting, remark="") -> str:
     """What is said of the statistics that some parts have changed; without such parts, the remark itself."""
-    stats = next((part.term.stats for part in parts if part.term.stats != "right"), None)
+    stats = next(
+        (part.term.stats for part in parts if part.term.stats != "right"), None
+    )
     if stats is None:
         return remark
     base, center = stats.removesuffix(ALONE), setting.spec.center
@@ -138,7 +179,9 @@ def remark_of(parts, setting: Setting, remark="") -> str:
         text = f"eps = {decimals(eps, 4 if decimals(eps) != decimals(setting.spec.eps) else 12)}"
     else:
         said = {"centring": "q = p" if center else "q = p - mean(p)"}
-        text = ", ".join(said.get(each) or VARIANTS[each][0] for each in base.split(BOTH))
+        text = ", ".join(
+            said.get(each) or VARIANTS[each][0] for each in base.split(BOTH)
+        )
     return f"{text} in the leading factor only" if stats.endswith(ALONE) else text
 
 
@@ -171,7 +214,11 @@ def definitions(formulas: str, setting: Setting) -> tuple[str, ...]:
     }
     found, text = [], formulas
     for name, words in known.items():
-        if re.search(rf"\b{name}\b", text) and words not in text and not (name == "s" and "s**2 = " in text):
+        if (
+            re.search(rf"\b{name}\b", text)
+            and words not in text
+            and not (name == "s" and "s**2 = " in text)
+        ):
             found.append(words)
             text += " " + words.partition(" = ")[2]
     return tuple(found)

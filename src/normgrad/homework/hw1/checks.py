@@ -20,7 +20,14 @@ from .fit import fitted
 SIZES = ((2, 3), (3, 2), (2, 1))
 MOST_ROWS, MOST_COLUMNS = 3, 4
 EIGHTHS = 40
-KINDS = {"M": "length", "N": "length", "j": "letter", "k": "letter", "a": "letter", "b": "letter"}
+KINDS = {
+    "M": "length",
+    "N": "length",
+    "j": "letter",
+    "k": "letter",
+    "a": "letter",
+    "b": "letter",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,10 @@ class Sheet:
     def points(self) -> list[dict]:
         """Every combination of the letters, with the lengths."""
         grid = product(*(range(1, length + 1) for length in self.letters.values()))
-        return [dict(zip(self.letters, values, strict=True)) | self.lengths for values in grid]
+        return [
+            dict(zip(self.letters, values, strict=True)) | self.lengths
+            for values in grid
+        ]
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,9 @@ class LetterOracle:
     def request(self, trial) -> Request:
         """The call that a case leads to: the arrays' numbers go to the grader's part of the student's process."""
         given = tuple(Given(name, array) for name, array in trial.arrays.items())
-        return Request("written", given, {"kinds": self.kinds, "points": trial.points()})
+        return Request(
+            "written", given, {"kinds": self.kinds, "points": trial.points()}
+        )
 
     def values(self, functions, trial) -> dict:
         """{result: numbers at every point} of right or confused answers."""
@@ -124,12 +136,18 @@ class LetterOracle:
 
     def expected(self, trial) -> dict:
         """{result: (value, bound)}; the student's numbers are exact until they become floats."""
-        return {name: (value, self.bound(value, trial)) for name, value in self.values(self.right, trial).items()}
+        return {
+            name: (value, self.bound(value, trial))
+            for name, value in self.values(self.right, trial).items()
+        }
 
     def bound(self, value, trial):
         """How far two floating-point evaluations of the same few sums may be apart."""
         terms = sum(array.size for array in trial.arrays.values()) + ELEMENTWISE
-        largest = max((np.abs(array).max(initial=1) for array in trial.arrays.values()), default=1.0)
+        largest = max(
+            (np.abs(array).max(initial=1) for array in trial.arrays.values()),
+            default=1.0,
+        )
         return unit_roundoff("float64") * terms * (np.abs(value) + terms * largest**2)
 
 
@@ -143,7 +161,9 @@ def _forms(exam, trial):
     outcome, names = exam.ask(exam.task.oracle.request(trial)), exam.task.oracle.results
     forms = outcome.facts.get("forms", [])
     if len(forms) != len(names):
-        raise Wrong(f"It returned {len(forms)} results, needs {len(names)}: {', '.join(names)}.")
+        raise Wrong(
+            f"It returned {len(forms)} results, needs {len(names)}: {', '.join(names)}."
+        )
     for name, form in zip(names, forms, strict=True):
         if "type" in form:
             got = "None" if form["type"] == "NoneType" else f"a {form['type']}"
@@ -156,11 +176,19 @@ def _forms(exam, trial):
 def _by_form(form, missing=()) -> tuple:
     """A diagnosis of what is wrong wherever it stands. Args: missing: letters that the answer should depend on"""
     if form["namesakes"]:
-        return _named("letter-of-its-own", form["text"], f"the argument {form['namesakes'][0]} itself")
+        return _named(
+            "letter-of-its-own",
+            form["text"],
+            f"the argument {form['namesakes'][0]} itself",
+        )
     if form["floors"]:
         return _named("whole-division", form["text"], "a division by /")
     if form["twice"]:
-        return _named("one-letter-for-both", form["twice"][0], "a letter for the row, another for the column")
+        return _named(
+            "one-letter-for-both",
+            form["twice"][0],
+            "a letter for the row, another for the column",
+        )
     if summed := sorted(set(form["counted"]) & set(missing)):
         needed = f"a sum with a letter of its own, and {summed[0]} outside of it"
         return _named("free-letter-summed", form["text"], needed)
@@ -170,7 +198,9 @@ def _by_form(form, missing=()) -> tuple:
 def _by_forms(oracle, trial, forms, name) -> tuple:
     """As _by_form, of this result, or of another one that may be a part of it."""
     for each in (name, *forms):
-        if found := _by_form(forms[each], _needed(oracle, each, trial) - set(forms[each]["free"])):
+        if found := _by_form(
+            forms[each], _needed(oracle, each, trial) - set(forms[each]["free"])
+        ):
             return found
     return ()
 
@@ -196,13 +226,19 @@ def letters_match(exam) -> str:
                                  "sum, replaced, or written out"),
             )  # fmt: skip
         if form["outside"]:
-            zero = _named("counted-from-zero", form["text"], "a sum whose letter takes the values of an index")
+            zero = _named(
+                "counted-from-zero",
+                form["text"],
+                "a sum whose letter takes the values of an index",
+            )
             entry = form["outside"][0]
             both = "the first index counts the M rows, the second the N columns"
             counts = both if "," in entry else "its index counts N entries"
             raise Wrong(f"{name} asks for {entry}, which is not there: {counts}, from 1 on.",
                         diagnoses=zero if form["from zero"] else _by_form(form) or _lengths(exam, name))  # fmt: skip
-        letters = {letter for letter, kind in oracle.kinds if kind == "letter"} & _needed(oracle, name, trial)
+        letters = {
+            letter for letter, kind in oracle.kinds if kind == "letter"
+        } & _needed(oracle, name, trial)
         if missing := sorted(letters - set(form["free"])):
             raise Wrong(
                 f"{name} does not depend on {missing[0]}. That letter is free on the left, so it is free on the right, "
@@ -215,7 +251,11 @@ def letters_match(exam) -> str:
 def _needed(oracle, name, trial) -> set[str]:
     """The letters on which the right answer depends."""
     value = oracle.expected(trial)[name][0].reshape([*trial.letters.values()])
-    return {letter for axis, letter in enumerate(trial.letters) if np.ptp(value, axis=axis).any()}
+    return {
+        letter
+        for axis, letter in enumerate(trial.letters)
+        if np.ptp(value, axis=axis).any()
+    }
 
 
 def worth(*names):
@@ -226,19 +266,35 @@ def worth(*names):
 def _worth(exam, names) -> str:
     oracle, trials = exam.task.oracle, exam.trials()
     asked = [_forms(exam, trial) for trial in trials]
-    got = [dict(zip(oracle.results, (v.numbers for v in outcome.values), strict=True)) for outcome, _ in asked]
+    got = [
+        dict(zip(oracle.results, (v.numbers for v in outcome.values), strict=True))
+        for outcome, _ in asked
+    ]
     for name in names:
         for at, (trial, found) in enumerate(zip(trials, got, strict=True)):
             value, bound = oracle.expected(trial)[name]
-            if found[name].shape != value.shape or not (np.abs(found[name] - value) <= bound).all():
+            if (
+                found[name].shape != value.shape
+                or not (np.abs(found[name] - value) <= bound).all()
+            ):
                 form = asked[0][1][name]
-                words = _words(name, found[name], value, bound, trial, asked[at][1][name])
+                words = _words(
+                    name, found[name], value, bound, trial, asked[at][1][name]
+                )
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
-                known = _by_forms(oracle, trial, asked[0][1], name) or _one_length(oracle, trials, got, name)
+                known = _by_forms(oracle, trial, asked[0][1], name) or _one_length(
+                    oracle, trials, got, name
+                )
                 known = known or _compared(exam, name, form)
-                known = known or _arguments(exam) or _confused(oracle, trials, got, name)
-                known = known or (idle if form["idle"] else fitted(exam, name)) or _lengths(exam, name)
+                known = (
+                    known or _arguments(exam) or _confused(oracle, trials, got, name)
+                )
+                known = (
+                    known
+                    or (idle if form["idle"] else fitted(exam, name))
+                    or _lengths(exam, name)
+                )
                 raise Wrong(words, diagnoses=known)
     count = sum(len(trial.points()) for trial in trials)
     return f"Equal at all {count} values of the letters and lengths."
@@ -248,10 +304,18 @@ def _words(name, found, value, bound, trial, form) -> str:
     if found.shape != value.shape:
         return f"{name} has no value for every value of its letters."
     at = int(np.argmin(np.abs(found - value) <= bound))
-    where = ", ".join(f"{letter} = {index}" for letter, index in trial.points()[at].items())
+    where = ", ".join(
+        f"{letter} = {index}" for letter, index in trial.points()[at].items()
+    )
     if np.isnan(found[at]):
-        left = f", because {', '.join(form['left'])} is left in it" if form["left"] else ""
-        left = f", because {form['outside'][0]} is not there" if form["outside"] and not left else left
+        left = (
+            f", because {', '.join(form['left'])} is left in it" if form["left"] else ""
+        )
+        left = (
+            f", because {form['outside'][0]} is not there"
+            if form["outside"] and not left
+            else left
+        )
         return f"{name} has no value at {where}{left}."
     got, needs = apart(found[at], value[at])
     return f"{INPUTS}{where}. Your {name} is {got} there, needs {needs}."
@@ -259,7 +323,10 @@ def _words(name, found, value, bound, trial, form) -> str:
 
 def _confused(oracle, trials, got, name) -> list:
     """The confusion whose answer is the student's on every case, if there is one."""
-    if all(swapped(name, each, oracle.expected(trial)) for each, trial in zip(got, trials, strict=True)):
+    if all(
+        swapped(name, each, oracle.expected(trial))
+        for each, trial in zip(got, trials, strict=True)
+    ):
         return [named("results-swapped")]
 
     def gives(confusion, result):
@@ -271,7 +338,9 @@ def _confused(oracle, trials, got, name) -> list:
 
     for confusion in oracle.confusions:
         results = [*confusion.answers] if confusion.together else [name]
-        if name in confusion.answers and all(gives(confusion, result) for result in results):
+        if name in confusion.answers and all(
+            gives(confusion, result) for result in results
+        ):
             return [confusion.diagnosis(oracle.texts[name])]
     return []
 
@@ -281,11 +350,24 @@ def _one_length(oracle, trials, got, name) -> list:
     lengths = {True: set(), False: set()}
     for trial, found in zip(trials, got, strict=True):
         value, bound = oracle.expected(trial)[name]
-        right = found[name].shape == value.shape and bool((np.abs(found[name] - value) <= bound).all())
+        right = found[name].shape == value.shape and bool(
+            (np.abs(found[name] - value) <= bound).all()
+        )
         lengths[right].add(trial.lengths.get("N", 0))
-    if len(oracle.axes("x")) > 1 or lengths[True] & lengths[False] or len(lengths[True]) != 1 or max(lengths[True]) < 2:
+    if (
+        len(oracle.axes("x")) > 1
+        or lengths[True] & lengths[False]
+        or len(lengths[True]) != 1
+        or max(lengths[True]) < 2
+    ):
         return []
-    return [named("one-shape", f"an answer for N = {max(lengths[True])}", "an answer for every N")]
+    return [
+        named(
+            "one-shape",
+            f"an answer for N = {max(lengths[True])}",
+            "an answer for every N",
+        )
+    ]
 
 
 def _compared(exam, name, form) -> list:
@@ -297,27 +379,50 @@ def _compared(exam, name, form) -> list:
     for at, point in enumerate(trial.points()):
         request = oracle.request(trial)
         letters = {letter: point[letter] for letter in trial.letters}
-        outcome = exam.student.call(exam.task.entry, replace(request, options={**request.options, "at": letters}))
+        outcome = exam.student.call(
+            exam.task.entry,
+            replace(request, options={**request.options, "at": letters}),
+        )
         if outcome.values is None or len(outcome.values) != len(oracle.results):
             return []
         got = outcome.values[oracle.results.index(name)].numbers
         if got.shape != value.shape or not abs(got[at] - value[at]) <= bound[at]:
             return []
     delta = f"KroneckerDelta({', '.join(trial.letters)})"
-    return [named("letters-compared", f"{form['text'][:120]}, by a comparison", delta, "index-delta", "hw1")]
+    return [
+        named(
+            "letters-compared",
+            f"{form['text'][:120]}, by a comparison",
+            delta,
+            "index-delta",
+            "hw1",
+        )
+    ]
 
 
 def _arguments(exam) -> list:
     """One Diagnosis of answers that are all right for the numbers of two arrays exchanged, as the def line has them."""
     oracle, trials = exam.task.oracle, exam.trials()
-    arrays, parameters = list(trials[0].arrays), exam.student.look(exam.task.entry)["parameters"]
-    if len(arrays) != 2 or parameters == list(oracle.arguments) or sorted(parameters) != sorted(oracle.arguments):
+    arrays, parameters = (
+        list(trials[0].arrays),
+        exam.student.look(exam.task.entry)["parameters"],
+    )
+    if (
+        len(arrays) != 2
+        or parameters == list(oracle.arguments)
+        or sorted(parameters) != sorted(oracle.arguments)
+    ):
         return []
     for trial in trials:
         numbers = dict(zip(arrays, reversed(trial.arrays.values()), strict=True))
         outcome, _ = _forms(exam, replace(trial, arrays=numbers))
-        for value, (right, bound) in zip(outcome.values, oracle.expected(trial).values(), strict=True):
-            if value.numbers.shape != right.shape or not (np.abs(value.numbers - right) <= bound).all():
+        for value, (right, bound) in zip(
+            outcome.values, oracle.expected(trial).values(), strict=True
+        ):
+            if (
+                value.numbers.shape != right.shape
+                or not (np.abs(value.numbers - right) <= bound).all()
+            ):
                 return []
     places = ", ".join(oracle.arguments)
     return [named("arguments-exchanged", f"{arrays[1]} in every place of {arrays[0]}, and the other way round",
@@ -332,7 +437,10 @@ def _lengths(exam, name) -> list:
     sheet = oracle.sheet(exam.rng("square"), {"M": 3, "N": 3})
     value, bound = oracle.expected(sheet)[name]
     turned = {each: array.T.copy() for each, array in sheet.arrays.items()}
-    for key, arrays in (("lengths-exchanged", sheet.arrays), ("indices-exchanged", turned)):
+    for key, arrays in (
+        ("lengths-exchanged", sheet.arrays),
+        ("indices-exchanged", turned),
+    ):
         try:
             outcome, _ = _forms(exam, replace(sheet, arrays=arrays))
         except Wrong:
@@ -359,7 +467,9 @@ def contracted(exam) -> str:
                 f"{name} has a sum within a sum: {form['text'][:120]}. It takes a number of operations that grows with "
                 "N**2. What does not depend on a sum's letter stands before that sum, or is multiplied by how many "
                 "terms it has.",
-                diagnoses=_named("sum-in-a-sum", form["text"], "sums that stand side by side"),
+                diagnoses=_named(
+                    "sum-in-a-sum", form["text"], "sums that stand side by side"
+                ),
             )
     return "Every delta that was summed over is contracted."
 
@@ -383,5 +493,14 @@ def stages(*values, form=True):
     """The stages of a task: form, letters, values with their points, contraction."""
     found = [Stage("signature", 1, returns_expressions, interface=True),
              Stage("free letters", 1, letters_match, interface=True)]  # fmt: skip
-    found += [Stage(name.replace("_", " "), points, worth(name)) for name, points in values]
-    return (*found, *([Stage("no delta is summed over", 1, contracted, interface=True)] if form else []))
+    found += [
+        Stage(name.replace("_", " "), points, worth(name)) for name, points in values
+    ]
+    return (
+        *found,
+        *(
+            [Stage("no delta is summed over", 1, contracted, interface=True)]
+            if form
+            else []
+        ),
+    )

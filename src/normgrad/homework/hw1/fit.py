@@ -20,7 +20,9 @@ SHEETS = 4  # with their letters, more equations than a formula has terms
 MOST_TERMS = 3
 # Sums of a few numbers in eighths are exact; what solving for a few coefficients loses is far below this.
 CLOSE = 2**20 * unit_roundoff("float64")
-NUMBERS = tuple(Fraction(n) * sign for n in ("1", "2", "1/2", "3", "1/3") for sign in (1, -1))
+NUMBERS = tuple(
+    Fraction(n) * sign for n in ("1", "2", "1/2", "3", "1/3") for sign in (1, -1)
+)
 # Factors of a coefficient, above and below the line, and what they are worth by M and N.
 FACTORS = {
     ("", ""): lambda m, n: 1,
@@ -66,7 +68,10 @@ def _of_rows(arrays, letters) -> list[Term]:
     found = []
     delta = "*".join(f"KroneckerDelta({', '.join(letters)})" for _ in letters[1:])
     for marks in ["", delta] if delta else [""]:
-        for places in product(("", ALONE, TOGETHER, *(letters[:1] if marks else letters)), repeat=len(arrays)):
+        for places in product(
+            ("", ALONE, TOGETHER, *(letters[:1] if marks else letters)),
+            repeat=len(arrays),
+        ):
             if places.count(TOGETHER) == 1:
                 continue
             found.append(_term(marks, dict(zip(arrays, places, strict=True)), letters))
@@ -75,7 +80,11 @@ def _of_rows(arrays, letters) -> list[Term]:
     pairs = combinations_with_replacement(entries, 2) if len(arrays) == 1 else ()
     for one, other in pairs:
         places = (*one.places, (f"{arrays[0]} again", other.places[0][1]))
-        value = partial(lambda A, p, one, other: one.value(A, p) * other.value(A, p), one=one, other=other)
+        value = partial(
+            lambda A, p, one, other: one.value(A, p) * other.value(A, p),
+            one=one,
+            other=other,
+        )
         found.append(Term(f"{one.text}*{other.text}", value, places))
     return found
 
@@ -88,7 +97,9 @@ def _term(delta, places, letters):
     parts += [f"{name}[{place}]" for name, place in places.items() if place in letters]
     parts += [f"Sum({name}[r], (r, 1, N))" for name in at(ALONE)]
     together = at(TOGETHER)
-    parts += ["Sum(" + "*".join(f"{name}[r]" for name in together) + ", (r, 1, N))"] * bool(together)
+    parts += [
+        "Sum(" + "*".join(f"{name}[r]" for name in together) + ", (r, 1, N))"
+    ] * bool(together)
 
     def value(A, p):
         found = float(p[letters[0]] == p[letters[-1]]) if delta else 1.0
@@ -102,7 +113,11 @@ def _term(delta, places, letters):
         return found
 
     kept = {"delta": delta, **places}
-    return Term("*".join(parts) or "1", value, tuple((name, place) for name, place in kept.items() if place))
+    return Term(
+        "*".join(parts) or "1",
+        value,
+        tuple((name, place) for name, place in kept.items() if place),
+    )
 
 
 def _of_tables() -> list[Term]:
@@ -128,7 +143,9 @@ def _of_tables() -> list[Term]:
         found.append(
             Term(
                 f"Sum({texts[one].format('dy')}*{texts[other].format('x')}, (i, 1, M))",
-                lambda A, p, one=one, other=other: at(A, p, "dy", one) @ at(A, p, "x", other),
+                lambda A, p, one=one, other=other: (
+                    at(A, p, "dy", one) @ at(A, p, "x", other)
+                ),
                 both,
             )
         )
@@ -136,7 +153,9 @@ def _of_tables() -> list[Term]:
         found.append(
             Term(
                 apart,
-                lambda A, p, one=one, other=other: at(A, p, "dy", one).sum() * at(A, p, "x", other).sum(),
+                lambda A, p, one=one, other=other: (
+                    at(A, p, "dy", one).sum() * at(A, p, "x", other).sum()
+                ),
                 (*both, ("rows", "apart")),
             )
         )
@@ -152,8 +171,12 @@ def _of_tables() -> list[Term]:
 
 @cache
 def _terms(kinds) -> tuple[Term, ...]:
-    letters, arrays = ([name for name, kind in kinds if kind == one] for one in ("letter", "array"))
-    return tuple(_of_tables() if ("M", "length") in kinds else _of_rows(arrays, letters))
+    letters, arrays = (
+        [name for name, kind in kinds if kind == one] for one in ("letter", "array")
+    )
+    return tuple(
+        _of_tables() if ("M", "length") in kinds else _of_rows(arrays, letters)
+    )
 
 
 def _coefficient(values) -> tuple[Fraction, str, str] | None:
@@ -178,10 +201,16 @@ def _formula(terms, sheets, values) -> dict[Term, np.ndarray] | None:
               for of_size in sheets]  # fmt: skip
     for count in range(1, MOST_TERMS + 1):
         for chosen in combinations(range(len(terms)), count):
-            solved = [_solved(table[:, chosen], value) for table, value in zip(tables, values, strict=True)]
+            solved = [
+                _solved(table[:, chosen], value)
+                for table, value in zip(tables, values, strict=True)
+            ]
             if any(each is None for each in solved):
                 continue
-            found = {terms[k]: np.array(each) for k, each in zip(chosen, zip(*solved, strict=True), strict=True)}
+            found = {
+                terms[k]: np.array(each)
+                for k, each in zip(chosen, zip(*solved, strict=True), strict=True)
+            }
             if None not in map(_coefficient, found.values()):
                 return found
     return None
@@ -190,20 +219,32 @@ def _formula(terms, sheets, values) -> dict[Term, np.ndarray] | None:
 def _solved(columns, value):
     """The coefficients with which the columns make up the value; None where they do not."""
     found, *_ = np.linalg.lstsq(columns, value, rcond=None)
-    return found if np.abs(columns @ found - value).max() <= CLOSE * (1 + np.abs(value).max()) else None
+    return (
+        found
+        if np.abs(columns @ found - value).max() <= CLOSE * (1 + np.abs(value).max())
+        else None
+    )
 
 
 def _text(term, values) -> str:
     """A term with its coefficient, the sign apart."""
     number, above, below = _coefficient(values)
-    top = [each for each in (str(abs(number.numerator)), above, term.text) if each not in ("", "1")]
+    top = [
+        each
+        for each in (str(abs(number.numerator)), above, term.text)
+        if each not in ("", "1")
+    ]
     under = [each for each in (str(number.denominator), below) if each not in ("", "1")]
-    below = "/" + (under[0] if len(under) == 1 else f"({'*'.join(under)})") if under else ""
+    below = (
+        "/" + (under[0] if len(under) == 1 else f"({'*'.join(under)})") if under else ""
+    )
     return f"{'-' if number < 0 else '+'} {'*'.join(top) or '1'}{below}"
 
 
 def _written(formula) -> str:
-    return " ".join(_text(term, values) for term, values in formula.items()).removeprefix("+ ")
+    return " ".join(
+        _text(term, values) for term, values in formula.items()
+    ).removeprefix("+ ")
 
 
 def _changed(yours, needed) -> str:
@@ -224,10 +265,13 @@ def _other(given, needed) -> str:
         if len(more | less) > 1:
             return "term-replaced"
         (name,) = more | less
-        return {"delta": "delta-extra" if more else "delta-is-one", "rows": "rows-apart"}.get(
-            name, "factor-extra" if more else "factor-left-out"
-        )
-    moved = [(needed[name], given[name]) for name in needed if needed[name] != given[name]]
+        return {
+            "delta": "delta-extra" if more else "delta-is-one",
+            "rows": "rows-apart",
+        }.get(name, "factor-extra" if more else "factor-left-out")
+    moved = [
+        (needed[name], given[name]) for name in needed if needed[name] != given[name]
+    ]
     if {was for was, _ in moved} == {TOGETHER}:
         return "sum-split" if {now for _, now in moved} == {ALONE} else "pulled-out"
     if {was for was, _ in moved} == {now for _, now in moved} and len(moved) > 1:
@@ -235,13 +279,18 @@ def _other(given, needed) -> str:
     sums = {ALONE, TOGETHER, ROW, ALL}
     if all(now in sums for _, now in moved):
         return "sum-for-entry"
-    return "entry-for-sum" if all(was in sums for was, _ in moved) else "letters-exchanged"
+    return (
+        "entry-for-sum" if all(was in sums for was, _ in moved) else "letters-exchanged"
+    )
 
 
 def _differences(yours, needed) -> list[tuple[str, str]]:
     """(key, your term in words, if it is there) of each place where a formula differs from the right one."""
     found, zero = [], np.zeros(len(SIZES))
-    gap = {term: yours.get(term, zero) - needed.get(term, zero) for term in {**needed, **yours}}
+    gap = {
+        term: yours.get(term, zero) - needed.get(term, zero)
+        for term in {**needed, **yours}
+    }
     gone = [term for term in needed if _same(gap[term], -needed[term])]
     added = [term for term in gap if term not in gone and not _same(gap[term], zero)]
     for term in list(gone):
@@ -249,7 +298,11 @@ def _differences(yours, needed) -> list[tuple[str, str]]:
         # thing that came.
         same = [each for each in added
                 if _same(gap[each], needed[term]) and not _same(gap[each], needed.get(each, zero))]  # fmt: skip
-        same = same or ([each for each in added if each not in needed] if len(gone) == len(added) == 1 else [])
+        same = same or (
+            [each for each in added if each not in needed]
+            if len(gone) == len(added) == 1
+            else []
+        )
         if same:
             gone.remove(term)
             added.remove(same[0])
@@ -289,31 +342,55 @@ def fitted(exam, name) -> list[Diagnosis]:
     for key, text in found:
         mistake = find(key, "hw1")
         title = mistake.title + (f": {text.removeprefix('+ ')}" if text else "")
-        label = own if own in exam.task.equations else mistake.equation or exam.task.equations[0]
-        diagnoses.append(named(key, _written(yours), oracle.texts[name], label, "hw1", title))
+        label = (
+            own
+            if own in exam.task.equations
+            else mistake.equation or exam.task.equations[0]
+        )
+        diagnoses.append(
+            named(key, _written(yours), oracle.texts[name], label, "hw1", title)
+        )
     return diagnoses
 
 
 def _formulas(exam) -> dict:
     """{result: (the student's formula, the right one)}, None where none is found."""
     oracle, rng = exam.task.oracle, exam.draw.rng(exam.task.name, "fit")
-    sheets = [[oracle.sheet(rng, dict(zip("MN", size, strict=True))) for _ in range(SHEETS)] for size in SIZES]
-    asked = [[exam.ask(oracle.request(sheet)).values for sheet in of_size] for of_size in sheets]
+    sheets = [
+        [oracle.sheet(rng, dict(zip("MN", size, strict=True))) for _ in range(SHEETS)]
+        for size in SIZES
+    ]
+    asked = [
+        [exam.ask(oracle.request(sheet)).values for sheet in of_size]
+        for of_size in sheets
+    ]
     found = {}
     for place, result in enumerate(oracle.results):
         given = [[values[place].numbers for values in of_size] for of_size in asked]
-        right = [[oracle.expected(sheet)[result][0] for sheet in of_size] for of_size in sheets]
-        found[result] = tuple(_read(oracle, sheets, values, right) for values in (given, right))
+        right = [
+            [oracle.expected(sheet)[result][0] for sheet in of_size]
+            for of_size in sheets
+        ]
+        found[result] = tuple(
+            _read(oracle, sheets, values, right) for values in (given, right)
+        )
     return found
 
 
 def _read(oracle, sheets, values, like):
     """The formula of values on sheets; None where they are no numbers of the right shape, or no formula is found."""
     for of_size, right in zip(values, like, strict=True):
-        if any(a.shape != b.shape or not np.isfinite(a).all() for a, b in zip(of_size, right, strict=True)):
+        if any(
+            a.shape != b.shape or not np.isfinite(a).all()
+            for a, b in zip(of_size, right, strict=True)
+        ):
             return None
-    return _formula(_terms(oracle.kinds), sheets, [np.concatenate(each) for each in values])
+    return _formula(
+        _terms(oracle.kinds), sheets, [np.concatenate(each) for each in values]
+    )
 
 
 def _alike(one, other) -> bool:
-    return one.keys() == other.keys() and all(_same(one[term], other[term]) for term in one)
+    return one.keys() == other.keys() and all(
+        _same(one[term], other[term]) for term in one
+    )

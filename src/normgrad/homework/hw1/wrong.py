@@ -5,7 +5,10 @@ from ..wrong import Wrong, of
 IMPORT = "from sympy import KroneckerDelta, Sum, symbols"
 VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
 DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"
-LOCAL, TOTAL = "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N", "total = local + x[j] / N"
+LOCAL, TOTAL = (
+    "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N",
+    "total = local + x[j] / N",
+)
 NUMERATOR, DENOMINATOR = "numerator = w[b]", "denominator = w[a]"
 J_T = "denominator = w[a] * (KroneckerDelta(a, b) - 1 / N)"
 J = "numerator = w[b] * (KroneckerDelta(a, b) - 1 / N)"
@@ -16,7 +19,9 @@ Q, DW, DB = "q = x[i, j] - Sum(x[i, r], (r, 1, N)) / N", "dw = Sum(dy[i, j] * q,
 
 def delta(name, new, stage=VALUE, misconception=""):
     """A wrong contract_delta."""
-    return Wrong(name, "contract-delta", ((DELTA, f"return {new}"),), stage, misconception)
+    return Wrong(
+        name, "contract-delta", ((DELTA, f"return {new}"),), stage, misconception
+    )
 
 
 def paths(name, old, new, stage="total", misconception=""):

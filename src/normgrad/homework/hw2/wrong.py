@@ -3,7 +3,11 @@
 from ..wrong import Wrong
 
 Y, RSTD, DX, DW = "y", "rstd", "dx, row by row", "dw"
-F_RSTD, F_X_HAT, F_OUT = "1 / np.sqrt((x * x).mean(-1) + eps)", "x_hat = x * rstd[:, None]", "x_hat * weight, rstd"
+F_RSTD, F_X_HAT, F_OUT = (
+    "1 / np.sqrt((x * x).mean(-1) + eps)",
+    "x_hat = x * rstd[:, None]",
+    "x_hat * weight, rstd",
+)
 C1, B_DX, B_WDY, B_DW = (
     "c1 = (x_hat * wdy).mean(-1, keepdims=True)",
     "dx = rstd * (wdy - x_hat * c1)",

@@ -2,7 +2,14 @@
 
 from ...spec import LAYER_NORM
 from ..checks.norms import NormOracle
-from ..checks.values import degenerate, gradcheck, inputs_untouched, low_precision, signature, value
+from ..checks.values import (
+    degenerate,
+    gradcheck,
+    inputs_untouched,
+    low_precision,
+    signature,
+    value,
+)
 from ..task import Homework, Stage, Task
 from .checks import FunctionOracle, gradgradcheck, structure
 
@@ -10,7 +17,14 @@ AFFINE = ("weight", "bias")
 GRADIENTS = ("ln-forward", "ln-dx", "ln-dw", "ln-db", "ln-names", "ln-proj-jacobian")
 TWICE = ("twice-dx", "twice-dy", "twice-dw", "twice-parameters-grad")
 # Functions that do the work; the process of a graded solution switches them off as well.
-FORBIDDEN = ("layer_norm", "native_layer_norm", "native_layer_norm_backward", "vjp", "jacrev", "jacfwd")
+FORBIDDEN = (
+    "layer_norm",
+    "native_layer_norm",
+    "native_layer_norm_backward",
+    "vjp",
+    "jacrev",
+    "jacfwd",
+)
 
 
 BACKWARD = Task(
@@ -19,7 +33,9 @@ BACKWARD = Task(
     title="the gradients of LayerNorm in NumPy",
     entry="layernorm_backward",
     equations=GRADIENTS,
-    oracle=NormOracle(LAYER_NORM, AFFINE, ("dy", "x", "weight", "mean", "rstd"), ("dx", "dw", "db")),
+    oracle=NormOracle(
+        LAYER_NORM, AFFINE, ("dy", "x", "weight", "mean", "rstd"), ("dx", "dw", "db")
+    ),
     stages=(
         Stage("signature and shapes", 1, signature, interface=True),
         Stage("inputs left alone", 1, inputs_untouched, interface=True),
@@ -40,7 +56,9 @@ FUNCTION = Task(
     entry="LayerNorm",
     signature="LayerNorm.apply(x, weight, bias, eps) -> y",
     equations=(*GRADIENTS, *TWICE),
-    oracle=FunctionOracle(LAYER_NORM, AFFINE, ("x", "weight", "bias", "eps"), ("y", "dx", "dw", "db")),
+    oracle=FunctionOracle(
+        LAYER_NORM, AFFINE, ("x", "weight", "bias", "eps"), ("y", "dx", "dw", "db")
+    ),
     stages=(
         Stage("signature and shapes", 1, signature, interface=True),
         Stage("inputs left alone", 1, inputs_untouched, interface=True),

@@ -26,7 +26,13 @@ class FunctionOracle(NormOracle):
     dtypes: tuple[str, ...] = ("float32", "bfloat16")
 
     def request(
-        self, trial: Trial, dtype="float64", layout="contiguous", op="gradients", only=(), **options
+        self,
+        trial: Trial,
+        dtype="float64",
+        layout="contiguous",
+        op="gradients",
+        only=(),
+        **options,
     ) -> Request:
         """The call that a trial leads to; the cotangent dy comes after the Function's own arguments.
 
@@ -35,8 +41,20 @@ class FunctionOracle(NormOracle):
         trial = trial.rounded(dtype)
         given = [replace(g, grad=g.kind != "scalar" and (not only or g.name in only))
                  for g in self.given(trial, dtype, layout)]  # fmt: skip
-        given.append(Given("dy", trial.case.dy, dtype, self.kind, grad="second" in options, layout=layout))
-        extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
+        given.append(
+            Given(
+                "dy",
+                trial.case.dy,
+                dtype,
+                self.kind,
+                grad="second" in options,
+                layout=layout,
+            )
+        )
+        extra = [
+            Given(name, value, dtype, self.kind)
+            for name, value in options.pop("extra", {}).items()
+        ]
         differentiable = [g.name for g in given if g.grad and g.name != "dy"]
         options |= {"inputs": self.arguments, "differentiable": differentiable}
         return Request(op, (*given, *extra), options)
@@ -56,10 +74,16 @@ def _pairing(trial, cotangents):
     """<ddx, dx> + <ddw, dw> + <ddb, db> as a function of one of TWICE, complex numbers allowed."""
 
     def with_(name, array):
-        parts = {each: getattr(trial.case, each).astype(complex) for each in (*TWICE, "bias")} | {name: array}
-        saved = numpy_ref.forward(parts["x"], parts["weight"], parts["bias"], spec=trial.spec)
+        parts = {
+            each: getattr(trial.case, each).astype(complex) for each in (*TWICE, "bias")
+        } | {name: array}
+        saved = numpy_ref.forward(
+            parts["x"], parts["weight"], parts["bias"], spec=trial.spec
+        )
         grads = numpy_ref.backward(parts["dy"], saved)
-        pairs = zip(cotangents.values(), (grads.dx, grads.dweight, grads.dbias), strict=True)
+        pairs = zip(
+            cotangents.values(), (grads.dx, grads.dweight, grads.dbias), strict=True
+        )
         return sum((cotangent * grad).sum() for cotangent, grad in pairs)
 
     return with_
@@ -74,7 +98,9 @@ def second_gradients(trial, cotangents) -> dict:
         for index in np.ndindex(at.shape):
             unit = np.zeros(at.shape)
             unit[index] = 1
-            value[index] = complex_step(lambda t, unit=unit, name=name, at=at: pairing(name, at + t * unit), 0.0)
+            value[index] = complex_step(
+                lambda t, unit=unit, name=name, at=at: pairing(name, at + t * unit), 0.0
+            )
         found[name] = (value, bound)
     return found
 
@@ -91,8 +117,13 @@ def second_bounds(trial, ddx, ddw, ddb) -> dict:
     """
     case, saved = trial.case, trial.forward()
     rstd = saved.rstd[:, None]
-    x_hat = (np.abs(case.x).max(-1, keepdims=True, initial=0) + np.abs(case.x - saved.mean[:, None])) * rstd
-    ddx, ddw, ddb, dy, weight = (np.abs(t) for t in (ddx, ddw, ddb, case.dy, case.weight))
+    x_hat = (
+        np.abs(case.x).max(-1, keepdims=True, initial=0)
+        + np.abs(case.x - saved.mean[:, None])
+    ) * rstd
+    ddx, ddw, ddb, dy, weight = (
+        np.abs(t) for t in (ddx, ddw, ddb, case.dy, case.weight)
+    )
     wdy, direction = dy * weight + _mean(dy * weight), ddx + _mean(ddx)
 
     def projected(v):
@@ -133,13 +164,21 @@ def gradgradcheck(exam) -> str:
         cotangents = directional_cotangents(rng, trial)
         got, first = exam.answers(trial), exam.task.oracle.expected(trial)
         there = got if layout == "contiguous" else exam.answers(trial, layout=layout)
-        if any(compare(name, each[name], *first[name])[2] for each in (got, there) for name in ("dx", "dw", "db")):
+        if any(
+            compare(name, each[name], *first[name])[2]
+            for each in (got, there)
+            for name in ("dx", "dw", "db")
+        ):
             raise Wrong(WRONG_BEFORE)
         twice = {"cotangents": list(cotangents), "inputs": list(TWICE)}
-        request = exam.task.oracle.request(trial, layout=layout, second=twice, extra=cotangents)
+        request = exam.task.oracle.request(
+            trial, layout=layout, second=twice, extra=cotangents
+        )
         outcome = exam.ask(request)
         shapes = [value.numbers.shape for value in outcome.values]
-        if outcome.facts.get("graph") != len(cotangents) or not any(map(math.prod, shapes)):
+        if outcome.facts.get("graph") != len(cotangents) or not any(
+            map(math.prod, shapes)
+        ):
             raise Wrong(
                 "The gradients cannot be differentiated: they are not connected to x, weight and dy. In backward use "
                 "tensors from ctx.saved_tensors and operations that autograd follows, without .detach(), no_grad or "
@@ -147,17 +186,29 @@ def gradgradcheck(exam) -> str:
                 diagnoses=CONSTANT,
             )
         known = second_gradients(trial, cotangents)
-        for (name, (value, bound)), got in zip(known.items(), outcome.values, strict=True):
+        for (name, (value, bound)), got in zip(
+            known.items(), outcome.values, strict=True
+        ):
             if got.numbers.shape != value.shape:
                 got = replace(got, numbers=np.zeros(value.shape))
-            error, allowed, words = compare(f"the second gradient for {name}, at ", got.numbers, value, bound)
+            error, allowed, words = compare(
+                f"the second gradient for {name}, at ", got.numbers, value, bound
+            )
             if words and trial.case.name in FLAT and not np.isfinite(got.numbers).all():
-                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, {words}", diagnoses=NO_SLOPE)
+                raise Wrong(
+                    f"{INPUTS}{trial.name}. Differentiated again, {words}",
+                    diagnoses=NO_SLOPE,
+                )
             if words and layout == "strided":
                 strided = f"{INPUTS}{trial.name}, every second column of a wider array."
-                raise Wrong(f"{strided} Differentiated again, {words} {COPIED}", diagnoses=CONSTANT)
+                raise Wrong(
+                    f"{strided} Differentiated again, {words} {COPIED}",
+                    diagnoses=CONSTANT,
+                )
             if words and outcome.facts["by hand"]:
-                still = _still(trial, cotangents, got.numbers, bound) if name == "x" else ""
+                still = (
+                    _still(trial, cotangents, got.numbers, bound) if name == "x" else ""
+                )
                 raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, by a Function that you wrote, {words}{still}",
                             diagnoses=CONSTANT if still else ())  # fmt: skip
             if words:
@@ -169,7 +220,12 @@ def gradgradcheck(exam) -> str:
 
 
 # dx = rstd * (wdy - c2 - x_hat * c1),  c1 = mean(x_hat * wdy): each place in which x moves it, and dw.
-PLACES = ("the rstd in front", "the x_hat in front of c1", "the x_hat inside of c1", "the x_hat in dw")
+PLACES = (
+    "the rstd in front",
+    "the x_hat in front of c1",
+    "the x_hat inside of c1",
+    "the x_hat in dw",
+)
 # What may have been taken for a constant: one of them, all of c1 with what is in front of it, or every x_hat.
 STILL = (*((place,) for place in PLACES), PLACES[1:3], PLACES[1:])
 
@@ -189,9 +245,14 @@ def _still(trial, cotangents, got, bound) -> str:
 
     def pairing(x, still):
         rstd, x_hat = statistics(x)
-        of_x, constant = (rstd, x_hat, x_hat, x_hat), (rstd_0, x_hat_0, x_hat_0, x_hat_0)
+        of_x, constant = (
+            (rstd, x_hat, x_hat, x_hat),
+            (rstd_0, x_hat_0, x_hat_0, x_hat_0),
+        )
         pairs = zip(PLACES, constant, of_x, strict=True)
-        front, outside, inside, in_dw = (fixed if place in still else moving for place, fixed, moving in pairs)
+        front, outside, inside, in_dw = (
+            fixed if place in still else moving for place, fixed, moving in pairs
+        )
         dx = front * (centred - outside * _mean(inside * centred))
         return (ddx * dx).sum() + (ddw * (case.dy * in_dw).sum(0)).sum()
 
@@ -200,7 +261,9 @@ def _still(trial, cotangents, got, bound) -> str:
         for index in np.ndindex(case.x.shape):
             unit = np.zeros(case.x.shape)
             unit[index] = 1
-            value[index] = complex_step(lambda t, unit=unit, still=still: pairing(case.x + t * unit, still), 0.0)
+            value[index] = complex_step(
+                lambda t, unit=unit, still=still: pairing(case.x + t * unit, still), 0.0
+            )
         if (np.abs(got - value) <= 2 * bound).all():
             return f" What is missing is the way from x through {' and '.join(still)}."
     return ""
@@ -213,16 +276,28 @@ def _lost(exam, trial, cotangents) -> str:
         alone = {name: u * (k == at) for k, (name, u) in enumerate(cotangents.items())}
         twice = {"cotangents": list(alone), "inputs": list(TWICE)}
         outcome = exam.ask(exam.task.oracle.request(trial, second=twice, extra=alone))
-        for (name, (right, bound)), got in zip(second_gradients(trial, alone).items(), outcome.values, strict=True):
-            numbers = got.numbers if got.numbers.shape == right.shape else np.zeros(right.shape)
+        for (name, (right, bound)), got in zip(
+            second_gradients(trial, alone).items(), outcome.values, strict=True
+        ):
+            numbers = (
+                got.numbers
+                if got.numbers.shape == right.shape
+                else np.zeros(right.shape)
+            )
             if compare("", numbers, right, bound)[2]:
-                paths.append(f"{'only a part of the' if numbers.any() else 'no'} path from {name} to {gradient}")
+                paths.append(
+                    f"{'only a part of the' if numbers.any() else 'no'} path from {name} to {gradient}"
+                )
     kept = exam.ask(exam.task.oracle.request(trial, op="saved")).facts["saved"]
-    made = [f"an intermediate {tuple(each['shape'])}" for each in kept if not each["name"]]
+    made = [
+        f"an intermediate {tuple(each['shape'])}" for each in kept if not each["name"]
+    ]
     cut = "Look in backward for .detach(), .data, .item(), no_grad and new tensors."
     if made:
         cut = f"What forward made and saved ({', '.join(made)}) is a constant: compute it from the inputs again. {cut}"
-    return f"torch sees {', '.join(paths)}: something on it is a constant to torch. {cut}"
+    return (
+        f"torch sees {', '.join(paths)}: something on it is a constant to torch. {cut}"
+    )
 
 
 def structure(exam) -> str:
@@ -230,7 +305,10 @@ def structure(exam) -> str:
     problems = [*_globals(exam), *_saved(exam), *_two_layers(exam), *_each_alone(exam)]
     if problems:
         keys = dict.fromkeys(key for key, _ in problems)
-        raise Wrong(" ".join(words for _, words in problems), diagnoses=[named(key) for key in keys])
+        raise Wrong(
+            " ".join(words for _, words in problems),
+            diagnoses=[named(key) for key in keys],
+        )
     return "It keeps what a backward needs, reads no globals, two layers stay apart, and so do the gradients."
 
 
@@ -256,7 +334,9 @@ def _saved(exam):
     trial = exam.trials(("random",))[0]
     rows, columns = trial.case.x.shape
     for dtype, (number, parameter, statistic) in BYTES.items():
-        kept = exam.ask(exam.task.oracle.request(trial, dtype, op="saved")).facts.get("saved", [])
+        kept = exam.ask(exam.task.oracle.request(trial, dtype, op="saved")).facts.get(
+            "saved", []
+        )
         storages = {each["storage"]: each for each in kept}
         allowed = number * rows * columns + parameter * columns + 2 * statistic * rows
         needed = sum(each["bytes"] for each in storages.values())
@@ -271,7 +351,9 @@ def _saved(exam):
                 f"row are {allowed}: {listed}." + WIDENED * (dtype != "float64"),
             )
             break
-    outside = dict.fromkeys(each["how"] for each in kept if each["how"] != "save_for_backward")
+    outside = dict.fromkeys(
+        each["how"] for each in kept if each["how"] != "save_for_backward"
+    )
     if outside:
         words = f"It keeps tensors as {', '.join(outside)}; autograd only looks after what ctx.save_for_backward holds."
         yield "kept-on-ctx", words
@@ -282,7 +364,9 @@ def _two_layers(exam):
     trial = exam.trials(USUAL)[0]
     other = exam.rng().standard_normal(trial.case.weight.shape)
     alone = exam.answers(trial)
-    outcome = exam.ask(exam.task.oracle.request(trial, op="two_layers", extra={"other": other}))
+    outcome = exam.ask(
+        exam.task.oracle.request(trial, op="two_layers", extra={"other": other})
+    )
     known, again = exam.task.oracle.expected(trial), exam.answers(trial)
     for name, numbers in exam.named(outcome, trial, "float64").items():
         if compare(name, again[name], alone[name], 2 * known[name][1])[2]:
@@ -299,11 +383,16 @@ def _each_alone(exam):
     together, known = exam.answers(trial), exam.task.oracle.expected(trial)
     inputs = [name for name in exam.task.oracle.arguments if name in GRADIENTS]
     for name in inputs:
-        gradient, outcome = GRADIENTS[name], exam.ask(exam.task.oracle.request(trial, only=(name,)))
+        gradient, outcome = (
+            GRADIENTS[name],
+            exam.ask(exam.task.oracle.request(trial, only=(name,))),
+        )
         got = outcome.values[-1]
         if got.numbers.shape != together[gradient].shape:
             said = f"{gradient} is {a(got.facts.get('type'))}"
-        elif not compare(gradient, got.numbers, together[gradient], 2 * known[gradient][1])[2]:
+        elif not compare(
+            gradient, got.numbers, together[gradient], 2 * known[gradient][1]
+        )[2]:
             continue
         else:
             said = f"{gradient} is another one"

@@ -5,7 +5,10 @@ from ..wrong import Wrong, of
 DX, DW, DB, BOTH, Y = "dx, row by row", "dw", "db", "db, dw", "forward"
 TWICE, STRUCTURE, NARROW = "gradgradcheck", "structure", "float32 and bfloat16"
 HAT = "x_hat = (x - mean[:, None]) * rstd"
-N_C1, N_C2 = "c1 = (x_hat * wdy).mean(-1, keepdims=True)", "c2 = wdy.mean(-1, keepdims=True)"
+N_C1, N_C2 = (
+    "c1 = (x_hat * wdy).mean(-1, keepdims=True)",
+    "c2 = wdy.mean(-1, keepdims=True)",
+)
 N_DX = "c2 = wdy.mean(-1, keepdims=True)\n    dx = rstd * (wdy - c2 - x_hat * c1)"
 N_WDY = "wdy = weight * dy\n    c1 = (x_hat"
 N_DW, N_DB = "    dw = (dy * x_hat).sum(0)\n", "    db = dy.sum(0)\n"
@@ -29,20 +32,63 @@ function = of("layernorm-function", DX)
 
 
 NUMPY = (
-    backward("the mean is not scaled", HAT, "x_hat = x * rstd - mean[:, None]", misconception="mean-not-scaled"),
-    backward("rstd is a constant", N_DX, N_DX.replace(" - x_hat * c1", ""), DX, "c1-dropped"),
-    backward("the mean is a constant", N_DX, N_DX.replace(" - c2", ""), DX, "c2-dropped"),
-    backward("both are constants", N_DX, N_DX.replace(" - c2 - x_hat * c1", ""), DX, "statistics-constant"),
-    backward("plus for minus", N_DX, N_DX.replace("- x_hat", "+ x_hat"), DX, "projection-sign"),
-    backward("sum for mean in c1", N_C1, N_C1.replace("mean", "sum"), DX, "sum-for-mean-c1"),
-    backward("sum for mean in c2", N_DX, N_DX.replace("wdy.mean", "wdy.sum"), DX, "sum-for-mean-c2"),
-    backward("N - 1", N_C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x.shape[-1] - 1)", DX, "bessel"),
+    backward(
+        "the mean is not scaled",
+        HAT,
+        "x_hat = x * rstd - mean[:, None]",
+        misconception="mean-not-scaled",
+    ),
+    backward(
+        "rstd is a constant", N_DX, N_DX.replace(" - x_hat * c1", ""), DX, "c1-dropped"
+    ),
+    backward(
+        "the mean is a constant", N_DX, N_DX.replace(" - c2", ""), DX, "c2-dropped"
+    ),
+    backward(
+        "both are constants",
+        N_DX,
+        N_DX.replace(" - c2 - x_hat * c1", ""),
+        DX,
+        "statistics-constant",
+    ),
+    backward(
+        "plus for minus",
+        N_DX,
+        N_DX.replace("- x_hat", "+ x_hat"),
+        DX,
+        "projection-sign",
+    ),
+    backward(
+        "sum for mean in c1", N_C1, N_C1.replace("mean", "sum"), DX, "sum-for-mean-c1"
+    ),
+    backward(
+        "sum for mean in c2",
+        N_DX,
+        N_DX.replace("wdy.mean", "wdy.sum"),
+        DX,
+        "sum-for-mean-c2",
+    ),
+    backward(
+        "N - 1",
+        N_C1,
+        "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x.shape[-1] - 1)",
+        DX,
+        "bessel",
+    ),
     backward("no weight", N_WDY, N_WDY.replace("weight * ", ""), DX, "weight-missing"),
     backward("no rstd in dx", N_DX, N_DX.replace("rstd * ", ""), DX, "rstd-missing"),
     backward("not centred", HAT, "x_hat = x * rstd", DX, "centring-missing"),
-    backward("no rstd in dw", N_DW, "    dw = (dy * (x - mean[:, None])).sum(0)\n", DW, "rstd-missing"),
+    backward(
+        "no rstd in dw",
+        N_DW,
+        "    dw = (dy * (x - mean[:, None])).sum(0)\n",
+        DW,
+        "rstd-missing",
+    ),
     backward("the weight in db", N_DB, "    db = wdy.sum(0)\n", DB, "weight-in-db"),
-    backward("a mean over the rows", N_DB, "    db = dy.mean(0)\n", DB, "rows-averaged"),
+    backward(
+        "a mean over the rows", N_DB, "    db = dy.mean(0)\n", DB, "rows-averaged"
+    ),
 )
 
 PRODUCT = """class Product(torch.autograd.Function):

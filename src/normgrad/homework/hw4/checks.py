@@ -45,14 +45,28 @@ class StreamTrial(Trial):
 
     def forward(self) -> numpy_ref.Forward:
         """The reference's forward of the sum as residual_out holds it, in float64."""
-        return numpy_ref.forward(self.case.summed(self.dtype), self.case.weight, self.case.bias, spec=self.spec)
+        return numpy_ref.forward(
+            self.case.summed(self.dtype),
+            self.case.weight,
+            self.case.bias,
+            spec=self.spec,
+        )
 
     def diagnose_residual_out(self, output, numbers) -> list:
         """One Diagnosis where one half of the sum came back."""
         both = (self.case.x, self.case.residual)
-        if not all(each.any(-1).all() for each in both) or not any(np.array_equal(numbers, each) for each in both):
+        if not all(each.any(-1).all() for each in both) or not any(
+            np.array_equal(numbers, each) for each in both
+        ):
             return []
-        return [named("residual-left-out", "one half of the sum", "residual_out = x + residual", "res-forward")]
+        return [
+            named(
+                "residual-left-out",
+                "one half of the sum",
+                "residual_out = x + residual",
+                "res-forward",
+            )
+        ]
 
     def rounded(self, dtype) -> StreamTrial:
         """The trial with numbers that the dtype holds."""
@@ -72,17 +86,24 @@ class StreamOracle(NormOracle):
         """Both halves of the sum, multiplied by a number."""
         return replace(case, x=scale * case.x, residual=scale * case.residual)
 
-    def request(self, trial, dtype="float64", layout="contiguous", **options) -> Request:
+    def request(
+        self, trial, dtype="float64", layout="contiguous", **options
+    ) -> Request:
         """The call that a trial leads to.
 
         Args:  options: apart: whether every input has memory of its own; undefined: whether a load without `other`
                gives NaN past its mask; again: whether it was called before, with other numbers
         """
-        return Request(self.op, tuple(self.given(trial.rounded(dtype), dtype, layout)), options)
+        return Request(
+            self.op, tuple(self.given(trial.rounded(dtype), dtype, layout)), options
+        )
 
     def admit(self, request, outcome) -> None:
         """Raises Wrong where nothing is to be earned: no result is a kernel's, or one leaves its tensors."""
-        facts, rows = outcome.facts, all(np.size(given.value) for given in request.arguments)
+        facts, rows = (
+            outcome.facts,
+            all(np.size(given.value) for given in request.arguments),
+        )
         for launch in facts["launches"]:
             for place, count in launch["outside"].items():
                 words = f"{launch['kernel']} {place} ({count} numbers): {MASK}"
@@ -93,12 +114,19 @@ class StreamOracle(NormOracle):
                             diagnoses=[named("python-in-kernel")])  # fmt: skip
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
             # Memory that nothing was written to is none that torch wrote: a grid may be empty.
-            raise Wrong(NO_KERNEL, diagnoses=() if _unwritten(outcome) else [named("work-outside")])
+            raise Wrong(
+                NO_KERNEL,
+                diagnoses=() if _unwritten(outcome) else [named("work-outside")],
+            )
 
 
 def _unwritten(outcome) -> bool:
     """Whether no result holds a number: fresh memory holds NaN here."""
-    return all(np.isnan(value.numbers).all() for value in outcome.values if value.numbers.dtype.kind == "f")
+    return all(
+        np.isnan(value.numbers).all()
+        for value in outcome.values
+        if value.numbers.dtype.kind == "f"
+    )
 
 
 # (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less,
@@ -114,7 +142,9 @@ def rows(*names):
     def stage(exam) -> str:
         *usual, other = exam.trials()
         try:
-            return two_shapes(exam, usual, [other], names, lambda wrong: _of_shape(exam, wrong))
+            return two_shapes(
+                exam, usual, [other], names, lambda wrong: _of_shape(exam, wrong)
+            )
         except Wrong as wrong:
             raise _without_rows(exam, wrong) from None
 
@@ -129,7 +159,11 @@ def _of_shape(exam, wrong, **options) -> list:
     try:
         exam.compare(trials, exam.task.oracle.results, **options)
     except Wrong as whole:  # statistics have no formula, and what is made of them has
-        found = [each for each in attributed(whole.evidence) if each.misconception in (*BLOCKS, "rows-left-out")]
+        found = [
+            each
+            for each in attributed(whole.evidence)
+            if each.misconception in (*BLOCKS, "rows-left-out")
+        ]
     nearly = not options and _nearly(exam, wrong)
     return found or [named("one-shape", title=FLOAT32_DIGITS if nearly else "")]
 
@@ -139,7 +173,9 @@ def _nearly(exam, wrong) -> bool:
     shares = []
     for output, got, trial in wrong.evidence:
         known = exam.task.oracle.expected(trial)[output][0]
-        shares.append(np.abs(got - known).max(initial=0) / np.abs(known).max(initial=1e-300))
+        shares.append(
+            np.abs(got - known).max(initial=0) / np.abs(known).max(initial=1e-300)
+        )
     return bool(shares) and max(shares) <= ELEMENTWISE * unit_roundoff("float32")
 
 
@@ -156,7 +192,9 @@ def _without_rows(exam, wrong, **options) -> Wrong:
             return Wrong(words, diagnoses=[named("rows-left-out")])
         if times := _counted(trial, got, known):
             return Wrong(f"{wrong} {times}", diagnoses=[named("rows-counted-twice")])
-        if right.all() and (sums := [name for name in known if np.isnan(got[name]).any()]):
+        if right.all() and (
+            sums := [name for name in known if np.isnan(got[name]).any()]
+        ):
             words = f"{wrong} Memory that no program wrote is added up in {' and '.join(sums)}."
             return Wrong(words, diagnoses=[named("partials-unwritten")])
     return wrong
@@ -175,9 +213,15 @@ def _counted(trial, got, known) -> str:
     times, *_ = np.linalg.lstsq(terms, sums, rcond=None)
     bound = np.concatenate([known["dw"][1], known["db"][1]])
     whole = np.round(times)
-    if (np.abs(terms @ whole - sums) > bound * np.maximum(1, whole.max())).any() or whole.min() < 0 or whole.max() < 2:
+    if (
+        (np.abs(terms @ whole - sums) > bound * np.maximum(1, whole.max())).any()
+        or whole.min() < 0
+        or whole.max() < 2
+    ):
         return ""
-    rows = ", ".join(f"row {row} ({int(whole[row])} times)" for row in np.flatnonzero(whole > 1)[:4])
+    rows = ", ".join(
+        f"row {row} ({int(whole[row])} times)" for row in np.flatnonzero(whole > 1)[:4]
+    )
     return f"dw and db count rows more than once: {rows}."
 
 
@@ -201,13 +245,21 @@ def sizes(exam) -> str:
         found = wrong.diagnoses
         if not found and not wrong.stub and _usually_right(exam):
             found = _of_shape(exam, wrong, apart=True)
-        raise Wrong(f"{wrong}{_columns_left(exam, wrong)}", stub=wrong.stub, diagnoses=found) from None
+        raise Wrong(
+            f"{wrong}{_columns_left(exam, wrong)}", stub=wrong.stub, diagnoses=found
+        ) from None
     try:
         exam.compare(trials[:1], names, layout="wide")
-    except Wrong as wrong:  # the same numbers were right one line above, so it is where they lie
+    except (
+        Wrong
+    ) as wrong:  # the same numbers were right one line above, so it is where they lie
         same_again(exam, trials[0], exam.answers(trials[0], apart=True))
-        found = [named("stride-ignored")] if wrong.evidence or MASK in str(wrong) else ()
-        raise Wrong(str(wrong).replace(MASK, STRIDES), stub=wrong.stub, diagnoses=found) from None
+        found = (
+            [named("stride-ignored")] if wrong.evidence or MASK in str(wrong) else ()
+        )
+        raise Wrong(
+            str(wrong).replace(MASK, STRIDES), stub=wrong.stub, diagnoses=found
+        ) from None
     shapes = ", ".join(f"({m}, {n})" for m, n in SIZES)
     return f"Right for the shapes {shapes}, and for rows of a wider matrix."
 
@@ -245,13 +297,22 @@ def launches(most):
             if found := problems(outcome.facts, most):
                 words, key = found[0]
                 diagnoses = [named(key)] if key else ()
-                raise Wrong(f"For x of shape ({rows}, {columns}): {words}", diagnoses=diagnoses)
+                raise Wrong(
+                    f"For x of shape ({rows}, {columns}): {words}", diagnoses=diagnoses
+                )
         _past_the_mask(exam)
         # It takes some seconds, which are well spent on kernels that are right otherwise.
-        if _usually_right(exam) and (refused := gpu.refusal([each["described"] for each in outcome.facts["launches"]])):
+        if _usually_right(exam) and (
+            refused := gpu.refusal(
+                [each["described"] for each in outcome.facts["launches"]]
+            )
+        ):
             raise Wrong(f"The interpreter runs it, a GPU would not: {refused}")
         last = outcome.facts["launches"]
-        read, written = (sum(launch[kind] for launch in last) / (rows * columns) for kind in ("read", "written"))
+        read, written = (
+            sum(launch[kind] for launch in last) / (rows * columns)
+            for kind in ("read", "written")
+        )
         counted = f"{len(last)} launch" + "es" * (len(last) > 1)
         return f"{counted}; {read:.1f} numbers read and {written:.1f} written for each entry of x."
 
@@ -274,7 +335,9 @@ def _past_the_mask(exam) -> None:
         exam.compare(trials, names, undefined=True)
     except Wrong as wrong:
         words = "Where its mask is false, a load without other= gives 0 in the interpreter, any number on a GPU."
-        raise Wrong(f"{words} With NaN there: {wrong}", diagnoses=[named("masked-lanes")]) from None
+        raise Wrong(
+            f"{words} With NaN there: {wrong}", diagnoses=[named("masked-lanes")]
+        ) from None
 
 
 def problems(facts, most) -> list[tuple[str, str]]:
@@ -287,7 +350,12 @@ def problems(facts, most) -> list[tuple[str, str]]:
         words = f"torch computes with whole matrices ({names}). That is the kernel's work: fuse it."
         found.append((words, "work-outside"))
     if len(all_launches) > most:
-        found.append((f"{len(all_launches)} kernels were launched, at most {most} are needed.", ""))
+        found.append(
+            (
+                f"{len(all_launches)} kernels were launched, at most {most} are needed.",
+                "",
+            )
+        )
     return found
 
 
@@ -309,5 +377,10 @@ def _of_launch(launch, kernel):
 def narrow(exam) -> str:
     """float32 and float16, whose largest number is 65504: the scale of a draw is not to lead past it."""
     return low_precision(
-        replace(exam, draw=replace(exam.draw, scale=min(exam.draw.scale, LARGEST["float16"] / SPREAD)))
+        replace(
+            exam,
+            draw=replace(
+                exam.draw, scale=min(exam.draw.scale, LARGEST["float16"] / SPREAD)
+            ),
+        )
     )

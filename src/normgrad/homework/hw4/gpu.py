@@ -19,7 +19,12 @@ from functools import cache
 from pathlib import Path
 
 ARCHITECTURES, SECONDS = (80, 90), 120
-LANGUAGE = ("triton", "triton.language", "triton.language.math", "triton.language.extra")
+LANGUAGE = (
+    "triton",
+    "triton.language",
+    "triton.language.math",
+    "triton.language.extra",
+)
 # What the child says of a kernel begins like this; whatever else is wrong is no fault of the student's.
 SAYS = "refused: "
 
@@ -29,14 +34,20 @@ def refusal(kernels) -> str:
 
     Args:  kernels: what calls_watched.described gives for each launch
     """
-    whole = {json.dumps(each, sort_keys=True): each for each in kernels if each["whole"]}
+    whole = {
+        json.dumps(each, sort_keys=True): each for each in kernels if each["whole"]
+    }
     return _refusal(json.dumps(list(whole.values())))
 
 
 @cache
 def _refusal(kernels: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("TRITON")}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("TRITON")
+        }
         environment |= {"TRITON_CACHE_DIR": folder}
         command = [sys.executable, "-I", __file__, folder]
         try:
@@ -53,12 +64,16 @@ def _resolved(node, space):
     if isinstance(node, ast.Name):
         return space.get(node.id)
     base = _resolved(node.value, space) if isinstance(node, ast.Attribute) else None
-    return getattr(base, node.attr, None) if isinstance(base, types.ModuleType) else None
+    return (
+        getattr(base, node.attr, None) if isinstance(base, types.ModuleType) else None
+    )
 
 
 def _language(module) -> bool:
     """Whether a module is Triton's language, and holds nothing else that a name could lead to."""
-    return module.__name__ in LANGUAGE or module.__name__.startswith("triton.language.extra.")
+    return module.__name__ in LANGUAGE or module.__name__.startswith(
+        "triton.language.extra."
+    )
 
 
 def _checked(tree, space):
@@ -79,17 +94,38 @@ def _module(kernel, folder, number):
     """
     import importlib
 
-    space = {alias: importlib.import_module(path) for alias, path in kernel["modules"].items()}
+    space = {
+        alias: importlib.import_module(path)
+        for alias, path in kernel["modules"].items()
+    }
     for alias, (path, name) in kernel["names"].items():
-        space[alias] = getattr(importlib.import_module(path), name) if path.startswith("triton.language") else folder
-    words = [*kernel["modules"], *kernel["names"], *kernel["globals"], *(name for _, name in kernel["names"].values())]
-    if not all(map(str.isidentifier, words)) or not all(map(_language, filter(_is_module, space.values()))):
+        space[alias] = (
+            getattr(importlib.import_module(path), name)
+            if path.startswith("triton.language")
+            else folder
+        )
+    words = [
+        *kernel["modules"],
+        *kernel["names"],
+        *kernel["globals"],
+        *(name for _, name in kernel["names"].values()),
+    ]
+    if not all(map(str.isidentifier, words)) or not all(
+        map(_language, filter(_is_module, space.values()))
+    ):
         raise ValueError("a name that is none")
     lines = ["import triton", "import triton.language"]
     lines += [f"import {path} as {alias}" for alias, path in kernel["modules"].items()]
-    lines += [f"from {path} import {name} as {alias}" for alias, (path, name) in kernel["names"].items()]
+    lines += [
+        f"from {path} import {name} as {alias}"
+        for alias, (path, name) in kernel["names"].items()
+    ]
     for name, (value, constant) in kernel["globals"].items():
-        lines.append(f"{name} = triton.language.constexpr({value!r})" if constant else f"{name} = {value!r}")
+        lines.append(
+            f"{name} = triton.language.constexpr({value!r})"
+            if constant
+            else f"{name} = {value!r}"
+        )
     for source in kernel["sources"]:
         tree = ast.parse(textwrap.dedent("\n".join(source)))
         (function,) = tree.body
@@ -98,7 +134,11 @@ def _module(kernel, folder, number):
         for each in ast.walk(function.args):
             if isinstance(each, ast.arg) and each.annotation is not None:
                 constant = ast.unparse(each.annotation).endswith("constexpr")
-                each.annotation = ast.parse("triton.language.constexpr", mode="eval").body if constant else None
+                each.annotation = (
+                    ast.parse("triton.language.constexpr", mode="eval").body
+                    if constant
+                    else None
+                )
         for each in (*function.args.defaults, *filter(None, function.args.kw_defaults)):
             ast.literal_eval(each)
         lines += ["", "", "@triton.jit", ast.unparse(tree)]
@@ -120,15 +160,22 @@ def _compile(kernel, folder, number):
 
     function = getattr(_module(kernel, folder, number), kernel["kernel"])
     constants = {name: _constant(value) for name, value in kernel["constants"].items()}
-    kinds = {name: kernel["types"].get(name, "constexpr") for name in function.arg_names}
+    kinds = {
+        name: kernel["types"].get(name, "constexpr") for name in function.arg_names
+    }
     for architecture in ARCHITECTURES:
-        triton.compile(ASTSource(function, kinds, constants), target=GPUTarget("cuda", architecture, 32))
+        triton.compile(
+            ASTSource(function, kinds, constants),
+            target=GPUTarget("cuda", architecture, 32),
+        )
 
 
 def _constant(value):
     import triton.language as tl
 
-    known = {each.name: each for each in vars(tl).values() if isinstance(each, tl.dtype)}
+    known = {
+        each.name: each for each in vars(tl).values() if isinstance(each, tl.dtype)
+    }
     return known[value[1]] if isinstance(value, list) else value
 
 
@@ -147,12 +194,19 @@ def main(folder):
         except CompilationError as error:
             while error.__cause__ is not None:
                 error = error.__cause__
-            said = re.sub(r"\s+", " ", getattr(error, "error_message", None) or str(error)) or type(error).__name__
+            said = (
+                re.sub(r"\s+", " ", getattr(error, "error_message", None) or str(error))
+                or type(error).__name__
+            )
             node = getattr(error, "node", None)
             where = "" if node is None else f" Look at {ast.unparse(node)[:80]}"
-            print(f"{SAYS}{kernel['kernel']} does not compile for sm_80 or sm_90. {said[:300]}{where}")
+            print(
+                f"{SAYS}{kernel['kernel']} does not compile for sm_80 or sm_90. {said[:300]}{where}"
+            )
             return
-        except Exception:  # what this file does not know how to hand on says nothing of the kernel
+        except (
+            Exception
+        ):  # what this file does not know how to hand on says nothing of the kernel
             continue
 
 

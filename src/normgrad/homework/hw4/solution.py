@@ -20,7 +20,9 @@ def forward_kernel(
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     at = rows.to(tl.int64)[:, None]
     x = tl.load(x_ptr + at * x_step + cols[None, :], mask=mask, other=0).to(ACC)
-    residual = tl.load(residual_ptr + at * residual_step + cols[None, :], mask=mask, other=0).to(ACC)
+    residual = tl.load(
+        residual_ptr + at * residual_step + cols[None, :], mask=mask, other=0
+    ).to(ACC)
     stored = (x + residual).to(residual_out_ptr.dtype.element_ty)
     tl.store(residual_out_ptr + at * N + cols[None, :], stored, mask=mask)
     p = stored.to(ACC)
@@ -49,7 +51,11 @@ def backward_kernel(
         mask = (rows < M)[:, None] & (cols < N)[None, :]
         at = rows.to(tl.int64)[:, None]
         dy = tl.load(dy_ptr + at * dy_step + cols[None, :], mask=mask, other=0).to(ACC)
-        stream = tl.load(dresidual_out_ptr + at * dresidual_out_step + cols[None, :], mask=mask, other=0).to(ACC)
+        stream = tl.load(
+            dresidual_out_ptr + at * dresidual_out_step + cols[None, :],
+            mask=mask,
+            other=0,
+        ).to(ACC)
         p = tl.load(p_ptr + at * p_step + cols[None, :], mask=mask, other=0).to(ACC)
         mean = tl.load(mean_ptr + rows, mask=rows < M, other=0)
         rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)
@@ -58,7 +64,9 @@ def backward_kernel(
         c1 = tl.sum(x_hat * wdy, axis=1) / N
         c2 = tl.sum(wdy, axis=1) / N
         dx = rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None]) + stream
-        tl.store(dx_ptr + at * N + cols[None, :], dx.to(dx_ptr.dtype.element_ty), mask=mask)
+        tl.store(
+            dx_ptr + at * N + cols[None, :], dx.to(dx_ptr.dtype.element_ty), mask=mask
+        )
         dw += dy * x_hat
         db += dy
     mine = tl.program_id(0) * N + cols
@@ -67,7 +75,9 @@ def backward_kernel(
 
 
 @triton.jit
-def sum_kernel(partial_ptr, out_ptr, K, N: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr):
+def sum_kernel(
+    partial_ptr, out_ptr, K, N: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr
+):
     """The K rows of partial sums of a block of columns, added up in their order."""
     cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], ACC)
@@ -83,7 +93,11 @@ def rows_of(t):
 
 def accumulator(t):
     """(torch's, Triton's) dtype of sums: float64 for float64, else float32."""
-    return (torch.float64, tl.float64) if t.dtype == torch.float64 else (torch.float32, tl.float32)
+    return (
+        (torch.float64, tl.float64)
+        if t.dtype == torch.float64
+        else (torch.float32, tl.float32)
+    )
 
 
 ### END SOLUTION

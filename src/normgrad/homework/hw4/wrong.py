@@ -3,11 +3,18 @@
 from ..wrong import of
 
 Y, STATISTICS, SIZES, KERNELS = "y", "mean, rstd", "sizes and strides", "kernels"
-NARROW, DX, BOTH, RESIDUAL = "float32 and float16", "dx, row by row", "db, dw", "dresidual"
+NARROW, DX, BOTH, RESIDUAL = (
+    "float32 and float16",
+    "dx, row by row",
+    "db, dw",
+    "dresidual",
+)
 P, Q = "p = stored.to(ACC)\n", "q = tl.where(mask, p - mean[:, None], 0)"
 RSTD = "rstd = 1 / tl.sqrt(tl.sum(q * q, axis=1) / N + EPS)"
 X = "x = tl.load(x_ptr + at * x_step + cols[None, :], mask=mask, other=0)"
-STORE_Y = "tl.store(y_ptr + at * N + cols[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)"
+STORE_Y = (
+    "tl.store(y_ptr + at * N + cols[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)"
+)
 OUT = "dx = rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None]) + stream"
 C1 = "c1 = tl.sum(x_hat * wdy, axis=1) / N"
 C2 = "c2 = tl.sum(wdy, axis=1) / N"

@@ -17,7 +17,13 @@ from .checks import (
     variance_at,
 )
 
-STATISTICS = ("fp-statistics", "fp-one-pass", "fp-shifted", "fp-correction", "fp-wrong-mean")
+STATISTICS = (
+    "fp-statistics",
+    "fp-one-pass",
+    "fp-shifted",
+    "fp-correction",
+    "fp-wrong-mean",
+)
 FORBIDDEN = (
     "float64", "double", "longdouble", "float128", "complex128", "float", "fsum", "item", "tolist", "Decimal",
     "Fraction",
@@ -39,7 +45,9 @@ ROWS = Task(
         Stage("variance, mean near 10000", 3, variance_at(1e4)),
         Stage("mean, rstd, x_hat", 2, others),
         Stage("rows of 1 to 4096", 1, lengths, follows=True),
-        Stage("degenerate rows", 1, flat, interface=True),  # numbers that never change may pass it
+        Stage(
+            "degenerate rows", 1, flat, interface=True
+        ),  # numbers that never change may pass it
         Stage("float32 throughout", 3, in_float32, interface=True),
         Stage("stored in float16", 2, stored_in_float16, follows=True),
     ),

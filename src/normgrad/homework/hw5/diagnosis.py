@@ -30,7 +30,9 @@ def _named(*words) -> list[Diagnosis]:
 
 def spacing(size) -> np.ndarray:
     """The distance between float32 numbers of a size."""
-    return 2.0 ** (np.floor(np.log2(np.maximum(size, 1e-30))) + 1 - SIGNIFICAND["float32"])
+    return 2.0 ** (
+        np.floor(np.log2(np.maximum(size, 1e-30))) + 1 - SIGNIFICAND["float32"]
+    )
 
 
 def of_rows(name, failed) -> list[Diagnosis]:
@@ -38,14 +40,30 @@ def of_rows(name, failed) -> list[Diagnosis]:
 
     Args:  failed: (trial, {result: numbers}, {result: (value, bound)}) of the trials in which it is wrong
     """
-    formulas = {"var": _variances, "mean": _means, "rstd": _reciprocals, "x_hat": _normalized}[name]
+    formulas = {
+        "var": _variances,
+        "mean": _means,
+        "rstd": _reciprocals,
+        "x_hat": _normalized,
+    }[name]
     key, words = _fitting(name, [formulas(*each) for each in failed], failed)
-    if not key and name == "rstd" and all(_nearly(trial, got) for trial, got, _ in failed):
+    if (
+        not key
+        and name == "rstd"
+        and all(_nearly(trial, got) for trial, got, _ in failed)
+    ):
         key = "rough-root"
     if not key:
         return []
     label = find(key).equation if name in ("var", "mean") else ""
-    return [named(key, words, {"var": RIGHT, "rstd": RECIPROCAL}.get(name, ""), label or "fp-statistics")]
+    return [
+        named(
+            key,
+            words,
+            {"var": RIGHT, "rstd": RECIPROCAL}.get(name, ""),
+            label or "fp-statistics",
+        )
+    ]
 
 
 def _nearly(trial, got) -> bool:
@@ -59,8 +77,13 @@ def _fitting(name, tables, failed):
     fits = {}
     for words in set.intersection(*map(set, tables)):
         pairs = zip(tables, failed, strict=True)
-        entries = [(got[name], *known[name], *table[words][1:]) for table, (_, got, known) in pairs]
-        if all(_near(got, value, slack) for got, _, _, value, slack in entries) and _tells(entries):
+        entries = [
+            (got[name], *known[name], *table[words][1:])
+            for table, (_, got, known) in pairs
+        ]
+        if all(
+            _near(got, value, slack) for got, _, _, value, slack in entries
+        ) and _tells(entries):
             fits[words] = tables[0][words][0]
     if len(set(fits.values())) != 1:
         return "", ""
@@ -94,49 +117,102 @@ def _variances(trial, got, known) -> dict:
         "mean over all rows": ("wrong-axis", np.full(exact.shape, exact.mean())),
         "mean((x - mean)**2) + eps": ("eps-in-variance", exact + trial.eps),
     }
-    for words, shift in {"x": 0, "(x - x[:, 0])": trial.x[:, :1], "(x - x[:, -1])": trial.x[:, -1:]}.items():
+    for words, shift in {
+        "x": 0,
+        "(x - x[:, 0])": trial.x[:, :1],
+        "(x - x[:, -1])": trial.x[:, -1:],
+    }.items():
         off = ((trial.x - shift).sum(-1) ** 2) / n
-        grown[f"(sum({words}**2) - sum({words})**2) / N"] = "sum-not-divided", exact + off / n - off
+        grown[f"(sum({words}**2) - sum({words})**2) / N"] = (
+            "sum-not-divided",
+            exact + off / n - off,
+        )
         grown[f"max(sum({words}**2) - sum({words})**2, 0) / N"] = (
             "sum-not-divided",
             np.maximum(exact + off / n - off, 0),
         )
-    found = {words: (key, v, error * np.maximum(1, v / np.maximum(exact, 1e-30))) for words, (key, v) in grown.items()}
+    found = {
+        words: (key, v, error * np.maximum(1, v / np.maximum(exact, 1e-30)))
+        for words, (key, v) in grown.items()
+    }
     halves = _like_halves(trial.x)[1]
     if np.abs(halves - exact).max() > error.max():
-        found["(var1 + var2) / 2 + (mean2 - mean1)**2 / 4, by halves of the row"] = "merge-weights", halves, error
+        found["(var1 + var2) / 2 + (mean2 - mean1)**2 / 4, by halves of the row"] = (
+            "merge-weights",
+            halves,
+            error,
+        )
     for words, value in _without_distances(trial.x):
         found[words] = "block-distances", value, error
     sums = np.cumsum((trial.x - mean[:, None]) ** 2, axis=-1)
-    for place, ends in {"x[:, 0]": sums[:, -1] - sums[:, 0], "x[:, -1]": sums[:, -2]}.items():
+    for place, ends in {
+        "x[:, 0]": sums[:, -1] - sums[:, 0],
+        "x[:, -1]": sums[:, -2],
+    }.items():
         for words, count in {"N": n, "(N - 1)": n - 1}.items():
             each = f"sum((x - mean)**2) / {words}, without {place}"
             found[each] = "columns-left-out", ends / count, error
     for size in range(2, min(n, LONGEST_BLOCK + 1)):
         full = n // size * size
         for words, count in {"N": n, "their number": full}.items():
-            each = f"sum((x - mean)**2) / {words}, without the last N mod {size} entries"
+            each = (
+                f"sum((x - mean)**2) / {words}, without the last N mod {size} entries"
+            )
             found[each] = "columns-left-out", sums[:, full - 1] / count, error
-    for words, shift in {"x - x[:, 0]": trial.x[:, :1], "x - x[:, -1]": trial.x[:, -1:]}.items():
+    for words, shift in {
+        "x - x[:, 0]": trial.x[:, :1],
+        "x - x[:, -1]": trial.x[:, -1:],
+    }.items():
         whole = exact + (trial.x - shift).mean(-1) ** 2
-        found[f"mean(d**2), with d = {words}"] = "variance-uncentred", whole, LOOSE * whole
+        found[f"mean(d**2), with d = {words}"] = (
+            "variance-uncentred",
+            whole,
+            LOOSE * whole,
+        )
     steps = np.diff(trial.x, axis=-1) ** 2
     around = steps.sum(-1) + (trial.x[:, 0] - trial.x[:, -1]) ** 2
-    for words, value in {"N": steps.sum(-1) / n, "(N - 1)": steps.mean(-1), "N, around the end": around / n}.items():
-        found[f"sum((x[:, 1:] - x[:, :-1])**2) / 2 / {words}"] = "differences-of-neighbours", value / 2, LOOSE * value
-    for words, shift in {"x": 0, "x - x[:, 0]": trial.x[:, :1], "x - x[:, -1]": trial.x[:, -1:]}.items():
+    for words, value in {
+        "N": steps.sum(-1) / n,
+        "(N - 1)": steps.mean(-1),
+        "N, around the end": around / n,
+    }.items():
+        found[f"sum((x[:, 1:] - x[:, :-1])**2) / 2 / {words}"] = (
+            "differences-of-neighbours",
+            value / 2,
+            LOOSE * value,
+        )
+    for words, shift in {
+        "x": 0,
+        "x - x[:, 0]": trial.x[:, :1],
+        "x - x[:, -1]": trial.x[:, -1:],
+    }.items():
         both = exact + 2 * (trial.x - shift).mean(-1) ** 2
-        found[f"mean(d**2) + mean(d)**2, with d = {words}"] = "correction-sign", both, LOOSE * both
+        found[f"mean(d**2) + mean(d)**2, with d = {words}"] = (
+            "correction-sign",
+            both,
+            LOOSE * both,
+        )
     # The mean of the deviations is what their mean is off by.
     left = mean - trial.x.astype(np.float32).mean(-1)
-    value = np.where(got["var"] == 0, np.minimum(exact - left, 0), exact - left)  # it may be cut off there
+    value = np.where(
+        got["var"] == 0, np.minimum(exact - left, 0), exact - left
+    )  # it may be cut off there
     slack = ELEMENTWISE * U * (exact + np.sqrt(exact)) + U * np.abs(left)
-    found["mean((x - mean)**2) - mean(x - mean)"] = "correction-not-squared", value, slack
+    found["mean((x - mean)**2) - mean(x - mean)"] = (
+        "correction-not-squared",
+        value,
+        slack,
+    )
     # On paper the mean of x * (x - m) is var + mean * (mean - m); what m is off by is multiplied by the mean.
     slack = ELEMENTWISE * U * np.abs(trial.x).max(-1) * np.sqrt(exact)
-    values = [exact + mean * (mean - m) for m in (got["mean"], trial.x.astype(np.float32).mean(-1))]
+    values = [
+        exact + mean * (mean - m)
+        for m in (got["mean"], trial.x.astype(np.float32).mean(-1))
+    ]
     value = min(values, key=lambda value: np.abs(got["var"] - value).max())
-    value = np.where(got["var"] == 0, np.minimum(value, 0), value)  # it may be cut off there
+    value = np.where(
+        got["var"] == 0, np.minimum(value, 0), value
+    )  # it may be cut off there
     return found | {"mean(x * (x - mean))": ("deviation-not-squared", value, slack)}
 
 
@@ -144,18 +220,26 @@ def _like_halves(x):
     """(mean, variance) of rows by halves, halves of them and so on, merged as if each two were of one length."""
     if x.shape[-1] == 1:
         return x[:, 0], 0 * x[:, 0]
-    (mean1, var1), (mean2, var2) = map(_like_halves, np.split(x, [x.shape[-1] // 2], axis=-1))
+    (mean1, var1), (mean2, var2) = map(
+        _like_halves, np.split(x, [x.shape[-1] // 2], axis=-1)
+    )
     return (mean1 + mean2) / 2, (var1 + var2) / 2 + (mean2 - mean1) ** 2 / 4
 
 
 def _without_distances(x):
     """{formula: the mean of the blocks' variances}, for the ways of cutting rows into like blocks, or into a few."""
     n = x.shape[-1]
-    cuts = {f"blocks of {size}": range(size, n, size) for size in range(2, min(n, LONGEST_BLOCK + 1))}
+    cuts = {
+        f"blocks of {size}": range(size, n, size)
+        for size in range(2, min(n, LONGEST_BLOCK + 1))
+    }
     cuts |= {f"{parts} blocks": parts for parts in range(2, min(n, MOST_BLOCKS) + 1)}
     for words, places in cuts.items():
         blocks = np.array_split(x, places, axis=-1)
-        yield f"mean of the variances of {words}", sum(each.shape[-1] * each.var(-1) for each in blocks) / n
+        yield (
+            f"mean of the variances of {words}",
+            sum(each.shape[-1] * each.var(-1) for each in blocks) / n,
+        )
 
 
 def _means(trial, got, known) -> dict:
@@ -163,13 +247,25 @@ def _means(trial, got, known) -> dict:
     found = {
         "mean over all rows": ("wrong-axis", np.full(mean.shape, mean.mean()), error),
         "sum(x)": ("reduce-exchanged", n * mean, n * error),
-        "(mean1 + mean2) / 2, by halves of the row": ("merge-weights", _like_halves(x)[0], error),
+        "(mean1 + mean2) / 2, by halves of the row": (
+            "merge-weights",
+            _like_halves(x)[0],
+            error,
+        ),
         "sum(x) / (N - 1)": ("bessel", n * mean / max(n - 1, 1), 2 * error),
     }
     shifts = {f"x[:, {at - n if 2 * at >= n else at}]": x[:, at] for at in range(n)}
-    shifts |= {"x.min(-1)": x.min(-1), "x.max(-1)": x.max(-1), "the mean of x": np.full(mean.shape, x.mean())}
+    shifts |= {
+        "x.min(-1)": x.min(-1),
+        "x.max(-1)": x.max(-1),
+        "the mean of x": np.full(mean.shape, x.mean()),
+    }
     for words, shift in shifts.items():
-        found[f"mean(x - shift), with shift = {words}"] = "shift-not-added", mean - shift, error
+        found[f"mean(x - shift), with shift = {words}"] = (
+            "shift-not-added",
+            mean - shift,
+            error,
+        )
         found[f"shift, with shift = {words}"] = "shift-not-added", shift, error
     return found
 
@@ -177,7 +273,10 @@ def _means(trial, got, known) -> dict:
 def _reciprocals(trial, got, known) -> dict:
     var, eps = got["var"], trial.eps
     formulas = {
-        "1 / sqrt(var + eps)": ("", 1 / np.sqrt(var + eps)),  # right for its own variance
+        "1 / sqrt(var + eps)": (
+            "",
+            1 / np.sqrt(var + eps),
+        ),  # right for its own variance
         "1 / sqrt(var)": ("eps-missing", 1 / np.sqrt(var)),
         "1 / (sqrt(var) + eps)": ("eps-placement", 1 / (np.sqrt(var) + eps)),
         "1 / sqrt(var) + eps": ("eps-placement", 1 / np.sqrt(var) + eps),
@@ -188,8 +287,14 @@ def _reciprocals(trial, got, known) -> dict:
         "1 where var is 0": ("flat-row", np.where(var == 0, 1, 1 / np.sqrt(var + eps))),
         "sqrt(var + eps)": ("root-for-reciprocal", np.sqrt(var + eps)),
     }
-    finite = {words: np.where(np.isfinite(value), np.abs(value), 0) for words, (_, value) in formulas.items()}
-    return {words: (key, value, ELEMENTWISE * U * finite[words]) for words, (key, value) in formulas.items()}
+    finite = {
+        words: np.where(np.isfinite(value), np.abs(value), 0)
+        for words, (_, value) in formulas.items()
+    }
+    return {
+        words: (key, value, ELEMENTWISE * U * finite[words])
+        for words, (key, value) in formulas.items()
+    }
 
 
 def _normalized(trial, got, known) -> dict:
@@ -201,21 +306,37 @@ def _normalized(trial, got, known) -> dict:
         "x * rstd": ("centring-missing", trial.x * rstd),
         "x - mean": ("rstd-missing", q),
         "(x - x[:, 0]) * rstd": ("centring-missing", (trial.x - trial.x[:, :1]) * rstd),
-        "(x - x[:, -1]) * rstd": ("centring-missing", (trial.x - trial.x[:, -1:]) * rstd),
+        "(x - x[:, -1]) * rstd": (
+            "centring-missing",
+            (trial.x - trial.x[:, -1:]) * rstd,
+        ),
         "(x - mean) / rstd": ("rstd-inverted", q / rstd),
         "(x - mean) / sqrt(var)": ("eps-missing", q / np.sqrt(got["var"])[:, None]),
-        "(x - mean) / (sqrt(var) + eps)": ("eps-placement", q / (np.sqrt(got["var"]) + trial.eps)[:, None]),
+        "(x - mean) / (sqrt(var) + eps)": (
+            "eps-placement",
+            q / (np.sqrt(got["var"]) + trial.eps)[:, None],
+        ),
     }
-    return {words: (key, v, error * np.maximum(1, np.abs(v / right)).max()) for words, (key, v) in formulas.items()}
+    return {
+        words: (key, v, error * np.maximum(1, np.abs(v / right)).max())
+        for words, (key, v) in formulas.items()
+    }
 
 
 def rough_mean(failed) -> list[Diagnosis]:
     """[] or one Diagnosis of variances that are off by the square of what the mean is off by."""
     for _, got, known in failed:
-        var, mean, (exact, error), true_mean = got["var"], got["mean"], known["var"], known["mean"][0]
+        var, mean, (exact, error), true_mean = (
+            got["var"],
+            got["mean"],
+            known["var"],
+            known["mean"][0],
+        )
         bad = ~(np.abs(var - exact) <= error)
         about = exact + (mean - true_mean) ** 2
-        if np.all(np.abs(var - about)[bad] <= error[bad]) and np.all(np.abs(mean - true_mean)[bad] > 0):
+        if np.all(np.abs(var - about)[bad] <= error[bad]) and np.all(
+            np.abs(mean - true_mean)[bad] > 0
+        ):
             return _named("rough-mean", "var = mean((x - m)**2), m off the mean", RIGHT)
     return []
 
@@ -247,7 +368,11 @@ def _on_grid(x, var, bad) -> bool:
         slack = U * np.maximum(multiple, 1) * 2
         fits = np.abs(multiple - np.round(multiple)) <= slack
         # 0 is on any grid; a variance of a thousand steps is on it by chance one time in a thousand at best.
-        if fits[bad].all() and var[bad].any() and (step[bad] > 64 * spacing(x.var(-1)[bad])).all():
+        if (
+            fits[bad].all()
+            and var[bad].any()
+            and (step[bad] > 64 * spacing(x.var(-1)[bad])).all()
+        ):
             return True
     return False
 
@@ -256,17 +381,37 @@ def of_pairs(name, failed) -> list[Diagnosis]:
     """[] or the Diagnoses of a wrong mean or sum of squares of a merge. Args: as of_rows"""
     if name not in MERGED:
         return []
-    if all(_at_empty_pairs_alone(trial, got[name], *known[name]) for trial, got, known in failed):
-        return _named("empty-blocks", "n2 / n is 0 / 0 for two empty blocks", MERGED[name])
-    if all(_lost_beside_empty(trial, got[name], *known[name]) for trial, got, known in failed):
+    if all(
+        _at_empty_pairs_alone(trial, got[name], *known[name])
+        for trial, got, known in failed
+    ):
+        return _named(
+            "empty-blocks", "n2 / n is 0 / 0 for two empty blocks", MERGED[name]
+        )
+    if all(
+        _lost_beside_empty(trial, got[name], *known[name])
+        for trial, got, known in failed
+    ):
         return _named("merge-forgets", f"{name} = 0", MERGED[name])
     if name == "squares" and all(
-        _near(got["mean"], *known["mean"]) and _by_merged_mean(trial, got, *known[name]) for trial, got, known in failed
+        _near(got["mean"], *known["mean"]) and _by_merged_mean(trial, got, *known[name])
+        for trial, got, known in failed
     ):
-        return _named("merged-mean-cancels", "mean2 - mean, which has the rounding of mean", MERGED[name])
-    raw = name == "squares" and all(_by_squares(trial.parts, got, *known[name]) for trial, got, known in failed)
+        return _named(
+            "merged-mean-cancels",
+            "mean2 - mean, which has the rounding of mean",
+            MERGED[name],
+        )
+    raw = name == "squares" and all(
+        _by_squares(trial.parts, got, *known[name]) for trial, got, known in failed
+    )
     if raw:
-        return _named("one-pass-variance", "squares = sum of all x**2 - n * mean**2", MERGED[name], "fp-merge")
+        return _named(
+            "one-pass-variance",
+            "squares = sum of all x**2 - n * mean**2",
+            MERGED[name],
+            "fp-merge",
+        )
     return _added_to_n(name, failed)
 
 
@@ -292,8 +437,16 @@ def between(trial, got) -> str:
         "n1 * n2 / n * (mean2 - mean1)": n1 * n2 / n * d,
         "n1 * n2 / n * (mean1 + mean2)**2": n1 * n2 / n * (mean1 + mean2) ** 2,
     }
-    fits = [words for words, value in formulas.items() if _near(got, value, LOOSE * np.abs(value))]
-    return " + ".join(["squares = squares1 + squares2", *filter(None, fits)]) if len(fits) == 1 else ""
+    fits = [
+        words
+        for words, value in formulas.items()
+        if _near(got, value, LOOSE * np.abs(value))
+    ]
+    return (
+        " + ".join(["squares = squares1 + squares2", *filter(None, fits)])
+        if len(fits) == 1
+        else ""
+    )
 
 
 def _by_squares(parts, got, exact, bound) -> bool:
@@ -307,7 +460,12 @@ def _by_squares(parts, got, exact, bound) -> bool:
         return False
     step, wrong = spacing(whole) / 2, ~(np.abs(squares - exact) <= bound)
     seen = wrong & (step > COARSE * spacing(np.maximum(exact, np.abs(squares))))
-    for rest in (squares, squares - (squares1 + squares2), squares - squares1, squares - squares2):
+    for rest in (
+        squares,
+        squares - (squares1 + squares2),
+        squares - squares1,
+        squares - squares2,
+    ):
         multiple = rest / step
         slack = 2 * spacing(np.maximum(np.abs(squares), exact)) / step
         if (np.abs(multiple - np.round(multiple)) <= slack)[seen].all():
@@ -320,9 +478,19 @@ def _by_merged_mean(trial, got, exact, bound) -> bool:
     n1, mean1, squares1, n2, mean2, squares2 = trial.parts.values()
     n, mean, own = n1 + n2, got["mean"], squares1 + squares2
     d, first, second = mean2 - mean1, mean - mean1, mean2 - mean
-    ways = n2 * d * second, n1 * d * first, n * first * second, n1 * first**2 + n2 * second**2
-    told = [_tells([(got["squares"], exact, bound, own + way, 2 * bound)]) for way in ways]
-    return any(tells and _near(got["squares"], own + way, 2 * bound) for tells, way in zip(told, ways, strict=True))
+    ways = (
+        n2 * d * second,
+        n1 * d * first,
+        n * first * second,
+        n1 * first**2 + n2 * second**2,
+    )
+    told = [
+        _tells([(got["squares"], exact, bound, own + way, 2 * bound)]) for way in ways
+    ]
+    return any(
+        tells and _near(got["squares"], own + way, 2 * bound)
+        for tells, way in zip(told, ways, strict=True)
+    )
 
 
 def _lost_beside_empty(trial, got, value, bound) -> bool:
@@ -334,13 +502,17 @@ def _lost_beside_empty(trial, got, value, bound) -> bool:
 
 def _at_empty_pairs_alone(trial, got, value, bound) -> bool:
     empty = trial.parts["n1"] + trial.parts["n2"] == 0
-    return not np.isfinite(got[empty]).all() and _near(got[~empty], value[~empty], bound[~empty])
+    return not np.isfinite(got[empty]).all() and _near(
+        got[~empty], value[~empty], bound[~empty]
+    )
 
 
 def _added_to_n(name, failed) -> list[Diagnosis]:
     """One Diagnosis where a constant is added to the n that divides: fitted to the worst pair, it explains all."""
     trial, got, known = failed[0]
-    if (np.abs(got[name] - known[name][0]) > known[name][1]).sum() < 2:  # anything fits one pair
+    if (
+        np.abs(got[name] - known[name][0]) > known[name][1]
+    ).sum() < 2:  # anything fits one pair
         return []
     for at, _ in enumerate(_divided(name, trial.parts, 0)):
         added, unsure = _fitted(name, at, *failed[0])
@@ -352,7 +524,12 @@ def _added_to_n(name, failed) -> list[Diagnosis]:
             if not _near(got[name], value, 2 * bound + unsure * np.abs(value - exact)):
                 break
         else:
-            return _named("merge-denominator", f"{name} with n + {added:.0e} where n divides", MERGED[name], "fp-merge")
+            return _named(
+                "merge-denominator",
+                f"{name} with n + {added:.0e} where n divides",
+                MERGED[name],
+                "fp-merge",
+            )
     return []
 
 
@@ -362,7 +539,11 @@ def _divided(name, parts, added) -> list:
     n = np.maximum(n1 + n2, 1) + added
     if name == "squares":
         return [squares1 + squares2 + n1 * n2 / n * (mean2 - mean1) ** 2]
-    return [(n1 * mean1 + n2 * mean2) / n, mean1 + n2 / n * (mean2 - mean1), mean2 + n1 / n * (mean1 - mean2)]
+    return [
+        (n1 * mean1 + n2 * mean2) / n,
+        mean1 + n2 / n * (mean2 - mean1),
+        mean2 + n1 / n * (mean1 - mean2),
+    ]
 
 
 def _fitted(name, at, trial, got, known) -> tuple[float, float]:
@@ -373,4 +554,6 @@ def _fitted(name, at, trial, got, known) -> tuple[float, float]:
     # The result is a + b / (n + t); t = 0 is right, and what t = 1 makes of it gives b.
     n = max((trial.parts["n1"] + trial.parts["n2"])[worst], 1)
     rest = ((_divided(name, trial.parts, 1)[at] - exact)[worst] * (n + 1)) - off[worst]
-    return float(off[worst] * n / rest) if rest else 0.0, float(bound[worst] / np.abs(off[worst]))
+    return float(off[worst] * n / rest) if rest else 0.0, float(
+        bound[worst] / np.abs(off[worst])
+    )

@@ -11,7 +11,17 @@ import numpy as np
 from ...checks.tolerance import round_to
 from ..diagnosis.named import named
 from ..messages import Wrong
-from .diagnosis import LOOSE, MERGED, RIGHT, U, between, by_rounding, of_pairs, of_rows, rough_mean
+from .diagnosis import (
+    LOOSE,
+    MERGED,
+    RIGHT,
+    U,
+    between,
+    by_rounding,
+    of_pairs,
+    of_rows,
+    rough_mean,
+)
 
 STATISTICS = ("var", "mean")
 # An error so many times the bound is no matter of rounding, which differs from one call to the next.
@@ -44,7 +54,9 @@ def behind(exam, wrong, explain) -> list:
     """The Diagnoses of wrong numbers. Args: explain: rows or pairs"""
     failed = {}
     for name, _, trial in wrong.evidence:
-        failed.setdefault(name, []).append((trial, exam.answers(trial), exam.task.oracle.expected(trial)))
+        failed.setdefault(name, []).append(
+            (trial, exam.answers(trial), exam.task.oracle.expected(trial))
+        )
     with np.errstate(all="ignore"):
         return explain(exam, failed)
 
@@ -65,7 +77,11 @@ def _probe(probe):
 def rows(exam, failed) -> list:
     """The Diagnoses of wrong statistics: formulas of each, then what the code does with rows made to tell."""
     known = exam.shared.setdefault("explained", set())
-    found = {name: of_rows(name, trials) for name, trials in failed.items() if name not in known}
+    found = {
+        name: of_rows(name, trials)
+        for name, trials in failed.items()
+        if name not in known
+    }
     if [each.misconception for each in found.get("var", ())] == ["variance-uncentred"]:
         found["var"] = _padded(exam, failed["var"][0][0]) or found["var"]
     known.update(name for name, diagnoses in found.items() if diagnoses)
@@ -91,11 +107,17 @@ def pairs(exam, failed) -> list:
     """The Diagnoses of wrong merges: each pair alone, then formulas of each result."""
     name, known = next(iter(failed)), exam.shared.setdefault("explained", set())
     found = _together(exam, name, failed[name], "pair")
-    if not found and any((got["n"] != right["n"][0]).any() for trials in failed.values() for _, got, right in trials):
+    if not found and any(
+        (got["n"] != right["n"][0]).any()
+        for trials in failed.values()
+        for _, got, right in trials
+    ):
         return []  # whatever is made of a wrong count follows from it
     left = [(name, trials) for name, trials in failed.items() if name not in known]
     found = found or [each for name, trials in left for each in of_pairs(name, trials)]
-    found = found or [each for name, trials in left for each in _parts(exam, trials[0][0], name)]
+    found = found or [
+        each for name, trials in left for each in _parts(exam, trials[0][0], name)
+    ]
     known.update(failed if found else ())
     return found
 
@@ -113,9 +135,19 @@ def _parts(exam, trial, name) -> list:
         (once, _), (twice, _) = answers(), answers(mean1=2 * mean1, mean2=2 * mean2)
         if not _close(answers(mean1=-mean1, mean2=-mean2)[0], -once, LOOSE):
             words = "mean = mean1 + n2 / n * abs(mean2 - mean1)"
-            apart = mean1 + trial.parts["n2"] / (trial.parts["n1"] + trial.parts["n2"]) * np.abs(mean2 - mean1)
-            return [named("merge-sign", words, MERGED[name])] if _close(once, apart, PLAIN) else []
-        return [named("merge-weights", equation="fp-merge")] if _close(twice, 2 * once, LOOSE) else []
+            apart = mean1 + trial.parts["n2"] / (
+                trial.parts["n1"] + trial.parts["n2"]
+            ) * np.abs(mean2 - mean1)
+            return (
+                [named("merge-sign", words, MERGED[name])]
+                if _close(once, apart, PLAIN)
+                else []
+            )
+        return (
+            [named("merge-weights", equation="fp-merge")]
+            if _close(twice, 2 * once, LOOSE)
+            else []
+        )
     if name == "n":
         return []
     found = []
@@ -125,7 +157,11 @@ def _parts(exam, trial, name) -> list:
     got, value = answers(squares1=none, squares2=none)
     if not _close(got, value, PLAIN):
         words = between(trial, got)
-        found.append(named("merge-between", words, MERGED["squares"] if words else "", "fp-merge"))
+        found.append(
+            named(
+                "merge-between", words, MERGED["squares"] if words else "", "fp-merge"
+            )
+        )
     return found
 
 
@@ -140,13 +176,20 @@ def _together(exam, name, failed, what="row") -> list:
     off, bound = np.abs(got[name] - known[name][0]), known[name][1]
     bad = np.flatnonzero(~(off <= bound))
     if not (off[bad] > CERTAIN * bound[bad]).any():
-        return [] if what == "pair" or trial.name.endswith(SCATTERED) else _scattered(exam, name, trial)
+        return (
+            []
+            if what == "pair" or trial.name.endswith(SCATTERED)
+            else _scattered(exam, name, trial)
+        )
     for at in bad:
         alone = exam.answers(trial.alone(at))[name]
         if not (np.abs(alone - known[name][0][at]) <= bound[at]).all():
             return []
     title = f"Alone each {what} is right, together they are not"
-    depends, own = f"what a {what} leads to depends on the others", f"what a {what} leads to depends on it alone"
+    depends, own = (
+        f"what a {what} leads to depends on the others",
+        f"what a {what} leads to depends on it alone",
+    )
     equation = "fp-statistics" if what == "row" else "fp-merge"
     return [named("rows-mixed", depends, own, equation, title=title)]
 
@@ -157,7 +200,11 @@ def _scattered(exam, name, trial) -> list:
     far = replace(far, name=trial.name + SCATTERED)
     got, known = exam.answers(far), exam.task.oracle.expected(far)
     value, bound = known[name]
-    return [] if (np.abs(got[name] - value) <= bound).all() else _together(exam, name, [(far, got, known)])
+    return (
+        []
+        if (np.abs(got[name] - value) <= bound).all()
+        else _together(exam, name, [(far, got, known)])
+    )
 
 
 def _made(trial, x):
@@ -175,16 +222,28 @@ def _left_out(exam, trial) -> list:
     x[np.arange(1, once), places] += far
     x[np.arange(once + 1, 2 * once), places] -= far
     got = exam.answers(_made(trial, x))
-    for words, names in (("neither mean nor var", ("mean", "var")), ("not var", ("var",)), ("not mean", ("mean",))):
+    for words, names in (
+        ("neither mean nor var", ("mean", "var")),
+        ("not var", ("var",)),
+        ("not mean", ("mean",)),
+    ):
         if any(got[name][0] == 0 for name in names):  # cut off there, or never computed
             continue
         same = np.all([got[name][1:once] == got[name][0] for name in names], axis=0)
-        same &= np.all([got[name][once + 1 :] == got[name][0] for name in names], axis=0)  # a median moves one way only
+        same &= np.all(
+            [got[name][once + 1 :] == got[name][0] for name in names], axis=0
+        )  # a median moves one way only
         if same.any() and not same.all():
             left = [place for place, out in zip(places, same, strict=True) if out]
-            last = f":{left[-1] + 1}" if left == list(range(left[0], left[-1] + 1)) and len(left) > 1 else ""
+            last = (
+                f":{left[-1] + 1}"
+                if left == list(range(left[0], left[-1] + 1)) and len(left) > 1
+                else ""
+            )
             where = f"{left[0]}{last}" if last or len(left) == 1 else str(left)
-            return [named("columns-left-out", f"x[:, {where}] of {n} columns moves {words}")]
+            return [
+                named("columns-left-out", f"x[:, {where}] of {n} columns moves {words}")
+            ]
     return []
 
 
@@ -200,27 +259,47 @@ def _padded(exam, trial) -> list:
         got, exact = exam.answers(shorter)["var"], shorter.x.var(-1)
         rest = n * (got - exact) / ((shorter.x**2).mean(-1) - exact)
         counted = np.round(rest)
-        alike = (np.abs(rest - counted) <= PLAIN * counted).all() and (counted == counted[0]).all()
+        alike = (np.abs(rest - counted) <= PLAIN * counted).all() and (
+            counted == counted[0]
+        ).all()
         if alike and counted[0] not in (0, n):
             found[n] = int(counted[0])
     whole = [n + zeros for n, zeros in found.items()]
     n = next((n for n, zeros in found.items() if whole.count(n + zeros) > 1), None)
     if n is None:
         return []
-    return [named("padding-counted", f"squares of {found[n]} zeros less the mean are added, for {n} columns", RIGHT)]
+    return [
+        named(
+            "padding-counted",
+            f"squares of {found[n]} zeros less the mean are added, for {n} columns",
+            RIGHT,
+        )
+    ]
 
 
 @_probe
 def _fixed(exam, trial) -> list:
     """One Diagnosis where the variance of rows that are multiplied does not grow with their square: a number is added,
     or it grows with another power."""
-    once, more = (exam.answers(_made(trial, factor * trial.x))["var"] for factor in (1, LARGER))
-    if not np.isfinite([once, more]).all() or (np.abs(more - LARGER**2 * once) <= LOOSE * np.abs(more)).all():
+    once, more = (
+        exam.answers(_made(trial, factor * trial.x))["var"] for factor in (1, LARGER)
+    )
+    if (
+        not np.isfinite([once, more]).all()
+        or (np.abs(more - LARGER**2 * once) <= LOOSE * np.abs(more)).all()
+    ):
         return []
     power = np.log(np.abs(more / once)) / np.log(LARGER)
     if np.ptp(power) <= PLAIN and abs(power.mean() - 2) > PLAIN:
-        return [named("other-power", f"var of {LARGER} * x is {LARGER}**{power.mean():.3g} times var of x")]
-    return [named("fixed-number", f"var of {LARGER} * x is not {LARGER}**2 times var of x")]
+        return [
+            named(
+                "other-power",
+                f"var of {LARGER} * x is {LARGER}**{power.mean():.3g} times var of x",
+            )
+        ]
+    return [
+        named("fixed-number", f"var of {LARGER} * x is not {LARGER}**2 times var of x")
+    ]
 
 
 @_probe
@@ -232,7 +311,10 @@ def _lost_digits(exam, name, failed) -> bool:
     power = STATISTICS[::-1].index(name) + 1
     for trial, got, known in failed:
         size = np.abs(trial.x).max(-1) ** power
-        if not (np.abs(got[name] - known[name][0]) <= (trial.x.shape[1] / LOOSE * U + 1) * LOOSE * size).all():
+        if not (
+            np.abs(got[name] - known[name][0])
+            <= (trial.x.shape[1] / LOOSE * U + 1) * LOOSE * size
+        ).all():
             return False
     whole = _made(failed[0][0], np.stack([WHOLE, -WHOLE, WHOLE[::-1]]))
     got, exact = exam.answers(whole)[name], exam.task.oracle.expected(whole)[name][0]
@@ -246,7 +328,11 @@ def _rounded_means(exam, trial) -> list:
     x = _made(trial, EXACT_MEAN + deviations)
     var, exact = exam.answers(x)["var"], x.x.var(-1)
     off, most = np.abs(var - exact), LOOSE * EXACT_MEAN * np.sqrt(exact)
-    return [named("running-mean")] if (off > LOOSE * exact).any() and (off <= most).all() else []
+    return (
+        [named("running-mean")]
+        if (off > LOOSE * exact).any() and (off <= most).all()
+        else []
+    )
 
 
 @_probe

@@ -17,7 +17,10 @@ CHECK = Task(
     oracle=OwnInputs(("backward",)),
     stages=(
         Stage("right backwards pass", 5, accepts_right),
-        *(Stage(f"wrong backward {n}", 1, rejects(n), interface=True) for n in range(1, WRONG_ONES + 1)),
+        *(
+            Stage(f"wrong backward {n}", 1, rejects(n), interface=True)
+            for n in range(1, WRONG_ONES + 1)
+        ),
     ),
 )
 

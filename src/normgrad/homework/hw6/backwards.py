@@ -139,7 +139,9 @@ class Subject:
 
     def sometimes(self, first) -> str:
         """A backward that is ruined in its first call alone, or right in its first call alone."""
-        change = CHANGED.format(change=CHANGES["ruined"].format(at=OUTPUTS.index(self.output)))
+        change = CHANGED.format(
+            change=CHANGES["ruined"].format(at=OUTPUTS.index(self.output))
+        )
         return text() + SOMETIMES.format(ruined=change, first=first)
 
     def enlarged(self, factor) -> str:
@@ -161,7 +163,11 @@ def _own(name, mistake, *edits):
     return Mutant(name, mistake, {"numpy": edits})
 
 
-BATCH = _own("means of the batch", "the means run over the whole batch", (N_C2, "c2 = wdy.mean()"))
+BATCH = _own(
+    "means of the batch",
+    "the means run over the whole batch",
+    (N_C2, "c2 = wdy.mean()"),
+)
 # Off by a few millionths: a formula and a usual tolerance do not see it, a slope and a computed one do.
 FAST_ROOT = _own("fast root", "two steps of Newton make a fast inverse root exact", (N_DX, """
     v = 1 / rstd**2
@@ -170,28 +176,63 @@ FAST_ROOT = _own("fast root", "two steps of Newton make a fast inverse root exac
         root = root * (1.5 - v * root * root / 2)
     dx = root * (wdy - c2 - x_hat * c1)
 """))  # fmt: skip
-ZERO_ROW = _own("constant rows", "no row is ever constant", (N_DX, N_DX + "    dx = dx * (s2 / s2)\n"))
+ZERO_ROW = _own(
+    "constant rows",
+    "no row is ever constant",
+    (N_DX, N_DX + "    dx = dx * (s2 / s2)\n"),
+)
 
 # Where no row is constant it is right.
-FLAT_ZERO = _own("zero on constant rows", "what is constant is still", (N_DX, N_DX + "    dx = dx * (s2 > 0)\n"))
-
-
-NOT_CENTRED = _own("no mean in dw", "dw sums dy * x * rstd", (N_DW, N_DW.replace("x_hat", "p * rstd")))
-BY_ROWS = _own(
-    "M for N", "a row has as many entries as the batch has rows", (N_C1, N_C1.replace("shape[-1]", "shape[0]"))
+FLAT_ZERO = _own(
+    "zero on constant rows",
+    "what is constant is still",
+    (N_DX, N_DX + "    dx = dx * (s2 > 0)\n"),
 )
-FIRST_RSTD = _own("one rstd", "one rstd serves all rows", (N_DX, N_DX.replace("rstd *", "rstd[:1] *")))
+
+
+NOT_CENTRED = _own(
+    "no mean in dw", "dw sums dy * x * rstd", (N_DW, N_DW.replace("x_hat", "p * rstd"))
+)
+BY_ROWS = _own(
+    "M for N",
+    "a row has as many entries as the batch has rows",
+    (N_C1, N_C1.replace("shape[-1]", "shape[0]")),
+)
+FIRST_RSTD = _own(
+    "one rstd", "one rstd serves all rows", (N_DX, N_DX.replace("rstd *", "rstd[:1] *"))
+)
 # What a test may compare with in place of the right gradients; what the wrong backwards believe comes besides.
 BELIEFS = (
-    _own("constants", "mean and rstd stay as they are when x moves", (N_DX, "    dx = rstd * wdy\n")),
-    _own("sum of y", "the loss is the sum of y, and dy is not in it", (N_DY, N_DY + "    dy = np.ones_like(dy)\n")),
-    _own("mean of y", "the loss is the mean of y", (N_DY, N_DY + "    dy = np.full_like(dy, 1 / dy.size)\n")),
+    _own(
+        "constants",
+        "mean and rstd stay as they are when x moves",
+        (N_DX, "    dx = rstd * wdy\n"),
+    ),
+    _own(
+        "sum of y",
+        "the loss is the sum of y, and dy is not in it",
+        (N_DY, N_DY + "    dy = np.ones_like(dy)\n"),
+    ),
+    _own(
+        "mean of y",
+        "the loss is the mean of y",
+        (N_DY, N_DY + "    dy = np.full_like(dy, 1 / dy.size)\n"),
+    ),
     *map(find, ("weight missing", "rstd missing in dx", "projection added")),
-    _own("minus", "the loss is minus the sum of dy * y", (N_DY, N_DY + "    dy = -dy\n")),
+    _own(
+        "minus", "the loss is minus the sum of dy * y", (N_DY, N_DY + "    dy = -dy\n")
+    ),
 )
 # What the terms of the loss may be divided by: for dx, for dw and db; M rows of N entries.
 M, N = "len(inputs[0])", "inputs[0].shape[-1]"
-MEANS = ((f"({M} * {N})", f"({M} * {N})"), (N, N), (N, f"({M} * {N})"), (M, M), ("1", M), ("1", f"({M} * {N})"))
+MEANS = (
+    (f"({M} * {N})", f"({M} * {N})"),
+    (N, N),
+    (N, f"({M} * {N})"),
+    (M, M),
+    ("1", M),
+    ("1", f"({M} * {N})"),
+)
 MEAN = "the loss is a mean of dy * y, not the sum"
 UNWEIGHTED = find("weight missing").edits["numpy"]
 
@@ -219,20 +260,39 @@ def subjects() -> tuple[Subject, ...]:
 @cache
 def text(edits=()) -> str:
     """The package's backward after some edits, as a text that stands alone; its docstrings are left out."""
-    source = edited((Path(__file__).parents[2] / "numpy_ref.py").read_text(encoding="utf8"), edits, "numpy_ref.py")
-    known = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    source = edited(
+        (Path(__file__).parents[2] / "numpy_ref.py").read_text(encoding="utf8"),
+        edits,
+        "numpy_ref.py",
+    )
+    known = {
+        node.name: node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef)
+    }
     parts, left = {}, ["backward"]
     while left:
         node = parts[name] = known[name := left.pop()]
-        left += [each.id for each in ast.walk(node) if getattr(each, "id", "") in known.keys() - parts.keys()]
+        left += [
+            each.id
+            for each in ast.walk(node)
+            if getattr(each, "id", "") in known.keys() - parts.keys()
+        ]
     known["backward"].name = "_backward"
     for node in parts.values():
         node.returns = None
         for argument in node.args.args:
             argument.annotation = None
         node.body = node.body[1:] if ast.get_docstring(node) else node.body
-    spec = "\n    ".join(f"{name} = {value!r}" for name, value in asdict(LAYER_NORM.replace(eps=EPS)).items())
-    return HEAD.format(spec=spec, least=LEAST) + "\n\n\n".join(map(ast.unparse, parts.values())) + ADAPTER
+    spec = "\n    ".join(
+        f"{name} = {value!r}"
+        for name, value in asdict(LAYER_NORM.replace(eps=EPS)).items()
+    )
+    return (
+        HEAD.format(spec=spec, least=LEAST)
+        + "\n\n\n".join(map(ast.unparse, parts.values()))
+        + ADAPTER
+    )
 
 
 ZEROS = """

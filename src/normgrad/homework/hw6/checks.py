@@ -68,9 +68,13 @@ def off(given, found) -> dict:
     wdy = np.abs(dy * weight).max(-1, keepdims=True, initial=0)
     wdy = np.where(wdy > BALANCED * wdy.max(initial=0), wdy, wdy.max(initial=0))
     sizes, shares = (rstd[:, None] * wdy, np.abs(dy).sum(0), np.abs(dy).sum(0)), {}
-    for name, got, known, size in zip(OUTPUTS, found, right(*given), sizes, strict=True):
+    for name, got, known, size in zip(
+        OUTPUTS, found, right(*given), sizes, strict=True
+    ):
         size = np.where(size > 0, size, size.max(initial=0))
-        share = (np.abs(got - known) / np.maximum(size, np.finfo(np.float64).tiny)).max(initial=0)
+        share = (np.abs(got - known) / np.maximum(size, np.finfo(np.float64).tiny)).max(
+            initial=0
+        )
         shares[name] = float(share) if np.isfinite(share) else NOT_A_NUMBER
     return shares
 
@@ -82,13 +86,17 @@ def special(given) -> dict:
     dy, x, weight, mean, rstd = (array.astype(np.float64) for array in given)
     wdy = dy * weight
     return {
-        WDY: bool((np.abs(wdy - wdy[..., :1]) <= EQUAL * np.abs(wdy).max(initial=0)).all()),
+        WDY: bool(
+            (np.abs(wdy - wdy[..., :1]) <= EQUAL * np.abs(wdy).max(initial=0)).all()
+        ),
         WEIGHT: bool((weight == weight[:1]).all()),
         ROW: len(x) == 1,
         SPREAD: bool((np.abs(rstd - 1) < NEARLY_ONE).all()),
         DY: bool((dy == dy.flat[0]).all()) if dy.size else True,
         CENTRED: bool((np.abs(mean) * rstd < NEARLY_ONE).all()),
-        CENTRED_WDY: bool((np.abs(wdy.sum(-1)) <= BALANCED * np.abs(wdy).sum(-1).max(initial=0)).all()),
+        CENTRED_WDY: bool(
+            (np.abs(wdy.sum(-1)) <= BALANCED * np.abs(wdy).sum(-1).max(initial=0)).all()
+        ),
         SQUARE: x.shape[0] == x.shape[1],
         ALIKE: bool((np.ptp(rstd) < NEARLY_ONE * rstd).all()) if rstd.size else True,
         FLAT: bool((np.ptp(x, axis=-1) > 0).all()) if x.size else True,
@@ -113,14 +121,32 @@ def summed(calls) -> dict:
     """
     with np.errstate(all="ignore"):
         looked = [special(given) for given, _ in calls]
-        shares = [off([array.astype(np.float64) for array in given], found) for given, found in calls]
-    shared = [name for name in looked[0] if all(look[name] for look in looked)] if looked else []
-    size = max((np.abs(array).max(initial=0) for _, found in calls for array in found), default=0.0)
-    worst = {name: max((share[name] for share in shares), default=0.0) for name in OUTPUTS}
+        shares = [
+            off([array.astype(np.float64) for array in given], found)
+            for given, found in calls
+        ]
+    shared = (
+        [name for name in looked[0] if all(look[name] for look in looked)]
+        if looked
+        else []
+    )
+    size = max(
+        (np.abs(array).max(initial=0) for _, found in calls for array in found),
+        default=0.0,
+    )
+    worst = {
+        name: max((share[name] for share in shares), default=0.0) for name in OUTPUTS
+    }
     with np.errstate(all="ignore"):
         beside = {name: max((_beside(right(*map(_wide, given))[at], found[at]) for given, found in calls), default=0.0)
                   for at, name in enumerate(OUTPUTS)}  # fmt: skip
-    return {"shared": shared, "size": float(size), "off": worst, "beside": beside, "last": _scales(calls)}
+    return {
+        "shared": shared,
+        "size": float(size),
+        "off": worst,
+        "beside": beside,
+        "last": _scales(calls),
+    }
 
 
 def _wide(array):
@@ -129,7 +155,9 @@ def _wide(array):
 
 def _beside(known, found) -> float:
     """The error of a gradient over its largest entry."""
-    share = np.abs(found - known).max(initial=0) / max(np.abs(known).max(initial=0), np.finfo(np.float64).tiny)
+    share = np.abs(found - known).max(initial=0) / max(
+        np.abs(known).max(initial=0), np.finfo(np.float64).tiny
+    )
     return float(share) if np.isfinite(share) else NOT_A_NUMBER
 
 
@@ -157,7 +185,10 @@ NOTHING, WRONG_REFERENCE = "zeros", "reference-wrong"
 RAISED = ": raise "
 BLIND = (WDY, WEIGHT, ROW, SPREAD, DY, REPEATED)
 SILENT = "verdict-not-raised"
-INPUTS, COMPARED = "your inputs cannot show it", "your inputs show it, and your comparison lets it pass"
+INPUTS, COMPARED = (
+    "your inputs cannot show it",
+    "your inputs show it, and your comparison lets it pass",
+)
 # A test that says nothing violates no equation.
 NO_EQUATION = ("never-called", "verdict-turned", "taken-in-another-order", SILENT)
 
@@ -171,9 +202,16 @@ def _tried(exam) -> dict:
     if "tried" not in exam.shared:
         found, late, seconds = {}, 0, exam.student.seconds
         sources = {how: make() for how, make in RIGHT.items()} | {NOTHING: ZEROS}
-        sources |= {number: subject.source() for number, subject in enumerate(subjects(), start=1)}
+        sources |= {
+            number: subject.source()
+            for number, subject in enumerate(subjects(), start=1)
+        }
         for which, source in sources.items():
-            found[which] = facts = _try(exam, source, min(seconds, IMPATIENT_SECONDS) if late >= LATE else seconds)
+            found[which] = facts = _try(
+                exam,
+                source,
+                min(seconds, IMPATIENT_SECONDS) if late >= LATE else seconds,
+            )
             late += isinstance(facts, Wrong) and OUT_OF_TIME in str(facts)
             if isinstance(facts, Wrong) and facts.stub:
                 raise facts
@@ -191,7 +229,10 @@ def _try(exam, source, seconds, **options):
             raise Returned("It returned True or False. Raise AssertionError where the backward is wrong, and return "
                            "nothing.")  # fmt: skip
         if not facts["calls"]:
-            raise Wrong("It never called the backward that it was given.", diagnoses=(_named("never-called"),))
+            raise Wrong(
+                "It never called the backward that it was given.",
+                diagnoses=(_named("never-called"),),
+            )
     except Wrong as error:
         return error
     return facts | summed(_calls(outcome.values))
@@ -200,7 +241,10 @@ def _try(exam, source, seconds, **options):
 def _calls(values):
     """(inputs, results) of each call that was kept, in the formats that they had."""
     arrays = [value.numbers.astype(value.facts["dtype"]) for value in values]
-    return [(arrays[at : at + 5], arrays[at + 5 : at + 8]) for at in range(0, len(arrays), 8)]
+    return [
+        (arrays[at : at + 5], arrays[at + 5 : at + 8])
+        for at in range(0, len(arrays), 8)
+    ]
 
 
 def _facts(exam, which):
@@ -213,14 +257,19 @@ def _facts(exam, which):
         raise Wrong(str(facts), diagnoses=_silent(exam))
     if isinstance(facts, Wrong) and RAISED in str(facts) and _rights_pass(exam):
         words = f"{facts} Only AssertionError counts as a rejection."
-        raise Wrong(words, diagnoses=(_named(SILENT, found="a verdict in another exception"),))
+        raise Wrong(
+            words, diagnoses=(_named(SILENT, found="a verdict in another exception"),)
+        )
     if isinstance(facts, Wrong):
         raise facts
     return facts
 
 
 def _rights_pass(exam) -> bool:
-    return all(isinstance(_tried(exam)[how], dict) and not _tried(exam)[how]["rejected"] for how in RIGHT)
+    return all(
+        isinstance(_tried(exam)[how], dict) and not _tried(exam)[how]["rejected"]
+        for how in RIGHT
+    )
 
 
 def _silent(exam) -> tuple:
@@ -270,7 +319,11 @@ def accepts_right(exam) -> str:
                 if _by_rounding(facts)
                 else ""
             )
-            found = _named(WRONG_REFERENCE, found=agrees) if belief else _named("false-alarm", found=rounding)
+            found = (
+                _named(WRONG_REFERENCE, found=agrees)
+                if belief
+                else _named("false-alarm", found=rounding)
+            )
             others = _passes(exam, text() + RECOMPUTED)
             if facts["moved"] and not (belief or others):
                 words = f"It rejects a right backward ({how}). When it does, several entries of its x are not those " \
@@ -279,15 +332,32 @@ def accepts_right(exam) -> str:
             if _passes(exam, changed(text(), "exchanged")):
                 words = "It rejects right backwards, and passes one whose gradients come in another order."
                 raise Wrong(words, diagnoses=(_named("taken-in-another-order"),))
-            raise Wrong(_alarm(how, facts, belief, others), diagnoses=(_named(OTHERS) if others else found,))
+            raise Wrong(
+                _alarm(how, facts, belief, others),
+                diagnoses=(_named(OTHERS) if others else found,),
+            )
     facts = _facts(exam, NOTHING)
     if not facts["rejected"]:
         blind = (_named(WDY),) if WDY in facts["shared"] else ()
-        why = f"{find(WDY, 'hw6').title}: there dx is 0 anyway. " if blind and exam.feedback != "hint" else ""
-        whole = "Some of your inputs are whole numbers, in which a small step is lost. " * ("whole" in facts["shared"])
+        why = (
+            f"{find(WDY, 'hw6').title}: there dx is 0 anyway. "
+            if blind and exam.feedback != "hint"
+            else ""
+        )
+        whole = (
+            "Some of your inputs are whole numbers, in which a small step is lost. "
+            * ("whole" in facts["shared"])
+        )
         words = f"It accepts a backward that returns zeros. {why}{whole}Raise AssertionError when a gradient is wrong."
-        silent, mostly = _silent(exam), sum(_rejected(exam, n) for n in range(1, len(subjects()) + 1))
-        zeros = (_of_zeros(exam),) if not (silent or blind) and 2 * mostly > len(subjects()) else ()
+        silent, mostly = (
+            _silent(exam),
+            sum(_rejected(exam, n) for n in range(1, len(subjects()) + 1)),
+        )
+        zeros = (
+            (_of_zeros(exam),)
+            if not (silent or blind) and 2 * mostly > len(subjects())
+            else ()
+        )
         raise Wrong(words, diagnoses=(*silent, *blind, *zeros))
     return f"{len(RIGHT)} right backwards pass; a backward of zeros does not."
 
@@ -299,7 +369,11 @@ def _of_zeros(exam):
     """
     if _passes(exam, changed(text(), "averaged")):
         return _named("zero-passes", right="directions that the backward does not give")
-    return _named("zeros-not-compared" if _passes(exam, changed(text(), "partly zero")) else "zero-passes")
+    return _named(
+        "zeros-not-compared"
+        if _passes(exam, changed(text(), "partly zero"))
+        else "zero-passes"
+    )
 
 
 def _turned_round(exam) -> bool:
@@ -317,21 +391,35 @@ def _rejected(exam, number) -> bool:
 
 def _agreed(exam) -> str:
     """What a test that rejects right backwards takes for right, as far as it is a belief that is known; else ""."""
-    beliefs = {number: subject.mutant.mistake for number, subject in enumerate(subjects(), start=1)}
+    beliefs = {
+        number: subject.mutant.mistake
+        for number, subject in enumerate(subjects(), start=1)
+    }
     for number, belief in beliefs.items():
         facts = _tried(exam)[number]
-        if isinstance(facts, dict) and not facts["rejected"] and VISIBLE < max(facts["off"].values()) < NOT_A_NUMBER:
+        if (
+            isinstance(facts, dict)
+            and not facts["rejected"]
+            and VISIBLE < max(facts["off"].values()) < NOT_A_NUMBER
+        ):
             return belief
-    known = next((each.mistake for each in BELIEFS if _passes(exam, text(each.edits["numpy"]))), "")
+    known = next(
+        (each.mistake for each in BELIEFS if _passes(exam, text(each.edits["numpy"]))),
+        "",
+    )
     if known:
         return known
-    means = (changed(text(), "averaged loss", rows=rows, sums=sums) for rows, sums in MEANS)
+    means = (
+        changed(text(), "averaged loss", rows=rows, sums=sums) for rows, sums in MEANS
+    )
     return MEAN if any(_passes(exam, each) for each in means) else ""
 
 
 def _alarm(how, facts, belief, others) -> str:
     said = f' It said: "{facts["words"]}".' if facts["words"] else ""
-    narrow = " Your inputs are narrower than float64." if "narrow" in facts["shared"] else ""
+    narrow = (
+        " Your inputs are narrower than float64." if "narrow" in facts["shared"] else ""
+    )
     if others:
         advice = "It was handed another mean or rstd than layernorm_forward returns for that x."
     elif belief:
@@ -344,7 +432,9 @@ def _alarm(how, facts, belief, others) -> str:
         )
         either = "Either what you compare with is wrong, as where an entry of x is not put back, or you allow less " \
                  "than rounding and the truncation of a difference, which can be computed."  # fmt: skip
-        advice = (near if _by_rounding(facts) else either) + _of_the_rows(*facts["last"])
+        advice = (near if _by_rounding(facts) else either) + _of_the_rows(
+            *facts["last"]
+        )
     return (
         f"It rejects a right backward ({how}), whose largest error is {max(facts['off'].values()):.0e} of the size "
         f"of its terms.{said}{narrow} {advice}"
@@ -386,10 +476,17 @@ def _rejects(exam, number) -> str:
                 raise Wrong(f"Number {number} is rejected, but a {words}",
                             diagnoses=(_named("properties-alone", subject.equation),))  # fmt: skip
             longer = _any_length(exam, subject)
-            words = "is many times the right one" if longer else "is right up to its sign"
+            words = (
+                "is many times the right one" if longer else "is right up to its sign"
+            )
             raise Wrong(
                 f"Number {number} is rejected, but a backward passes whose {subject.output} {words}.",
-                diagnoses=(_named(_of_length(exam, subject) if longer else "sign-passes", subject.equation),),
+                diagnoses=(
+                    _named(
+                        _of_length(exam, subject) if longer else "sign-passes",
+                        subject.equation,
+                    ),
+                ),
             )
         every = range(1, len(subjects()) + 1)
         if (
@@ -409,7 +506,10 @@ def _rejects(exam, number) -> str:
     found = "one tolerance for all rows, in which small rows drown" if drowned else ""
     if key == "another-answer":
         found = "what the first backward gives, kept for all others"
-    raise Wrong(short if exam.feedback == "hint" else long, diagnoses=(_named(key, subject.equation, found),))
+    raise Wrong(
+        short if exam.feedback == "hint" else long,
+        diagnoses=(_named(key, subject.equation, found),),
+    )
 
 
 def _first_of_its_output(subject) -> bool:
@@ -427,20 +527,35 @@ def _why(exam, subject, facts):
     if hiding and off < HARDLY:
         key = hiding[0]
         why = find(key, "hw6").title
-        return f"{why}: there its {output} is right, or nearly, so no comparison can see it.", INPUTS, key
+        return (
+            f"{why}: there its {output} is right, or nearly, so no comparison can see it.",
+            INPUTS,
+            key,
+        )
     if off <= VISIBLE:
         words = f"On your inputs its {output} is right, up to {off:.0e}: they cannot show this mistake."
         return words, INPUTS, "blind-inputs"
-    share = "not a number" if off >= NOT_A_NUMBER else f"off by {off:.2g} of the size of its terms"
+    share = (
+        "not a number"
+        if off >= NOT_A_NUMBER
+        else f"off by {off:.2g} of the size of its terms"
+    )
     beside = facts["beside"][output]
-    drowned = f": beside the largest {output}, of another row, it is {beside:.0e}" if _drowned(facts, output) else ""
+    drowned = (
+        f": beside the largest {output}, of another row, it is {beside:.0e}"
+        if _drowned(facts, output)
+        else ""
+    )
     words = f"On your inputs its {output} is {share}, and your comparison lets that pass{drowned}."
     return words, COMPARED, _let_pass(exam, subject, off)
 
 
 def _drowned(facts, output) -> bool:
     """Whether an error that is large in its own row is small beside the other rows."""
-    return NOT_A_NUMBER > facts["off"][output] >= HARDLY and facts["beside"][output] <= DROWNED
+    return (
+        NOT_A_NUMBER > facts["off"][output] >= HARDLY
+        and facts["beside"][output] <= DROWNED
+    )
 
 
 def _let_pass(exam, subject, off) -> str:
@@ -453,7 +568,11 @@ def _let_pass(exam, subject, off) -> str:
         return key
     for number, other in enumerate(subjects(), start=1):
         facts = _tried(exam)[number]
-        if isinstance(facts, dict) and not facts["rejected"] and facts["off"][other.output] >= HARDLY:
+        if (
+            isinstance(facts, dict)
+            and not facts["rejected"]
+            and facts["off"][other.output] >= HARDLY
+        ):
             return _why(exam, other, facts)[2]
     return key
 
@@ -464,7 +583,9 @@ def _blind_spot(exam, subject, off) -> str:
 
     if _silent(exam):  # whose words stand at the first stage
         return SILENT
-    if all(_passes(exam, subject.sometimes(first)) for first in (True, False)) and not passes("ruined"):
+    if all(
+        _passes(exam, subject.sometimes(first)) for first in (True, False)
+    ) and not passes("ruined"):
         return "several-must-fail"
     if off >= NOT_A_NUMBER:
         if not _passes(exam, changed(subject.source(), "finite")):
@@ -476,19 +597,37 @@ def _blind_spot(exam, subject, off) -> str:
     if passes("ruined"):
         if _asked(exam, subject.changed("ruined"), before=text()).get("rejected"):
             return "another-answer"
-        return f"{subject.output}-not-compared" if _passes(exam, _ruined_alike(exam)) else "size-passes"
+        return (
+            f"{subject.output}-not-compared"
+            if _passes(exam, _ruined_alike(exam))
+            else "size-passes"
+        )
     if _of_laws(exam, subject):
         return "properties-alone"
     if passes("one right"):
         return "one-entry-passes"
     if not _passes(exam, subject.enlarged(1 / off)):
-        return _of_length(exam, subject) if off >= HARDLY and _any_length(exam, subject) else "loose-tolerance"
+        return (
+            _of_length(exam, subject)
+            if off >= HARDLY and _any_length(exam, subject)
+            else "loose-tolerance"
+        )
     if not _passes(exam, subject.enlarged(-1 / off)):
-        return _of_length(exam, subject) if _any_length(exam, subject) else "one-sign-passes"
-    if _passes(exam, subject.moved(within_rows=True)) and not _passes(exam, subject.moved(within_rows=True, sign="+")):
-        rows = subject.output == "dx" and not _passes(exam, subject.moved(within_rows=False))
+        return (
+            _of_length(exam, subject)
+            if _any_length(exam, subject)
+            else "one-sign-passes"
+        )
+    if _passes(exam, subject.moved(within_rows=True)) and not _passes(
+        exam, subject.moved(within_rows=True, sign="+")
+    ):
+        rows = subject.output == "dx" and not _passes(
+            exam, subject.moved(within_rows=False)
+        )
         return "rows-summed" if rows else "totals-compared"
-    if off >= HARDLY and not _drowned(_tried(exam)[1 + subjects().index(subject)], subject.output):
+    if off >= HARDLY and not _drowned(
+        _tried(exam)[1 + subjects().index(subject)], subject.output
+    ):
         if _any_length(exam, subject):
             return _of_length(exam, subject)
     if not _passes(exam, subject.enlarged(HUGE / off)):
@@ -498,7 +637,9 @@ def _blind_spot(exam, subject, off) -> str:
 
 def _any_length(exam, subject) -> bool:
     """Whether a thousand times the right gradient passes, alone or with the others: twice is a matter of tolerance."""
-    return any(_passes(exam, subject.changed(how)) for how in ("multiplied", "all multiplied"))
+    return any(
+        _passes(exam, subject.changed(how)) for how in ("multiplied", "all multiplied")
+    )
 
 
 def _of_length(exam, subject) -> str:
@@ -512,14 +653,20 @@ def _of_properties(exam, subject) -> bool:
     It has another direction, and what LayerNorm's dx has: its rows know nothing of each other, it is linear in dy, and
     along 1 and, up to eps, along x_hat it adds up to 0.
     """
-    return subject.output == "dx" and _passes(exam, changed(text(UNWEIGHTED), "multiplied", OUTPUTS.index("dx")))
+    return subject.output == "dx" and _passes(
+        exam, changed(text(UNWEIGHTED), "multiplied", OUTPUTS.index("dx"))
+    )
 
 
 def _of_laws(exam, subject) -> bool:
     """Whether dx passes with its sign turned, and twice a dx without the weight: only its laws are looked at."""
     at = OUTPUTS.index("dx")
     unweighted = changed(text(UNWEIGHTED), "doubled", at)
-    laws = subject.output == "dx" and _passes(exam, subject.changed("negated")) and _passes(exam, unweighted)
+    laws = (
+        subject.output == "dx"
+        and _passes(exam, subject.changed("negated"))
+        and _passes(exam, unweighted)
+    )
     return laws and not _passes(exam, subject.moved(within_rows=True))
 
 
@@ -534,4 +681,10 @@ def _ruined_alike(exam) -> str:
 
 def _named(key, equation="ln-forward", found="", right=""):
     own = find(key, "hw6").equation
-    return named(key, found, right, homework="hw6", equation="" if key in NO_EQUATION else own or equation)
+    return named(
+        key,
+        found,
+        right,
+        homework="hw6",
+        equation="" if key in NO_EQUATION else own or equation,
+    )

@@ -27,16 +27,25 @@ def draw(rng, rows, columns):
     """(x, weight, bias, dy) with rows of different size, and everything random."""
     scale = np.geomspace(0.1, 10, rows)[:, None]
     x = scale * (rng.standard_normal((rows, columns)) + rng.uniform(-2, 2, (rows, 1)))
-    return x, rng.standard_normal(columns), rng.standard_normal(columns), rng.standard_normal((rows, columns))
+    return (
+        x,
+        rng.standard_normal(columns),
+        rng.standard_normal(columns),
+        rng.standard_normal((rows, columns)),
+    )
 
 
 def slope(arrays, ways, dy):
     """(slope of the loss <dy, y> along a direction, how far off it may be): two central differences."""
 
     def loss(t):
-        y, mean, rstd = layernorm_forward(*(a + t * way for a, way in zip(arrays, ways, strict=True)))
+        y, mean, rstd = layernorm_forward(
+            *(a + t * way for a, way in zip(arrays, ways, strict=True))
+        )
         far = np.abs(mean) * rstd  # what subtracting a mean costs
-        return (dy * y).sum(), (np.abs(dy) * (np.abs(y) + far[:, None] * np.abs(arrays[1]))).sum()
+        return (dy * y).sum(), (
+            np.abs(dy) * (np.abs(y) + far[:, None] * np.abs(arrays[1]))
+        ).sum()
 
     def central(h):
         (up, size), (down, _) = loss(h), loss(-h)
@@ -58,7 +67,9 @@ def compare(rng, backward, x, weight, bias, dy):
         ways[at] = size * rng.standard_normal(arrays[at].shape)
         value, allowed = slope(arrays, ways, dy)
         claimed = (grad * ways[at]).sum()
-        assert abs(claimed - value) <= allowed, f"{name}: slope {claimed:.9g}, needs {value:.9g}"
+        assert abs(claimed - value) <= allowed, (
+            f"{name}: slope {claimed:.9g}, needs {value:.9g}"
+        )
 
 
 ### END SOLUTION

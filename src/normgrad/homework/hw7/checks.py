@@ -7,14 +7,25 @@ import numpy as np
 from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
 from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, small, swapped
-from .diagnosis import entries, formats, imprecise, misfit, nearly, noted, pattern, unguarded
+from .diagnosis import (
+    entries,
+    formats,
+    imprecise,
+    misfit,
+    nearly,
+    noted,
+    pattern,
+    unguarded,
+)
 from .operator import SEEDS, Operator
 
 
 def described(exam) -> str:
     """`inputs` draws float64 arrays at random, and forward takes them."""
     operator = Operator(exam)
-    (first, *_), (other, *_), (again, *_) = (operator.drawn(seed=seed) for seed in (1, 2, 1))
+    (first, *_), (other, *_), (again, *_) = (
+        operator.drawn(seed=seed) for seed in (1, 2, 1)
+    )
     for name, array in first.arrays.items():
         equal = array.size > 1 and np.ptp(array) == 0
         if array.size and np.array_equal(array, other.arrays.get(name)):
@@ -28,7 +39,9 @@ def described(exam) -> str:
                         diagnoses=noted("not-repeatable"))  # fmt: skip
     y = worth_it(operator, first, other)
     if idle := unused(operator, first, other, y):
-        raise Wrong(f"y does not depend on {', '.join(idle)}. Leave out what forward does not use.")
+        raise Wrong(
+            f"y does not depend on {', '.join(idle)}. Leave out what forward does not use."
+        )
     shapes = ", ".join(f"{name} {array.shape}" for name, array in first.arrays.items())
     return f"Inputs {shapes} in {first.library}; y has shape {y.shape}."
 
@@ -42,10 +55,14 @@ def gives_gradients(exam) -> str:
     try:
         grads = operator.backward(dy, inputs)
     except Wrong as wrong:
-        raise Wrong(str(wrong), stub=wrong.stub, diagnoses=misfit(operator, dy, inputs, _loss)) from None
+        raise Wrong(
+            str(wrong), stub=wrong.stub, diagnoses=misfit(operator, dy, inputs, _loss)
+        ) from None
     for name, numbers in {"y": y, **grads}.items():
         if not np.isfinite(numbers).all():
-            raise Wrong(f"{'y' if name == 'y' else f'The gradient for {name}'} has numbers that are not finite.")
+            raise Wrong(
+                f"{'y' if name == 'y' else f'The gradient for {name}'} has numbers that are not finite."
+            )
     return "One gradient for each input, of its shape and dtype."
 
 
@@ -64,22 +81,39 @@ def leaves_inputs(exam) -> str:
             raise _refused(wrong, layout) from None
         for outcome, which in ((forward, "forward"), (backward, "backward")):
             if outcome.changed:
-                exam.shared["restless"] = "restless" in exam.shared or which == "backward"
+                exam.shared["restless"] = (
+                    "restless" in exam.shared or which == "backward"
+                )
                 raise Wrong(f"{which} changed its input {', '.join(outcome.changed)} in place. Copy it first.",
                             diagnoses=noted("input-overwritten"))  # fmt: skip
         values = [value.numbers for value in (*forward.values, *backward.values)]
         for name, got, known in zip(("y", *inputs.arrays), values, plain, strict=True):
             size = np.abs(known).max(initial=0)
-            bound = SAFETY * unit_roundoff("float64") * (known.size + ELEMENTWISE) ** 2 * max(size, 1)
-            if (words := compare(name, got, known, bound)[2]) and layout == "contiguous":
+            bound = (
+                SAFETY
+                * unit_roundoff("float64")
+                * (known.size + ELEMENTWISE) ** 2
+                * max(size, 1)
+            )
+            if (
+                words := compare(name, got, known, bound)[2]
+            ) and layout == "contiguous":
                 exam.shared["restless"] = True
-                raise Wrong(f"{INPUTS}the same inputs once more. {words}", diagnoses=noted("another-answer"))
+                raise Wrong(
+                    f"{INPUTS}the same inputs once more. {words}",
+                    diagnoses=noted("another-answer"),
+                )
             if words:
                 raise Wrong(f"{INPUTS}the same numbers in {layout} memory. {words}")
     for name, got in operator.backward(dy, inputs, before=operator.usual()).items():
-        if not np.array_equal(got, plain[1 + list(inputs.arrays).index(name)], equal_nan=True):
+        if not np.array_equal(
+            got, plain[1 + list(inputs.arrays).index(name)], equal_nan=True
+        ):
             words = f"After forward has had other inputs, the same call of backward gives another gradient for {name}. "
-            raise Wrong(words + "Take what it needs from its own arguments.", diagnoses=noted("another-answer"))
+            raise Wrong(
+                words + "Take what it needs from its own arguments.",
+                diagnoses=noted("another-answer"),
+            )
     return "Inputs unchanged; their layout in memory does not matter."
 
 
@@ -87,15 +121,22 @@ def _refused(wrong, layout) -> Wrong:
     """What an exception says of arrays in a memory layout; those of shape and dtype were right just before."""
     if layout == "contiguous" or wrong.stub or OUT_OF_TIME in str(wrong):
         return wrong
-    return Wrong(f"{INPUTS}the same numbers in {layout} memory. {wrong}", diagnoses=noted("layout-assumed"))
+    return Wrong(
+        f"{INPUTS}the same numbers in {layout} memory. {wrong}",
+        diagnoses=noted("layout-assumed"),
+    )
 
 
 def _loss(operator, inputs, dy, grads):
     """The loss <dy, y> of arrays, with the size of its terms; what subtracting nearly equal terms costs is in there."""
-    lost = sum(inner(np.abs(grads[name]), np.abs(a)) for name, a in inputs.arrays.items())
+    lost = sum(
+        inner(np.abs(grads[name]), np.abs(a)) for name, a in inputs.arrays.items()
+    )
 
     def loss(*arrays):
-        y = operator.forward(inputs.moved(**dict(zip(inputs.arrays, arrays, strict=True))))
+        y = operator.forward(
+            inputs.moved(**dict(zip(inputs.arrays, arrays, strict=True)))
+        )
         return float((dy * y).sum()), float(np.abs(dy * y).sum()) + lost
 
     return loss
@@ -111,18 +152,33 @@ def _compared(exam, choose) -> str:
         grads = operator.backward(dy, inputs)
         loss, arrays = _loss(operator, inputs, dy, grads), list(inputs.arrays.values())
         for name in choose(list(inputs.arrays)):
-            ways = [operator.rng.standard_normal(a.shape) * (n == name) for n, a in inputs.arrays.items()]
+            ways = [
+                operator.rng.standard_normal(a.shape) * (n == name)
+                for n, a in inputs.arrays.items()
+            ]
             slope = directional(loss, arrays, ways)
             claimed = inner(grads[name], ways[list(inputs.arrays).index(name)])
             error = abs(claimed - slope.value)
             if not error <= slope.tolerance:
-                wrong.append(_explain(operator, inputs, dy, grads, name, (claimed, slope)))
-            worst = max(worst, (error, slope.tolerance), key=lambda pair: pair[0] / pair[1])
+                wrong.append(
+                    _explain(operator, inputs, dy, grads, name, (claimed, slope))
+                )
+            worst = max(
+                worst, (error, slope.tolerance), key=lambda pair: pair[0] / pair[1]
+            )
         if wrong:
             # Slopes of what changes from call to call say nothing.
-            found = [each for _, diagnoses in wrong for each in diagnoses if "restless" not in exam.shared]
+            found = [
+                each
+                for _, diagnoses in wrong
+                for each in diagnoses
+                if "restless" not in exam.shared
+            ]
             exam.shared["named"] = found
-            raise Wrong(f"{INPUTS}drawn by your inputs. {' '.join(words for words, _ in wrong)}", diagnoses=found)
+            raise Wrong(
+                f"{INPUTS}drawn by your inputs. {' '.join(words for words, _ in wrong)}",
+                diagnoses=found,
+            )
     return f"Slopes agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
 
 
@@ -131,7 +187,10 @@ def _explain(operator, inputs, dy, grads, name, slopes):
     claimed, slope = slopes
     known, bound = entries(operator, _loss(operator, inputs, dy, grads), inputs, name)
     words = compare(f"the gradient for {name}, at ", grads[name], known, bound)[2]
-    words = words or f"Along a random direction the slope is {claimed:.9g}, central differences give {slope.value:.9g}."
+    words = (
+        words
+        or f"Along a random direction the slope is {claimed:.9g}, central differences give {slope.value:.9g}."
+    )
     words += nearly(grads[name], known, bound, slopes)
 
     def without(other):
@@ -142,17 +201,27 @@ def _explain(operator, inputs, dy, grads, name, slopes):
         fresh = operator.usual()
         cotangent = operator.dy(operator.forward(fresh))
         other = operator.backward(cotangent, fresh)
-        return other[name], *entries(operator, _loss(operator, fresh, cotangent, other), fresh, name)
+        return other[name], *entries(
+            operator, _loss(operator, fresh, cotangent, other), fresh, name
+        )
 
     shape, loss = grads[name].shape, _loss(operator, inputs, dy, grads)
-    for other in (each for each in grads if each != name and grads[each].shape == shape):
+    for other in (
+        each for each in grads if each != name and grads[each].shape == shape
+    ):
         theirs = entries(operator, loss, inputs, other)
         if swapped(name, grads, {name: (known, bound), other: theirs}):
             words = f"{words[0].upper()}{words[1:]} That is the gradient for {other}."
             return words, noted("results-swapped")
     # Twice dy gives exactly twice a linear gradient; of another one, a factor would be true of this dy alone.
-    linear = np.array_equal(operator.backward(2 * dy, inputs)[name], 2 * grads[name], equal_nan=True)
-    found = pattern(operator, name, (grads[name], known, bound), inputs, without, again) if linear else ()
+    linear = np.array_equal(
+        operator.backward(2 * dy, inputs)[name], 2 * grads[name], equal_nan=True
+    )
+    found = (
+        pattern(operator, name, (grads[name], known, bound), inputs, without, again)
+        if linear
+        else ()
+    )
     return f"{words[0].upper()}{words[1:]}", found
 
 
@@ -174,7 +243,10 @@ LARGE = 1024
 def _rounded_away(gradient, dy) -> float:
     """The size of the terms of a gradient that is 0 but for their rounding, as that of a bias before a centring is."""
     terms = np.abs(dy).max(initial=0)
-    nothing = np.abs(gradient).max(initial=0) <= unit_roundoff("float64") * (dy.size + ELEMENTWISE) * terms
+    nothing = (
+        np.abs(gradient).max(initial=0)
+        <= unit_roundoff("float64") * (dy.size + ELEMENTWISE) * terms
+    )
     return float(terms) if nothing and gradient.any() else 0.0
 
 
@@ -187,11 +259,27 @@ def linear(exam) -> str:
     parts = [operator.backward(dy, inputs) for dy in (one, other, 3 * one - other)]
     for name in inputs.arrays:
         first, second, whole = (part[name] for part in parts)
-        size = 3 * np.abs(first).max(initial=0) + np.abs(second).max(initial=0) + _rounded_away(first, one)
-        bound = SAFETY * unit_roundoff("float64") * (y.size + ELEMENTWISE) * ELEMENTWISE * size
-        if words := compare(f"the gradient for {name}, at ", whole, 3 * first - second, bound)[2]:
-            finite = all(np.isfinite(each).all() for part in parts for each in part.values())
-            same = finite and np.array_equal(operator.backward(one, inputs)[name], first)
+        size = (
+            3 * np.abs(first).max(initial=0)
+            + np.abs(second).max(initial=0)
+            + _rounded_away(first, one)
+        )
+        bound = (
+            SAFETY
+            * unit_roundoff("float64")
+            * (y.size + ELEMENTWISE)
+            * ELEMENTWISE
+            * size
+        )
+        if words := compare(
+            f"the gradient for {name}, at ", whole, 3 * first - second, bound
+        )[2]:
+            finite = all(
+                np.isfinite(each).all() for part in parts for each in part.values()
+            )
+            same = finite and np.array_equal(
+                operator.backward(one, inputs)[name], first
+            )
             raise Wrong(f"{INPUTS}3 dy - dy' for two cotangents. The backward is not linear in dy: {words}",
                         diagnoses=noted("not-linear") if same else ())  # fmt: skip
     large = operator.backward(LARGE * one, inputs)
@@ -203,7 +291,9 @@ def linear(exam) -> str:
             * LARGE
             * (np.abs(first).max(initial=0) + _rounded_away(first, one))
         )
-        if words := compare(f"the gradient for {name}, at ", large[name], LARGE * first, bound)[2]:
+        if words := compare(
+            f"the gradient for {name}, at ", large[name], LARGE * first, bound
+        )[2]:
             raise Wrong(f"{INPUTS}{LARGE} dy. The backward is not linear in dy: {words}",
                         diagnoses=noted("not-linear") if np.isfinite(large[name]).all() else ())  # fmt: skip
     return "The backward is linear in dy."
@@ -214,8 +304,12 @@ def second_derivatives(exam) -> str:
     operator = Operator(exam)
     inputs = operator.usual()
     dy = operator.dy(operator.forward(inputs))
-    u = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
-    return (_twice if inputs.library == "torch" else _symmetric)(operator, inputs, dy, u)
+    u = {
+        name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()
+    }
+    return (_twice if inputs.library == "torch" else _symmetric)(
+        operator, inputs, dy, u
+    )
 
 
 # A move of the inputs that a wrong gradient follows by far more than a difference is off, and hardly leaves a domain.
@@ -226,11 +320,17 @@ def _wrong_beside(operator, inputs, dy, u) -> str:
     """A sentence on a gradient that is right for the inputs that are drawn, and wrong right beside them; else ""."""
     if "named" in operator.exam.shared:  # it is wrong for those that are drawn
         return ""
-    near = inputs.moved(**{name: array + BESIDE * u[name] for name, array in inputs.arrays.items()})
+    near = inputs.moved(
+        **{name: array + BESIDE * u[name] for name, array in inputs.arrays.items()}
+    )
     grads = operator.backward(dy, near)
     loss = _loss(operator, near, dy, grads)
     for name in grads:
-        if words := compare(f"the gradient for {name}, at ", grads[name], *entries(operator, loss, near, name))[2]:
+        if words := compare(
+            f"the gradient for {name}, at ",
+            grads[name],
+            *entries(operator, loss, near, name),
+        )[2]:
             return f"Your gradients are right for the inputs that you draw, and wrong where these are moved by " \
                    f"{BESIDE:g}: {words} What do all inputs share that you draw, such as rows of length 1?"  # fmt: skip
     return ""
@@ -240,19 +340,32 @@ def _paired(operator, inputs, u):
     """<u, gradients> and the size of its terms, as a function of dy and the inputs."""
 
     def pairing(dy, *arrays):
-        grads = operator.backward(dy, inputs.moved(**dict(zip(inputs.arrays, arrays, strict=True))))
-        terms = sum(inner(np.abs(u[name]), np.abs(grad)) for name, grad in grads.items())
+        grads = operator.backward(
+            dy, inputs.moved(**dict(zip(inputs.arrays, arrays, strict=True)))
+        )
+        terms = sum(
+            inner(np.abs(u[name]), np.abs(grad)) for name, grad in grads.items()
+        )
         return sum(inner(u[name], grad) for name, grad in grads.items()), terms
 
     return pairing
 
 
 def _symmetric(operator, inputs, dy, u):
-    v = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
+    v = {
+        name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()
+    }
     arrays, still, slopes = list(inputs.arrays.values()), np.zeros(dy.shape), []
     for one, other in ((u, v), (v, u)):
-        slopes.append(directional(_paired(operator, inputs, one), [dy, *arrays], [still, *other.values()]))
-    error, allowed = abs(slopes[0].value - slopes[1].value), ELEMENTWISE * sum(s.tolerance for s in slopes)
+        slopes.append(
+            directional(
+                _paired(operator, inputs, one), [dy, *arrays], [still, *other.values()]
+            )
+        )
+    error, allowed = (
+        abs(slopes[0].value - slopes[1].value),
+        ELEMENTWISE * sum(s.tolerance for s in slopes),
+    )
     if not error <= allowed:
         before = _wrong_beside(operator, inputs, dy, u) or WRONG_BEFORE
         raise Wrong(f"{before} The derivative of the gradients along u and v is not symmetric: "
@@ -267,9 +380,15 @@ def _twice(operator, inputs, dy, u):
                     ".detach(), no_grad or .item().")  # fmt: skip
     arrays, worst = [dy, *inputs.arrays.values()], (0.0, 1.0)
     for at, name in enumerate(("dy", *inputs.arrays)):
-        ways = [operator.rng.standard_normal(a.shape) * (k == at) for k, a in enumerate(arrays)]
+        ways = [
+            operator.rng.standard_normal(a.shape) * (k == at)
+            for k, a in enumerate(arrays)
+        ]
         slope = directional(_paired(operator, inputs, u), arrays, ways)
-        error, allowed = abs(inner(got[at], ways[at]) - slope.value), ELEMENTWISE * slope.tolerance
+        error, allowed = (
+            abs(inner(got[at], ways[at]) - slope.value),
+            ELEMENTWISE * slope.tolerance,
+        )
         if not error <= allowed:
             raise Wrong(f"{INPUTS}drawn by your inputs. torch's derivative of your backward by {name} has the slope "
                         f"{inner(got[at], ways[at]):.9g}, differences of your backward {slope.value:.9g}. Something in "
@@ -291,7 +410,9 @@ def declared(exam) -> str:
                     diagnoses=noted("nothing-degenerate"))  # fmt: skip
     for number, inputs in enumerate(sets, start=1):
         if sorted(inputs.arrays) != sorted(names):
-            raise Wrong(f"Set {number} of degenerate has {', '.join(inputs.arrays)}, needs {', '.join(names)}.")
+            raise Wrong(
+                f"Set {number} of degenerate has {', '.join(inputs.arrays)}, needs {', '.join(names)}."
+            )
         inputs = inputs.ordered(names)
         y = operator.forward(inputs)
         try:
@@ -299,11 +420,19 @@ def declared(exam) -> str:
         except Wrong as wrong:
             raise Wrong(f"{INPUTS}set {number} of degenerate, where y has shape {y.shape}. {wrong}",
                         stub=wrong.stub) from None  # fmt: skip
-        for name, numbers in {"y": y, **{f"the gradient for {name}": grad for name, grad in grads.items()}}.items():
+        for name, numbers in {
+            "y": y,
+            **{f"the gradient for {name}": grad for name, grad in grads.items()},
+        }.items():
             if not np.isfinite(numbers).all():
-                where, also = ("forward", "") if name == "y" else ("backward", ", y has none")
+                where, also = (
+                    ("forward", "") if name == "y" else ("backward", ", y has none")
+                )
                 words = f"{INPUTS}set {number} of degenerate. There {name} has numbers that are not finite{also}."
-                largest = max((np.abs(array).max(initial=0) for array in inputs.arrays.values()), default=0)
+                largest = max(
+                    (np.abs(array).max(initial=0) for array in inputs.arrays.values()),
+                    default=0,
+                )
                 if name == "y" and largest > OVERFLOWS:
                     words += f" The inputs go up to {largest:.3g}, and exp of that is infinite. In a quotient of " \
                              "exponentials the largest input can be subtracted first."  # fmt: skip
@@ -323,7 +452,9 @@ def worth_it(operator, first, other) -> np.ndarray:
     Raises:  Wrong where both inputs are the same numbers, y is one of them, the same for other inputs, affine in all
              inputs together, or where each entry of y reads one entry of the inputs at most
     """
-    if all(np.array_equal(a, other.arrays.get(name)) for name, a in first.arrays.items()):
+    if all(
+        np.array_equal(a, other.arrays.get(name)) for name, a in first.arrays.items()
+    ):
         raise Wrong("inputs gives the same numbers for every generator, and what forward does is seen by others alone.",
                     diagnoses=noted("input-not-drawn"))  # fmt: skip
     y, other = operator.forward(first), _same_shapes(first, other)
@@ -362,24 +493,42 @@ def _entry_by_entry(operator, first, other, y) -> bool:
 def unused(operator, first, other, y) -> list[str]:
     """The inputs that y does not depend on."""
     other = _same_shapes(first, other)
-    moved = ((name, first.moved(**{name: other.arrays[name]})) for name, a in first.arrays.items() if a.size)
-    return [name for name, inputs in moved if np.array_equal(operator.forward(inputs), y)]
+    moved = (
+        (name, first.moved(**{name: other.arrays[name]}))
+        for name, a in first.arrays.items()
+        if a.size
+    )
+    return [
+        name for name, inputs in moved if np.array_equal(operator.forward(inputs), y)
+    ]
 
 
 def _same_shapes(first, other):
     """The other inputs, or where their shapes differ the first ones with their entries in reverse."""
-    if all(name in other.arrays and other.arrays[name].shape == a.shape for name, a in first.arrays.items()):
+    if all(
+        name in other.arrays and other.arrays[name].shape == a.shape
+        for name, a in first.arrays.items()
+    ):
         return other.ordered(first.arrays)
-    return first.moved(**{name: a.ravel()[::-1].reshape(a.shape) for name, a in first.arrays.items()})
+    return first.moved(
+        **{name: a.ravel()[::-1].reshape(a.shape) for name, a in first.arrays.items()}
+    )
 
 
 def _affine(operator, first, other, y, changed) -> bool:
     """Whether y is halfway between two inputs what it is on average, up to rounding."""
-    middle = operator.forward(first.moved(**{name: (a + other.arrays[name]) / 2 for name, a in first.arrays.items()}))
+    middle = operator.forward(
+        first.moved(
+            **{name: (a + other.arrays[name]) / 2 for name, a in first.arrays.items()}
+        )
+    )
     if not y.shape == changed.shape == middle.shape:
         return False
     terms = sum(a.size for a in first.arrays.values()) + ELEMENTWISE
-    sizes = [np.abs(a).max(initial=0) for a in (*first.arrays.values(), *other.arrays.values(), y, changed)]
+    sizes = [
+        np.abs(a).max(initial=0)
+        for a in (*first.arrays.values(), *other.arrays.values(), y, changed)
+    ]
     bound = SAFETY * unit_roundoff("float64") * terms * sum(sizes)
     return bool((np.abs(2 * middle - y - changed) <= bound).all())
 
@@ -397,9 +546,16 @@ def reach(rng, f, arrays) -> list[np.ndarray]:
     h, squares = best_step(), None
     for _ in range(DRAWS):
         ways = [a * rng.choice([-1.0, 1.0], a.shape) for a in arrays]
-        up, down = (f([a + sign * h * way for a, way in zip(arrays, ways, strict=True)]) for sign in (1, -1))
+        up, down = (
+            f([a + sign * h * way for a, way in zip(arrays, ways, strict=True)])
+            for sign in (1, -1)
+        )
         slopes = [((a - b) / (2 * h)) ** 2 for a, b in zip(up, down, strict=True)]
-        squares = slopes if squares is None else [a + b for a, b in zip(squares, slopes, strict=True)]
+        squares = (
+            slopes
+            if squares is None
+            else [a + b for a, b in zip(squares, slopes, strict=True)]
+        )
     count = sum(a.size for a in arrays)
     return [np.sqrt(count * each / DRAWS) for each in squares]
 
@@ -416,8 +572,14 @@ def cancelled(rng, f, arrays) -> list[float]:
     """
     found, h = [0.0] * len(f(arrays)), best_step()
     for at, a in enumerate(arrays):
-        way, size = a * rng.choice([-1.0, 1.0], a.shape), float(np.abs(a).max(initial=0))
-        up, down = (f([b + sign * h * way if k == at else b for k, b in enumerate(arrays)]) for sign in (1, -1))
+        way, size = (
+            a * rng.choice([-1.0, 1.0], a.shape),
+            float(np.abs(a).max(initial=0)),
+        )
+        up, down = (
+            f([b + sign * h * way if k == at else b for k, b in enumerate(arrays)])
+            for sign in (1, -1)
+        )
         for place, (one, other) in enumerate(zip(up, down, strict=True)):
             moved = np.abs(one - other).max(initial=0)
             if 0 < moved <= UNMOVED * 2 * h * size:
@@ -437,9 +599,15 @@ def float32(exam) -> str:
         return _close(operator, inputs, dy, dtype)
     except Wrong as wrong:
         found = formats(operator, dy, inputs, dtype)
-        if not (found or "restless" in exam.shared or exam.shared.get("named")) and str(wrong).startswith(INPUTS):
+        if not (found or "restless" in exam.shared or exam.shared.get("named")) and str(
+            wrong
+        ).startswith(INPUTS):
             found = imprecise(operator, dy, inputs, dtype)
-            raise Wrong(f"{wrong}{'' if found else NOT_ROUNDING}", stub=wrong.stub, diagnoses=found) from None
+            raise Wrong(
+                f"{wrong}{'' if found else NOT_ROUNDING}",
+                stub=wrong.stub,
+                diagnoses=found,
+            ) from None
         raise Wrong(str(wrong), stub=wrong.stub, diagnoses=found) from None
 
 
@@ -449,18 +617,37 @@ def _close(operator, inputs, dy, dtype) -> str:
 
     def run(arrays, dtype="float64"):
         moved = inputs.moved(**dict(zip(names, arrays[1:], strict=True)))
-        return [operator.forward(moved, dtype), *operator.backward(arrays[0], moved, dtype).values()]
+        return [
+            operator.forward(moved, dtype),
+            *operator.backward(arrays[0], moved, dtype).values(),
+        ]
 
     arrays = [dy, *inputs.arrays.values()]
-    known, got, sizes, worst = run(arrays), run(arrays, dtype), reach(operator.rng, run, arrays), (0.0, 1.0)
-    sizes = [size + gone for size, gone in zip(sizes, cancelled(operator.rng, run, arrays), strict=True)]
+    known, got, sizes, worst = (
+        run(arrays),
+        run(arrays, dtype),
+        reach(operator.rng, run, arrays),
+        (0.0, 1.0),
+    )
+    sizes = [
+        size + gone
+        for size, gone in zip(sizes, cancelled(operator.rng, run, arrays), strict=True)
+    ]
     terms = max(a.size for a in arrays) + ELEMENTWISE
     for name, right, narrow, size in zip(("y", *names), known, got, sizes, strict=True):
-        largest = (np.abs(right) + size).max(-1, keepdims=True, initial=0) if right.ndim else np.abs(right) + size
+        largest = (
+            (np.abs(right) + size).max(-1, keepdims=True, initial=0)
+            if right.ndim
+            else np.abs(right) + size
+        )
         bound = SAFETY * unit_roundoff(dtype) * terms * largest + SMALLEST[dtype]
         which = "y at " if name == "y" else f"the gradient for {name}, at "
-        error, allowed, words = compare(which, narrow, right, np.broadcast_to(bound, right.shape))
+        error, allowed, words = compare(
+            which, narrow, right, np.broadcast_to(bound, right.shape)
+        )
         if words:
-            raise Wrong(f"{INPUTS}the same numbers in {dtype}. {words[0].upper()}{words[1:]}")
+            raise Wrong(
+                f"{INPUTS}the same numbers in {dtype}. {words[0].upper()}{words[1:]}"
+            )
         worst = max(worst, (error, allowed or 1.0), key=lambda pair: pair[0] / pair[1])
     return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."

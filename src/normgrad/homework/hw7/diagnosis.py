@@ -36,12 +36,25 @@ def misfit(operator, dy, inputs, loss) -> tuple:
         return ()
     arrays = [value for value in values if value.facts.get("kind") in ARRAYS]
     none = sum(value.facts.get("type") == "NoneType" for value in values)
-    if arrays and len(arrays) < len(inputs.arrays) and len(arrays) + none == len(values) <= len(inputs.arrays):
+    if (
+        arrays
+        and len(arrays) < len(inputs.arrays)
+        and len(arrays) + none == len(values) <= len(inputs.arrays)
+    ):
         return noted("gradient-missing")
     if len(arrays) != len(values) or len(values) != len(inputs.arrays):
         return ()
-    got = {name: value.numbers for name, value in zip(inputs.arrays, values, strict=True)}
-    return next((noted("wrong-axis") for name in got if _other_axes(operator, dy, inputs, got, name, loss)), ())
+    got = {
+        name: value.numbers for name, value in zip(inputs.arrays, values, strict=True)
+    }
+    return next(
+        (
+            noted("wrong-axis")
+            for name in got
+            if _other_axes(operator, dy, inputs, got, name, loss)
+        ),
+        (),
+    )
 
 
 def _other_axes(operator, dy, inputs, got, name, loss) -> bool:
@@ -50,15 +63,27 @@ def _other_axes(operator, dy, inputs, got, name, loss) -> bool:
     The sum over all entries is the slope in the direction of ones, whichever axes were summed before.
     """
     shape, needed = got[name].shape, inputs.arrays[name].shape
-    if _without_ones(shape) == _without_ones(needed) or dy.ndim > MOST_AXES or not np.isfinite(got[name]).all():
+    if (
+        _without_ones(shape) == _without_ones(needed)
+        or dy.ndim > MOST_AXES
+        or not np.isfinite(got[name]).all()
+    ):
         return False
     axes = product((0, 1), repeat=dy.ndim)
-    left = {tuple(n for n, keep in zip(dy.shape, kept, strict=True) if keep and n != 1) for kept in axes}
+    left = {
+        tuple(n for n, keep in zip(dy.shape, kept, strict=True) if keep and n != 1)
+        for kept in axes
+    }
     if _without_ones(shape) not in left:
         return False
-    sized = {each: np.full(a.shape, np.abs(got[each]).max(initial=0)) for each, a in inputs.arrays.items()}
+    sized = {
+        each: np.full(a.shape, np.abs(got[each]).max(initial=0))
+        for each, a in inputs.arrays.items()
+    }
     ways = [np.full(a.shape, float(each == name)) for each, a in inputs.arrays.items()]
-    slope = directional(loss(operator, inputs, dy, sized), list(inputs.arrays.values()), ways)
+    slope = directional(
+        loss(operator, inputs, dy, sized), list(inputs.arrays.values()), ways
+    )
     return bool(abs(got[name].sum() - slope.value) <= slope.tolerance)
 
 
@@ -72,30 +97,47 @@ def unguarded(operator, inputs, where) -> tuple:
     Args:  where: the function that gives what is not finite
     """
     for _ in range(MOVES):
-        ways = {name: operator.rng.standard_normal(a.shape) for name, a in inputs.arrays.items()}
+        ways = {
+            name: operator.rng.standard_normal(a.shape)
+            for name, a in inputs.arrays.items()
+        }
         near = {name: a + best_step() * max(1, np.abs(a).max(initial=0)) * ways[name]
                 for name, a in inputs.arrays.items()}  # fmt: skip
         try:
             y = operator.forward(inputs.moved(**near))
-            results = [y, *operator.backward(operator.dy(y), inputs.moved(**near)).values()]
+            results = [
+                y,
+                *operator.backward(operator.dy(y), inputs.moved(**near)).values(),
+            ]
         except Wrong:
             return ()
         if not all(np.isfinite(numbers).all() for numbers in results):
             return ()
-    return noted("zero-unguarded", f"On a degenerate input something in {where} is 0 that must not be 0")
+    return noted(
+        "zero-unguarded",
+        f"On a degenerate input something in {where} is 0 that must not be 0",
+    )
 
 
 def formats(operator, dy, inputs, dtype) -> tuple:
     """What the formats of the arithmetic say about results that are wrong in a dtype."""
     try:
-        asked = [operator.asked(dy, inputs, dtype, watched=method) for method in ("forward", "backward")]
+        asked = [
+            operator.asked(dy, inputs, dtype, watched=method)
+            for method in ("forward", "backward")
+        ]
     except Wrong:
         return ()
     computed, converted = ({each for outcome in asked for each in outcome.facts[how]}
                            for how in ("computed", "converted"))  # fmt: skip
-    returned = {value.facts.get("dtype") for outcome in asked for value in outcome.values}
+    returned = {
+        value.facts.get("dtype") for outcome in asked for value in outcome.values
+    }
     wide = noted("wide-arithmetic") if returned & computed & WIDE else ()
-    return (*wide, *(noted("narrow-intermediate") if (computed | converted) & NARROW else ()))
+    return (
+        *wide,
+        *(noted("narrow-intermediate") if (computed | converted) & NARROW else ()),
+    )
 
 
 def imprecise(operator, dy, inputs, dtype) -> tuple:
@@ -105,7 +147,11 @@ def imprecise(operator, dy, inputs, dtype) -> tuple:
     if operator.forwards(dy, inputs) >= sum(a.size for a in inputs.arrays.values()):
         return noted("differences-for-backward")
     finite = all(np.isfinite(numbers).all() for numbers in results)
-    return noted("digits-lost") if finite and _as_in_float64(operator, dy, inputs, dtype) else ()
+    return (
+        noted("digits-lost")
+        if finite and _as_in_float64(operator, dy, inputs, dtype)
+        else ()
+    )
 
 
 # So many moves by so little that what is no straight line in them is rounding; rounding differs so much at most.
@@ -120,11 +166,19 @@ def _as_in_float64(operator, dy, inputs, dtype) -> bool:
 
     def results(dy, *arrays, dtype="float64"):
         moved = inputs.moved(**dict(zip(inputs.arrays, arrays, strict=True)))
-        return [operator.forward(moved, dtype), *operator.backward(dy, moved, dtype).values()]
+        return [
+            operator.forward(moved, dtype),
+            *operator.backward(dy, moved, dtype).values(),
+        ]
 
-    runs = [results(*(a + k * way for a, way in zip(arrays, ways, strict=True))) for k in steps]
+    runs = [
+        results(*(a + k * way for a, way in zip(arrays, ways, strict=True)))
+        for k in steps
+    ]
     share = unit_roundoff(dtype) / unit_roundoff("float64")
-    for values, narrow in zip(zip(*runs, strict=True), results(*arrays, dtype=dtype), strict=True):
+    for values, narrow in zip(
+        zip(*runs, strict=True), results(*arrays, dtype=dtype), strict=True
+    ):
         table = np.stack(values).reshape(len(steps), -1)
         centred = table - table.mean(0)
         rough = centred - np.outer(steps, steps @ centred) / (steps @ steps)
@@ -161,16 +215,28 @@ def pattern(operator, name, gradients, inputs, without, again) -> tuple:
         return ()  # of an error that small every formula is near
     if nearly(got, known, bound):
         return ()
-    enough = gradients if got.size > 1 else [np.stack(pair) for pair in zip(gradients, again(), strict=True)]
-    found = _factor(name, *enough, got.shape) or _left(name, got, inputs.arrays, without)
+    enough = (
+        gradients
+        if got.size > 1
+        else [np.stack(pair) for pair in zip(gradients, again(), strict=True)]
+    )
+    found = _factor(name, *enough, got.shape) or _left(
+        name, got, inputs.arrays, without
+    )
     found = found or paths(operator, inputs, name)
     return noted(*found) if found else ()
 
 
 def _fitted(got, known, bound):
     """The number that the right gradient is multiplied by; None where it is not, or that is 0."""
-    factor = float((got * known).sum() / max((known * known).sum(), np.finfo(float).tiny))
-    return factor if factor and (np.abs(got - factor * known) <= (1 + abs(factor)) * bound).all() else None
+    factor = float(
+        (got * known).sum() / max((known * known).sum(), np.finfo(float).tiny)
+    )
+    return (
+        factor
+        if factor and (np.abs(got - factor * known) <= (1 + abs(factor)) * bound).all()
+        else None
+    )
 
 
 # A factor or a path that is wrong makes more than this of a gradient; lost digits and another eps make less.
@@ -185,8 +251,14 @@ def nearly(got, known, bound, slopes=None) -> str:
     """
     factor = _fitted(got, known, bound)
     if factor is None:
-        share = np.abs(got - known).max(initial=0) / max(np.abs(known).max(initial=0), np.finfo(float).tiny)
-        return f" So it is right up to {share:.0e} of its size. {SMALL}" if share <= SHARE else ""
+        share = np.abs(got - known).max(initial=0) / max(
+            np.abs(known).max(initial=0), np.finfo(float).tiny
+        )
+        return (
+            f" So it is right up to {share:.0e} of its size. {SMALL}"
+            if share <= SHARE
+            else ""
+        )
     if abs(factor - 1) >= LITTLE:
         return ""
     off = f"it is {apart(factor, 1.0)[0]} times what it must be"
@@ -199,14 +271,23 @@ def nearly(got, known, bound, slopes=None) -> str:
 def _factor(name, got, known, bound, shape):
     """The whole gradient times a constant."""
     if not np.isfinite(got).all() or not got.any():
-        return None if got.any() else ("gradient-zero", f"The gradient for {name} is zero")
+        return (
+            None if got.any() else ("gradient-zero", f"The gradient for {name} is zero")
+        )
     if (factor := _fitted(got, known, bound)) is None:
         return None
     if np.isclose(factor, -1):
         return "sign", f"The gradient for {name} has the wrong sign"
-    sizes = {f"1/{n}" if factor < 1 else str(n) for n in shape if np.isclose(factor, 1 / n if factor < 1 else n)}
+    sizes = {
+        f"1/{n}" if factor < 1 else str(n)
+        for n in shape
+        if np.isclose(factor, 1 / n if factor < 1 else n)
+    }
     words = sorted(sizes)[0] if sizes else apart(factor, 1.0)[0]
-    return "constant-factor", f"The gradient for {name} is {words} times what it must be"
+    return (
+        "constant-factor",
+        f"The gradient for {name} is {words} times what it must be",
+    )
 
 
 def _left(name, got, arrays, without):
@@ -219,10 +300,16 @@ def _left(name, got, arrays, without):
         except Wrong:  # forward refuses ones there
             continue
         if (np.abs(got - known) <= bound).all():
-            return "factor-left-out", f"The gradient for {name} is what it would be if {other} were 1 everywhere"
+            return (
+                "factor-left-out",
+                f"The gradient for {name} is what it would be if {other} were 1 everywhere",
+            )
         for factor in _along(array, got.shape):
             if (np.abs(got - factor * known) <= np.abs(factor) * bound).all():
-                return "factor-last", f"The gradient for {name} is multiplied by {other} at the end"
+                return (
+                    "factor-last",
+                    f"The gradient for {name} is multiplied by {other} at the end",
+                )
     return None
 
 

@@ -42,7 +42,11 @@ class Operator:
         ### BEGIN SOLUTION
         scale = np.array([0.5, 3.0])[:, None, None]
         x = scale * (rng.standard_normal((2, 4, 3)) + rng.uniform(-2, 2, (2, 4, 1)))
-        return {"x": x, "weight": rng.standard_normal(4), "bias": rng.standard_normal(4)}
+        return {
+            "x": x,
+            "weight": rng.standard_normal(4),
+            "bias": rng.standard_normal(4),
+        }
         ### END SOLUTION
 
     @staticmethod

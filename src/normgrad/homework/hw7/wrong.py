@@ -5,7 +5,10 @@ from ..wrong import of
 FIRST, OTHERS, SHAPES, ALONE = "gradient of the first input", "gradients of the others", "shapes and dtypes", \
     "inputs left alone"  # fmt: skip
 DX = "dx = (rstd * (wdy - c2 - x_hat * c1)).reshape(x.shape)"
-C1, C2 = "c1 = (x_hat * wdy).mean(-1, keepdims=True)", "c2 = wdy.mean(-1, keepdims=True)"
+C1, C2 = (
+    "c1 = (x_hat * wdy).mean(-1, keepdims=True)",
+    "c2 = wdy.mean(-1, keepdims=True)",
+)
 WDY, DW, DB = "wdy = grouped(dy * weight[:, None])", "dweight = (dy * x_hat.reshape(x.shape)).sum((0, 2))", \
     "dbias = dy.sum((0, 2))"  # fmt: skip
 RSTD = "rstd = 1 / np.sqrt((q * q).mean(-1, keepdims=True) + EPS)"

@@ -2,7 +2,13 @@
 
 from ...spec import LAYER_NORM
 from ..checks.exam import OwnInputs
-from ..checks.values import degenerate, inputs_untouched, low_precision, signature, value
+from ..checks.values import (
+    degenerate,
+    inputs_untouched,
+    low_precision,
+    signature,
+    value,
+)
 from ..hw3.assignment import AFFINE, FORBIDDEN
 from ..hw3.checks import structure
 from ..task import Homework, Stage, Task

@@ -33,12 +33,27 @@ class LayerOracle(FunctionOracle, StreamOracle):
     dtypes: tuple[str, ...] = ("float32",)
     trial: type = StreamTrial
 
-    def request(self, trial, dtype="float64", layout="contiguous", op="gradients", **options) -> Request:
+    def request(
+        self, trial, dtype="float64", layout="contiguous", op="gradients", **options
+    ) -> Request:
         """The call that a trial leads to; the cotangents come after the Function's own arguments."""
-        extra = [Given(name, value, dtype, self.kind) for name, value in options.pop("extra", {}).items()]
+        extra = [
+            Given(name, value, dtype, self.kind)
+            for name, value in options.pop("extra", {}).items()
+        ]
         asked = super().request(trial, dtype, layout, op, **options)
-        stream = Given("dresidual_out", trial.rounded(dtype).case.dresidual_out, dtype, self.kind, layout=layout)
-        return Request(op, (*asked.arguments, stream, *extra), asked.options | {"cotangents": COTANGENTS})
+        stream = Given(
+            "dresidual_out",
+            trial.rounded(dtype).case.dresidual_out,
+            dtype,
+            self.kind,
+            layout=layout,
+        )
+        return Request(
+            op,
+            (*asked.arguments, stream, *extra),
+            asked.options | {"cotangents": COTANGENTS},
+        )
 
     def admit(self, request, outcome) -> None:
         """Raises Wrong where kernels are asked for and none wrote a result, or one left its tensors."""
@@ -68,10 +83,14 @@ def bytes_within(most):
         got, known = exam.named(outcome, trial, exam.base), oracle.expected(trial)
         for name in oracle.results:
             if words := compare(name, got[name], *known[name])[2]:
-                raise Wrong(f"{INPUTS}{ROWS} rows of {COLUMNS}. {words} Bytes of wrong numbers do not count.")
+                raise Wrong(
+                    f"{INPUTS}{ROWS} rows of {COLUMNS}. {words} Bytes of wrong numbers do not count."
+                )
         for words, key in problems(outcome.facts, inf):
             raise Wrong(words, diagnoses=[named(key)])
-        asked = BYTES * sum(launch["read"] + launch["written"] for launch in outcome.facts["launches"])
+        asked = BYTES * sum(
+            launch["read"] + launch["written"] for launch in outcome.facts["launches"]
+        )
         said = f"{asked} bytes for {ROWS} rows of {COLUMNS}, {asked / floor():.3f} times the floor of {floor()}"
         if asked > most * floor():
             found, right = f"{asked} bytes", f"at most {int(most * floor())} bytes"
@@ -100,7 +119,9 @@ def trains(exam) -> str:
     known, bound = _losses(options, exam.rng("nudges"))
     error, allowed, words = compare("the loss before step ", losses, known, bound)
     if words:
-        raise Wrong(f"{INPUTS}{STEPS} steps of training, {DEPTH} branches between norms. {words[0].upper()}{words[1:]}")
+        raise Wrong(
+            f"{INPUTS}{STEPS} steps of training, {DEPTH} branches between norms. {words[0].upper()}{words[1:]}"
+        )
     return (
         f"The loss falls from {losses[0]:.3f} to {losses[-1]:.3f} in {STEPS} steps, as with the package's layer: "
         f"largest difference {small(error)}, allowed {small(allowed)}."
@@ -135,7 +156,10 @@ def _nudged(rng, nudge):
         results = add_layer_norm(x, residual, x.shape[-1], weight, bias, eps)
         if not nudge:
             return results
-        return tuple(t * (1 + nudge * torch.from_numpy(rng.choice([-1.0, 1.0], t.shape))) for t in results)
+        return tuple(
+            t * (1 + nudge * torch.from_numpy(rng.choice([-1.0, 1.0], t.shape)))
+            for t in results
+        )
 
     return layer
 
@@ -151,10 +175,15 @@ class Stack:
     @classmethod
     def drawn(cls, rng, depth, rows, columns):
         """A random one, whose gradients neither grow nor shrink much."""
-        mixes, turns = (rng.standard_normal((k, columns, columns)) / np.sqrt(columns) for k in (depth + 1, depth))
+        mixes, turns = (
+            rng.standard_normal((k, columns, columns)) / np.sqrt(columns)
+            for k in (depth + 1, depth)
+        )
         return cls(rng.standard_normal((rows, columns)), mixes, turns)
 
-    def gradients(self, first=0.0, stream=1.0, dy="branch", turn="back", seen="stream", part=0) -> list[np.ndarray]:
+    def gradients(
+        self, first=0.0, stream=1.0, dy="branch", turn="back", seen="stream", part=0
+    ) -> list[np.ndarray]:
         """The gradient at each place.
 
         Args:  first: times dy, the stream before the last place; stream: times the stream, to and past a norm
@@ -169,13 +198,22 @@ class Stack:
             kept = own + stream * kept
             found.insert(0, {"stream": kept, "dy": given, "part": own}[seen])
             if k:
-                turned = (kept, own, given)[part] @ self.turns[k - 1 if turn == "back" else depth - k]
-                given = {"branch": turned, "added": given + turned, "both": kept + turned, "stream": kept}[dy]
+                turned = (kept, own, given)[part] @ self.turns[
+                    k - 1 if turn == "back" else depth - k
+                ]
+                given = {
+                    "branch": turned,
+                    "added": given + turned,
+                    "both": kept + turned,
+                    "stream": kept,
+                }[dy]
         return found
 
     def bounds(self) -> np.ndarray:
         """How far off the norms may be: the roundings of all sums on the way, times the sizes of their terms."""
-        sizes = Stack(*(np.abs(each) for each in (self.dy, self.mixes, self.turns))).gradients()
+        sizes = Stack(
+            *(np.abs(each) for each in (self.dy, self.mixes, self.turns))
+        ).gradients()
         terms = 2 * len(self.mixes) * (self.dy.shape[1] + ELEMENTWISE) + self.dy.size
         return SAFETY * unit_roundoff("float64") * terms * norms(sizes)
 
@@ -183,8 +221,13 @@ class Stack:
         """The call of the student's function."""
         from . import model
 
-        given = [Given(name, getattr(self, name), kind="torch") for name in ("dy", "mixes", "turns")]
-        return Request("program", tuple(given), {"source": getsource(model), "run": "by_depth"})
+        given = [
+            Given(name, getattr(self, name), kind="torch")
+            for name in ("dy", "mixes", "turns")
+        ]
+        return Request(
+            "program", tuple(given), {"source": getsource(model), "run": "by_depth"}
+        )
 
 
 def norms(gradients) -> np.ndarray:
@@ -215,10 +258,21 @@ SIZES = {
 
 def behind(got, stack, bound) -> list[str]:
     """The key of what a wrong answer is, if one recipe alone leads to it."""
-    right, other = stack.gradients(), Stack(stack.dy, stack.mixes[::-1], stack.turns[::-1]).gradients()
-    answers = [("squared-norm", [size(each) for each in right]) for size in SIZES.values()]
-    answers += [("order-reversed", each) for each in (norms(right)[::-1], norms(other)[::-1])]
-    answers += [(key, norms(stack.gradients(**change))) for key, changes in RECIPES.items() for change in changes]
+    right, other = (
+        stack.gradients(),
+        Stack(stack.dy, stack.mixes[::-1], stack.turns[::-1]).gradients(),
+    )
+    answers = [
+        ("squared-norm", [size(each) for each in right]) for size in SIZES.values()
+    ]
+    answers += [
+        ("order-reversed", each) for each in (norms(right)[::-1], norms(other)[::-1])
+    ]
+    answers += [
+        (key, norms(stack.gradients(**change)))
+        for key, changes in RECIPES.items()
+        for change in changes
+    ]
     found = {key for key, answer in answers if _same(got, np.array(answer), bound)}
     return sorted(found) if len(found) == 1 else []
 
@@ -230,11 +284,15 @@ def _answered(exam, stack) -> np.ndarray:
     """What the student's function returns for a stack, of the right kind."""
     outcome, places = exam.ask(stack.request()), len(stack.mixes)
     if len(outcome.values) != 1 or outcome.values[0].facts.get("kind") != "tensor":
-        raise Wrong(f"It returned {len(outcome.values)} results, needs one tensor with a number for each place.")
+        raise Wrong(
+            f"It returned {len(outcome.values)} results, needs one tensor with a number for each place."
+        )
     facts = outcome.values[0].facts
     if facts["shape"] != [places] or facts["dtype"] != "float64":
         got = f"shape {tuple(facts['shape'])} in {facts['dtype']}"
-        raise Wrong(f"The result has {got}, needs shape ({places},) in float64 for {places} norms.")
+        raise Wrong(
+            f"The result has {got}, needs shape ({places},) in float64 for {places} norms."
+        )
     return outcome.values[0].numbers
 
 
@@ -251,12 +309,18 @@ def by_depth(depths):
         rng, worst = exam.rng(), (0.0, 1.0)
         for depth in depths:
             stack = Stack.drawn(rng, depth, *SHAPE)
-            got, known, bound = _answered(exam, stack), norms(stack.gradients()), stack.bounds()
+            got, known, bound = (
+                _answered(exam, stack),
+                norms(stack.gradients()),
+                stack.bounds(),
+            )
             error, allowed, words = compare("the norm at place ", got, known, bound)
             if words:
                 found = behind(got, stack, bound)
                 said = f"{INPUTS}{depth} branches between {depth + 1} norms. {words[0].upper()}{words[1:]}"
-                raise Wrong(said, diagnoses=[named(key, homework="hw8") for key in found])
+                raise Wrong(
+                    said, diagnoses=[named(key, homework="hw8") for key in found]
+                )
             worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
         return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."
 

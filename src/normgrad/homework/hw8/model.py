@@ -18,22 +18,41 @@ class Network:
            letters: how many characters there are; depth: how many branches; generator: torch's, of the parameters
     """
 
-    def __init__(self, layer, letters, depth, generator, dtype=torch.float32, post=False):
+    def __init__(
+        self, layer, letters, depth, generator, dtype=torch.float32, post=False
+    ):
         def drawn(*shape, size):
-            return torch.randn(*shape, generator=generator, dtype=torch.float64).mul(size).to(dtype).requires_grad_()
+            return (
+                torch.randn(*shape, generator=generator, dtype=torch.float64)
+                .mul(size)
+                .to(dtype)
+                .requires_grad_()
+            )
 
         self.layer, self.depth, self.post = layer, depth, post
         self.embedding = drawn(CONTEXT, letters, WIDTH, size=CONTEXT**-0.5)
         self.up = [drawn(WIDTH, HIDDEN, size=WIDTH**-0.5) for _ in range(depth)]
         self.down = [drawn(HIDDEN, WIDTH, size=HIDDEN**-0.5) for _ in range(depth)]
-        self.weights = [torch.ones(WIDTH, dtype=dtype, requires_grad=True) for _ in range(depth + 1)]
-        self.biases = [torch.zeros(WIDTH, dtype=dtype, requires_grad=True) for _ in range(depth + 1)]
+        self.weights = [
+            torch.ones(WIDTH, dtype=dtype, requires_grad=True) for _ in range(depth + 1)
+        ]
+        self.biases = [
+            torch.zeros(WIDTH, dtype=dtype, requires_grad=True)
+            for _ in range(depth + 1)
+        ]
         self.head = drawn(WIDTH, letters, size=WIDTH**-0.5)
 
     @property
     def parameters(self) -> list[torch.Tensor]:
         """All that training changes."""
-        return [self.embedding, *self.up, *self.down, *self.weights, *self.biases, self.head]
+        return [
+            self.embedding,
+            *self.up,
+            *self.down,
+            *self.weights,
+            *self.biases,
+            self.head,
+        ]
 
     def norm(self, k, x, residual):
         """(y, residual_out) of the k-th norm."""
@@ -81,7 +100,9 @@ def train(network, batches, grad=torch.autograd.grad):
         loss, _ = network.loss(contexts, following)
         found = grad(loss, network.parameters)
         with torch.no_grad():
-            for parameter, speed, gradient in zip(network.parameters, speeds, found, strict=True):
+            for parameter, speed, gradient in zip(
+                network.parameters, speeds, found, strict=True
+            ):
                 parameter -= RATE * speed.mul_(MOMENTUM).add_(gradient)
         losses.append(loss.item())
     return losses
@@ -122,8 +143,12 @@ def trained(function, arguments, options, grad):
     """The losses of a short training on one batch, in float64. Args: options: text, depth, steps, size, seed"""
     codes, letters = encoded(options["text"])
     generator = torch.Generator().manual_seed(options["seed"])
-    network = Network(function.apply, len(letters), options["depth"], generator, torch.float64)
-    losses = train(network, [batch(codes, generator, options["size"])] * options["steps"], grad)
+    network = Network(
+        function.apply, len(letters), options["depth"], generator, torch.float64
+    )
+    losses = train(
+        network, [batch(codes, generator, options["size"])] * options["steps"], grad
+    )
     return torch.tensor(losses, dtype=torch.float64), {}
 
 

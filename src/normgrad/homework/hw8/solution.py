@@ -19,7 +19,9 @@ def forward_kernel(
     rows, cols = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, BLOCK)
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     at = rows.to(tl.int64)[:, None] * N + cols[None, :]
-    p = tl.load(x_ptr + at, mask=mask, other=0) + tl.load(residual_ptr + at, mask=mask, other=0)
+    p = tl.load(x_ptr + at, mask=mask, other=0) + tl.load(
+        residual_ptr + at, mask=mask, other=0
+    )
     tl.store(residual_out_ptr + at, p, mask=mask)
     mean = tl.sum(p, axis=1) / N
     q = tl.where(mask, p - mean[:, None], 0)
@@ -60,7 +62,11 @@ def backward_kernel(
 def tiles(m, n):
     """(number of programs, sizes for the kernels): a program loads the weight once, so it takes many rows."""
     rows = 32
-    return triton.cdiv(m, rows), {"N": n, "ROWS": rows, "BLOCK": triton.next_power_of_2(n)}
+    return triton.cdiv(m, rows), {
+        "N": n,
+        "ROWS": rows,
+        "BLOCK": triton.next_power_of_2(n),
+    }
 
 
 ### END SOLUTION
@@ -86,7 +92,17 @@ class AddNorm(torch.autograd.Function):
         mean, rstd = x.new_empty(len(x)), x.new_empty(len(x))
         if programs:
             forward_kernel[(programs,)](
-                x, residual, weight, bias, y, residual_out, mean, rstd, len(x), EPS=eps, **sizes
+                x,
+                residual,
+                weight,
+                bias,
+                y,
+                residual_out,
+                mean,
+                rstd,
+                len(x),
+                EPS=eps,
+                **sizes,
             )
         ctx.save_for_backward(residual_out, weight, mean, rstd)
         return y, residual_out
@@ -107,7 +123,16 @@ class AddNorm(torch.autograd.Function):
         dx, partial = torch.empty_like(dy), dy.new_empty(programs, 2, dy.shape[1])
         if programs:
             backward_kernel[(programs,)](
-                dy, dresidual_out, residual_out, weight, mean, rstd, dx, partial, len(dy), **sizes
+                dy,
+                dresidual_out,
+                residual_out,
+                weight,
+                mean,
+                rstd,
+                dx,
+                partial,
+                len(dy),
+                **sizes,
             )
         dw, db = partial.sum(0)
         return dx, dx, dw, db, None

@@ -10,7 +10,11 @@ SAVE = "ctx.save_for_backward(residual_out, weight, mean, rstd)"
 SAVED = "residual_out, weight, mean, rstd = ctx.saved_tensors"
 SUM = "p = tl.load(x_ptr + at, mask=mask, other=0) + tl.load(residual_ptr + at, mask=mask, other=0)"
 RETURN = "return dx, dx, dw, db, None"
-TILE, STEP, NORM = "rows = 32", "stream = norms[k](dy, stream)", "found.append(stream.square().sum().sqrt())"
+TILE, STEP, NORM = (
+    "rows = 32",
+    "stream = norms[k](dy, stream)",
+    "found.append(stream.square().sum().sqrt())",
+)
 
 
 layer = of("addnorm-layer", DX)

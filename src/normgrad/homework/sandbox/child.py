@@ -53,12 +53,25 @@ def respond(setting, request, arrays) -> bytes:
     refusals.refuse(setting["libraries"], setting["protected"])
     before, printed = list(sys.modules), running.Printed()
     with running.quiet(printed):
-        module, error = running.limited(lambda: load(setting["solution"]), setting["load_seconds"], last=True)
+        module, error = running.limited(
+            lambda: load(setting["solution"]), setting["load_seconds"], last=True
+        )
     if error:
-        return wire.pack({"error": {**error, "loading": True}, "printed": [printed.count, printed.kept]})
+        return wire.pack(
+            {
+                "error": {**error, "loading": True},
+                "printed": [printed.count, printed.kept],
+            }
+        )
     if request["action"] == "look":
-        found = {entry: source.look(getattr(module, entry)) for entry in request["entries"] if hasattr(module, entry)}
-        return wire.pack({"error": None, "looks": found, "imported": running.new_modules(before)})
+        found = {
+            entry: source.look(getattr(module, entry))
+            for entry in request["entries"]
+            if hasattr(module, entry)
+        }
+        return wire.pack(
+            {"error": None, "looks": found, "imported": running.new_modules(before)}
+        )
     target = getattr(module, request["entry"])
     return wire.pack(*running.answer(target, request, arrays, last=True))
 
@@ -86,7 +99,11 @@ def forked(setting, request, arrays) -> bytes:
             os.kill(process, signal.SIGKILL)
 
     signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, setting["load_seconds"] + request["seconds"] + GRACE_SECONDS, 1)
+    signal.setitimer(
+        signal.ITIMER_REAL,
+        setting["load_seconds"] + request["seconds"] + GRACE_SECONDS,
+        1,
+    )
     failure = {}
     try:
         with os.fdopen(reading, "rb") as stream:
@@ -118,7 +135,10 @@ def serve(setting, incoming, outgoing) -> None:
             request, arrays = wire.unpack(wire.receive(incoming))
             # What solution.py imports, for the calls to come; Python's own are quick, and some do more than be there.
             for name in request.get("imported", ()):
-                if name not in sys.modules and name.partition(".")[0] not in sys.stdlib_module_names:
+                if (
+                    name not in sys.modules
+                    and name.partition(".")[0] not in sys.stdlib_module_names
+                ):
                     with contextlib.suppress(Exception):
                         importlib.import_module(name)
             if not setting["fork"]:
@@ -136,7 +156,12 @@ def main():
     os.dup2(null, 0)
     os.dup2(null, 1)
     sys.dont_write_bytecode = True
-    os.register_at_fork(after_in_child=lambda: (os.close(incoming.fileno()), os.close(outgoing.fileno())))
+    os.register_at_fork(
+        after_in_child=lambda: (
+            os.close(incoming.fileno()),
+            os.close(outgoing.fileno()),
+        )
+    )
     serve(setting, incoming, outgoing)
 
 

@@ -31,16 +31,24 @@ COMPILED = "triton was imported to compile: set TRITON_INTERPRET=1 in the enviro
 
 
 # What Python's own functions do in a kernel is done while it is compiled.
-COMPILE_TIME = frozenset("range min max len int float bool abs print isinstance tuple".split())
+COMPILE_TIME = frozenset(
+    "range min max len int float bool abs print isinstance tuple".split()
+)
 TYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
          "int8": "i8", "bool": "i1"}  # fmt: skip
 MOST_SOURCES = 40
 
 
-@functools.lru_cache(maxsize=MOST_SOURCES)  # a launcher launches the same kernel again and again
+@functools.lru_cache(
+    maxsize=MOST_SOURCES
+)  # a launcher launches the same kernel again and again
 def _steps(code):
     """(name of the instruction, its argument) of what a function does, functions in it included."""
-    return [(step.opname, step.argval) for each in codes(code) for step in dis.get_instructions(each)]
+    return [
+        (step.opname, step.argval)
+        for each in codes(code)
+        for step in dis.get_instructions(each)
+    ]
 
 
 def _read(function):
@@ -71,19 +79,30 @@ def described(function, arguments) -> dict:
             continue
         seen.add(each)
         with contextlib.suppress(OSError, TypeError):
-            found["sources"].insert(0, inspect.getsource(each).splitlines())  # no text that is sent is long
+            found["sources"].insert(
+                0, inspect.getsource(each).splitlines()
+            )  # no text that is sent is long
         for name, value in _read(each):
             home = str(getattr(value, "__module__", "") or "")
-            if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == "triton":
+            if (
+                isinstance(value, types.ModuleType)
+                and value.__name__.partition(".")[0] == "triton"
+            ):
                 found["modules"][name] = value.__name__
             elif isinstance(held := getattr(value, "value", value), (int, float, str)):
-                annotated = "constexpr" in str(each.__globals__.get("__annotations__", {}).get(name))
+                annotated = "constexpr" in str(
+                    each.__globals__.get("__annotations__", {}).get(name)
+                )
                 found["globals"][name] = [held, annotated or held is not value]
             elif type(value).__name__ == "constexpr":
                 found["whole"] = False
-            elif isinstance(getattr(value, "fn", None), types.FunctionType) and not home.startswith("triton.language"):
+            elif isinstance(
+                getattr(value, "fn", None), types.FunctionType
+            ) and not home.startswith("triton.language"):
                 left.append(value.fn)
-            elif name == "interpreter_semantic":  # what the interpreter itself puts there
+            elif (
+                name == "interpreter_semantic"
+            ):  # what the interpreter itself puts there
                 continue
             elif home.partition(".")[0] == "triton":
                 found["names"][name] = (home, getattr(value, "__name__", name))
@@ -93,11 +112,15 @@ def described(function, arguments) -> dict:
                 found["foreign"].append(name)
     for name, value in arguments.items():
         if hasattr(value, "untyped_storage"):
-            found["types"][name] = "*" + TYPES.get(str(value.dtype).removeprefix("torch."), "fp32")
+            found["types"][name] = "*" + TYPES.get(
+                str(value.dtype).removeprefix("torch."), "fp32"
+            )
         elif type(value).__name__ == "dtype":
             found["constants"][name] = ["dtype", str(getattr(value, "name", value))]
         elif value is None or "constexpr" in str(function.__annotations__.get(name)):
-            found["constants"][name] = value if isinstance(value, (int, float, str)) else None
+            found["constants"][name] = (
+                value if isinstance(value, (int, float, str)) else None
+            )
         else:
             found["types"][name] = "fp32" if isinstance(value, float) else "i32"
     return found
@@ -108,28 +131,43 @@ class Launch:
     places: whether to remember which program touched what"""
 
     def __init__(self, kernel, tensors, places):
-        self.kernel, self.places, self.programs, self.atomics = kernel["kernel"], places, 0, 0
+        self.kernel, self.places, self.programs, self.atomics = (
+            kernel["kernel"],
+            places,
+            0,
+            0,
+        )
         self.described, self.torch = kernel, []
         self.ranges, self.outside, self.written = {}, {}, set()
         for name, tensor in tensors.items():
             storage = tensor.untyped_storage()
-            self.ranges[name] = (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
+            self.ranges[name] = (
+                storage.data_ptr(),
+                storage.data_ptr() + storage.nbytes(),
+            )
         self.seen = {"reads": [], "writes": []}
 
     def note(self, kind, addresses, mask, size, program):
         """The part of the mask that stays inside of the tensors; what does not is remembered."""
-        addresses, mask = np.broadcast_arrays(addresses.astype(np.int64), mask.astype(bool))
+        addresses, mask = np.broadcast_arrays(
+            addresses.astype(np.int64), mask.astype(bool)
+        )
         inside = np.zeros(addresses.shape, bool)
         for start, end in self.ranges.values():
             inside |= (addresses >= start) & (addresses + size <= end)
         stray = addresses[mask & ~inside]
         if stray.size:
-            ends = {name: abs(end - int(stray.flat[0])) for name, (_, end) in self.ranges.items()}
+            ends = {
+                name: abs(end - int(stray.flat[0]))
+                for name, (_, end) in self.ranges.items()
+            }
             words = f"{kind} outside of {min(ends, key=ends.get)}"
             self.outside[words] = self.outside.get(words, 0) + int(stray.size)
         if self.places:
             touched = np.unique(addresses[mask & inside])
-            self.seen[kind].append(np.stack([touched, np.full_like(touched, program)], -1))
+            self.seen[kind].append(
+                np.stack([touched, np.full_like(touched, program)], -1)
+            )
         if kind == "writes":
             self.wrote(addresses[mask & inside])
         return mask & inside
@@ -142,14 +180,19 @@ class Launch:
 
     def shared(self) -> int:
         """How many addresses one program writes that another one writes or reads."""
-        writes, reads = (np.concatenate([np.zeros((0, 2), np.int64), *self.seen[kind]]) for kind in ("writes", "reads"))
+        writes, reads = (
+            np.concatenate([np.zeros((0, 2), np.int64), *self.seen[kind]])
+            for kind in ("writes", "reads")
+        )
         both = np.unique(np.concatenate([writes, reads]), axis=0)
         touched, programs = np.unique(both[:, 0], return_counts=True)
         return int(np.isin(touched[programs > 1], writes[:, 0]).sum())
 
     def facts(self) -> dict:
         """Plain data for the grader."""
-        read, written = (sum(len(each) for each in self.seen[kind]) for kind in ("reads", "writes"))
+        read, written = (
+            sum(len(each) for each in self.seen[kind]) for kind in ("reads", "writes")
+        )
         foreign = sorted({*self.described["foreign"], *self.torch})
         return {"kernel": self.kernel, "described": self.described, "foreign": foreign, "programs": self.programs,
                 "outside": self.outside, "shared": self.shared(), "atomics": self.atomics, "read": read,
@@ -171,9 +214,13 @@ def _watch_builder(builder, running, undefined):
         launch = running[-1]
         launch.programs = nx * ny * nz
         size = ptrs.get_element_ty().primitive_bitwidth // 8
-        seen = mask if isinstance(mask, np.ndarray) else mask.data  # of a block pointer it comes as it is
+        seen = (
+            mask if isinstance(mask, np.ndarray) else mask.data
+        )  # of a block pointer it comes as it is
         noted = launch.note(what, ptrs.data, seen, size, (x * ny + y) * nz + z)
-        return TensorHandle(noted, getattr(mask, "dtype", None) if seen is not mask else tl.int1)
+        return TensorHandle(
+            noted, getattr(mask, "dtype", None) if seen is not mask else tl.int1
+        )
 
     def load(ptrs, mask, *rest):
         seen = look("reads", ptrs, mask)
@@ -183,7 +230,9 @@ def _watch_builder(builder, running, undefined):
         return found
 
     def store(ptrs, value, mask, *rest):
-        return kind.create_masked_store(builder, ptrs, value, look("writes", ptrs, mask), *rest)
+        return kind.create_masked_store(
+            builder, ptrs, value, look("writes", ptrs, mask), *rest
+        )
 
     def atomic(how, ptrs, *rest):
         running[-1].atomics += 1
@@ -201,12 +250,20 @@ def launches_watched(running, places, written, undefined=False):
     written: a set that the addresses of tensors with results of kernels are added to; undefined: as _watch_builder."""
     from triton.runtime import interpreter
 
-    builder, executor, found = interpreter.interpreter_builder, interpreter.GridExecutor, []
+    builder, executor, found = (
+        interpreter.interpreter_builder,
+        interpreter.GridExecutor,
+        [],
+    )
     original = executor.__call__
 
     def launched(self, *args, **kwargs):
         named = dict(zip(self.arg_names, args, strict=False)) | kwargs
-        tensors = {name: value for name, value in named.items() if hasattr(value, "untyped_storage")}
+        tensors = {
+            name: value
+            for name, value in named.items()
+            if hasattr(value, "untyped_storage")
+        }
         found.append(Launch(described(inspect.unwrap(self.fn), named), tensors, places))
         running.append(found[-1])
         try:
@@ -233,19 +290,30 @@ def _torch_watched(pointers, running, names, written):
     class Watch(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             given = (*args, *(kwargs or {}).values())
-            flat = [each for arg in given for each in (arg if isinstance(arg, (list, tuple)) else [arg])]
+            flat = [
+                each
+                for arg in given
+                for each in (arg if isinstance(arg, (list, tuple)) else [arg])
+            ]
             tensors = [each for each in flat if isinstance(each, torch.Tensor)]
             name = getattr(func, "__name__", "").strip("_")
             if running and name not in QUIET and name not in running[-1].torch:
                 running[-1].torch.append(name)
             if not running and name not in QUIET and name not in names:
-                if any(tensor.untyped_storage().data_ptr() in pointers for tensor in tensors):
+                if any(
+                    tensor.untyped_storage().data_ptr() in pointers
+                    for tensor in tensors
+                ):
                     names.append(name)
             result = func(*args, **(kwargs or {}))
-            if isinstance(result, torch.Tensor) and any(t.untyped_storage().data_ptr() in written for t in tensors):
+            if isinstance(result, torch.Tensor) and any(
+                t.untyped_storage().data_ptr() in written for t in tensors
+            ):
                 written.add(result.untyped_storage().data_ptr())
             if name in EMPTY and result.is_floating_point():
-                result.fill_(float("nan"))  # what is never written must not look right by chance
+                result.fill_(
+                    float("nan")
+                )  # what is never written must not look right by chance
             return result
 
     return Watch()
@@ -277,20 +345,42 @@ def kernels(target, arguments, options):
     if isinstance(tl.sum, triton.JITFunction):
         raise RuntimeError(COMPILED)
     given = list(arguments.values())
-    if options.get("apart"):  # in the grader's buffer, where one input ends, another one begins
-        given = [value.clone() if isinstance(value, torch.Tensor) else value for value in given]
-    matrices = {t.untyped_storage().data_ptr() for t in given if isinstance(t, torch.Tensor) and t.dim() == 2}
+    if options.get(
+        "apart"
+    ):  # in the grader's buffer, where one input ends, another one begins
+        given = [
+            value.clone() if isinstance(value, torch.Tensor) else value
+            for value in given
+        ]
+    matrices = {
+        t.untyped_storage().data_ptr()
+        for t in given
+        if isinstance(t, torch.Tensor) and t.dim() == 2
+    }
     if options.get("again"):
         with contextlib.suppress(Exception):
-            target(*[1 - value if isinstance(value, torch.Tensor) else value for value in given])
+            target(
+                *[
+                    1 - value if isinstance(value, torch.Tensor) else value
+                    for value in given
+                ]
+            )
     running, names, written = [], [], set()
     watched = _torch_watched(matrices, running, names, written)
     apart, undefined = bool(options.get("apart")), bool(options.get("undefined"))
     with launches_watched(running, apart, written, undefined) as found, watched:
         result = target(*given)
     results = returned(result)
-    own = any(r.untyped_storage().data_ptr() in written for r in results if isinstance(r, torch.Tensor))
-    return results, {"launches": [launch.facts() for launch in found], "torch": names, "own": own}
+    own = any(
+        r.untyped_storage().data_ptr() in written
+        for r in results
+        if isinstance(r, torch.Tensor)
+    )
+    return results, {
+        "launches": [launch.facts() for launch in found],
+        "torch": names,
+        "own": own,
+    }
 
 
 class Context:
@@ -330,9 +420,15 @@ def layer_kernels(target, arguments, options):
 
     def backward(*sent):
         ctx.saved_tensors = sent[count:]
-        return [each for each in target.backward(ctx, *sent[:count]) if each is not None]
+        return [
+            each for each in target.backward(ctx, *sent[:count]) if each is not None
+        ]
 
     outputs, there = kernels(forward, dict(enumerate(given[:-count])), options)
-    gradients, back = kernels(backward, dict(enumerate([*given[-count:], *ctx.saved_tensors])), options)
+    gradients, back = kernels(
+        backward, dict(enumerate([*given[-count:], *ctx.saved_tensors])), options
+    )
     facts = {name: there[name] + back[name] for name in ("launches", "torch")}
-    return [*returned(outputs), *gradients], facts | {"own": there["own"] and back["own"]}
+    return [*returned(outputs), *gradients], facts | {
+        "own": there["own"] and back["own"]
+    }

@@ -36,7 +36,9 @@ def _laid_out(array, layout, more):
     array = array.T if layout == "transposed" else array
     step = 1 + more if layout == "strided" else 1
     columns = array.shape[-1] * step
-    memory = np.full((*array.shape[:-1], columns + (more if step == 1 else 0)), np.nan, array.dtype)
+    memory = np.full(
+        (*array.shape[:-1], columns + (more if step == 1 else 0)), np.nan, array.dtype
+    )
     view = memory[..., :columns:step]
     view[...] = array
     return (view.T if layout == "transposed" else view), memory
@@ -56,7 +58,11 @@ def build(spec: dict, arrays):
 
     dtype = getattr(torch, spec["dtype"])
     # Triton's interpreter refuses an empty tensor whose memory is not torch's own.
-    tensor = torch.from_numpy(array).to(dtype) if array.size else torch.zeros(array.shape, dtype=dtype)
+    tensor = (
+        torch.from_numpy(array).to(dtype)
+        if array.size
+        else torch.zeros(array.shape, dtype=dtype)
+    )
     return (tensor.requires_grad_() if spec["grad"] else tensor), memory
 
 
@@ -71,11 +77,19 @@ def summary(value) -> tuple[dict, np.ndarray]:
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
         facts |= {"kind": "tensor", "dtype": str(value.dtype).removeprefix("torch.")}
         floating = value.dtype.is_floating_point
-        value = value.detach().double().cpu().numpy() if floating else np.zeros(value.shape)
+        value = (
+            value.detach().double().cpu().numpy() if floating else np.zeros(value.shape)
+        )
     elif isinstance(value, np.ndarray):
-        value = np.ndarray.view(value, np.ndarray)  # a class made from it may say anything about itself
+        value = np.ndarray.view(
+            value, np.ndarray
+        )  # a class made from it may say anything about itself
         facts |= {"kind": "ndarray", "dtype": str(value.dtype)}
-        value = value.astype(np.float64) if value.dtype.kind in "fiu" else np.zeros(value.shape)
+        value = (
+            value.astype(np.float64)
+            if value.dtype.kind in "fiu"
+            else np.zeros(value.shape)
+        )
     else:
         return facts | {"kind": "other", "shape": []}, np.zeros(0)
     return facts | {"shape": list(value.shape)}, value
@@ -90,10 +104,17 @@ def call(target, arguments, options):
 @operation
 def warned(target, arguments, options):
     """The results of a plain function, and the first warning that NumPy gave on the way."""
-    with warnings.catch_warnings(record=True) as found, np.errstate(divide="warn", invalid="warn", over="warn"):
+    with (
+        warnings.catch_warnings(record=True) as found,
+        np.errstate(divide="warn", invalid="warn", over="warn"),
+    ):
         warnings.simplefilter("always")
         result = target(*arguments.values())
-    said = [str(each.message)[:KEPT_NAME] for each in found if issubclass(each.category, RuntimeWarning)]
+    said = [
+        str(each.message)[:KEPT_NAME]
+        for each in found
+        if issubclass(each.category, RuntimeWarning)
+    ]
     return result, {"warning": said[0] if said else ""}
 
 
@@ -102,9 +123,17 @@ def _apply(target, arguments, options, facts):
     import torch
 
     if not (isinstance(target, type) and issubclass(target, torch.autograd.Function)):
-        kind = "class of another kind" if isinstance(target, type) else type(target).__name__
-        raise TypeError(f"{options['entry']} is a {kind}, needs a class made from torch.autograd.Function")
-    return returned(_padded(target, facts).apply(*(arguments[name] for name in options["inputs"])))
+        kind = (
+            "class of another kind"
+            if isinstance(target, type)
+            else type(target).__name__
+        )
+        raise TypeError(
+            f"{options['entry']} is a {kind}, needs a class made from torch.autograd.Function"
+        )
+    return returned(
+        _padded(target, facts).apply(*(arguments[name] for name in options["inputs"]))
+    )
 
 
 def _padded(target, facts):
@@ -155,13 +184,19 @@ def gradients(target, arguments, options):
         return [*outputs, *grads], facts
     cotangents = [arguments[name] for name in twice["cotangents"]]
     facts["by hand"] = _by_hand(grads)
-    found, facts["graph"] = _onward(grads, cotangents, [arguments[name] for name in twice["inputs"]])
+    found, facts["graph"] = _onward(
+        grads, cotangents, [arguments[name] for name in twice["inputs"]]
+    )
     return found, facts
 
 
 def _onward(grads, cotangents, inputs):
     """(what the gradients pass on to inputs when torch differentiates them, how many of them it can differentiate)."""
-    pairs = [(g, u) for g, u in zip(grads, cotangents, strict=True) if g is not None and g.requires_grad]
+    pairs = [
+        (g, u)
+        for g, u in zip(grads, cotangents, strict=True)
+        if g is not None and g.requires_grad
+    ]
     if not pairs:
         return [], 0
     ends, cotangents = zip(*pairs, strict=True)
@@ -205,11 +240,20 @@ def _held(value, deep=3):
     if isinstance(value, torch.Tensor):
         yield value
     elif deep:
-        inside = [*value] if isinstance(value, (list, tuple, set)) else [*getattr(value, "__dict__", {}).values()]
+        inside = (
+            [*value]
+            if isinstance(value, (list, tuple, set))
+            else [*getattr(value, "__dict__", {}).values()]
+        )
         inside += value.values() if isinstance(value, dict) else ()
-        inside += [getattr(value, name, None) for name in ("__self__", "__defaults__", "args", "keywords")]
+        inside += [
+            getattr(value, name, None)
+            for name in ("__self__", "__defaults__", "args", "keywords")
+        ]
         with contextlib.suppress(ValueError):  # a cell that is not filled
-            inside += [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+            inside += [
+                cell.cell_contents for cell in getattr(value, "__closure__", None) or ()
+            ]
         for each in inside:
             yield from _held(each, deep - 1)
 
@@ -227,14 +271,25 @@ def saved(target, arguments, options):
                      "bytes": tensor.nbytes})  # fmt: skip
         return tensor
 
-    names |= {(t.data_ptr(), tuple(t.shape)): n for n, t in arguments.items() if isinstance(t, torch.Tensor)}
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: note(tensor, "save_for_backward"), lambda t: t):
+    names |= {
+        (t.data_ptr(), tuple(t.shape)): n
+        for n, t in arguments.items()
+        if isinstance(t, torch.Tensor)
+    }
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: note(tensor, "save_for_backward"), lambda t: t
+    ):
         results = _apply(target, arguments, options, {})
-    for name, value in vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ():
+    for name, value in (
+        vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ()
+    ):
         for each in _held(value):
             note(each, f"ctx.{name}")
     for each in kept:
-        if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (each["storage"], each["shape"]):
+        if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (
+            each["storage"],
+            each["shape"],
+        ):
             each["name"] = "y"
     return [], {"saved": kept}
 
@@ -306,7 +361,11 @@ def _torch_noted(found):
     class Noted(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             result = func(*args, **(kwargs or {}))
-            how = found["converted" if getattr(func, "__name__", "") in CONVERSIONS else "computed"]
+            how = found[
+                "converted"
+                if getattr(func, "__name__", "") in CONVERSIONS
+                else "computed"
+            ]
             for each in returned(result):
                 if isinstance(each, torch.Tensor) and each.dtype.is_floating_point:
                     how.append(str(each.dtype).removeprefix("torch."))
@@ -336,18 +395,25 @@ def formats(target, arguments, options):
     """
     Float32.formats = found = {"computed": [], "converted": []}
     target = getattr(target, options["method"]) if "method" in options else target
-    given = {name: v.view(Float32) if isinstance(v, np.ndarray) else v for name, v in arguments.items()}
+    given = {
+        name: v.view(Float32) if isinstance(v, np.ndarray) else v
+        for name, v in arguments.items()
+    }
     with _torch_noted(found):
         run = OPERATIONS[options.get("run", "call")]
         result, _ = run(_watched(target, found), given, options)
-    return list(map(_plain, returned(result))), {name: sorted(set(each)) for name, each in found.items()}
+    return list(map(_plain, returned(result))), {
+        name: sorted(set(each)) for name, each in found.items()
+    }
 
 
 @operation
 def program(target, arguments, options):
     """What options["run"], a function of the grader's own text options["source"], makes of a student's code."""
     names = {"__name__": "program"}
-    exec(compile(options["source"], __file__, "exec"), names)  # under this name, no line of it passes for the student's
+    exec(
+        compile(options["source"], __file__, "exec"), names
+    )  # under this name, no line of it passes for the student's
     return names[options["run"]](target, arguments, options, grad)
 
 
@@ -364,7 +430,9 @@ def operator_inputs(target, arguments, options):
     drawn = _method(target, options["method"])(np.random.default_rng(options["seed"]))
     sets = drawn if isinstance(drawn, (tuple, list)) else [drawn]
     if not all(isinstance(each, dict) for each in sets):
-        raise TypeError(f"{options['method']} must return dictionaries, {{name: array}}")
+        raise TypeError(
+            f"{options['method']} must return dictionaries, {{name: array}}"
+        )
     arrays = [array for each in sets for array in each.values()]
     return arrays, {"names": [[str(name) for name in each] for each in sets]}
 
@@ -381,8 +449,12 @@ def operator_versions(target, arguments, options):
     *names, versions = arguments
     results = []
     for version in arguments[versions]:
-        given = {name: copy.deepcopy(arguments[name]) for name in names} | {options["name"]: version}
-        results.append(returned(_method(target, options["method"])(*given.values()))[options["at"]])
+        given = {name: copy.deepcopy(arguments[name]) for name in names} | {
+            options["name"]: version
+        }
+        results.append(
+            returned(_method(target, options["method"])(*given.values()))[options["at"]]
+        )
     return results, {}
 
 
@@ -416,7 +488,10 @@ def operator_second(target, arguments, options):
     grads = grad(Wrapped.apply(*tensors), tensors, arguments["dy"], create_graph=True)
     ways = [arguments["dy"], *tensors]
     found, count = _onward(grads, cotangents, ways)
-    return [torch.zeros_like(t) if g is None else g for g, t in zip(found, ways, strict=False)], {"graph": count}
+    return [
+        torch.zeros_like(t) if g is None else g
+        for g, t in zip(found, ways, strict=False)
+    ], {"graph": count}
 
 
 KEPT_TEXT = 300
@@ -427,7 +502,11 @@ def objects(kinds) -> dict:
     import sympy
 
     def made(name, kind):
-        return sympy.IndexedBase(name) if kind == "array" else sympy.Symbol(name, integer=True, positive=True)
+        return (
+            sympy.IndexedBase(name)
+            if kind == "array"
+            else sympy.Symbol(name, integer=True, positive=True)
+        )
 
     return {name: made(name, kind) for name, kind in kinds}
 
@@ -436,7 +515,10 @@ def _entry(entry, arrays):
     """The number in an array's place, counted from 1; None where there is no such place."""
     import sympy
 
-    array, place = arrays.get(str(entry.base)), [int(i) if i.is_Integer else 0 for i in entry.indices]
+    array, place = (
+        arrays.get(str(entry.base)),
+        [int(i) if i.is_Integer else 0 for i in entry.indices],
+    )
     if array is None or len(place) != array.ndim:
         return None
     if not all(1 <= i <= n for i, n in zip(place, array.shape, strict=True)):
@@ -457,17 +539,25 @@ def _worth(expression, point, arrays):
     from sympy.concrete.expr_with_limits import ExprWithLimits
 
     if isinstance(expression, sympy.Indexed):
-        entry = expression.func(expression.base, *(_worth(i, point, arrays) for i in expression.indices))
+        entry = expression.func(
+            expression.base, *(_worth(i, point, arrays) for i in expression.indices)
+        )
         value = _entry(entry, arrays)
         return entry if value is None else value
     if isinstance(expression, sympy.Sum):
         points = _counted(expression.limits, point, arrays)
         if points is not None:
-            return sympy.Add(*(_worth(expression.function, each, arrays) for each in points))
-    if isinstance(expression, (ExprWithLimits, sympy.Derivative, sympy.Subs, sympy.Lambda)):
+            return sympy.Add(
+                *(_worth(expression.function, each, arrays) for each in points)
+            )
+    if isinstance(
+        expression, (ExprWithLimits, sympy.Derivative, sympy.Subs, sympy.Lambda)
+    ):
         done = expression.subs(point).doit()
         values = {entry: _entry(entry, arrays) for entry in done.atoms(sympy.Indexed)}
-        return done.xreplace({entry: value for entry, value in values.items() if value is not None})
+        return done.xreplace(
+            {entry: value for entry, value in values.items() if value is not None}
+        )
     if not expression.args:
         return point.get(expression, expression)
     return expression.func(*(_worth(each, point, arrays) for each in expression.args))
@@ -487,7 +577,9 @@ def _counted(limits, point, arrays):
             low, high = map(int, ends_there)
             if not 0 <= high - low + 1 <= MOST_SUMMED:
                 return None
-            further += [each | {letter: sympy.Integer(value)} for value in range(low, high + 1)]
+            further += [
+                each | {letter: sympy.Integer(value)} for value in range(low, high + 1)
+            ]
         points = further
     return points
 
@@ -500,8 +592,16 @@ def _number(expression, point, arrays, notes) -> float:
     entries = value.atoms(sympy.Indexed)
     notes["outside"] |= {str(entry) for entry in entries}
     if value.free_symbols or not value.is_number:
-        missing = {entry.base.label for entry in entries if not any(i.free_symbols for i in entry.indices)}
-        notes["left"] |= {str(each) for each in value.free_symbols - missing if not isinstance(each, sympy.Indexed)}
+        missing = {
+            entry.base.label
+            for entry in entries
+            if not any(i.free_symbols for i in entry.indices)
+        }
+        notes["left"] |= {
+            str(each)
+            for each in value.free_symbols - missing
+            if not isinstance(each, sympy.Indexed)
+        }
         return np.nan
     return float(value) if value.is_extended_real else np.nan
 
@@ -510,24 +610,51 @@ def _described(expression, known) -> dict:
     """What the grader wants to know about the form of an expression. Args: known: {argument's name: what it is}"""
     import sympy
 
-    bases = {name for name, argument in known.items() if isinstance(argument, sympy.IndexedBase)}
-    letters = {symbol for symbol in expression.free_symbols if not isinstance(symbol, sympy.Indexed)}
+    bases = {
+        name
+        for name, argument in known.items()
+        if isinstance(argument, sympy.IndexedBase)
+    }
+    letters = {
+        symbol
+        for symbol in expression.free_symbols
+        if not isinstance(symbol, sympy.Indexed)
+    }
     free = {str(symbol) for symbol in letters} - bases
     names = {"text": str(expression)[:KEPT_TEXT], "free": sorted(free)}
     # A case that asks whether two letters agree is a delta, too.
     deltas = (sympy.KroneckerDelta, sympy.Equality, sympy.Unequality)
     names["deltas"] = sums_with(expression, deltas, lambda delta: delta.free_symbols)
-    names["nested"] = any(len(each.limits) > 1 or each.function.has(sympy.Sum) for each in expression.atoms(sympy.Sum))
+    names["nested"] = any(
+        len(each.limits) > 1 or each.function.has(sympy.Sum)
+        for each in expression.atoms(sympy.Sum)
+    )
     names["idle"] = sum(
-        not each.function.free_symbols & {limit[0] for limit in each.limits} for each in expression.atoms(sympy.Sum)
+        not each.function.free_symbols & {limit[0] for limit in each.limits}
+        for each in expression.atoms(sympy.Sum)
     )
     # A sum begins with an entry 0 where its letter begins at 0 and is an index as it is.
-    zero = sums_with(expression, sympy.Indexed, lambda entry: entry.indices, lambda limit: limit[1:2] == (0,))
-    own = {str(symbol) for symbol in letters if known.get(str(symbol), symbol) != symbol} - bases
+    zero = sums_with(
+        expression,
+        sympy.Indexed,
+        lambda entry: entry.indices,
+        lambda limit: limit[1:2] == (0,),
+    )
+    own = {
+        str(symbol) for symbol in letters if known.get(str(symbol), symbol) != symbol
+    } - bases
     counted = {str(limit[0]) for each in expression.atoms(sympy.Sum) for limit in each.limits
                if limit[0] in known.values()}  # fmt: skip
-    twice = [str(entry) for entry in expression.atoms(sympy.Indexed) if len(set(entry.indices)) < len(entry.indices)]
-    names |= {"namesakes": sorted(own), "counted": sorted(counted), "twice": sorted(twice)[:1]}
+    twice = [
+        str(entry)
+        for entry in expression.atoms(sympy.Indexed)
+        if len(set(entry.indices)) < len(entry.indices)
+    ]
+    names |= {
+        "namesakes": sorted(own),
+        "counted": sorted(counted),
+        "twice": sorted(twice)[:1],
+    }
     return names | {"from zero": zero, "floors": expression.has(sympy.floor)}
 
 
@@ -541,7 +668,10 @@ def sums_with(expression, kind, letters_of, starts=lambda limit: True) -> int:
     found = 0
     for each in expression.atoms(sympy.Sum):
         letters = {limit[0] for limit in each.limits if starts(limit)}
-        found += any(letters & set(letters_of(inside)) for inside in each.function.atoms(*np.atleast_1d(kind)))
+        found += any(
+            letters & set(letters_of(inside))
+            for inside in each.function.atoms(*np.atleast_1d(kind))
+        )
     return found
 
 
@@ -554,8 +684,15 @@ def written(target, arguments, options):
     import sympy
 
     known = objects(options["kinds"])
-    result = target(*(known | {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}).values())
-    results = list(result) if isinstance(result, (tuple, list, sympy.Tuple)) else [result]
+    result = target(
+        *(
+            known
+            | {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}
+        ).values()
+    )
+    results = (
+        list(result) if isinstance(result, (tuple, list, sympy.Tuple)) else [result]
+    )
     numbers, forms = [], []
     for each in results:
         if not isinstance(each, (sympy.Expr, int, float)) or isinstance(each, bool):
@@ -563,9 +700,17 @@ def written(target, arguments, options):
             numbers.append(np.zeros(0))
             continue
         expression, notes = sympy.sympify(each), {"left": set(), "outside": set()}
-        points = [{known[name]: sympy.Integer(value) for name, value in point.items()} for point in options["points"]]
-        numbers.append(np.array([_number(expression, point, arguments, notes) for point in points]))
-        forms.append(_described(expression, known) | {name: sorted(found)[:5] for name, found in notes.items()})
+        points = [
+            {known[name]: sympy.Integer(value) for name, value in point.items()}
+            for point in options["points"]
+        ]
+        numbers.append(
+            np.array([_number(expression, point, arguments, notes) for point in points])
+        )
+        forms.append(
+            _described(expression, known)
+            | {name: sorted(found)[:5] for name, found in notes.items()}
+        )
     return numbers, {"forms": forms}
 
 
@@ -596,12 +741,24 @@ def fitting(inputs) -> list:
             raise TypeError(f"{name}: got dtype {array.dtype}, needs float64")
     shapes = dict(zip(NAMES, (array.shape for array in arrays), strict=True))
     if len(shapes["x"]) != 2 or not shapes["x"][1]:
-        raise ValueError(f"x: got shape {shapes['x']}, needs (M, N) with a column at least")
+        raise ValueError(
+            f"x: got shape {shapes['x']}, needs (M, N) with a column at least"
+        )
     rows, columns = shapes["x"]
-    for name, needs in (("dy", (rows, columns)), ("weight", (columns,)), ("mean", (rows,)), ("rstd", (rows,))):
+    for name, needs in (
+        ("dy", (rows, columns)),
+        ("weight", (columns,)),
+        ("mean", (rows,)),
+        ("rstd", (rows,)),
+    ):
         if shapes[name] != needs:
-            raise ValueError(f"{name}: got shape {shapes[name]}, needs {needs} for x of shape {shapes['x']}")
-    return [array if array.dtype.kind == "f" else array.astype(np.float64) for array in arrays]
+            raise ValueError(
+                f"{name}: got shape {shapes[name]}, needs {needs} for x of shape {shapes['x']}"
+            )
+    return [
+        array if array.dtype.kind == "f" else array.astype(np.float64)
+        for array in arrays
+    ]
 
 
 def asserted_gap(error):
@@ -613,12 +770,18 @@ def asserted_gap(error):
                 return _largest(frame.f_locals["actual"] - frame.f_locals["desired"])
         (frame, line), both = last, (ast.Assert, ast.If)
         tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
-        around = [node for node in ast.walk(tree) if isinstance(node, both) and node.lineno <= line <= node.end_lineno]
+        around = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, both) and node.lineno <= line <= node.end_lineno
+        ]
         statement = max(around, key=lambda node: node.lineno)
         for node in ast.walk(statement.test):
             if sides := _sides(node, isinstance(statement, ast.If)):
                 codes = [compile(ast.Expression(side), "", "eval") for side in sides]
-                first, *others = [eval(code, frame.f_globals, frame.f_locals) for code in codes]
+                first, *others = [
+                    eval(code, frame.f_globals, frame.f_locals) for code in codes
+                ]
                 return _largest(first - others[0] if others else first)
     return None
 
@@ -629,7 +792,10 @@ def _largest(value) -> float:
 
 def _sides(node, otherwise):
     """What is said to be equal, or what is said to be small. Args: otherwise: whether the opposite is an error"""
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in EQUALITIES:
+    if (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in EQUALITIES
+    ):
         return node.args[:2]
     if not isinstance(node, ast.Compare) or len(node.ops) > 1:
         return []
@@ -664,8 +830,13 @@ PUT_BACK, LARGEST_STEP = 1e-12, 1e-2
 
 def _left_moved(arrays, x) -> bool:
     """Whether one of the test's own arrays that were x has several entries, and not all, that are none of x's now."""
-    moves = [np.abs(a - x) / np.abs(x).max(initial=1) for a in arrays if a.shape == x.shape]
-    return any(1 < (move > PUT_BACK).sum() < x.size and move.max() < LARGEST_STEP for move in moves)
+    moves = [
+        np.abs(a - x) / np.abs(x).max(initial=1) for a in arrays if a.shape == x.shape
+    ]
+    return any(
+        1 < (move > PUT_BACK).sum() < x.size and move.max() < LARGEST_STEP
+        for move in moves
+    )
 
 
 @operation
@@ -683,7 +854,11 @@ def examine(target, arguments, options):
     def backward(dy, x, weight, mean, rstd):
         given = fitting((dy, x, weight, mean, rstd))
         around = [x, *sys._getframe(1).f_locals.values()]
-        own[:] = [a for a in around if isinstance(a, np.ndarray) and np.array_equal(a, given[1])]
+        own[:] = [
+            a
+            for a in around
+            if isinstance(a, np.ndarray) and np.array_equal(a, given[1])
+        ]
         with np.errstate(all="ignore"):
             found = right(*(array.copy() for array in given))
         calls.append((*given, *(np.array(array) for array in found)))
@@ -691,14 +866,27 @@ def examine(target, arguments, options):
 
     facts, asserted = {"rejected": False, "words": ""}, []
     try:
-        with _exceptions(asserted) if options.get("watched") else contextlib.nullcontext():
+        with (
+            _exceptions(asserted)
+            if options.get("watched")
+            else contextlib.nullcontext()
+        ):
             answer = target(backward)
         facts |= {"answer": type(answer).__name__, "caught": bool(asserted)}
     except AssertionError as error:
-        facts |= {"rejected": True, "words": str(error)[:KEPT_MESSAGE], "gap": asserted_gap(error)}
+        facts |= {
+            "rejected": True,
+            "words": str(error)[:KEPT_MESSAGE],
+            "gap": asserted_gap(error),
+        }
     sizes = np.cumsum([sum(array.size for array in call) for call in calls])
-    kept = [call for call, size in zip(calls, sizes, strict=True) if size <= KEPT_NUMBERS]
-    facts |= {"calls": len(calls), "moved": bool(calls) and _left_moved(own, calls[-1][1])}
+    kept = [
+        call for call, size in zip(calls, sizes, strict=True) if size <= KEPT_NUMBERS
+    ]
+    facts |= {
+        "calls": len(calls),
+        "moved": bool(calls) and _left_moved(own, calls[-1][1]),
+    }
     return [array for call in kept for array in call], facts
 
 
@@ -723,7 +911,13 @@ def warm_up(libraries) -> None:
     if "sympy" in libraries:
         import sympy
 
-        letter, length, x = sympy.Symbol("r", integer=True), sympy.Symbol("N", integer=True), sympy.IndexedBase("x")
-        one = sympy.Sum(sympy.KroneckerDelta(letter, 2) * x[letter] / length, (letter, 1, length)).subs(length, 3)
+        letter, length, x = (
+            sympy.Symbol("r", integer=True),
+            sympy.Symbol("N", integer=True),
+            sympy.IndexedBase("x"),
+        )
+        one = sympy.Sum(
+            sympy.KroneckerDelta(letter, 2) * x[letter] / length, (letter, 1, length)
+        ).subs(length, 3)
         str(float(one.doit().xreplace({x[2]: sympy.Rational(1, 2)})))
         str(one)

@@ -11,13 +11,24 @@ import math
 import os
 import sys
 
-BY_HAND = "this homework asks for the derivative by hand: torch's own is switched off here"
+BY_HAND = (
+    "this homework asks for the derivative by hand: torch's own is switched off here"
+)
 NORMS = (
     "layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm", "native_layer_norm",
     "native_layer_norm_backward", "native_group_norm", "native_group_norm_backward", "native_batch_norm",
     "native_batch_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward",
 )  # fmt: skip
-DERIVATIVES = ("grad", "grad_and_value", "vjp", "jvp", "linearize", "jacrev", "jacfwd", "hessian")  # of torch.func
+DERIVATIVES = (
+    "grad",
+    "grad_and_value",
+    "vjp",
+    "jvp",
+    "linearize",
+    "jacrev",
+    "jacfwd",
+    "hessian",
+)  # of torch.func
 # Ways around what is switched off below; a solution that names one earns nothing.
 WAYS_AROUND = (
     "_ImperativeEngine", "_engine_run_backward", "_execution_engine", "make_dual", "_make_dual", "jvp", "jacfwd",
@@ -63,20 +74,39 @@ def switch_off() -> None:
     """From now on only `grad` differentiates, and no norm of torch's runs."""
     import torch
 
-    torch.autograd.Variable._execution_engine = OneAtATime(torch.autograd.Variable._execution_engine)
-    for place, names in ((torch, NORMS), (torch.nn.functional, NORMS), (torch._VF, NORMS), (torch.func, DERIVATIVES)):
+    torch.autograd.Variable._execution_engine = OneAtATime(
+        torch.autograd.Variable._execution_engine
+    )
+    for place, names in (
+        (torch, NORMS),
+        (torch.nn.functional, NORMS),
+        (torch._VF, NORMS),
+        (torch.func, DERIVATIVES),
+    ):
         for name in names:
             if hasattr(place, name):
                 setattr(place, name, _refusing(name))
     for name in NORMS:
         operator = getattr(torch.ops.aten, name, None)
-        for each in (operator, *(getattr(operator, one) for one in operator.overloads())) if operator else ():
+        for each in (
+            (operator, *(getattr(operator, one) for one in operator.overloads()))
+            if operator
+            else ()
+        ):
             each._op = _refusing(name)
 
 
 EXTRA_MEMORY = 2 * 2**30
 LARGEST_FILE = 2**20
-MODULES = ("normgrad", "jax", "tensorflow", "autograd", "cffi", "multiprocessing", "sqlite3")
+MODULES = (
+    "normgrad",
+    "jax",
+    "tensorflow",
+    "autograd",
+    "cffi",
+    "multiprocessing",
+    "sqlite3",
+)
 EVENTS = (
     "subprocess.", "socket.", "ctypes.", "shutil.", "pty.", "os.system", "os.fork", "os.exec", "os.posix_spawn",
     "os.spawn", "os.kill", "signal.pthread_kill", "resource.prlimit", "os.remove", "os.rename", "os.rmdir", "os.mkdir",
@@ -102,7 +132,9 @@ def limits(seconds: float) -> None:
     except (ImportError, OSError, ValueError):  # Windows; a system without /proc
         return
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used + seconds), math.ceil(used + seconds) + 1))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (math.ceil(used + seconds), math.ceil(used + seconds) + 1)
+    )
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -116,7 +148,11 @@ def _wrong_file(path, mode, flags, protected):
     where = os.path.realpath(os.fsdecode(path))
     if where.startswith(protected) and not where.startswith(HERE):
         return "opened a file of normgrad"
-    return "looked into the system's own files" if where.startswith(("/proc/", "/sys/")) else None
+    return (
+        "looked into the system's own files"
+        if where.startswith(("/proc/", "/sys/"))
+        else None
+    )
 
 
 def refuse(libraries, protected) -> None:

@@ -32,8 +32,17 @@ class Remote(Student):
     """The student's process. Args: path of solution.py; the libraries and the names that the homework needs."""
 
     def __init__(self, path, libraries=("numpy",), entries=()):
-        self.path, self.libraries, self.entries = Path(path).resolve(), tuple(libraries), tuple(entries)
-        self.process, self.looks, self.broken, self.imported = None, {}, self._refused(), []
+        self.path, self.libraries, self.entries = (
+            Path(path).resolve(),
+            tuple(libraries),
+            tuple(entries),
+        )
+        self.process, self.looks, self.broken, self.imported = (
+            None,
+            {},
+            self._refused(),
+            [],
+        )
         if self.broken is None:
             self._load()
 
@@ -46,7 +55,11 @@ class Remote(Student):
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-            for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            for stream in (
+                self.process.stdin,
+                self.process.stdout,
+                self.process.stderr,
+            ):
                 with contextlib.suppress(OSError):
                     stream.close()
             self.process = None
@@ -65,9 +78,13 @@ class Remote(Student):
     def _refused(self):
         """An Outcome for files that are not run at all."""
         if (size := self.path.stat().st_size) > LONGEST_SOURCE:
-            return Outcome(None, {"what": "long", "bytes": size, "most": LONGEST_SOURCE})
+            return Outcome(
+                None, {"what": "long", "bytes": size, "most": LONGEST_SOURCE}
+            )
         known = {*sys.stdlib_module_names, "numpy", *self.libraries}
-        beside = sorted(path.name for path in self.path.parent.glob("*.py") if path.stem in known)
+        beside = sorted(
+            path.name for path in self.path.parent.glob("*.py") if path.stem in known
+        )
         return Outcome(None, {"what": "hides", "names": beside}) if beside else None
 
     def _load(self):
@@ -75,13 +92,18 @@ class Remote(Student):
         header, _ = self._asked(None, request, [])
         try:
             if "looks" in header:
-                self.looks = {str(entry): _looked(**found) for entry, found in header["looks"].items()}
+                self.looks = {
+                    str(entry): _looked(**found)
+                    for entry, found in header["looks"].items()
+                }
                 self.imported = [str(name) for name in header["imported"]]
                 return
             failed = outcome({"printed": (0, ""), **header}, [], LOAD_SECONDS)
         except NOT_WHAT_IT_SAYS:
             failed = Outcome(None, {"what": "garbled"})
-        self.broken = Outcome(None, {**failed.failure, "loading": True}, printed=failed.printed)
+        self.broken = Outcome(
+            None, {**failed.failure, "loading": True}, printed=failed.printed
+        )
 
     def _asked(self, entry, header, arrays):
         """(header, arrays) of the reply, in which a process that does not answer is a failure."""
@@ -89,7 +111,9 @@ class Remote(Student):
             self._start()
         try:
             message = wire.pack({**header, "imported": self.imported}, arrays)
-            reply, arrays = wire.unpack(self._exchange(message, header["seconds"] + LOAD_SECONDS + MORE_SECONDS))
+            reply, arrays = wire.unpack(
+                self._exchange(message, header["seconds"] + LOAD_SECONDS + MORE_SECONDS)
+            )
         except wire.Garbled:
             reply = {"failure": {"what": "garbled"}}
         except (EOFError, OSError):
@@ -123,7 +147,11 @@ class Remote(Student):
         setting = {"solution": str(self.path), "libraries": self.libraries, "protected": str(PROTECTED),
                    "load_seconds": LOAD_SECONDS, "fork": self.forks}  # fmt: skip
         # No fork survives threads of a library's, and with a device torch starts some.
-        settings = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TRITON_INTERPRET": "1"}
+        settings = {
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "TRITON_INTERPRET": "1",
+        }
         environment = {**os.environ, **settings, "CUDA_VISIBLE_DEVICES": ""}
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", str(CHILD), json.dumps(setting)], cwd=self.path.parent, env=environment,
@@ -134,13 +162,17 @@ class Remote(Student):
         except (EOFError, OSError):
             words = self.process.stderr.read().decode(errors="replace").strip()[-400:]
             self.close()
-            raise RuntimeError(f"the process for the student's code did not start: {words}") from None
+            raise RuntimeError(
+                f"the process for the student's code did not start: {words}"
+            ) from None
 
 
 def _looked(names, globals, raises, parameters) -> dict:  # noqa: A002
     """What source.look said, made of what it should be made of."""
     texts = {"names": names, "globals": globals, "parameters": parameters}
-    return {name: list(map(str, each)) for name, each in texts.items()} | {"raises": bool(raises)}
+    return {name: list(map(str, each)) for name, each in texts.items()} | {
+        "raises": bool(raises)
+    }
 
 
 def _plain(value):
@@ -150,5 +182,7 @@ def _plain(value):
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if isinstance(value, str):
-        return "".join(c if c.isprintable() or c in "\n\t" else " " for c in value[:LONGEST_TEXT])
+        return "".join(
+            c if c.isprintable() or c in "\n\t" else " " for c in value[:LONGEST_TEXT]
+        )
     return value

@@ -46,7 +46,11 @@ class Printed(io.TextIOBase):
 
 def _libraries():
     """Folders whose frames are not the student's: this one, the standard library, and where NumPy is installed."""
-    folders = os.path.dirname(__file__), os.path.dirname(os.__file__), os.path.dirname(operations.np.__path__[0])
+    folders = (
+        os.path.dirname(__file__),
+        os.path.dirname(os.__file__),
+        os.path.dirname(operations.np.__path__[0]),
+    )
     return *folders, "<frozen"
 
 
@@ -66,11 +70,19 @@ def told(error) -> dict:
     except Exception:
         facts["message"] = ""
     if isinstance(error, SyntaxError):
-        return facts | {"line": error.lineno, "code": (error.text or "").strip()[:120], "message": error.msg}
+        return facts | {
+            "line": error.lineno,
+            "code": (error.text or "").strip()[:120],
+            "message": error.msg,
+        }
     if not frames:
         return facts
     name, line, function = frames[-1]
-    return facts | {"line": line, "code": linecache.getline(name, line or 0).strip()[:120], "function": function}
+    return facts | {
+        "line": line,
+        "code": linecache.getline(name, line or 0).strip()[:120],
+        "function": function,
+    }
 
 
 def _guarded(action):
@@ -111,7 +123,9 @@ def _in_thread(action, seconds):
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(TimeUp))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident), ctypes.py_object(TimeUp)
+        )
         thread.join(0.5)
     return done[0] if done else (None, {"type": "TimeUp", "bases": ["TimeUp"]})
 
@@ -121,7 +135,10 @@ def limited(action, seconds, last=False):
 
     Args:  last: whether the process may end where the student's code catches every TimeUp
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if (
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+    ):
         return _in_thread(action, seconds)
     try:
         with _alarm(seconds, last):
@@ -133,7 +150,11 @@ def limited(action, seconds, last=False):
 @contextlib.contextmanager
 def quiet(printed):
     """Takes what is printed meanwhile; nothing warns."""
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings():
+    with (
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         yield
 
@@ -145,16 +166,28 @@ def answer(target, request: dict, arrays, last=False) -> tuple[dict, list]:
     """
     printed, start = Printed(), time.monotonic()
     with quiet(printed):
-        done, error = limited(lambda: operations.perform(target, request, arrays), request["seconds"], last)
+        done, error = limited(
+            lambda: operations.perform(target, request, arrays),
+            request["seconds"],
+            last,
+        )
     header, numbers = {"error": error, "results": [], "facts": {}, "changed": []}, []
     if done is not None:
         results, header["facts"], header["changed"] = done
-        header["results"], numbers = [facts for facts, _ in results], [array for _, array in results]
-    return header | {"printed": [printed.count, printed.kept], "seconds": time.monotonic() - start}, numbers
+        header["results"], numbers = (
+            [facts for facts, _ in results],
+            [array for _, array in results],
+        )
+    return header | {
+        "printed": [printed.count, printed.kept],
+        "seconds": time.monotonic() - start,
+    }, numbers
 
 
 def new_modules(before) -> list[str]:
     """Modules that were imported since and are installed for everybody: torch.testing brings five hundred with it."""
     names = set(sys.modules) - set(before)
-    files = {name: str(getattr(sys.modules.get(name), "__file__", "")) for name in names}
+    files = {
+        name: str(getattr(sys.modules.get(name), "__file__", "")) for name in names
+    }
     return sorted(name for name, file in files.items() if file.startswith(_libraries()))

@@ -16,7 +16,10 @@ GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
 
 
 def _same_module(value, function) -> bool:
-    return isinstance(value, types.FunctionType) and value.__globals__ is function.__globals__
+    return (
+        isinstance(value, types.FunctionType)
+        and value.__globals__ is function.__globals__
+    )
 
 
 def look(target) -> dict:
@@ -33,12 +36,25 @@ def look(target) -> dict:
         own = {name for name, value in found.items() if _same_module(value, function)}
         for code in codes(function.__code__):
             steps = list(dis.get_instructions(code))
-            of_others = {each.argval for each in steps if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")}
-            names.update(name for name in (*code.co_names, *code.co_freevars) if name not in own - of_others)
-            changing.update(each.argval for each in steps if each.opname == "STORE_GLOBAL")
+            of_others = {
+                each.argval
+                for each in steps
+                if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
+            }
+            names.update(
+                name
+                for name in (*code.co_names, *code.co_freevars)
+                if name not in own - of_others
+            )
+            changing.update(
+                each.argval for each in steps if each.opname == "STORE_GLOBAL"
+            )
             raises |= any(each.opname == "RAISE_VARARGS" for each in steps)
         for name, value in found.items():
-            container = isinstance(value, (np.ndarray, list, dict, set)) or type(value).__name__ in MUTABLE
+            container = (
+                isinstance(value, (np.ndarray, list, dict, set))
+                or type(value).__name__ in MUTABLE
+            )
             if value is None or container:
                 changing.add(name)
             elif callable(value) and name not in own:
@@ -46,7 +62,12 @@ def look(target) -> dict:
     raises |= any(name.startswith(ASSERTING) for name in names)
     code = getattr(target, "__code__", None)
     parameters = list(code.co_varnames[: code.co_argcount]) if code else []
-    return {"names": sorted(names), "globals": sorted(changing), "raises": raises, "parameters": parameters}
+    return {
+        "names": sorted(names),
+        "globals": sorted(changing),
+        "raises": raises,
+        "parameters": parameters,
+    }
 
 
 def codes(code):
@@ -64,7 +85,9 @@ def reached(target) -> list:
         function = left.pop()
         if id(function) not in found:
             found[id(function)] = function
-            named = [each for value in read(function).values() for each in functions(value)]
+            named = [
+                each for value in read(function).values() for each in functions(value)
+            ]
             left += [each for each in named if _same_module(each, function)]
     return list(found.values())
 
@@ -73,7 +96,11 @@ def functions(value):
     """The functions of a value: itself, what a decorator wrapped, or the methods of a class and of its bases."""
     members = [value, getattr(value, "fn", None), getattr(value, "__wrapped__", None)]
     if isinstance(value, type):
-        classes = [base for base in value.__mro__[:-1] if base.__module__.partition(".")[0] != "torch"]
+        classes = [
+            base
+            for base in value.__mro__[:-1]
+            if base.__module__.partition(".")[0] != "torch"
+        ]
         members = [member for base in classes for member in vars(base).values()]
     found = [getattr(member, "__func__", member) for member in members]
     return [function for function in found if isinstance(function, types.FunctionType)]
@@ -81,6 +108,12 @@ def functions(value):
 
 def read(function) -> dict:
     """{name: value} of the globals that a function names; the value is None where the name is not defined."""
-    steps = [each for code in codes(function.__code__) for each in dis.get_instructions(code)]
+    steps = [
+        each for code in codes(function.__code__) for each in dis.get_instructions(code)
+    ]
     names = {each.argval for each in steps if each.opname in GLOBAL}
-    return {name: function.__globals__.get(name) for name in names if not hasattr(builtins, name)}
+    return {
+        name: function.__globals__.get(name)
+        for name in names
+        if not hasattr(builtins, name)
+    }

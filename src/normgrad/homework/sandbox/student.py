@@ -74,7 +74,9 @@ class Student:
 
     def call(self, entry: str, request: Request) -> Outcome:
         """The outcome of one call of the student's code by its name."""
-        header, arrays = self._asked(entry, *plain(request, entry, max(LEAST_SECONDS, self.left)))
+        header, arrays = self._asked(
+            entry, *plain(request, entry, max(LEAST_SECONDS, self.left))
+        )
         done = outcome(header, arrays, self.seconds)
         self.left -= max(0.0, header.get("seconds", self.left))  # nobody gets time back
         return done
@@ -123,16 +125,29 @@ def plain(request: Request, entry: str, seconds: float) -> tuple[dict, list]:
     """A request as plain data and arrays."""
     specs, arrays, more = [], [], 0
     for given in request.arguments:
-        spec = {"name": given.name, "kind": given.kind, "dtype": given.dtype, "grad": given.grad}
+        spec = {
+            "name": given.name,
+            "kind": given.kind,
+            "dtype": given.dtype,
+            "grad": given.grad,
+        }
         if given.kind == "scalar":
             specs.append(spec | {"value": given.value})
             continue
-        arrays.append(np.array(given.value, STORED.get(given.dtype, given.dtype), order="C"))
+        arrays.append(
+            np.array(given.value, STORED.get(given.dtype, given.dtype), order="C")
+        )
         layout = given.layout if arrays[-1].ndim >= 2 else "contiguous"
         more += layout != "contiguous"
         specs.append(spec | {"layout": layout, "more": more})
     options = {**request.options, "entry": entry}
-    header = {"action": "call", "op": request.op, "entry": entry, "arguments": specs, "options": options}
+    header = {
+        "action": "call",
+        "op": request.op,
+        "entry": entry,
+        "arguments": specs,
+        "options": options,
+    }
     return header | {"seconds": seconds}, arrays
 
 
@@ -148,6 +163,13 @@ def outcome(header: dict, arrays, seconds: float) -> Outcome:
     printed = int(count), str(kept)
     if error := header["error"]:
         what = "time" if error["type"] == "TimeUp" else "raised"
-        return Outcome(None, {"seconds": seconds, **error, "what": what}, printed=printed)
-    values = [Value(array, dict(facts)) for facts, array in zip(header["results"], arrays, strict=True)]
-    return Outcome(values, None, dict(header["facts"]), tuple(map(str, header["changed"])), printed)
+        return Outcome(
+            None, {"seconds": seconds, **error, "what": what}, printed=printed
+        )
+    values = [
+        Value(array, dict(facts))
+        for facts, array in zip(header["results"], arrays, strict=True)
+    ]
+    return Outcome(
+        values, None, dict(header["facts"]), tuple(map(str, header["changed"])), printed
+    )

@@ -26,7 +26,9 @@ def pack(header: dict, arrays=()) -> bytes:
 
     Raises:  Garbled where it would be longer than LARGEST
     """
-    text = np.frombuffer(ENCODER.encode({**header, "arrays": len(arrays)}).encode(), np.uint8)
+    text = np.frombuffer(
+        ENCODER.encode({**header, "arrays": len(arrays)}).encode(), np.uint8
+    )
     if (size := text.nbytes + sum(array.nbytes for array in arrays)) > LARGEST:
         raise Garbled(f"{size} bytes, at most {LARGEST} are read")
     stream = io.BytesIO()
@@ -65,8 +67,13 @@ def unpack(message: bytes) -> tuple[dict, list[np.ndarray]]:
     """
     stream = io.BytesIO(message)
     try:
-        header = json.loads(np.lib.format.read_array(stream, allow_pickle=False).tobytes())
-        arrays = [np.lib.format.read_array(stream, allow_pickle=False) for _ in range(header["arrays"])]
+        header = json.loads(
+            np.lib.format.read_array(stream, allow_pickle=False).tobytes()
+        )
+        arrays = [
+            np.lib.format.read_array(stream, allow_pickle=False)
+            for _ in range(header["arrays"])
+        ]
     except Exception as error:  # whatever a reader says of bytes that somebody made up
         raise Garbled(str(error)) from error
     if any(array.dtype.kind not in "fiub" for array in arrays):

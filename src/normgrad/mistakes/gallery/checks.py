@@ -19,7 +19,9 @@ def compare(found, x, weight, dy, where):
     for got, (name, expected, bound) in zip(found, pairs, strict=True):
         error = np.abs(got - expected)
         if not (error <= bound).all():
-            raise AssertionError(f"{where}: {name} is off by up to {error.max():.1e}, allowed is {bound.max():.1e}")
+            raise AssertionError(
+                f"{where}: {name} is off by up to {error.max():.1e}, allowed is {bound.max():.1e}"
+            )
 
 
 def check_cotangent(gradients, rng):
@@ -36,7 +38,9 @@ def check_cotangent(gradients, rng):
     if np.shares_memory(dx, dy):
         raise AssertionError("dx lies in the memory of dy")
     compare((dx, dw), case.x, case.weight, case.dy, "first call")
-    compare(gradients(case.x, case.weight, dy), case.x, case.weight, case.dy, "second call")
+    compare(
+        gradients(case.x, case.weight, dy), case.x, case.weight, case.dy, "second call"
+    )
 
 
 def layouts(dy):
@@ -45,7 +49,11 @@ def layouts(dy):
     columns_first = np.ascontiguousarray(dy.T).T
     every_second = np.repeat(dy, 2, 0)[::2]
     one_row = as_strided(dy.copy(), (m, n), (0, dy.itemsize))
-    return {"columns first": columns_first, "every second row": every_second, "one row, expanded": one_row}
+    return {
+        "columns first": columns_first,
+        "every second row": every_second,
+        "one row, expanded": one_row,
+    }
 
 
 def check_layouts(gradients, rng, layouts=layouts):
@@ -56,9 +64,13 @@ def check_layouts(gradients, rng, layouts=layouts):
     """
     case = draw(rng, 4, 8)
     for name, dy in layouts(case.dy).items():
-        compare(gradients(case.x, case.weight, dy), case.x, case.weight, dy, f"dy: {name}")
+        compare(
+            gradients(case.x, case.weight, dy), case.x, case.weight, dy, f"dy: {name}"
+        )
     for name, x in layouts(case.x).items():
-        compare(gradients(x, case.weight, case.dy), x, case.weight, case.dy, f"x: {name}")
+        compare(
+            gradients(x, case.weight, case.dy), x, case.weight, case.dy, f"x: {name}"
+        )
 
 
 def check_offsets(offset, rng, stride=65536):
@@ -66,7 +78,9 @@ def check_offsets(offset, rng, stride=65536):
     rows = np.sort(rng.integers(0, 100_000, 64))
     for row, start in zip(rows, offset(rows, stride), strict=True):
         if int(start) != int(row) * stride:
-            raise AssertionError(f"row {row} begins at {start}, needs {int(row) * stride}")
+            raise AssertionError(
+                f"row {row} begins at {start}, needs {int(row) * stride}"
+            )
 
 
 def check_stays_inside(kernel, rng, counts=range(9)):
@@ -77,14 +91,22 @@ def check_stays_inside(kernel, rng, counts=range(9)):
     """
     columns, mark = 5, -12345.0
     for rows in counts:
-        x, y = rng.standard_normal((rows + 4) * columns), np.full((rows + 4) * columns, mark)
+        x, y = (
+            rng.standard_normal((rows + 4) * columns),
+            np.full((rows + 4) * columns, mark),
+        )
         kernel(x, y, rows, columns)
         end = rows * columns
         if (y[end:] != mark).any():
-            raise AssertionError(f"{rows} rows: {int((y[end:] != mark).sum())} numbers past the last row were written")
+            raise AssertionError(
+                f"{rows} rows: {int((y[end:] != mark).sum())} numbers past the last row were written"
+            )
         x_rows = x[:end].reshape(rows, columns)
         saved = numpy_ref.forward(x_rows)
-        if not (np.abs(y[:end].reshape(x_rows.shape) - saved.y) <= bounds(x_rows, None, saved, "float64").y).all():
+        if not (
+            np.abs(y[:end].reshape(x_rows.shape) - saved.y)
+            <= bounds(x_rows, None, saved, "float64").y
+        ).all():
             raise AssertionError(f"{rows} rows: y is wrong")
 
 
@@ -102,9 +124,14 @@ def check_heads(forward, rng, drawn=fused_heads):
     x, weight = drawn(rng), rng.standard_normal(8)
     rows = x.reshape(-1, 8)
     saved = numpy_ref.forward(rows, weight)
-    error, allowed = np.abs(forward(x, weight).reshape(rows.shape) - saved.y), bounds(rows, None, saved, "float64").y
+    error, allowed = (
+        np.abs(forward(x, weight).reshape(rows.shape) - saved.y),
+        bounds(rows, None, saved, "float64").y,
+    )
     if not (error <= allowed).all():
-        raise AssertionError(f"a slice of heads: y is off by up to {error.max():.1e}, allowed is {allowed.max():.1e}")
+        raise AssertionError(
+            f"a slice of heads: y is off by up to {error.max():.1e}, allowed is {allowed.max():.1e}"
+        )
 
 
 def check_second(layer, rng, second=True):
@@ -116,7 +143,10 @@ def check_second(layer, rng, second=True):
     import torch
     from torch.autograd.gradcheck import GradcheckError
 
-    inputs = [torch.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((2, 3), 3, 3)]
+    inputs = [
+        torch.tensor(rng.standard_normal(shape), requires_grad=True)
+        for shape in ((2, 3), 3, 3)
+    ]
     try:
         torch.autograd.gradcheck(layer, inputs)
         if second:

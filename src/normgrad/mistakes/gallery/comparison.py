@@ -38,7 +38,9 @@ class Comparison:
         for name in self.outputs:
             error = self.error(backend, rng, name)
             if not error <= self.allowed:
-                raise AssertionError(f"{name}: error {error:.1e} exceeds {self.allowed:.1e}")
+                raise AssertionError(
+                    f"{name}: error {error:.1e} exceeds {self.allowed:.1e}"
+                )
 
     def error(self, backend, rng, output: str) -> float:
         """The largest absolute error of an output; 0 for one that the oracle does not have."""
@@ -46,7 +48,12 @@ class Comparison:
         with np.errstate(all="ignore"):
             outcome = get(backend).run(case, self.spec, self.dtype)
         saved, grads = reference(case, self.spec, self.dtype, case.summed(self.dtype))
-        expected = {"y": saved.y, "dx": grads.dx, "dw": grads.dweight, "db": grads.dbias}[output]
+        expected = {
+            "y": saved.y,
+            "dx": grads.dx,
+            "dw": grads.dweight,
+            "db": grads.dbias,
+        }[output]
         if expected is None:
             return 0.0
         return float(np.max(np.abs(getattr(outcome, output) - expected), initial=0))

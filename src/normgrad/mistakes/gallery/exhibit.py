@@ -40,11 +40,24 @@ class Written:
             return None if array is None else round_to(array, dtype).astype(wide)
 
         given = {name: getattr(case, name) for name in INPUTS}
-        given = {name: None if array is None else array.astype(wide) for name, array in given.items()}
-        given["p"] = given["x"] if case.residual is None else store(given["x"] + given["residual"])
+        given = {
+            name: None if array is None else array.astype(wide)
+            for name, array in given.items()
+        }
+        given["p"] = (
+            given["x"]
+            if case.residual is None
+            else store(given["x"] + given["residual"])
+        )
         saved = numpy_ref.forward(given["p"], given["weight"], given["bias"], spec=spec)
         mean = None if saved.mean is None else saved.mean[:, None]
-        given |= {"mean": mean, "rstd": saved.rstd[:, None], "eps": spec.eps, "dtype": dtype, "store": store}
+        given |= {
+            "mean": mean,
+            "rstd": saved.rstd[:, None],
+            "eps": spec.eps,
+            "dtype": dtype,
+            "store": store,
+        }
         given["y"] = saved.y
         if self.output in ("y", "residual_out"):
             saved = replace(saved, **self._changed(given))
@@ -53,8 +66,17 @@ class Written:
         if self.output in gradients:
             gradients |= self._changed(given | gradients)
         dresidual = None if case.residual is None else gradients["dx"]
-        outputs = (saved.y, saved.residual_out, gradients["dx"], dresidual, gradients["dw"], gradients["db"])
-        return Outcome(*(None if t is None else np.asarray(store(t), np.float64) for t in outputs))
+        outputs = (
+            saved.y,
+            saved.residual_out,
+            gradients["dx"],
+            dresidual,
+            gradients["dw"],
+            gradients["db"],
+        )
+        return Outcome(
+            *(None if t is None else np.asarray(store(t), np.float64) for t in outputs)
+        )
 
     def _changed(self, given):
         if self.function is None:
@@ -79,6 +101,15 @@ def exhibit(name: str, wrong, right, check, usual) -> None:
            REJECTED for an operator that they reject
     """
     print(name)
-    for words, test, operator in (("usual test", usual, wrong), ("check", check, wrong), ("repaired", check, right)):
+    for words, test, operator in (
+        ("usual test", usual, wrong),
+        ("check", check, wrong),
+        ("repaired", check, right),
+    ):
         line = f"{words}: {verdict(test, operator)}"
-        print(textwrap.indent(textwrap.fill(line, 70, subsequent_indent="  ", break_long_words=False), "  "))
+        print(
+            textwrap.indent(
+                textwrap.fill(line, 70, subsequent_indent="  ", break_long_words=False),
+                "  ",
+            )
+        )

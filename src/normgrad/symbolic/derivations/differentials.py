@@ -11,7 +11,9 @@ from ..symbols import M, N, alphabet, eps, i, j, k, over_all, p
 from . import layer_norm_graph, reverse_mode
 
 row = alphabet()
-x_dot, q_dot, x_hat_dot, y_dot = (tensor(f"{name}_dot", N) for name in ("x", "q", "x_hat", "y"))
+x_dot, q_dot, x_hat_dot, y_dot = (
+    tensor(f"{name}_dot", N) for name in ("x", "q", "x_hat", "y")
+)
 mean_dot, v_dot, rstd_dot = (tensor(f"{name}_dot") for name in ("mean", "v", "rstd"))
 J = tensor("J", N, N)
 a = tensor("a", positive=True)
@@ -71,14 +73,24 @@ def _rules():
 def _projected(f, place):
     """A row without its mean and without its part along the normalized row."""
     x_hat = row.x_hat
-    return f[place] - mean(N, lambda r: f[r]) - x_hat[place] * mean(N, lambda r: x_hat[r] * f[r])
+    return (
+        f[place]
+        - mean(N, lambda r: f[r])
+        - x_hat[place] * mean(N, lambda r: x_hat[r] * f[r])
+    )
 
 
 def _row_steps():
     defs, q, x_hat, rstd = pushed_row(), row.q, row.x_hat, row.rstd
     yield definition(
-        "diff-row", "One normalized row, a formula per step.", normalized_row(),
-        row.mean, row.q[k], row.v, row.rstd, row.x_hat[k],
+        "diff-row",
+        "One normalized row, a formula per step.",
+        normalized_row(),
+        row.mean,
+        row.q[k],
+        row.v,
+        row.rstd,
+        row.x_hat[k],
     )
     yield together(
         "diff-row-steps",
@@ -113,7 +125,10 @@ def _row_whole():
         "The same as a matrix times the change of x.",
         defs,
         x_hat_dot[k],
-        total(N, lambda r: rstd * (delta(k, r) - 1 / N - x_hat[k] * x_hat[r] / N) * x_dot[r]),
+        total(
+            N,
+            lambda r: rstd * (delta(k, r) - 1 / N - x_hat[k] * x_hat[r] / N) * x_dot[r],
+        ),
     )
     yield proved(
         "diff-row-jacobian",
@@ -162,7 +177,8 @@ def _batch():
         "In a batch an output depends on the inputs of its own row alone.",
         defs,
         Partial(g.y[i, j], g.x[p, k]),
-        delta(i, p) * (g.w[j] * g.rstd[i] * (delta(j, k) - 1 / N - x_hat[i, j] * x_hat[i, k] / N)),
+        delta(i, p)
+        * (g.w[j] * g.rstd[i] * (delta(j, k) - 1 / N - x_hat[i, j] * x_hat[i, k] / N)),
     )
     yield together(
         "diff-block-count",

@@ -19,10 +19,20 @@ D = opaque("D")
 slope = derivative(D)
 
 n = family.n
-size, square, h, alpha = (Symbol(name, positive=True) for name in ("s", "v", "h", "alpha"))
-s, kappa, rstd, average, m = (tensor(name) for name in ("s", "kappa", "rstd", "mean", "m"))
-x, z, q, r, wdy, x_dot, q_dot = (tensor(name, N) for name in ("x", "z", "q", "r", "wdy", "x_dot", "q_dot"))
-q1, q2, across, s1, s2 = *(tensor(name, N) for name in ("q1", "q2", "across")), tensor("s1"), tensor("s2")
+size, square, h, alpha = (
+    Symbol(name, positive=True) for name in ("s", "v", "h", "alpha")
+)
+s, kappa, rstd, average, m = (
+    tensor(name) for name in ("s", "kappa", "rstd", "mean", "m")
+)
+x, z, q, r, wdy, x_dot, q_dot = (
+    tensor(name, N) for name in ("x", "z", "q", "r", "wdy", "x_dot", "q_dot")
+)
+q1, q2, across, s1, s2 = (
+    *(tensor(name, N) for name in ("q1", "q2", "across")),
+    tensor("s1"),
+    tensor("s2"),
+)
 
 
 def divided_row() -> Defs:
@@ -37,9 +47,21 @@ def divided_row() -> Defs:
 
 def _row_theorem():
     defs = divided_row()
-    yield definition("eps-row", "A row divided by any denominator D of its size s.", defs, s, rstd, r[k], kappa)
+    yield definition(
+        "eps-row",
+        "A row divided by any denominator D of its size s.",
+        defs,
+        s,
+        rstd,
+        r[k],
+        kappa,
+    )
     yield proved(
-        "eps-size-slope", "How the size of a row reacts to one of its entries.", defs, Partial(s, q[j]), q[j] / (n * s)
+        "eps-size-slope",
+        "How the size of a row reacts to one of its entries.",
+        defs,
+        Partial(s, q[j]),
+        q[j] / (n * s),
     )
     yield proved(
         "eps-rstd-slope",
@@ -68,7 +90,11 @@ def _operator_theorem():
     size_i = family.s[i]
     defs = family.operator(D(size_i), D(size_i) * slope(size_i) / size_i)
     yield definition(
-        "eps-theorem-denominator", "An opaque denominator and its factor.", defs, family.D[i], family.kappa[i]
+        "eps-theorem-denominator",
+        "An opaque denominator and its factor.",
+        defs,
+        family.D[i],
+        family.kappa[i],
     )
     for name, variable, gradient in (
         ("dx", family.x[i, j], family.dp[i, j]),
@@ -137,7 +163,9 @@ def _gains():
         Partial(size / D(size), size),
         1 / D(size) - size * slope(size) * (1 / D(size)) ** 2,
     )
-    yield definition("eps-across", "Any direction without its part along the row.", defs, across[k])
+    yield definition(
+        "eps-across", "Any direction without its part along the row.", defs, across[k]
+    )
     yield proved(
         "eps-gain-across",
         "A direction without its part along the row is multiplied by rstd.",
@@ -169,7 +197,14 @@ def nudged_row() -> Defs:
 def _flat():
     defs = nudged_row()
     yield definition(
-        "eps-nudge", "A constant row m, moved by h > 0, and normalized.", defs, x[k], average, z[k], q_dot[k], s1
+        "eps-nudge",
+        "A constant row m, moved by h > 0, and normalized.",
+        defs,
+        x[k],
+        average,
+        z[k],
+        q_dot[k],
+        s1,
     )
     yield proved(
         "eps-quotient",
@@ -228,12 +263,26 @@ def _sum_and_mean():
         "eps-sum-mean",
         "An eps on the mean is N times as large on the sum; outside the root, sqrt(N) times.",
         None,
-        (sqrt(N) * (q[k] / sqrt(squares + N * eps)), q[k] / sqrt(1 / N * squares + eps)),
-        (sqrt(N) * (q[k] / (sqrt(squares) + sqrt(N) * eps)), q[k] / (sqrt(1 / N * squares) + eps)),
+        (
+            sqrt(N) * (q[k] / sqrt(squares + N * eps)),
+            q[k] / sqrt(1 / N * squares + eps),
+        ),
+        (
+            sqrt(N) * (q[k] / (sqrt(squares) + sqrt(N) * eps)),
+            q[k] / (sqrt(1 / N * squares) + eps),
+        ),
     )
 
 
 def equations():
     """The equations labelled eps-..."""
-    for section in (_row_theorem, _operator_theorem, _factors, _gains, _flat, _scaled, _sum_and_mean):
+    for section in (
+        _row_theorem,
+        _operator_theorem,
+        _factors,
+        _gains,
+        _flat,
+        _scaled,
+        _sum_and_mean,
+    ):
         yield from section()

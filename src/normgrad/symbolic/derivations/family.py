@@ -19,9 +19,18 @@ from ..notation import Partial, as_written, mean, tensor, total
 from ..registry import definition, proved
 from ..symbols import M, N, eps, i, j, over_all
 
-a, c, w0, n = tensor("a"), tensor("c"), tensor("w0"), Symbol("n", integer=True, positive=True)
-x, residual, p, q, r, y = (tensor(name, M, N) for name in ("x", "residual", "p", "q", "r", "y"))
-dy, dp, dq, wdy, dresidual_out = (tensor(name, M, N) for name in ("dy", "dp", "dq", "wdy", "dresidual_out"))
+a, c, w0, n = (
+    tensor("a"),
+    tensor("c"),
+    tensor("w0"),
+    Symbol("n", integer=True, positive=True),
+)
+x, residual, p, q, r, y = (
+    tensor(name, M, N) for name in ("x", "residual", "p", "q", "r", "y")
+)
+dy, dp, dq, wdy, dresidual_out = (
+    tensor(name, M, N) for name in ("dy", "dp", "dq", "wdy", "dresidual_out")
+)
 w, b, dw, db = (tensor(name, N) for name in ("w", "b", "dw", "db"))
 average, kappa = tensor("mean", M), tensor("kappa", M)
 s, D, rstd = tensor("s", M), tensor("D", M), tensor("rstd", M)
@@ -55,7 +64,9 @@ def branches() -> dict[str, Branch]:
             True: formulas(place, lambda edge, a, b: a),
             False: formulas(place, lambda edge, a, b: b),
         }
-        found |= {piece.name: Branch(piece, *sides[piece.edge]) for piece in place.pieces}
+        found |= {
+            piece.name: Branch(piece, *sides[piece.edge]) for piece in place.pieces
+        }
     return found
 
 
@@ -70,11 +81,17 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
     defs[rstd[i]] = 1 / D[i]
     defs[r[i, j]] = q[i, j] * rstd[i]
     defs[y[i, j]] = c * r[i, j] * (w0 + w[j]) + b[j]
-    defs[loss] = over_all(lambda row, t: dy[row, t] * y[row, t] + dresidual_out[row, t] * p[row, t])
+    defs[loss] = over_all(
+        lambda row, t: dy[row, t] * y[row, t] + dresidual_out[row, t] * p[row, t]
+    )
     defs[kappa[i]] = factor
     defs[wdy[i, j]] = c * dy[i, j] * (w0 + w[j])
-    defs[dq[i, j]] = rstd[i] * (wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t]))
-    defs[dp[i, j]] = dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dresidual_out[i, j]
+    defs[dq[i, j]] = rstd[i] * (
+        wdy[i, j] - kappa[i] / n * r[i, j] * total(N, lambda t: r[i, t] * wdy[i, t])
+    )
+    defs[dp[i, j]] = (
+        dq[i, j] - a / N * total(N, lambda t: dq[i, t]) + dresidual_out[i, j]
+    )
     defs[dw[j]] = c * total(M, lambda t: dy[t, j] * r[t, j])
     defs[db[j]] = total(M, lambda t: dy[t, j])
     return defs
@@ -83,12 +100,22 @@ def operator(denominator: Expr, factor: Expr) -> Defs:
 def computed(placement: str) -> Defs:
     """The operator as one program: the pieces of a denominator joined, kappa 0 where it has no value of its own."""
     with as_written():
-        return operator(*formulas(PLACEMENTS[placement], lambda edge, a, b: Piecewise((a, edge), (b, True))))
+        return operator(
+            *formulas(
+                PLACEMENTS[placement],
+                lambda edge, a, b: Piecewise((a, edge), (b, True)),
+            )
+        )
 
 
 def _residual(defs):
     both = Partial(loss, residual[i, j]), Partial(loss, x[i, j])
-    yield proved("norm-dresidual", "Input and residual have one gradient: they enter as a sum.", defs, *both)
+    yield proved(
+        "norm-dresidual",
+        "Input and residual have one gradient: they enter as a sum.",
+        defs,
+        *both,
+    )
 
 
 def equations():
@@ -99,12 +126,32 @@ def equations():
             continue
         if piece.name == "inside":
             yield definition(
-                "norm-forward", "The operator: residual, centring, norm, denominator, scale.", defs,
-                p[i, j], average[i], q[i, j], s[i], rstd[i], r[i, j], y[i, j],
+                "norm-forward",
+                "The operator: residual, centring, norm, denominator, scale.",
+                defs,
+                p[i, j],
+                average[i],
+                q[i, j],
+                s[i],
+                rstd[i],
+                r[i, j],
+                y[i, j],
             )
-            yield definition("norm-loss", "A loss with the cotangents dy and dresidual_out, held constant.", defs, loss)
             yield definition(
-                "norm-backward", "The backward pass of the operator.", defs, wdy[i, j], dq[i, j], dp[i, j], dw[j], db[j]
+                "norm-loss",
+                "A loss with the cotangents dy and dresidual_out, held constant.",
+                defs,
+                loss,
+            )
+            yield definition(
+                "norm-backward",
+                "The backward pass of the operator.",
+                defs,
+                wdy[i, j],
+                dq[i, j],
+                dp[i, j],
+                dw[j],
+                db[j],
             )
             yield from _residual(defs)
         yield definition(

@@ -42,7 +42,9 @@ def one_more() -> Defs:
     """The statistics of one row, and those of the same row with the number x_next more."""
     defs = statistics()
     defs[mean_next] = (total(N, lambda r: x[r]) + x_next) / (N + 1)
-    defs[V_next] = total(N, lambda r: (x[r] - mean_next) ** 2) + (x_next - mean_next) ** 2
+    defs[V_next] = (
+        total(N, lambda r: (x[r] - mean_next) ** 2) + (x_next - mean_next) ** 2
+    )
     return defs
 
 
@@ -59,9 +61,15 @@ def two_blocks() -> Defs:
     defs = Defs()
     for block, size, middle, spread in ((x1, N1, mean1, V1), (x2, N2, mean2, V2)):
         defs[middle] = mean(size, lambda r, block=block: block[r])
-        defs[spread] = total(size, lambda r, block=block, middle=middle: (block[r] - middle) ** 2)
-    defs[average] = (total(N1, lambda r: x1[r]) + total(N2, lambda r: x2[r])) / (N1 + N2)
-    defs[V] = total(N1, lambda r: (x1[r] - average) ** 2) + total(N2, lambda r: (x2[r] - average) ** 2)
+        defs[spread] = total(
+            size, lambda r, block=block, middle=middle: (block[r] - middle) ** 2
+        )
+    defs[average] = (total(N1, lambda r: x1[r]) + total(N2, lambda r: x2[r])) / (
+        N1 + N2
+    )
+    defs[V] = total(N1, lambda r: (x1[r] - average) ** 2) + total(
+        N2, lambda r: (x2[r] - average) ** 2
+    )
     defs[d] = mean2 - mean1
     return defs
 
@@ -79,20 +87,31 @@ def rounded_mean() -> Defs:
     defs[b.c2[i]] = mean(N, lambda r: b.wdy[i, r])
     defs[c1_stored[i]] = mean(N, lambda r: stored[i, r] * b.wdy[i, r])
     defs[b.dx[i, j]] = b.rstd[i] * (b.wdy[i, j] - b.c2[i] - b.x_hat[i, j] * b.c1[i])
-    defs[dx_stored[i, j]] = b.rstd[i] * (b.wdy[i, j] - b.c2[i] - stored[i, j] * c1_stored[i])
+    defs[dx_stored[i, j]] = b.rstd[i] * (
+        b.wdy[i, j] - b.c2[i] - stored[i, j] * c1_stored[i]
+    )
     defs[b.dw[j]] = total(M, lambda r: b.dy[r, j] * b.x_hat[r, j])
     defs[dw_stored[j]] = total(M, lambda r: b.dy[r, j] * stored[r, j])
     return defs
 
 
 def _shifted(power: int) -> Expr:
-    return mean(N, lambda r: (x[r] - m) ** power) if power > 1 else mean(N, lambda r: x[r] - m)
+    return (
+        mean(N, lambda r: (x[r] - m) ** power)
+        if power > 1
+        else mean(N, lambda r: x[r] - m)
+    )
 
 
 def _passes():
     defs = statistics()
     yield definition(
-        "fp-statistics", "Mean, sum of squared deviations and variance of a row.", defs, average, V, v
+        "fp-statistics",
+        "Mean, sum of squared deviations and variance of a row.",
+        defs,
+        average,
+        V,
+        v,
     )
     yield proved(
         "fp-one-pass",
@@ -109,7 +128,11 @@ def _passes():
         (v, _shifted(2) - _shifted(1) ** 2),
     )
     yield proved(
-        "fp-correction", "Deviations from the mean add up to 0.", defs, total(N, lambda r: x[r] - average), S.Zero
+        "fp-correction",
+        "Deviations from the mean add up to 0.",
+        defs,
+        total(N, lambda r: x[r] - average),
+        S.Zero,
     )
     yield proved(
         "fp-wrong-mean",
@@ -122,7 +145,13 @@ def _passes():
 
 def _welford():
     defs = one_more()
-    yield definition("fp-one-more", "The statistics of a row with one number more.", defs, mean_next, V_next)
+    yield definition(
+        "fp-one-more",
+        "The statistics of a row with one number more.",
+        defs,
+        mean_next,
+        V_next,
+    )
     yield proved(
         "fp-welford-base",
         "A single number is its own mean, so its V is 0.",

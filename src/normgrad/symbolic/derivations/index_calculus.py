@@ -40,12 +40,18 @@ def expand_shorthand(e: Expr, *left: Symbol) -> Expr:
     Raises:  ValueError when a term lacks a letter of the left, or has one elsewhere that occurs once (P2)
     """
     ranges = index_ranges(e)
-    return reduce(add, [_expand_term(term, set(left), ranges) for term in _parts(e, Add)])
+    return reduce(
+        add, [_expand_term(term, set(left), ranges) for term in _parts(e, Add)]
+    )
 
 
 def _parts(e, kind):
     """The terms of a sum or the factors of a product, nested ones opened."""
-    return [part for one in e.args for part in _parts(one, kind)] if isinstance(e, kind) else [e]
+    return (
+        [part for one in e.args for part in _parts(one, kind)]
+        if isinstance(e, kind)
+        else [e]
+    )
 
 
 def _expand_term(term, left, ranges):
@@ -53,12 +59,28 @@ def _expand_term(term, left, ranges):
     lone = {letter for letter, times in counts.items() if times == 1} - left
     lacking = left - set(counts) if counts else set()
     if lone or lacking:
-        reason = "occurs once and is not on the left" if lone else "is on the left and missing here"
-        raise ValueError(f"{', '.join(sorted(map(str, lone or lacking)))} {reason}: {term}")
-    factors = [one for one in _parts(term, Mul) if not (isinstance(one, Indexed) and one.base in ONES)]
-    result = reduce(mul, [_expand_factor(one, left | set(counts), ranges) for one in factors] or [S.One])
+        reason = (
+            "occurs once and is not on the left"
+            if lone
+            else "is on the left and missing here"
+        )
+        raise ValueError(
+            f"{', '.join(sorted(map(str, lone or lacking)))} {reason}: {term}"
+        )
+    factors = [
+        one
+        for one in _parts(term, Mul)
+        if not (isinstance(one, Indexed) and one.base in ONES)
+    ]
+    result = reduce(
+        mul,
+        [_expand_factor(one, left | set(counts), ranges) for one in factors] or [S.One],
+    )
     for letter in sorted(set(counts) - left, key=str, reverse=True):
-        result = total(ranges[letter], lambda r, body=result, letter=letter: body.xreplace({letter: r}))
+        result = total(
+            ranges[letter],
+            lambda r, body=result, letter=letter: body.xreplace({letter: r}),
+        )
     return result
 
 
@@ -67,7 +89,9 @@ def _expand_factor(factor, carried, ranges):
         return Pow(_expand_factor(factor.base, carried, ranges), factor.exp)
     if isinstance(factor, Add | Mul):
         own = carried & set(_occurrences(factor, carried))
-        return reduce(add, [_expand_term(term, own, ranges) for term in _parts(factor, Add)])
+        return reduce(
+            add, [_expand_term(term, own, ranges) for term in _parts(factor, Add)]
+        )
     return factor
 
 
@@ -80,9 +104,20 @@ def _occurrences(factor, left):
     if isinstance(factor, Pow):
         return Counter(dict.fromkeys(_occurrences(factor.base, left), 1))
     if isinstance(factor, Add):
-        terms = [counts for counts in (_count(term, left) for term in _parts(factor, Add)) if counts]
-        free = {letter for counts in terms for letter, times in counts.items() if times == 1 or letter in left}
-        return Counter({letter: 1 for letter in free if all(letter in counts for counts in terms)})
+        terms = [
+            counts
+            for counts in (_count(term, left) for term in _parts(factor, Add))
+            if counts
+        ]
+        free = {
+            letter
+            for counts in terms
+            for letter, times in counts.items()
+            if times == 1 or letter in left
+        }
+        return Counter(
+            {letter: 1 for letter in free if all(letter in counts for counts in terms)}
+        )
     if isinstance(factor, Mul):
         return _count(factor, left)
     if isinstance(factor, Partial | Local):
@@ -109,8 +144,17 @@ def shorthand() -> Iterator[tuple[str, Expr, Expr, str, int]]:
         yield "P11", z[i, k], B[i, j] * Local(w[j], w[k]), "rule-fresh", 0
         by_parts = Partial(x[k], x[j]) * q[k] + x[k] * Partial(q[k], x[j])
         yield "P13", tensor("d", N)[j], by_parts, "rule-product", 0
-        yield "P14", tensor("d", N)[j], Local(h, f[k]) * Local(f[k], q[col]) * Local(q[col], x[j]), "rule-chain", 0
-        through_q, through_v = Local(y[k], q[col]) * Local(q[col], x[j]), Local(y[k], v) * Local(v, x[j])
+        yield (
+            "P14",
+            tensor("d", N)[j],
+            Local(h, f[k]) * Local(f[k], q[col]) * Local(q[col], x[j]),
+            "rule-chain",
+            0,
+        )
+        through_q, through_v = (
+            Local(y[k], q[col]) * Local(q[col], x[j]),
+            Local(y[k], v) * Local(v, x[j]),
+        )
         yield "P15", tensor("c", N, N)[k, j], through_q + through_v, "rule-consumers", 0
 
 
@@ -140,72 +184,104 @@ def _left_side():
     defs[g[i]] = total(N, lambda r: a[i] * B[i, r] * w[r])
     defs[h] = total(M, lambda r: total(N, lambda c: a[r] * B[r, c] * w[c]))
     yield definition(
-        "rule-left-side", "One product in shorthand, three meanings: the left side decides.", defs, z[i, j], g[i], h
+        "rule-left-side",
+        "One product in shorthand, three meanings: the left side decides.",
+        defs,
+        z[i, j],
+        g[i],
+        h,
     )
 
 
 def _sums():
     x, w = row.x, row.w
     yield together(
-        "rule-delta", "Contracting a delta renames the letter, in every factor.", None,
+        "rule-delta",
+        "Contracting a delta renames the letter, in every factor.",
+        None,
         (total(N, lambda r: C[j, r] * delta(r, k)), C[j, k]),
         (total(N, lambda r: delta(k, r) * x[r] * w[r]), x[k] * w[k]),
     )
     yield together(
-        "rule-ones", "Ones sum what they meet, and count the range where they meet nothing.", None,
+        "rule-ones",
+        "Ones sum what they meet, and count the range where they meet nothing.",
+        None,
         (total(N, lambda r: S.One), N),
         (total(N, lambda r: B[i, r] - a[i]), total(N, lambda r: B[i, r]) - N * a[i]),
     )
     yield proved(
-        "rule-rename", "Before one sum is put into another, its letter is renamed.", None,
+        "rule-rename",
+        "Before one sum is put into another, its letter is renamed.",
+        None,
         total(N, lambda r: total(N, lambda c: B[i, r] * E[i, c] * x[c])),
         total(N, lambda r: B[i, r]) * total(N, lambda r: E[i, r] * x[r]),
     )
     defs = Defs()
     defs[h] = total(N, lambda r: w[r] * row.b[r])
     yield proved(
-        "rule-substitution", "A sum is a number: put in for part of a longer product, it makes two sums.", defs,
-        total(N, lambda r: x[r] * h), total(N, lambda r: x[r]) * total(N, lambda r: w[r] * row.b[r]),
+        "rule-substitution",
+        "A sum is a number: put in for part of a longer product, it makes two sums.",
+        defs,
+        total(N, lambda r: x[r] * h),
+        total(N, lambda r: x[r]) * total(N, lambda r: w[r] * row.b[r]),
     )
     yield proved(
-        "rule-factor", "A factor may leave the terms of a sum once all terms have the same letters.", None,
+        "rule-factor",
+        "A factor may leave the terms of a sum once all terms have the same letters.",
+        None,
         total(N, lambda r: B[i, r] * (E[i, r] + x[r])),
         total(N, lambda r: B[i, r] * E[i, r]) + total(N, lambda r: B[i, r] * x[r]),
     )
     defs = Defs()
     defs[g[i]] = total(N, lambda r: B[i, r] * w[r])
     yield proved(
-        "rule-contraction", "Multiplying both sides of an equation needs a letter that is free.", defs,
-        total(N, lambda r: B[i, r] * w[r] * x[j]), g[i] * x[j],
+        "rule-contraction",
+        "Multiplying both sides of an equation needs a letter that is free.",
+        defs,
+        total(N, lambda r: B[i, r] * w[r] * x[j]),
+        g[i] * x[j],
     )
 
 
 def _derivatives():
     x, w, q, y, v = row.x, row.w, row.q, row.y, row.v
     yield proved(
-        "rule-fresh", "The letter of the derivative is a new one.", None,
+        "rule-fresh",
+        "The letter of the derivative is a new one.",
+        None,
         Partial(total(N, lambda r: B[i, r] * w[r]), w[k]),
         B[i, k],
     )
     yield proved(
-        "rule-identity", "A tensor differentiated by itself is a product of deltas.", None,
-        Partial(batch.x[i, j], batch.x[p, k]), delta(i, p) * delta(j, k),
+        "rule-identity",
+        "A tensor differentiated by itself is a product of deltas.",
+        None,
+        Partial(batch.x[i, j], batch.x[p, k]),
+        delta(i, p) * delta(j, k),
     )
     defs = Defs()
     defs[q[k]] = x[k] - mean(N, lambda r: x[r])
     defs[v] = mean(N, lambda r: q[r] ** 2)
     yield together(
-        "rule-product", "The product rule, under a sum too, and the quotient rule.", defs,
+        "rule-product",
+        "The product rule, under a sum too, and the quotient rule.",
+        defs,
         (
             Partial(total(N, lambda r: x[r] * q[r]), x[j]),
             total(N, lambda r: Partial(x[r], x[j]) * q[r] + x[r] * Partial(q[r], x[j])),
         ),
-        (Partial(q[k] / v, x[j]), 1 / v**2 * (Partial(q[k], x[j]) * v - q[k] * Partial(v, x[j]))),
+        (
+            Partial(q[k] / v, x[j]),
+            1 / v**2 * (Partial(q[k], x[j]) * v - q[k] * Partial(v, x[j])),
+        ),
     )
     yield proved(
-        "rule-consumers", "Where two quantities use x, their contributions add.", _after_row(),
+        "rule-consumers",
+        "Where two quantities use x, their contributions add.",
+        _after_row(),
         Partial(y[k], x[j]),
-        total(N, lambda r: Local(y[k], q[r]) * Local(q[r], x[j])) + Local(y[k], v) * Local(v, x[j]),
+        total(N, lambda r: Local(y[k], q[r]) * Local(q[r], x[j]))
+        + Local(y[k], v) * Local(v, x[j]),
     )
 
 
@@ -224,9 +300,16 @@ def _chain():
     defs[f[k]] = q[k] ** 2
     defs[h] = total(N, lambda r: row.w[r] * f[r])
     yield proved(
-        "rule-chain", "The chain rule sums over every intermediate letter, each sum with its own.", defs,
+        "rule-chain",
+        "The chain rule sums over every intermediate letter, each sum with its own.",
+        defs,
         Partial(h, x[j]),
-        total(N, lambda r: total(N, lambda c: Local(h, f[r]) * Local(f[r], q[c]) * Local(q[c], x[j]))),
+        total(
+            N,
+            lambda r: total(
+                N, lambda c: Local(h, f[r]) * Local(f[r], q[c]) * Local(q[c], x[j])
+            ),
+        ),
         total(N, lambda r: 2 * row.w[r] * q[r] * C[r, j]),
     )
 

@@ -32,11 +32,25 @@ def broadcast() -> Defs:
 def _delta_rules():
     x = row.x
     yield proved(
-        "index-delta", "A sum against a delta renames the index.", None, total(N, lambda r: delta(k, r) * x[r]), x[k]
+        "index-delta",
+        "A sum against a delta renames the index.",
+        None,
+        total(N, lambda r: delta(k, r) * x[r]),
+        x[k],
     )
-    yield proved("index-count", "A sum of ones counts the index range.", None, total(N, lambda r: S.One), N)
     yield proved(
-        "index-trace", "The trace of the identity is the length of a row.", None, total(N, lambda r: delta(r, r)), N
+        "index-count",
+        "A sum of ones counts the index range.",
+        None,
+        total(N, lambda r: S.One),
+        N,
+    )
+    yield proved(
+        "index-trace",
+        "The trace of the identity is the length of a row.",
+        None,
+        total(N, lambda r: delta(r, r)),
+        N,
     )
     yield proved(
         "index-delta-product",
@@ -45,7 +59,13 @@ def _delta_rules():
         total(N, lambda r: delta(k, r) * delta(r, j)),
         delta(k, j),
     )
-    yield proved("index-partial-x", "The entries of the input are independent.", None, Partial(x[k], x[j]), delta(k, j))
+    yield proved(
+        "index-partial-x",
+        "The entries of the input are independent.",
+        None,
+        Partial(x[k], x[j]),
+        delta(k, j),
+    )
 
 
 def _differentiation_rules():
@@ -94,11 +114,18 @@ def _mean_rules():
         S.Zero,
     )
     yield proved(
-        "index-local", "With the mean held fixed, a centred entry varies with its own input alone.", defs,
-        defs.local(q[j], x[k]), delta(j, k),
+        "index-local",
+        "With the mean held fixed, a centred entry varies with its own input alone.",
+        defs,
+        defs.local(q[j], x[k]),
+        delta(j, k),
     )
     yield proved(
-        "index-local-mean", "A centred entry falls as the mean rises.", defs, defs.local(q[j], average), -S.One
+        "index-local-mean",
+        "A centred entry falls as the mean rises.",
+        defs,
+        defs.local(q[j], average),
+        -S.One,
     )
     yield proved(
         "index-total",
@@ -118,7 +145,9 @@ def _weighted_row():
 def _layout():
     defs, jacobian = _weighted_row()
     w, y = row.w, row.y
-    yield definition("index-weighted", "A centred row with a weight per column.", defs, y[k])
+    yield definition(
+        "index-weighted", "A centred row with a weight per column.", defs, y[k]
+    )
     yield proved(
         "index-jacobian",
         "The Jacobian in numerator layout: row k is the output, column j the input.",
@@ -164,9 +193,18 @@ def _contraction():
 def _broadcasting():
     defs = broadcast()
     b, y, dy, loss = batch.b, batch.y, batch.dy, batch.L
-    yield definition("index-loss", "A loss that has dy as its cotangent, dy held constant.", defs, loss)
+    yield definition(
+        "index-loss",
+        "A loss that has dy as its cotangent, dy held constant.",
+        defs,
+        loss,
+    )
     yield proved(
-        "index-cotangent", "The loss has dy as its cotangent.", None, Partial(defs.line(loss)[1], y[i, j]), dy[i, j]
+        "index-cotangent",
+        "The loss has dy as its cotangent.",
+        None,
+        Partial(defs.line(loss)[1], y[i, j]),
+        dy[i, j],
     )
     yield proved(
         "index-broadcast",
@@ -179,5 +217,12 @@ def _broadcasting():
 
 def equations():
     """The equations labelled index-..."""
-    for section in (_delta_rules, _differentiation_rules, _mean_rules, _layout, _contraction, _broadcasting):
+    for section in (
+        _delta_rules,
+        _differentiation_rules,
+        _mean_rules,
+        _layout,
+        _contraction,
+        _broadcasting,
+    ):
         yield from section()

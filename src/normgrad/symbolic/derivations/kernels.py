@@ -21,15 +21,35 @@ def padded_row() -> Defs:
     defs[row.v] = mean(N, lambda r: row.q[r] ** 2)
     defs[pad[k]] = S.Zero
     defs[mean0] = 1 / N * (total(N, lambda r: row.x[r]) + total(N0, lambda t: pad[t]))
-    defs[v0] = 1 / N * (total(N, lambda r: (row.x[r] - mean0) ** 2) + total(N0, lambda t: (pad[t] - mean0) ** 2))
+    defs[v0] = (
+        1
+        / N
+        * (
+            total(N, lambda r: (row.x[r] - mean0) ** 2)
+            + total(N0, lambda t: (pad[t] - mean0) ** 2)
+        )
+    )
     return defs
 
 
 def equations():
     """The equations labelled kern-..."""
     defs = padded_row()
-    yield definition("kern-tile", "Statistics as a tile computes them with one mask.", defs, pad[k], mean0, v0)
-    yield proved("kern-padded-mean", "Zeros past the end leave the mean as it is.", defs, mean0, row.mean)
+    yield definition(
+        "kern-tile",
+        "Statistics as a tile computes them with one mask.",
+        defs,
+        pad[k],
+        mean0,
+        v0,
+    )
+    yield proved(
+        "kern-padded-mean",
+        "Zeros past the end leave the mean as it is.",
+        defs,
+        mean0,
+        row.mean,
+    )
     yield proved(
         "kern-padded-variance",
         "Without a second mask each padding column adds the squared mean to the sum of squares.",

@@ -48,14 +48,18 @@ def _forward():
     yield definition("l2-forward", "A row divided by its norm.", defs, norm, r[k])
     yield proved("l2-unit", "A normalized row has length 1.", defs, squares(r), S.One)
     yield proved(
-        "l2-partial-norm", "The norm grows along the row: its gradient is the normalized row.", defs,
-        Partial(norm, q[j]), r[j],
+        "l2-partial-norm",
+        "The norm grows along the row: its gradient is the normalized row.",
+        defs,
+        Partial(norm, q[j]),
+        r[j],
     )
     yield proved(
         "l2-jacobian",
         "The Jacobian of a row divided by its norm removes the direction of the row and divides by the norm.",
         defs,
-        J[k, j], 1 / norm * (delta(k, j) - r[k] * r[j]),
+        J[k, j],
+        1 / norm * (delta(k, j) - r[k] * r[j]),
     )
 
 
@@ -72,7 +76,9 @@ def _projector():
         (total(N, lambda t: Pi[t, t]), N - 1),
     )
     yield together(
-        "l2-null", "The row itself moves nothing, and no movement of the output is along the output.", defs,
+        "l2-null",
+        "The row itself moves nothing, and no movement of the output is along the output.",
+        defs,
         (total(N, lambda t: J[k, t] * q[t]), S.Zero),
         (total(N, lambda t: r[t] * J[t, j]), S.Zero),
     )
@@ -87,23 +93,36 @@ def _projector():
         "l2-hessian",
         "The Jacobian is a matrix of second derivatives of the norm, hence symmetric.",
         defs,
-        J[k, j], J[j, k],
+        J[k, j],
+        J[j, k],
     )
 
 
 def _gradient():
     defs = l2_row()
-    yield definition("l2-loss", "A loss that has dr as its cotangent, dr held constant.", defs, row.L)
-    yield proved(
-        "l2-dq", "The gradient of the row: the cotangent without its part along r, over the norm.", defs,
-        dq[j], 1 / norm * (dr[j] - r[j] * inner(r, dr)),
+    yield definition(
+        "l2-loss", "A loss that has dr as its cotangent, dr held constant.", defs, row.L
     )
-    yield proved("l2-orthogonal", "The gradient is orthogonal to the row.", defs, inner(r, dq), S.Zero)
+    yield proved(
+        "l2-dq",
+        "The gradient of the row: the cotangent without its part along r, over the norm.",
+        defs,
+        dq[j],
+        1 / norm * (dr[j] - r[j] * inner(r, dr)),
+    )
+    yield proved(
+        "l2-orthogonal",
+        "The gradient is orthogonal to the row.",
+        defs,
+        inner(r, dq),
+        S.Zero,
+    )
     yield proved(
         "l2-length",
         "The length of the gradient: what the projection leaves of the cotangent, over the norm.",
         defs,
-        squares(dq), 1 / norm**2 * (squares(dr) - inner(r, dr) ** 2),
+        squares(dq),
+        1 / norm**2 * (squares(dr) - inner(r, dr) ** 2),
     )
 
 
@@ -118,10 +137,19 @@ def _jacobian_at(f):
 def _homogeneity():
     defs = l2_row()
     defs[q1[k]], defs[q2[k]] = alpha * q[k], -alpha * q[k]
-    yield definition("l2-scaled-rows", "A row times a positive and a negative number.", defs, q1[k], q2[k])
+    yield definition(
+        "l2-scaled-rows",
+        "A row times a positive and a negative number.",
+        defs,
+        q1[k],
+        q2[k],
+    )
     yield together(
-        "l2-scale", "A positive factor changes nothing, a negative one turns the sign.", defs,
-        (_normalized(q1), r[k]), (_normalized(q2), -r[k]),
+        "l2-scale",
+        "A positive factor changes nothing, a negative one turns the sign.",
+        defs,
+        (_normalized(q1), r[k]),
+        (_normalized(q2), -r[k]),
     )
     yield together(
         "l2-jacobian-scale",

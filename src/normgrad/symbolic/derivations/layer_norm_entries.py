@@ -44,7 +44,13 @@ def eps_inside() -> Defs:
 def _inside():
     defs, x, x_hat, rstd, wdy = eps_inside(), row.x, row.x_hat, row.rstd, row.wdy
     average = row.mean
-    yield proved("ln-entry-mean", "Every entry contributes 1/N to the mean.", defs, Partial(average, x[j]), 1 / N)
+    yield proved(
+        "ln-entry-mean",
+        "Every entry contributes 1/N to the mean.",
+        defs,
+        Partial(average, x[j]),
+        1 / N,
+    )
     yield proved(
         "ln-entry-deviations",
         "The deviations from the mean add up to 0.",
@@ -87,7 +93,14 @@ def _inside():
 def _outside():
     defs, x, average = eps_outside(), row.x, row.mean
     below = sigma + eps
-    yield definition("ln-entry-forward", "One normalized row, eps outside the root.", defs, average, sigma, z[k])
+    yield definition(
+        "ln-entry-forward",
+        "One normalized row, eps outside the root.",
+        defs,
+        average,
+        sigma,
+        z[k],
+    )
     yield proved(
         "ln-entry-std",
         "The derivative of the standard deviation; it exists where the row is not constant.",
@@ -100,7 +113,8 @@ def _outside():
         "The Jacobian by the product rule, with the derivatives of mean and standard deviation still to be put in.",
         defs,
         Partial(z[k], x[j]),
-        1 / below * (delta(k, j) - Partial(average, x[j])) - (x[k] - average) / below**2 * Partial(sigma, x[j]),
+        1 / below * (delta(k, j) - Partial(average, x[j]))
+        - (x[k] - average) / below**2 * Partial(sigma, x[j]),
     )
     yield proved(
         "ln-entry-jacobian-outside",

@@ -61,7 +61,13 @@ def _centring():
 
 def _scaling():
     defs, q, rstd = scaled_row(), row.q, row.rstd
-    yield definition("ln-proj-scaled", "A row divided by its root mean square with eps.", defs, rstd, z[k])
+    yield definition(
+        "ln-proj-scaled",
+        "A row divided by its root mean square with eps.",
+        defs,
+        rstd,
+        z[k],
+    )
     yield proved(
         "ln-proj-scaled-jacobian",
         "With eps the division keeps its form; the matrix is a projector only for eps = 0.",
@@ -80,7 +86,9 @@ def _jacobian():
         J[k, j],
         rstd * (C[k, j] - x_hat[k] * x_hat[j] / N),
     )
-    yield proved("ln-proj-symmetric", "The Jacobian is symmetric.", defs, J[k, j], J[j, k])
+    yield proved(
+        "ln-proj-symmetric", "The Jacobian is symmetric.", defs, J[k, j], J[j, k]
+    )
 
 
 def _properties():
@@ -104,7 +112,9 @@ def _properties():
         "J / rstd takes two means from a direction, and leaves alone what is across (1, ..., 1) and x_hat.",
         defs,
         total(N, lambda s: J[k, s] / rstd * x_dot[s]),
-        x_dot[k] - mean(N, lambda s: x_dot[s]) - x_hat[k] * mean(N, lambda s: x_hat[s] * x_dot[s]),
+        x_dot[k]
+        - mean(N, lambda s: x_dot[s])
+        - x_hat[k] * mean(N, lambda s: x_hat[s] * x_dot[s]),
     )
     yield proved(
         "ln-proj-almost-projector",

@@ -34,7 +34,11 @@ def layer_norm() -> Defs:
 def with_gradients() -> Defs:
     """The same, and the gradients as the derivatives of the loss."""
     defs = layer_norm()
-    for gradient, variable in ((n.dx[i, j], n.x[i, j]), (n.dw[j], n.w[j]), (n.db[j], n.b[j])):
+    for gradient, variable in (
+        (n.dx[i, j], n.x[i, j]),
+        (n.dw[j], n.w[j]),
+        (n.db[j], n.b[j]),
+    ):
         defs[gradient] = Partial(n.L, variable)
     return defs
 
@@ -47,38 +51,74 @@ def dx_by_entries():
 def dx_by_graph():
     """dx as the graph leaves it."""
     q, D, weighted = n.q, n.D, lambda r: n.dy[i, r] * n.w[r]
-    return weighted(j) / D[i] - total(N, lambda r: weighted(r) / N * (1 / D[i] + q[i, r] * q[i, j] / D[i] ** 3))
+    return weighted(j) / D[i] - total(
+        N, lambda r: weighted(r) / N * (1 / D[i] + q[i, r] * q[i, j] / D[i] ** 3)
+    )
 
 
 def dx_by_projections():
     """dx as the two projections leave it, applied to the cotangent of the normalized row."""
     x_hat = n.x_hat
-    return n.rstd[i] * total(N, lambda r: (C[j, r] - x_hat[i, j] * x_hat[i, r] / N) * n.wdy[i, r])
+    return n.rstd[i] * total(
+        N, lambda r: (C[j, r] - x_hat[i, j] * x_hat[i, r] / N) * n.wdy[i, r]
+    )
 
 
 def _gradients():
     defs, loss = with_gradients(), n.L
     yield definition(
-        "ln-forward", "LayerNorm for M rows.", defs,
-        n.mean[i], n.q[i, j], n.v[i], n.D[i], n.rstd[i], n.x_hat[i, j], n.y[i, j],
+        "ln-forward",
+        "LayerNorm for M rows.",
+        defs,
+        n.mean[i],
+        n.q[i, j],
+        n.v[i],
+        n.D[i],
+        n.rstd[i],
+        n.x_hat[i, j],
+        n.y[i, j],
     )
     yield proved(
-        "ln-y", "LayerNorm in one line.", defs,
-        n.y[i, j], (n.x[i, j] - n.mean[i]) * n.rstd[i] * n.w[j] + n.b[j],
+        "ln-y",
+        "LayerNorm in one line.",
+        defs,
+        n.y[i, j],
+        (n.x[i, j] - n.mean[i]) * n.rstd[i] * n.w[j] + n.b[j],
     )
-    yield definition("ln-loss", "A loss that has dy as its cotangent, dy held constant.", defs, loss)
-    yield definition("ln-names", "The names of the backward pass.", defs, n.wdy[i, j], n.c1[i], n.c2[i])
-    yield proved(
-        "ln-dx", "The input's gradient of LayerNorm, for every number of rows and columns.", defs,
-        n.dx[i, j], Partial(loss, n.x[i, j]), dx_by_entries(),
+    yield definition(
+        "ln-loss", "A loss that has dy as its cotangent, dy held constant.", defs, loss
+    )
+    yield definition(
+        "ln-names",
+        "The names of the backward pass.",
+        defs,
+        n.wdy[i, j],
+        n.c1[i],
+        n.c2[i],
     )
     yield proved(
-        "ln-dw", "The weight's gradient of LayerNorm sums over the rows.", defs,
-        n.dw[j], Partial(loss, n.w[j]), total(M, lambda r: n.dy[r, j] * n.x_hat[r, j]),
+        "ln-dx",
+        "The input's gradient of LayerNorm, for every number of rows and columns.",
+        defs,
+        n.dx[i, j],
+        Partial(loss, n.x[i, j]),
+        dx_by_entries(),
     )
     yield proved(
-        "ln-db", "The bias's gradient of LayerNorm sums over the rows.", defs,
-        n.db[j], Partial(loss, n.b[j]), total(M, lambda r: n.dy[r, j]),
+        "ln-dw",
+        "The weight's gradient of LayerNorm sums over the rows.",
+        defs,
+        n.dw[j],
+        Partial(loss, n.w[j]),
+        total(M, lambda r: n.dy[r, j] * n.x_hat[r, j]),
+    )
+    yield proved(
+        "ln-db",
+        "The bias's gradient of LayerNorm sums over the rows.",
+        defs,
+        n.db[j],
+        Partial(loss, n.b[j]),
+        total(M, lambda r: n.dy[r, j]),
     )
 
 
@@ -86,16 +126,26 @@ def _agreement():
     defs = layer_norm()
     defs[C[k, j]] = delta(k, j) - 1 / N
     yield proved(
-        "ln-entry-equals-graph", "The entry-by-entry route and the graph give one gradient.", defs,
-        dx_by_entries(), dx_by_graph(),
+        "ln-entry-equals-graph",
+        "The entry-by-entry route and the graph give one gradient.",
+        defs,
+        dx_by_entries(),
+        dx_by_graph(),
     )
     yield proved(
-        "ln-graph-equals-proj", "The graph and the projections give one gradient.", defs,
-        dx_by_graph(), dx_by_projections(), wide=True,
+        "ln-graph-equals-proj",
+        "The graph and the projections give one gradient.",
+        defs,
+        dx_by_graph(),
+        dx_by_projections(),
+        wide=True,
     )
     yield proved(
-        "ln-proj-equals-entry", "The projections and the entry-by-entry route give one gradient.", defs,
-        dx_by_projections(), dx_by_entries(),
+        "ln-proj-equals-entry",
+        "The projections and the entry-by-entry route give one gradient.",
+        defs,
+        dx_by_projections(),
+        dx_by_entries(),
     )
 
 
@@ -110,7 +160,11 @@ def _consequences():
         (mean(N, lambda r: x_hat[i, r] ** 2), 1 - eps * n.rstd[i] ** 2),
     )
     yield proved(
-        "ln-dx-sum", "The input's gradient adds up to 0 along every row.", defs, total(N, lambda r: n.dx[i, r]), S.Zero
+        "ln-dx-sum",
+        "The input's gradient adds up to 0 along every row.",
+        defs,
+        total(N, lambda r: n.dx[i, r]),
+        S.Zero,
     )
     yield proved(
         "ln-dx-row",

@@ -46,7 +46,9 @@ def blocks() -> Defs:
 def equations():
     """The equations labelled own-... and softmax-..."""
     defs = gated()
-    yield definition("own-forward", "RMSNorm with a gate.", defs, n.rstd[i], n.x_hat[i, j], n.y[i, j])
+    yield definition(
+        "own-forward", "RMSNorm with a gate.", defs, n.rstd[i], n.x_hat[i, j], n.y[i, j]
+    )
     yield proved(
         "own-dx", "The gradient by x: RMSNorm's, with the gate in the cotangent.", defs,
         Partial(n.L, n.x[i, j]), n.rstd[i] * (n.wdy[i, j] - n.x_hat[i, j] * n.c1[i]),

@@ -42,7 +42,11 @@ def shares(defs: Defs) -> Defs:
 def _gradients():
     defs = affine()
     yield definition(
-        "pg-affine", "Weight and bias on the rows of any norm, and a loss with cotangent dy.", defs, y[i, j], loss
+        "pg-affine",
+        "Weight and bias on the rows of any norm, and a loss with cotangent dy.",
+        defs,
+        y[i, j],
+        loss,
     )
     yield together(
         "pg-slopes",
@@ -51,7 +55,9 @@ def _gradients():
         (Partial(y[i, j], w[k]), c * x_hat[i, j] * delta(j, k)),
         (Partial(y[i, j], b[k]), delta(j, k)),
     )
-    yield definition("pg-terms", "What row i adds to the gradient of the weight.", defs, t[i, j])
+    yield definition(
+        "pg-terms", "What row i adds to the gradient of the weight.", defs, t[i, j]
+    )
     yield proved(
         "pg-dw",
         "The weight's gradient, whatever the norm: one term per row, added up.",
@@ -95,7 +101,10 @@ def _axes():
     x3, y3, dy3 = (tensor(name, M1, M2, N) for name in ("x_hat", "y", "dy"))
     defs = Defs()
     defs[y3[i, p, j]] = c * x3[i, p, j] * w[j] + b[j]
-    defs[loss] = total(M1, lambda r: total(M2, lambda s: total(N, lambda v: dy3[r, s, v] * y3[r, s, v])))
+    defs[loss] = total(
+        M1,
+        lambda r: total(M2, lambda s: total(N, lambda v: dy3[r, s, v] * y3[r, s, v])),
+    )
     yield together(
         "pg-axes",
         "With several leading axes the sum runs over all of them, in any order.",
@@ -117,7 +126,13 @@ def _schedules():
         A[g, i],
         parts[g, j],
     )
-    yield proved("pg-share-sum", "The shares of a row add up to 1.", defs, total(P, lambda r: A[r, i]), S.One)
+    yield proved(
+        "pg-share-sum",
+        "The shares of a row add up to 1.",
+        defs,
+        total(P, lambda r: A[r, i]),
+        S.One,
+    )
     yield proved(
         "pg-split",
         "However the rows are shared among programs, the partial sums add up to the gradient.",
@@ -135,7 +150,9 @@ def _schedules():
     defs = shares(affine())
     defs[A2[h, g]] = E2[h, g] + (1 / Q - mean(Q, lambda r: E2[r, g]))
     both = total(Q, lambda s: total(P, lambda r: A2[s, r] * A[r, i]))
-    yield proved("pg-stages", "A schedule after a schedule is a schedule.", defs, both, S.One)
+    yield proved(
+        "pg-stages", "A schedule after a schedule is a schedule.", defs, both, S.One
+    )
 
 
 def _cost():

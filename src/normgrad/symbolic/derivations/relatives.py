@@ -11,7 +11,12 @@ from ..symbols import M, N, alphabet, eps, i, j, k, over_all
 
 row, n = alphabet(), alphabet(M)
 a, t = tensor("a"), tensor("t", N)
-average, rstd, c1, c2 = tensor("mean", N), tensor("rstd", N, positive=True), tensor("c1", N), tensor("c2", N)
+average, rstd, c1, c2 = (
+    tensor("mean", N),
+    tensor("rstd", N, positive=True),
+    tensor("c1", N),
+    tensor("c2", N),
+)
 
 
 def softmax() -> Defs:
@@ -60,7 +65,15 @@ def equations():
         Partial(row.L, x[j]), y[j] * (dy[j] - total(N, lambda r: y[r] * dy[r])),
     )  # fmt: skip
     defs = batch_norm()
-    yield definition("batch-forward", "BatchNorm in training.", defs, average[j], rstd[j], n.x_hat[i, j], n.y[i, j])
+    yield definition(
+        "batch-forward",
+        "BatchNorm in training.",
+        defs,
+        average[j],
+        rstd[j],
+        n.x_hat[i, j],
+        n.y[i, j],
+    )
     yield proved(
         "batch-dx", "The gradient of BatchNorm: LayerNorm's, down the columns.", defs,
         Partial(n.L, n.x[i, j]), rstd[j] * (n.wdy[i, j] - c2[j] - n.x_hat[i, j] * c1[j]),

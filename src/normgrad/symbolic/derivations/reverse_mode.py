@@ -12,7 +12,12 @@ from ..symbols import M, N, alphabet, eps, i, j, k, over_all
 from . import layer_norm_graph
 
 row, batch = alphabet(), alphabet(M)
-d_rstd, d_sum, d_mean, d_turned = tensor("drstd"), tensor("dS", M), tensor("dmean", M), tensor("dE", N, M)
+d_rstd, d_sum, d_mean, d_turned = (
+    tensor("drstd"),
+    tensor("dS", M),
+    tensor("dmean", M),
+    tensor("dE", N, M),
+)
 
 
 def from_centred() -> Defs:
@@ -30,7 +35,9 @@ def from_centred() -> Defs:
 
 def _fan_out():
     defs, q, y, dy, w, rstd = from_centred(), row.q, row.y, row.dy, row.w, row.rstd
-    yield definition("diff-from-centred", "The graph after the centred row.", defs, row.v, rstd, y[k])
+    yield definition(
+        "diff-from-centred", "The graph after the centred row.", defs, row.v, rstd, y[k]
+    )
     yield together(
         "diff-consumers",
         "The local derivatives of the two consumers of q.",
@@ -60,14 +67,38 @@ def _pairs():
         "diff-pairs",
         "The adjoints of a broadcast, a sum, a mean, a centring and a transposition.",
         None,
-        (Partial(over_all(lambda r, s: dy[r, s] * b_row[s]), b_row[j]), total(M, lambda r: dy[r, j])),
-        (Partial(total(M, lambda r: d_sum[r] * total(N, lambda s: x[r, s])), x[i, j]), d_sum[i]),
-        (Partial(total(M, lambda r: d_mean[r] * mean(N, lambda s: x[r, s])), x[i, j]), d_mean[i] / N),
         (
-            Partial(over_all(lambda r, s: dy[r, s] * (x[r, s] - mean(N, lambda t: x[r, t]))), x[i, j]),
+            Partial(over_all(lambda r, s: dy[r, s] * b_row[s]), b_row[j]),
+            total(M, lambda r: dy[r, j]),
+        ),
+        (
+            Partial(
+                total(M, lambda r: d_sum[r] * total(N, lambda s: x[r, s])), x[i, j]
+            ),
+            d_sum[i],
+        ),
+        (
+            Partial(
+                total(M, lambda r: d_mean[r] * mean(N, lambda s: x[r, s])), x[i, j]
+            ),
+            d_mean[i] / N,
+        ),
+        (
+            Partial(
+                over_all(
+                    lambda r, s: dy[r, s] * (x[r, s] - mean(N, lambda t: x[r, t]))
+                ),
+                x[i, j],
+            ),
             dy[i, j] - mean(N, lambda s: dy[i, s]),
         ),
-        (Partial(total(N, lambda s: total(M, lambda r: d_turned[s, r] * x[r, s])), x[i, j]), d_turned[j, i]),
+        (
+            Partial(
+                total(N, lambda s: total(M, lambda r: d_turned[s, r] * x[r, s])),
+                x[i, j],
+            ),
+            d_turned[j, i],
+        ),
     )
 
 
@@ -83,7 +114,12 @@ def generated() -> Defs:
 def _reverse():
     defs, g = generated(), layer_norm_graph.g
     cotangents = [head for head, _ in defs][5:-1]
-    yield definition("diff-reverse", "The cotangents of LayerNorm's graph, made by machine.", defs, *cotangents)
+    yield definition(
+        "diff-reverse",
+        "The cotangents of LayerNorm's graph, made by machine.",
+        defs,
+        *cotangents,
+    )
     yield together(
         "diff-reverse-total",
         "The machine's cotangents are the derivatives of the loss.",

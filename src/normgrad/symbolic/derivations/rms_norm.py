@@ -43,14 +43,25 @@ def rms_norm() -> Defs:
     defs[n.L] = over_all(lambda t, v: n.dy[t, v] * n.y[t, v])
     defs[n.wdy[i, j]] = n.dy[i, j] * n.w[j]
     defs[n.c1[i]] = mean(N, lambda t: n.x_hat[i, t] * n.wdy[i, t])
-    for name, variable in ((n.dx[i, j], n.x[i, j]), (n.dw[j], n.w[j]), (n.db[j], n.b[j])):
+    for name, variable in (
+        (n.dx[i, j], n.x[i, j]),
+        (n.dw[j], n.w[j]),
+        (n.db[j], n.b[j]),
+    ):
         defs[name] = Partial(n.L, variable)
     return defs
 
 
 def _from_l2():
     defs, x = source_row(), row.x
-    yield definition("rms-source", "Source 000's layer for one row, without centring.", defs, norm, r[k], row.y[k])
+    yield definition(
+        "rms-source",
+        "Source 000's layer for one row, without centring.",
+        defs,
+        norm,
+        r[k],
+        row.y[k],
+    )
     yield proved(
         "rms-from-l2", "Without eps, RMSNorm is sqrt(N) times the row over its norm.", defs,
         row.x_hat[k], (x[k] / sqrt(1 / N * norm**2), "mean of squares"), sqrt(N) * r[k],
@@ -59,7 +70,15 @@ def _from_l2():
 
 def _jacobian():
     defs, x, x_hat, rstd, w = rms_norm(), n.x, n.x_hat, n.rstd, n.w
-    yield definition("rms-forward", "RMSNorm for M rows.", defs, n.D[i], rstd[i], x_hat[i, j], n.y[i, j])
+    yield definition(
+        "rms-forward",
+        "RMSNorm for M rows.",
+        defs,
+        n.D[i],
+        rstd[i],
+        x_hat[i, j],
+        n.y[i, j],
+    )
     yield proved(
         "rms-statistics", "The mean square of a normalized row is below 1 by eps rstd^2.", defs,
         mean(N, lambda t: x_hat[i, t] ** 2), 1 - eps * rstd[i] ** 2,
@@ -85,8 +104,12 @@ def _jacobian():
 
 def _gradients():
     defs, x_hat, rstd, wdy = rms_norm(), n.x_hat, n.rstd, n.wdy
-    yield definition("rms-loss", "A loss that has dy as its cotangent, dy held constant.", defs, n.L)
-    yield definition("rms-names", "The names of the backward pass.", defs, wdy[i, j], n.c1[i])
+    yield definition(
+        "rms-loss", "A loss that has dy as its cotangent, dy held constant.", defs, n.L
+    )
+    yield definition(
+        "rms-names", "The names of the backward pass.", defs, wdy[i, j], n.c1[i]
+    )
     yield proved(
         "rms-dx", "The input's gradient of RMSNorm, for every number of rows and columns.", defs,
         n.dx[i, j], rstd[i] * (wdy[i, j] - x_hat[i, j] * n.c1[i]),
@@ -96,7 +119,11 @@ def _gradients():
         n.dw[j], total(M, lambda t: n.dy[t, j] * x_hat[t, j]),
     )  # fmt: skip
     yield proved(
-        "rms-db", "The bias's gradient sums over the rows.", defs, n.db[j], total(M, lambda t: n.dy[t, j])
+        "rms-db",
+        "The bias's gradient sums over the rows.",
+        defs,
+        n.db[j],
+        total(M, lambda t: n.dy[t, j]),
     )
     yield proved(
         "rms-dx-row", "Against the row itself the gradient has the factor eps.", defs,

@@ -13,7 +13,15 @@ from ..registry import definition, proved
 from ..symbols import N, alphabet, eps, j, k
 
 row = alphabet()
-x, q, x_hat, rstd, w, dy, wdy = row.x, row.q, row.x_hat, row.rstd, row.w, row.dy, row.wdy
+x, q, x_hat, rstd, w, dy, wdy = (
+    row.x,
+    row.q,
+    row.x_hat,
+    row.rstd,
+    row.w,
+    row.dy,
+    row.wdy,
+)
 x_dot, w_dot, b_dot, q_dot, x_hat_dot, y_dot = (
     tensor(f"{name}_dot", N) for name in ("x", "w", "b", "q", "x_hat", "y")
 )
@@ -44,7 +52,10 @@ def centred_row() -> Defs:
 
 def along(f, tangents):
     """The tangent of f: every derivative times the change of its input."""
-    terms = [total(N, lambda t, v=v, v_dot=v_dot: Partial(f, v[t]) * v_dot[t]) for v, v_dot in tangents]
+    terms = [
+        total(N, lambda t, v=v, v_dot=v_dot: Partial(f, v[t]) * v_dot[t])
+        for v, v_dot in tangents
+    ]
     return sum(terms[1:], terms[0])
 
 
@@ -53,11 +64,31 @@ def _layer_norm():
     defs[rstd_dot] = along(rstd, [(x, x_dot)])
     defs[x_hat_dot[k]] = along(x_hat[k], [(x, x_dot)])
     defs[y_dot[k]] = along(row.y[k], [(x, x_dot), (w, w_dot), (row.b, b_dot)])
-    yield definition("hess-ln-forward", "One row of LayerNorm.", defs, row.mean, q[k], row.D, rstd, x_hat[k], row.y[k])
     yield definition(
-        "hess-tangent", "A tangent: every derivative times the change of its input.", defs, x_hat_dot[k], y_dot[k]
+        "hess-ln-forward",
+        "One row of LayerNorm.",
+        defs,
+        row.mean,
+        q[k],
+        row.D,
+        rstd,
+        x_hat[k],
+        row.y[k],
     )
-    yield proved("hess-ln-q", "Centring is linear.", defs, q_dot[k], x_dot[k] - mean(N, lambda t: x_dot[t]))
+    yield definition(
+        "hess-tangent",
+        "A tangent: every derivative times the change of its input.",
+        defs,
+        x_hat_dot[k],
+        y_dot[k],
+    )
+    yield proved(
+        "hess-ln-q",
+        "Centring is linear.",
+        defs,
+        q_dot[k],
+        x_dot[k] - mean(N, lambda t: x_dot[t]),
+    )
     yield proved(
         "hess-ln-rstd",
         "The tangent of rstd.",
@@ -83,17 +114,37 @@ def _layer_norm():
 
 def _layer_norm_products():
     defs, c1, c2 = centred_row(), row.c1, row.c2
-    yield definition("hess-loss", "The loss that is linear in y, and its gradient.", defs, row.L, row.dx[j])
-    yield definition("hess-product", "The Hessian times a direction is the tangent of dx.", defs, dx_dot[j])
     yield definition(
-        "hess-names", "wdy, the centred direction, and four means.", defs, wdy[k], q_dot[k], c1, c2, e1, cov
+        "hess-loss",
+        "The loss that is linear in y, and its gradient.",
+        defs,
+        row.L,
+        row.dx[j],
+    )
+    yield definition(
+        "hess-product",
+        "The Hessian times a direction is the tangent of dx.",
+        defs,
+        dx_dot[j],
+    )
+    yield definition(
+        "hess-names",
+        "wdy, the centred direction, and four means.",
+        defs,
+        wdy[k],
+        q_dot[k],
+        c1,
+        c2,
+        e1,
+        cov,
     )
     yield proved(
         "hess-ln-hvp",
         "The Hessian of the linear loss of LayerNorm times a direction: the tangent of dx.",
         defs,
         dx_dot[j],
-        -(rstd**2) * (c1 * q_dot[j] + e1 * (wdy[j] - c2) + x_hat[j] * (cov - 3 * c1 * e1)),
+        -(rstd**2)
+        * (c1 * q_dot[j] + e1 * (wdy[j] - c2) + x_hat[j] * (cov - 3 * c1 * e1)),
     )
 
 

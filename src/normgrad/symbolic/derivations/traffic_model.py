@@ -22,9 +22,13 @@ def _letters(*names: str):
 
 
 e, A, S, V = _letters("e", "A", "S", "V")
-forward, backward, add_forward, add_backward = _letters("forward", "backward", "add_forward", "add_backward")
+forward, backward, add_forward, add_backward = _letters(
+    "forward", "backward", "add_forward", "add_backward"
+)
 (addition,) = _letters("addition")
-intensity, operations, moved, bandwidth, rate = _letters("intensity", "operations", "bytes", "bandwidth", "rate")
+intensity, operations, moved, bandwidth, rate = _letters(
+    "intensity", "operations", "bytes", "bandwidth", "rate"
+)
 in_flight, duration, latency = _letters("in_flight", "T", "latency")
 live, per_thread, programs, registers = _letters("live", "per_thread", "programs", "R")
 size = tensor("size", K, positive=True)
@@ -68,7 +72,9 @@ def _floor():
 def _roofline():
     defs = Defs()
     defs[intensity] = operations / moved
-    yield definition("bytes-intensity", "Arithmetic intensity: operations per byte.", defs, intensity)
+    yield definition(
+        "bytes-intensity", "Arithmetic intensity: operations per byte.", defs, intensity
+    )
     yield proved(
         "bytes-ridge", "Moving takes longer than computing exactly below the intensity rate / bandwidth.", defs,
         moved / bandwidth - operations / rate, moved / rate * (rate / bandwidth - intensity),
@@ -81,7 +87,11 @@ def _little():
     defs[bandwidth] = 1 / duration * total(K, lambda r: size[r])
     defs[in_flight] = 1 / duration * total(K, lambda r: size[r] * latency)
     yield definition(
-        "bytes-in-flight", "K requests in a time T, each of them under way for the latency.", defs, bandwidth, in_flight
+        "bytes-in-flight",
+        "K requests in a time T, each of them under way for the latency.",
+        defs,
+        bandwidth,
+        in_flight,
     )
     yield proved(
         "bytes-little", "Little's law: bytes under way are bandwidth times latency.", defs,
