@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from sympy import Expr, S, sqrt
 
-from normgrad.mistakes.mutants import PACKAGE, edited, module
+from normgrad.mistakes.edits import edited
+from normgrad.mistakes.mutants import PACKAGE, module
 from normgrad.symbolic import Partial, delta, tensor, total
 from normgrad.symbolic.symbols import N, j, k
 

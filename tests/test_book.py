@@ -102,14 +102,6 @@ def test_no_notebook_is_stored():
 
 
 @each_page
-def test_page_is_one_sitting(page):
-    assert (
-        not reading_time.is_lesson(page)
-        or reading_time.amount(page).minutes <= reading_time.MINUTES
-    )
-
-
-@each_page
 def test_page_names_no_machine(page):
     assert not PRIVATE.findall(TEXT[page])
 

@@ -85,7 +85,7 @@ def test_wrong_backwards_are_wrong_where_they_say(rng, subject):
 def test_the_promised_sentence():
     """A belief, why it was not seen, and the equation."""
     text = solutions.solution("hw6")
-    old = "rng.standard_normal(columns), rng.standard_normal(columns), rng.standard_normal((rows, columns))"
+    old = "normal(columns), normal(columns), normal((rows, columns))"
     assert text.count(old) == 1
     names = {}
     exec(

@@ -37,7 +37,7 @@ TOTAL = "differentiable.total(x, residual, residual_dtype, ctx.options.round_res
 SUMMED = '"portable_sums": ctx.options.portable_sums'
 OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
 BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)"
-PARAMETER = "self.weight = torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory)) if affine else None"
+PARAMETER = "self.weight = torch.nn.Parameter(weight) if affine else None"
 FINAL = "return x if final_norm is None else final_norm(x)"
 # {what is wrong: (file, old, new, the subject and the argument whose rows find it)}
 WRONG = {

@@ -96,16 +96,10 @@ class _Norm(torch.nn.Module):
         shape = check_heads(heads, shape if affine else None) + shape
         self.out_dtype, self.backend = out_dtype, backend
         factory = {"device": device, "dtype": dtype}
-        self.weight = (
-            torch.nn.Parameter(torch.full(shape, 1 - self.weight_offset, **factory))
-            if affine
-            else None
-        )
-        self.bias = (
-            torch.nn.Parameter(torch.zeros(shape, **factory))
-            if affine and bias
-            else None
-        )
+        weight = torch.full(shape, 1 - self.weight_offset, **factory)
+        zeros = torch.zeros(shape, **factory)
+        self.weight = torch.nn.Parameter(weight) if affine else None
+        self.bias = torch.nn.Parameter(zeros) if affine and bias else None
 
     def reset_parameters(self) -> None:
         """Weight 1 - weight_offset and bias 0, as after construction."""

@@ -45,7 +45,10 @@ class Derived(SphinxTransform):
         }
         for made in made_here.values():
             if made["differs"]:
-                message = f"the cell that derives {made['label']} is not the statement of the package: {made['differs']}"
+                message = (
+                    f"the cell that derives {made['label']} is not the statement"
+                    f" of the package: {made['differs']}"
+                )
                 self.env.get_domain("ledger").note_problem(self.env.docname, 0, message)
         for node in list(self.document.findall(nodes.math_block)):
             if found := TAG.search(node.astext()):

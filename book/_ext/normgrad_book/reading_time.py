@@ -23,7 +23,6 @@ from .cells import CELL, Cell, of_page
 
 WORDS_A_MINUTE = 130
 DISPLAY, DISPLAY_LINE, CODE_LINE, FIGURE = 30, 15, 7, 60  # seconds
-MINUTES = 45  # what a page may take
 HEADINGS = ("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures")
 
 FOLDED = re.compile(

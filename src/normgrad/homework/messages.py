@@ -188,7 +188,8 @@ def compare(name, got, expected, bound) -> tuple[float, float, str]:
     )
     bound = np.broadcast_to(bound, error.shape)
     is_, needs = apart(got[at], expected[at])
-    words = f"{name}{_place(at)} is {is_}, needs {needs}: off by {small(error[at])}, where {small(bound[at])} is allowed. "
+    distance = f"off by {small(error[at])}, where {small(bound[at])} is allowed. "
+    words = f"{name}{_place(at)} is {is_}, needs {needs}: {distance}"
     return float(error[at]), float(bound[at]), words + _how_many(name, bad)
 
 

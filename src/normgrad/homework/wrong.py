@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
+from ..mistakes.edits import edited
 from .solutions import solution
 
 
@@ -28,14 +29,7 @@ class Wrong:
 
         Raises:  ValueError where a text that is edited is not there exactly once
         """
-        text = solution(homework)
-        for old, new in self.edits:
-            if text.count(old) != 1:
-                raise ValueError(
-                    f"{self.name}: {old!r} occurs {text.count(old)} times, needs 1"
-                )
-            text = text.replace(old, new)
-        return text
+        return edited(solution(homework), self.edits, self.name)
 
 
 def of(task: str, stage: str):

@@ -20,6 +20,7 @@ from types import ModuleType
 
 from ..checks.backends import NumpyBackend, SympyBackend, TorchBackend
 from .catalogue import MUTANTS, Mutant
+from .edits import edited, in_any_layout
 
 PACKAGE = Path(__file__).parent.parent
 SOURCES = {
@@ -52,39 +53,6 @@ def folder() -> Path:
     made = tempfile.TemporaryDirectory(prefix="normgrad-mutants-")
     atexit.register(made.cleanup)
     return Path(made.name)
-
-
-def edited(source: str, edits, where: str) -> str:
-    """The source after each edit; ValueError for a text that is not there exactly once.
-
-    Where the lines of a statement are broken does not matter, nor a comma before a closing bracket.
-    """
-    for old, new in edits:
-        matches = list(re.finditer(_in_any_layout(old), source))
-        if len(matches) != 1:
-            raise ValueError(
-                f"{where}: the text to edit occurs {len(matches)} times, needs 1: {old!r}"
-            )
-        start, end = matches[0].span()
-        source = source[:start] + new + source[end:]
-    return source
-
-
-def _in_any_layout(text: str) -> str:
-    """A regular expression of the text, for any layout of its statements."""
-    core = text.strip()
-    start = text.index(core)
-    pattern = ""
-    for token in re.findall(r"\s+|\w+|\W", core):
-        if token.isspace():
-            pattern += r"\s+"
-        elif token in ")]}":
-            pattern += rf"(?:,?\s*){re.escape(token)}"
-        elif token in "([{":
-            pattern += rf"{re.escape(token)}\s*"
-        else:
-            pattern += re.escape(token)
-    return re.escape(text[:start]) + pattern + re.escape(text[start + len(core) :])
 
 
 def module(source: str, text: str, name: str) -> ModuleType:
@@ -130,7 +98,7 @@ def edited_package(source: str, edits, where: str) -> dict[str, str]:
     """{module: text} of a folder after each edit; ValueError for a text that no module has, or one has twice."""
     texts = {file.name: file.read_text() for file in (PACKAGE / source).glob("*.py")}
     for old, new in edits:
-        pattern = re.compile(_in_any_layout(old))
+        pattern = re.compile(in_any_layout(old))
         names = [name for name, text in texts.items() if pattern.search(text)]
         if not names:
             raise ValueError(

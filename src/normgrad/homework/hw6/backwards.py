@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ...dtypes import LEAST
 from ...mistakes.catalogue import N_C1, N_C2, N_DW, N_DX, N_DY, Mutant
-from ...mistakes.mutants import edited, find
+from ...mistakes.edits import edited
+from ...mistakes.mutants import find
 from ...spec import LAYER_NORM
 
 HEAD = """

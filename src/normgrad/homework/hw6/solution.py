@@ -27,12 +27,8 @@ def draw(rng, rows, columns):
     """(x, weight, bias, dy) with rows of different size, and everything random."""
     scale = np.geomspace(0.1, 10, rows)[:, None]
     x = scale * (rng.standard_normal((rows, columns)) + rng.uniform(-2, 2, (rows, 1)))
-    return (
-        x,
-        rng.standard_normal(columns),
-        rng.standard_normal(columns),
-        rng.standard_normal((rows, columns)),
-    )
+    normal = rng.standard_normal
+    return x, normal(columns), normal(columns), normal((rows, columns))
 
 
 def slope(arrays, ways, dy):
@@ -67,9 +63,8 @@ def compare(rng, backward, x, weight, bias, dy):
         ways[at] = size * rng.standard_normal(arrays[at].shape)
         value, allowed = slope(arrays, ways, dy)
         claimed = (grad * ways[at]).sum()
-        assert abs(claimed - value) <= allowed, (
-            f"{name}: slope {claimed:.9g}, needs {value:.9g}"
-        )
+        words = f"{name}: slope {claimed:.9g}, needs {value:.9g}"
+        assert abs(claimed - value) <= allowed, words
 
 
 ### END SOLUTION

@@ -3,8 +3,8 @@
 from ..wrong import of
 
 RIGHT = "right backwards pass"
-RANDOM_DY = "rng.standard_normal(columns), rng.standard_normal((rows, columns))"
-WEIGHT = "return x, rng.standard_normal(columns), "
+RANDOM_DY = "normal(columns), normal((rows, columns))"
+WEIGHT = "return x, normal(columns), "
 X = "x = scale * (rng.standard_normal((rows, columns)) + rng.uniform(-2, 2, (rows, 1)))"
 SIZES = "((4, 7), (3, 16), (1, 5))"
 LOOP = f"\n    for rows, columns in {SIZES}:\n        compare(rng, backward, *draw(rng, rows, columns))\n"
