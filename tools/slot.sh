@@ -18,8 +18,7 @@ step() {
 }
 
 command -v nvidia-smi > /dev/null && nvidia-smi > "$folder/device.txt"
-step tests 200 "$python" -m pytest -q -n 8 -m gpu tests/test_gpu.py
+step tests 200 "$python" -m pytest -q -p no:benchmark -n 8 -m gpu tests/test_gpu.py
 step times 240 "$python" tools/gpu_times.py --json "$folder/gpu.json" "$@"
-step host 120 "$python" tools/host_times.py --rounds 51 --json "$folder/host.json"
 # It goes on where the first step ran out of time.
 step rest 600 "$python" tools/gpu_times.py --json "$folder/gpu.json" --dtypes bfloat16 float16 float32 "$@"

@@ -18,6 +18,7 @@ from .arithmetic import (
     load_row,
     load_sum,
     reciprocal,
+    row_mean,
     row_means,
     scaled_weight,
     store_input_gradient,
@@ -79,7 +80,7 @@ def forward_rows(
         store_tile(residual_out_ptr, p, rows, cols, M, N)
     q = p
     if CENTER:
-        mean = tl.sum(p, axis=1) / N
+        mean = row_mean(p, cols, N)
         tl.store(mean_ptr + rows, mean, mask=rows < M)
         q = centred(p, mean, cols, N)
     rstd = reciprocal(q * q, rows, M, N, MEAN, EPS, PLACEMENT)

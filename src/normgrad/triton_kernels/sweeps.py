@@ -65,7 +65,7 @@ def forward_sweeps(
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """y, residual_out and the statistics of a row, swept for its mean, for its squares and for y."""
+    """y, residual_out and the statistics of a row, swept twice for its mean, for its squares and for y."""
     head, share = head_of(M, heads, 1, PER_HEAD)
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)) * share + head
     mean, total = tl.zeros([ROWS], ACC), tl.zeros([ROWS, BLOCK], ACC)
@@ -77,6 +77,16 @@ def forward_sweeps(
                 heads, x_head_step, residual_head_step,
             )  # fmt: skip
         mean = tl.sum(total, axis=1) / N
+        # What rounding left of the mean, as in row_mean.
+        rest = tl.zeros([ROWS, BLOCK], ACC)
+        for start in tl.range(0, N, BLOCK, num_stages=STAGES):
+            cols = start + tl.arange(0, BLOCK)
+            p = load_sum(
+                x_ptr, residual_ptr, residual_out_ptr, rows, cols, M, x_step, residual_step, N, VECTOR, ROUND, ACC,
+                heads, x_head_step, residual_head_step,
+            )  # fmt: skip
+            rest += centred(p, mean, cols, N)
+        mean += tl.sum(rest, axis=1) / N
         tl.store(mean_ptr + rows, mean, mask=rows < M)
     squares = tl.zeros([ROWS, BLOCK], ACC)
     for start in tl.range(0, N, BLOCK, num_stages=STAGES):
