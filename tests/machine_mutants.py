@@ -106,6 +106,19 @@ class _Places:
         return MachineMutant(node.lineno, kind, start, end, self.source[start:end], new)
 
 
+def statement_at(source: str, line: int) -> str:
+    """The innermost statement that holds a line, on one line; of a compound one its first."""
+    statements = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno
+    ]
+    innermost = max(statements, key=lambda node: node.lineno)
+    innermost.decorator_list = []
+    text = ast.unparse(innermost)
+    return text.partition("\n")[0] if hasattr(innermost, "body") else text
+
+
 def machine_mutants(source: str) -> list[MachineMutant]:
     """Every mutant of a module's source that is Python still, in the order of the lines.
 

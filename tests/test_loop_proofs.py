@@ -1,13 +1,12 @@
 """The text of Numba's kernels is proved; a wrong one is refuted, or refused in words."""
 
-import ast
 import re
 
 import pytest
 
 pytest.importorskip("numba")
 
-from machine_mutants import machine_mutants  # noqa: E402
+from machine_mutants import machine_mutants, statement_at  # noqa: E402
 from text_proofs import refusal  # noqa: E402
 
 from normgrad.mistakes import mutants  # noqa: E402
@@ -199,27 +198,14 @@ EQUAL = (
     ("if len(row(dx, i)) > 0", "-> True", "a loop over no columns"),
 )
 FIRST = TEXT[: TEXT.index("# A row:")].count("\n")
-TREE = ast.parse(TEXT)
 MACHINE = [mutant for mutant in machine_mutants(TEXT) if mutant.line > FIRST]
-
-
-def statement(line: int) -> str:
-    """The innermost statement that holds a line, a compound one without its body, on one line."""
-    nodes = [
-        node
-        for node in ast.walk(TREE)
-        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno
-    ]
-    innermost = max(nodes, key=lambda node: node.lineno)
-    body = getattr(innermost, "body", None)
-    return ast.unparse(innermost).partition("\n")[0] if body else ast.unparse(innermost)
 
 
 @pytest.mark.sampled(of=5)
 @pytest.mark.parametrize("chunk", range(20))
 def test_no_small_change_of_the_text_is_accepted_without_a_reason(chunk):
     for mutant in MACHINE[chunk::20]:
-        code = statement(mutant.line)
+        code = statement_at(TEXT, mutant.line)
         if wrong(mutant.applied(TEXT), f"loops, {mutant}") is None:
             assert any(
                 part in code and change in str(mutant) for part, change, _ in EQUAL
