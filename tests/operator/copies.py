@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
+from shutil import copytree, ignore_patterns
 
 from normgrad.checks.backends import Backend, NumpyBackend, SympyBackend, TorchBackend
 from normgrad.mistakes.mutants import (
@@ -88,9 +89,8 @@ def copied(edits: dict[str, tuple[tuple[str, str], ...]], where: str) -> str:
         file = place / path
         if file.parent != place and not file.parent.exists():
             # A folder hides the package's folder of that name: it has to be whole.
-            file.parent.mkdir()
-            for other in (PACKAGE / path).parent.glob("*.py"):
-                (file.parent / other.name).write_text(other.read_text())
+            sources = (PACKAGE / path).parent
+            copytree(sources, file.parent, ignore=ignore_patterns("__pycache__"))
         file.write_text(text)
     start = PACKAGE / "__init__.py"
     imported(

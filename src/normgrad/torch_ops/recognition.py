@@ -409,8 +409,8 @@ def _is_rounded_y(
 def _in_other_shapes(
     module: torch.nn.Module, x: np.ndarray, axes: tuple[int, ...]
 ) -> Iterator[torch.Tensor]:
-    """y of the rows with three and four axes, and while training."""
-    for shape in ((2, -1), (2, 1, -1)):
+    """y of the rows with three to five axes, and while training."""
+    for shape in ((2, -1), (2, 1, -1), (1, 2, 1, -1)):
         yield _run(module, x.reshape(*shape, *axes), torch.float32)
     with torch.no_grad():
         yield module.train()(

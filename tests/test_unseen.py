@@ -1,0 +1,239 @@
+"""Wrong programs that passed every test about them once: each check here passes, and fails on a copy with the edit."""
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from copies import copied, forget  # noqa: E402
+from sympy import S  # noqa: E402
+
+from normgrad.checks.tolerance import unit_roundoff  # noqa: E402
+
+ROUNDINGS = 64
+
+
+def fused(package: str, line: Callable):
+    """A fused layer y = line(x, x_hat, vectors) of one mean square, and its module of letters."""
+    symbolic = import_module(f"{package}.symbolic")
+    M, N, (i, j) = symbolic.dim("M"), symbolic.dim("N"), symbolic.index("i", "j")
+    x, y, g, x_hat = (symbolic.tensor(name, M, N) for name in ("x", "y", "g", "x_hat"))
+    w, b, u = (symbolic.tensor(name, N) for name in ("w", "b", "u"))
+    rstd = symbolic.tensor("rstd", M, positive=True)
+    defs = symbolic.Defs()
+    size = symbolic.mean(N, lambda r: x[i, r] ** 2) + 1
+    defs[rstd[i]] = 1 / size
+    defs[x_hat[i, j]] = x[i, j] * rstd[i]
+    defs[y[i, j]] = line(x[i, j], x_hat[i, j], g[i, j], w[j], b[j], u[j])
+    return import_module(f"{package}.fused").Fused(defs, [y[i, j]], name="layer")
+
+
+def normal(*shape, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def same(result, expected, dtype="float64"):
+    """Equal up to some tens of roundings."""
+    scale = max(1.0, float(expected.abs().max()))
+    distance = float((result.double() - expected.double()).abs().max())
+    assert distance <= ROUNDINGS * unit_roundoff(dtype) * scale
+
+
+def three_vectors(package):
+    layer = fused(package, lambda x, x_hat, g, w, b, u: w * x_hat + b + u * x * x)
+    x = normal(3, 5)
+    vectors = {
+        name: normal(5, seed=2 + n).requires_grad_() for n, name in enumerate("wbu")
+    }
+    dy = normal(3, 5, seed=9)
+    expected = (
+        vectors["w"] * x / ((x * x).mean(-1, keepdim=True) + 1)
+        + vectors["b"]
+        + vectors["u"] * x * x
+    )
+    leaves = list(vectors.values())
+    grads = torch.autograd.grad(layer(x=x, **vectors), leaves, dy)
+    for grad, right in zip(
+        grads, torch.autograd.grad(expected, leaves, dy), strict=True
+    ):
+        same(grad, right)
+
+
+def two_dtypes(package):
+    layer = fused(package, lambda x, x_hat, g, w, b, u: x_hat + g)
+    x, g = normal(2, 3).to(torch.bfloat16), normal(2, 3, seed=2).float()
+    wide = x.float()
+    y = layer(x=x, g=g)
+    assert y.dtype == torch.float32
+    same(y, wide / ((wide * wide).mean(-1, keepdim=True) + 1) + g, "float32")
+
+
+def undecided(package):
+    mutants = import_module(f"{package}.fused.mutants")
+    refusal = import_module(f"{package}.symbolic.proof").NotProved(S.One, S.One, None)
+    assert not mutants.Mutant("dx", None, None, refusal).refuted
+
+
+def eps_of_two_dtypes(package):
+    x, residual = 1e-9 * normal(2, 3).float(), 1e-9 * normal(2, 3, seed=2)
+    y, _ = import_module(package).add_rms_norm(x, residual, 3, backend="torch")
+    p = x.double() + residual
+    eps = torch.finfo(torch.float64).eps
+    same(y, p / (p * p).mean(-1, keepdim=True).add(eps).sqrt(), "float32")
+
+
+class CentredNorm(torch.nn.Module):
+    """An RMSNorm of the last axis, which is centred where the input has so many axes."""
+
+    def __init__(self, axes):
+        super().__init__()
+        self.weight = torch.nn.Parameter(normal(4).float())
+        self.axes = axes
+
+    def forward(self, x):
+        rows = x.float()
+        if x.dim() == self.axes:
+            rows = rows - rows.mean(-1, keepdim=True)
+        x_hat = rows * (rows * rows).mean(-1, keepdim=True).add(1e-6).rsqrt()
+        return (self.weight.float() * x_hat).to(x.dtype)
+
+
+def norms_of_many_axes(package):
+    nn = import_module(f"{package}.nn")
+    for axes in (4, 5):
+        model = torch.nn.Sequential(CentredNorm(axes))
+        nn.replace_norms(model, backend="torch")
+        assert isinstance(model[0], CentredNorm)
+
+
+def layer_of_another_shape(package):
+    residual = import_module(f"{package}.residual")
+    norm = import_module(f"{package}.nn").RMSNorm(4, backend="torch")
+    with pytest.raises(ValueError, match="output of layers"):
+        residual.fused_stack(
+            normal(1, 2, 4), [lambda y: y.reshape(2, 1, 4)], [norm], norm
+        )
+
+
+def class_with_a_missing_report(package, folder):
+    classroom = import_module(f"{package}.homework.classroom")
+    report = {"points": 3, "tasks": [{"task": "norm-project", "points": 3}]}
+    grades = [
+        classroom.Grade("a", report),
+        classroom.Grade("b", note="no solution.py"),
+    ]
+    path = classroom.write_table(grades, folder, "hw7")
+    head, *rows = csv.reader(path.read_text(encoding="utf8").splitlines())
+    assert [len(row) for row in rows] == [len(head)] * 2
+    assert rows[1][-1] == "no solution.py" and set(rows[1][3:-1]) == {"0"}
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A wrong program and the check that it fails.
+
+    Args:  name: what is wrong; path: of its file below the package; old, new: the edit; check: of a package's name
+    """
+
+    name: str
+    path: str
+    old: str
+    new: str
+    check: Callable
+
+    def __str__(self):
+        return self.name
+
+
+WIDEST = "torch.promote_types(found, values[name].dtype)"
+REFUTED = "self.refusal is not None and self.refusal.counterexample is not None"
+EPS = "spec.resolve(torch.finfo(accumulator(promoted(input, residual))).eps)"
+SHAPES = "((2, -1), (2, 1, -1), (1, 2, 1, -1))"
+POINTS = "*(points.get(task, 0) for task in tasks)"
+UNSEEN = (
+    Unseen(
+        "a third vector of parameters is not added up",
+        "fused/launch.py",
+        "for place in range(0, len(names), 2):",
+        "for place in range(0, min(len(names), 2), 2):",
+        three_vectors,
+    ),
+    Unseen(
+        "the dtype of the first of two inputs",
+        "fused/launch.py",
+        WIDEST,
+        "found",
+        two_dtypes,
+    ),
+    Unseen(
+        "an undecided change counts as refuted",
+        "fused/mutants.py",
+        REFUTED,
+        "self.refusal is not None",
+        undecided,
+    ),
+    Unseen(
+        "eps of x's dtype where the residual is wider",
+        "torch_ops/prepare.py",
+        EPS,
+        EPS.replace("promoted(input, residual)", "input.dtype"),
+        eps_of_two_dtypes,
+    ),
+    Unseen(
+        "a norm is compared with three axes at most",
+        "torch_ops/recognition.py",
+        SHAPES,
+        "((2, -1),)",
+        norms_of_many_axes,
+    ),
+    Unseen(
+        "a norm is compared with four axes at most",
+        "torch_ops/recognition.py",
+        SHAPES,
+        "((2, -1), (2, 1, -1))",
+        norms_of_many_axes,
+    ),
+    Unseen(
+        "a layer may return another shape of as many numbers",
+        "residual.py",
+        "z.shape != y.shape",
+        "z.numel() != y.numel()",
+        layer_of_another_shape,
+    ),
+    Unseen(
+        "a student without a report has no columns",
+        "homework/classroom.py",
+        POINTS,
+        "*points.values()",
+        class_with_a_missing_report,
+    ),
+)
+CHECKS = {wrong.check.__name__: wrong.check for wrong in UNSEEN}
+
+
+def checked(check, package, folder):
+    if check is class_with_a_missing_report:
+        check(package, folder)
+    else:
+        check(package)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_package_passes(name, tmp_path):
+    checked(CHECKS[name], "normgrad", tmp_path)
+
+
+@pytest.mark.parametrize("wrong", UNSEEN, ids=str)
+def test_the_wrong_program_fails(wrong, tmp_path):
+    package = copied({wrong.path: ((wrong.old, wrong.new),)}, wrong.name)
+    try:
+        with pytest.raises((AssertionError, pytest.fail.Exception)):
+            checked(wrong.check, package, tmp_path)
+    finally:
+        forget(package)
