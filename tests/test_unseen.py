@@ -1,11 +1,16 @@
 """Wrong programs that passed every test about them once: each check here passes, and fails on a copy with the edit."""
 
 import csv
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -14,6 +19,8 @@ from copies import copied, forget  # noqa: E402
 from sympy import S  # noqa: E402
 
 from normgrad.checks.tolerance import unit_roundoff  # noqa: E402
+from normgrad.mistakes.edits import edited  # noqa: E402
+from normgrad.mistakes.mutants import imported  # noqa: E402
 
 ROUNDINGS = 64
 
@@ -214,6 +221,75 @@ UNSEEN = (
         class_with_a_missing_report,
     ),
 )
+
+
+# Of the book's extension, whose modules are edited one by one.
+EXTENSION = Path(__file__).parents[1] / "book/_ext/normgrad_book"
+sys.path.insert(0, str(EXTENSION.parent))
+
+
+def figures_are_in_the_key(execution, folder):
+    figures = folder / "book/figures"
+    figures.mkdir(parents=True)
+    (figures / "curves.py").write_text("a = 1")
+    before = execution.source_key(folder)
+    (figures / "curves.py").write_text("a = 2")
+    assert execution.source_key(folder) != before
+
+
+def badge_of_the_first_entry(ledger_page, folder):
+    kinds = ("proved", "checked")
+    entries = [{"label": "rms-dx", "kind": kind, "claim": kind} for kind in kinds]
+    domain = SimpleNamespace(
+        entries=lambda: {"rms-dx": entries},
+        equations=lambda: {
+            "rms-dx": SimpleNamespace(docname="rms_norm", label="rms-dx")
+        },
+        page="ledger",
+    )
+    env = SimpleNamespace(get_domain=lambda name: domain, toc_fignumbers={})
+    builder = SimpleNamespace(format="html", get_relative_uri=lambda page, to: to)
+    document = new_document("rms_norm")
+    document += nodes.math_block(label="rms-dx", known="for every N")
+    ledger_page.add_badges(
+        SimpleNamespace(env=env, builder=builder), document, "rms_norm"
+    )
+    (badge,) = document.findall(nodes.reference)
+    assert badge["classes"] == ["ledger-proved"]
+
+
+IN_BOOK = (
+    Unseen(
+        "figures are left out of the key of the execution cache",
+        "execution.py",
+        '[*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]',
+        '(root / "src").rglob("*")',
+        figures_are_in_the_key,
+    ),
+    Unseen(
+        "a badge of the last entry",
+        "ledger_page.py",
+        "main = own_entries[0]",
+        "main = own_entries[-1]",
+        badge_of_the_first_entry,
+    ),
+)
+
+
+@pytest.mark.parametrize("wrong", IN_BOOK, ids=str)
+def test_the_book(wrong, tmp_path):
+    module = import_module(f"normgrad_book.{wrong.path.removesuffix('.py')}")
+    wrong.check(module, tmp_path / "right")
+    text = edited(
+        (EXTENSION / wrong.path).read_text(), [(wrong.old, wrong.new)], wrong.name
+    )
+    file = tmp_path / wrong.path
+    file.write_text(text)
+    module = imported(f"normgrad_book._wrong_{file.stem}", file)
+    with pytest.raises(AssertionError):
+        wrong.check(module, tmp_path / "wrong")
+
+
 CHECKS = {wrong.check.__name__: wrong.check for wrong in UNSEEN}
 
 
