@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec
-from . import torch_compile
+from . import automatic, torch_compile
 from .arguments import Backend, check_tensors
 from .autograd import apply
 from .distributed import by_rows, is_distributed
@@ -36,8 +36,9 @@ def normalize(
               QKV tensor, else copied; weight, bias (N,), absent means 1 and 0; or all of them DTensors on one mesh,
               where each process normalizes the rows that it holds, and columns that are split are gathered first, as
               weight and bias are, with heads also the heads; spec a NormSpec; backend "torch", "triton", "numba"
-              (compiled for the CPU) or "auto" (triton on a GPU tensor, torch on others); out_dtype of y, None means
-              input.dtype; portable_sums: the order in which triton sums the gradients of weight and bias does not
+              (compiled for the CPU) or "auto": triton on a GPU tensor; on a CPU torch's own kernels where they compute
+              the same, numba where it is installed and faster, else torch; out_dtype of y, None means input.dtype;
+              portable_sums: the order in which triton sums the gradients of weight and bias does not
               depend on the GPU's number of multiprocessors; heads: H where weight and bias are (H, N), one row for
               each head of input (..., H, N), as QK norm has them; None means one weight and one bias for all
     Returns:  y (..., N)
@@ -113,6 +114,10 @@ def _normalized(
     bias: Tensor | None,
 ):
     """(y, residual_out) of a call, residual_out None without a residual; autograd.Normalize has their derivatives."""
+    if call.backend == automatic.TORCH_OWN:
+        return automatic.run_torch_own(
+            call.spec, call.axes, input, residual, weight, bias
+        )
     if call.rows is not None and input.dim() != len(call.rows):
         rows = _reshaped(call.rows, input, residual)
         vectors = _reshaped(call.vector, weight, bias)

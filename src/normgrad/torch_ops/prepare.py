@@ -19,6 +19,7 @@ from ..spec import (
     check_spec,
     check_weight_offset,
 )
+from . import automatic
 from .arguments import (
     Backend,
     Options,
@@ -44,9 +45,10 @@ _calls: dict[Any, Call] = {}
 class Call:
     """What the arguments of a call ask for; it holds neither a tensor nor a number of one.
 
-    Args:  spec with a number for eps; options; backend: its name; device of the tensors; distributed: whether they are
-           DTensors; rows, vector: the shapes of input and residual, and of weight and bias, with the normalized axes
-           as one, None where one axis is normalized
+    Args:  spec with a number for eps; options; backend: its name, or automatic.TORCH_OWN; device of the tensors;
+           distributed: whether they are DTensors; axes: the sizes of those that are normalized; rows, vector: the
+           shapes of input and residual, and of weight and bias, with the normalized axes as one, None where one axis
+           is normalized
     """
 
     spec: NormSpec
@@ -54,6 +56,7 @@ class Call:
     backend: Backend
     device: torch.device
     distributed: bool
+    axes: tuple[int, ...]
     rows: tuple[int, ...] | None
     vector: tuple[int, ...] | None
 
@@ -137,6 +140,7 @@ def _checked(
     if normalized_shape is OF_INPUT:
         check_tensors(input, shared=True, weight=weight, bias=bias, residual=residual)
         check_shapes(input, weight, bias, residual, "input", heads)
+        axes = input.shape[-1:]
     else:
         of_heads, axes = check_normalized_shape(
             input, normalized_shape, residual, heads, weight=weight, bias=bias
@@ -155,6 +159,7 @@ def _checked(
     checked = check_options(input, residual, heads, *options)
     check_backend(backend)
     spec = spec.resolve(torch.finfo(accumulator(promoted(input, residual))).eps)
-    return Call(
-        spec, checked, backend, input.device, is_distributed(input), rows, vector
-    )
+    if backend == "auto":
+        backend = automatic.choose(spec, checked, (input, residual, weight, bias))
+    distributed = is_distributed(input)
+    return Call(spec, checked, backend, input.device, distributed, axes, rows, vector)
