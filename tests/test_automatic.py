@@ -68,3 +68,18 @@ def test_autocast_changes_no_dtype():
     x = torch.ones(2, 4, dtype=torch.bfloat16)
     with torch.autocast("cpu", torch.bfloat16):
         assert normgrad.layer_norm(x, 4).dtype == torch.bfloat16
+
+
+def test_a_tangent_is_differentiated_again(torch_rng):
+    """torch's own layer_norm takes its tangent for a constant there."""
+    x, dy, dot = torch.randn(3, 2, 5, dtype=torch.float64, generator=torch_rng)
+
+    def twice(backend):
+        def layer(x):
+            return normgrad.layer_norm(x, 5, backend=backend)
+
+        return torch.func.jvp(
+            lambda x: torch.func.jvp(layer, (x,), (dy,))[1], (x,), (dot,)
+        )[1]
+
+    assert torch.equal(twice("auto"), twice("torch"))

@@ -7,6 +7,7 @@ from numbers import Integral
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec
 from . import automatic, torch_compile
@@ -114,7 +115,8 @@ def _normalized(
     bias: Tensor | None,
 ):
     """(y, residual_out) of a call, residual_out None without a residual; autograd.Normalize has their derivatives."""
-    if call.backend == automatic.TORCH_OWN:
+    compiling = torch.compiler.is_compiling()
+    if call.backend == automatic.TORCH_OWN and not _forward_mode(compiling):
         return automatic.run_torch_own(
             call.spec, call.axes, input, residual, weight, bias
         )
@@ -127,11 +129,19 @@ def _normalized(
         return by_rows(
             on_local, 1 + call.options.per_head, input, residual, weight, bias
         )
-    if torch.compiler.is_compiling():
+    if compiling:
         return torch_compile.normalize(
             input, residual, weight, bias, call.spec, call.backend, call.options
         )
     return apply(input, residual, weight, bias, call.spec, call.kernels, call.options)
+
+
+def _forward_mode(compiling):
+    """Whether tangents may be asked for: torch 2.13 takes those of its own layer_norm for constants, and its compiler
+    fails on them."""
+    if compiling:
+        return torch_compile.transforms_are_open()
+    return forward_ad._current_level >= 0
 
 
 def _reshaped(shape, *tensors):

@@ -63,7 +63,9 @@ class Call:
     @cached_property
     def kernels(self) -> ModuleType:
         """The module whose forward and backward run; an error where it cannot run on the device."""
-        return kernels_of(self.backend, self.device)
+        torchs_own = self.backend == automatic.TORCH_OWN
+        name = "torch" if torchs_own else self.backend
+        return kernels_of(name, self.device)
 
 
 def prepare(

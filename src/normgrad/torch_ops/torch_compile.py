@@ -192,12 +192,17 @@ def _open_transforms() -> int:
 _open_transforms._dynamo_marked_constant = True
 
 
+def transforms_are_open() -> bool:
+    """Whether a transform of torch.func, or forward mode, is open inside the function that is compiled."""
+    return _open_transforms() > 0 or forward_ad._current_level >= 0
+
+
 def normalize(x, residual, weight, bias, spec, backend, options):
     """(y, residual_out) by normgrad::forward; residual_out is None without a residual.
 
     An operator gets no tangents (seen with 2.13: jvp gives 0): where a transform is open the plain formulas take over.
     """
-    if _open_transforms() > 0 or forward_ad._current_level >= 0:
+    if transforms_are_open():
         return differentiable.forward(
             x, residual, weight, bias, spec, **options.of_forward
         )
