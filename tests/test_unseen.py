@@ -20,7 +20,7 @@ from sympy import S  # noqa: E402
 
 from normgrad.checks.tolerance import unit_roundoff  # noqa: E402
 from normgrad.mistakes.edits import edited  # noqa: E402
-from normgrad.mistakes.mutants import imported  # noqa: E402
+from normgrad.mistakes.mutants import imported, plain_python  # noqa: E402
 
 ROUNDINGS = 64
 
@@ -47,6 +47,7 @@ def normal(*shape, seed=1):
 
 def same(result, expected, dtype="float64"):
     """Equal up to some tens of roundings."""
+    result, expected = result.detach(), expected.detach()
     scale = max(1.0, float(expected.abs().max()))
     distance = float((result.double() - expected.double()).abs().max())
     assert distance <= ROUNDINGS * unit_roundoff(dtype) * scale
@@ -141,6 +142,56 @@ def class_with_a_missing_report(package, folder):
     assert rows[1][-1] == "no solution.py" and set(rows[1][3:-1]) == {"0"}
 
 
+LAYOUTS = {
+    "one number": lambda t: t[:1, :1].expand(t.shape),
+    "one column": lambda t: t[:, :1].expand(t.shape),
+    "one row": lambda t: t[:1].expand(t.shape),
+    "columns first": lambda t: t.T.contiguous().T,
+    "every second column": lambda t: t.repeat_interleave(2, 1)[:, ::2],
+    "negated": lambda t: torch._neg_view(-t),
+}
+OF_VECTORS = {
+    "one number": lambda t: t[:1].expand(t.shape),
+    "every second": lambda t: t.repeat_interleave(2)[::2],
+    "negated": lambda t: torch._neg_view(-t),
+}
+MATRICES = ("x", "residual", "dy", "dresidual_out")
+
+
+def gradients(package, backend, x, residual, weight, dy, dresidual_out):
+    """Outputs and gradients of an add + LayerNorm."""
+    leaves = [t.detach().requires_grad_() for t in (x, residual, weight)]
+    operator = import_module(package)
+    outputs = operator.add_layer_norm(*leaves[:2], 5, leaves[2], backend=backend)
+    return *outputs, *torch.autograd.grad(outputs, leaves, (dy, dresidual_out))
+
+
+WIDE, BRAIN = torch.float64, torch.bfloat16
+# Numba's kernels see 16 bits as words.
+DTYPES = {"torch": WIDE, "triton": WIDE, "numba": BRAIN}
+
+
+def layouts(package):
+    """Each tensor as a view, with strides of 0 as `y.sum().backward()` gives, and in memory of its own."""
+    for backend, dtype in DTYPES.items():
+        for viewed in (*MATRICES, "weight"):
+            for view in (OF_VECTORS if viewed == "weight" else LAYOUTS).values():
+                drawn = normal(4, 3, 5)
+                tensors = dict(zip(MATRICES, drawn, strict=True))
+                tensors["weight"] = normal(5, seed=7)
+                tensors = {name: t.to(dtype) for name, t in tensors.items()}
+                tensors[viewed] = view(tensors[viewed])
+                results = gradients(package, backend, **tensors)
+                memory = torch.contiguous_format
+                tensors[viewed] = tensors[viewed].clone(memory_format=memory)
+                expected = gradients(package, backend, **tensors)
+                for result, right in zip(results, expected, strict=True):
+                    if dtype == BRAIN:
+                        assert torch.equal(result, right)
+                    else:
+                        same(result, right)
+
+
 @dataclass(frozen=True)
 class Unseen:
     """A wrong program and the check that it fails.
@@ -177,6 +228,27 @@ UNSEEN = (
         WIDEST,
         "found",
         two_dtypes,
+    ),
+    Unseen(
+        "columns with a stride of 0 are read as adjacent ones",
+        "triton_kernels/launch.py",
+        "adjacent = t.stride(-1) == 1 or",
+        "adjacent = t.stride(-1) <= 1 or",
+        layouts,
+    ),
+    Unseen(
+        "any column stride is taken for 1",
+        "triton_kernels/launch.py",
+        "if not adjacent or any(",
+        "if any(",
+        layouts,
+    ),
+    Unseen(
+        "a negated view is read as it lies in memory",
+        "triton_kernels/launch.py",
+        "t = t.resolve_neg()",
+        "t = t",
+        layouts,
     ),
     Unseen(
         "an undecided change counts as refuted",
@@ -309,6 +381,8 @@ def test_the_package_passes(name, tmp_path):
 def test_the_wrong_program_fails(wrong, tmp_path):
     package = copied({wrong.path: ((wrong.old, wrong.new),)}, wrong.name)
     try:
+        with plain_python():
+            import_module(f"{package}.numba_kernels")
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             checked(wrong.check, package, tmp_path)
     finally:
