@@ -57,9 +57,7 @@ def gated_rms_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Dao and Gu 2024, arXiv:2405.21060
     """
-    import torch
-
-    from ..torch_ops.arguments import check_flag, check_tensors
+    from ..torch_ops.arguments import check_flag, check_tensors, is_compiling
     from .launch import run
 
     if gate is None:
@@ -78,7 +76,7 @@ def gated_rms_norm(
     weight = input.new_ones(input.shape[-1]) if weight is None else weight
     name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
     # A compiler traces through a cache, and warns of it.
-    forms = _forms(name) if torch.compiler.is_compiling() else _kept(name)
+    forms = _forms(name) if is_compiling() else _kept(name)
     tensors = {"x": input, "g": gate, "w": weight}
     (y,) = run(
         forms,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd import forward_ad
 
+from ..torch_ops.arguments import is_traced
+from ..torch_ops.autograd import in_operations, is_batched
 from ..torch_ops.differentiable import accumulator
 from .call import COLUMN, NUMBER, ROW, TILE, Forms, interprets
 
@@ -42,7 +45,7 @@ class Rows(torch.autograd.Function):
         # torch's operations can be differentiated again
         run = (
             _backward_in_torch
-            if ctx.in_torch or torch.is_grad_enabled()
+            if ctx.in_torch or in_operations(*cotangents)
             else backward_kernel
         )
         shape = next(
@@ -65,8 +68,8 @@ class Rows(torch.autograd.Function):
 
 
 def run(forms: Forms, in_torch: bool, constants: dict, *inputs):
-    """The outputs by Rows. What torch.compile traces is torch's own form: it fuses and differentiates that itself."""
-    if torch.compiler.is_compiling():
+    """The outputs by Rows, or in torch's operations, which tracers and transforms differentiate themselves."""
+    if is_traced(inputs[0]) or is_batched() or forward_ad._current_level >= 0:
         values = stored(forms, True, constants, inputs)
         return tuple(values[name] for name in forms.call.outputs)
     return Rows.apply(forms, in_torch, constants, *inputs)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec
 from . import torch_compile
-from .arguments import Backend, check_tensors
+from .arguments import Backend, check_tensors, is_traced
 from .autograd import apply
 from .distributed import by_rows, is_distributed
 from .prepare import OF_INPUT, OF_SPEC, Call, prepare
@@ -122,7 +122,7 @@ def _normalized(
         return by_rows(
             on_local, 1 + call.options.per_head, input, residual, weight, bias
         )
-    if torch.compiler.is_compiling():
+    if is_traced(input):
         return torch_compile.normalize(
             input, residual, weight, bias, call.spec, call.backend, call.options
         )
