@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 import torch
@@ -93,6 +94,12 @@ def _outputs_and_gradients(function, tensors, cotangents):
 def _compiled(function, backend="aot_eager", **options):
     torch._dynamo.reset()
     return torch.compile(function, backend=backend, fullgraph=True, **options)
+
+
+def _counter():
+    """A compiler that counts its programs; an import of torch._dynamo brings no testing."""
+    testing = import_module("torch._dynamo.testing")
+    return testing.CompileCounterWithBackend("aot_eager")
 
 
 @pytest.mark.filterwarnings(
@@ -238,7 +245,7 @@ def test_a_compiler_sees_one_operator_each_way(torch_rng):
 
 
 def test_another_number_of_rows_compiles_nothing_anew(torch_rng):
-    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    counter = _counter()
     function = None
     for rows in (4, 2, 7, 100):
         spec, tensors, options, cotangents = _draw("add, layer norm", torch_rng, rows)
@@ -252,6 +259,62 @@ def test_another_number_of_rows_compiles_nothing_anew(torch_rng):
             torch.equal(got, want) for got, want in zip(compiled, eager, strict=True)
         )
     assert counter.frame_count == 1
+
+
+# Every public function of x, residual (2, M, N), weight, bias (N,), and every module of x or of x and residual.
+ENTRIES = {
+    "layer_norm": lambda x, r, w, b: normgrad.layer_norm(x, x.shape[-1], w, b),
+    "rms_norm": lambda x, r, w, b: normgrad.rms_norm(x, w.shape, w),
+    "l2_norm": lambda x, r, w, b: normgrad.l2_norm(x, 1),
+    "add_layer_norm": lambda x, r, w, b: normgrad.add_layer_norm(x, r, len(w), w, b),
+    "add_rms_norm": lambda x, r, w, b: normgrad.add_rms_norm(x, r, len(w), w),
+    "normalize": lambda x, r, w, b: normgrad.normalize(x, w, b),
+    "add_normalize": lambda x, r, w, b: normgrad.add_normalize(x, r, w, b),
+    "gated_rms_norm": lambda x, r, w, b: normgrad.gated_rms_norm(x, r, w),
+    "of two axes": lambda x, r, w, b: normgrad.layer_norm(x, x.shape[1:], r[0]),
+    "of heads": lambda x, r, w, b: normgrad.normalize(x, r[0], heads=x.shape[1]),
+}
+MODULES = {
+    "LayerNorm": lambda: nn.LayerNorm(8),
+    "RMSNorm": lambda: nn.RMSNorm(8, weight_offset=1.0),
+    "RMSNorm of Llama": lambda: nn.RMSNorm(8, casting="llama"),
+    "AddNorm": lambda: nn.AddNorm(nn.RMSNorm(8, casting="llama")),
+    "GatedRMSNorm": lambda: nn.GatedRMSNorm(8),
+}
+
+
+def _with_gradients(function, tensors, cotangents):
+    outputs = function(*tensors)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    grads = torch.autograd.grad(
+        outputs, tensors, cotangents[: len(outputs)], materialize_grads=True
+    )
+    return [*outputs, *grads]
+
+
+@pytest.mark.parametrize("entry", [*ENTRIES, *MODULES])
+def test_dynamic_shapes_need_no_more_programs_than_torchs_own(entry, torch_rng):
+    """Rows and columns change; eps, scale and weight_offset are symbols there, as is each size."""
+    counter, module = _counter(), MODULES.get(entry, lambda: None)()
+    function = module or ENTRIES[entry]
+    compiled = _compiled(function, counter, dynamic=True)
+    for m, n in ((3, 8), (5, 12), (4, 1000), (6, 4096)):
+        shapes = ((2, m, n), (2, m, n), (n,), (n,))
+        if module:
+            shapes = ((2, m, 8),) * (
+                2 - isinstance(module, torch.nn.LayerNorm | torch.nn.RMSNorm)
+            )
+        tensors = [torch.randn(one, generator=torch_rng) for one in shapes]
+        for t in tensors:
+            t.requires_grad_()
+        cotangents = [torch.randn(shapes[0], generator=torch_rng) for _ in range(2)]
+        expected = _with_gradients(function, tensors, cotangents)
+        found = _with_gradients(compiled, tensors, cotangents)
+        for got, want in zip(found, expected, strict=True):
+            # a gated norm is the compiler's own program
+            room = 64 * math.sqrt(n) * torch.finfo(F32).eps * want.abs().max()
+            assert (got - want).abs().max() <= (room if "ated" in entry else 0)
+    assert counter.frame_count <= 2
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])

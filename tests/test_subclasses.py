@@ -203,31 +203,6 @@ def test_a_compiled_function_refuses_a_subclass(torch_rng):
 # What torch itself puts in a tensor's place
 
 
-class _Norm(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.AddNorm(nn.LayerNorm(4))
-
-    def forward(self, x, residual):
-        return self.norm(x, residual)
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_an_exported_program_holds_the_operator(strict, torch_rng):
-    given = _tensors(torch_rng)
-    program = torch.export.export(
-        _Norm(), (given["x"], given["residual"]), strict=strict
-    )
-    expected = _Norm()(given["x"], given["residual"])
-    for got, want in zip(
-        program.module()(given["x"], given["residual"]), expected, strict=True
-    ):
-        assert torch.equal(got, want)
-    assert "normgrad.forward.default" in [
-        str(node.target) for node in program.graph.nodes
-    ]
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_torch_wraps_a_tensor_in_is_known(backend, torch_rng):
     given = _tensors(torch_rng)

@@ -10,7 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+from .versions import without_torch
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise without_torch(error) from error
+
 from torch import Tensor
 from torch.types import Device
 
@@ -53,6 +59,13 @@ def _gated(
     from .fused import gated_rms_norm
 
     return gated_rms_norm(input, gate, weight, eps, gate_first=gate_first)
+
+
+def _has_own_forward(module: torch.nn.Module, arguments: tuple) -> None:
+    """A hook that does nothing: torch.nn.TransformerEncoderLayer calls the forward of modules that have hooks.
+
+    Without gradients it would take weight, bias and eps instead, and compute torch's LayerNorm of them.
+    """
 
 
 class _Norm(torch.nn.Module):
@@ -100,6 +113,8 @@ class _Norm(torch.nn.Module):
         zeros = torch.zeros(shape, **factory)
         self.weight = torch.nn.Parameter(weight) if affine else None
         self.bias = torch.nn.Parameter(zeros) if affine and bias else None
+        if self.bias is None or self.weight_offset or not out_dtype is heads is None:
+            self.register_forward_pre_hook(_has_own_forward)
 
     def reset_parameters(self) -> None:
         """Weight 1 - weight_offset and bias 0, as after construction."""

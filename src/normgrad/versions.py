@@ -39,3 +39,11 @@ def check_interpreter() -> None:
     """RuntimeError, with the remedy, where Triton's interpreter cannot run with the NumPy that is here."""
     if conflict_here():
         raise RuntimeError(f"backend: 'triton' on the CPU, and {conflict_here()}")
+
+
+def without_torch(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """What to raise where an import of torch fails: where torch is missing, the command that installs it."""
+    if error.name != "torch":
+        return error
+    words = "torch: not installed, and this part of normgrad needs it: pip install normgrad[torch]"
+    return ModuleNotFoundError(words, name="torch")

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-@cache
 def _forms(name: str) -> Forms:
     """The programs of a gated norm, as they were written and proved."""
     from . import gated_torch
@@ -35,6 +34,9 @@ def _forms(name: str) -> Forms:
     )
 
 
+_kept = cache(_forms)
+
+
 def gated_rms_norm(
     input: Tensor,
     gate: Tensor,
@@ -55,8 +57,8 @@ def gated_rms_norm(
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Dao and Gu 2024, arXiv:2405.21060
     """
-    from ..torch_ops.arguments import check_flag, check_tensors
-    from .launch import Rows
+    from ..torch_ops.arguments import check_flag, check_tensors, is_compiling
+    from .launch import run
 
     if gate is None:
         raise TypeError(
@@ -73,8 +75,10 @@ def gated_rms_norm(
         raise ValueError("eps: got 0, needs a positive number")
     weight = input.new_ones(input.shape[-1]) if weight is None else weight
     name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
-    forms, tensors = _forms(name), {"x": input, "g": gate, "w": weight}
-    (y,) = Rows.apply(
+    # A compiler traces through a cache, and warns of it.
+    forms = _forms(name) if is_compiling() else _kept(name)
+    tensors = {"x": input, "g": gate, "w": weight}
+    (y,) = run(
         forms,
         False,
         {"eps": float(eps)},

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd import forward_ad
 
+from ..torch_ops.arguments import is_traced
+from ..torch_ops.autograd import in_operations, is_batched
 from ..torch_ops.differentiable import accumulator
 from .call import COLUMN, NUMBER, ROW, TILE, Forms, interprets
 
@@ -19,29 +22,17 @@ class Rows(torch.autograd.Function):
     @staticmethod
     def forward(ctx, forms, in_torch, constants, *inputs):
         call = forms.call
-        given = dict(zip(call.inputs, inputs, strict=True))
-        shape = next(t.shape for name, t in given.items() if call.kinds[name] == TILE)
         in_torch = in_torch or not _kernels_run(forms, inputs[0])
-        run = _forward_in_torch if in_torch else forward_kernel
-        found = run(
-            forms,
-            {name: _flat(t, call.kinds[name]) for name, t in given.items()},
-            constants,
-        )
-        lead = {TILE: shape, ROW: shape[:-1]}
-        shaped = {
-            name: t.reshape(lead[call.kinds[name]]) if name in call.outputs else t
-            for name, t in found.items()
-        }
+        values = stored(forms, in_torch, constants, inputs)
         ctx.forms, ctx.in_torch, ctx.constants, ctx.names = (
             forms,
             in_torch,
             constants,
             _saved_names(forms),
         )
-        ctx.save_for_backward(*[{**given, **shaped}[name] for name in ctx.names])
+        ctx.save_for_backward(*[values[name] for name in ctx.names])
         ctx.like = [(t.shape, t.dtype) for t in inputs]
-        return tuple(shaped[name] for name in call.outputs)
+        return tuple(values[name] for name in call.outputs)
 
     @staticmethod
     def backward(ctx, *cotangents):
@@ -54,7 +45,7 @@ class Rows(torch.autograd.Function):
         # torch's operations can be differentiated again
         run = (
             _backward_in_torch
-            if ctx.in_torch or torch.is_grad_enabled()
+            if ctx.in_torch or in_operations(*cotangents)
             else backward_kernel
         )
         shape = next(
@@ -74,6 +65,28 @@ class Rows(torch.autograd.Function):
             key: found[key[0]].reshape(key[1]).to(key[2]) for key in set(keys.values())
         }
         return None, None, None, *[grads.get(keys.get(name)) for name in call.inputs]
+
+
+def run(forms: Forms, in_torch: bool, constants: dict, *inputs):
+    """The outputs by Rows, or in torch's operations, which tracers and transforms differentiate themselves."""
+    if is_traced(inputs[0]) or is_batched() or forward_ad._current_level >= 0:
+        values = stored(forms, True, constants, inputs)
+        return tuple(values[name] for name in forms.call.outputs)
+    return Rows.apply(forms, in_torch, constants, *inputs)
+
+
+def stored(forms: Forms, in_torch: bool, constants: dict, inputs) -> dict:
+    """{name: the inputs and what the forward stores}, the outputs in the shape of the inputs."""
+    call = forms.call
+    given = dict(zip(call.inputs, inputs, strict=True))
+    shape = next(t.shape for name, t in given.items() if call.kinds[name] == TILE)
+    forward = _forward_in_torch if in_torch else forward_kernel
+    flat = {name: _flat(t, call.kinds[name]) for name, t in given.items()}
+    found = forward(forms, flat, constants)
+    lead = {TILE: shape, ROW: shape[:-1]}
+    for name in call.outputs:
+        found[name] = found[name].reshape(lead[call.kinds[name]])
+    return {**given, **found}
 
 
 def _saved_names(forms):

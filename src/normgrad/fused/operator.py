@@ -217,7 +217,7 @@ class Fused:
         return lines, tuple(sorted(used))
 
     def _run(self, arguments, in_torch):
-        from .launch import Rows
+        from .launch import run
 
         layer = self.layer
         inputs, constants = check_arguments(self.call, arguments)
@@ -226,5 +226,5 @@ class Fused:
                 raise ValueError(
                     f"{name}: got {number}, needs a positive number, as its definition promises"
                 )
-        found = Rows.apply(self.forms, in_torch, constants, *inputs)
+        found = run(self.forms, in_torch, constants, *inputs)
         return found[0] if len(found) == 1 else found

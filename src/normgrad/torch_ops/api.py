@@ -11,7 +11,7 @@ from torch.autograd import forward_ad
 
 from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, Axes, NormSpec
 from . import automatic, torch_compile
-from .arguments import Backend, check_tensors
+from .arguments import Backend, check_tensors, is_traced
 from .autograd import apply
 from .distributed import by_rows, is_distributed
 from .prepare import OF_INPUT, OF_SPEC, Call, prepare
@@ -129,7 +129,7 @@ def _normalized(
         return by_rows(
             on_local, 1 + call.options.per_head, input, residual, weight, bias
         )
-    if compiling:
+    if is_traced(input):
         return torch_compile.normalize(
             input, residual, weight, bias, call.spec, call.backend, call.options
         )

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.compiler import is_compiling
 from torch.types import Device
 
 from ..spec import Axes, check_axes, check_head_axis, check_heads, check_shapes
@@ -27,6 +28,8 @@ Backend = Literal["auto", "torch", "triton", "numba"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 # What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
 TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
+# The modes of FakeTensorMode, make_fx and AOTAutograd; those of users see all operations of a kernel.
+TRACERS = tuple(torch._C._TorchDispatchModeKey.__members__.values())
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,20 @@ def kernels_of(backend: Backend, device: torch.device) -> ModuleType:
     return kernels
 
 
+def is_traced(t) -> bool:
+    """Whether torch.compile, export, make_fx or torch.jit.trace writes down what runs, or shapes alone are computed.
+
+    They see torch's operations, and not what a kernel writes to memory.
+    """
+    return (
+        is_compiling()
+        or type(t) in TENSORS[2:]
+        or torch.jit.is_tracing()
+        or torch._C._len_torch_dispatch_stack() > 0
+        and any(torch._C._get_dispatch_mode(key) is not None for key in TRACERS)
+    )
+
+
 def check_memory(name: str, t: Tensor) -> None:
     """A dense tensor of torch's own type, or an error that names the argument.
 
@@ -149,10 +166,11 @@ def check_memory(name: str, t: Tensor) -> None:
             else ""
         )
         raise TypeError(f"{name}: got {kind}, needs a torch.Tensor{only}")
-    if t.is_nested or t.layout != torch.strided:
-        raise TypeError(
-            f"{name}: got {'a nested' if t.is_nested else f'a {t.layout}'} tensor, needs a dense one"
-        )
+    if t.is_nested:
+        makes = "torch.nn.TransformerEncoder makes none with enable_nested_tensor=False"
+        raise TypeError(f"{name}: got a nested tensor, needs a dense one; {makes}")
+    if t.layout != torch.strided:
+        raise TypeError(f"{name}: got a {t.layout} tensor, needs a dense one")
 
 
 def check_tensors(
@@ -189,7 +207,7 @@ def check_normalized_shape(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(heads, axes) as tuples of sizes, or an error that names the argument, what it got and what it needs."""
     check_tensors(input, shared=True, residual=residual, **affine)
-    axes = check_axes(normalized_shape)
+    axes = _axes(normalized_shape)
     of_heads = check_heads(heads, *affine.values())
     if input.shape[-len(axes) :] != axes:
         raise ValueError(
@@ -204,6 +222,15 @@ def check_normalized_shape(
     if residual is not None:
         check_shapes(input, None, None, residual, name="input")
     return of_heads, axes
+
+
+def _axes(normalized_shape):
+    """As check_axes; a tracer holds the size of a tensor as a symbol, which is compared with input's alone."""
+    sizes = normalized_shape
+    sizes = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
+    if any(isinstance(size, torch.SymInt) for size in sizes):
+        return tuple(sizes)
+    return check_axes(normalized_shape)
 
 
 def rows(per_head, *tensors):

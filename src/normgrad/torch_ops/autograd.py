@@ -5,7 +5,8 @@ dx = rstd * (wdy - c2 - x_hat * c1) is written down in more than one place. Norm
     the backend's kernels   where nobody asks for a graph of the gradient: `_input_gradient` in torch_ops/rows.py,
                             `input_gradient` in triton_kernels/arithmetic.py, `backward` in numba_kernels/kernels.py
     differentiable.vjp      where the gradient may be differentiated again (create_graph, torch.func): from the inputs,
-                            so that second and higher derivatives are right
+                            so that second and higher derivatives are right; and where cotangents come in a batch
+                            (is_grads_batched, vmap) or a tracer writes the backward down, which see no kernel
     neither                 where no cotangent of y arrives: dx is dresidual_out
 
 A function that torch.compile traces takes the same branches, the first by an operator (torch_ops/torch_compile.py).
@@ -15,13 +16,14 @@ Forward mode is Normalize.jvp, by differentiable.jvp.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import ModuleType
 
 import torch
 from torch._C._functorch import unwrap_if_dead
 from torch.autograd import forward_ad
 
 from . import differentiable
-from .arguments import check_memory, rows, shaped
+from .arguments import check_memory, is_traced, rows, shaped
 from .differentiable import accumulator, full_weight, promoted
 from .distributed import finished
 
@@ -67,7 +69,9 @@ class Normalize(torch.autograd.Function):
         if dy is None:
             dw = db = p.new_zeros(p.shape[-1 - per_head :])
             dx = dresidual = dresidual_out
-        elif torch.is_grad_enabled():
+        elif in_operations(
+            dy, dresidual_out, operator=not isinstance(ctx.kernels, ModuleType)
+        ):
             dx, dw, db = differentiable.vjp(
                 dy, p.to(rstd.dtype), weight, ctx.spec, per_head
             )
@@ -176,6 +180,27 @@ def _tangents_are_nested() -> bool:
         stack is not None
         and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack)
         > 1
+    )
+
+
+def is_batched(*cotangents) -> bool:
+    """Whether a transform of torch.func is open, or the older vmap, by which torch.autograd batches cotangents."""
+    return torch._C._are_functorch_transforms_active() or any(
+        t is not None and torch._C._functorch.is_legacy_batchedtensor(t)
+        for t in cotangents
+    )
+
+
+def in_operations(*cotangents, operator: bool = False) -> bool:
+    """Whether a backward has to be in torch's operations: it is differentiated, batched or traced.
+
+    Args:  operator: whether the kernels are called by an operator, which a tracer knows
+    """
+    return (
+        torch.is_grad_enabled()
+        or is_batched(*cotangents)
+        or not operator
+        and any(is_traced(t) for t in cotangents)
     )
 
 

@@ -32,9 +32,14 @@ from .arguments import (
 from .differentiable import accumulator, promoted
 from .distributed import is_distributed
 
-# Stands for a normalized_shape, an eps and a weight_offset that are not arguments: of the last axis, of the spec.
-OF_INPUT: Any = object()
-OF_SPEC: Any = object()
+
+class Absent:
+    """Stands for an argument that a function lacks. The type is asked for: torch 2.11 compares no symbol by `is`."""
+
+
+# A normalized_shape of the last axis; an eps and a weight_offset of the spec.
+OF_INPUT: Any = Absent()
+OF_SPEC: Any = Absent()
 # Only calls on these are kept: the tensors of a tracer can have sizes that are not numbers.
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 MOST_CALLS = 256
@@ -139,7 +144,7 @@ def _checked(
 ) -> Call:
     """As prepare, of arguments that no call had before."""
     rows = vector = None
-    if normalized_shape is OF_INPUT:
+    if isinstance(normalized_shape, Absent):
         check_tensors(input, shared=True, weight=weight, bias=bias, residual=residual)
         check_shapes(input, weight, bias, residual, "input", heads)
         axes = input.shape[-1:]
@@ -150,7 +155,7 @@ def _checked(
         if len(axes) > 1:
             rows = (*input.shape[: -len(axes)], math.prod(axes))
             vector = (*of_heads, math.prod(axes))
-    if eps is OF_SPEC:
+    if isinstance(eps, Absent):
         check_weight_offset(weight, check_spec(spec).weight_offset)
     else:
         # None is the eps of RMS_NORM alone.

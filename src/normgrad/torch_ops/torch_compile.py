@@ -8,6 +8,9 @@ An operator has a first derivative and no tangent. So `normalize` takes the plai
 transform of torch.func or forward mode is open inside the compiled function, and torch itself refuses to differentiate
 a compiled backward (torch 2.11 takes what it returns for a constant, of its own layer_norm as well). In eager mode
 normalize uses the autograd.Function, whose derivatives are of any order.
+
+A program that torch.export, torch.onnx.export or torch.jit.trace writes holds the plain formulas, in torch's operations
+alone: it runs where this package is not installed.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ BACKWARD = (
 )
 FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 SPEC_FIELDS = len(fields(NormSpec))
+# Before torch 2.7 nothing tells an export from a compilation, so bool() answers, and the program holds the operator.
+_is_exporting = getattr(torch.compiler, "is_exporting", bool)
 
 
 def scalars_of(one) -> tuple:
@@ -202,7 +207,8 @@ def normalize(x, residual, weight, bias, spec, backend, options):
 
     An operator gets no tangents (seen with 2.13: jvp gives 0): where a transform is open the plain formulas take over.
     """
-    if transforms_are_open():
+    exports = _is_exporting() or torch.jit.is_tracing()
+    if exports or transforms_are_open():
         return differentiable.forward(
             x, residual, weight, bias, spec, **options.of_forward
         )
