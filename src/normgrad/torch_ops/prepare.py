@@ -27,6 +27,7 @@ from .arguments import (
     check_normalized_shape,
     check_options,
     check_tensors,
+    is_traced,
     kernels_of,
 )
 from .differentiable import accumulator, promoted
@@ -97,7 +98,7 @@ def prepare(
     tensors = (input, residual, weight, bias)
     others = (normalized_shape, eps, weight_offset, heads, backend)
     others += (out_dtype, residual_dtype, round_residual, portable_sums)
-    if torch.compiler.is_compiling():
+    if is_traced(input):
         return _checked(spec, *tensors, *others)
     # 1, 1.0 and True are equal, and not each of them is allowed.
     key = [spec, *others, *map(type, others)]
