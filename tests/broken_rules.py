@@ -144,11 +144,11 @@ def prover(broken: BrokenRule, search: bool = True) -> Callable:
             broken.edits.get(stem, ()),
             f"{broken.rule}, {path}",
         )
-        for other in KERNEL:
+        for name in KERNEL:
             text = text.replace(
-                f"from .{other} import", f"from ._mutant_{other}_{broken.rule} import"
+                f"from .{name} import", f"from ._mutant_{name}_{broken.rule} import"
             )
-        found = module(path, text, broken.rule)
+        broken_module = module(path, text, broken.rule)
     if not search:
-        found.counterexample = lambda *claim: None
-    return found.prove
+        broken_module.counterexample = lambda *claim: None
+    return broken_module.prove

@@ -127,13 +127,13 @@ def contract(world, turn=None):
             (grid, name, placements, (R, R)) for name, placements in ON_A_GRID.items()
         ]
     conditions = product(*map(enumerate, (settings, calls().items(), DTYPES, BACKENDS)))
-    for (a, (mesh, name, rows, affine)), (b, (function, (one, spec))), (c, dtype), (
+    for (a, (mesh, name, rows, affine)), (b, (function, (case, spec))), (c, dtype), (
         d,
         backend,
     ) in conditions:
         if turn is None or (a + b + c + d + turn) % len(BACKENDS) == 0:
             shared = Distributed(backend, mesh, rows, affine)
-            check = partial(check_values, shared, one, spec, dtype)
+            check = partial(check_values, shared, case, spec, dtype)
             yield (
                 f"{function}, {name}, {backend}, {dtype.x}",
                 lambda check=check: check().errors,
@@ -215,15 +215,15 @@ def models(world):
             def check(wrapped=wrapped, pair=pair):
                 mine, theirs = (_trained(wrapped, make, world) for make in pair)
                 assert mine.keys() == theirs.keys()
-                found = {}
+                errors = {}
                 for key, expected in theirs.items():
                     error = (mine[key] - expected).abs().max().item()
                     bound = 64 * unit_roundoff("float64") * expected.abs().max().item()
                     assert error <= bound, (
                         f"{key}: error {error:.1e} exceeds the bound {bound:.1e}"
                     )
-                    found[key] = error, bound
-                return found
+                    errors[key] = error, bound
+                return errors
 
             yield f"{name}, {wrapped.__name__.replace('_', ' ')}", check
 

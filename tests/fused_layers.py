@@ -1,4 +1,4 @@
-"""Twenty-three layers as a reader types them, and the same in torch, written without looking at the definitions."""
+"""Layers as a reader types them, and the same in torch, written without looking at the definitions."""
 
 import torch
 from sympy import Max, Rational, exp, log, sqrt, tanh
@@ -68,21 +68,10 @@ def l2_clamp(defs):
     defs[y[i, j]] = x[i, j] / D[i]
 
 
-def gemma_rms_norm(defs):
-    rms(defs, x)
-    defs[y[i, j]] = (1 + w[j]) * x_hat[i, j]
-
-
 def gated_rms_norm(defs):
     rms(defs, x)
     defs[s[i, j]] = g[i, j] * sigmoid(g[i, j])
     defs[y[i, j]] = w[j] * x_hat[i, j] * s[i, j]
-
-
-def mamba_rms_norm(defs):
-    defs[p[i, j]] = x[i, j] * g[i, j] * sigmoid(g[i, j])
-    rms(defs, p)
-    defs[y[i, j]] = w[j] * x_hat[i, j]
 
 
 def softmax(defs):
@@ -91,20 +80,10 @@ def softmax(defs):
     defs[y[i, j]] = e[i, j] / z[i]
 
 
-def log_softmax(defs):
-    shifted(defs)
-    defs[z[i]] = log(total(N, lambda r: e[i, r]))
-    defs[y[i, j]] = x[i, j] - m[i] - z[i]
-
-
 def scaled_residual(defs):
     defs[p[i, j]] = a * x[i, j] + residual[i, j]
     rms(defs, p)
     defs[y[i, j]] = w[j] * x_hat[i, j]
-
-
-def layer_scale(defs):
-    defs[y[i, j]] = x[i, j] + w[j] * residual[i, j]
 
 
 def dyt(defs):
@@ -112,19 +91,9 @@ def dyt(defs):
     defs[y[i, j]] = w[j] * t[i, j] + b[j]
 
 
-def swiglu(defs):
-    defs[y[i, j]] = x[i, j] * g[i, j] * sigmoid(g[i, j])
-
-
 def log_sum_exp(defs):
     shifted(defs)
     defs[z[i]] = m[i] + log(total(N, lambda r: e[i, r]))
-
-
-def layer_norm_std(defs):
-    centred(defs, x)
-    defs[D[i]] = sqrt(v[i]) + eps
-    defs[y[i, j]] = w[j] * q[i, j] / D[i]
 
 
 def l4_norm(defs):
@@ -137,13 +106,6 @@ def row_scaled(defs):
     defs[p[i, j]] = Max(x[i, j], 0)
     rms(defs, p)
     defs[y[i, j]] = k[i] * x_hat[i, j] * w[j]
-
-
-def geglu(defs):
-    defs[t[i, j]] = tanh(
-        Rational(797885, 10**6) * (g[i, j] + Rational(44715, 10**6) * g[i, j] ** 3)
-    )
-    defs[y[i, j]] = x[i, j] * g[i, j] * (1 + t[i, j]) / 2
 
 
 def softmax_with_sink(defs):
@@ -171,6 +133,13 @@ def centred_twice(defs):
     """The slope of a centred row is one number for all its columns, which is then summed."""
     defs[z[i]] = mean(N, lambda r: x[i, r] - k[i])
     defs[y[i, j]] = w[j] * tanh(x[i, j]) * k[i] + w[j] * (x[i, j] + b[j]) * z[i]
+
+
+def one_line(defs):
+    """LayerNorm in one line, whose sums stand within one another."""
+    level = mean(N, lambda r: x[i, r])
+    variance = mean(N, lambda r: (x[i, r] - level) ** 2)
+    defs[y[i, j]] = w[j] * (x[i, j] - level) / sqrt(variance + Rational(1, 20))
 
 
 def made(layer, outputs=(y[i, j],), scalars=()):
@@ -201,21 +170,12 @@ def in_torch_scaled(x, residual, w, a, eps):
     return in_torch_rms(a * x + residual, w, eps), a * x + residual
 
 
-def in_torch_std(x, w, eps):
-    return (
-        w
-        * (x - x.mean(-1, keepdim=True))
-        / (x.std(-1, keepdim=True, correction=0) + eps)
-    )
-
-
-def in_torch_geglu(x, g):
-    inner = 0.797885 * (g + 0.044715 * g**3)
-    return x * 0.5 * g * (1 + torch.tanh(inner))
-
-
 def in_torch_sink(x):
     return torch.softmax(torch.cat([x, torch.zeros_like(x[..., :1])], -1), -1)[..., :-1]
+
+
+def in_torch_one_line(x, w):
+    return in_torch_layer_norm(x, w, None, 0.05)
 
 
 # {name: (what Fused takes, the same in torch)}
@@ -234,29 +194,17 @@ LAYERS = {
         made(l2_clamp),
         lambda x, eps: functional.normalize(x, dim=-1, eps=eps),
     ),
-    "gemma_rms_norm": (
-        made(gemma_rms_norm),
-        lambda x, w, eps: in_torch_rms(x, 1 + w, eps),
-    ),
     "gated_rms_norm": (
         made(gated_rms_norm),
         lambda x, g, w, eps: in_torch_rms(x, w, eps) * functional.silu(g),
     ),
-    "mamba_rms_norm": (
-        made(mamba_rms_norm),
-        lambda x, g, w, eps: in_torch_rms(x * functional.silu(g), w, eps),
-    ),
     "softmax": (made(softmax), lambda x: torch.softmax(x, -1)),
-    "log_softmax": (made(log_softmax), lambda x: torch.log_softmax(x, -1)),
     "scaled_residual": (
         made(scaled_residual, (y[i, j], p[i, j]), (a,)),
         in_torch_scaled,
     ),
-    "layer_scale": (made(layer_scale), lambda x, residual, w: x + w * residual),
     "dyt": (made(dyt, scalars=(a,)), lambda x, w, b, a: w * torch.tanh(a * x) + b),
-    "swiglu": (made(swiglu), lambda x, g: x * functional.silu(g)),
     "log_sum_exp": (made(log_sum_exp, (z[i],)), lambda x: torch.logsumexp(x, -1)),
-    "layer_norm_std": (made(layer_norm_std), in_torch_std),
     "l4_norm": (
         made(l4_norm),
         lambda x, eps: x / ((x**4).sum(-1, keepdim=True) + eps) ** 0.25,
@@ -265,7 +213,6 @@ LAYERS = {
         made(row_scaled),
         lambda x, k, w, eps: k[..., None] * in_torch_rms(torch.relu(x), w, eps),
     ),
-    "geglu": (made(geglu), in_torch_geglu),
     "softmax_with_sink": (made(softmax_with_sink), in_torch_sink),
     "tempered_softmax": (
         made(tempered_softmax, scalars=(a,)),
@@ -278,6 +225,7 @@ LAYERS = {
             + w * (x + b) * (x - k[..., None]).mean(-1, keepdim=True)
         ),
     ),
+    "one_line": (made(one_line), in_torch_one_line),
     "pooled": (made(pooled, (z[i],)), lambda x, b: (x + b).mean(-1)),
 }
 

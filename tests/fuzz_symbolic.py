@@ -136,8 +136,8 @@ def value(tree, world, places):
         letter, size, body = parts
         terms = np.array(
             [
-                value(body, world, {**places, letter: place})
-                for place in range(world[size])
+                value(body, world, {**places, letter: entry})
+                for entry in range(world[size])
             ]
         )
         return terms.sum() if kind == "sum" else terms.mean()
@@ -145,9 +145,13 @@ def value(tree, world, places):
         body, (name, letters) = parts
         moved = world[name].astype(complex)
         moved[tuple(places[r] for r in letters)] += 1j * STEP
-        found = value(body, {**world, name: moved}, places)
+        moved_value = value(body, {**world, name: moved}, places)
         # a root of what is negative has no slope; not a number has no imaginary part either
-        return float(np.imag(found) / STEP) if np.isfinite(np.real(found)) else np.nan
+        return (
+            float(np.imag(moved_value) / STEP)
+            if np.isfinite(np.real(moved_value))
+            else np.nan
+        )
     numbers = [value(part, world, places) for part in parts if isinstance(part, tuple)]
     return RULES[kind](
         *numbers, *[part for part in parts if not isinstance(part, tuple)]
@@ -188,16 +192,18 @@ def apart(left, right, draw, tries=12):
     with np.errstate(all="ignore"):
         for _ in range(tries):
             everything, places = world(draw)
-            one, other = (
+            left_value, right_value = (
                 float(value(tree, everything, places)) for tree in (left, right)
             )
             if (
-                not (math.isfinite(one) and math.isfinite(other))
-                or max(abs(one), abs(other)) > 1e8
+                not (math.isfinite(left_value) and math.isfinite(right_value))
+                or max(abs(left_value), abs(right_value)) > 1e8
             ):
                 continue
             compared += 1
-            difference = abs(one - other) / (1 + abs(one) + abs(other))
+            difference = abs(left_value - right_value) / (
+                1 + abs(left_value) + abs(right_value)
+            )
             if difference > 1e-6:
                 return True
             doubtful |= difference > 1e-10
@@ -220,8 +226,8 @@ def symbolic(tree, letters):
     if kind in ("sum", "mean"):
         letter, size, body = parts
         r = Dummy("r", integer=True, positive=True)
-        found = Sum(symbolic(body, {**letters, letter: r}), (r, 1, SIZES[size]))
-        return found if kind == "sum" else found / SIZES[size]
+        summed = Sum(symbolic(body, {**letters, letter: r}), (r, 1, SIZES[size]))
+        return summed if kind == "sum" else summed / SIZES[size]
     if kind == "slope":
         body, (name, places) = parts
         return Partial(
@@ -251,7 +257,7 @@ def symbolic(tree, letters):
 
 
 def children(tree):
-    return [place for place, part in enumerate(tree) if isinstance(part, tuple) and part and isinstance(part[0], str)
+    return [at for at, part in enumerate(tree) if isinstance(part, tuple) and part and isinstance(part[0], str)
             and part[0] in KINDS]  # fmt: skip
 
 
@@ -262,15 +268,15 @@ KINDS = set(
 
 def nodes(tree, path=()):
     yield path, tree
-    for place in () if tree[0] in ("entry", "delta") else children(tree):
-        yield from nodes(tree[place], (*path, place))
+    for at in () if tree[0] in ("entry", "delta") else children(tree):
+        yield from nodes(tree[at], (*path, at))
 
 
 def put(tree, path, new):
     if not path:
         return new
-    place, *rest = path
-    return (*tree[:place], put(tree[place], rest, new), *tree[place + 1 :])
+    at, *below = path
+    return (*tree[:at], put(tree[at], below, new), *tree[at + 1 :])
 
 
 def rewritten(tree, draw):
@@ -354,8 +360,8 @@ def derived(tree, target):
         return ("mul", gain, slope(parts[0]))
     if kind == "entry" and parts[0] == target[0]:
         product = ("number", 1, 1)
-        for one, other in zip(parts[1], target[1], strict=True):
-            product = ("mul", product, ("delta", one, other))
+        for index_of_entry, index_of_target in zip(parts[1], target[1], strict=True):
+            product = ("mul", product, ("delta", index_of_entry, index_of_target))
         return product
     return (
         ("number", 0, 1)
@@ -369,19 +375,19 @@ def changed(tree, draw):
     kind, *parts = tree
     if kind == "entry":
         name, places = parts
-        others = [
+        letters = [
             r for r in ("i", "k", "m") if r not in places and FREE[r] in TENSORS[name]
         ]
-        if others and draw.random() < 0.6:
-            r = draw.choice(others)
+        if letters and draw.random() < 0.6:
+            r = draw.choice(letters)
             spot = draw.choice(
                 [at for at, size in enumerate(TENSORS[name]) if size == FREE[r]]
             )
             return ("entry", name, (*places[:spot], r, *places[spot + 1 :]))
         same = [
-            other
-            for other, shape in TENSORS.items()
-            if shape == TENSORS[name] and other != name
+            another
+            for another, shape in TENSORS.items()
+            if shape == TENSORS[name] and another != name
         ]
         if same:
             return ("entry", same[0], places)
@@ -411,7 +417,11 @@ def changed(tree, draw):
         return draw.choice([parts[0], ("relu" if kind == "abs" else "abs", parts[0])])
     if kind in ("sigmoid", "tanh", "exp"):
         return draw.choice(
-            [(other, parts[0]) for other in ("sigmoid", "tanh", "exp") if other != kind]
+            [
+                (another, parts[0])
+                for another in ("sigmoid", "tanh", "exp")
+                if another != kind
+            ]
         )
     return draw.choice(
         [("mul", ("number", -1, 1), tree), ("mul", ("number", 2, 1), tree)]
@@ -444,16 +454,16 @@ def run(seconds=None, claims=None, seed=0, said=print):
 
     A claim that was only rewritten has to be equal for NumPy too, which tests this file.
     """
-    draw, found, wrong = random.Random(seed), Counter(), []
+    draw, answers, wrong = random.Random(seed), Counter(), []
     letters = dict(zip(FREE, index(*FREE), strict=True))
     start = time.monotonic()
     while (seconds is None or time.monotonic() - start < seconds) and (
-        claims is None or found["claims"] < claims
+        claims is None or answers["claims"] < claims
     ):
         left, right, how = claim(draw)
         differ = apart(left, right, draw)
         assert not (how == "rewritten" and differ), (left, right)
-        found["claims"] += 1
+        answers["claims"] += 1
         truth = {True: "false", False: "true", None: "unclear"}[differ]
         sides = ()
         try:
@@ -469,11 +479,11 @@ def run(seconds=None, claims=None, seed=0, said=print):
             left, right, draw, tries=600
         ):
             truth = "false"  # it differs at few places only, as behind a maximum
-        found[truth, answer] += 1
+        answers[truth, answer] += 1
         if (truth, answer) in (("false", "proved"), ("true", "refuted")):
             wrong.append((truth, *sides))
             said(f"WRONG: {truth} and {answer}: {sides[0]} = {sides[1]}")
-    return found, wrong
+    return answers, wrong
 
 
 if __name__ == "__main__":

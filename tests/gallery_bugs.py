@@ -434,27 +434,6 @@ def gradients_of(backend: str):
     return function
 
 
-def gate_of(backend: str):
-    """The gradients of a gated norm whose norm is the backend's and whose gate is torch's."""
-
-    def backward(x, gate, weight, dy, dresidual_out, spec):
-        import torch
-
-        device = get(backend).device
-        x, gate, weight = leaves = [
-            torch.tensor(a, device=device, requires_grad=True)
-            for a in (x, gate, weight)
-        ]
-        y = get(backend).normalize(x * torch.sigmoid(gate), None, weight, None, spec)[0]
-        cotangents = [torch.tensor(a, device=device) for a in (dy, dresidual_out)]
-        return [
-            grad.cpu().numpy()
-            for grad in torch.autograd.grad((y, x), leaves, cotangents)
-        ]
-
-    return backward
-
-
 def heads_of(backend: str):
     """y of LayerNorm as a function of arrays (x, weight), x a slice of a wider one as it lies."""
 
@@ -467,17 +446,3 @@ def heads_of(backend: str):
         )
 
     return forward
-
-
-def layer_of(backend: str):
-    """y of LayerNorm as a function of tensors (x, weight, bias)."""
-
-    def layer(x, weight, bias):
-        tensors = [t.to(get(backend).device) for t in (x, weight, bias)]
-        return (
-            get(backend)
-            .normalize(tensors[0], None, *tensors[1:], LAYER_NORM)[0]
-            .to(x.device)
-        )
-
-    return layer

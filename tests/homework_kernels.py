@@ -131,57 +131,6 @@ def by_columns(dy, dresidual_out, residual_out, weight, mean, rstd):
 
 
 @triton.jit
-def blocks_of_rows(dy_ptr, g_ptr, p_ptr, w_ptr, mean_ptr, rstd_ptr, dx_ptr, sums_ptr, M, N: tl.constexpr,
-                   K: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """K neighbouring rows a program, one after the other; its two partial sums lie side by side."""
-    cols, program = tl.arange(0, BLOCK), tl.program_id(0)
-    inside = cols < N
-    w = tl.load(w_ptr + cols, mask=inside, other=0).to(WIDE)
-    dw, db = tl.zeros([BLOCK], WIDE), tl.zeros([BLOCK], WIDE)
-    for k in range(0, K):
-        rows = program * K + k + tl.arange(0, 1)
-        mask = (rows < M) & inside
-        dy = tl.load(dy_ptr + rows * N + cols, mask=mask, other=0).to(WIDE)
-        mean, rstd = (
-            tl.load(mean_ptr + rows, mask=rows < M, other=0),
-            tl.load(rstd_ptr + rows, mask=rows < M, other=0),
-        )
-        x_hat = tl.where(
-            mask,
-            (tl.load(p_ptr + rows * N + cols, mask=mask, other=0).to(WIDE) - mean)
-            * rstd,
-            0,
-        )
-        a = w * dy - tl.sum(w * dy, axis=0) / N
-        dx = rstd * (a - x_hat * (tl.sum(a * x_hat, axis=0) / N))
-        dx += tl.load(g_ptr + rows * N + cols, mask=mask, other=0).to(WIDE)
-        tl.store(dx_ptr + rows * N + cols, dx.to(dx_ptr.dtype.element_ty), mask=mask)
-        dw, db = dw + dy * x_hat, db + dy
-    tl.store(sums_ptr + 2 * program * N + cols, dw, mask=inside)
-    tl.store(sums_ptr + (2 * program + 1) * N + cols, db, mask=inside)
-
-
-def by_neighbours(dy, dresidual_out, residual_out, weight, mean, rstd):
-    """Partial sums of three neighbouring rows, added up by torch; a list."""
-    dy, g, p = dy.contiguous(), dresidual_out.contiguous(), residual_out.contiguous()
-    (m, n), (wide, WIDE) = dy.shape, sums_of(dy)
-    dx, programs = torch.empty_like(dy), triton.cdiv(m, 3)
-    sums = torch.empty(programs, 2, n, dtype=wide)
-    if programs:
-        blocks_of_rows[(programs,)](dy, g, p, weight, mean, rstd, dx, sums, m, N=n, K=3, WIDE=WIDE,
-                                    BLOCK=triton.next_power_of_2(n))  # fmt: skip
-    dw, db = sums.sum(0).to(weight.dtype)
-    return [dx, dx, dw, db]
-
-
-RIGHT = [
-    ("addnorm-forward", swept),
-    ("addnorm-backward", by_columns),
-    ("addnorm-backward", by_neighbours),
-]
-
-
-@triton.jit
 def of_blocks(x_ptr, r_ptr, w_ptr, b_ptr, y_ptr, s_ptr, mean_ptr, rstd_ptr, M, xs, xc, rs, rc, N: tl.constexpr,
               EPS: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """One row a program, read and written through block pointers."""
@@ -220,3 +169,10 @@ def by_block_pointers(x, residual, weight, bias, eps):
             BLOCK=triton.next_power_of_2(n),
         )  # fmt: skip
     return y, s, mean, rstd
+
+
+RIGHT = [
+    ("addnorm-forward", swept),
+    ("addnorm-forward", by_block_pointers),
+    ("addnorm-backward", by_columns),
+]

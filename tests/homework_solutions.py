@@ -17,5 +17,5 @@ def of_source(source):
 
 def tasks_of(*libraries):
     """The names of the tasks that take arrays of one of the libraries; of all tasks without one."""
-    found = [task for homework in homeworks().values() for task in homework.tasks]
-    return [task.name for task in found if not libraries or task.library in libraries]
+    tasks = [task for homework in homeworks().values() for task in homework.tasks]
+    return [task.name for task in tasks if not libraries or task.library in libraries]

@@ -3,12 +3,6 @@
 import numpy as np
 
 
-def rms_without_names(x, weight, eps):
-    """One expression, with einsum and a negative power."""
-    rstd = (np.einsum("ij,ij->i", x, x) / x.shape[1] + eps) ** -0.5
-    return np.einsum("ij,i,j->ij", x, rstd, weight), rstd
-
-
 def rms_by_rows(x, weight, eps):
     """A Python loop over the rows, sums in blocks of three columns."""
     y, rstd = np.zeros_like(x), np.zeros(len(x), x.dtype)
@@ -53,15 +47,6 @@ def rms_jacobian(dy, x, weight, rstd):
     ]
 
 
-def ln_centred_twice(dy, x, weight, mean, rstd):
-    """The cotangent is centred by hand, the row as x * rstd - mean * rstd."""
-    x_hat = x * rstd[:, None] - (mean * rstd)[:, None]
-    a = dy * weight
-    a = a - np.mean(a, axis=1)[:, None]
-    dx = (a - x_hat * np.mean(a * x_hat, axis=1)[:, None]) * rstd[:, None]
-    return dx, np.sum(dy * x_hat, axis=0), np.sum(dy, axis=0)
-
-
 def ln_backwards_sums(dy, x, weight, mean, rstd):
     """Every sum from the last term to the first, row by row."""
     m, n = x.shape
@@ -74,15 +59,6 @@ def ln_backwards_sums(dy, x, weight, mean, rstd):
         dw += dy[i] * q * rstd[i]
         db += dy[i]
     return dx, dw, db
-
-
-def ln_staged(dy, x, weight, mean, rstd):
-    """The graph of source 003, one adjoint at a time: through D, the variance, the centring."""
-    n, q = x.shape[1], x - mean[:, None]
-    wdy = dy * weight
-    dv = -0.5 * rstd**3 * (wdy * q).sum(1)
-    dq = wdy * rstd[:, None] + q * (2 * dv / n)[:, None]
-    return dq - dq.mean(1, keepdims=True), (dy * q * rstd[:, None]).sum(0), dy.sum(0)
 
 
 def statistics(torch, x, eps):
@@ -144,31 +120,6 @@ def torch_functions():
     return {"einsum": Einsum, "setup_context": SetupContext}
 
 
-def rms_unit(x, weight, eps):
-    """A row over its length, times the root of N; eps is N times as large beside the sum."""
-    n = x.dtype.type(x.shape[1])
-    rstd = np.sqrt(n) / np.sqrt(np.sum(x * x, axis=1) + n * x.dtype.type(eps))
-    return np.multiply(x.T, rstd).T * weight, rstd
-
-
-def rms_matmul(dy, x, weight, rstd):
-    """Inner products of the rows by matmul, dw as a vector times a matrix."""
-    g = dy * weight
-    inner = np.matmul(g[:, None, :], x[:, :, None])[:, 0]
-    return g * rstd[:, None] - x * inner * (
-        rstd * rstd * rstd / x.dtype.type(x.shape[1])
-    )[:, None], rstd @ (dy * x)
-
-
-def ln_by_variance(dy, x, weight, mean, rstd):
-    """The adjoints of variance and mean, the one of the mean with its second term, which is 0."""
-    n, q, r = x.shape[1], x - mean[:, None], rstd[:, None]
-    da = dy * weight
-    dvar = (da * q * -0.5 * r**3).sum(1, keepdims=True)
-    dmean = (-da * r).sum(1, keepdims=True) + dvar * (-2 * q).mean(1, keepdims=True)
-    return da * r + dvar * 2 * q / n + dmean / n, (dy * q * r).sum(0), dy.sum(0)
-
-
 def ln_over_n(dy, x, weight, mean, rstd):
     """The closed form with N in the bracket, 1 / N before it; db by a vector of ones."""
     n, x_hat, da = x.shape[1], (x - mean[:, None]) * rstd[:, None], dy * weight
@@ -184,35 +135,9 @@ def ln_over_n(dy, x, weight, mean, rstd):
     )
 
 
-RIGHT = [
-    ("rmsnorm-forward", rms_unit),
-    ("rmsnorm-backward", rms_matmul),
-    ("layernorm-backward", ln_by_variance),
-    ("layernorm-backward", ln_over_n),
-    ("rmsnorm-forward", rms_without_names),
-    ("rmsnorm-forward", rms_by_rows),
-    ("rmsnorm-backward", rms_in_place),
-    ("rmsnorm-backward", rms_cubed),
-    ("rmsnorm-backward", rms_jacobian),
-    ("layernorm-backward", ln_centred_twice),
-    ("layernorm-backward", ln_backwards_sums),
-    ("layernorm-backward", ln_staged),
-]
-
-
 def narrow(x):
     """The rows in float32."""
     return np.asarray(x, np.float32)
-
-
-def two_passes(x, eps):
-    """The definition, with einsum."""
-    wide, n = narrow(x), np.float32(x.shape[1])
-    mean = wide.sum(-1) / n
-    q = wide - mean[:, None]
-    var = np.einsum("ij,ij->i", q, q) / n
-    rstd = (var + np.float32(eps)) ** np.float32(-0.5)
-    return (q * rstd[:, None]).astype(x.dtype), mean, var, rstd
 
 
 def corrected(x, eps):
@@ -316,35 +241,45 @@ def merge_by_entries(n1, mean1, squares1, n2, mean2, squares2):
     return tuple(out)
 
 
-def about_the_middle(x, eps):
-    """The row less its middle entry; what is left of the mean is taken off twice."""
-    wide = narrow(x)
-    shift = wide[:, x.shape[1] // 2, None]
-    q = wide - shift
-    mean = q.mean(1, keepdims=True)
-    q = q - mean
-    var = np.maximum(np.square(q).mean(1) - np.square(q.mean(1)), 0)
-    rstd = 1 / np.sqrt(var + np.float32(eps))
-    return (q * rstd[:, None]).astype(x.dtype), (shift + mean)[:, 0], var, rstd
+def by_hypot(x, weight, eps):
+    """The root of the sum of squares, one entry after the other, without a square."""
+    total = np.full(len(x), np.sqrt(x.shape[1] * x.dtype.type(eps)), x.dtype)
+    for column in x.T:
+        total = np.hypot(total, column)
+    rstd = np.sqrt(x.dtype.type(x.shape[1])) / total
+    return (x * weight) * rstd[:, None], rstd
 
 
-def merge_by_shares(n1, mean1, squares1, n2, mean2, squares2):
-    """Shares by np.divide, which leaves empty pairs alone."""
-    n = n1 + n2
-    one, other = (
-        np.divide(part, n, out=np.zeros_like(n), where=n > 0) for part in (n1, n2)
-    )
+def by_two_numbers(dy, x, weight, mean, rstd):
+    """dx = a wdy + b x + c, with three numbers a row."""
+    g, n = dy * weight, x.shape[1]
+    b = (g.sum(1) * mean - (g * x).sum(1)) * rstd**3 / n
+    c = -b * mean - g.sum(1) * rstd / n
+    x_hat = (x - mean[:, None]) * rstd[:, None]
     return (
-        n,
-        one * mean1 + other * mean2,
-        (squares1 + squares2) + (mean1 - mean2) ** 2 * (one * n2),
+        rstd[:, None] * g + b[:, None] * x + c[:, None],
+        (dy * x_hat).sum(0),
+        dy.sum(0),
     )
 
 
-RIGHT += [
-    ("stable-normalize", about_the_middle),
-    ("merge-blocks", merge_by_shares),
-    ("stable-normalize", two_passes),
+def divided_where(x, weight, eps):
+    """A row of zeros is left alone by np.divide."""
+    size = np.sqrt((x * x).mean(-1) + eps)
+    rstd = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+    return x * rstd[:, None] * weight, rstd
+
+
+RIGHT = [
+    ("rmsnorm-forward", by_hypot),
+    ("rmsnorm-forward", divided_where),
+    ("rmsnorm-forward", rms_by_rows),
+    ("rmsnorm-backward", rms_in_place),
+    ("rmsnorm-backward", rms_cubed),
+    ("rmsnorm-backward", rms_jacobian),
+    ("layernorm-backward", by_two_numbers),
+    ("layernorm-backward", ln_over_n),
+    ("layernorm-backward", ln_backwards_sums),
     ("stable-normalize", corrected),
     ("stable-normalize", shifted),
     ("stable-normalize", tree),

@@ -72,10 +72,10 @@ class Quantities:
     @classmethod
     def of(cls, expressions) -> Quantities:
         """The quantities of some expressions; ValueError where two of them have one name."""
-        found = cls()
+        quantities = cls()
         for e in expressions:
-            found.take(e)
-        return found
+            quantities.take(e)
+        return quantities
 
     def take(self, e: Expr) -> None:
         """Add the quantities of an expression."""
@@ -106,14 +106,14 @@ class Reader:
 
     def __init__(self, text: str, names: Quantities):
         self.names, self.bound = names, {}
-        self.tokens, place = [], 0
-        while place < len(text.rstrip()):
-            found = TOKEN.match(text, place)
-            if not found:
-                raise Unreadable(f"no token at {text[place : place + 30]!r}")
-            place = found.end()
-            if found[1] not in SPACES:
-                self.tokens.append(found[1])
+        self.tokens, at = [], 0
+        while at < len(text.rstrip()):
+            token = TOKEN.match(text, at)
+            if not token:
+                raise Unreadable(f"no token at {text[at : at + 30]!r}")
+            at = token.end()
+            if token[1] not in SPACES:
+                self.tokens.append(token[1])
         self.at = 0
 
     def peek(self, ahead=0):
@@ -121,11 +121,11 @@ class Reader:
             self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
         )
 
-    def take(self, *wanted):
+    def take(self, *expected):
         token = self.peek()
-        if wanted and token not in wanted:
+        if expected and token not in expected:
             raise Unreadable(
-                f"{token!r} at {' '.join(self.tokens[self.at :][:12])!r}, needs {wanted}"
+                f"{token!r} at {' '.join(self.tokens[self.at :][:12])!r}, needs {expected}"
             )
         self.at += 1
         return token
@@ -133,15 +133,15 @@ class Reader:
     def group(self, read):
         """What `read` finds between braces."""
         self.take("{")
-        found = read()
+        expression = read()
         self.take("}")
-        return found
+        return expression
 
     def whole(self) -> Expr:
-        found = self.expression()
+        expression = self.expression()
         if self.peek():
             raise Unreadable(f"left over: {' '.join(self.tokens[self.at :])!r}")
-        return found
+        return expression
 
     def expression(self):
         terms = []
@@ -312,14 +312,14 @@ class Reader:
         return name + self.primes()
 
     def primes(self):
-        found = ""
+        marks = ""
         while self.peek() == "'":
-            found += self.take()
-        return found
+            marks += self.take()
+        return marks
 
     def letters(self):
         """The indices below a name: letters side by side, or parted by commas."""
-        found = []
+        names = []
         while self.peek() != "}":
             if self.peek() == ",":
                 self.take()
@@ -330,8 +330,8 @@ class Reader:
                 raise Unreadable(
                     f"the index {name} is neither bound nor a letter of the equation"
                 )
-            found.append(letter)
-        return found
+            names.append(letter)
+        return names
 
     def quantity(self):
         name = self.name(numbered=False)
@@ -358,16 +358,16 @@ class Reader:
         return self.names.tensors[name][tuple(letters)]
 
     def scalar(self, name):
-        found = self.bound.get(name) or self.names.scalars.get(name)
-        if found is None:
+        symbol = self.bound.get(name) or self.names.scalars.get(name)
+        if symbol is None:
             raise Unreadable(f"{name} is no scalar of the equation")
-        return found
+        return symbol
 
     def is_sequence(self, name):
         return name in self.names.sequences or f"{name}*" in self.names.sequences
 
     def sequence(self, name):
-        place = self.expression()
+        index = self.expression()
         self.take("}")
         if self.peek() == "^" and self.peek(2) == "*":
             self.take("^")
@@ -384,7 +384,7 @@ class Reader:
             if big:
                 self.take(r"\right")
             self.take(")")
-        return self.names.sequences[name](place, *values)
+        return self.names.sequences[name](index, *values)
 
 
 def read(text: str, names: Quantities) -> Expr:
@@ -396,18 +396,18 @@ def read(text: str, names: Quantities) -> Expr:
 def chains(text: str) -> list[list[str]]:
     """The expressions of a display, chain by chain: each "=" that is no limit of a sum begins another one."""
     body = text.strip().removeprefix(r"\begin{aligned}").removesuffix(r"\end{aligned}")
-    found: list[list[str]] = []
+    lines: list[list[str]] = []
     for line in re.split(r"\\\\(?:\[\w+\])?", body):
         line = (
             re.sub(r"\\quad\s*\{\\small.*\}\s*$", "", line.strip())
             .replace(r"\quad", " ")
             .replace("&", " ")
         )
-        first, *others = map(str.strip, _split(line))
+        first, *rest_of_chain = map(str.strip, _split(line))
         if first:
-            found.append([first])
-        found[-1] += others
-    return found
+            lines.append([first])
+        lines[-1] += rest_of_chain
+    return lines
 
 
 def _split(line):
@@ -428,12 +428,12 @@ def canonical(e: Expr, meaning=lambda derivative: derivative, depth: int = 0) ->
     Args:  meaning: what a derivative, Local or Partial, is to be taken for
     """
     if isinstance(e, Sum):
-        (letter, first, last), *rest = reversed(e.limits)
-        inner = Sum(e.function, *reversed(rest)) if rest else e.function
-        place = Symbol(f"_{depth}", integer=True, positive=True)
+        (letter, first, last), *outer = reversed(e.limits)
+        inner = Sum(e.function, *reversed(outer)) if outer else e.function
+        numbered = Symbol(f"_{depth}", integer=True, positive=True)
         return Sum(
-            canonical(inner.xreplace({letter: place}), meaning, depth + 1),
-            (place, first, last),
+            canonical(inner.xreplace({letter: numbered}), meaning, depth + 1),
+            (numbered, first, last),
         )
     if isinstance(e, Local | Partial):
         e = meaning(e)

@@ -98,8 +98,8 @@ class _Places:
     def between(self, left, right, text):
         """Where an operator stands between two nodes, or None."""
         start, end = self.span(left)[1], self.span(right)[0]
-        found = self.source[start:end].find(text)
-        return None if found < 0 else (start + found, start + found + len(text))
+        offset = self.source[start:end].find(text)
+        return None if offset < 0 else (start + offset, start + offset + len(text))
 
     def change(self, node, kind, span, new):
         start, end = span
@@ -127,13 +127,13 @@ def machine_mutants(source: str) -> list[MachineMutant]:
     has two in the other order; a default goes, and so does a statement that has no name. Texts and annotations stay.
     """
     tree, places = ast.parse(source), _Places(source)
-    found = sorted(
+    mutants = sorted(
         set(_walk(tree, places)),
         key=lambda mutant: (mutant.start, mutant.end, mutant.kind, mutant.new),
     )
     return [
         mutant
-        for mutant in found
+        for mutant in mutants
         if mutant.old != mutant.new and _is_python(mutant, tree, places)
     ]
 
@@ -160,7 +160,7 @@ def _is_python(mutant, tree, places):
 def _is_overload(node):
     """A signature for checkers of types alone, which nothing runs."""
     return isinstance(node, ast.FunctionDef) and any(
-        ast.unparse(one) == "overload" for one in node.decorator_list
+        ast.unparse(decorator) == "overload" for decorator in node.decorator_list
     )
 
 
@@ -239,7 +239,7 @@ def _slice(node, places):
 
 
 def _call(node, places):
-    text, positional = places.source, [places.span(each) for each in node.args]
+    text, positional = places.source, [places.span(argument) for argument in node.args]
     ordered = (
         getattr(node.func, "id", getattr(node.func, "attr", "")) not in COMMUTATIVE
     )
@@ -253,10 +253,10 @@ def _call(node, places):
         yield places.change(
             node, "argument", (positional[-2][1], positional[-1][1]), ""
         )
-    ends = [places.span(each)[1] for each in (*node.args, *node.keywords)]
+    ends = [places.span(argument)[1] for argument in (*node.args, *node.keywords)]
     for keyword in node.keywords:
         start, end = places.span(keyword)
-        before = max((each for each in ends if each <= start), default=None)
+        before = max((argument for argument in ends if argument <= start), default=None)
         yield places.change(
             node, "argument", (start if before is None else before, end), ""
         )

@@ -151,11 +151,11 @@ def constraints(environment):
 def make(environment):
     """The environment as a reader finds it: made, or only freed of what an earlier run installed."""
     folder, triton = FOLDER / environment.name, environment.pins.get("triton")
-    stamp, wanted = (
+    stamp, contents = (
         folder / "made_from.txt",
         constraints(environment) + f"triton {triton}\n",
     )
-    if not stamp.is_file() or stamp.read_text(encoding="utf8") != wanted:
+    if not stamp.is_file() or stamp.read_text(encoding="utf8") != contents:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         (folder / "constraints.txt").write_text(
@@ -173,7 +173,7 @@ def make(environment):
         environment.pip("uninstall", "--yes", "triton")
         if triton:
             environment.pip("install", "--no-deps", f"triton=={triton}")
-        stamp.write_text(wanted, encoding="utf8")
+        stamp.write_text(contents, encoding="utf8")
     environment.pip("uninstall", "--yes", "normgrad", *(() if triton else ("triton",)))
     return environment
 

@@ -126,15 +126,15 @@ def as_on_a_page():
 def recorded():
     """The list of what derive and define return meanwhile."""
     derive = import_module("normgrad.symbolic.derive")
-    made, finished = [], derive._finished
+    outputs, finished = [], derive._finished
 
     def record(*arguments):
-        made.append(finished(*arguments))
-        return made[-1]
+        outputs.append(finished(*arguments))
+        return outputs[-1]
 
     derive._finished = record
     try:
-        yield made
+        yield outputs
     finally:
         derive._finished = finished
 
@@ -148,11 +148,11 @@ def of_the_book(cell) -> bool:
 def derivations(page):
     """Everything that the cells of a page derive or define for the book, in order."""
     cells = page_cells.of_page(page)
-    with as_on_a_page() as namespace, recorded() as made:
+    with as_on_a_page() as namespace, recorded() as outputs:
         for cell in page_cells.needed(cells, of_the_book):
             execute(cell, namespace)
     return [
-        one for one in made if one.label not in ("", "mine")
+        output for output in outputs if output.label not in ("", "mine")
     ]  # what solutions derive is called mine
 
 
@@ -188,13 +188,13 @@ def signs(tree):
         if isinstance(node, ast.Subscript)
         for part in ast.walk(node.slice)
     }
-    found = [
+    operations = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.BinOp) and id(node) not in inside
     ]
     minus, plus = (
-        [node for node in found if isinstance(node.op, sign)]
+        [node for node in operations if isinstance(node.op, sign)]
         for sign in (ast.Sub, ast.Add)
     )
     return minus or plus

@@ -292,9 +292,9 @@ TWICE_X = Program(
 )
 
 
-def chosen(what):
+def chosen(choice):
     """COPY with a choice in what it stores."""
-    return COPY.edited(("cols, a, mask", f"cols, {what}, mask"))
+    return COPY.edited(("cols, a, mask", f"cols, {choice}, mask"))
 
 
 def helped(name, body, call):
@@ -305,9 +305,9 @@ def helped(name, body, call):
     return Program(head + chosen(call).text, Y, IDENTITY)
 
 
-def loop_chosen(what):
+def loop_chosen(choice):
     """LOOP_COPY with a choice in what it stores."""
-    return LOOP_COPY.edited(("y[i, j] = a", f"y[i, j] = {what}"))
+    return LOOP_COPY.edited(("y[i, j] = a", f"y[i, j] = {choice}"))
 
 
 def loop_helped(name, body, call):

@@ -30,13 +30,13 @@ def quicken():
 
 def _once_by_name(numpy_dtype):
     """NumPy's dtype of one of Triton's or of blocks of it, looked up by name."""
-    known = {}
+    dtypes = {}
 
     def remembered(dtype):
         name = dtype.scalar.name
-        if name not in known:
-            known[name] = numpy_dtype(dtype)
-        return known[name]
+        if name not in dtypes:
+            dtypes[name] = numpy_dtype(dtype)
+        return dtypes[name]
 
     remembered.always = numpy_dtype
     return remembered
@@ -44,7 +44,7 @@ def _once_by_name(numpy_dtype):
 
 def _put_once(put, language, missing):
     """What puts the interpreter's functions into the modules that a function sees, unless they are there."""
-    known = {}
+    patched = {}
 
     def put_once(function):
         seen = [
@@ -55,11 +55,11 @@ def _put_once(put, language, missing):
         if seen and not any(language.core.is_builtin(each.load) for each in seen):
             return NOTHING
         key = tuple(map(id, seen))
-        if key in known and known[key].fits():
-            return known[key].put()
+        if key in patched and patched[key].fits():
+            return patched[key].put()
         scope = put(function)
         if hasattr(scope, "_changes"):
-            known[key] = _Changes(scope._changes, missing)
+            patched[key] = _Changes(scope._changes, missing)
         return scope
 
     put_once.always = put

@@ -66,12 +66,12 @@ def test_every_item_has_one_row_in_its_order():
 def test_a_row_leads_to_an_equation_or_a_test(item):
     """An equation of the registry, hence proved or a definition, that a chapter shows under its number; or a test."""
     pytest.importorskip("sympy", reason="SymPy is not installed")
-    known = import_module("normgrad.symbolic").equations()
+    registered = import_module("normgrad.symbolic").equations()
     assert labels(ROWS[item]) or named(ROWS[item])
     assert [
         label
         for label in labels(ROWS[item])
-        if label not in known or label not in SHOWN
+        if label not in registered or label not in SHOWN
     ] == []
     for file, _, name in (test.partition("::") for test in named(ROWS[item])):
         assert name in functions(file), f"{file} has no {name}"

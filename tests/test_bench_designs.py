@@ -13,23 +13,24 @@ SHAPE = {"rows": 7, "columns": 64, "dtype": "float32"}
 
 
 def test_every_design_is_measured_beside_its_prediction():
-    found = designs.measure(7, 64, rounds=3)
+    measured = designs.measure(7, 64, rounds=3)
     assert (
-        list(found)[0] == "copy"
-        and found["copy"].predicted == found["copy"].median == 1
+        list(measured)[0] == "copy"
+        and measured["copy"].predicted == measured["copy"].median == 1
     )
-    for one in found.values():
-        assert 0 < one.low <= one.median <= one.high and one.seconds > 0
+    for design in measured.values():
+        assert 0 < design.low <= design.median <= design.high and design.seconds > 0
     copied = 2 * 4 * 7 * 64
     floor = traffic.moved("layer_norm", "backward", **SHAPE).total
-    assert found["backward, persistent"].predicted == floor / copied
+    assert measured["backward, persistent"].predicted == floor / copied
     # Activations read and written, two of them a copy; what is a row's or a column's vanishes.
     large = designs.designs(300, 1024, torch.Generator().manual_seed(0))
     copied = large["copy"].moved.total
     arrays = {"copy": 2, "copy, new memory": 2, "forward": 2, "add, then norm": 5, "add and norm": 4,
               "backward, matrix": 6, "backward, two kernels": 5, "backward, persistent": 3}  # fmt: skip
     assert {
-        name: round(2 * one.moved.total / copied, 1) for name, one in large.items()
+        name: round(2 * design.moved.total / copied, 1)
+        for name, design in large.items()
     } == arrays
 
 
@@ -49,9 +50,9 @@ def test_nothing_wrong_is_timed(attribute, name, monkeypatch):
     def wrong(*arguments):
         right(*arguments)
         y = next(
-            one
-            for one in arguments[6 if owner is designs.kernels else 5 :]
-            if np.ndim(one) == 2
+            argument
+            for argument in arguments[6 if owner is designs.kernels else 5 :]
+            if np.ndim(argument) == 2
         )
         y *= 1.01
 
@@ -60,7 +61,3 @@ def test_nothing_wrong_is_timed(attribute, name, monkeypatch):
         ValueError, match=f"{name}: differs from the reference: (y|dx) by"
     ):
         designs.designs(7, 64, torch.Generator().manual_seed(0))
-
-
-def test_the_machine_is_named():
-    assert "one thread" in designs.machine()

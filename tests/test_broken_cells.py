@@ -19,12 +19,12 @@ FOLLOWING = 8  # how many of the cells that use the broken one are run
 
 def standing_on(cells, target):
     """The cells after the target that use what it defines, directly or through others."""
-    changed, found = set(target.defines), []
+    changed, later = set(target.defines), []
     for cell in cells[target.place + 1 :]:
         if cell.uses & changed:
-            found.append(cell)
+            later.append(cell)
             changed |= cell.defines | cell.changes
-    return found[:FOLLOWING]
+    return later[:FOLLOWING]
 
 
 def noticed(target, after, namespace, source) -> str:
@@ -64,8 +64,8 @@ def test_a_turned_sign_is_noticed(page, tag, target):
     if "triton" in target.tags:
         pytest.importorskip("triton")
     cells = page_cells.page_cells.of_page(page)
-    wanted = {target.place, *[cell.place for cell in standing_on(cells, target)]}
-    needed = page_cells.page_cells.needed(cells, lambda one: one.place in wanted)
+    places = {target.place, *[cell.place for cell in standing_on(cells, target)]}
+    needed = page_cells.page_cells.needed(cells, lambda cell: cell.place in places)
     after = [cell for cell in needed if cell.place > target.place]
     with page_cells.as_on_a_page() as namespace:
         for cell in needed:

@@ -4,29 +4,28 @@ import numpy as np
 import piecewise_rules
 import pytest
 import torch
-from sympy import Symbol, sqrt
 
 import normgrad
-from normgrad import LAYER_NORM, LAYER_NORM_STD, NormSpec, numpy_ref
+from normgrad import LAYER_NORM_STD, NormSpec, numpy_ref
 from normgrad.checks import cases
 from normgrad.checks.tolerance import bounds, unit_roundoff
 from normgrad.symbolic import (
     NotProved,
     Partial,
     check_fixed,
-    counterexample,
     delta,
     latex,
     prove,
 )
 from normgrad.symbolic.derivations import eps_placement
-from normgrad.symbolic.opaque import concrete, derivative, opaque
+from normgrad.symbolic.opaque import derivative
 from normgrad.symbolic.symbols import j, k
 
 u = unit_roundoff("float64")
 EPS = 0.3
 PLACED = [
-    NormSpec(eps=EPS, placement=place) for place in ("inside", "outside", "clamp")
+    NormSpec(eps=EPS, placement=placement)
+    for placement in ("inside", "outside", "clamp")
 ]
 by_placement = pytest.mark.parametrize("spec", PLACED, ids=lambda spec: spec.placement)
 RULES = [piecewise_rules.closed, piecewise_rules.pieces, piecewise_rules.matrix]
@@ -41,11 +40,10 @@ by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
     [
         lambda D, slope, s: 1,
         lambda D, slope, s: slope,
-        lambda D, slope, s: D * slope,
         lambda D, slope, s: D * slope / s**2,
         lambda D, slope, s: D * derivative(derivative(eps_placement.D))(s) / s,
     ],
-    ids=["kappa dropped", "D' alone", "s forgotten", "s^2 for s", "D'' for D'"],
+    ids=["kappa dropped", "D' alone", "s^2 for s", "D'' for D'"],
 )
 def test_a_wrong_kappa_is_refuted_for_an_opaque_denominator(wrong):
     s, rstd, q, r = (getattr(eps_placement, name) for name in ("s", "rstd", "q", "r"))
@@ -76,31 +74,6 @@ def test_the_denominator_must_not_vanish_and_says_so_by_the_name_of_its_size():
         row,
     )
     assert list(map(latex, proof.side_conditions)) == ["s > 0", r"D(s) \neq 0"]
-
-
-def test_two_opaque_functions_are_two():
-    t = Symbol("t", positive=True)
-    f, g = opaque("f"), opaque("g", lambda t: t**3 + 1)
-    assert derivative(f) is derivative(f) is not derivative(g)
-    prove(Partial(f(t) * g(t), t), derivative(f)(t) * g(t) + f(t) * derivative(g)(t))
-    for wrong in (f(t) + 1, f(t) * f(t), f(2 * t), derivative(f)(t), g(t)):
-        assert counterexample(f(t), wrong) is not None
-    assert (
-        counterexample(f(t), opaque("f")(t)) is None
-    )  # one stand-in: undecided, and not proved
-    with pytest.raises(NotProved, match="undecided"):
-        prove(f(t), opaque("f")(t))
-
-
-def test_the_stand_in_comes_with_its_own_derivatives():
-    t = Symbol("t", positive=True)
-    f = opaque("f", lambda t: t**3 + 2 * t)
-    slope = f(sqrt(t)).diff(t)
-    assert (
-        concrete(slope.xreplace({t: t**2})).expand()
-        == ((3 * t**2 + 2) / (2 * t)).expand()
-    )
-    assert latex(derivative(derivative(f))(t) * f(t) ** 2) == "f(t)^{2} f''(t)"
 
 
 # -- rows without variance
@@ -163,40 +136,6 @@ def test_that_gradient_is_the_limit_of_difference_quotients(spec, rng):
     )
 
 
-@pytest.mark.parametrize(
-    "placement, corner", [("inside", False), ("outside", True), ("clamp", False)]
-)
-def test_only_outside_does_the_gradient_have_a_corner_at_a_constant_row(
-    placement, corner, rng
-):
-    spec, columns, h = NormSpec(eps=EPS, placement=placement), 7, u**0.25
-    direction, dy = rng.standard_normal((2, 1, columns))
-
-    def dx(t):
-        return numpy_ref.backward(dy, numpy_ref.forward(t * direction, spec=spec)).dx
-
-    left, right = (dx(0.0) - dx(-h)) / h, (dx(h) - dx(0.0)) / h
-    # Where the second derivative exists, the one-sided slopes differ by a term of the order of h.
-    assert (np.abs(left - right).max() > 1) == corner
-    assert corner or np.abs(left - right).max() <= 100 * h * np.abs(dy).max() / EPS**2
-
-
-@by_placement
-@pytest.mark.parametrize("ratio", [1e-3, 0.5, 0.999, 1.001, 2.0, 1e3])
-def test_no_direction_is_stretched_by_more_than_rstd(spec, ratio, rng):
-    columns = 9
-    q = rng.standard_normal(columns)
-    q -= q.mean()
-    row = ratio * EPS * q / np.sqrt((q * q).mean())
-    saved = numpy_ref.forward(np.tile(row, (columns, 1)), spec=spec)
-    J = numpy_ref.backward(np.eye(columns), saved).dx
-    gains = np.linalg.svd(J, compute_uv=False)
-    assert abs(gains[0] / saved.rstd[0] - 1) <= 64 * columns * u
-    assert gains[0] <= (1 + 64 * columns * u) / (
-        EPS**0.5 if spec.placement == "inside" else EPS
-    )
-
-
 # -- on the mean or on the sum; scale and sign
 
 
@@ -210,31 +149,17 @@ def test_eps_on_the_sum_is_larger_by_a_power_of_the_columns(placement, factor, r
     on_sum = NormSpec(
         reduce="sum", scale=columns**0.5, eps=EPS * columns**factor, placement=placement
     )
-    found = [
+    outputs = [
         numpy_ref.forward(case.x, case.weight, case.bias, spec=spec)
         for spec in (on_mean, on_sum)
     ]
-    grads = [numpy_ref.backward(case.dy, saved) for saved in found]
-    allowed = bounds(case.dy, None, found[0], "float64")
-    for one, other, limit in (
-        (found[0].y, found[1].y, allowed.y),
+    grads = [numpy_ref.backward(case.dy, saved) for saved in outputs]
+    allowed = bounds(case.dy, None, outputs[0], "float64")
+    for of_mean, of_sum, limit in (
+        (outputs[0].y, outputs[1].y, allowed.y),
         (grads[0].dx, grads[1].dx, allowed.dx),
     ):
-        assert (np.abs(one - other) <= 2 * limit).all()
-
-
-def test_a_negative_factor_turns_the_sign_and_eps_breaks_the_positive_one(rng):
-    x = cases.draw(rng).x
-    y = numpy_ref.forward(x, spec=LAYER_NORM.replace(eps=0.0)).y
-    for factor in (-2.0, -1.0, 4.0):  # powers of two: no rounding
-        scaled = numpy_ref.forward(factor * x, spec=LAYER_NORM.replace(eps=0.0)).y
-        np.testing.assert_array_equal(scaled, np.sign(factor) * y)
-    with_eps = [
-        numpy_ref.forward(c * x, spec=LAYER_NORM_STD.replace(eps=e)).y
-        for c, e in ((4, EPS), (1, EPS / 4))
-    ]
-    np.testing.assert_array_equal(*with_eps)
-    assert np.abs(with_eps[0] - y).max() > EPS / 100
+        assert (np.abs(of_mean - of_sum) <= 2 * limit).all()
 
 
 # -- source 001
@@ -247,8 +172,8 @@ def test_the_closed_rule_equals_the_pieces_and_the_matrix(rule, shape, rng):
     saved = numpy_ref.forward(case.x, spec=LAYER_NORM_STD)
     allowed = bounds(case.dy, None, saved, "float64").dx
     _, mean, sigma = piecewise_rules.forward(case.x, LAYER_NORM_STD.eps)
-    found = rule(case.dy, case.x, mean, sigma, LAYER_NORM_STD.eps)
-    assert (np.abs(found - numpy_ref.backward(case.dy, saved).dx) <= allowed).all()
+    dx = rule(case.dy, case.x, mean, sigma, LAYER_NORM_STD.eps)
+    assert (np.abs(dx - numpy_ref.backward(case.dy, saved).dx) <= allowed).all()
 
 
 @by_rule

@@ -46,24 +46,26 @@ def test_copied_code_computes_the_gradients_of_layer_norm(
     )
     right = getattr(numpy_ref.backward(arrays["dy"], saved), gradient)
     allowed = getattr(bounds(arrays["dy"], None, saved, "float64"), bound)
-    given = (
+    inputs = (
         arrays
         if label == "ln-dx"
         else {name: arrays[name] for name in ("x", "dy", "eps")}
     )
     tensors = {
         name: torch.as_tensor(value, dtype=torch.float64)
-        for name, value in given.items()
+        for name, value in inputs.items()
     }
-    for found in (
-        *run(label, "numpy", given),
-        *[one.numpy() for one in run(label, "torch", tensors)],
+    for gradients in (
+        *run(label, "numpy", inputs),
+        *[t.numpy() for t in run(label, "torch", tensors)],
     ):
-        assert (abs(found - right) <= allowed).all()
+        assert (abs(gradients - right) <= allowed).all()
 
 
 def test_most_equations_have_code_and_what_has_none_says_nothing():
-    written = {label: code(one, "numpy") for label, one in equations().items()}
+    written = {
+        label: code(statement, "numpy") for label, statement in equations().items()
+    }
     assert sum(map(bool, written.values())) >= 0.75 * len(written)
     for label, text in written.items():
         assert not text or text.startswith(

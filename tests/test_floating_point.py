@@ -1,14 +1,10 @@
 """Variances and sums in every format: each way is right, within its bound, and fails where it is said to fail."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
-from normgrad import LAYER_NORM
-from normgrad.checks import backends, cases, contract, variance
+from normgrad.checks import variance
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.mistakes import mutants
 
 FORMATS = ("float64", "float32", "float16", "bfloat16")
 WAYS = list(variance.METHODS)
@@ -55,11 +51,11 @@ def test_a_mean_is_off_by_roundings_of_the_largest_entry(
 @pytest.mark.parametrize("block", [1, 2, 5, 64, 100])
 def test_chan_merges_blocks_of_every_length(block, rng):
     x = rows(rng, "float64", 77, 3.0)
-    mean, found = variance.chan(x, "float64", block)
+    mean, var = variance.chan(x, "float64", block)
     allowed = variance.bound("Welford", x, "float64") + variance.bound(
         "two passes", x, "float64"
     )
-    assert (np.abs(found / x.var(-1) - 1) <= allowed).all()
+    assert (np.abs(var / x.var(-1) - 1) <= allowed).all()
     assert (
         np.abs(mean - x.mean(-1))
         <= 2 * 77 * unit_roundoff("float64") * np.abs(x).max(-1)
@@ -68,44 +64,9 @@ def test_chan_merges_blocks_of_every_length(block, rng):
 
 def test_one_pass_falls_below_zero_and_no_other_way_does(rng):
     x = rows(rng, "float32", 512, 1e4, count=64)
-    found = {way: method(x)[1] for way, method in variance.METHODS.items()}
-    assert (found.pop("one pass") < 0).any()
-    assert all((v > 0.5).all() for v in found.values())
-
-
-def test_the_ways_rank_as_their_bounds_do(rng):
-    """One pass loses digits with the square of the mean, Welford with the mean, a corrected mean with neither."""
-    x = rows(rng, "float32", 256, 1e4)
-    one_pass, welford, corrected = (
-        error(way, x, "float32").max() for way in ("one pass", "Welford", "corrected")
-    )
-    assert one_pass > 1000 * welford > 1000 * 10 * corrected
-    assert (
-        error("two passes", x + 9e4, "float32").max()
-        > 100 * error("corrected", x + 9e4, "float32").max()
-    )
-
-
-def test_the_correction_reaches_the_mean(rng):
-    """A mean of 512 numbers is off by many roundings, the corrected one by its last."""
-    x = rows(rng, "float32", 512, 1e4)
-    last = (1 + 0.5) * unit_roundoff("float32") * 1e4
-    plain, corrected = (
-        np.abs(variance.METHODS[way](x)[0] - x.mean(-1)).max()
-        for way in ("two passes", "corrected")
-    )
-    assert corrected <= last < plain
-
-
-@pytest.mark.parametrize(
-    "way, power", [("one pass", 2), ("shifted", 0), ("Welford", 1), ("Chan", 1)]
-)
-def test_bounds_grow_with_the_mean(way, power, rng):
-    near, far = (
-        variance.bound(way, rows(rng, "float64", 64, r), "float32").max()
-        for r in (1e3, 1e5)
-    )
-    assert abs(np.log10(far / near) / 2 - power) < 0.2
+    variances = {way: method(x)[1] for way, method in variance.METHODS.items()}
+    assert (variances.pop("one pass") < 0).any()
+    assert all((v > 0.5).all() for v in variances.values())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -153,50 +114,4 @@ def test_past_the_largest_number_is_infinity():
     )
 
 
-@pytest.mark.parametrize(
-    "call, named",
-    [
-        (lambda x: variance.bound("two pass", x, "float32"), "two passes"),
-        (lambda x: variance.rounding("fp8"), "fp8"),
-    ],
-)
-def test_unknown_names_are_refused(call, named):
-    with pytest.raises(ValueError, match=named):
-        call(np.ones((1, 2)))
-
-
 # -- rows a hundred deviations from 0: the statistics are kept in float32 between forward and backward
-
-
-def at_100(rng, columns):
-    case = cases.draw(rng, 6, columns).without("residual", "dresidual_out")
-    return dataclasses.replace(case, x=100 + case.x, name="mean 100")
-
-
-class BuiltIn(backends.TorchBackend):
-    """torch's own layer, whose statistics have the dtype of its weight."""
-
-    def normalize(self, x, residual, weight, bias, spec):
-        import torch
-
-        return torch.layer_norm(x, x.shape[-1:], weight, bias), x
-
-
-@pytest.mark.parametrize("columns", [5, 64])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["torch", "triton", "numba"])
-def test_half_precision_gradients_at_mean_100(name, dtype, columns, rng):
-    contract.check_values(name, at_100(rng, columns), LAYER_NORM, dtype)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_statistics_in_half_precision_are_rejected_at_mean_100(dtype, rng):
-    with pytest.raises(AssertionError, match="mean 100.*(dx|dw)"):
-        contract.check_values(BuiltIn("torch"), at_100(rng, 64), LAYER_NORM, dtype)
-
-
-@pytest.mark.parametrize("name", ["torch", "triton", "numba"])
-def test_the_mutant_with_rounded_statistics_is_rejected_at_mean_100(name, rng):
-    wrong = mutants.mutated(mutants.find("statistics in bfloat16"), name)
-    with pytest.raises(AssertionError, match="mean 100"):
-        contract.check_values(wrong, at_100(rng, 64), LAYER_NORM, "bfloat16")

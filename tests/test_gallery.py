@@ -10,16 +10,13 @@ import gallery_bugs
 import numpy as np
 import page_cells
 import pytest
-from broken_rules import BROKEN
-from gallery_bugs import Bug, gate_of, gradients_of, heads_of, layer_of
+from gallery_bugs import Bug, gradients_of, heads_of
 
 from normgrad import LAYER_NORM
 from normgrad.checks import cases, contract
-from normgrad.checks.backends import BACKENDS, NAMES, get
-from normgrad.homework import misconceptions
-from normgrad.homework.diagnosis.diagnose import diagnose
+from normgrad.checks.backends import NAMES, get
 from normgrad.mistakes import gallery
-from normgrad.mistakes.gallery import REJECTED, Comparison, Written
+from normgrad.mistakes.gallery import REJECTED
 from normgrad.mistakes.gallery.exhibit import exhibit
 
 torch = pytest.importorskip("torch")
@@ -27,44 +24,32 @@ torch = pytest.importorskip("torch")
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / f"book/{name}.md" for name in ("bugs", "bugs_memory")]
 TORCH = ("torch", "triton", "numba")
-# The exhibits of the pages, with what the check says, and the key of the mistake in mistakes/table.py. What no homework
-# asks for has no key: a gate, heads, an offset of the weight, a matrix of 2**31 elements, compiled variants, a buffer.
+# The exhibits of the pages, with what the check says.
 SHOWN = {
-    "weight twice": (r"dx\[", "y-for-x_hat"),
-    "residual first": (r"dx\[", "dresidual-through-norm"),
-    "eps on the sum": (r"y\[", "eps-on-sum"),
-    "one pass": (r"y\[", "one-pass-variance"),
-    "16-bit statistics": (r"dw\[", "narrow-statistics"),
-    "16-bit partial sums": (r"dw\[", "narrow-intermediate"),
-    "written over dy": ("dy was overwritten", "input-overwritten"),
-    "stride of x": ("columns first", "stride-ignored"),
-    "heads end to end": ("a slice of heads: y is off", ""),
-    "32-bit offset": ("begins at -", ""),
-    "one row too many": ("past the last row", "out-of-bounds"),
-    "cut graph": ("Jacobian mismatch|expected to be zero", "constant-to-autograd"),
-    "sum as loss": (r"dx\[", "blind-constant-wdy"),
-    "a fixed tolerance": (r"dx\[", "loose-tolerance"),
-}
-KEYS = {name: key for name, (_, key) in SHOWN.items() if key} | {
-    "no dw": "gradient-missing",
-    "first block": "dresidual-forgotten",
-    "gradient from y": "narrow-intermediate",
-    "order of arrival": "atomics",
-    "dw too late": "input-overwritten",
-    "no rows": "no-rows",
-    "weight of ones": "blind-equal-weights",
-    "one-sided": "one-sign-passes",
-    "a buffer and itself": "reference-wrong",
+    "weight twice": r"dx\[",
+    "residual first": r"dx\[",
+    "eps on the sum": r"y\[",
+    "one pass": r"y\[",
+    "16-bit statistics": r"dw\[",
+    "16-bit partial sums": r"dw\[",
+    "written over dy": "dy was overwritten",
+    "stride of x": "columns first",
+    "heads end to end": "a slice of heads: y is off",
+    "32-bit offset": "begins at -",
+    "one row too many": "past the last row",
+    "cut graph": "Jacobian mismatch|expected to be zero",
+    "sum as loss": r"dx\[",
+    "a fixed tolerance": r"dx\[",
 }
 
 
 @cache
 def exhibits():
     """{name: Bug} of what the cells of both pages exhibit."""
-    found = {}
+    bugs = {}
 
     def record(name, wrong, right, check, usual):
-        found[name] = Bug(wrong, right, check, SHOWN[name][0], usual)
+        bugs[name] = Bug(wrong, right, check, SHOWN[name], usual)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gallery, "exhibit", record)
@@ -75,7 +60,7 @@ def exhibits():
                     cells, lambda cell: cell.plain_calls("exhibit")
                 ):
                     page_cells.execute(cell, namespace)
-    return found
+    return bugs
 
 
 def bug_of(name):
@@ -124,26 +109,6 @@ def test_a_dropped_projection_is_rejected_at_every_length(columns, rng):
 
 # One mistake has one key, in the gallery as in reports about homework
 
-FORMULAS = ("weight twice", "residual first", "eps on the sum", "first block")
-
-
-def test_every_key_is_in_the_table():
-    assert set(KEYS) <= {*SHOWN, *gallery_bugs.BUGS}
-    assert {*KEYS.values(), *[broken.key for broken in BROKEN]} - {""} <= set(
-        misconceptions()
-    )
-
-
-@pytest.mark.parametrize("name", FORMULAS)
-def test_a_wrong_formula_of_the_gallery_is_given_its_key(name, rng):
-    bug = bug_of(name)
-    output, key = bug.wrong.output, KEYS[name]
-    case = bug.check.case(rng)
-    got = getattr(bug.wrong.run(case, bug.check.spec, "float64"), output)
-    assert [
-        each.misconception for each in diagnose(output, got, case, bug.check.spec)
-    ] == [key]
-
 
 # The same checks on the package's own backends
 
@@ -152,31 +117,19 @@ FORMS = {
     "stride of x": (gradients_of, NAMES),
     "a buffer and itself": (gradients_of, NAMES),
     "heads end to end": (heads_of, TORCH),
-    "gate order": (gate_of, TORCH),
-    "cut graph": (layer_of, TORCH),
 }
-COMPARED = (
-    "weight twice", "residual first", "eps on the sum", "one pass", "16-bit statistics", "16-bit partial sums",
-    "sum as loss", "a fixed tolerance",
-    *(name for name, bug in gallery_bugs.BUGS.items() if isinstance(bug.check, Comparison)),
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("name", "backend"),
-    [(name, each) for name, (_, names) in FORMS.items() for each in names],
+    [
+        (name, backend_name)
+        for name, (_, names) in FORMS.items()
+        for backend_name in names
+    ],
 )
 def test_no_backend_has_the_bug(name, backend, rng):
     bug_of(name).check(FORMS[name][0](backend), rng)
-
-
-@pytest.mark.parametrize("backend", NAMES)
-@pytest.mark.parametrize("name", COMPARED)
-def test_no_backend_fails_the_comparison(name, backend, rng):
-    check = bug_of(name).check
-    made_by = BACKENDS[backend]
-    if check.dtype in getattr(made_by, "func", made_by).dtypes:
-        check(get(backend), rng)
 
 
 MARK, MARGIN = -12345.0, 64
@@ -185,7 +138,7 @@ MARK, MARGIN = -12345.0, 64
 @contextmanager
 def _margins(monkeypatch):
     """Memory that torch gives out meanwhile lies between marks; at the end the marks must be as they were."""
-    given = []
+    allocated = []
 
     def wrap(allocate):
         def function(*arguments, **options):
@@ -196,7 +149,7 @@ def _margins(monkeypatch):
             inner = (
                 wide[MARGIN : MARGIN + tensor.numel()].view(tensor.shape).copy_(tensor)
             )
-            given.append(wide)
+            allocated.append(wide)
             return inner
 
         return function
@@ -208,8 +161,8 @@ def _margins(monkeypatch):
         ):
             for name in names:
                 patch.setattr(owner, name, wrap(getattr(owner, name)))
-        yield given
-    for wide in given:
+        yield allocated
+    for wide in allocated:
         marks = torch.cat([wide[:MARGIN], wide[-MARGIN:]])
         assert torch.equal(marks, torch.full_like(marks, MARK))
 
@@ -217,9 +170,9 @@ def _margins(monkeypatch):
 @pytest.mark.parametrize("rows", [1, 3, 5, 9])
 @pytest.mark.parametrize("backend", TORCH)
 def test_nothing_is_written_outside_the_arrays(backend, rows, monkeypatch, rng):
-    with _margins(monkeypatch) as given:
+    with _margins(monkeypatch) as allocated:
         contract.check_values(backend, cases.draw(rng, rows, 5), LAYER_NORM)
-    sizes = [wide.numel() - 2 * MARGIN for wide in given]
+    sizes = [wide.numel() - 2 * MARGIN for wide in allocated]
     assert sizes.count(rows * 5) >= 3, (
         "y, residual_out and dx come from elsewhere: look at _margins again"
     )
@@ -261,17 +214,8 @@ def test_rows_lie_two_to_the_31_elements_apart(backend, rng, tmp_path):
     for x in (near.requires_grad_(), far.detach().requires_grad_()):
         y, _ = get(backend).normalize(x, None, None, None, LAYER_NORM)
         results.append((y, *torch.autograd.grad(y, x, dy)))
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("backend", TORCH)
-def test_the_same_bits_at_every_run(backend, dtype, rng):
-    case = cases.draw(rng, 33, 20).rounded(dtype)
-    first, second = (get(backend).run(case, LAYER_NORM, dtype) for _ in range(2))
-    for name in ("y", "dx", "dw", "db"):
-        assert np.array_equal(getattr(first, name), getattr(second, name)), name
+    for near_result, far_result in zip(*results, strict=True):
+        assert torch.equal(near_result, far_result)
 
 
 # The exhibit
@@ -286,10 +230,3 @@ def test_an_exhibit_says_what_each_test_says(capsys):
         "  check: rejected: dw is absent, the oracle's is not",
         "  repaired: accepted",
     ]
-
-
-def test_an_operator_takes_only_what_it_names(rng):
-    with pytest.raises(KeyError, match="gate"):
-        Written(lambda gate: gate, "y").run(
-            cases.draw(rng, 2, 3), LAYER_NORM, "float64"
-        )

@@ -28,8 +28,8 @@ def tools():
     """The folder of the commands."""
     folder = ROOT / "_build/grader_environment"
     pins, stamp = ROOT / "requirements.txt", folder / "pins.txt"
-    wanted = "\n".join([*TOOLS, pins.read_text()])
-    if not stamp.is_file() or stamp.read_text() != wanted:
+    contents = "\n".join([*TOOLS, pins.read_text()])
+    if not stamp.is_file() or stamp.read_text() != contents:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         install = [
@@ -43,7 +43,7 @@ def tools():
             *TOOLS,
         ]
         subprocess.run(install, check=True)
-        stamp.write_text(wanted)
+        stamp.write_text(contents)
     return folder / "bin"
 
 
@@ -81,9 +81,9 @@ def test_nbgrader_grades_it(command, tmp_path, name):
     command("nbgrader", "generate_assignment", name, "--create")
     released = tmp_path / f"release/{name}/{name}.ipynb"
     for student, source in (("solved", path), ("stubs", released)):
-        place = tmp_path / "submitted" / student / name
-        place.mkdir(parents=True)
-        shutil.copy(source, place / released.name)
+        folder = tmp_path / "submitted" / student / name
+        folder.mkdir(parents=True)
+        shutil.copy(source, folder / released.name)
     command("nbgrader", "autograde", name, "--create")
     command("nbgrader", "export")
     lines = [

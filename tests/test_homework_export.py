@@ -62,9 +62,9 @@ def test_a_failing_test_carries_the_diagnosis(tmp_path):
     ]
     assert all("seed=7)" in code for code in tests)
     mistake = next(
-        each
-        for each in wrong("hw2")
-        if each.name == "sum for mean" and each.task == "rmsnorm-backward"
+        entry
+        for entry in wrong("hw2")
+        if entry.name == "sum for mean" and entry.task == "rmsnorm-backward"
     )
     names = {"__name__": "notebook", "hw": hw}
     exec(mistake.source("hw2"), names)

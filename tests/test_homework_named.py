@@ -7,8 +7,6 @@ import normgrad.homework as hw
 from normgrad.homework import solutions
 from normgrad.homework.grade import grade_file
 from normgrad.homework.hw7 import wrong as hw7
-from normgrad.homework.sandbox.source import look
-from normgrad.homework.wrong import wrong
 from normgrad.mistakes.edits import edited
 
 RETURN, WDY = hw7.RETURN, hw7.WDY
@@ -23,7 +21,7 @@ def report_of(task, source):
 
 
 def keys(report):
-    return [each.misconception for each in report.diagnoses]
+    return [diagnosis.misconception for diagnosis in report.diagnoses]
 
 
 # Expressions
@@ -53,16 +51,6 @@ def test_expressions(name):
     assert keys(report) == expected and report.passed == (
         name == "from 0, moved by one"
     ), report
-
-
-def test_a_letter_that_is_declared_positive_may_be_0():
-    """SymPy refuses it with a page of assumptions, which tells nobody that an entry is missing."""
-    pytest.importorskip("sympy")
-    (mistake,) = [each for each in wrong("hw1") if each.name == "counted from 0"]
-    report = report_of("contract-delta", mistake.source("hw1"))
-    assert "has no value at" in report["value"].message and keys(report) == [
-        "counted-from-zero"
-    ], report
 
 
 # Tests of the student's own
@@ -95,26 +83,6 @@ def test_verdicts(tmp_path, name, where):
         "right backwards pass"
     ].passed, report
     assert not silent or keys(report) == ["verdict-not-raised"]
-
-
-@pytest.mark.parametrize(
-    ("body", "raises"),
-    [
-        ("f(1)", False),
-        ("assert f(1)", True),
-        ("if f(1): raise ValueError", True),
-        ("numpy.testing.assert_allclose(f(1), 1)", True),
-        ("h(f(1))", True),
-        ("K().g()", True),
-        ("(lambda: k(1))()", False),
-    ],
-)
-def test_what_can_raise(body, raises):
-    source = "import numpy\ndef h(x): assert x\ndef k(x): return x\nclass K:\n    def g(self): h(1)\n"
-    source += f"def check(f):\n    {body}"
-    names = {"__name__": "solution"}
-    exec(source, names)
-    assert look(names["check"])["raises"] == raises
 
 
 # Operators of the student's own
@@ -153,23 +121,3 @@ def test_operators(name):
     report = report_of("norm-project", edited(source, edits, key))
     assert (key in keys(report)) == expected and not report.passed, report
     assert "The grader itself" not in str(report)
-
-
-@pytest.mark.sampled(of=2)
-@pytest.mark.parametrize(
-    "key", ["wrong-axis", "wide-arithmetic", "narrow-intermediate", "zero-unguarded"]
-)
-def test_the_shell_names_the_same(tmp_path, key):
-    (mistake,) = [each for each in wrong("hw7") if each.misconception == key]
-    (tmp_path / "solution.py").write_text(mistake.source("hw7"), encoding="utf8")
-    assert keys(grade_file(tmp_path / "solution.py", "hw7")[0]) == [key]
-
-
-def test_half_precision_in_torch_is_named_in_the_shell(tmp_path):
-    pytest.importorskip("torch")
-    (tmp_path / "solution.py").write_text(
-        edited(INSTANCE, [(".rsqrt()\n", HALF)], "rsqrt"), encoding="utf8"
-    )
-    assert keys(grade_file(tmp_path / "solution.py", "hw7")[0]) == [
-        "narrow-intermediate"
-    ]

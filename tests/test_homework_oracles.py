@@ -46,13 +46,13 @@ def test_one_missing_bound_of_second_gradients(torch, rng):
     assert ExplicitNorm is not None
     trial = FUNCTION.oracle.trials(rng, Draw())[0]
     cotangents = hw3.directional_cotangents(rng, trial)
-    known = hw3.second_gradients(trial, cotangents)
+    bounded = hw3.second_gradients(trial, cotangents)
     case = {
         name: torch.tensor(getattr(trial.case, name)) for name in ("x", "dy", "weight")
     }
     _, rstd, x_hat = normalized(case["x"], trial.spec.eps)
     ddx, ddw, ddb = map(torch.tensor, cotangents.values())
-    found = second_gradients(ddx, ddw, ddb, case["dy"], x_hat, rstd, case["weight"])
-    for (value, bound), other in zip(known.values(), found, strict=True):
-        assert (np.abs(value - other.numpy()) <= bound).all()
+    explicit = second_gradients(ddx, ddw, ddb, case["dy"], x_hat, rstd, case["weight"])
+    for (value, bound), gradient in zip(bounded.values(), explicit, strict=True):
+        assert (np.abs(value - gradient.numpy()) <= bound).all()
         assert bound.max() < 1e-9 * np.abs(value).max()

@@ -28,17 +28,17 @@ def cells(name):
 
 def definitions(text, entries):
     """{entry: its definition without docstrings}: pages have narrower lines than files."""
-    found = {}
+    texts = {}
     for node in ast.parse(text).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in entries:
-            for each in ast.walk(node):
+            for part in ast.walk(node):
                 if (
-                    isinstance(each, (ast.FunctionDef, ast.ClassDef))
-                    and ast.get_docstring(each) is not None
+                    isinstance(part, (ast.FunctionDef, ast.ClassDef))
+                    and ast.get_docstring(part) is not None
                 ):
-                    each.body = each.body[1:]
-            found[node.name] = ast.unparse(node)
-    return found
+                    part.body = part.body[1:]
+            texts[node.name] = ast.unparse(node)
+    return texts
 
 
 @each_homework
@@ -82,8 +82,10 @@ def test_page_links_the_equations_of_its_tasks(name):
 @each_homework
 def test_page_does_not_hold_the_answer(name):
     """No line of the solution that is not in the starter as well."""
-    known = {line.strip() for line in solutions.starter(name).split("\n")}
-    answer = {line.strip() for line in solutions.solution(name).split("\n")} - known
+    starter_lines = {line.strip() for line in solutions.starter(name).split("\n")}
+    answer = {
+        line.strip() for line in solutions.solution(name).split("\n")
+    } - starter_lines
     answer = {
         line
         for line in answer
@@ -94,10 +96,12 @@ def test_page_does_not_hold_the_answer(name):
 
 def test_the_teachers_example_exists():
     """The page for teachers takes a wrong solution by its name."""
-    names = {f"{each.task}: {each.name}" for each in wrong("hw2")}
+    names = {f"{mistake.task}: {mistake.name}" for mistake in wrong("hw2")}
     assert set(re.findall(r'found\["([^"]+)"\]', page("teachers"))) <= names
 
 
 def test_the_example_in_homework_3_exists():
-    names = {each.name for each in wrong("hw3") if each.task == "layernorm-function"}
+    names = {
+        mistake.name for mistake in wrong("hw3") if mistake.task == "layernorm-function"
+    }
     assert set(re.findall(r'wrong_solution\("([^"]+)"\)', page("hw3"))) <= names

@@ -55,18 +55,6 @@ def test_new_overwrites_nothing(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["solution.py"]
 
 
-def test_solve_asks_for_the_instructor(capsys):
-    assert shell.main(["solve", "hw2"]) == 2
-    assert "--instructor" in capsys.readouterr().err
-    assert shell.main(["solve", "hw2", "--instructor"]) == 0
-    assert capsys.readouterr().out == solutions.solution("hw2")
-
-
-@pytest.mark.parametrize("arguments", [["list"], ["describe", "rmsnorm-backward"]])
-def test_commands_that_print(capsys, arguments):
-    assert shell.main(arguments) == 0 and capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

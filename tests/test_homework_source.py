@@ -15,7 +15,7 @@ def layer_norm(x):
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "names"),
     [
         ("EPS = 1e-5\ndef f(x): return x * EPS", []),
         ("g = None\ndef f(x): return x * g", ["g"]),
@@ -27,12 +27,12 @@ def layer_norm(x):
         ("import math\ndef f(x): return math.sqrt(x)", []),
     ],
 )
-def test_globals_that_a_function_reads(source, found):
-    assert looked(source)["globals"] == found
+def test_globals_that_a_function_reads(source, names):
+    assert looked(source)["globals"] == names
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "used"),
     [
         ("def f(x): return F.layer_norm(x)", True),
         ("def f(x): return 'layer_norm'  # layer_norm", False),
@@ -45,6 +45,6 @@ def test_globals_that_a_function_reads(source, found):
         ("x = norm(1)\ndef f(x): return x", False),
     ],
 )
-def test_names_that_a_function_uses(source, found):
+def test_names_that_a_function_uses(source, used):
     """Also those of a library's function that it has under another name."""
-    assert ("layer_norm" in looked(source, norm=layer_norm)["names"]) == found
+    assert ("layer_norm" in looked(source, norm=layer_norm)["names"]) == used

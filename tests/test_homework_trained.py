@@ -1,11 +1,11 @@
 """Homework 8: the model that a layer trains, the gradients by depth, what training notices, and bytes."""
 
 import inspect
-import math
 
 import numpy as np
 import pytest
 from homework_solutions import of_source
+from homework_variants_other import norms_by_recursion
 
 import normgrad.homework as hw
 from normgrad.checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
@@ -45,14 +45,6 @@ def answers():
 # The model
 
 
-def test_the_text_can_be_learned():
-    codes, letters = model.encoded(text())
-    assert (
-        len(codes) > 10_000
-        and "".join(letters[code] for code in codes[:40]) == text()[:40]
-    )
-
-
 @pytest.mark.parametrize("post", [False, True])
 def test_the_network_is_its_formula(post):
     """The stream of a pre-norm network is a sum of all that joined it; that of a post-norm one is normalized."""
@@ -65,25 +57,10 @@ def test_the_network_is_its_formula(post):
     for up, down in zip(net.up, net.down, strict=True):
         added = torch.tanh(norm(stream) @ up) @ down
         stream = (norm(stream) if post else stream) + added
-    known = torch.log_softmax(norm(stream) @ net.head, -1)[
+    log_likelihood = torch.log_softmax(norm(stream) @ net.head, -1)[
         torch.arange(len(following)), following
     ].mean()
-    torch.testing.assert_close(net.loss(contexts, following)[0], -known)
-
-
-def test_training_lowers_the_loss_of_other_batches():
-    net, (codes, letters) = network(1), model.encoded(text())
-    generator = torch.Generator().manual_seed(3)
-    losses = model.train(net, (model.batch(codes, generator) for _ in range(40)))
-    assert abs(losses[0] - math.log(len(letters))) < 1
-    assert net.loss(*batch())[0].item() < 0.8 * math.log(len(letters))
-
-
-def test_the_program_imports_nothing_of_the_package():
-    """Its text runs where normgrad cannot be imported."""
-    assert "normgrad" not in inspect.getsource(model).partition('"""\n')[2].replace(
-        "normgrad is imported", ""
-    )
+    torch.testing.assert_close(net.loss(contexts, following)[0], -log_likelihood)
 
 
 # Gradients by depth
@@ -91,29 +68,12 @@ def test_the_program_imports_nothing_of_the_package():
 
 @pytest.mark.parametrize("depth", [0, 1, 4])
 def test_gradient_norms_are_those_of_torch(answers, depth):
-    net, given = network(depth), batch()
-    loss, added = net.loss(*given)
-    known = torch.stack([dx.norm() for dx in torch.autograd.grad(loss, added)])
+    net, data = network(depth), batch()
+    loss, added = net.loss(*data)
+    expected = torch.stack([dx.norm() for dx in torch.autograd.grad(loss, added)])
     torch.testing.assert_close(
-        answers["gradient_norms"](*model.pieces(net, *given)), known
+        answers["gradient_norms"](*model.pieces(net, *data)), expected
     )
-
-
-def loop(dy, norms, branches):
-    """Right, and written as the reference is not: a list is filled from its end, norms by torch's own function."""
-    sizes = torch.zeros(len(norms), dtype=dy.dtype)
-    g = norms[-1](dy, 0 * dy)
-    sizes[-1] = torch.linalg.vector_norm(g)
-    for place in range(len(branches), 0, -1):
-        g = norms[place - 1](branches[place - 1](g), g)
-        sizes[place - 1] = torch.linalg.vector_norm(g)
-    return sizes
-
-
-def test_right_gradient_norms_may_be_written_differently(seeds):
-    for seed in seeds(20):
-        report = hw.check("gradient-norms", loop, seed=seed)
-        assert report.passed, report
 
 
 @pytest.mark.parametrize(
@@ -123,14 +83,9 @@ def test_right_gradient_norms_may_be_written_differently(seeds):
             lambda dy, norms, branches: [1.0] * len(norms),
             "needs one tensor with a number for each place",
         ),
-        (lambda dy, norms, branches: dy.new_zeros(len(norms), 1), "needs shape (6,)"),
         (
             lambda dy, norms, branches: torch.zeros(len(norms)),
             "needs shape (6,) in float64",
-        ),
-        (
-            lambda dy, norms, branches: dy.new_full((len(norms),), torch.nan),
-            "numbers are not finite",
         ),
     ],
 )
@@ -167,13 +122,6 @@ class InTorch(torch.autograd.Function):
             rstd * (wdy - q * rstd**2 * (q * wdy).mean(1, keepdim=True)) + dresidual_out
         )
         return dx, dx, (dy * q * rstd).sum(0), dy.sum(0), None
-
-
-def test_the_layer_has_full_marks(answers, seeds):
-    """No false alarm over up to 30 seeds, in float64 and float32."""
-    for seed in seeds(30):
-        report = hw.check("addnorm-layer", answers["AddNorm"], seed=seed)
-        assert report.passed, report
 
 
 @pytest.mark.parametrize("draw", [Draw(7, 2, 2), Draw(7, 13, 64), Draw(7, scale=1e-3)])
@@ -214,30 +162,16 @@ def test_the_launchers_of_homework_4_make_a_layer(rows, lost):
     assert [stage.name for stage in report.stages if not stage.passed] == lost, report
 
 
-def test_a_layer_of_one_output_is_told():
-    class One(InTorch):
-        @staticmethod
-        def forward(x, residual, weight, bias, eps):
-            return InTorch.forward(x, residual, weight, bias, eps)[0]
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(output)
-
-    assert (
-        "forward returned 1 result, needs 2"
-        in hw.check("addnorm-layer", One)["signature and shapes"].message
-    )
-
-
 def test_what_training_allows_is_rounding(answers):
     """A gradient that is wrong by a part in ten thousand million is noticed; the bound is a few roundings of a loss."""
 
     class Off(answers["AddNorm"]):
         @staticmethod
         def backward(ctx, dy, dresidual_out):
-            dx, dresidual, *rest = answers["AddNorm"].backward(ctx, dy, dresidual_out)
-            return dx * (1 + 1e-10), dresidual * (1 + 1e-10), *rest
+            dx, dresidual, *parameter_gradients = answers["AddNorm"].backward(
+                ctx, dy, dresidual_out
+            )
+            return dx * (1 + 1e-10), dresidual * (1 + 1e-10), *parameter_gradients
 
     report = hw.check("addnorm-layer", Off)
     assert (
@@ -263,16 +197,6 @@ def test_what_training_allows_is_rounding(answers):
     ).all()
 
 
-def test_the_floor_is_below_what_the_reference_asks_for(answers):
-    """By the statistics, the weight of each program after the first, and the partial sums: nothing else."""
-    report, programs = hw.check("addnorm-layer", answers["AddNorm"]), checks.ROWS // 32
-    more = 4 * checks.ROWS + checks.COLUMNS * (
-        2 * (programs - 1) + programs - 1 + 2 * programs - 2
-    )
-    message = report["bytes within 5 % of the floor"].message
-    assert message.startswith(f"{checks.floor() + 8 * more} bytes"), message
-
-
 @pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", ["reference", "torch"])
 def test_in_a_process_of_its_own(answers, tmp_path, name):
@@ -280,7 +204,9 @@ def test_in_a_process_of_its_own(answers, tmp_path, name):
     source = solutions.solution("hw8")
     if name == "torch":
         layer = inspect.getsource(InTorch).replace("class InTorch", "class AddNorm")
-        source = f"import torch\n{layer}\n{inspect.getsource(loop).replace('def loop', 'def gradient_norms')}"
+        norms = inspect.getsource(norms_by_recursion)
+        norms = norms.replace("norms_by_recursion", "gradient_norms")
+        source = f"import torch\n{layer}\n{norms}"
     (tmp_path / "solution.py").write_text(source, encoding="utf8")
     layer, norms = grade_file(tmp_path / "solution.py", "hw8")
     assert norms.passed, norms

@@ -27,9 +27,9 @@ ALSO = {
     },
 }
 WRONG = [
-    pytest.param(name, each, id=f"{each.task}-{each.name}")
+    pytest.param(name, entry, id=f"{entry.task}-{entry.name}")
     for name in homeworks()
-    for each in wrong(name)
+    for entry in wrong(name)
 ]
 
 
@@ -41,17 +41,11 @@ def test_a_wrong_solution_is_caught_and_named(libraries, homework, mistake):
     assert not report[mistake.stage].passed and len(report.stages) == len(
         task.stages
     ), report
-    found, known = (
-        {each.misconception for each in report.diagnoses},
+    named, expected = (
+        {entry.misconception for entry in report.diagnoses},
         {mistake.misconception} - {""},
     )
-    assert known <= found <= known | ALSO.get(mistake.name, set()), report
-
-
-def test_nearly_all_wrong_solutions_have_a_name():
-    """95 % of them; for the others, what the stage says is all that can be said."""
-    named = [bool(each.misconception) for _, each in (case.values for case in WRONG)]
-    assert sum(named) >= 0.95 * len(named), (sum(named), len(named))
+    assert expected <= named <= expected | ALSO.get(mistake.name, set()), report
 
 
 @pytest.mark.parametrize("variant", ["never set", "set by forward"])
@@ -140,11 +134,3 @@ def test_points_for_the_interface_are_earned():
     """A function of the right shape that returns nothing right has no points."""
     report = hw.check("rmsnorm-backward", lambda dy, x, weight, rstd: (dy, weight))
     assert report["signature and shapes"].passed and report.points == 0
-
-
-def test_a_second_gradient_by_hand_is_told_the_way_that_it_leaves_out(torch):
-    (mistake,) = (each for each in wrong("hw3") if "by hand" in each.name)
-    report = hw.check(mistake.task, of_source(mistake.source("hw3"))["LayerNorm"])
-    assert (
-        "the way from x through the rstd in front." in report["gradgradcheck"].message
-    ), report

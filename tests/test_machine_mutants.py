@@ -61,13 +61,13 @@ def test_mutants_of_the_package_are_programs_that_differ():
 
 
 def test_the_record_is_of_these_files_and_explains_each_survivor():
-    found = recorded()
-    assert list(found["files"]) == list(FILES)
-    for each in found["survivors"]:
-        source = (PACKAGE / each["file"]).read_text()
-        assert re.search(in_any_layout(each["code"]), source), (
-            f"{each['file']} has changed: {each['code']}"
+    record = recorded()
+    assert list(record["files"]) == list(FILES)
+    for survivor in record["survivors"]:
+        source = (PACKAGE / survivor["file"]).read_text()
+        assert re.search(in_any_layout(survivor["code"]), source), (
+            f"{survivor['file']} has changed: {survivor['code']}"
         )
-        assert each["why"].endswith("."), (
-            f"why does no test notice {each['change']} in {each['file']}?"
+        assert survivor["why"].endswith("."), (
+            f"why does no test notice {survivor['change']} in {survivor['file']}?"
         )

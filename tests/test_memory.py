@@ -52,13 +52,13 @@ def test_no_page_beyond_the_result_is_asked_for(monkeypatch):
         rows, "_madvise", lambda: lambda *arguments: asked.append(arguments)
     )
     t = torch.empty(rows.LARGE // 4)
-    made = rows.unwritten(t, torch.float32)
+    result = rows.unwritten(t, torch.float32)
     ((first, size, _),) = asked
     assert (
         first % rows.mmap.PAGESIZE == 0
-        and 0 <= first - made.data_ptr() < rows.mmap.PAGESIZE
+        and 0 <= first - result.data_ptr() < rows.mmap.PAGESIZE
     )
-    assert first + size == made.data_ptr() + made.nbytes
+    assert first + size == result.data_ptr() + result.nbytes
     rows.unwritten(t[1:], torch.float32)
     rows.unwritten(t.to("meta"), torch.float32)
     assert len(asked) == 1

@@ -47,23 +47,6 @@ def test_reset_parameters_and_repr():
     )
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_parameters_are_reset(bias):
-    norm = nn.LayerNorm(4, bias=bias)
-    for parameter in norm.parameters():
-        torch.nn.init.constant_(parameter, 3.0)
-    norm.reset_parameters()
-    assert torch.equal(norm.weight, torch.ones(4))
-    assert norm.bias is None or torch.equal(norm.bias, torch.zeros(4))
-
-
-@pytest.mark.parametrize("make", [nn.LayerNorm, nn.RMSNorm])
-def test_what_has_no_parameters_has_none_to_reset(make):
-    norm = make(4, elementwise_affine=False)
-    norm.reset_parameters()
-    assert not list(norm.parameters())
-
-
 # casting="llama": x_hat is rounded before the weight is multiplied
 
 EPS = 0.1
@@ -135,13 +118,3 @@ def test_llama_broadcasts_no_weight(llama):
             match=r"^weight: got shape \(1,\), needs \(6,\), the normalized_shape$",
         ):
             call(torch.ones(2, 6, dtype=torch.bfloat16))
-
-
-def test_llama_goes_by_its_backend():
-    norm, x = (
-        nn.RMSNorm(4, casting="llama", backend="numba", device="meta"),
-        torch.ones(2, 4, device="meta"),
-    )
-    for call in (lambda: norm(x), lambda: nn.AddNorm(norm)(x, x)):
-        with pytest.raises(ValueError, match="^backend: 'numba' got a meta tensor"):
-            call()

@@ -12,7 +12,7 @@ from sympy import Dummy, IndexedBase, Symbol
 
 from normgrad.ledger.formulas import formulas
 from normgrad.symbolic import Local as Held
-from normgrad.symbolic import delta, dim, equations, index, tensor, total
+from normgrad.symbolic import dim, equations, index, tensor
 from normgrad.symbolic import notation_sheet as sheet
 from normgrad.symbolic.calculus import free_letters, index_ranges
 from normgrad.symbolic.opaque import Opaque
@@ -21,7 +21,7 @@ from normgrad.symbolic.recurrences import Applied
 BOOK = Path(__file__).parents[1] / "book"
 TYPED = json.loads((BOOK / "typed_formulas.json").read_text(encoding="utf8"))
 # Those about computed numbers are objects, and are read as they are printed.
-TYPED |= {label: one.latex() for label, one in formulas().items()}
+TYPED |= {label: equation.latex() for label, equation in formulas().items()}
 ROWS, COLUMNS, OTHER = sheet.INDICES["M"], sheet.INDICES["N"], sheet.INDICES[""]
 BOUND = re.compile(r"\\sum_\{(\w+)=1\}\^\{((?:[^{}]|\{[^{}]*\})*)\}")
 
@@ -39,34 +39,34 @@ def quantities(e) -> dict[str, set[str]]:
     e = e.replace(
         lambda part: isinstance(part, Held), lambda part: Held(*part.args[:2])
     )
-    found = {}
+    shapes = {}
     for base in e.atoms(IndexedBase):
-        found.setdefault(str(base.label), set()).add(shape_of(base))
+        shapes.setdefault(str(base.label), set()).add(shape_of(base))
     letters = {letter.name for letter in free_letters(e)}
     for symbol in e.atoms(Symbol):
         if (
             not isinstance(symbol, Dummy)
             and symbol.name not in letters
-            and symbol.name not in found
+            and symbol.name not in shapes
         ):
-            found[symbol.name] = {""}
+            shapes[symbol.name] = {""}
     for function in e.atoms(Opaque, Applied):
         name = (
             function.letter if isinstance(function, Opaque) else function.func.__name__
         )
-        found.setdefault(name, {""} if isinstance(function, Opaque) else {sheet.ANY})
-    return found
+        shapes.setdefault(name, {""} if isinstance(function, Opaque) else {sheet.ANY})
+    return shapes
 
 
 @cache
 def shown(label):
     """({quantity: shapes}, {free letter: dimension}) of a registered equation."""
-    one, names, letters = equations()[label], {}, {}
-    for e in [e for chain in one.chains for e in chain]:
+    equation, names, letters = equations()[label], {}, {}
+    for e in [e for chain in equation.chains for e in chain]:
         for name, shapes in quantities(e).items():
             names.setdefault(name, set()).update(shapes)
         letters |= {letter.name: "" for letter in free_letters(e)}
-    for chain in one.chains:
+    for chain in equation.chains:
         letters |= {
             letter.name: str(size)[0] for letter, size in index_ranges(*chain).items()
         }
@@ -75,7 +75,7 @@ def shown(label):
 
 def complaints(label, names) -> list[str]:
     """What the sheet has against the quantities of an equation."""
-    found = [
+    problems = [
         f"{label}: {name} is not in the notation sheet"
         for name in names
         if sheet.known(name, label) is None
@@ -85,10 +85,10 @@ def complaints(label, names) -> list[str]:
             continue
         allowed = sheet.shapes(name, label)
         if sheet.ANY not in allowed | shapes and not shapes <= allowed:
-            found.append(
+            problems.append(
                 f"{label}: {name} has the shape {shapes}, in the notation sheet {allowed}: another meaning?"
             )
-    return found
+    return problems
 
 
 # -- registered equations
@@ -119,23 +119,6 @@ N, M = dim("N"), dim("M")
 (i, k), x = index("i", "k"), tensor("x", M, N)
 
 
-@pytest.mark.parametrize(
-    "e, name",
-    [
-        (tensor("v", N)[k], "v"),
-        (tensor("u", M, N)[i, k], "u"),
-        (tensor("P", N, N)[k, k], "P"),
-        (tensor("e", N)[k] + tensor("t"), "e"),
-        (tensor("ell") * delta(i, k), "ell"),
-        (total(N, lambda r: x[i, r]) * tensor("c", N)[k], "c"),
-    ],
-)
-def test_a_second_meaning_is_seen(e, name):
-    """The clashes that the book once had: a direction called v, a cotangent called u, a projector called P."""
-    found = complaints("ln-dx", quantities(e))
-    assert found and f"ln-dx: {name} " in found[0]
-
-
 # -- typed formulas
 
 SPACING = r"\\[,;!]|\\q?quad|\\ldots|\\dots|&|\\\\"
@@ -154,9 +137,9 @@ def typed_symbols(text: str) -> tuple[set[str], set[str]]:
     )
     indices = set()
 
-    def subscript(found):
+    def subscript(match):
         indices.update(
-            re.findall(r"[a-z]", re.sub(r"\\\w+|=.*", " ", found[1] or found[2]))
+            re.findall(r"[a-z]", re.sub(r"\\\w+|=.*", " ", match[1] or match[2]))
         )
         return " "
 
@@ -190,54 +173,7 @@ def test_every_symbol_of_a_typed_formula_is_in_the_sheet(label):
         )
 
 
-def test_the_reader_of_typed_formulas_reads():
-    names, indices = typed_symbols(
-        r"\left| \tilde{D}(h) - \mathrm{dx}_{ij} \right| \le \frac{\delta}{h} x_m^{2}"
-    )
-    assert names == {"D_tilde", "h", "dx", "delta", "x"} and indices == {"i", "j", "m"}
-
-
 # -- the sheet itself
-
-
-def everywhere() -> dict[str, set[str]]:
-    """{label: names} of all equations."""
-    names = {label: set(shown(label)[0]) for label in equations()}
-    return names | {
-        label: typed_symbols(text)[0] | {"delta"} for label, text in TYPED.items()
-    }
-
-
-def test_the_sheet_has_nothing_that_no_equation_uses():
-    used = {
-        id(sheet.known(name, label))
-        for label, names in everywhere().items()
-        for name in names
-    }
-    reserved = {"g"}
-    assert [
-        name
-        for name, entry in sheet.SHEET.items()
-        if id(entry) not in used and name not in reserved
-    ] == []
-
-
-def test_local_letters_are_used_and_explained():
-    names = everywhere()
-    for local in sheet.LOCAL:
-        covered = [label for label in names if local.covers(label)]
-        assert covered and local.why.endswith(".")
-        seen = set().union(
-            *[names[label] for label in covered],
-            *[shown_letters(label) for label in covered],
-        )
-        assert [
-            name for name in (*local.letters, *local.words) if name not in seen
-        ] == [], local.labels
-
-
-def shown_letters(label):
-    return shown(label)[1].keys() if label in equations() else set()
 
 
 def test_the_glossary_shows_the_sheet():

@@ -68,9 +68,9 @@ def entry_checks(notebook, name):
     text = solutions.solution(name)
     entries = re.findall(r"^(?:def|class) (\w+)", text, re.M)
     check = re.compile(rf"""^hw\.check\("[\w-]+", ({"|".join(entries)})\)$""", re.M)
-    found = [cell for cell in code_cells(notebook) if check.search(cell["source"])]
-    assert found, "the notebook checks nothing"
-    return found
+    checks = [cell for cell in code_cells(notebook) if check.search(cell["source"])]
+    assert checks, "the notebook checks nothing"
+    return checks
 
 
 def shown(cell):
@@ -107,8 +107,8 @@ def test_notebook_is_plain(path):
     )
     for raw in ("```{", ":::", "~~~{", "}`", ")=\n", "$$ ("):
         assert raw not in text, raw
-    bootstrap, *rest = [cell for cell in cells if cell["cell_type"] == "code"]
+    bootstrap, *later = [cell for cell in cells if cell["cell_type"] == "code"]
     assert "normgrad.doctor()" in "".join(bootstrap["source"])
-    assert all(cell["execution_count"] for cell in rest) and any(
-        cell["outputs"] for cell in rest
+    assert all(cell["execution_count"] for cell in later) and any(
+        cell["outputs"] for cell in later
     )

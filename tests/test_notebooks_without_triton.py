@@ -56,13 +56,13 @@ def test_another_normgrad_is_replaced_and_one_that_is_loaded_is_named(
     """By the first cell and pip, without a network."""
     from normgrad_book import wheel
 
-    other = wheel.build(ROOT, "0" * 12, tmp_path / "other")
-    there = [tmp_path / "other" / wheel.file_name(other)]
+    version = wheel.build(ROOT, "0" * 12, tmp_path / "other")
+    there = [tmp_path / "other" / wheel.file_name(version)]
 
     elsewhere.pip("install", "--force-reinstall", "--no-deps", *there)
     notebook = environments.execute(elsewhere, first_cell(), tmp_path)
     mine = elsewhere.has("normgrad")
-    assert mine != other and mine in printed(code_cells(notebook)[0])
+    assert mine != version and mine in printed(code_cells(notebook)[0])
 
     elsewhere.pip("install", "--force-reinstall", "--no-deps", *there)
     (tmp_path / "loaded").mkdir()
@@ -70,7 +70,7 @@ def test_another_normgrad_is_replaced_and_one_that_is_loaded_is_named(
         environments.execute(
             elsewhere, first_cell("import normgrad"), tmp_path / "loaded"
         )
-    assert f"normgrad {other} is loaded: restart the session to use {mine}." in str(
+    assert f"normgrad {version} is loaded: restart the session to use {mine}." in str(
         raised.value
     )
     assert elsewhere.has("normgrad") == mine

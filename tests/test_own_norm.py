@@ -22,12 +22,12 @@ SLOW = ("mutants()", "compile(")
 @pytest.fixture(scope="module")
 def page():
     """The names that the page has defined before its reader's own layer, and that layer's cell with those after it."""
-    place = next(at for at, cell in enumerate(CELLS) if "your-norm" in cell.tags)
+    position = next(at for at, cell in enumerate(CELLS) if "your-norm" in cell.tags)
     with page_cells.as_on_a_page() as namespace:
-        for cell in CELLS[:place]:
+        for cell in CELLS[:position]:
             if not any(words in cell.source for words in SLOW):
                 execute(cell, namespace)
-        yield namespace, CELLS[place:]
+        yield namespace, CELLS[position:]
 
 
 def test_three_layers_are_offered():
@@ -38,7 +38,7 @@ def test_three_layers_are_offered():
     "lines", OFFERED, ids=["mean square", "gated", "weighted softmax"]
 )
 def test_another_layer_works_to_the_end(page, lines):
-    namespace, (first, *others) = page
+    namespace, (first, *later) = page
     kept = [
         line
         for line in first.source.splitlines()
@@ -46,5 +46,5 @@ def test_another_layer_works_to_the_end(page, lines):
     ]
     at = kept.index("own = Defs()") + 1
     execute(first, namespace, "\n".join([*kept[:at], *lines.splitlines(), *kept[at:]]))
-    for cell in others:
+    for cell in later:
         execute(cell, namespace)

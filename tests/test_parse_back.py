@@ -63,26 +63,28 @@ def wrong(text, chains_proved, defs):
         Quantities.of([e for chain in chains_proved for e in chain]),
         chains(text),
     )
-    found, lines = [], [line for chain in shown for line in chain]
+    differences, lines = [], [line for chain in shown for line in chain]
     assert [len(chain) for chain in shown] == [len(chain) for chain in chains_proved], (
         text
     )
     for line, e in zip(
         lines, [e for chain in chains_proved for e in chain], strict=True
     ):
-        one, other = (
+        read_side, proved_side = (
             canonical(side, by_the_notation(defs)) for side in (read(line, names), e)
         )
         with evaluate(True):
-            if one != other and expand(one - other) != 0:
-                found.append((line, one, other))
-    return found
+            if read_side != proved_side and expand(read_side - proved_side) != 0:
+                differences.append((line, read_side, proved_side))
+    return differences
 
 
-@pytest.mark.parametrize("one", equations().values(), ids=lambda one: one.label)
-def test_every_registered_equation_is_read_back(one):
-    assert wrong(one.latex(), one.chains, one.defs) == []
-    assert wrong(one.ends().latex(), one.ends().chains, one.defs) == []
+@pytest.mark.parametrize(
+    "equation", equations().values(), ids=lambda equation: equation.label
+)
+def test_every_registered_equation_is_read_back(equation):
+    assert wrong(equation.latex(), equation.chains, equation.defs) == []
+    assert wrong(equation.ends().latex(), equation.ends().chains, equation.defs) == []
 
 
 def test_a_local_derivative_never_reads_as_a_total_one():
@@ -93,11 +95,11 @@ def test_a_local_derivative_never_reads_as_a_total_one():
     assert latex(Local(q[j], x[k])) != latex(Partial(q[j], x[k]))
     assert latex(Local(x[j] - mean, x[k])) != latex(Partial(x[j] - mean, x[k]))
     with as_written():
-        one = Equation(
+        equation = Equation(
             "e", "c.", ((Local(q[j], x[k]), Local(x[j] - mean, x[k])),), defs
         )
     held = r"\right)_{\mathrm{mean}}"
-    assert one.latex().count(held) == 2
+    assert equation.latex().count(held) == 2
     # a name that is typed and is not what the formula holds does not pass
     assert held in latex(defs.shown(Local(q[j], x[k], (tensor("v"),))))
     assert (
@@ -112,9 +114,11 @@ def test_a_scalar_and_a_tensor_do_not_share_a_name():
     with pytest.raises(ValueError, match="q: names a scalar and a tensor"):
         latex(tensor("q") * q[j])
     with as_written():
-        one = Equation("e", "c.", ((q[j], q[j]), (tensor("q"), tensor("q"))), Defs())
+        equation = Equation(
+            "e", "c.", ((q[j], q[j]), (tensor("q"), tensor("q"))), Defs()
+        )
     with pytest.raises(ValueError, match="q: names a scalar and a tensor"):
-        one.latex()
+        equation.latex()
 
 
 def test_signs_stand_in_brackets():

@@ -105,13 +105,13 @@ def test_a_compiler_with_symbolic_sizes_leaves_nothing_behind(torch_rng):
     torch._dynamo.reset()
     compiled = torch.compile(_normalized, backend="aot_eager", fullgraph=True)
     before = dict(prepare._calls)
-    given = [_tensors(torch_rng, rows, columns=13) for rows in (3, 5, 6)]
-    torch._dynamo.mark_dynamic(given[0][0], 0)
-    outcomes = [compiled(*tensors) for tensors in given]
+    inputs = [_tensors(torch_rng, rows, columns=13) for rows in (3, 5, 6)]
+    torch._dynamo.mark_dynamic(inputs[0][0], 0)
+    outcomes = [compiled(*tensors) for tensors in inputs]
     assert prepare._calls == before
     assert all(
         torch.equal(y, _normalized(*tensors))
-        for y, tensors in zip(outcomes, given, strict=True)
+        for y, tensors in zip(outcomes, inputs, strict=True)
     )
 
 

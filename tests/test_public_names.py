@@ -53,5 +53,5 @@ NAMES = {
 def test_a_public_name_stays(module):
     pytest.importorskip("torch")
     pytest.importorskip("sympy")
-    found = import_module(module)
-    assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
+    imported = import_module(module)
+    assert [name for name in NAMES[module].split() if not hasattr(imported, name)] == []

@@ -59,8 +59,8 @@ def test_the_bits_are_those_of_triton_s_own():
     quick_interpreter.quicken()
     quick = list(outcomes(np.random.default_rng(1)))
     assert len(own) == len(quick) > 100
-    assert all(one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
-               for one, other in zip(own, quick, strict=True))  # fmt: skip
+    assert all(own_array.dtype == quick_array.dtype and np.array_equal(own_array, quick_array, equal_nan=True)
+               for own_array, quick_array in zip(own, quick, strict=True))  # fmt: skip
 
 
 def test_after_a_launch_the_language_is_as_before():

@@ -9,16 +9,13 @@ import wiring
 
 import normgrad
 from normgrad import ledger, nn, residual, symbolic
-from normgrad.checks import backends, cases, contract, tolerance
-from normgrad.mistakes import mutants
+from normgrad.checks import backends, tolerance
 from normgrad.spec import NormSpec, check_axes
 from normgrad.symbolic import backend as sympy_backend
 from normgrad.symbolic.adjoint import reverse
 from normgrad.symbolic.induction import induction
-from normgrad.symbolic.opaque import derivative, opaque
 from normgrad.symbolic.recurrences import Recurrences
 from normgrad.symbolic.symbols import M, N, i, j
-from normgrad.symbolic.trace import trace
 
 SHAPE = wiring.SHAPE
 X, W = torch.ones(SHAPE), torch.ones(4)
@@ -26,7 +23,6 @@ ONES = np.ones((2, 3))
 META = X.to("meta")
 HUGE = 10**400
 GEMMA = normgrad.RMS_NORM.replace(weight_offset=1.0)
-LEAST = "needs a number that is at least 0"
 NAMED = "needs one of 'auto'"
 WAY = "teaching.double_backward.layer_norm, explicit"
 NO_WEIGHT = "got 1.0 without a weight, needs 0.0 there"
@@ -48,11 +44,6 @@ REFUSED = {
             "under",
             "got 'under', needs one of 'inside', 'outside', 'clamp'",
         ),
-        ("NormSpec", "eps", -1e-5, f"got -1e-05, {LEAST}"),
-        ("NormSpec", "eps", float("nan"), "got nan, needs a finite number"),
-        ("NormSpec", "scale", float("inf"), "got inf, needs a finite number"),
-        ("NormSpec", "weight_offset", float("nan"), "got nan"),
-        ("nn.RMSNorm", "weight_offset", float("nan"), "got nan"),
         (
             "layer_norm",
             "normalized_shape",
@@ -70,8 +61,6 @@ REFUSED = {
         ("layer_norm", "weight", W[:3], r"got shape \(3,\), needs \(4,\)"),
         ("layer_norm", "weight", W.to("meta"), "got device meta, needs cpu"),
         ("layer_norm", "bias", W[:3], r"got shape \(3,\), needs \(4,\)"),
-        ("layer_norm", "eps", -1.0, f"got -1.0, {LEAST}"),
-        ("layer_norm", "eps", HUGE, "got 10+, needs a finite number"),
         ("layer_norm", "backend", "cuda", f"got 'cuda', {NAMED}"),
         ("rms_norm", "backend", np.ones(4), f"got array.*, {NAMED}"),
         ("rms_norm", "weight", PER_HEAD, r"got shape \(3, 4\), needs \(4,\), "),
@@ -151,7 +140,6 @@ REFUSED = {
             {"spec": GEMMA, "weight": None},
         ),
         ("nn.LayerNorm", "normalized_shape", 0, r"got \(0,\), needs at least one axis"),
-        ("nn.LayerNorm", "eps", -1, f"got -1, {LEAST}"),
         ("nn.LayerNorm", "backend", "x", f"got 'x', {NAMED}"),
         (
             "nn.LayerNorm",
@@ -230,27 +218,14 @@ REFUSED = {
         (WAY, "weight", X, r"got shape \(2, 3, 4\), needs \(4,\)"),
         (WAY, "weight", W.to("meta"), "got device meta, needs cpu, the device of x"),
         (WAY, "bias", W[:1], r"got shape \(1,\), needs \(4,\)"),
-        (WAY, "eps", -1, f"got -1, {LEAST}"),
     ],
     TypeError: [
-        ("NormSpec", "eps", "small", "got str 'small', needs a real number"),
-        ("NormSpec", "scale", True, "got bool True, needs a real number"),
-        ("NormSpec", "center", "False", "got str 'False', needs True or False"),
-        ("NormSpec", "center", None, "got NoneType None"),
-        ("NormSpec", "weight_offset", "1", "got str '1'"),
-        ("NormSpec", "weight_offset", True, "got bool True"),
-        ("nn.RMSNorm", "weight_offset", "1", "got str '1'"),
-        ("nn.RMSNorm", "weight_offset", True, "got bool True"),
-        ("layer_norm", "normalized_shape", 4.0, "got float 4.0, needs an int"),
-        ("layer_norm", "normalized_shape", True, "got bool True, needs an int"),
         ("layer_norm", "weight", W.long(), "got dtype torch.int64"),
         ("layer_norm", "weight", W.numpy(), "got numpy.ndarray"),
         ("layer_norm", "input", X.long(), "got dtype torch.int64, needs float64"),
         ("layer_norm", "input", X.numpy(), "got numpy.ndarray, needs a torch.Tensor"),
-        ("layer_norm", "eps", None, "got NoneType None, needs a real number"),
         ("layer_norm", "eps", torch.tensor(1e-5), "got Tensor .*, needs a real number"),
         ("layer_norm", "out_dtype", torch.int32, "got torch.int32, needs"),
-        ("rms_norm", "eps", "tiny", "got str 'tiny'"),
         (
             "rms_norm",
             "heads",
@@ -258,39 +233,14 @@ REFUSED = {
             "got bool True, needs an int or None",
             {"weight": PER_HEAD},
         ),
-        ("add_layer_norm", "residual", None, "got None, needs a torch.Tensor"),
-        ("add_layer_norm", "round_residual", 1, "got int 1, needs True or"),
         ("add_rms_norm", "residual", X.int(), "got dtype torch.int32"),
-        ("add_normalize", "residual", None, "got None, needs a torch.Tensor"),
-        ("add_normalize", "residual_dtype", np.float32, "got <class 'numpy"),
-        ("normalize", "spec", "layer_norm", "got str, needs a NormSpec"),
-        ("normalize", "out_dtype", "float16", "got 'float16', needs torch.float64"),
-        ("normalize", "portable_sums", None, "got NoneType None, needs True"),
-        ("nn.LayerNorm", "eps", None, "got NoneType None, needs a real number"),
-        (
-            "nn.LayerNorm",
-            "out_dtype",
-            float,
-            "got <class 'float'>, needs torch.float64",
-        ),
-        ("nn.LayerNorm", "bias", "x", "got str 'x', needs True or False"),
         ("nn.LayerNorm", "device", "gpu", "got str .gpu., needs a torch.device or"),
-        ("nn.RMSNorm", "normalized_shape", 4.0, "got float 4.0, needs an int"),
-        ("nn.RMSNorm", "elementwise_affine", 1, "got int 1, needs True or False"),
         ("nn.RMSNorm", "dtype", torch.int32, "got torch.int32, needs torch.float64"),
-        ("nn.AddNorm", "residual_dtype", 2, "got 2, needs torch.float64"),
-        ("nn.AddNorm", "round_residual", "no", "got str 'no', needs True"),
         (
             "nn.AddNorm",
             "norm",
             torch.nn.Linear(4, 4),
             r"got torch\..*Linear, needs a normgrad.nn.LayerNorm or",
-        ),
-        (
-            "nn.replace_norms",
-            "model",
-            torch.nn.LayerNorm,
-            "got type, needs a torch.nn.Module",
         ),
         ("numpy_ref.forward", "x", X, "got Tensor, needs a numpy.ndarray"),
         (
@@ -311,20 +261,11 @@ REFUSED = {
             np.ma.masked_array(ONES),
             "got MaskedArray, needs a numpy.ndarray",
         ),
-        ("numpy_ref.forward", "spec", None, "got NoneType, needs a NormSpec"),
-        (
-            "numpy_ref.backward",
-            "saved",
-            None,
-            "got NoneType, needs what forward returned",
-        ),
         (WAY, "x", X.numpy(), "got numpy.ndarray, needs a torch.Tensor"),
         (WAY, "x", X.int(), "got dtype torch.int32, needs float64"),
-        (WAY, "eps", None, "got NoneType None, needs a real number"),
     ],
 }
 
-CASE = cases.draw(np.random.default_rng(0), 2, 3)
 DEFS, SEED = symbolic.Defs(), symbolic.tensor("dy", M, N)
 # {error: [(a call of what is not in the table of the public API, all of its words)]}
 CALLS = {
@@ -337,19 +278,11 @@ CALLS = {
             lambda: normgrad.RMS_NORM.replace(epsilon=1),
             "changes: got 'epsilon', needs fields among 'center', ",
         ),
-        (lambda: cases.draw(0), "rng: got int, needs a numpy.random.Generator"),
         (lambda: ledger.prove(None), "label: got NoneType, needs the label"),
-        (
-            lambda: symbolic.prove(None, 1),
-            "lhs: got NoneType, needs a SymPy expression",
-        ),
-        (lambda: symbolic.prove(1, [1]), "rhs: got list, needs a SymPy expression"),
         (
             lambda: symbolic.prove(1, 1, {M: N}),
             "defs: got dict, needs a normgrad.symbolic.Defs",
         ),
-        (lambda: trace(1, None), "rhs: got NoneType, needs a SymPy expression"),
-        (lambda: trace(1, 1, [M]), "defs: got list, needs a normgrad.symbolic.Defs"),
         (
             lambda: reverse({}, SEED[i, j], SEED),
             "defs: got dict, needs a normgrad.symbolic.Defs",
@@ -358,9 +291,6 @@ CALLS = {
             lambda: reverse(DEFS, SEED[i, j], "dy"),
             "seed: got str, needs the name of a cotangent",
         ),
-        (lambda: opaque(3), "letter: got int, needs a name"),
-        (lambda: opaque("f", 3), "stand_in: got int, needs a function"),
-        (lambda: derivative(3), "function: got int, needs a function made by opaque"),
         (
             lambda: induction(None, [(1, 1)]),
             "recurrences: got NoneType, needs a Recurrences",
@@ -383,40 +313,16 @@ CALLS = {
             lambda: tolerance.unit_roundoff(np.float32),
             "dtype: got <class 'numpy.float32'>, needs one of",
         ),
-        (lambda: tolerance.accumulator("half"), "dtype: got 'half', needs one of"),
-        (lambda: tolerance.round_to(np.ones(3), None), "dtype: got None, needs one of"),
-        (lambda: tolerance.Dtypes("half"), "dtype: got 'half', needs one of"),
         (
             lambda: tolerance.Dtypes("float32", out=torch.float16),
             "dtype: got torch.float16, needs one of",
         ),
-        (
-            lambda: cases.cases(np.random.default_rng(0), 2, 0),
-            "columns: got 0, needs an integer .* at least 1",
-        ),
-        (
-            lambda: cases.draw(np.random.default_rng(0), -1),
-            "rows: got -1, needs an integer .* at least 0",
-        ),
-        (
-            lambda: backends.get(None),
-            "backend: got None, needs one of 'numpy', 'sympy', 'torch', 'triton'",
-        ),
         (lambda: backends.get("jax"), "backend: got 'jax', needs one of 'numpy'"),
-        (
-            lambda: mutants.mutated(mutants.MUTANTS[0], "jax"),
-            "backend: got 'jax', needs one of 'numpy'",
-        ),
-        (
-            lambda: contract.check_gradcheck("numpy", CASE, normgrad.LAYER_NORM),
-            "backend: got 'numpy', needs",
-        ),
         (
             lambda: ledger.prove_small("ln-dx", sizes=()),
             r"sizes: got \(\), needs a sequence of at least one",
         ),
         (lambda: reverse(DEFS, SEED[i, j], SEED), ".*not defined here"),
-        (lambda: opaque(""), "letter: got an empty text, needs a name"),
         (
             lambda: induction(Recurrences(M, N), []),
             r"claims: got \[\], needs at least one pair",
@@ -464,11 +370,11 @@ GATED_MODULE = [
     ],
 )
 def test_a_bad_value_is_refused(error, row):
-    name, argument, bad, words, *others = row
+    name, argument, bad, words, *more = row
     subject = wiring.SUBJECTS[name]
     changed = {argument: bad} if argument in subject.arguments(normgrad) else {}
-    for other in others:
-        changed |= other
+    for arguments in more:
+        changed |= arguments
     with pytest.raises(error, match=f"^{argument}: {words}"):
         subject.call(normgrad, subject.given(normgrad) | changed)
 
@@ -531,7 +437,8 @@ def test_what_a_spec_takes():
 
 # Nonsense: every argument of every public function, given anything.
 
-WORDS = re.compile(r"[\w. \[\]]+: got .+, needs ", re.DOTALL)
+# Arguments that others are held to: what does not fit may be said of those.
+MEASURES = ("input", "x", "layers", "normalized_shape", "final_norm")
 
 
 class _Nothing:
@@ -624,8 +531,6 @@ ROWS_ALONE = (
 )
 ROOTS = (
     "NormSpec",
-    "NormSpec, numpy_ref.forward",
-    "NormSpec, numpy_ref.backward",
     "rms_norm",
     "add_rms_norm",
     "nn.RMSNorm",
@@ -671,18 +576,21 @@ SENSE = {
 )
 def test_nonsense_is_refused_in_words(name, argument):
     subject = wiring.SUBJECTS[name]
-    given = subject.given(normgrad)
+    arguments = subject.given(normgrad)
     sense = SENSE.get(f"{name}, {argument}", SENSE.get(argument, set()))
     arrays = name.startswith("numpy_ref") and argument not in ("spec", "saved")
+    said_of = r"[\w. \[\]]+" if argument in MEASURES else rf"{argument}[\[\]\d]*"
     for value, nonsense in (_arrays() if arrays else _nonsense()).items():
         if argument == "final_norm" and callable(nonsense):
             continue  # what it needs is a callable
         try:
             if name in STACKS:
-                subject.target(normgrad)(**given | {argument: nonsense})
+                subject.target(normgrad)(**arguments | {argument: nonsense})
             else:
-                subject.call(normgrad, given | {argument: nonsense})
+                subject.call(normgrad, arguments | {argument: nonsense})
         except (TypeError, ValueError) as error:
-            assert WORDS.match(str(error)), f"{value}: {error}"
+            assert re.match(rf"{said_of}: got .+, needs ", str(error), re.DOTALL), (
+                f"{value}: {error}"
+            )
         else:
             assert value in sense, f"{value} is taken"

@@ -7,7 +7,6 @@ import warnings
 import pytest
 import torch
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 import normgrad
 from normgrad import nn
@@ -73,11 +72,6 @@ class LikeBert(Weighted):
         return (self.centred(x.float()) * self.weight + self.bias).to(x.dtype)
 
 
-class LikeCohere(Weighted):
-    def forward(self, x):
-        return (self.centred(x.float()) * self.weight.float()).to(x.dtype)
-
-
 class EpsInForward(Weighted):
     """With a number among its attributes that is no eps."""
 
@@ -107,15 +101,6 @@ class LayerNormOfALibrary(torch.nn.LayerNorm):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-class RMSNormOfALibrary(torch.nn.RMSNorm):
-    """In float32, as torch's own rounds in 16 bits where its version does."""
-
-    def forward(self, x):
-        return F.rms_norm(
-            x.float(), self.normalized_shape, self.weight.float(), self.eps
-        ).to(x.dtype)
-
-
 AFFINE = f"({COLUMNS},), eps=1e-06, elementwise_affine=True, bias=False"
 REPLACED = {
     LikeLlama: f"RMSNorm({AFFINE}, backend='torch', casting='llama')",
@@ -123,24 +108,13 @@ REPLACED = {
     LikeGemma: f"RMSNorm({AFFINE}, weight_offset=1.0, backend='torch')",
     LikeT5: f"RMSNorm({AFFINE}, backend='torch', casting='llama')",
     LikeBert: f"LayerNorm(({COLUMNS},), eps=1e-12, elementwise_affine=True, bias=True, backend='torch')",
-    LikeCohere: f"LayerNorm({AFFINE}, backend='torch')",
     EpsInForward: f"RMSNorm({AFFINE.replace('06', '05')}, backend='torch', casting='llama')",
     LayerNormWithoutWeight: f"LayerNorm({AFFINE.replace('06', '05').replace('True', 'False')}, backend='torch')",
     LayerNormOfALibrary: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
-    RMSNormOfALibrary: f"RMSNorm(({COLUMNS},), eps=None, elementwise_affine=True, bias=False, backend='torch')",
-    functools.partial(LayerNormOfALibrary, COLUMNS, eps=2.0, bias=False): (
-        f"LayerNorm(({COLUMNS},), eps=2.0, elementwise_affine=True, bias=False, backend='torch')"
-    ),
     torch.nn.LayerNorm: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
     torch.nn.RMSNorm: f"RMSNorm(({COLUMNS},), eps=None, elementwise_affine=True, bias=False, backend='torch')",
     functools.partial(torch.nn.RMSNorm, (3, COLUMNS), eps=0.1): (
         f"RMSNorm((3, {COLUMNS}), eps=0.1, elementwise_affine=True, bias=False, backend='torch')"
-    ),
-    functools.partial(torch.nn.LayerNorm, COLUMNS, eps=0.0): (
-        f"LayerNorm(({COLUMNS},), eps=0.0, elementwise_affine=True, bias=True, backend='torch')"
-    ),
-    functools.partial(torch.nn.LayerNorm, COLUMNS, bias=False, dtype=torch.bfloat16): (
-        f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=False, backend='torch')"
     ),
 }  # fmt: skip
 
@@ -169,17 +143,17 @@ def _gradients(module, x, dy):
 def test_what_computes_the_same_is_replaced_and_goes_on_to(kind, torch_rng):
     model = torch.nn.Sequential(_made(kind, torch_rng))
     theirs = copy.deepcopy(model)
-    found = nn.replace_norms(model, backend="torch")
+    outcome = nn.replace_norms(model, backend="torch")
     assert (
         repr(model[0]) == REPLACED[kind]
-        and list(found.replaced) == ["0"]
-        and not found.left
+        and list(outcome.replaced) == ["0"]
+        and not outcome.left
     )
     x, dy = torch.randn(2, 5, 3, COLUMNS, generator=torch_rng)
     for dtype in (torch.float32, torch.bfloat16):
         of_theirs, of_ours = (
-            _gradients(one.to(dtype), x.to(dtype), dy.to(dtype))
-            for one in (theirs, model)
+            _gradients(module.to(dtype), x.to(dtype), dy.to(dtype))
+            for module in (theirs, model)
         )
         for got, want in zip(of_ours, of_theirs, strict=True):
             room = (
@@ -187,7 +161,7 @@ def test_what_computes_the_same_is_replaced_and_goes_on_to(kind, torch_rng):
             )
             assert got.dtype == want.dtype and (got - want).abs().max() <= room
     if isinstance(theirs[0], Weighted):
-        mixed = [one.float()(x.bfloat16()).dtype for one in (theirs, model)]
+        mixed = [module.float()(x.bfloat16()).dtype for module in (theirs, model)]
         assert mixed[0] == mixed[1]
 
 
@@ -199,12 +173,6 @@ class EpsOutsideNorm(Weighted):
         return self.weight * (
             x / (x.float().pow(2).mean(-1, keepdim=True).sqrt() + self.variance_epsilon)
         ).to(x.dtype)
-
-
-class ClampedNorm(Weighted):
-    def forward(self, x):
-        s = x.float().pow(2).mean(-1, keepdim=True).sqrt()
-        return self.weight * (x / s.clamp_min(self.variance_epsilon)).to(x.dtype)
 
 
 class OtherEpsNorm(Weighted):
@@ -224,12 +192,6 @@ class UnbiasedNorm(Weighted):
         return self.weight * (x * torch.rsqrt(s2 + self.variance_epsilon)).to(x.dtype)
 
 
-class UnbiasedLayerNorm(Weighted):
-    def forward(self, x):
-        std = (x.float().var(-1, keepdim=True) + self.variance_epsilon).sqrt()
-        return (self.weight * (x - x.mean(-1, keepdim=True)) / std).to(x.dtype)
-
-
 class BiasedRMSNorm(Weighted):
     def __init__(self, columns=COLUMNS):
         super().__init__(columns, bias=True)
@@ -237,13 +199,6 @@ class BiasedRMSNorm(Weighted):
 
     def forward(self, x):
         return (self.weight * self.x_hat(x) + self.bias).to(x.dtype)
-
-
-class LateOffsetNorm(Weighted):
-    """1 + w in 16 bits."""
-
-    def forward(self, x):
-        return self.x_hat(x).to(x.dtype) * (1.0 + self.weight)
 
 
 class NarrowNorm(Weighted):
@@ -262,11 +217,6 @@ class LateWeightLayerNorm(Weighted):
 
     def forward(self, x):
         return self.weight * self.centred(x.float()).to(x.dtype)
-
-
-class WideNorm(Weighted):
-    def forward(self, x):
-        return self.weight.float() * self.x_hat(x)
 
 
 class WidensMixedNorm(Weighted):
@@ -294,33 +244,11 @@ class TrainingNorm(LikeLlama):
         return super().forward(x) * (2 if self.training else 1)
 
 
-class BatchedNorm(LikeLlama):
-    """Another norm where a batch has three axes."""
-
-    def forward(self, x):
-        return (
-            super().forward(x)
-            if x.dim() != 3
-            else x / x.float().pow(2).mean((1, 2), keepdim=True).sqrt()
-        )
-
-
 class LayerNorm2d(torch.nn.LayerNorm):
     """ConvNeXt's, as torchvision and timm have it."""
 
     def forward(self, x):
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-
-
-class ImageLayerNorm(torch.nn.LayerNorm):
-    """Channels first where there are four axes, and last elsewhere."""
-
-    def forward(self, x):
-        return (
-            super().forward(x.movedim(1, -1)).movedim(-1, 1)
-            if x.dim() == 4
-            else super().forward(x)
-        )
 
 
 class GatedRMSNorm(LikeLlama):
@@ -343,20 +271,10 @@ class NamedRMSNorm(torch.nn.Module):
         return F.rms_norm(x, (len(self.scale),), self.scale, 1e-6)
 
 
-class HeadsRMSNorm(Weighted):
-    """A row of weights for each head."""
-
-    def __init__(self, columns):
-        super().__init__((3, columns))
-
-    def forward(self, x):
-        return (self.weight * self.x_hat(x)).to(x.dtype)
-
-
 class LoadsItsOwnRMSNorm(LikeOlmo2):
-    def _load_from_state_dict(self, state_dict, prefix, *rest):
+    def _load_from_state_dict(self, state_dict, prefix, *arguments):
         state_dict[f"{prefix}weight"] = state_dict[f"{prefix}weight"] + 1
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
 
 class NoShapeNorm(torch.nn.Module):
@@ -402,58 +320,42 @@ NEITHER = "whose forward is no LayerNorm and no RMSNorm over the last axis"
 ROUNDS = "in float32 and rounds elsewhere in bfloat16"
 LEFT = {
     "eps outside": (EpsOutsideNorm, NEITHER),
-    "clamped": (ClampedNorm, NEITHER),
     "another eps": (OtherEpsNorm, NEITHER),
-    "over N - 1": (UnbiasedNorm, NEITHER),
     "over N - 1 of 16384": (lambda _: UnbiasedNorm(16384), NEITHER),
-    "centred, over N - 1": (UnbiasedLayerNorm, NEITHER),
     "a bias and no mean": (BiasedRMSNorm, NEITHER),
-    "1 + w in 16 bits": (LateOffsetNorm, ROUNDS),
     "statistics in 16 bits": (NarrowNorm, ROUNDS),
     "LayerNorm with a late weight": (LateWeightLayerNorm, ROUNDS),
-    "returns float32": (WideNorm, ROUNDS),
     "the weight's dtype": (WidensMixedNorm, "makes something else than torch.bfloat16"),
     "statistics held fixed": (DetachedNorm, "and whose gradients are not"),
     "training": (TrainingNorm, "something else of more axes or in training"),
-    "three axes": (BatchedNorm, "something else of more axes or in training"),
     "channels first": (LayerNorm2d, "which takes channels on the second axis"),
-    "channels first of four axes": (ImageLayerNorm, "which takes channels on the second axis"),
     "a gate": (GatedRMSNorm, "whose forward takes (hidden_states, gate=None), a gate, as normgrad.nn.GatedRMSNorm"),
     "another name": (NamedRMSNorm, "holds scale, needs a weight"),
-    "several heads": (HeadsRMSNorm, f"whose weight has shape (3, {COLUMNS})"),
     "a state of its own": (LoadsItsOwnRMSNorm, "loads its state in its own way (_load_from_state_dict)"),
     "no shape": (lambda _: NoShapeNorm(), "how long its rows are is not known"),
     "one column": (lambda _: LikeLlamaNorm(1), "needs at least two columns"),
     "a batch": (torch.nn.BatchNorm1d, "does not normalize the last axes of one row"),
     "groups": (lambda columns: torch.nn.GroupNorm(1, columns), "does not normalize the last axes of one row"),
     "meta": (lambda columns: torch.nn.LayerNorm(columns, device="meta"), "whose weight is on the meta device"),
-    "meta, of a library": (lambda columns: LikeLlamaNorm(columns).to("meta"), "whose weight is on the meta device"),
     "a parameter of another type": (_changed(_renamed), "whose weight is a NamedParameter of torch.float32, needs"),
-    "complex": (lambda columns: torch.nn.LayerNorm(columns, dtype=torch.complex64), "of torch.complex64, needs"),
     "hooks": (_changed(lambda norm: norm.register_forward_hook(_hook)), "has hooks (_forward_hooks)"),
-    "hooks before": (_changed(lambda norm: norm.register_forward_pre_hook(_hook)), "has hooks (_forward_pre_hooks)"),
-    "hooks of the backward": (_changed(lambda norm: norm.register_full_backward_hook(_hook)), "(_backward_hooks)"),
     "a forward of its own": (_changed(lambda norm: setattr(norm, "forward", norm.forward)), "on this very object"),
     "a parametrization": (_changed(_parametrized), "holds modules of its own: parametrizations"),
-    "a parametrization of all": (
-        _changed(_parametrized, LikeLlamaNorm),
-        "holds modules of its own: parametrizations",
-    ),
     "eps that is none": (_changed(lambda norm: setattr(norm, "eps", -1.0)), "eps: got -1.0, needs a number"),
     "of this package": (nn.LayerNorm, "which is of this package"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", LEFT)
-def test_what_differs_is_left_with_its_reason(what):
-    make, reason = LEFT[what]
+@pytest.mark.parametrize("difference", LEFT)
+def test_what_differs_is_left_with_its_reason(difference):
+    make, reason = LEFT[difference]
     model = torch.nn.Sequential(make(COLUMNS))
     before = model[0]
-    found = nn.replace_norms(model)
-    assert model[0] is before and found.replaced == {} and list(found.left) == ["0"]
+    outcome = nn.replace_norms(model)
+    assert model[0] is before and outcome.replaced == {} and list(outcome.left) == ["0"]
     assert (
-        found.left["0"].startswith(f"{type(before).__name__}, ")
-        and reason in found.left["0"]
+        outcome.left["0"].startswith(f"{type(before).__name__}, ")
+        and reason in outcome.left["0"]
     )
 
 
@@ -473,46 +375,8 @@ def test_what_is_no_norm_is_not_mentioned():
         Weighted(4),
         PreNorm(),
     )
-    found = nn.replace_norms(model)
-    assert list(found.replaced) == ["4.norm"] and not found.left
-
-
-class Configured(LikeLlama):
-    """Keeps its eps in an object, and counts on the class how often it ran."""
-
-    runs = 0
-
-    def __init__(self, eps, config):
-        super().__init__()
-        self.variance_epsilon = config(eps)
-
-    def forward(self, x):
-        type(self).runs += 1
-        eps = getattr(self.variance_epsilon, "eps", self.variance_epsilon)
-        return self.weight * (
-            x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + eps)
-        ).to(x.dtype)
-
-
-class Config:
-    def __init__(self, eps):
-        self.eps = eps
-
-    def __repr__(self):
-        return "one text for all"
-
-
-@pytest.mark.parametrize("config", [float, Config])
-def test_alike_norms_are_tried_once_and_others_each(config):
-    Configured.runs = 0
-    nn.replace_norms(torch.nn.Sequential(Configured(1e-5, config)))
-    each, Configured.runs = Configured.runs, 0
-    model = torch.nn.Sequential(
-        *(Configured(eps, config) for eps in (1e-5, 1e-6, 1e-5))
-    )
-    nn.replace_norms(model)
-    assert [norm.eps for norm in model] == [1e-5, 1e-6, 1e-5]
-    assert Configured.runs == (2 if config is float else 3) * each
+    outcome = nn.replace_norms(model)
+    assert list(outcome.replaced) == ["4.norm"] and not outcome.left
 
 
 @pytest.mark.parametrize("columns", [2, 3, 64, 16384])
@@ -576,12 +440,6 @@ def test_what_is_tried_is_a_copy(torch_rng):
     )
 
 
-def test_alike_norms_of_other_lengths():
-    model = torch.nn.Sequential(LikeLlama(4), LikeLlama(8))
-    nn.replace_norms(model)
-    assert [norm.normalized_shape for norm in model] == [(4,), (8,)]
-
-
 # What stays
 
 
@@ -608,8 +466,8 @@ def test_parameters_stay_the_very_objects(torch_rng):
     model[1].norm.weight.requires_grad_(False)
     model[2].norm.weight = model[0].norm.weight  # tied
     model[0].norm.eval()
-    seen = []
-    model[0].norm.weight.register_hook(seen.append)
+    gradients = []
+    model[0].norm.weight.register_hook(gradients.append)
     before = dict(model.named_parameters(remove_duplicate=False))
     nn.replace_norms(model)
     after = dict(model.named_parameters(remove_duplicate=False))
@@ -620,7 +478,7 @@ def test_parameters_stay_the_very_objects(torch_rng):
     x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
     model(x).backward(dy)
     assert (
-        len(seen) == 1
+        len(gradients) == 1
         and model[1].norm.weight.grad is None
         and model[2].norm.weight.grad is not None
     )
@@ -629,8 +487,8 @@ def test_parameters_stay_the_very_objects(torch_rng):
 def test_a_module_in_two_places_stays_one(torch_rng):
     model = _model(torch_rng)
     model[2].norm = model[0].norm
-    found = nn.replace_norms(model)
-    assert model[2].norm is model[0].norm and list(found.replaced) == [
+    outcome = nn.replace_norms(model)
+    assert model[2].norm is model[0].norm and list(outcome.replaced) == [
         "0.norm",
         "1.norm",
         "2.norm",
@@ -639,84 +497,10 @@ def test_a_module_in_two_places_stays_one(torch_rng):
 
 def test_the_model_itself_is_not_replaced():
     norm = torch.nn.LayerNorm(COLUMNS)
-    found = nn.replace_norms(norm)
-    assert found.left == {"": "LayerNorm, which is the model itself: nothing holds it"}
-
-
-def test_again_is_too_late(torch_rng):
-    model = _model(torch_rng)
-    nn.replace_norms(model)
-    kept = [block.norm for block in model]
-    found = nn.replace_norms(model, backend="torch")
-    assert not found.replaced and all(
-        block.norm is norm for block, norm in zip(model, kept, strict=True)
-    )
-
-
-def test_isinstance_finds_the_norms(torch_rng):
-    """As trainers do that give norms no weight decay."""
-    model = _model(torch_rng)
-    nn.replace_norms(model)
-    of_torch = (torch.nn.RMSNorm, torch.nn.RMSNorm, torch.nn.LayerNorm)
-    assert all(
-        isinstance(block.norm, kind)
-        for block, kind in zip(model, of_torch, strict=True)
-    )
-    assert issubclass(nn.LayerNorm, torch.nn.LayerNorm) and issubclass(
-        nn.RMSNorm, torch.nn.RMSNorm
-    )
-
-
-def test_state_dicts_load_both_ways(torch_rng):
-    theirs = _model(torch_rng)
-    ours = copy.deepcopy(theirs)
-    nn.replace_norms(ours)
-    for one, other in ((theirs, ours), (ours, theirs)):
-        _fill(one, torch_rng)
-        other.load_state_dict(one.state_dict())
-        assert list(one.state_dict()) == list(other.state_dict())
-        x = torch.randn(4, COLUMNS, generator=torch_rng)
-        assert (one(x) - other(x)).abs().max() <= 64 * unit_roundoff("float32") * one(
-            x
-        ).abs().max()
-
-
-def test_an_optimizer_goes_on(torch_rng):
-    model = _model(torch_rng)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    nn.replace_norms(model)
-    before = [block.norm.weight.clone() for block in model]
-    x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
-    model(x).backward(dy)
-    optimizer.step()
-    assert not any(
-        torch.equal(block.norm.weight, old)
-        for block, old in zip(model, before, strict=True)
-    )
-
-
-@pytest.mark.parametrize("reentrant", [False, True])
-def test_checkpoints(reentrant, torch_rng):
-    model = _model(torch_rng)
-    nn.replace_norms(model)
-    x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
-
-    def checkpointed(x):
-        for block in model:
-            x = checkpoint(block, x, use_reentrant=reentrant)
-        return x
-
-    def gradients(function):
-        model.zero_grad()
-        leaf = x.clone().requires_grad_()
-        function(leaf).backward(dy)
-        return [
-            leaf.grad,
-            *(parameter.grad.clone() for parameter in model.parameters()),
-        ]
-
-    for got, want in zip(gradients(checkpointed), gradients(model), strict=True):
-        assert torch.equal(got, want)
+    outcome = nn.replace_norms(norm)
+    assert outcome.left == {
+        "": "LayerNorm, which is the model itself: nothing holds it"
+    }
 
 
 def test_a_compiler_breaks_nowhere(torch_rng):
@@ -762,22 +546,3 @@ def test_fx_keeps_each_norm_as_one_call(torch_rng):
         normgrad.add_layer_norm,
         normgrad.add_rms_norm,
     } <= set(called)
-
-
-def test_what_was_done_can_be_read(torch_rng):
-    model = _model(
-        torch_rng,
-        LikeLlama,
-        LikeGemma,
-        LikeLlama,
-        torch.nn.LayerNorm,
-        torch.nn.BatchNorm1d,
-    )
-    assert str(nn.replace_norms(model)).split("\n") == [
-        "replaced 4",
-        "  0.norm and 1 more: LikeLlama by RMSNorm((12,), eps=1e-06, casting='llama')",
-        "  1.norm: LikeGemma by RMSNorm((12,), eps=1e-06, weight_offset=1.0)",
-        "  3.norm: LayerNorm by LayerNorm((12,), eps=1e-05)",
-        "left 1",
-        "  4.norm: BatchNorm1d, which does not normalize the last axes of one row at a time",
-    ]

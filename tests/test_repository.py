@@ -20,7 +20,6 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").glob("*.py")])
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-FORM = ROOT / ".github/ISSUE_TEMPLATE/erratum.yml"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 
@@ -92,10 +91,6 @@ def relative(path):
 # The README and its neighbours
 
 
-def test_readme_is_one_page():
-    assert len(read("README.md").split("\n")) <= 81
-
-
 def examples():
     return re.findall(
         r"^```python\n(.*?)^```\n+```text\n(.*?)^```", read("README.md"), re.M | re.S
@@ -125,7 +120,7 @@ def test_named_files_exist(name):
     named = re.findall(
         r"`((?:(?:checks|symbolic|symbolic/derivations)/)?[\w*]+\.py|\w+/)`", text
     )
-    modules = [f"src/normgrad/{each}" for each in named]
+    modules = [f"src/normgrad/{module}" for module in named]
     missing = [
         path
         for path in [*linked, *quoted, *modules]
@@ -151,24 +146,10 @@ def test_make_targets_exist(path):
     )
 
 
-def test_the_two_commands_are_named():
-    for path in ("README.md", "book/intro.md", ".github/workflows/test.yml"):
-        assert {"book", "test"} <= make_targets(read(path)), path
-
-
 def test_versions_agree():
     top = re.search(r"^## (\S+)", read("CHANGELOG.md"), re.M)[1]
     citation = str(yaml.safe_load(read("CITATION.cff"))["version"])
     assert {PROJECT["project"]["version"], citation, top} == {normgrad.__version__}
-
-
-def test_changelog_entries_say_whom_they_concern():
-    entries = re.findall(r"^- (.*)", read("CHANGELOG.md"), re.M)
-    assert (
-        entries
-        and [entry for entry in entries if not entry.startswith(("book: ", "code: "))]
-        == []
-    )
 
 
 def test_the_source_distribution_is_the_repository():
@@ -190,27 +171,10 @@ def test_the_source_distribution_is_the_repository():
         name for name in filter(None, tracked) if not name.startswith(tuple(grafted))
     ]
     assert [
-        one
-        for one in left
-        if "/" in one or not any(fnmatch.fnmatch(one, pattern) for pattern in named)
+        name
+        for name in left
+        if "/" in name or not any(fnmatch.fnmatch(name, pattern) for pattern in named)
     ] == []
-
-
-def test_citation():
-    citation = yaml.safe_load(read("CITATION.cff"))
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["authors"] == [{"name": "The normgrad authors"}]
-    assert {"message", "title", "version", "license"} <= set(citation)
-    assert "://" not in read("CITATION.cff")
-
-
-def test_licences_are_complete():
-    code, text = read("LICENSE"), read("LICENSE-text")
-    assert "Apache License" in code and "END OF TERMS AND CONDITIONS" in code
-    assert (
-        text.startswith("Attribution 4.0 International")
-        and "Section 8 -- Interpretation" in text
-    )
 
 
 # Workflows and the issue form
@@ -253,13 +217,14 @@ def test_each_action_is_one_commit():
         for line in read(path).splitlines()
         if "uses: " in line
     ]
-    found = [PINNED.fullmatch(each) for each in used]
+    matches = [PINNED.fullmatch(action) for action in used]
     assert (
         used
-        and [each for each, match in zip(used, found, strict=True) if not match] == []
+        and [action for action, match in zip(used, matches, strict=True) if not match]
+        == []
     )
-    assert len({match["action"] for match in found}) == len(
-        {match["commit"] for match in found}
+    assert len({match["action"] for match in matches}) == len(
+        {match["commit"] for match in matches}
     )
 
 
@@ -327,18 +292,6 @@ def test_programs_in_workflows_run(program):
     assert done.returncode == 0, done.stderr
 
 
-def test_erratum_form_asks_for_page_equation_and_commit():
-    fields = {
-        field.get("id"): field
-        for field in yaml.safe_load(FORM.read_text(encoding="utf8"))["body"]
-    }
-    assert {"page", "equation", "commit", "wrong"} <= set(fields)
-    assert (
-        fields["page"]["validations"]["required"]
-        and fields["wrong"]["validations"]["required"]
-    )
-
-
 # Pins
 
 
@@ -349,13 +302,13 @@ def pins():
     ]
     requirements = [Requirement(line) for line in lines if line]
     assert [
-        str(each)
-        for each in requirements
-        if not re.fullmatch(r"==[\w.!+]+", str(each.specifier))
+        str(requirement)
+        for requirement in requirements
+        if not re.fullmatch(r"==[\w.!+]+", str(requirement.specifier))
     ] == []
     return {
-        each.name.lower(): str(each.specifier).removeprefix("==")
-        for each in requirements
+        requirement.name.lower(): str(requirement.specifier).removeprefix("==")
+        for requirement in requirements
     }
 
 
@@ -370,14 +323,16 @@ def test_pins_satisfy_the_ranges():
         *sum(EXTRAS.values(), []),
     ]
     pinned = pins()
-    for each in map(Requirement, ranges):
-        if each.name in PINNED_BY_EXTRA:
+    for requirement in map(Requirement, ranges):
+        if requirement.name in PINNED_BY_EXTRA:
             assert (
-                re.fullmatch(r"==[\w.]+", str(each.specifier))
-                and each.name not in pinned
+                re.fullmatch(r"==[\w.]+", str(requirement.specifier))
+                and requirement.name not in pinned
             )
-        elif each.name != "normgrad":
-            assert each.specifier.contains(pinned[each.name.lower()]), str(each)
+        elif requirement.name != "normgrad":
+            assert requirement.specifier.contains(pinned[requirement.name.lower()]), (
+                str(requirement)
+            )
 
 
 # Modules that come with something that is declared, which cannot do without them.
@@ -424,16 +379,12 @@ def test_what_is_imported_is_declared():
     )
 
 
-def test_torch_and_triton_are_a_pair():
-    """torch 2.13.0 declares triton 3.7.1; another pair is untested."""
-    pinned = pins()
-    assert (pinned["torch"], pinned["triton"]) == ("2.13.0", "3.7.1")
-
-
 def test_the_triton_matrix_begins_with_the_lowest_and_has_the_pin():
     lowest, pinned, _ = triton_matrix.versions()
     (triton,) = (
-        one for one in map(Requirement, EXTRAS["triton"]) if one.name == "triton"
+        requirement
+        for requirement in map(Requirement, EXTRAS["triton"])
+        if requirement.name == "triton"
     )
     assert (
         str(triton.specifier) == f">={lowest.removesuffix('.0')}"
@@ -444,16 +395,10 @@ def test_the_triton_matrix_begins_with_the_lowest_and_has_the_pin():
 # What no file holds
 
 
-def test_no_machine_paths():
-    assert lines_with(MACHINE) == []
-
-
-def test_no_package_registries():
-    assert lines_with(REGISTRIES) == []
-
-
-def test_nothing_is_left_for_later():
-    assert lines_with(UNFINISHED) == []
+@pytest.mark.parametrize("pattern", [MACHINE, REGISTRIES, UNFINISHED])
+def test_no_file_holds(pattern):
+    """Paths of a machine, addresses of package registries, and what is left for later."""
+    assert lines_with(pattern) == []
 
 
 @pytest.mark.parametrize("path", TESTS, ids=relative)
@@ -513,19 +458,19 @@ def chosen_tolerances(tree):
             "abs_tol",
             "rel_tol",
         ):
-            given = node.value
+            value = node.value
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx"):
-            given = ast.Tuple(
+            value = ast.Tuple(
                 [*node.args[1:], *(keyword.value for keyword in node.keywords)]
             )
         else:
             continue
         numbers = [
-            each
-            for each in ast.walk(given)
-            if isinstance(each, ast.Constant) and each.value
+            part
+            for part in ast.walk(value)
+            if isinstance(part, ast.Constant) and part.value
         ]
-        if numbers and not any(isinstance(each, ast.Name) for each in ast.walk(given)):
+        if numbers and not any(isinstance(part, ast.Name) for part in ast.walk(value)):
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
 

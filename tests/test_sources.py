@@ -36,11 +36,11 @@ def close(got, expected):
 @pytest.mark.parametrize("backend", NAMES)
 def test_an_absent_bias_is_0_and_not_1(backend, rng):
     absent = plain(draw(rng)).without("weight", "bias")
-    given = replace(absent, weight=np.ones(7), bias=np.zeros(7))
-    ones = replace(given, bias=np.ones(7))
+    zeros = replace(absent, weight=np.ones(7), bias=np.zeros(7))
+    ones = replace(zeros, bias=np.ones(7))
     y, neutral, shifted = (
         get(backend).run(case, LAYER_NORM, "float64").y
-        for case in (absent, given, ones)
+        for case in (absent, zeros, ones)
     )
     assert close(y, neutral) and not close(y, shifted)
 
@@ -132,12 +132,12 @@ def test_a_weight_from_the_module_scope_gives_another_layers_gradient(rng, monke
     case = plain(draw(rng, 3, 5))
     inputs, dy = tensors(case), torch.tensor(case.dy)
     exact = contract.reference(case, LAYER_NORM, "float64")[1].dx
-    own, other, short = (
+    own, ones, short = (
         inputs[1].detach(),
         torch.ones(5, dtype=torch.float64),
         torch.ones(4, dtype=torch.float64),
     )
-    for weight, right in ((own, True), (other, False)):
+    for weight, right in ((own, True), (ones, False)):
         monkeypatch.setattr(wrong_layer, "gamma", weight)
         dx = torch.autograd.grad(
             wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy
@@ -149,7 +149,7 @@ def test_a_weight_from_the_module_scope_gives_another_layers_gradient(rng, monke
             torch.autograd.grad(
                 wrong_layer.SavesIntermediates.apply(*inputs), inputs[0], dy
             )
-    monkeypatch.setattr(wrong_layer, "gamma", other)
+    monkeypatch.setattr(wrong_layer, "gamma", ones)
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
         torch.autograd.gradcheck(wrong_layer.SavesIntermediates.apply, inputs)
 

@@ -42,31 +42,39 @@ def _plain(e):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_every_line_of_a_trace_is_true(label):
-    one = equation(label)
-    found = trace(*one.steps[-1], one.defs)
-    assert found.proved
-    for side, polynomial in zip(found.sides, found.polynomials, strict=True):
+    statement = equation(label)
+    traced = trace(*statement.steps[-1], statement.defs)
+    assert traced.proved
+    for side, polynomial in zip(traced.sides, traced.polynomials, strict=True):
         lines = [_plain(e) for _, e in side]
         for above, below in zip(lines, lines[1:], strict=False):
-            assert check_fixed(above, below, (2, 3), one.defs)
+            assert check_fixed(above, below, (2, 3), statement.defs)
         assert check_fixed(
-            lines[-1] * _plain(found.multiplier), _plain(polynomial), (2, 3), one.defs
+            lines[-1] * _plain(traced.multiplier),
+            _plain(polynomial),
+            (2, 3),
+            statement.defs,
         )
 
 
 def test_the_steps_are_named_in_the_order_of_the_rules():
-    traces = [trace(*one.steps[0], one.defs) for one in map(equation, LABELS)]
-    named = [[rule for rule, _ in side] for found in traces for side in found.sides]
+    traces = [
+        trace(*statement.steps[0], statement.defs)
+        for statement in map(equation, LABELS)
+    ]
+    named = [[rule for rule, _ in side] for traced in traces for side in traced.sides]
     assert set().union(*named) >= {GIVEN, "R2", "R3", "R4", "R5"}
-    one = equation("proof-jacobian")
-    assert [rule for rule, _ in trace(*one.steps[0], one.defs).sides[0]] == [
+    statement = equation("proof-jacobian")
+    assert [
+        rule for rule, _ in trace(*statement.steps[0], statement.defs).sides[0]
+    ] == [
         GIVEN,
         UNFOLD,
         "R2",
         "R4",
         "R7",
     ]
-    assert {rule for rule, _ in trace(*one.steps[0], one.defs)} <= {
+    assert {rule for rule, _ in trace(*statement.steps[0], statement.defs)} <= {
         GIVEN,
         UNFOLD,
         *RULES,
@@ -75,9 +83,9 @@ def test_the_steps_are_named_in_the_order_of_the_rules():
 
 def test_a_false_claim_is_traced_to_two_polynomials():
     defs = steps.divided_row()
-    found = trace(Partial(steps.z[k], row.x[j]), delta(k, j) / steps.s, defs)
-    assert not found.proved
-    assert counterexample(*map(_plain, found.polynomials), defs) is not None
+    traced = trace(Partial(steps.z[k], row.x[j]), delta(k, j) / steps.s, defs)
+    assert not traced.proved
+    assert counterexample(*map(_plain, traced.polynomials), defs) is not None
 
 
 def test_a_trace_displays_both_sides():
@@ -105,11 +113,11 @@ def test_what_a_broken_rule_proves_is_refuted(broken):
 )
 def test_without_a_rule_something_true_is_not_proved(broken):
     proves, refused = prover(broken, search=False), []
-    for label, one in equations().items():
+    for label, statement in equations().items():
         if label.startswith(("index-", "proof-", "rms-")):
-            for lhs, rhs in one.steps:
+            for lhs, rhs in statement.steps:
                 try:
-                    proves(lhs, rhs, one.defs)
+                    proves(lhs, rhs, statement.defs)
                 except (
                     Exception
                 ) as refusal:  # the broken kernel has a NotProved of its own

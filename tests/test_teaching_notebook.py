@@ -167,7 +167,9 @@ def test_a_shell_is_given_the_transformer_once_and_only_without_triton(monkeypat
     monkeypatch.setattr(notebook, "installed", lambda name: False)
     notebook.start()
     notebook.start()
-    assert [type(each) for each in shell.input_transformers_post] == [Skipping]
+    assert [type(transformer) for transformer in shell.input_transformers_post] == [
+        Skipping
+    ]
     assert shell.transform_cell("%matplotlib inline\n1").endswith("\n1\n")
     assert shell.transform_cell("import triton\nx = 1") == f"print({SKIPPED!r})\n"
     monkeypatch.setattr(notebook, "installed", lambda name: True)

@@ -51,8 +51,8 @@ def bare(function):
     signature, empty = inspect.signature(function), inspect.Signature.empty
     own = [
         name
-        for name, one in signature.parameters.items()
-        if one.annotation is empty and name != "self"
+        for name, parameter in signature.parameters.items()
+        if parameter.annotation is empty and name != "self"
     ]
     return own + ["return"] * (signature.return_annotation is empty)
 
@@ -64,7 +64,9 @@ def test_every_argument_and_result_has_a_type(module):
     functions = [
         getattr(import_module(module), name) for name in FUNCTIONS[module].split()
     ]
-    assert {one.__name__: bare(one) for one in functions if bare(one)} == {}
+    assert {
+        function.__name__: bare(function) for function in functions if bare(function)
+    } == {}
 
 
 @pytest.mark.parametrize("module", CLASSES)
@@ -73,10 +75,10 @@ def test_every_method_has_types(module):
     pytest.importorskip("sympy")
     owners = [getattr(import_module(module), name) for name in CLASSES[module].split()]
     assert {
-        one.__qualname__: bare(one)
+        method.__qualname__: bare(method)
         for owner in owners
-        for one in methods(owner)
-        if bare(one)
+        for method in methods(owner)
+        if bare(method)
     } == {}
 
 

@@ -148,9 +148,6 @@ WRONG = {
     "the reference ignores the bias": (
         "numpy_ref.py", "        y = y + bias\n", "        pass\n", "numpy_ref.forward", "bias",
     ),
-    "the reference ignores scale": (
-        "numpy_ref.py", "y = spec.scale * (q * rstd)", "y = q * rstd", "NormSpec, numpy_ref.forward", "scale",
-    ),
 }  # fmt: skip
 
 

@@ -47,15 +47,15 @@ def typed(text):
 
 @pytest.mark.parametrize("label", equations())
 def test_the_text_is_the_equation(label):
-    one, text = equation(label), workbench.statement(label)
+    statement, text = equation(label), workbench.statement(label)
     if IN_SEQUENCES in text:
         assert repr(label) in text
         return
     claims, defs = typed(text)
     assert [tuple(map(plain, claim)) for claim in claims] == [
-        tuple(map(plain, step)) for step in one.steps
+        tuple(map(plain, step)) for step in statement.steps
     ]
-    needed = one.defs.reached(*[e for step in one.steps for e in step])
+    needed = statement.defs.reached(*[e for step in statement.steps for e in step])
     assert [tuple(map(plain, line)) for line in defs] == [
         tuple(map(plain, line)) for line in needed
     ]
@@ -74,17 +74,17 @@ def judged(text):
 
 
 def test_a_claim_is_proved_with_its_certificate():
-    (found,) = judged(workbench.statement("proof-jacobian"))
-    assert found["kind"] == "proved"
-    assert "both sides" in found["text"] and r"\partial" in found["latex"]
+    (answer,) = judged(workbench.statement("proof-jacobian"))
+    assert answer["kind"] == "proved"
+    assert "both sides" in answer["text"] and r"\partial" in answer["latex"]
 
 
 def test_a_changed_sign_is_refuted_with_a_point():
     text = workbench.statement("proof-jacobian")
     assert "- z[j]*z[k]" in text
-    (found,) = judged(text.replace("- z[j]*z[k]", "+ z[j]*z[k]"))
-    assert found["kind"] == "refuted"
-    assert "N = " in found["text"] and "left" in found["text"]
+    (answer,) = judged(text.replace("- z[j]*z[k]", "+ z[j]*z[k]"))
+    assert answer["kind"] == "refuted"
+    assert "N = " in answer["text"] and "left" in answer["text"]
 
 
 def test_a_claim_of_ones_own_and_its_trace():
@@ -104,6 +104,6 @@ def test_a_claim_of_ones_own_and_its_trace():
     ],
 )
 def test_an_error_names_its_line(text, said):
-    (found,) = judged(text)
-    assert found["kind"] == "error"
-    assert said in found["text"]
+    (answer,) = judged(text)
+    assert answer["kind"] == "error"
+    assert said in answer["text"]

@@ -23,7 +23,7 @@ FEW = (
 def right(claims, case):
     """(definitions, what the package's kernels store) of a case."""
     return case.definitions(), {
-        place: stored.as_dummy() for place, (stored, _) in claims(case)[0].items()
+        where: stored.as_dummy() for where, (stored, _) in claims(case)[0].items()
     }
 
 
@@ -35,13 +35,15 @@ def refusal(claims, package, few=FEW):
     """
     try:
         for case in few:
-            defs, known = right(claims, case)
-            for place, (stored, name) in claims(case, package.__name__)[0].items():
-                if stored.as_dummy() != known[place]:
-                    prove(stored, name, defs, where=", ".join(place), seconds=20)
+            defs, expected = right(claims, case)
+            for where, (stored, name) in claims(case, package.__name__)[0].items():
+                if stored.as_dummy() != expected[where]:
+                    prove(stored, name, defs, where=", ".join(where), seconds=20)
     except (NotProved, Unread) as error:
         return error
     finally:
-        for each in [each for each in sys.modules if each.startswith(package.__name__)]:
-            del sys.modules[each]
+        for module in [
+            module for module in sys.modules if module.startswith(package.__name__)
+        ]:
+            del sys.modules[module]
     return None

@@ -108,9 +108,11 @@ def _other(*names):
     return {name: Change(OTHER[name]) for name in names}
 
 
-def _outputs(found):
+def _outputs(outputs):
     return [
-        t for t in (found if isinstance(found, tuple) else (found,)) if t is not None
+        t
+        for t in (outputs if isinstance(outputs, tuple) else (outputs,))
+        if t is not None
     ]
 
 
@@ -122,8 +124,6 @@ ALL = (
     "second",
     "tangents",
     "nested tangents",
-    "mapped rows",
-    "mapped",
     "compiled",
 )
 
@@ -328,7 +328,9 @@ def _normalize_spec(package, arguments):
 
 
 def _spec_given(package):
-    return {one.name: one.default for one in fields(package.NormSpec)}
+    return {
+        spec_field.name: spec_field.default for spec_field in fields(package.NormSpec)
+    }
 
 
 ARRAYS = {name: t.double().numpy() for name, t in TENSORS.items()}
@@ -357,19 +359,6 @@ def _numpy_backward(package, arguments):
     return _numpy_outputs(grads.dx, grads.dweight, grads.dbias)
 
 
-def _numpy_spec_forward(package, arguments):
-    return _numpy_forward(
-        package, {**_as_numpy(ARRAYS), "spec": package.NormSpec(**arguments)}
-    )
-
-
-def _numpy_spec_backward(package, arguments):
-    saved = package.numpy_ref.forward(
-        **_as_numpy(ARRAYS), spec=package.NormSpec(**arguments)
-    )
-    return _numpy_backward(package, {"dy": OTHER_ARRAYS["input"], "saved": saved})
-
-
 def _saved(package, arrays, eps=0.5):
     return package.numpy_ref.forward(
         **_as_numpy(arrays), spec=package.LAYER_NORM.replace(eps=eps)
@@ -377,7 +366,7 @@ def _saved(package, arrays, eps=0.5):
 
 
 def _all_of(*changes):
-    return {name: change for each in changes for name, change in each.items()}
+    return {name: change for changed in changes for name, change in changed.items()}
 
 
 EPS = {"eps": Change(0.5)}
@@ -420,20 +409,6 @@ SUBJECTS = {
         lambda package: {**TENSORS, **_spec_given(package)},
         _spec_changes,
         ALL,
-    ),
-    "NormSpec, numpy_ref.forward": Subject(
-        lambda package: package.NormSpec,
-        _numpy_spec_forward,
-        _spec_given,
-        _spec_changes,
-        ("outputs",),
-    ),
-    "NormSpec, numpy_ref.backward": Subject(
-        lambda package: package.NormSpec,
-        _numpy_spec_backward,
-        _spec_given,
-        _spec_changes,
-        ("outputs",),
     ),
     "layer_norm": _function(
         "layer_norm",
@@ -546,8 +521,8 @@ def _leaves(arguments):
 
 def _cotangents(tensors, number):
     return [
-        draw(number + place, *t.shape, dtype=torch.float32).to(t.dtype)
-        for place, t in enumerate(tensors)
+        draw(number + offset, *t.shape, dtype=torch.float32).to(t.dtype)
+        for offset, t in enumerate(tensors)
     ]
 
 
@@ -605,33 +580,20 @@ def _outcome_tangents(call, arguments):
 def _outcome_nested(call, arguments):
     """The outputs inside two forward-mode transforms, and their second derivatives."""
     function, tensors = _tensor_function(call, arguments)
-    one, two = (tuple(_cotangents(tensors, number)) for number in (300, 400))
+    first, second = (tuple(_cotangents(tensors, number)) for number in (300, 400))
     outputs, tangents = torch.func.jvp(
-        lambda *given: torch.func.jvp(function, given, one), tensors, two
+        lambda *values: torch.func.jvp(function, values, first), tensors, second
     )
     return [*outputs[0], *tangents[1]]
-
-
-def _outcome_mapped_rows(call, arguments):
-    """The first tensor mapped over its first axis, the residual with it."""
-    function, tensors = _tensor_function(call, arguments)
-    return list(
-        torch.vmap(function, tuple(0 if t.dim() > 1 else None for t in tensors))(
-            *tensors
-        )
-    )
-
-
-def _outcome_mapped(call, arguments):
-    function, tensors = _tensor_function(call, arguments)
-    return list(torch.vmap(function)(*(torch.stack([t, t.flip(-1)]) for t in tensors)))
 
 
 def _outcome_compiled(call, arguments):
     torch._dynamo.reset()
     arguments, leaves = _leaves(arguments)
     compiled = torch.compile(
-        lambda given: call(given)[0], backend="aot_eager", fullgraph=True
+        lambda leaves_and_options: call(leaves_and_options)[0],
+        backend="aot_eager",
+        fullgraph=True,
     )
     outputs = compiled(arguments)
     return [*outputs, *_found_gradients(outputs, list(leaves.values()))]
@@ -643,8 +605,6 @@ OUTCOMES = {
     "second": _outcome_second,
     "tangents": _outcome_tangents,
     "nested tangents": _outcome_nested,
-    "mapped rows": _outcome_mapped_rows,
-    "mapped": _outcome_mapped,
     "compiled": _outcome_compiled,
 }
 
@@ -683,8 +643,8 @@ LAUNCHERS = ("torch_ops.rows", "triton_kernels")
 
 def _run(package, subject, context, arguments):
     with _Watched(package) as notes:
-        found = OUTCOMES[context](partial(subject.call, package), arguments)
-    return found, notes
+        outcome = OUTCOMES[context](partial(subject.call, package), arguments)
+    return outcome, notes
 
 
 @cache
@@ -693,11 +653,11 @@ def _base(package, name, context):
     return _run(package, SUBJECTS[name], context, SUBJECTS[name].given(package))
 
 
-def _same(one, other):
-    if one is None or other is None:
-        return one is other
-    kinds = [(t.dtype, t.shape, t.device) for t in (one, other)]
-    return kinds[0] == kinds[1] and (one.is_meta or torch.equal(one, other))
+def _same(first, second):
+    if first is None or second is None:
+        return first is second
+    kinds = [(t.dtype, t.shape, t.device) for t in (first, second)]
+    return kinds[0] == kinds[1] and (first.is_meta or torch.equal(first, second))
 
 
 def rows(package):
@@ -720,19 +680,20 @@ def matters(package, row):
     if (argument, context) in subject.reasons:
         return True
     change = subject.changes(package)[argument]
-    given = subject.given(package) | change.given
+    arguments = subject.given(package) | change.given
     before, notes = (
-        _run(package, subject, context, given)
+        _run(package, subject, context, arguments)
         if change.given
         else _base(package, name, context)
     )
     after, other_notes = _run(
-        package, subject, context, given | {argument: change.value}
+        package, subject, context, arguments | {argument: change.value}
     )
     if argument == "backend":
         # Other kernels may give the same bits: each of the calls, forward and backward, is made elsewhere.
         return bool(notes) and all(
-            one != other for one, other in zip(notes, other_notes, strict=True)
+            before_note != after_note
+            for before_note, after_note in zip(notes, other_notes, strict=True)
         )
     same = len(before) == len(after) and all(map(_same, before, after))
     return not same or notes != other_notes
@@ -756,7 +717,7 @@ def finding(package, subject, argument, compiled):
 
 def public_names(package):
     """The public functions and classes of the package's public modules, named as in SUBJECTS."""
-    found = set()
+    names = set()
     for module in MODULES:
         of = submodule(package, module)
         listed = of.__all__ if module == "" else vars(of)
@@ -768,5 +729,5 @@ def public_names(package):
                 and not name.startswith("_")
                 and (not module or home == of.__name__)
             ):
-                found.add(f"{module}.{name}".lstrip("."))
-    return found
+                names.add(f"{module}.{name}".lstrip("."))
+    return names

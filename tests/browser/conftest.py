@@ -109,11 +109,11 @@ class Reader:
 
     def hear(self, message):
         # where a page names no icon, as the one that leads to the front page, Chromium looks for this one by itself
-        known = (
+        expected = (
             message.text.startswith(KNOWN_MESSAGES)
             or message.location["url"] == f"{self.address}/favicon.ico"
         )
-        if message.type in ("error", "warning") and not known:
+        if message.type in ("error", "warning") and not expected:
             self.messages.append(
                 f"{message.type}: {message.text} {message.location['url']}"
             )

@@ -45,8 +45,8 @@ def shown(page):
 @pytest.fixture(scope="module")
 def numbers():
     return {
-        one["label"]: one["number"]
-        for one in json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
+        entry["label"]: entry["number"]
+        for entry in json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
     }
 
 
@@ -59,12 +59,12 @@ def test_the_button_is_used_by_keyboard_and_copies(read):
     button.focus()
     page.keyboard.press("Enter")
     panel = page.locator(".equation-panel")
-    known = shown(LN_DX)["ln-dx"]
+    written = shown(LN_DX)["ln-dx"]
     for name, key in (("LaTeX", "latex"), ("NumPy", "numpy"), ("torch", "torch")):
         panel.get_by_role("button", name=f"Copy {name}").click()
         expect(panel.get_by_role("status")).to_have_text(f"{name} copied")
-        assert page.evaluate("navigator.clipboard.readText()") == known[key]
-    assert "tag" not in known["latex"] and "rstd" in known["latex"]
+        assert page.evaluate("navigator.clipboard.readText()") == written[key]
+    assert "tag" not in written["latex"] and "rstd" in written["latex"]
     panel.get_by_role("button", name="See the proof").press("Enter")
     page.wait_for_selector(".equation-proof mjx-math")
     assert "R2 differentiate" in panel.inner_text()
@@ -83,10 +83,19 @@ def test_every_numbered_equation_has_its_button_and_every_proof_is_legible(
         path.relative_to(SITE / "_static/equations")
         for path in (SITE / "_static/equations").rglob("*.js")
     ]
-    found = {label: one for file in files for label, one in shown(str(file)).items()}
-    assert found.keys() == numbers.keys()
+    written = {
+        label: equation
+        for file in files
+        for label, equation in shown(str(file)).items()
+    }
+    assert written.keys() == numbers.keys()
     displays = sorted(
-        {latex for one in found.values() for _, latex in one.get("proof", ())}, key=len
+        {
+            latex
+            for equation in written.values()
+            for _, latex in equation.get("proof", ())
+        },
+        key=len,
     )
     page = read().open(LN_DX)
     # a tenth of all lines, of every length
@@ -99,10 +108,10 @@ def test_every_numbered_equation_has_its_button_and_every_proof_is_legible(
 
 def test_what_the_buttons_lead_to_is_there():
     for path in (SITE / "_static/equations").rglob("*.js"):
-        for label, one in shown(
+        for label, equation in shown(
             str(path.relative_to(SITE / "_static/equations"))
         ).items():
-            for _, address in one["links"]:
+            for _, address in equation["links"]:
                 target, anchor = urldefrag(address)
                 file = parsed(SITE / target.partition("?")[0])
                 assert not anchor or anchor in file.ids, (label, address)
@@ -110,12 +119,12 @@ def test_what_the_buttons_lead_to_is_there():
 
 def test_the_search_finds_the_right_object_first(read, numbers):
     page = read().open("search.html")
-    wanted = SEARCHES | {
+    searches = SEARCHES | {
         numbers["ln-dx"]: "ln-dx",
         f"({numbers['eps-kappa']})": "eps-kappa",
     }
     wrong = {}
-    for query, target in wanted.items():
+    for query, target in searches.items():
         page.goto(page.url.partition("?")[0] + "?q=" + query)
         first = page.locator(".search-objects a").first.get_attribute("href")
         if not first.endswith(target if "#" in target else f"#equation-{target}"):
@@ -125,12 +134,12 @@ def test_the_search_finds_the_right_object_first(read, numbers):
 
 def test_what_the_search_leads_to_is_there():
     text = (SITE / "_static/search_objects.js").read_text(encoding="utf8")
-    known = json.loads(
+    objects = json.loads(
         text.removeprefix("window.normgradObjects = ").removesuffix(";\n")
     )
-    for one in [
-        *known["equations"],
-        *[place for place in known["names"].values() if "address" in place],
+    for entry in [
+        *objects["equations"],
+        *[name for name in objects["names"].values() if "address" in name],
     ]:
-        target, anchor = urldefrag(one["address"])
-        assert not anchor or anchor in parsed(SITE / target).ids, one
+        target, anchor = urldefrag(entry["address"])
+        assert not anchor or anchor in parsed(SITE / target).ids, entry

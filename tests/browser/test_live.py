@@ -13,12 +13,12 @@ SHOWN = "() => document.querySelector('.live').innerHTML.replace(/ (aria-|id=|fo
 
 def home(name):
     """The page that shows a figure."""
-    (found,) = [
+    (pages_with_it,) = [
         path
         for path in pages()
         if f'id="fig-live-{name}"' in (SITE / path).read_text(encoding="utf8")
     ]
-    return found
+    return pages_with_it
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,8 @@ def test_without_scripts_and_on_paper_the_picture_stands(disk, opened, name):
 def luminance(colour):
     """Of a colour as browsers print it, by the definition of WCAG 2."""
     parts = [
-        float(one) / 255 for one in colour[colour.index("(") + 1 : -1].split(",")[:3]
+        float(channel) / 255
+        for channel in colour[colour.index("(") + 1 : -1].split(",")[:3]
     ]
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4

@@ -127,9 +127,13 @@ class View:
         """All of them, or of each width one: first that on which the page was loaded, on the others the other theme."""
         name, scheme = self.loaded
         some = [
-            one for one in SCREENS if whole or (one[0] == name) == (one[1] == scheme)
+            screen
+            for screen in SCREENS
+            if whole or (screen[0] == name) == (screen[1] == scheme)
         ]
-        return sorted(some, key=lambda one: (one != self.loaded, one[0] != name, one))
+        return sorted(
+            some, key=lambda screen: (screen != self.loaded, screen[0] != name, screen)
+        )
 
 
 @pytest.fixture(scope="module")

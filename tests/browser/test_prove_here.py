@@ -46,16 +46,16 @@ def test_an_equation_is_proved_changed_and_refuted(bench):
         "requestfinished",
         lambda request: sizes.append(request.sizes()["responseBodySize"]),
     )
-    found = press(page, "prove")
-    assert found.locator(".workbench-proved").count() == 1
+    answer = press(page, "prove")
+    assert answer.locator(".workbench-proved").count() == 1
     assert page.locator(".workbench-found mjx-container").count() == 1
     assert 0 < sum(sizes) < MOST_BYTES
     cell = page.locator(".workbench textarea")
     text = cell.input_value()
     assert "- z[j]*z[k]" in text
     cell.fill(text.replace("- z[j]*z[k]", "+ z[j]*z[k]"))
-    found = press(page, "prove")
-    assert "N = " in found.locator(".workbench-refuted").inner_text()
+    answer = press(page, "prove")
+    assert "N = " in answer.locator(".workbench-refuted").inner_text()
     cell.fill(text.replace("prove(", "trace("))
     assert press(page, "prove").locator(".workbench-shown mjx-container").count() == 1
     cell.fill("x = (")
@@ -90,11 +90,15 @@ def test_every_equation_is_proved_in_the_browser(bench, part):
         worker.postMessage({id: 1, ask: 'judge', text});
       });
     }""")
-    labels = [label for label, one in equations().items() if one.kind != DEFINITION]
+    labels = [
+        label
+        for label, statement in equations().items()
+        if statement.kind != DEFINITION
+    ]
     for label in labels[part::PARTS]:
         text = f"claim = equation({label!r})\nfor proof in claim.prove():\n    show(proof)\n"
         answer = page.evaluate("text => judged(text)", text)
-        assert [one["kind"] for one in answer["answer"]] == ["shown"] * len(
+        assert [statement["kind"] for statement in answer["answer"]] == ["shown"] * len(
             equation(label).steps
         ), (label, answer)
 

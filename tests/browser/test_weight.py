@@ -28,11 +28,11 @@ class Loaded(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        if tag == "script" and found.get("src"):
-            self.addresses.add(found["src"])
-        if tag == "link" and found.get("rel") in ("stylesheet", "preload"):
-            self.addresses.add(found["href"])
+        values = dict(attributes)
+        if tag == "script" and values.get("src"):
+            self.addresses.add(values["src"])
+        if tag == "link" and values.get("rel") in ("stylesheet", "preload"):
+            self.addresses.add(values["href"])
 
 
 @cache
@@ -43,7 +43,7 @@ def loaded(path):
         urlsplit(urljoin(f"http://site/{path}", address)).path
         for address in Loaded(text).addresses
     }
-    return {SITE / path, *(SITE / one.lstrip("/") for one in there)}
+    return {SITE / path, *(SITE / file.lstrip("/") for file in there)}
 
 
 @cache
