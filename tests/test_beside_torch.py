@@ -227,7 +227,10 @@ def test_onnx_translates_every_module(model):
     model, given = model
     program = torch.onnx.export(model, given, dynamo=True, verbose=False)
     proto = program.model_proto
-    assert {one.domain for one in proto.opset_import} <= {"", "pkg.onnxscript.torch_lib"}
+    assert {one.domain for one in proto.opset_import} <= {
+        "",
+        "pkg.onnxscript.torch_lib",
+    }
     named = zip([one.name for one in proto.graph.input], given, strict=True)
     feeds = {name: t.numpy() for name, t in named}
     (y,) = reference.ReferenceEvaluator(proto).run(None, feeds)

@@ -160,12 +160,13 @@ def _array(t):
 
 
 def _vector(t, n, acc, absent):
-    """weight or bias in the dtype of the sums, and what stands for it where there is none."""
-    return (
-        np.full(n, absent, NUMBERS[acc])
-        if t is None
-        else _array(_plain(t, acc).contiguous())
-    )
+    """weight or bias in the dtype of the sums, and what stands for it where there is none.
+
+    A copy: torch resizes no memory that NumPy has seen, and FSDP2 resizes that of parameters.
+    """
+    if t is None:
+        return np.full(n, absent, NUMBERS[acc])
+    return _array(_plain(t, acc).clone(memory_format=torch.contiguous_format))
 
 
 def _weight(weight, n, acc, spec):

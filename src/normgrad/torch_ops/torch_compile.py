@@ -37,8 +37,6 @@ BACKWARD = (
 )
 FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 SPEC_FIELDS = len(fields(NormSpec))
-# Before torch 2.7 nothing tells an export from a compilation, so bool() answers, and the program holds the operator.
-_is_exporting = getattr(torch.compiler, "is_exporting", bool)
 
 
 def scalars_of(one) -> tuple:
@@ -202,13 +200,21 @@ def transforms_are_open() -> bool:
     return _open_transforms() > 0 or forward_ad._current_level >= 0
 
 
+def _exports() -> bool:
+    """Whether a program is written that may leave the process.
+
+    The flag itself: torch.compiler.is_exporting() is True in whatever torch 2.11 compiles. Before 2.7 there is none.
+    """
+    exporting = getattr(torch.compiler, "_is_exporting_flag", False)
+    return exporting or torch.jit.is_tracing()
+
+
 def normalize(x, residual, weight, bias, spec, backend, options):
     """(y, residual_out) by normgrad::forward; residual_out is None without a residual.
 
     An operator gets no tangents (seen with 2.13: jvp gives 0): where a transform is open the plain formulas take over.
     """
-    exports = _is_exporting() or torch.jit.is_tracing()
-    if exports or transforms_are_open():
+    if _exports() or transforms_are_open():
         return differentiable.forward(
             x, residual, weight, bias, spec, **options.of_forward
         )

@@ -1,0 +1,234 @@
+"""The table of the page API: each use of torch with each backend, tried, and said as it is."""
+
+import copy
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
+
+from normgrad import nn
+
+BACKENDS = ("torch", "triton", "numba")
+PAGE = Path(__file__).parents[1] / "book/api.md"
+TITLE = "| with | " + " | ".join(f'`"{one}"`' for one in BACKENDS) + " |"
+
+
+def _norm(backend):
+    torch.manual_seed(0)
+    norm = nn.LayerNorm(5, backend=backend)
+    for parameter in norm.parameters():
+        torch.nn.init.normal_(parameter)
+    return norm
+
+
+def _inputs():
+    """x and the cotangent of y."""
+    torch.manual_seed(1)
+    return torch.randn(2, 4, 3, 5).unbind()
+
+
+def _theirs(norm, x):
+    return F.layer_norm(x, (5,), norm.weight, norm.bias, norm.eps)
+
+
+def _trains(run, norm, x, dy):
+    """Values and gradients of `run` are those of torch's layer_norm of the module's parameters."""
+    leaves = [x.requires_grad_(), *norm.parameters()]
+    found, expected = run(x), _theirs(norm, x)
+    torch.testing.assert_close(found, expected)
+    grads = [torch.autograd.grad(y, leaves, dy) for y in (found, expected)]
+    torch.testing.assert_close(*grads)
+
+
+def _compiles(norm, x, dy, **options):
+    torch._dynamo.reset()
+    compiled = torch.compile(norm, backend="aot_eager", fullgraph=True, **options)
+    _trains(compiled, norm, x, dy)
+    _trains(compiled, norm, *torch.randn(2, 7, 3, 5))
+
+
+def _compiles_dynamically(norm, x, dy):
+    _compiles(norm, x, dy, dynamic=True)
+
+
+def _is_faked(norm, x, dy):
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        assert norm(mode.from_tensor(x)).shape == x.shape
+    _trains(norm, norm, x, dy)
+
+
+def _is_traced(norm, x, dy):
+    _trains(make_fx(norm)(torch.zeros_like(x)), norm, x, dy)
+
+
+def _exported(norm, x):
+    rows = {0: torch.export.Dim("rows", min=2, max=64)}
+    return torch.export.export(norm, (x,), dynamic_shapes=(rows,))
+
+
+def _exports(norm, x, dy):
+    _trains(_exported(norm, x).module(), norm, x, dy)
+
+
+def _translates_to_onnx(norm, x, _dy):
+    pytest.importorskip("onnxscript", reason="torch.onnx.export needs onnxscript")
+    reference = pytest.importorskip("onnx.reference")
+    proto = torch.onnx.export(norm.eval(), (x,), dynamo=True, verbose=False).model_proto
+    feeds = {proto.graph.input[0].name: x.numpy()}
+    (y,) = reference.ReferenceEvaluator(proto).run(None, feeds)
+    torch.testing.assert_close(torch.from_numpy(y), _theirs(norm, x).detach())
+
+
+@cache
+def _package(code):
+    """What AOTInductor makes of a program, once for all backends that export the same code."""
+    norm, (x, _) = _norm("torch"), _inputs()
+    program = _exported(norm, x)
+    assert program.graph_module.code == code
+    return torch._inductor.aoti_load_package(
+        torch._inductor.aoti_compile_and_package(program)
+    )
+
+
+def _compiles_ahead(norm, x, _dy):
+    if shutil.which("g++") is None:
+        pytest.skip("on a CPU inductor needs a C++ compiler")
+    package = _package(_exported(norm, x).graph_module.code)
+    torch.testing.assert_close(package(x), _theirs(norm, x).detach())
+
+
+def _maps(norm, x, _dy):
+    torch.testing.assert_close(torch.vmap(norm)(x), _theirs(norm, x))
+
+
+def _pushes(norm, x, dy):
+    found, expected = (
+        torch.func.jvp(lambda x, run=run: run(x), (x,), (dy,))
+        for run in (norm, lambda x: _theirs(norm, x))
+    )
+    torch.testing.assert_close(found, expected)
+
+
+def _pulls(norm, x, dy):
+    found, expected = (
+        torch.func.vjp(run, x)[1](dy) for run in (norm, lambda x: _theirs(norm, x))
+    )
+    torch.testing.assert_close(found, expected)
+
+
+def _takes_batches(norm, x, dy):
+    x.requires_grad_()
+    batch = torch.stack([dy, dy.flip(0)])
+    found, expected = (
+        torch.autograd.grad(y, x, batch, is_grads_batched=True)
+        for y in (norm(x), _theirs(norm, x))
+    )
+    torch.testing.assert_close(found, expected)
+
+
+def _differentiates_twice(norm, x, dy):
+    x.requires_grad_()
+    found = []
+    for y in (norm(x), _theirs(norm, x)):
+        (dx,) = torch.autograd.grad(y, x, dy, create_graph=True)
+        found.append(torch.autograd.grad(dx, x, dy))
+    torch.testing.assert_close(*found)
+
+
+def _replicates(norm, x, dy):
+    expected = torch.autograd.grad(_theirs(norm, x), [*norm.parameters()], dy)
+    DistributedDataParallel(norm)(x).backward(dy)
+    torch.testing.assert_close([one.grad for one in norm.parameters()], [*expected])
+
+
+def _shards(norm, x, dy):
+    expected = torch.autograd.grad(_theirs(norm, x), [*norm.parameters()], dy)
+    fully_shard(norm, mesh=dist.init_device_mesh("cpu", (1,)))(x).backward(dy)
+    found = [one.grad.full_tensor() for one in norm.parameters()]
+    torch.testing.assert_close(found, [*expected])
+
+
+def _takes_dtensors(norm, x, _dy):
+    mesh, expected = dist.init_device_mesh("cpu", (1,)), _theirs(norm, x)
+    for name, one in [*norm.named_parameters()]:
+        whole = distribute_tensor(one.detach(), mesh, [Replicate()])
+        setattr(norm, name, torch.nn.Parameter(whole))
+    y = norm(distribute_tensor(x, mesh, [Shard(0)]))
+    torch.testing.assert_close(y.full_tensor(), expected)
+
+
+def _casts(norm, x, dy):
+    def run(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return norm(x)
+
+    _trains(run, norm, x, dy)
+
+
+def _checkpoints(norm, x, dy):
+    _trains(lambda x: checkpoint(norm, x, use_reentrant=False), norm, x, dy)
+
+
+def _is_copied(norm, x, dy):
+    twin = copy.deepcopy(norm)
+    _trains(twin, twin, x, dy)
+
+
+USES = {
+    "`torch.compile`": _compiles,
+    "`torch.compile(dynamic=True)`": _compiles_dynamically,
+    "fake tensors": _is_faked,
+    "`make_fx`": _is_traced,
+    "`torch.export`": _exports,
+    "`torch.onnx.export`": _translates_to_onnx,
+    "AOTInductor": _compiles_ahead,
+    "`torch.vmap`": _maps,
+    "`torch.func.jvp`": _pushes,
+    "`torch.func.vjp`": _pulls,
+    "batched cotangents": _takes_batches,
+    "double backward": _differentiates_twice,
+    "DDP": _replicates,
+    "FSDP2": _shards,
+    "DTensor": _takes_dtensors,
+    "`torch.autocast`": _casts,
+    "checkpointing": _checkpoints,
+    "`copy.deepcopy`": _is_copied,
+}
+
+
+@pytest.fixture(scope="module")
+def process():
+    """One process on gloo."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+def _cells():
+    """{use: what the page says of each backend}."""
+    lines = PAGE.read_text(encoding="utf8").split(TITLE)[1].splitlines()[2:]
+    rows = lines[: lines.index("")]
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    return {use: dict(zip(BACKENDS, said, strict=True)) for use, *said in cells}
+
+
+def test_the_page_has_a_row_for_each_use():
+    assert list(_cells()) == list(USES)
+
+
+@pytest.mark.filterwarnings("ignore")  # of what torch itself calls
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("use", USES)
+def test_the_page_says_what_works(use, backend, process):
+    assert _cells()[use][backend] == "yes"
+    USES[use](_norm(backend), *_inputs())
