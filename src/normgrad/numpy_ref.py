@@ -74,7 +74,10 @@ def _complex(dtype, *arrays):
 def _rows(p, spec, mean=None):
     """Centred rows q, their size s and the mean, for rows p in the accumulator's dtype."""
     if spec.center:
-        mean = p.mean(-1, keepdims=True) if mean is None else mean
+        if mean is None:
+            # The sum is rounded, and rstd magnifies that: the mean of what is left mends the mean.
+            mean = p.mean(-1, keepdims=True)
+            mean = mean + (p - mean).mean(-1, keepdims=True)
         q = p - mean
     else:
         q = p

@@ -28,6 +28,8 @@ NUMBERS = {
     torch.bfloat16: np.uint16,
     torch.float16: np.int16,
 }
+# Rows of more columns are summed in float64. At 32768 a lane of a sum in float32 adds up some thousand numbers.
+LONG = 2**15
 # The largest rstd of a row whose squares are numbers with all their digits.
 MOST = {torch.float64: np.float64(2.0**511), torch.float32: np.float32(2.0**63)}
 
@@ -182,11 +184,13 @@ def _absent(rows, dtype):
 
 @lru_cache(maxsize=256)
 def _numbers(spec, n, acc):
-    """N, n, center, scale, eps and placement, in the dtype of the sums."""
+    """N, n, the zero of the sums over a row, center, scale, eps and placement, in the dtype of the statistics."""
     number, place = NUMBERS[acc], getattr(kernels, spec.placement.upper())
+    zero = np.float64(0) if n > LONG else number(0)
     return (
         number(n),
         number(spec.count(n)),
+        zero,
         spec.center,
         number(spec.scale),
         number(spec.eps),
