@@ -141,6 +141,11 @@ REFUSED = {
         "held(sums, y, i)",
         "a row of y is made in a line of residual_out",
     ),
+    "rows that have not arrived": (
+        "        send(line, y, i)\n    arrived()\n",
+        "        send(line, y, i)\n",
+        "is sent, and need not have arrived",
+    ),
     "y written twice": (
         "        affine(p,",
         "        add(row(x, i), row(x, i), y[i])\n        affine(p,",
@@ -177,8 +182,8 @@ def test_arrays_that_change_places_are_refuted(edit):
     assert isinstance(error, NotProved) and error.counterexample
 
 
-# In exact numbers the mean of what is left is 0, and mends any mean; in rounded ones the contract holds both to account.
-MENDED = "the mean is mended, whatever it is"
+# In exact numbers the mean of what is left is 0, and corrects any mean. Rounded ones are the contract's matter.
+CORRECTED = "the mean is corrected, whatever it is"
 # What may change in a kernel's text and leave the proof as it is: the code, the change, and why.
 EQUAL = (
     ("0 < rstd <= most", "", "the range of a dtype, which is taken for granted"),
@@ -199,9 +204,9 @@ EQUAL = (
         "a product",
     ),
     ("if len(row(dx, i)) > 0", "-> True", "a loop over no columns"),
-    ("total += load(p, j)", "operator: + -> -", MENDED),
-    ("mean = total / N", "operator: / -> *", MENDED),
-    ("return mean + total / N", "operator", MENDED),
+    ("total += load(p, j)", "operator: + -> -", CORRECTED),
+    ("mean = total / N", "operator: / -> *", CORRECTED),
+    ("return mean + total / N", "operator", CORRECTED),
 )
 FIRST = TEXT[: TEXT.index("# A row:")].count("\n")
 TREE = ast.parse(TEXT)

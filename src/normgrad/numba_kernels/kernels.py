@@ -17,7 +17,18 @@ from numba.np.arrayobj import populate_array
 # What a sum adds may be reordered, so that 16 lanes add at once, and a * b + c may be rounded once. Full fastmath is no
 # faster here, and would let the compiler take it that there is no NaN.
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-compiled = njit(cache=True, **OPTIONS)
+
+
+def compiled(function):
+    """Compiled code is kept on disk, where there is a place: an installation and a home may be read-only."""
+    try:
+        return njit(cache=True, **OPTIONS)(function)
+    except RuntimeError as error:
+        if "no locator" not in str(error):
+            raise
+        return njit(**OPTIONS)(function)
+
+
 # A loop over a row is written out where it is called: calls made the backward of (128, 256) take 26 us in place of 15.
 inlined = njit(inline="always", **OPTIONS)
 
@@ -314,7 +325,7 @@ def _arrived():
 def row_mean(p, N, zero):
     """mean(p), and added to it the mean of p - mean(p).
 
-    A sum of equal numbers is rounded, and rstd of a row of them is large. The mean of what is left mends the mean.
+    A sum of equal numbers is rounded, and rstd of a row of them is large. The mean of what is left corrects the mean.
     """
     total = zero
     for j in range(len(p)):
