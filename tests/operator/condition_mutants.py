@@ -481,6 +481,26 @@ COMPILED = (
     ),
 )
 
+# The mean of what is left is not added to the mean.
+MEANS = (
+    NUMPY(
+        "a mean that is not corrected",
+        "mean = mean + (p - mean).mean(-1, keepdims=True)",
+        "pass",
+    ),
+    ROWS(
+        "a mean that is not corrected",
+        "mean += torch.sub(p, mean.unsqueeze(-1), out=out).mean(-1)",
+        "pass",
+    ),
+    FORMULA(
+        "a mean that is not corrected",
+        "mean = mean + (p - mean).mean(-1, keepdim=True)",
+        "pass",
+    ),
+    LOOPS("a mean that is not corrected", "return mean + total / N", "return mean"),
+)
+
 OTHERS = (
     ROWS(
         "rstd off where N is a power of two above 4",

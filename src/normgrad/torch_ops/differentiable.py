@@ -45,7 +45,7 @@ def statistics(p, spec):
     """
     q = p
     if spec.center:
-        # As in rows: the mean of what is left mends the mean.
+        # As in rows: the mean of what is left corrects the mean.
         mean = p.mean(-1, keepdim=True)
         mean = mean + (p - mean).mean(-1, keepdim=True)
         q = p - mean

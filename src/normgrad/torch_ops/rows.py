@@ -19,9 +19,10 @@ from .differentiable import accumulator, cast, full_weight, promoted
 # backward: 12 ms with 64 Ki, 9.7 with 256 Ki, 8.4 with 512 Ki. A smaller block stays in a nearer cache, but each of
 # its 45 torch calls costs 1 to 3 us.
 BLOCK_ELEMENTS = 524288
-# Columns of the longest row that vector_norm and a matrix-vector product sum at once. Each adds up a few lanes in
-# float32: of 10**6 columns s is off by 9e-6 of itself, of 10**7 by 4e-4, and in parts by 4e-8.
-LONG = 2**14
+# Columns of the longest rows that vector_norm and a matrix-vector product sum at once. Each adds up a few lanes in
+# float32: of 10**6 columns s is off by 9e-6 of itself, of 10**7 by 4e-4, and in parts by 4e-8. Parts of a norm take no
+# longer; products that are added up pairwise take three times as long as a matrix-vector product.
+NORM_COLUMNS, PRODUCT_COLUMNS = 2**12, 2**14
 # The largest s**2 of a row whose squares are lost: the next number below the normal ones.
 LOST = {
     dtype: torch.finfo(dtype).tiny * (1 - torch.finfo(dtype).eps)
@@ -76,10 +77,10 @@ def _centred(p, mean, out):
 def _norm(q):
     """The norm of each row, of a long one from those of its parts."""
     norm, columns = torch.linalg.vector_norm, q.shape[-1]
-    if columns <= LONG:
+    if columns <= NORM_COLUMNS:
         return norm(q, dim=-1)
-    whole = columns // LONG * LONG
-    parts = norm(q[..., :whole].unflatten(-1, (-1, LONG)), dim=-1)
+    whole = columns // NORM_COLUMNS * NORM_COLUMNS
+    parts = norm(q[..., :whole].unflatten(-1, (-1, NORM_COLUMNS)), dim=-1)
     return torch.hypot(norm(parts, dim=-1), norm(q[..., whole:], dim=-1))
 
 
@@ -125,8 +126,9 @@ def forward(
               residual; round_residual: whether p is the sum as residual_out holds it, or the sum before that rounding
     Returns:  y, residual_out in x's shape, residual_out None without a residual; mean, None unless centred, and rstd
               (M,) or (M * H,) in the accumulator's dtype
-    Numerics: sums in float32, in float64 where x or residual is float64; each output is rounded once; a row whose
-              squares leave the range of that dtype gives NaN
+    Numerics: sums in float32, in float64 where x or residual is float64; to the mean the mean of p - mean is added, so
+              that a row of equal numbers has q = 0; each output is rounded once; a row whose squares leave the range of
+              that dtype gives NaN
     """
     *lead, n = x.shape
     m, acc = math.prod(lead), accumulator(promoted(x, residual))
@@ -285,7 +287,7 @@ def _along(t, weight, factor, rstd, scratch):
 
     A matrix-vector product adds up a long row in one sum; torch's own sum is pairwise, of products in scratch.
     """
-    if t.shape[-1] > LONG:
+    if t.shape[-1] > PRODUCT_COLUMNS:
         return torch.mul(t, weight, out=scratch).sum(-1).mul_(factor)
     # With beta=0 the first argument gives its shape alone.
     if t.dim() == 2:
