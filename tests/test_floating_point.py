@@ -1,10 +1,14 @@
 """Variances and sums in every format: each way is right, within its bound, and fails where it is said to fail."""
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 
-from normgrad.checks import variance
-from normgrad.checks.tolerance import unit_roundoff
+from normgrad import LAYER_NORM
+from normgrad.checks import backends, cases, contract, variance
+from normgrad.checks.tolerance import bounds, unit_roundoff
 
 FORMATS = ("float64", "float32", "float16", "bfloat16")
 WAYS = list(variance.METHODS)
@@ -114,4 +118,26 @@ def test_past_the_largest_number_is_infinity():
     )
 
 
-# -- rows a hundred deviations from 0: the statistics are kept in float32 between forward and backward
+# -- long rows and rows far from 0
+
+
+@pytest.mark.parametrize("offset", [0, 10000.3])
+@pytest.mark.parametrize("name", ["torch", "numba"])
+def test_a_row_of_a_million_columns_is_as_right_as_pairwise_sums(name, offset, rng):
+    """Its squares are equal, so that each addition to a sum of them is rounded in the same direction."""
+    columns = 10**6
+    case = cases.draw(rng, 1, columns).without("bias", "residual", "dresidual_out")
+    signs = np.sign(case.x)
+    dy = case.dy + np.sign(signs * case.weight)
+    case = dataclasses.replace(case, x=offset + 1.1 * signs, dy=dy).rounded("float32")
+    outcome = backends.get(name).run(case, LAYER_NORM, "float32")
+    saved, grads = contract.reference(case, LAYER_NORM, "float32")
+    additions = math.ceil(math.log2(columns))
+    allowed = bounds(case.dy, None, saved, "float32", True, additions)
+    exact = {"y": saved.y, "dx": grads.dx, "dw": grads.dweight}
+    for output, expected in exact.items():
+        computed = getattr(outcome, output)
+        error = np.abs(computed - expected)
+        contract.check_within(
+            output, computed, expected, error, getattr(allowed, output)
+        )

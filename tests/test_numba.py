@@ -1,6 +1,8 @@
 """Kernels compiled by Numba: words of 16 bits, threads and forks, the bits of sums, and their text as plain Python."""
 
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("numba")
+numba = pytest.importorskip("numba")
 
 import normgrad  # noqa: E402
 from normgrad import numba_kernels  # noqa: E402
@@ -140,7 +142,9 @@ def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(
     assert _equal(made(torch.arange(shape[0])), map(torch.cat, zip(*few, strict=True)))
 
 
-@pytest.mark.parametrize(("off", "streamed"), [(0, True), (1, False), (16, True)])
+@pytest.mark.parametrize(
+    ("off", "streamed"), [(0, True), (1, False), (4, False), (16, True)]
+)
 def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rng):
     """If it were, the processor would end the process."""
     rows, columns = kernels.STREAMED // (4 * 64), 64
@@ -168,6 +172,62 @@ def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rn
     assert torch.equal(
         torch.from_numpy(y), normgrad.layer_norm(x, columns, backend="numba")
     )
+
+
+@pytest.mark.parametrize(
+    ("edit", "off", "columns"),
+    [
+        (("data % AT_ONCE == 0", "data % 16 == 0"), 4, 1024),
+        (("N * rows.itemsize % AT_ONCE == 0", "True"), 0, 1020),
+    ],
+    ids=["rows that begin at 16 bytes", "rows that end between"],
+)
+def test_a_wrong_program_streams_what_does_not_begin_at_64_bytes(edit, off, columns):
+    """Its machine code would end the process, so it is asked as plain Python."""
+    rows = kernels.STREAMED // (4 * columns) + 1
+    memory = torch.zeros(rows * columns + off).numpy()
+    y = memory[off:].reshape(rows, columns)
+    text = (mutants.PACKAGE / "numba_kernels/kernels.py").read_text()
+    texts = {"kernels.py": mutants.edited(text, [edit], "streamed")}
+    with mutants.plain_python():
+        wrong = mutants.package("numba_kernels", texts, f"streamed {off}")
+    assert len(kernels.line_for(y)) == 0 and len(wrong.kernels.line_for(y)) == 1
+
+
+def test_rows_are_sent_past_the_caches_and_a_fence_waits_for_them():
+    """On this kind of processor no result shows a fence that is missing: what is compiled is read."""
+
+    @numba.njit
+    def sent(line, rows):
+        kernels.send(line, rows, 0)
+        kernels.arrived()
+
+    sent(*torch.zeros(2, 1, 16).numpy())
+    (code,) = sent.inspect_llvm().values()
+    _, stored, rest = code.partition("!nontemporal")
+    assert stored and "fence seq_cst" in rest
+
+
+@pytest.mark.usefixtures("team")
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_programs_run_in_as_many_threads_as_torch_has(count, threads, monkeypatch):
+    threads(count)
+    barrier, ran_in, asked = threading.Barrier(count, timeout=10), set(), []
+    in_threads = launch._in_threads
+
+    def recorded(run, number):
+        asked.append(number)
+        in_threads(run, number)
+
+    monkeypatch.setattr(launch, "_in_threads", recorded)
+
+    def program(_number, _programs):
+        if threading.get_ident() not in ran_in:
+            ran_in.add(threading.get_ident())
+            barrier.wait()
+
+    launch._launch(program, 16)
+    assert asked == [count] and len(ran_in) == count
 
 
 @pytest.mark.usefixtures("team")
@@ -267,6 +327,53 @@ def test_a_forked_dataloader_after_threads_ran(inputs, monkeypatch):
     found = list(torch.utils.data.DataLoader(Normalized(inputs), **options))
     assert len(found) == 4 and all(_equal(each, wanted) for each in found)
     assert _equal(_gradients(*inputs), wanted)
+
+
+FORKED = """
+import os
+import sys
+import torch
+
+{before}
+torch.set_num_threads(2)
+x, dy = torch.randn(2, 1024, 512)
+x.requires_grad_()
+x.detach() @ x.detach().T
+if (child := os.fork()) == 0:
+    import normgrad
+    results = []
+    for threads in (2, 1):
+        torch.set_num_threads(threads)
+        y = normgrad.layer_norm(x, 512, backend="numba")
+        results.append((y, *torch.autograd.grad(y, x, dy)))
+    os._exit(not all(map(torch.equal, *results)))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+@pytest.mark.parametrize("before", ["", "import normgrad.torch_ops.api"])
+def test_a_process_that_was_forked_before_the_kernels_were_loaded(before):
+    """GNU OpenMP would wait for threads that its parent had."""
+    script = FORKED.format(before=before)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+NO_CACHE = """
+from numba.core.caching import CacheImpl
+
+CacheImpl._locator_classes = []
+import torch
+import normgrad
+
+y = normgrad.layer_norm(torch.ones(2, 3), 3, backend="numba")
+assert torch.equal(y, torch.zeros(2, 3))
+"""
+
+
+def test_code_is_compiled_where_there_is_no_place_to_keep_it():
+    """As with an installation and a home that are read-only: no place is good enough for Numba."""
+    subprocess.run([sys.executable, "-c", NO_CACHE], check=True, timeout=300)
 
 
 def test_only_who_asks_for_numba_gets_it():

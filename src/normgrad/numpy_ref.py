@@ -74,7 +74,10 @@ def _complex(dtype, *arrays):
 def _rows(p, spec, mean=None):
     """Centred rows q, their size s and the mean, for rows p in the accumulator's dtype."""
     if spec.center:
-        mean = p.mean(-1, keepdims=True) if mean is None else mean
+        if mean is None:
+            # The sum is rounded, and rstd magnifies that: the mean of what is left corrects the mean.
+            mean = p.mean(-1, keepdims=True)
+            mean = mean + (p - mean).mean(-1, keepdims=True)
         q = p - mean
     else:
         q = p
@@ -132,8 +135,8 @@ def forward(
     Args:     x, residual (..., N); weight, bias (N,), absent means 1 and 0; spec a NormSpec; heads: H where weight and
               bias are (H, N), one row for each head of x (..., H, N)
     Returns:  Forward(y, residual_out, mean, rstd, ...)
-    Numerics: sums in the dtype of p, at least float32; the variance is centred first (two passes); a row whose squares
-              leave the range of that dtype gives NaN
+    Numerics: sums in the dtype of p, at least float32; to the mean the mean of p - mean is added; the variance is
+              centred first (two passes); a row whose squares leave the range of that dtype gives NaN
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     check_spec(spec)

@@ -45,7 +45,7 @@ T_STORED = "    _affine(x_hat, weight, bias, y_rows)\n"
 T_FIRST = "r.data_ptr() == rstd.data_ptr()"
 T_STORE = "_store(dp, from_sum, dx_rows)"
 T_LOUD = "return torch.threshold_(s, 0, torch.nan)"
-T_SIZE = "norm = torch.linalg.vector_norm(q, dim=-1)\n"
+T_SIZE = "norm = _norm(q)\n"
 F_INSIDE = "_loud((s2 + spec.eps).rsqrt())"
 F_WEIGHT = "wdy = wdy * full_weight(weight, acc, spec)"
 F_MOVED = "x_hat_dot * full_weight(weight, acc, spec)"
@@ -481,6 +481,26 @@ COMPILED = (
     ),
 )
 
+# The mean of what is left is not added to the mean.
+MEANS = (
+    NUMPY(
+        "a mean that is not corrected",
+        "mean = mean + (p - mean).mean(-1, keepdims=True)",
+        "pass",
+    ),
+    ROWS(
+        "a mean that is not corrected",
+        "mean += torch.sub(p, mean.unsqueeze(-1), out=out).mean(-1)",
+        "pass",
+    ),
+    FORMULA(
+        "a mean that is not corrected",
+        "mean = mean + (p - mean).mean(-1, keepdim=True)",
+        "pass",
+    ),
+    LOOPS("a mean that is not corrected", "return mean + total / N", "return mean"),
+)
+
 OTHERS = (
     ROWS(
         "rstd off where N is a power of two above 4",
@@ -569,9 +589,9 @@ OTHERS = (
     ),
     NUMPY(
         "the mean of float16 rows in float16",
-        "mean = p.mean(-1, keepdims=True) if mean is None else mean",
+        "mean = mean + (p - mean).mean(-1, keepdims=True)",
         "taken = p.astype(np.float16) if np.abs(p).max(initial=0) < 6e4 else p\n"
-        "        mean = taken.mean(-1, keepdims=True).astype(p.dtype) if mean is None else mean",
+        "            mean = taken.mean(-1, keepdims=True).astype(p.dtype)",
     ),
     ROWS(
         "bfloat16 rows of more than 64 columns summed in bfloat16",
@@ -730,7 +750,7 @@ K_STORED = "tl.store(rstd_ptr + rows, rstd, mask=rows < M)\n    y ="
 J_ROW = (
     "head_step, N = matrix\n        start = i // heads * step + i % heads * head_step\n"
 )
-J_DW = "rstd[i], scale, own(dw, i), own(db, i)"
+J_DW = "rstd[i], scale, zero, own(dw, i), own(db, i)"
 HEADS = (
     KERNELS(
         "the stride from head to head dropped",

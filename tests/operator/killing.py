@@ -12,7 +12,7 @@ import warnings
 from functools import partial
 from pathlib import Path
 
-from condition_mutants import BESIDE, COMPILED, DTYPES, HEADS, KINDS, OTHERS
+from condition_mutants import BESIDE, COMPILED, DTYPES, HEADS, KINDS, MEANS, OTHERS
 from copies import Edit, opened
 from covering import check_point, points_of
 from signs import signs
@@ -33,7 +33,17 @@ CATALOGUE = [
     for mutant in mutants.MUTANTS
     for name in NAMES
 ]
-PROGRAMS = [*CATALOGUE, *KINDS, *COMPILED, *OTHERS, *DTYPES, *HEADS, *BESIDE, *signs()]
+PROGRAMS = [
+    *CATALOGUE,
+    *KINDS,
+    *COMPILED,
+    *OTHERS,
+    *MEANS,
+    *DTYPES,
+    *HEADS,
+    *BESIDE,
+    *signs(),
+]
 
 
 def prove(backend):

@@ -167,10 +167,12 @@ def lost_rows(saved: numpy_ref.Forward, dtype: str | Dtypes) -> np.ndarray:
         if saved.mean is None
         else saved.residual_out - saved.mean[:, None]
     )
-    squares = (q * q).sum(-1, keepdims=True)
-    return (squares > LARGEST[acc]) | (
-        1 / saved.rstd[:, None] < SMALLEST_NORMAL[acc] ** 0.5
+    # The rows as they are stored, and as they were where the statistics are of the sum before it was rounded.
+    d = 1 / saved.rstd[:, None]
+    squares = np.maximum(
+        (q * q).sum(-1, keepdims=True), saved.spec.count(q.shape[-1]) * d * d
     )
+    return (squares > LARGEST[acc]) | (d < SMALLEST_NORMAL[acc] ** 0.5)
 
 
 def _some_lost(case, spec, dtype) -> bool:
@@ -184,10 +186,10 @@ def _some_lost(case, spec, dtype) -> bool:
     return bool(lost_rows(saved, dtype).any())
 
 
-def _expected(case: Case, spec, dtypes, residual_out):
+def _expected(case: Case, spec, dtypes, residual_out, corrected):
     """What the oracle gives for a case of rounded numbers, the bounds, and where squares are lost, as Outcomes."""
     saved, grads = reference(case, spec, dtypes, residual_out)
-    allowed = bounds(case.dy, case.dresidual_out, saved, dtypes)
+    allowed = bounds(case.dy, case.dresidual_out, saved, dtypes, corrected)
     exact = case.x if case.residual is None else case.x + case.residual
     expected = Outcome(saved.y, exact, grads.dx, grads.dx, grads.dweight, grads.dbias)
     rows = lost_rows(saved, dtypes)
@@ -196,12 +198,18 @@ def _expected(case: Case, spec, dtypes, residual_out):
 
 
 def check_values(
-    backend: Name | Backend, case: Case, spec: NormSpec, dtype: str | Dtypes = "float64"
+    backend: Name | Backend,
+    case: Case,
+    spec: NormSpec,
+    dtype: str | Dtypes = "float64",
+    *,
+    corrected: bool = False,
 ) -> Measured:
     """Every output and gradient against the float64 oracle on the same rounded inputs, elementwise.
 
     Args:     backend: a name ("numpy", "sympy", "torch", "triton", "numba") or a Backend; case, spec; dtype: the name
-              of the dtype of all arrays, or, for the last three, Dtypes
+              of the dtype of all arrays, or, for the last three, Dtypes; corrected: whether the backend is held to the
+              bounds of a mean that is corrected, as `tolerance.bounds` has them
     Returns:  Measured, with each output's largest error and its computed bound
     Raises:   AssertionError that names the output, the place, the value and the bound
     """
@@ -213,7 +221,12 @@ def check_values(
         outcome = backend.run(rounded, spec, dtype)
         # A gradient that may be differentiated again takes the statistics, too, from the sum as it is stored.
         errors = compared(
-            outcome, rounded, spec, dtype, getattr(backend, "create_graph", False)
+            outcome,
+            rounded,
+            spec,
+            dtype,
+            getattr(backend, "create_graph", False),
+            corrected,
         )
     return Measured(f"{backend.name}: {case.name}, {dtype}", errors)
 
@@ -224,11 +237,12 @@ def compared(
     spec: NormSpec,
     dtype: str | Dtypes,
     restored: bool = False,
+    corrected: bool = False,
 ) -> dict[str, tuple[float, float]]:
     """{output: (error, bound)} of an outcome; AssertionError where an error exceeds its bound.
 
     Args:  case: of numbers that the dtype holds; restored: whether the gradients take the statistics from the sum as it
-           is stored, where the forward does not
+           is stored, where the forward does not; corrected: as check_values
     """
     if case.heads is not None:
         return _worst(
@@ -238,16 +252,17 @@ def compared(
                 spec,
                 dtype,
                 restored,
+                corrected,
             )
             for head in range(case.heads)
         )
     dtypes, title = Dtypes.of(dtype), f"{case.name}, {dtype}"
     # Without a residual x is normalized, whatever dtype it is returned in.
     residual_out = case.x if case.residual is None else outcome.residual_out
-    expected, limits, lost = _expected(case, spec, dtypes, residual_out)
+    expected, limits, lost = _expected(case, spec, dtypes, residual_out, corrected)
     if not dtypes.round_residual and restored:
         of_sum = _expected(
-            case, spec, replace(dtypes, round_residual=True), residual_out
+            case, spec, replace(dtypes, round_residual=True), residual_out, corrected
         )
         of_grads = zip(of_sum, (expected, limits, lost), strict=True)
         expected, limits, lost = (

@@ -113,34 +113,47 @@ def factor(weight: np.ndarray | None, columns: int, spec: NormSpec) -> np.ndarra
     )
 
 
+def _factor_size(weight, columns, spec, dtypes):
+    """What a rounding of `factor` is measured by, (columns,): a weight that is wider than the sums is rounded first."""
+    wide = unit_roundoff(dtypes["weight"]) < unit_roundoff(dtypes.accumulator)
+    if weight is not None and wide:
+        return abs(spec.scale) * (abs(spec.weight_offset) + np.abs(weight))
+    return np.abs(factor(weight, columns, spec))
+
+
 def bounds(
     dy: np.ndarray,
     dresidual_out: np.ndarray | None,
     saved: numpy_ref.Forward,
     dtype: str | Dtypes,
+    corrected: bool = False,
+    additions: int | None = None,
 ) -> Bounds:
     """Error bounds of the operator's outputs and gradients in a dtype, from the float64 reference.
 
     With t = u (N + 8), x_hat may be off by e = t (max|p| rstd + |x_hat|): the rounding of the mean grows with the row's
-    offset. The square of the mean's error, which {eq}`tolerance-x-hat` has too, is left out: stricter for long rows far
-    from 0. dx is off by rstd times the errors of wdy, c2 and x_hat c1, dw by the sum over rows of |dy| e.
+    offset. Where the mean is corrected by the mean of what is left, e = (u |mean| + t mean|q|) rstd + t |x_hat|. The
+    square of the mean's error, which {eq}`tolerance-x-hat` has too, is left out: stricter for long rows far from 0. dx
+    is off by rstd times the errors of wdy, c2 and x_hat c1, dw by the sum over rows of |dy| e.
 
     Args:     dy, dresidual_out (M, N), the cotangents; saved, what numpy_ref.forward returned for the same rows, in
-              float64; dtype, the name of the dtype of all arrays, or Dtypes
+              float64; dtype, the name of the dtype of all arrays, or Dtypes; corrected: whether the mean is;
+              additions: how many of them a term of a row's sum goes through at most, None means N
     Returns:  Bounds, one bound an element
     """
     p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
     u = unit_roundoff(dtypes.accumulator)
-    weight = factor(saved.weight, p.shape[-1], spec)
+    weight = _factor_size(saved.weight, p.shape[-1], spec, dtypes)
     grads = numpy_ref.backward(dy, saved, dresidual_out)
     rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
-    x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
-    e_x = terms * (np.abs(p).max(-1, keepdims=True, initial=0) * rstd + np.abs(x_hat))
-    e_y = np.abs(weight) * e_x + u * ELEMENTWISE * (
+    additions = p.shape[-1] if additions is None else additions
+    x_hat, terms = q * rstd, u * (additions + ELEMENTWISE)
+    e_x = rstd * _mean_error(p, q, u, terms, corrected) + terms * np.abs(x_hat)
+    e_y = weight * e_x + u * ELEMENTWISE * (
         0 if saved.bias is None else np.abs(saved.bias)
     )
     e_dx = rstd * _input_gradient_error(
-        np.abs(dy * weight), q, x_hat, e_x, terms, spec, dtypes.accumulator
+        np.abs(dy) * weight, q, x_hat, e_x, terms, spec, dtypes.accumulator
     )
     # What underflows before the multiplication by rstd.
     e_dx = e_dx + rstd * ELEMENTWISE * SMALLEST[dtypes.accumulator]
@@ -196,7 +209,7 @@ def tangent_bound(
     weight = np.abs(factor(saved.weight, p.shape[-1], spec))
     rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
     x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
-    e_x = terms * (np.abs(p).max(-1, keepdims=True, initial=0) * rstd + np.abs(x_hat))
+    e_x = rstd * _mean_error(p, q, u, terms) + terms * np.abs(x_hat)
     moved = np.abs(p_dot) + (
         np.abs(p_dot).mean(-1, keepdims=True) if spec.center else 0
     )
@@ -215,6 +228,16 @@ def tangent_bound(
         + out * (1 + 2 * out) * np.abs(value)
         + SMALLEST[dtypes["y"]]
     )
+
+
+def _mean_error(p, q, u, terms, corrected=False):
+    """The error of a row's mean (M, 1), from the rows p and the centred ones q.
+
+    A mean that is corrected is rounded once, after a sum of deviations; p - q is the exact one.
+    """
+    if not corrected:
+        return terms * np.abs(p).max(-1, keepdims=True, initial=0)
+    return u * np.abs((p - q)[:, :1]) + terms * np.abs(q).mean(-1, keepdims=True)
 
 
 def _input_gradient_error(wdy, q, x_hat, e_x, terms, spec, acc):

@@ -27,6 +27,7 @@ def constants(case: Case, kernel: str) -> dict:
     given = {
         "center": case.center,
         "n": N if case.mean else S.One,
+        "zero": S.Zero,
         "scale": family.c,
         "eps": eps,
         "most": Most(),

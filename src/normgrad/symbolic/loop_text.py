@@ -100,6 +100,7 @@ class _Reader(TextReader):
     def __init__(self, constants, above, zero, names):
         super().__init__(constants, above, zero, names)
         self.sums, self.axes, self.unsent, self.loaded = {}, {}, set(), set()
+        self.on_the_way = set()
 
     def argument(self, name):
         given = self.constants.get(name)
@@ -306,7 +307,11 @@ class _Reader(TextReader):
         return self.inlined(self.scope[name], given)
 
     def arrived(self):
-        """What is sent from now on comes later; nothing here depends on it."""
+        self.on_the_way.clear()
+
+    def finish(self):
+        for name in sorted(self.on_the_way):
+            self.refuse(f"a row of {name} is sent, and need not have arrived")
 
     def root(self, value):
         return sqrt(self.number(value))
@@ -348,6 +353,7 @@ class _Reader(TextReader):
         if array.name not in self.unsent or array.name not in self.reading.stored:
             self.refuse(f"a row of {array.name} is sent before it is made")
         self.unsent.remove(array.name)
+        self.on_the_way.add(array.name)
 
     def length(self, array):
         if array.at or array.name in VECTORS:

@@ -55,11 +55,11 @@ def machine() -> str:
 
 
 @njit(**kernels.OPTIONS)
-def _backward_with_products(dy, p, weight, mean, rstd, dx, products, N, n, scale):
+def _backward_with_products(dy, p, weight, mean, rstd, dx, products, N, n, zero, scale):
     """dx, and in a matrix what each row adds to dw; both are streamed, as the kernels' own results are."""
     line, added = kernels.line_for(dx), kernels.line_for(products)
     for i in range(len(p)):
-        c1, c2 = kernels.row_sums(dy[i], p[i], weight, mean[i], rstd[i], scale)
+        c1, c2 = kernels.row_sums(dy[i], p[i], weight, mean[i], rstd[i], scale, zero)
         row = kernels.held(line, dx, i)
         kernels.input_gradient(
             dy[i], dy[i, :0], p[i], weight, mean[i], rstd[i], scale, c1 / n, c2 / N, row
@@ -89,7 +89,7 @@ def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, De
     mean, rstd, *written = np.zeros((4, rows), x.dtype)
     sums, none, no_sums = np.zeros((2, 1, columns), x.dtype), x[:, :0], weight[None, :0]
     numbers = launch._numbers(LAYER_NORM, columns, torch.float32)
-    N, n, _, scale, *_ = numbers
+    N, n, zero, _, scale, *_ = numbers
 
     def forward(p, added=none, stored=none, statistics=written):
         kernels.forward(
@@ -119,7 +119,9 @@ def designs(rows: int, columns: int, generator: torch.Generator) -> dict[str, De
         backward(dx=none)
 
     def matrix():
-        _backward_with_products(dy, x, weight, mean, rstd, y, products, N, n, scale)
+        _backward_with_products(
+            dy, x, weight, mean, rstd, y, products, N, n, zero, scale
+        )
         np.sum(products, 0, out=sums[0, 0])
         np.sum(dy, 0, out=sums[1, 0])
 

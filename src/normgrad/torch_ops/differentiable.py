@@ -43,7 +43,12 @@ def statistics(p, spec):
 
     The square root of 0 has no derivative; where a row has s = 0 it is taken of 1 instead and its result not used.
     """
-    q = p - p.mean(-1, keepdim=True) if spec.center else p
+    q = p
+    if spec.center:
+        # As in rows: the mean of what is left corrects the mean.
+        mean = p.mean(-1, keepdim=True)
+        mean = mean + (p - mean).mean(-1, keepdim=True)
+        q = p - mean
     s2 = (q * q).sum(-1, keepdim=True) / spec.count(p.shape[-1])
     if spec.place.kappa is None or spec.eps == 0:
         return q, _loud((s2 + spec.eps).rsqrt()), torch.ones_like(s2)
