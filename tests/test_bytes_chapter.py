@@ -149,9 +149,12 @@ def test_kernels_move_the_floor(operator, rows, columns):
     )
 
 
-@pytest.mark.parametrize("direction, times", [("forward", 16), ("backward", 22)])
+@pytest.mark.parametrize("direction, times", [("forward", 18), ("backward", 23)])
 def test_the_formula_moves_no_more_than_an_honest_one(direction, times):
-    """As many bytes as operations one by one have to move, statistics computed once more in the backward."""
+    """As many bytes as operations one by one have to move, statistics computed once more in the backward.
+
+    Two passes of each are the correction of the mean.
+    """
     dy, x = torch.ones(2, 64, 256, dtype=torch.bfloat16)
     weight, bias = torch.ones(2, 256, dtype=torch.bfloat16)
     with Counted() as count:

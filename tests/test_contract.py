@@ -258,7 +258,7 @@ def run(backend, heads, x, residual, dy, dresidual_out, weight, bias):
 
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 def test_slices_are_read_where_they_lie(backend, heads, torch_rng):
-    """torch's operations move as many bytes for slices as for tensors without gaps; around Numba's there are none."""
+    """torch's operations move as many bytes for slices as for tensors without gaps; around Numba's none of rows."""
     pytest.importorskip(backend if backend == "numba" else "torch")
     tensors, parameters = slices(torch_rng), vectors(torch_rng, heads)
     moved = []
@@ -266,7 +266,10 @@ def test_slices_are_read_where_they_lie(backend, heads, torch_rng):
         with Counted() as counted:
             run(backend, heads, *given, *parameters)
         moved.append((counted.reads, counted.writes))
-    assert moved[0] == moved[1] and (backend == "torch" or moved[0] == (0, 0))
+    assert moved[0] == moved[1]
+    # Numba's kernels read copies: weight and bias of the LayerNorm, its weight backward, the RMSNorm's weight twice.
+    copied = 5 * parameters[0].nbytes
+    assert backend == "torch" or max(moved[0]) <= copied
 
 
 def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch):
@@ -305,16 +308,18 @@ def test_several_normalized_axes(torch_rng):
         torch.randn(*lead, H, 2, 4, generator=torch_rng, dtype=torch.float64)
         for lead in ((B, S), ())
     )
-    y = normgrad.rms_norm(x, (2, 4), weight, heads=H)
+    y = normgrad.rms_norm(x, (2, 4), weight, heads=H, backend="torch")
     for head in range(H):
-        one = normgrad.rms_norm(x[:, :, head], (2, 4), weight[head])
+        one = normgrad.rms_norm(x[:, :, head], (2, 4), weight[head], backend="torch")
         torch.testing.assert_close(y[:, :, head], one)
 
 
 def test_a_cotangent_of_the_sum_alone(torch_rng):
     x, residual, _, dresidual_out = slices(torch_rng)
     weight = torch.ones(H, N, requires_grad=True)
-    _, total = normgrad.add_rms_norm(x.requires_grad_(), residual, N, weight, heads=H)
+    _, total = normgrad.add_rms_norm(
+        x.requires_grad_(), residual, N, weight, heads=H, backend="torch"
+    )
     dx, dw = torch.autograd.grad(total, (x, weight), dresidual_out)
     assert torch.equal(dx, dresidual_out) and torch.equal(dw, torch.zeros(H, N))
 
@@ -350,12 +355,14 @@ def test_the_fewest_copies_decide(torch_rng):
 
 
 def test_modules_have_a_weight_for_each_head(torch_rng):
-    norm = nn.LayerNorm(N, heads=H)
+    norm = nn.LayerNorm(N, heads=H, backend="torch")
     assert norm.weight.shape == norm.bias.shape == (H, N) and f"heads={H}" in repr(norm)
-    assert "heads" not in repr(nn.RMSNorm(N))
+    assert "heads" not in repr(nn.RMSNorm(N, backend="torch"))
     torch.nn.init.normal_(norm.weight, generator=torch_rng)
     x, residual, _, _ = slices(torch_rng)
-    wanted = normgrad.add_layer_norm(x, residual, N, norm.weight, norm.bias, heads=H)
+    wanted = normgrad.add_layer_norm(
+        x, residual, N, norm.weight, norm.bias, heads=H, backend="torch"
+    )
     assert all(
         torch.equal(*pair)
         for pair in zip(nn.AddNorm(norm)(x, residual), wanted, strict=True)
@@ -363,12 +370,16 @@ def test_modules_have_a_weight_for_each_head(torch_rng):
 
 
 def test_llamas_casting_takes_the_weight_of_each_head(torch_rng):
-    norm = nn.RMSNorm(N, 1e-6, heads=H, casting="llama")
+    norm = nn.RMSNorm(N, 1e-6, heads=H, casting="llama", backend="torch")
     torch.nn.init.normal_(norm.weight, generator=torch_rng)
     x, residual, _, _ = slices(torch_rng)
-    assert torch.equal(norm(x), norm.weight * normgrad.rms_norm(x, N, eps=1e-6))
+    assert torch.equal(
+        norm(x), norm.weight * normgrad.rms_norm(x, N, eps=1e-6, backend="torch")
+    )
     y, total = nn.AddNorm(norm)(x, residual)
-    assert torch.equal(y, norm.weight * normgrad.rms_norm(total, N, eps=1e-6))
+    assert torch.equal(
+        y, norm.weight * normgrad.rms_norm(total, N, eps=1e-6, backend="torch")
+    )
 
 
 # The offset of the weight
@@ -378,7 +389,10 @@ GEMMA = RMS_NORM.replace(eps=1e-6, weight_offset=1.0)
 
 
 def test_a_module_begins_where_its_factor_is_1(torch_rng):
-    plain, offset = normgrad.nn.RMSNorm(5), normgrad.nn.RMSNorm(5, weight_offset=1.0)
+    plain, offset = (
+        normgrad.nn.RMSNorm(5, backend="torch"),
+        normgrad.nn.RMSNorm(5, weight_offset=1.0, backend="torch"),
+    )
     assert not offset.weight.any() and plain.weight.eq(1).all()
     x = torch.randn(3, 5, generator=torch_rng)
     assert torch.equal(plain(x), offset(x))

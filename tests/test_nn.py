@@ -37,13 +37,13 @@ def test_state_and_values_are_torchs(make, options, torch_rng):
 
 
 def test_reset_parameters_and_repr():
-    norm = nn.LayerNorm(3)
+    norm = nn.LayerNorm(3, backend="torch")
     torch.nn.init.zeros_(norm.weight)
     norm.reset_parameters()
     assert norm.weight.tolist() == [1, 1, 1]
     assert (
         repr(norm)
-        == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=True, backend='auto')"
+        == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')"
     )
 
 
@@ -72,12 +72,21 @@ def test_llama_rounds_twice(backend, llama, torch_rng):
     rows = x.double()
     x_hat = (rows / (rows.pow(2).mean(-1, keepdim=True) + EPS).sqrt()).bfloat16()
     assert torch.equal(norm(x), norm.weight * x_hat)
-    assert not torch.equal(norm(x), normgrad.rms_norm(x, 6, norm.weight, EPS))
+    assert not torch.equal(
+        norm(x), normgrad.rms_norm(x, 6, norm.weight, EPS, backend="torch")
+    )
     y, p = nn.AddNorm(norm, residual_dtype=torch.float32, round_residual=False)(
         x, residual
     )
     x_hat, expected = normgrad.add_rms_norm(
-        x, residual, 6, None, EPS, residual_dtype=torch.float32, round_residual=False
+        x,
+        residual,
+        6,
+        None,
+        EPS,
+        residual_dtype=torch.float32,
+        round_residual=False,
+        backend="torch",
     )
     assert torch.equal(y, norm.weight * x_hat) and torch.equal(p, expected)
 
@@ -88,7 +97,9 @@ def test_llama_has_the_promoted_dtype_and_a_weight_in_float32_keeps_its_digits(
     norm = llama(torch.float32)
     x = torch.randn(8, 6, generator=torch_rng).bfloat16()
     assert (
-        torch.equal(norm(x), norm.weight * normgrad.rms_norm(x, 6, None, EPS))
+        torch.equal(
+            norm(x), norm.weight * normgrad.rms_norm(x, 6, None, EPS, backend="torch")
+        )
         and norm(x).dtype == torch.float32
     )
 

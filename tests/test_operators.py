@@ -181,7 +181,9 @@ def test_an_older_compiler_traces_it_too(torch_rng, monkeypatch):
     x, dot = torch.randn(2, 3, 5, generator=torch_rng, dtype=torch.float64)
 
     def tangent(x, dot):
-        return torch.func.jvp(lambda x: normgrad.layer_norm(x, 5), (x,), (dot,))[1]
+        return torch.func.jvp(
+            lambda x: normgrad.layer_norm(x, 5, backend="torch"), (x,), (dot,)
+        )[1]
 
     expected = tangent(x, dot)
     room = 64 * torch.finfo(torch.float64).eps * expected.abs().max()
@@ -263,22 +265,34 @@ def test_another_number_of_rows_compiles_nothing_anew(torch_rng):
 
 # Every public function of x, residual (2, M, N), weight, bias (N,), and every module of x or of x and residual.
 ENTRIES = {
-    "layer_norm": lambda x, r, w, b: normgrad.layer_norm(x, x.shape[-1], w, b),
-    "rms_norm": lambda x, r, w, b: normgrad.rms_norm(x, w.shape, w),
-    "l2_norm": lambda x, r, w, b: normgrad.l2_norm(x, 1),
-    "add_layer_norm": lambda x, r, w, b: normgrad.add_layer_norm(x, r, len(w), w, b),
-    "add_rms_norm": lambda x, r, w, b: normgrad.add_rms_norm(x, r, len(w), w),
-    "normalize": lambda x, r, w, b: normgrad.normalize(x, w, b),
-    "add_normalize": lambda x, r, w, b: normgrad.add_normalize(x, r, w, b),
+    "layer_norm": lambda x, r, w, b: normgrad.layer_norm(
+        x, x.shape[-1], w, b, backend="torch"
+    ),
+    "rms_norm": lambda x, r, w, b: normgrad.rms_norm(x, w.shape, w, backend="torch"),
+    "l2_norm": lambda x, r, w, b: normgrad.l2_norm(x, 1, backend="torch"),
+    "add_layer_norm": lambda x, r, w, b: normgrad.add_layer_norm(
+        x, r, len(w), w, b, backend="torch"
+    ),
+    "add_rms_norm": lambda x, r, w, b: normgrad.add_rms_norm(
+        x, r, len(w), w, backend="torch"
+    ),
+    "normalize": lambda x, r, w, b: normgrad.normalize(x, w, b, backend="torch"),
+    "add_normalize": lambda x, r, w, b: normgrad.add_normalize(
+        x, r, w, b, backend="torch"
+    ),
     "gated_rms_norm": lambda x, r, w, b: normgrad.gated_rms_norm(x, r, w),
-    "of two axes": lambda x, r, w, b: normgrad.layer_norm(x, x.shape[1:], r[0]),
-    "of heads": lambda x, r, w, b: normgrad.normalize(x, r[0], heads=x.shape[1]),
+    "of two axes": lambda x, r, w, b: normgrad.layer_norm(
+        x, x.shape[1:], r[0], backend="torch"
+    ),
+    "of heads": lambda x, r, w, b: normgrad.normalize(
+        x, r[0], heads=x.shape[1], backend="torch"
+    ),
 }
 MODULES = {
-    "LayerNorm": lambda: nn.LayerNorm(8),
-    "RMSNorm": lambda: nn.RMSNorm(8, weight_offset=1.0),
-    "RMSNorm of Llama": lambda: nn.RMSNorm(8, casting="llama"),
-    "AddNorm": lambda: nn.AddNorm(nn.RMSNorm(8, casting="llama")),
+    "LayerNorm": lambda: nn.LayerNorm(8, backend="torch"),
+    "RMSNorm": lambda: nn.RMSNorm(8, weight_offset=1.0, backend="torch"),
+    "RMSNorm of Llama": lambda: nn.RMSNorm(8, casting="llama", backend="torch"),
+    "AddNorm": lambda: nn.AddNorm(nn.RMSNorm(8, casting="llama", backend="torch")),
     "GatedRMSNorm": lambda: nn.GatedRMSNorm(8),
 }
 
@@ -320,7 +334,7 @@ def test_dynamic_shapes_need_no_more_programs_than_torchs_own(entry, torch_rng):
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_modules_in_place_operations_and_separate_gradients(backend, torch_rng):
     """AddNorm compiled; its outputs may be modified; the gradients of input and residual do not share memory."""
-    module = nn.AddNorm(nn.LayerNorm(5))
+    module = nn.AddNorm(nn.LayerNorm(5, backend="torch"))
     torch.nn.init.normal_(module.norm.weight, generator=torch_rng)
     x, residual, dy = (
         torch.randn(3, 5, generator=torch_rng, requires_grad=True) for _ in range(3)
@@ -350,7 +364,9 @@ def problem(torch_rng):
     x, dy, dot, residual = tensors
 
     def function(x):
-        return normgrad.add_layer_norm(x, residual, 5, dy[0], dot[0])[0]
+        return normgrad.add_layer_norm(x, residual, 5, dy[0], dot[0], backend="torch")[
+            0
+        ]
 
     return function, x, dy, dot
 

@@ -13,7 +13,7 @@ from normgrad.torch_ops import prepare  # noqa: E402
 
 
 def _gradients(x, weight, bias):
-    y = normgrad.layer_norm(x, x.shape[-1], weight, bias)
+    y = normgrad.layer_norm(x, x.shape[-1], weight, bias, backend="torch")
     return y, *torch.autograd.grad(y, (x, weight, bias), torch.ones_like(y))
 
 
@@ -67,19 +67,22 @@ def test_an_equal_value_of_another_type_is_refused_after_the_right_one(right, wr
 
 def test_sizes_in_a_list_are_the_sizes(torch_rng):
     x = torch.randn(3, 2, 4, generator=torch_rng)
-    assert torch.equal(normgrad.layer_norm(x, [2, 4]), normgrad.layer_norm(x, (2, 4)))
+    assert torch.equal(
+        normgrad.layer_norm(x, [2, 4], backend="torch"),
+        normgrad.layer_norm(x, (2, 4), backend="torch"),
+    )
     with pytest.raises(
         ValueError,
         match=r"normalized_shape: got \(3, 4\), needs the last axes of input",
     ):
-        normgrad.layer_norm(x, [3, 4])
+        normgrad.layer_norm(x, [3, 4], backend="torch")
 
 
 def test_a_sign_of_zero_is_not_kept(torch_rng):
     """0.0 and -0.0 are equal: a call with one of them would get what was kept of the other."""
     x = torch.randn(3, 4, generator=torch_rng)
     first, second = (
-        normgrad.normalize(x, spec=normgrad.NormSpec(scale=scale))
+        normgrad.normalize(x, spec=normgrad.NormSpec(scale=scale), backend="torch")
         for scale in (0.0, -0.0)
     )
     assert torch.equal(first.signbit(), second.signbit())
@@ -98,7 +101,7 @@ def test_fake_tensors_leave_nothing_behind(torch_rng):
 
 
 def _normalized(x, weight, bias):
-    return normgrad.layer_norm(x, x.shape[-1:], weight, bias)
+    return normgrad.layer_norm(x, x.shape[-1:], weight, bias, backend="torch")
 
 
 def test_a_compiler_with_symbolic_sizes_leaves_nothing_behind(torch_rng):
@@ -120,8 +123,10 @@ def test_a_compiler_with_symbolic_sizes_leaves_nothing_behind(torch_rng):
 )  # torch.jit.trace warns that it is old, and of each comparison of sizes
 def test_what_is_kept_are_numbers_and_names():
     x = torch.ones(3, 2, 4)
-    normgrad.layer_norm(x, (2, 4))
-    torch.jit.trace(lambda x: normgrad.layer_norm(x, (2, 4)), x, check_trace=False)
+    normgrad.layer_norm(x, (2, 4), backend="torch")
+    torch.jit.trace(
+        lambda x: normgrad.layer_norm(x, (2, 4), backend="torch"), x, check_trace=False
+    )
     held = list(_held())
     assert held and not [
         value for value in held if isinstance(value, (torch.Tensor, torch.SymInt))
@@ -136,5 +141,5 @@ def test_what_is_kept_are_numbers_and_names():
 
 def test_not_every_call_is_kept():
     for columns in range(1, prepare.MOST_CALLS + 10):
-        normgrad.rms_norm(torch.ones(1, columns), columns)
+        normgrad.rms_norm(torch.ones(1, columns), columns, backend="torch")
         assert len(prepare._calls) <= prepare.MOST_CALLS

@@ -351,7 +351,7 @@ def test_what_differs_is_left_with_its_reason(difference):
     make, reason = LEFT[difference]
     model = torch.nn.Sequential(make(COLUMNS))
     before = model[0]
-    outcome = nn.replace_norms(model)
+    outcome = nn.replace_norms(model, backend="torch")
     assert model[0] is before and outcome.replaced == {} and list(outcome.left) == ["0"]
     assert (
         outcome.left["0"].startswith(f"{type(before).__name__}, ")
@@ -375,7 +375,7 @@ def test_what_is_no_norm_is_not_mentioned():
         Weighted(4),
         PreNorm(),
     )
-    outcome = nn.replace_norms(model)
+    outcome = nn.replace_norms(model, backend="torch")
     assert list(outcome.replaced) == ["4.norm"] and not outcome.left
 
 
@@ -385,7 +385,9 @@ def test_what_is_no_norm_is_not_mentioned():
     [LikeLlama, LikeGemma, LikeBert, LayerNormOfALibrary, LayerNormWithoutWeight],
 )
 def test_every_row_length_is_recognised(kind, columns):
-    assert nn.replace_norms(torch.nn.Sequential(kind(columns))).replaced.keys() == {"0"}
+    assert nn.replace_norms(
+        torch.nn.Sequential(kind(columns)), backend="torch"
+    ).replaced.keys() == {"0"}
 
 
 class ByAProduct(LikeLlama):
@@ -413,7 +415,7 @@ def test_what_runs_around_the_call_does_not_matter():
             with torch.device("cpu"):
                 model = torch.nn.Sequential(LikeLlama(), LikeBert(), ByAProduct())
             state = torch.get_rng_state()
-            assert len(nn.replace_norms(model).replaced) == 3
+            assert len(nn.replace_norms(model, backend="torch").replaced) == 3
             assert torch.equal(torch.get_rng_state(), state)
     finally:
         torch.set_default_dtype(torch.float32)
@@ -432,7 +434,7 @@ class RememberingNorm(UnbiasedNorm):
 def test_what_is_tried_is_a_copy(torch_rng):
     model = _fill(torch.nn.Sequential(RememberingNorm()), torch_rng)
     before = model[0].weight.clone()
-    nn.replace_norms(model)
+    nn.replace_norms(model, backend="torch")
     assert (
         model[0].seen == []
         and model[0].training
@@ -469,7 +471,7 @@ def test_parameters_stay_the_very_objects(torch_rng):
     gradients = []
     model[0].norm.weight.register_hook(gradients.append)
     before = dict(model.named_parameters(remove_duplicate=False))
-    nn.replace_norms(model)
+    nn.replace_norms(model, backend="torch")
     after = dict(model.named_parameters(remove_duplicate=False))
     assert list(after) == list(before) and all(
         after[name] is before[name] for name in before
@@ -487,7 +489,7 @@ def test_parameters_stay_the_very_objects(torch_rng):
 def test_a_module_in_two_places_stays_one(torch_rng):
     model = _model(torch_rng)
     model[2].norm = model[0].norm
-    outcome = nn.replace_norms(model)
+    outcome = nn.replace_norms(model, backend="torch")
     assert model[2].norm is model[0].norm and list(outcome.replaced) == [
         "0.norm",
         "1.norm",
@@ -497,7 +499,7 @@ def test_a_module_in_two_places_stays_one(torch_rng):
 
 def test_the_model_itself_is_not_replaced():
     norm = torch.nn.LayerNorm(COLUMNS)
-    outcome = nn.replace_norms(norm)
+    outcome = nn.replace_norms(norm, backend="torch")
     assert outcome.left == {
         "": "LayerNorm, which is the model itself: nothing holds it"
     }
@@ -506,7 +508,7 @@ def test_the_model_itself_is_not_replaced():
 def test_a_compiler_breaks_nowhere(torch_rng):
     """fullgraph raises at a break; the numbers are those of eager mode."""
     model = _model(torch_rng)
-    nn.replace_norms(model)
+    nn.replace_norms(model, backend="torch")
     x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
@@ -529,11 +531,11 @@ class Residual(torch.nn.Module):
 def test_fx_keeps_each_norm_as_one_call(torch_rng):
     """torch.fx follows no module but torch's own, as feature extractors of torchvision and timm do."""
     model = _model(torch_rng)
-    nn.replace_norms(model)
+    nn.replace_norms(model, backend="torch")
     for norm in (
-        nn.LayerNorm(COLUMNS),
-        nn.RMSNorm(COLUMNS),
-        nn.RMSNorm(COLUMNS, casting="llama"),
+        nn.LayerNorm(COLUMNS, backend="torch"),
+        nn.RMSNorm(COLUMNS, backend="torch"),
+        nn.RMSNorm(COLUMNS, casting="llama", backend="torch"),
     ):
         model.append(Residual(_fill(norm, torch_rng)))
     traced = torch.fx.symbolic_trace(model)

@@ -118,7 +118,7 @@ def test_the_stacks_want_a_norm_for_each_layer(stack_function, torch_rng):
 @pytest.mark.parametrize("stack_function", [*PRE, *POST])
 def test_a_layer_that_changes_the_shape_does_not_broadcast(stack_function, torch_rng):
     layers = [lambda y: y, lambda y: y.sum(-1, keepdim=True)]
-    norms = [nn.RMSNorm(COLUMNS), nn.RMSNorm(COLUMNS)]
+    norms = [nn.RMSNorm(COLUMNS, backend="torch"), nn.RMSNorm(COLUMNS, backend="torch")]
     with pytest.raises(
         ValueError, match=r"output of layers\[1\]: got shape \(2, 1\), needs \(2, 5\)"
     ):

@@ -100,8 +100,10 @@ def test_a_reference_that_doubles_the_row_is_blind_without_eps(rng):
 def test_a_bias_shifts_and_a_weight_vector_does_not_commute_with_the_jacobian(rng):
     case = plain(draw(rng, 1))
     x, weight, dy = (torch.tensor(a) for a in (case.x[0], case.weight, case.dy[0]))
-    J = torch.func.jacrev(lambda x: normgrad.layer_norm(x, 7))(x)
-    exact = torch.func.vjp(lambda x: normgrad.layer_norm(x, 7, weight), x)[1](dy)[0]
+    J = torch.func.jacrev(lambda x: normgrad.layer_norm(x, 7, backend="torch"))(x)
+    exact = torch.func.vjp(
+        lambda x: normgrad.layer_norm(x, 7, weight, backend="torch"), x
+    )[1](dy)[0]
     assert close((J.T @ (weight * dy)).numpy(), exact.numpy())
     assert not close((weight * (J.T @ dy)).numpy(), exact.numpy())
 
@@ -110,10 +112,12 @@ def test_the_transposed_layout_is_wrong_with_a_weight_vector(rng):
     case = plain(draw(rng, 1))
     x, weight, dy = (torch.tensor(a) for a in (case.x[0], case.weight, case.dy[0]))
     for w, harmless in ((torch.full_like(weight, 0.7), True), (weight, False)):
-        J = torch.func.jacrev(lambda x, w=w: normgrad.layer_norm(x, 7, w))(x)
-        exact = torch.func.vjp(lambda x, w=w: normgrad.layer_norm(x, 7, w), x)[1](dy)[
-            0
-        ].numpy()
+        J = torch.func.jacrev(
+            lambda x, w=w: normgrad.layer_norm(x, 7, w, backend="torch")
+        )(x)
+        exact = torch.func.vjp(
+            lambda x, w=w: normgrad.layer_norm(x, 7, w, backend="torch"), x
+        )[1](dy)[0].numpy()
         assert close((J.T @ dy).numpy(), exact)
         assert close((J @ dy).numpy(), exact) == harmless
 
@@ -161,7 +165,7 @@ def test_saved_intermediates_are_wrong_in_the_second_derivative_only(rng, monkey
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
         torch.autograd.gradgradcheck(wrong_layer.SavesIntermediates.apply, inputs)
     assert torch.autograd.gradgradcheck(
-        lambda x, w, b: normgrad.layer_norm(x, 4, w, b), inputs
+        lambda x, w, b: normgrad.layer_norm(x, 4, w, b, backend="torch"), inputs
     )
 
 
@@ -242,7 +246,7 @@ def test_the_sources_formulas_pass_its_own_comparison_in_float32(rng, monkeypatc
     )
     for layer in (
         wrong_layer.SavesIntermediates.apply,
-        lambda x, w, b: normgrad.layer_norm(x, 256, w, b),
+        lambda x, w, b: normgrad.layer_norm(x, 256, w, b, backend="torch"),
     ):
         for got, theirs in zip(
             torch.autograd.grad(layer(*leaves), leaves, dy), expected, strict=True

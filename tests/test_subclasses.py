@@ -106,7 +106,7 @@ def test_a_dtensor_on_another_mesh_is_refused(torch_rng, mesh):
     with pytest.raises(
         ValueError, match=r"^weight: got a DTensor on .*, needs .*, the mesh of input"
     ):
-        normgrad.rms_norm(x, 4, weight)
+        normgrad.rms_norm(x, 4, weight, backend="torch")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -177,14 +177,14 @@ KINDS = {
 def test_every_other_kind_is_refused_by_name(kind, torch_rng):
     make, message = KINDS[kind]
     with pytest.raises(TypeError, match=f"^input: .*{message}"):
-        normgrad.l2_norm(make(torch.randn(3, 4, generator=torch_rng)))
+        normgrad.l2_norm(make(torch.randn(3, 4, generator=torch_rng)), backend="torch")
 
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_cotangent_of_a_subclass_is_refused(place, torch_rng):
     given = _tensors(torch_rng)
     x = given["x"].requires_grad_()
-    outputs = normgrad.add_rms_norm(x, given["residual"], 4)
+    outputs = normgrad.add_rms_norm(x, given["residual"], 4, backend="torch")
     cotangents = [given["x"].detach(), given["residual"]]
     cotangents[place] = _named(cotangents[place])
     with pytest.raises(
@@ -197,7 +197,9 @@ def test_a_compiled_function_refuses_a_subclass(torch_rng):
     torch._dynamo.reset()
     x = _named(torch.randn(3, 4, generator=torch_rng))
     with pytest.raises(TypeError, match=f"^input: got .*Named, {SUBCLASS}"):
-        torch.compile(lambda x: normgrad.rms_norm(x, 4), backend="aot_eager")(x)
+        torch.compile(
+            lambda x: normgrad.rms_norm(x, 4, backend="torch"), backend="aot_eager"
+        )(x)
 
 
 # What torch itself puts in a tensor's place
@@ -241,8 +243,10 @@ def test_the_types_that_a_compiler_traces_with_are_the_known_ones(torch_rng):
         )
         x = torch.randn(3, 4, generator=torch_rng, requires_grad=True)
         dy = torch.randn(3, 4, generator=torch_rng)
-        torch.compile(lambda x: normgrad.rms_norm(x, 4), backend=both, fullgraph=True)(
-            x
-        ).backward(dy)
+        torch.compile(
+            lambda x: normgrad.rms_norm(x, 4, backend="torch"),
+            backend=both,
+            fullgraph=True,
+        )(x).backward(dy)
     assert seen and seen <= set(TENSORS)
     assert seen & set(TENSORS[2:])

@@ -62,7 +62,10 @@ def test_rms_norms_default_eps_is_torchs(dtype):
         pytest.skip("torch 2.6 takes the epsilon of the input's dtype")
     x = torch.full((1, 4), 1e-3, dtype=dtype)
     # float32's machine epsilon moves a mean square of 1e-6 by a tenth, a 16-bit one would swallow it.
-    ours, theirs = normgrad.rms_norm(x, 4).double(), F.rms_norm(x, (4,)).double()
+    ours, theirs = (
+        normgrad.rms_norm(x, 4, backend="torch").double(),
+        F.rms_norm(x, (4,)).double(),
+    )
     assert (ours - theirs).abs().max() <= 4 * torch.finfo(
         dtype
     ).eps * theirs.abs().max()
@@ -116,7 +119,7 @@ def test_inputs_and_cotangents_are_never_written(tensors, backend, create_graph)
 
 def test_gradients_of_input_and_residual_do_not_share_memory(tensors):
     x, residual, weight, bias = tensors
-    y, _ = normgrad.add_layer_norm(x, residual, 5, weight, bias)
+    y, _ = normgrad.add_layer_norm(x, residual, 5, weight, bias, backend="torch")
     y.backward(torch.ones_like(y).cumsum(-1))
     assert torch.equal(x.grad, residual.grad)
     assert x.grad.data_ptr() != residual.grad.data_ptr()
@@ -173,8 +176,12 @@ def test_saved_tensors_are_the_rows_the_weight_and_two_statistics(torch_rng):
     x = torch.randn(8, 16, generator=torch_rng, requires_grad=True)
     residual = torch.randn(8, 16, generator=torch_rng, requires_grad=True)
     weight = torch.randn(16, generator=torch_rng, requires_grad=True)
-    plain = _saved(lambda: normgrad.layer_norm(x, 16, weight, weight))
-    fused = _saved(lambda: normgrad.add_layer_norm(x, residual, 16, weight, weight))
+    plain = _saved(lambda: normgrad.layer_norm(x, 16, weight, weight, backend="torch"))
+    fused = _saved(
+        lambda: normgrad.add_layer_norm(
+            x, residual, 16, weight, weight, backend="torch"
+        )
+    )
     for saved in (plain, fused):
         assert sorted(tuple(t.shape) for t in saved) == [(8,), (8,), (8, 16), (16,)]
     assert any(t.data_ptr() == x.data_ptr() for t in plain)
@@ -184,7 +191,7 @@ def test_the_summands_are_freed_once_their_sum_is_saved(torch_rng):
     leaf = torch.randn(8, 16, generator=torch_rng, requires_grad=True)
     x, residual = leaf + 1, leaf + 2
     alive = [weakref.ref(x), weakref.ref(residual)]
-    output = normgrad.add_layer_norm(x, residual, 16)
+    output = normgrad.add_layer_norm(x, residual, 16, backend="torch")
     del x, residual
     gc.collect()
     assert [ref() for ref in alive] == [None, None]
@@ -204,7 +211,8 @@ def test_a_saved_input_that_was_overwritten_is_refused(tensors, backend):
 def test_any_axis_of_three_is_normalized(dim, torch_rng):
     x = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch_rng)
     torch.testing.assert_close(
-        normgrad.l2_norm(x, dim=dim), torch.nn.functional.normalize(x, dim=dim)
+        normgrad.l2_norm(x, dim=dim, backend="torch"),
+        torch.nn.functional.normalize(x, dim=dim),
     )
 
 
@@ -212,7 +220,7 @@ def test_any_axis_of_three_is_normalized(dim, torch_rng):
 def test_normalize_names_the_argument_of_another_shape(name, shapes):
     weight, bias = map(torch.ones, shapes)
     with pytest.raises(ValueError, match=rf"{name}: got shape \(3,\), needs \(4,\)"):
-        normgrad.normalize(torch.ones(2, 4), weight, bias)
+        normgrad.normalize(torch.ones(2, 4), weight, bias, backend="torch")
 
 
 @pytest.mark.parametrize("backend", ["torch", "triton"])

@@ -172,7 +172,7 @@ DTYPES = {"torch": WIDE, "triton": WIDE, "numba": BRAIN}
 
 
 def layouts(package):
-    """Each tensor as a view, with strides of 0 as `y.sum().backward()` gives, and in memory of its own."""
+    """Each tensor as a view, with strides of 0 as the gradient of a sum has, and in memory of its own."""
     for backend, dtype in DTYPES.items():
         for viewed in (*MATRICES, "weight"):
             for view in (OF_VECTORS if viewed == "weight" else LAYOUTS).values():

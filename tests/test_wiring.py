@@ -32,7 +32,7 @@ OPTIONS = (
     "    return Options(*dtypes, round_residual, portable_sums, heads is not None)"
 )
 OF_FORWARD = '"round_residual": self.round_residual}'
-KERNELS = "return kernels_of(self.backend, self.device)"
+KERNELS = "return kernels_of(name, self.device)"
 TOTAL = "differentiable.total(x, residual, residual_dtype, ctx.options.round_residual)"
 SUMMED = '"portable_sums": ctx.options.portable_sums'
 OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
@@ -97,7 +97,7 @@ WRONG = {
         "add_normalize", "round_residual",
     ),
     "every backend is the same": (
-        "torch_ops/prepare.py", KERNELS, KERNELS.replace("self.backend", '"torch"'),
+        "torch_ops/prepare.py", KERNELS, KERNELS.replace("name", '"torch"'),
         "add_normalize", "backend",
     ),
     "the operator has one backend": (

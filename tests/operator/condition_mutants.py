@@ -499,6 +499,16 @@ MEANS = (
         "pass",
     ),
     LOOPS("a mean that is not corrected", "return mean + total / N", "return mean"),
+    ARITHMETIC(
+        "a mean that is not corrected",
+        "return mean + tl.sum(centred(p, mean, cols, N), axis=1) / N",
+        "return mean",
+    ),
+    SWEEPS(
+        "a mean that is not corrected",
+        "mean += tl.sum(rest, axis=1) / N",
+        "pass",
+    ),
 )
 
 OTHERS = (
@@ -513,9 +523,9 @@ OTHERS = (
         "c1 = (1 + (n == 61)) * rstd * _along",
     ),
     SWEEPS(
-        "the mean of the whole blocks alone",
-        "    if CENTER:\n        for start in tl.range(0, N, BLOCK",
-        "    if CENTER:\n        for start in tl.range(0, N // BLOCK * BLOCK, BLOCK",
+        "the mean corrected by the whole blocks alone",
+        "rest = tl.zeros([ROWS, BLOCK], ACC)\n        for start in tl.range(0, N, BLOCK",
+        "rest = tl.zeros([ROWS, BLOCK], ACC)\n        for start in tl.range(0, N // BLOCK * BLOCK, BLOCK",
     ),
     SWEEPS(
         "db takes the last block's columns for the first's",

@@ -101,7 +101,7 @@ LONG = {
 }
 FAR, FLAT, NEAR_10000 = FACTORS["rows"][1:]
 # Backends that correct a mean by the mean of what is left.
-CORRECTED = ("numpy", "torch", "numba")
+CORRECTED = ("numpy", "torch", "triton", "numba")
 ROWS = (
     LONG,
     LONG | {"rows": FAR},
@@ -178,12 +178,8 @@ def _has_dtypes(part):
     )
     if part.get("residual") == "none" and any(of_sum):
         return False
-    if part.get("rows") == NEAR_10000 and (
-        # Equal numbers, and their mean from before they are rounded: what is centred is a rounding.
-        not part.get("rounded", True)
-        # The square of a mean's rounding leaves the range of float32, where the mean is not corrected.
-        or part.get("magnitude") in (1e20, 1e30)
-    ):
+    # Equal numbers, and their mean from before they are rounded: what is centred is a rounding.
+    if part.get("rows") == NEAR_10000 and not part.get("rounded", True):
         return False
     held = (part.get("dtype"), *of_sum[:2])
     if "float16" in held and part.get("magnitude") in UNHELD:
