@@ -12,6 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 import normgrad
 from normgrad import nn
 from normgrad.checks.tolerance import unit_roundoff
+from normgrad.torch_ops import arguments
 
 BACKENDS = ("torch", "triton", "numba")
 # name: (the function of x, residual (3, 5), weight, bias (5,) and a backend, the same in torch)
@@ -299,3 +300,16 @@ def test_without_torch_the_command_that_installs_it_is_named(use):
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True)
     assert "pip install normgrad[torch]" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name, extra", [("numba", "cpu"), ("triton", "triton")])
+def test_without_its_compiler_a_backend_names_the_command(name, extra, monkeypatch):
+    def missing(*_):
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+    monkeypatch.setattr(arguments, "import_module", missing)
+    arguments._compiled.cache_clear()
+    needs = rf"backend: got '{name}'.*pip install normgrad\[{extra}\]"
+    with pytest.raises(ModuleNotFoundError, match=needs):
+        normgrad.rms_norm(torch.ones(2, 4), 4, eps=0.25, backend=name)
+    arguments._compiled.cache_clear()

@@ -501,7 +501,8 @@ def test_the_model_itself_is_not_replaced():
     norm = torch.nn.LayerNorm(COLUMNS)
     outcome = nn.replace_norms(norm, backend="torch")
     assert outcome.left == {
-        "": "LayerNorm, which is the model itself: nothing holds it"
+        "": "LayerNorm, which is the model itself: put it into a module that holds it, as"
+        " torch.nn.Sequential(model)"
     }
 
 

@@ -426,7 +426,10 @@ def replace_norms(
             else recognised(module, known)
         )
         if isinstance(found, Recipe) and parent is None:
-            found = "which is the model itself: nothing holds it"
+            found = (
+                "which is the model itself: put it into a module that holds it, as"
+                " torch.nn.Sequential(model)"
+            )
         if isinstance(found, Recipe):
             if id(module) not in made:
                 made[id(module)] = _of(found, module, backend)

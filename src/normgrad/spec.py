@@ -42,7 +42,8 @@ class Placement:
 
     Args:  denominator: D(s, eps, m) for s = sqrt(reduce(q**2)) and m, which is numpy, torch or what stands for them and
            has sqrt(a) and where(edge, a, b)
-           kappa: D * D'(s) / s for s > 0, as denominator; None where D**2 is s**2 + eps, so that kappa is 1
+           kappa: D * D'(s) / s for s > 0, as denominator, an array like s; None for "inside" alone, where kappa
+           is 1 and code computes D as sqrt(s**2 + eps) from s**2
            differentiable: whether D has all derivatives at a row of size s and within a step of it, of (s, eps, step)
            pieces: one where D and kappa are one formula for all s, else the two sides of an edge
     """
@@ -221,10 +222,12 @@ def check_axes(normalized_shape: Axes) -> tuple[int, ...]:
         isinstance(axis, Integral) and not isinstance(axis, bool) for axis in axes
     )
     if not integers:
-        kind = type(normalized_shape).__name__
-        raise TypeError(
-            f"normalized_shape: got {kind} {normalized_shape!r}, needs an int or a tuple of ints"
-        )
+        size = getattr(normalized_shape, "shape", None)
+        value = repr(normalized_shape)
+        if isinstance(size, tuple):
+            value = f"of shape {tuple(size)}"
+        got = f"{type(normalized_shape).__name__} {value}"
+        raise TypeError(f"normalized_shape: got {got}, needs an int or a tuple of ints")
     if not axes or min(axes) < 1:
         raise ValueError(
             f"normalized_shape: got {tuple(axes)}, needs at least one axis, each of length at least 1"

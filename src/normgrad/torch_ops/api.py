@@ -103,7 +103,7 @@ def add_normalize(
 def _check_residual(residual: Tensor) -> None:
     if residual is None:
         raise TypeError(
-            "residual: got None, needs a torch.Tensor; a norm of input alone has no add_ in its name"
+            "residual: got None, needs a torch.Tensor; for input alone call the function without add_, as rms_norm"
         )
 
 

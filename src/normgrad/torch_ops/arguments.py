@@ -123,7 +123,15 @@ def check_backend(backend: Backend) -> None:
 @lru_cache
 def _compiled(name: str) -> ModuleType:
     """The module of numba's or triton's kernels, imported when it is asked for; an import statement asks each time."""
-    return import_module(f"..{name}_kernels", __package__)
+    try:
+        return import_module(f"..{name}_kernels", __package__)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        extra = "cpu" if name == "numba" else name
+        words = f"backend: got {name!r}, which needs {name}, and it is not installed"
+        remedy = f"pip install normgrad[{extra}]"
+        raise ModuleNotFoundError(f"{words}: {remedy}", name=name) from error
 
 
 def kernels_of(backend: Backend, device: torch.device) -> ModuleType:

@@ -21,10 +21,9 @@ from .differentiable import promoted
 TORCH_OWN = "torch's own"
 # Entries of x from which Numba's kernels take less time, forward and backward together, than torch's own (2 threads of
 # an AMD EPYC: LayerNorm takes 2.6 times as long at (128, 256), 0.95 at (4096, 1024) and 0.5 at (2048, 8192); RMSNorm,
-# which torch has no CPU kernel for, 1.0 at (4, 64), 0.7 at (128, 256) and 0.14 at (4096, 1024)), and than the formula.
+# which torch has no CPU kernel for, 1.0 at (4, 64), 0.7 at (128, 256) and 0.14 at (4096, 1024)), and than the formula,
+# which in turn takes less time than torch's RMSNorm from there on.
 NUMBA_BEATS_LAYER_NORM_FROM, NUMBA_FROM = 2**22, 2**12
-# Up to here torch's own RMSNorm, which is eight operations, takes less time than this package's torch formula.
-TORCH_RMS_NORM_UP_TO = 2**12
 WIDE = (torch.float32, torch.float64)
 
 
@@ -48,7 +47,7 @@ def choose(spec: NormSpec, options: Options, tensors: tuple[Tensor | None, ...])
         numba_from = NUMBA_BEATS_LAYER_NORM_FROM
     if entries >= numba_from and _numba_runs(tensors):
         return "numba"
-    if same and (spec.center or entries <= TORCH_RMS_NORM_UP_TO):
+    if same and (spec.center or entries < NUMBA_FROM):
         return TORCH_OWN
     return "torch"
 
