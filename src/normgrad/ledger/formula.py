@@ -89,7 +89,11 @@ class Formula:
             f"{words}{mark}{write(one.lhs)} {SIGNS[type(one)]} {write(one.rhs)}{dots}"
         )
         where = [f"{write(name)} = {write(value)}" for name, value in line.where]
-        return text + (f" && {', '.join(where)}" if where else "")
+        if not where:
+            return text
+        # A mark of alignment has no place in a display of one line.
+        gap = " && " if several else r" \qquad "
+        return text + gap + ", ".join(where)
 
     def measure(self, values: Mapping[str, object], within=None) -> tuple[float, float]:
         """(error, tolerance) of the entry that comes nearest to what the formula allows.
