@@ -113,7 +113,8 @@ class _Norm(torch.nn.Module):
         zeros = torch.zeros(shape, **factory)
         self.weight = torch.nn.Parameter(weight) if affine else None
         self.bias = torch.nn.Parameter(zeros) if affine and bias else None
-        if self.bias is None or self.weight_offset or not out_dtype is heads is None:
+        beyond_torch = self.bias is None or self.weight_offset != 0
+        if beyond_torch or out_dtype is not None or heads is not None:
             self.register_forward_pre_hook(_has_own_forward)
 
     def reset_parameters(self) -> None:

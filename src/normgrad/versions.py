@@ -41,9 +41,23 @@ def check_interpreter() -> None:
         raise RuntimeError(f"backend: 'triton' on the CPU, and {conflict_here()}")
 
 
-def without_torch(error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """What to raise where an import of torch fails: where torch is missing, the command that installs it."""
-    if error.name != "torch":
+def not_installed(
+    error: ModuleNotFoundError, name: str, extra: str, words: str
+) -> ModuleNotFoundError:
+    """What to raise where an import fails: where the library itself is missing, words and the command that installs it.
+
+    Args:  error: of the import; name: of the library; extra: of this package, which installs it
+    """
+    if error.name != name:
         return error
-    words = "torch: not installed, and this part of normgrad needs it: pip install normgrad[torch]"
-    return ModuleNotFoundError(words, name="torch")
+    return ModuleNotFoundError(f"{words}: pip install normgrad[{extra}]", name=name)
+
+
+def without_torch(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """What to raise where an import of torch fails."""
+    return not_installed(
+        error,
+        "torch",
+        "torch",
+        "torch: not installed, and this part of normgrad needs it",
+    )

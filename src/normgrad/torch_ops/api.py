@@ -115,8 +115,7 @@ def _normalized(
     bias: Tensor | None,
 ):
     """(y, residual_out) of a call, residual_out None without a residual; autograd.Normalize has their derivatives."""
-    compiling = torch.compiler.is_compiling()
-    if call.backend == automatic.TORCH_OWN and not _forward_mode(compiling):
+    if call.backend == automatic.TORCH_OWN and not _forward_mode():
         return automatic.run_torch_own(
             call.spec, call.axes, input, residual, weight, bias
         )
@@ -136,10 +135,10 @@ def _normalized(
     return apply(input, residual, weight, bias, call.spec, call.kernels, call.options)
 
 
-def _forward_mode(compiling):
+def _forward_mode():
     """Whether tangents may be asked for: torch 2.13 takes those of its own layer_norm for constants, and its compiler
     fails on them."""
-    if compiling:
+    if torch.compiler.is_compiling():
         return torch_compile.transforms_are_open()
     return forward_ad._current_level >= 0
 

@@ -18,7 +18,7 @@ from torch.compiler import is_compiling
 from torch.types import Device
 
 from ..spec import Axes, check_axes, check_head_axis, check_heads, check_shapes
-from ..versions import check_interpreter
+from ..versions import check_interpreter, not_installed
 from . import rows as torch_rows
 from .differentiable import DTYPES, promoted
 from .distributed import check as check_shared
@@ -27,7 +27,9 @@ from .distributed import is_distributed
 Backend = Literal["auto", "torch", "triton", "numba"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 # What a compiler traces with is known besides: its tensors reach shapes and dtypes alone, never a kernel.
-TENSORS = (torch.Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+TRACED = (FakeTensor, FunctionalTensor)
+TENSORS = (*PLAIN, *TRACED)
 # The modes of FakeTensorMode, make_fx and AOTAutograd; those of users see all operations of a kernel.
 TRACERS = tuple(torch._C._TorchDispatchModeKey.__members__.values())
 
@@ -126,12 +128,9 @@ def _compiled(name: str) -> ModuleType:
     try:
         return import_module(f"..{name}_kernels", __package__)
     except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
         extra = "cpu" if name == "numba" else name
         words = f"backend: got {name!r}, which needs {name}, and it is not installed"
-        remedy = f"pip install normgrad[{extra}]"
-        raise ModuleNotFoundError(f"{words}: {remedy}", name=name) from error
+        raise not_installed(error, name, extra, words) from error
 
 
 def kernels_of(backend: Backend, device: torch.device) -> ModuleType:
@@ -153,7 +152,7 @@ def is_traced(t) -> bool:
     """
     return (
         is_compiling()
-        or type(t) in TENSORS[2:]
+        or type(t) in TRACED
         or torch.jit.is_tracing()
         or torch._C._len_torch_dispatch_stack() > 0
         and any(torch._C._get_dispatch_mode(key) is not None for key in TRACERS)

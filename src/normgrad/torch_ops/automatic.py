@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..spec import LAYER_NORM, RMS_NORM, NormSpec
-from .arguments import TENSORS, Options, is_traced
+from .arguments import PLAIN, TENSORS, Options, is_traced
 from .differentiable import promoted
 
 # torch.nn.functional.layer_norm and rms_norm: no name that a caller can ask for, since they know few of the arguments.
@@ -55,8 +55,7 @@ def choose(spec: NormSpec, options: Options, tensors: tuple[Tensor | None, ...])
 def _numba_runs(tensors):
     if is_traced(tensors[0]) or not numba_is_installed():
         return False
-    plain = (torch.Tensor, torch.nn.Parameter)
-    return all(t is None or type(t) in plain for t in tensors)
+    return all(t is None or type(t) in PLAIN for t in tensors)
 
 
 def _torch_computes_the_same(spec, options, tensors):

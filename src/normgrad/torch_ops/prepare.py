@@ -21,6 +21,7 @@ from ..spec import (
 )
 from . import automatic
 from .arguments import (
+    PLAIN,
     Backend,
     Options,
     check_backend,
@@ -41,8 +42,7 @@ class Absent:
 # A normalized_shape of the last axis; an eps and a weight_offset of the spec.
 OF_INPUT: Any = Absent()
 OF_SPEC: Any = Absent()
-# Only calls on these are kept: the tensors of a tracer can have sizes that are not numbers.
-PLAIN = (torch.Tensor, torch.nn.Parameter)
+# Only calls on plain tensors are kept: those of a tracer can have sizes that are not numbers.
 MOST_CALLS = 256
 _calls: dict[Any, Call] = {}
 
