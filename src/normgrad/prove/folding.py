@@ -29,7 +29,7 @@ from ..symbolic.steps import normal
 from .reasons import same, taken
 
 # how long it is tried; the form that is found until then will do
-SECONDS = 5
+SECONDS = 20
 # what a name says of a sum is put in if it is at most so many times as long as the sum
 LONGER = 3
 
@@ -63,7 +63,7 @@ def _forms(e):
 def _folded(e, defs):
     """The normal form with names for sums and roots, and then for input entries where that is shorter."""
     values: dict[Expr, Expr] = {}
-    sizes = _sizes(e)
+    sizes = index_ranges(e)
     for name in _entries(defs, sizes):
         body = _put(nf(resolve(defs.unfold(name))), values)
         values |= _solved(name, body, _generators(body))
@@ -83,14 +83,8 @@ def _base(e):
     return getattr(e, "base", e)
 
 
-def _sizes(e):
-    """What each index of a normal form runs to, those of sums included."""
-    sizes = {limit[0]: limit[2] for part in e.atoms(Sum) for limit in part.limits}
-    return sizes | index_ranges(e)
-
-
 def _entries(defs, sizes) -> Iterator[Expr]:
-    """Every defined name, a tensor's at all indices of the expression that have its ranges."""
+    """Every defined name, a tensor's at all free indices of the expression that have its ranges."""
     for head, _ in defs:
         shape = head.base.shape if isinstance(head, Indexed) else ()
         fitting = [[i for i in sizes if sizes[i] == size] for size in shape]
@@ -118,7 +112,7 @@ def _solved(name, body, generators) -> dict[Expr, Expr]:
             linear = multiply_out(body.xreplace({generator: entered}))
             slope = linear.coeff(letter, 1)
             rest = multiply_out(linear - letter * slope)
-            if slope == 0 or slope.has(letter) or rest.has(letter):
+            if slope == 0 or slope.is_Add or (slope + rest).has(letter):
                 continue
             value = (name - rest) / slope
             value = 1 / value if inverse else value
