@@ -166,7 +166,7 @@ REFUTED = [
     ("prove(diff(v, x[j]), 2 / N * x[j])", "left - right: -2*mean/N"),
     ("prove(diff(x_hat[k], x[j]), rstd * (KroneckerDelta(k, j) - x_hat[k] * x_hat[j] / N))", "left - right: -rstd/N"),
     ("prove(diff(x_hat[k], x[j]), rstd * (KroneckerDelta(k, j) - 1 / N))", "left - right: -rstd*xhat[j]*xhat[k]/N"),
-    ("prove(diff(L, x[j]), rstd * (wdy[j] - x_hat[j] * c1))", "left - right: -rstd*Sum(wdy[r], (r, 1, N))/N"),
+    ("prove(diff(L, x[j]), rstd * (wdy[j] - x_hat[j] * c1))", "left - right: -rstd*Sum(dy[r]*w[r], (r, 1, N))/N"),
     ("prove(diff(y[k], x[j]), w[j] * diff(x_hat[k], x[j]))", "(w[j] - w[k])"),
     ("prove(diff(loss, D[p]), 0)", "at M = "),
     ("prove(diff(f(v), x[j]), f(v) * diff(v, x[j]))", "with f(t) = t**2 + 3*t + 1, one function among many"),
