@@ -71,6 +71,8 @@ class Typed(StrPrinter):
     """An expression as text. Args: identifiers: {symbol, tensor or function: its name in the text}; as_typed: whether
     the text is read with SymPy's evaluation off"""
 
+    printmethod = "_typed"  # no object of SymPy prints itself
+
     def __init__(self, identifiers, as_typed):
         super().__init__(
             {"sympy_integers": True, "order": "none" if as_typed else None}
