@@ -498,15 +498,15 @@ def _equation(label, written, defs, scope):
 
 
 def same(first: Equation, second: Equation) -> bool:
-    """Whether two equations are equal objects, but for the letters of sums and for lines that they do not reach."""
+    """Whether two equations are equal objects, but for the letters of sums, the order of lines, and lines not reached."""
     return _content(first) == _content(second)
 
 
 def _content(equation):
     fields = ("claim", "kind", "whys", "holds_where", "wide", "low", "down")
     given = tuple(map(_content, getattr(equation, "given", ())))
-    lines = (*equation.chains, *definitions_of(equation))
     with evaluate(False):
-        content = [tuple(map(numbered, line)) for line in lines]
+        chains = [tuple(map(numbered, chain)) for chain in equation.chains]
+        lines = {tuple(map(numbered, line)) for line in definitions_of(equation)}
     values = [getattr(equation, name, None) for name in fields]
-    return type(equation), values, given, content
+    return type(equation), values, given, chains, lines
