@@ -33,7 +33,7 @@ equations: .venv/installed
 times: .venv/installed
 	PYTHONPATH=book/_ext $(BIN)/python -m normgrad_book.reading_time book/*.md
 
-# Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, changed derivations.
+# Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, changed equations.
 quick: .venv/installed
 	$(PYTEST) -n logical --dist worksteal --quick
 

@@ -498,7 +498,7 @@ def _equation(label, written, defs, scope):
 
 
 def same(first: Equation, second: Equation) -> bool:
-    """Whether two equations are equal objects, but for the letters of sums, the order of lines, and lines not reached."""
+    """Whether two equations are equal, but for the letters of sums, the order of lines, and lines not reached."""
     return _content(first) == _content(second)
 
 
