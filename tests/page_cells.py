@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
 from normgrad_book import cells as page_cells  # noqa: E402
+from normgrad_book import equations_file  # noqa: E402, F401
 from normgrad_book.cells import label_of  # noqa: E402, F401
 from normgrad_book.equations_file import (  # noqa: E402, F401
     SHOWS,

@@ -87,7 +87,10 @@ def derivations(page, proved=True) -> list:
     """Everything that the cells of a page derive or define for the book, in order."""
     with as_on_a_page() as namespace, recorded(proved) as outputs:
         for cell in needed(of_page(page), of_the_book):
+            before = len(outputs)
             execute(cell, namespace)
+            if not of_the_book(cell):  # later cells need it for something else
+                del outputs[before:]
     return [output for output in outputs if output.label not in READERS_OWN]
 
 
