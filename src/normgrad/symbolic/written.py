@@ -234,36 +234,38 @@ def _names(e: Basic) -> set:
     return names | {_function(e)} if isinstance(e, Opaque | Applied) else names
 
 
-def _name(thing) -> str:
-    if isinstance(thing, tuple):
-        return thing[1]
-    return getattr(thing, "__name__", "") or str(getattr(thing, "label", thing))
+def _text_of(name) -> str:
+    """A name without what is declared of it."""
+    if isinstance(name, tuple):
+        return name[1]
+    return getattr(name, "__name__", "") or str(getattr(name, "label", name))
 
 
-def _group(thing) -> str:
+def _group(name) -> str:
     """What is declared of a name: its assumptions, or that it is a function."""
-    if isinstance(thing, tuple):
+    if isinstance(name, tuple):
         return FUNCTION
-    if isinstance(thing, type):
+    if isinstance(name, type):
         return SEQUENCE
-    assumptions = getattr(thing, "label", thing)._assumptions_orig
+    assumptions = getattr(name, "label", name)._assumptions_orig
     return ", ".join(
-        f"{'' if holds else 'not '}{name}"
-        for name, holds in sorted(assumptions.items())
+        f"{'' if holds else 'not '}{word}"
+        for word, holds in sorted(assumptions.items())
     )
+
+
+def _order(name):
+    """Sequences first: of two things with one name, the scalar has another identifier."""
+    return not isinstance(name, type), _text_of(name), _group(name)
 
 
 def _identifiers(names) -> dict:
     """{name: its identifier}, each of one name alone."""
     identifiers = {}
-    for name in sorted(
-        names, key=lambda name: (not isinstance(name, type), _name(name), _group(name))
-    ):
-        text = _name(name).replace("'", "_prime").replace("*", "_star")
+    for name in sorted(names, key=_order):
+        text = _text_of(name).replace("'", "_prime").replace("*", "_star")
         if not text.isidentifier():
-            raise ValueError(
-                f"{_name(name)}: has no identifier in the text of an entry"
-            )
+            raise ValueError(f"{_text_of(name)}: is no identifier, and has none")
         while iskeyword(text) or text in VOCABULARY or text in identifiers.values():
             text += "_"
         identifiers[name] = text
@@ -309,7 +311,9 @@ def _entry(equation, page, as_typed):
     steps = (equation.recurrences.k, equation.recurrences.n) if inductive else ()
     identifiers = _identifiers(set().union(*map(_names, (*parts, *steps))))
     odd = {
-        text: _name(name) for name, text in identifiers.items() if text != _name(name)
+        text: _text_of(name)
+        for name, text in identifiers.items()
+        if text != _text_of(name)
     }
     labels = {
         name.label: text
