@@ -12,6 +12,7 @@ from sphinx.transforms import SphinxTransform
 
 from normgrad.symbolic.derive import STATEMENT
 from normgrad.symbolic.derive import with_numbers as references_numbered
+from normgrad.symbolic.registry import entries
 
 from .execution import executed_notebook
 from .ledger_page import equation_id, number
@@ -46,8 +47,8 @@ class Derived(SphinxTransform):
         for made in made_here.values():
             if made["differs"]:
                 message = (
-                    f"the cell that derives {made['label']} is not the statement"
-                    f" of the package: {made['differs']}"
+                    f"the cell derives another equation {made['label']} than"
+                    f" equations.json has, run `make equations`: {made['differs']}"
                 )
                 self.env.get_domain("ledger").note_problem(self.env.docname, 0, message)
         for node in list(self.document.findall(nodes.math_block)):
@@ -56,8 +57,6 @@ class Derived(SphinxTransform):
                 node["known"] = made_here.get(found[1], {}).get("known", "")
 
     def number(self, node, label):
-        from normgrad.symbolic import equations
-
         text = TAG.sub("", node.astext())
         node.rawsource, node[:] = text, [nodes.Text(text)]
         domain = self.env.get_domain("math")
@@ -67,8 +66,8 @@ class Derived(SphinxTransform):
             domain.get_equation_number_for(label),
             False,
         )
-        if label in (known := equations()):
-            node["claim"], node["kind"] = known[label].claim, known[label].kind
+        if entry := entries().get(label):
+            node["claim"], node["kind"] = entry["claim"], entry["kind"]
         node["ids"].append(equation_id(label))
         self.document.note_explicit_target(node, node)
 

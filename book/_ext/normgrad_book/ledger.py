@@ -18,7 +18,7 @@ from sphinx.errors import ExtensionError
 
 from normgrad.ledger.entries import MIME
 from normgrad.ledger.formulas import formulas
-from normgrad.symbolic import equations
+from normgrad.symbolic.registry import entries
 
 from .alone import PAGE
 from .execution import executed_notebook
@@ -187,7 +187,7 @@ def compare(equations, entries) -> list[tuple[str, int, str]]:
 @cache
 def registered() -> frozenset[str]:
     """The labels of all equations and formulas of the package."""
-    return frozenset(equations()) | frozenset(formulas())
+    return frozenset(entries()) | frozenset(formulas())
 
 
 def compare_shown(equation, own_entries) -> list[str]:

@@ -25,7 +25,7 @@ from sympy import (
 )
 from sympy.printing.latex import LatexPrinter
 
-from .notation import Local, Partial
+from .notation import Local, Partial, without_ones
 from .opaque import Opaque
 
 # The first letter of a dimension's name says what it counts: rows, columns, or anything else.
@@ -157,7 +157,7 @@ class BookLatex(LatexPrinter):
                 self._bound[letter] = self._letter(last)
                 added.append(letter)
             signs += rf"\sum_{{{self._print(letter)}={self._print(first)}}}^{{{self._print(last)}}} "
-        body = _without_one(e.function)
+        body = without_ones(e.function)
         loose = isinstance(body, Add) or _strip_sign(body)[0]
         text = signs + (self._bracket(body) if loose else self._print(body))
         for letter in added:
@@ -295,13 +295,6 @@ class BookLatex(LatexPrinter):
 
 def _is_root(e):
     return isinstance(e, Pow) and e.exp == S.Half
-
-
-def _without_one(e):
-    """The body of a sum without the factor 1 that SymPy puts before it when it does not evaluate."""
-    if isinstance(e, Mul) and e.args[0] == 1:
-        return e.args[1] if len(e.args) == 2 else Mul(*e.args[1:], evaluate=False)
-    return e
 
 
 def _terms(e):
