@@ -176,18 +176,23 @@ class Claim:
         """The kernel's head of a definition, which is entered where it is new."""
         if label not in self._heads:
             self._spell(label.name, label)
+            # as typed, since `define` found the text to be equal to the formula
+            opened = label.typed.has(Partial, Local)
+            with evaluate(opened):
+                formula = self(label.formula if opened else label.typed)
             with evaluate(True):
-                formula = self(label.formula)
-                if label.indices:
-                    base = DefinedBase(label, shape=tuple(label.shape))
-                    tensor = self._tensor(base, map(self, label.shape), label.kind)
-                    defined = tensor[tuple(map(self._index, label.indices))]
-                else:
-                    defined = Symbol(label.name, **label.kind)
-                    self._readers[defined] = label
-                self.defs[defined] = formula
-            self._heads[label] = defined
+                self.defs[self._named(label)] = formula
+            self._heads[label] = self._named(label)
         return self._heads[label]
+
+    def _named(self, label):
+        if not label.indices:
+            defined = Symbol(label.name, **label.kind)
+            self._readers[defined] = label
+            return defined
+        base = DefinedBase(label, shape=tuple(label.shape))
+        tensor = self._tensor(base, map(self, label.shape), label.kind)
+        return tensor[tuple(map(self._index, label.indices))]
 
     # -- derivatives
 

@@ -10,6 +10,7 @@ from ..symbolic.calculus import index_ranges, resolve
 from ..symbolic.notation import Local, Partial, name_of, rename_bound
 from ..symbolic.proof import NotProved, lettered
 from ..symbolic.proof import prove as kernel_prove
+from ..symbolic.registry import DEFINITION, Equation, definition
 from ..symbolic.render import latex
 from ..symbolic.signs import is_positive
 from ..symbolic.steps import has_bound_delta, in_sums, normal
@@ -17,7 +18,7 @@ from .claim import CannotJudge, Claim, in_one_line
 from .folding import in_short
 from .names import DefinedBase, Name, head
 from .typed import typed_arguments
-from .verdict import STATEMENT, Line, Verdict
+from .verdict import Line, Verdict, bundle
 
 
 def contract(e: Expr) -> Expr:
@@ -183,32 +184,33 @@ class definitions:
     def __init__(self, *names: Symbol | IndexedBase):
         if not names:
             raise CannotJudge("definitions: needs at least one name")
-        claim = Claim()
+        self.claim = Claim()
         self.lines: list[tuple[Expr, Expr]] = []
-        self.shown: list[tuple[Expr, Expr]] = []
+        self._heads = [head(name) for name in names]
         with in_one_line():
-            for name in map(head, names):
+            for name in self._heads:
                 label = name if isinstance(name, Name) else name.base.label
-                with evaluate(True):
-                    self.lines.append((claim(name), claim(label.formula)))
                 with evaluate(False):
-                    self.shown.append((claim(name), claim(label.typed)))
+                    self.lines.append((self.claim(name), self.claim(label.typed)))
+
+    # the line below an equation's display
+    words = ()
 
     @property
     def latex(self) -> str:
         """The lines as the body of a display."""
-        lines = [f"{latex(name)} &= {latex(formula)}" for name, formula in self.shown]
+        show = self.claim.defs.shown
+        lines = [f"{latex(name)} &= {latex(show(e))}" for name, e in self.lines]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
+    def equation(self, label: str = "", claim: str = "") -> Equation:
+        """The lines as a definition of the registry."""
+        defs = self.claim.defs
+        return definition(label, claim, defs, *[name for name, _ in self.lines])
+
     def __repr__(self):
-        lines = [" := ".join(lettered(*line)) for line in self.lines]
+        lines = [f"{name} := {name.formula}" for name in self._heads]
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        display = f"$$\n{self.latex}\n$$"
-        return {
-            "text/plain": repr(self),
-            "text/markdown": display,
-            "text/latex": display,
-            STATEMENT: {"true": True, "known": "definition", "latex": self.latex},
-        }
+        return bundle(self, DEFINITION)

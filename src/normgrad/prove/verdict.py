@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from unittest.mock import patch
 
 from sympy import Expr, evaluate
 
 from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, known, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.registry import Equation
+from ..symbolic.registry import PROVED, Equation
 from ..symbolic.render import latex, printer, used_names
 from .claim import CannotJudge, Claim
 from .folding import in_short
@@ -50,6 +53,12 @@ class Verdict:
 
     def __post_init__(self):
         self.step, self.refusal = 0, None
+        self.conditions: list[Expr] = []
+        start = time.perf_counter()
+        self._judge()
+        self.seconds = time.perf_counter() - start
+
+    def _judge(self):
         for step in range(1, len(self.lines)):
             left, right = (self.claim.exact(line.shown) for line in self._sides(step))
             try:
@@ -143,16 +152,16 @@ class Verdict:
     def latex(self) -> str:
         """The chain as the body of a display; of a false one the step that fails."""
         if not self.refusal:
-            return self._equation.latex()
+            return self.equation().latex()
         sides = [self.claim.defs.shown(line.shown) for line in self._sides(self.step)]
         write = printer(set().union(*map(used_names, sides)))
         return f" {NOT_EQUAL} ".join(map(write, sides))
 
-    @cached_property
-    def _equation(self):
+    def equation(self, label: str = "", claim: str = "") -> Equation:
+        """The chain as an equation of the registry."""
         chain = tuple(line.shown for line in self.lines)
         whys = tuple(line.reason for line in self.lines[1:])
-        return Equation("", "", (chain,), self.claim.defs, whys=whys)
+        return Equation(label, claim, (chain,), self.claim.defs, whys=whys)
 
     def __repr__(self):
         if self.refusal:
@@ -160,29 +169,40 @@ class Verdict:
         words = self._words(lambda condition: lettered(condition)[0]).replace("$", "")
         return f"{words}: {' = '.join(line.text for line in self.lines)}"
 
-    def _repr_markdown_(self):
-        display = f"$$\n{self.latex}\n$$"
+    @property
+    def words(self) -> list[str]:
+        """How the display is known, in Markdown, one paragraph each."""
         if not self.refusal:
-            return f"{display}\n\n**{self.known}**"
+            return [f"**{self.known}**"]
         kind, *rest = self._refused()
-        words = [f"**{kind.partition(':')[0]}**"]
-        if rest:
-            words.append(rest[-1])
+        words = f"**{kind.partition(':')[0]}**"
         if len(rest) > 1:
-            words[0] += f": left \N{MINUS SIGN} right is ${latex(self._difference)}$"
-        return "\n\n".join([display, *words])
+            words += f": left \N{MINUS SIGN} right is ${latex(self._difference)}$"
+        return [words, *rest[-1:]]
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {
-            "text/plain": repr(self),
-            "text/markdown": self._repr_markdown_(),
-            "text/latex": f"$$\n{self.latex}\n$$",
-            STATEMENT: self.statement(),
-        }
+        return bundle(self, PROVED, self.seconds)
 
-    def statement(self) -> dict:
-        """What a build needs to number the result: whether it is true, how it is known, and its formula."""
-        return {"true": bool(self), "known": self.known, "latex": self.latex}
+
+def bundle(output, kind: str, seconds: float | None = None) -> dict:
+    """What a notebook shows of a Verdict or of definitions, and what a build needs to number and to judge it."""
+    display = f"$$\n{output.latex}\n$$"
+    statement = {"kind": kind, "true": bool(output), "seconds": seconds}
+    if output:
+        statement["ends"] = output.equation().ends().latex().splitlines()
+    return {
+        "text/plain": repr(output),
+        "text/markdown": "\n\n".join([display, *output.words]),
+        "text/latex": display,
+        STATEMENT: statement | {"words": list(output.words)},
+    }
+
+
+@contextmanager
+def unproved():
+    """A context in which verdicts are not looked for: what they state can be read quickly."""
+    with patch.object(Verdict, "_judge", lambda verdict: None):
+        yield
 
 
 @dataclass(frozen=True)
