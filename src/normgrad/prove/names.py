@@ -23,6 +23,7 @@ from sympy import (
 )
 
 from ..symbolic.notation import index, rename_bound
+from ..symbolic.render import name_latex
 
 
 class Name(Symbol):
@@ -54,6 +55,9 @@ class Name(Symbol):
     def free_symbols(self):
         """The name itself and all that its formula depends on; SymPy's `diff` asks for it."""
         return {self} | self.inputs
+
+    def _latex(self, printer):
+        return name_latex(self.name)
 
     def _eval_derivative(self, v):
         return S.One if v == self else _slope(self.formula, v)

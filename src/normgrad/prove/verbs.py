@@ -10,8 +10,7 @@ from ..symbolic.calculus import index_ranges, resolve
 from ..symbolic.notation import Local, Partial, name_of, rename_bound
 from ..symbolic.proof import NotProved, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.registry import DEFINITION, Equation, definition
-from ..symbolic.render import latex
+from ..symbolic.registry import DEFINITION, Equation
 from ..symbolic.signs import is_positive
 from ..symbolic.steps import has_bound_delta, in_sums, normal
 from .claim import CannotJudge, Claim, in_one_line
@@ -199,14 +198,12 @@ class definitions:
     @property
     def latex(self) -> str:
         """The lines as the body of a display."""
-        show = self.claim.defs.shown
-        lines = [f"{latex(name)} &= {latex(show(e))}" for name, e in self.lines]
-        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+        return self.equation().latex()
 
     def equation(self, label: str = "", claim: str = "") -> Equation:
         """The lines as a definition of the registry."""
-        defs = self.claim.defs
-        return definition(label, claim, defs, *[name for name, _ in self.lines])
+        lines = tuple(self.lines)
+        return Equation(label, claim, lines, self.claim.defs, kind=DEFINITION)
 
     def __repr__(self):
         lines = [f"{name} := {name.formula}" for name in self._heads]
