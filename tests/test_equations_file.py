@@ -4,7 +4,7 @@ import pytest
 from page_cells import equations_file
 
 from normgrad.symbolic import registry
-from normgrad.symbolic.registry import proved
+from normgrad.symbolic.chains import proved
 from normgrad.symbolic.symbols import N
 from normgrad.symbolic.written import entry
 

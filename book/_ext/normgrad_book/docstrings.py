@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from .equations import NAMED
+from .chains import NAMED
 
 SECTION = re.compile(
     r"^(Args|Returns|Yields|Raises|Numerics|Shapes|Saves|Notes?|Examples?|Source):(?:\s+|$)"

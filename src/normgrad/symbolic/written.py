@@ -40,13 +40,13 @@ from sympy import (
 )
 from sympy.printing.str import StrPrinter
 
+from .chains import DEFINITION, Equation
 from .definitions import Defs, numbered
 from .elementary import sigmoid
 from .induction import InductiveEquation
 from .notation import Local, Partial, without_ones
 from .opaque import Opaque, derivative, opaque
 from .recurrences import Applied, Recurrences, sequences
-from .registry import DEFINITION, Equation
 
 FUNCTION, SEQUENCE = "function", "sequence"
 SYMPY = (
