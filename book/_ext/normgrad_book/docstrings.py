@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from .chains import NAMED
+from .equations import NAMED
 
 SECTION = re.compile(
     r"^(Args|Returns|Yields|Raises|Numerics|Shapes|Saves|Notes?|Examples?|Source):(?:\s+|$)"

@@ -17,8 +17,8 @@ from docutils import nodes
 from sphinx.directives.code import LiteralIncludeReader
 from sphinx.errors import ExtensionError
 
-from .chains import NAMED, registered
 from .citations import cited
+from .equations import NAMED, registered
 from .reading_time import plain_times
 
 FENCE = re.compile(
