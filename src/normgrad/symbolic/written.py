@@ -120,11 +120,9 @@ class Typed(StrPrinter):
 
     def _print_Local(self, e):
         f, v, held = e.args
-        names = "".join(f"{self._name(name)}, " for name in held)
-        return f"Local({self._print(f)}, {self._print(v)}, ({names}))"
-
-    def _name(self, e):
-        return self.identifiers[e] if e in self.identifiers else self._print(e)
+        text = f"Local({self._print(f)}, {self._print(v)}"
+        names = "".join(f"{self.identifiers[name]}, " for name in held)
+        return text + (f", [{names.removesuffix(', ')}])" if held else ")")
 
     def _print_Function(self, e):
         name = type(e).__name__
