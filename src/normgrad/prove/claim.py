@@ -26,8 +26,6 @@ from sympy.core.relational import Relational
 from sympy.core.sympify import SympifyError
 
 from ..symbolic.admission import check_expression
-from ..symbolic.calculus import resolve
-from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Local, Partial
 from ..symbolic.opaque import Opaque, derivative, opaque
@@ -59,19 +57,13 @@ def in_one_line(prefix: str = ""):
 
 
 class Claim:
-    """One claim's expressions in the kernel's terms; `defs` has the definition of every name that they reach.
-
-    A derivative with respect to a defined quantity is kept for display; `exact` has its value, in which that
-    quantity's own line is cut.
-    """
+    """One claim's expressions in the kernel's terms; `defs` has the definition of every name that they reach."""
 
     def __init__(self):
         self.defs = Defs()
-        self.conditions: list[Expr] = []
         self._spelled: dict[str, object] = {}
         self._heads: dict[Name, Expr] = {}
         self._readers: dict = {}
-        self._cuts: dict[Expr, Expr] = {}
 
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
@@ -116,10 +108,6 @@ class Claim:
             raise CannotJudge(f"{name}: got {kind}, needs a SymPy expression") from None
         with in_one_line():
             return check_expression(name, self(e))
-
-    def exact(self, e: Expr) -> Expr:
-        """The expression with the value of each derivative with respect to a defined quantity."""
-        return e.xreplace(self._cuts)
 
     def back(self, e: Expr) -> Expr:
         """An expression of the kernel's in the reader's terms."""
@@ -199,13 +187,7 @@ class Claim:
     def _partial(self, f, v):
         if isinstance(f, Opaque) and f.args[0] == v:
             return derivative(type(f))(v)
-        node = Partial(f, v)
-        if v in self.defs and node not in self._cuts:
-            with evaluate(True):
-                total, rest = Partial(self.exact(f), v), self.defs.without(v)
-                self._cuts[node] = resolve(rest.unfold(total))
-                self.conditions += side_conditions([total], rest)
-        return node
+        return Partial(f, v)
 
     def _derivative(self, e):
         f = self(e.args[0])
@@ -221,7 +203,7 @@ class Claim:
         if not plain or not isinstance(f.args[0], AppliedUndef):
             raise CannotJudge(f"{e}: a substitution has no form here")
         function = self._function(f.args[0].func)
-        for _ in range(int(f.derivative_count)):
+        for _ in range(sum(int(times) for _, times in f.variable_count)):
             function = derivative(function)
         return function(self(values[0]))
 

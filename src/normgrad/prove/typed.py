@@ -42,7 +42,7 @@ def typed_arguments(frame: types.FrameType, values: tuple, local=None) -> list:
         if len(call.args) != len(values):
             return nothing
         return [
-            (reader.typed(node, value), _segment(text, node))
+            reader.argument(node, value, text)
             for node, value in zip(call.args, values, strict=True)
         ]
     except (
@@ -59,10 +59,6 @@ def evaluated(e: Expr, local=None) -> Expr:
         return local(evaluated(e.args[0], local), e.args[1])
     parts = [evaluated(part, local) for part in e.args]
     return parts[0].diff(parts[1]) if isinstance(e, Partial) else e.func(*parts)
-
-
-def _segment(text, node):
-    return " ".join(ast.get_source_segment(text, node).split())
 
 
 @lru_cache(maxsize=8)
@@ -96,12 +92,20 @@ class _Reader:
 
     def __init__(self, frame, tree, call, local):
         self.space = {**frame.f_globals, **frame.f_locals}
-        self.local = local
+        self.local, self.computes = local, False
         self.assigned: dict[str, list] = {}
         for line in tree.body:
             if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
                 lines = self.assigned.setdefault(line.targets[0].id, [])
                 lines.append(line.value if line.end_lineno < call.lineno else None)
+
+    def argument(self, node, value, text):
+        """(an argument as typed, its text); no text where a call in it computes, and says not what came out."""
+        self.computes = False
+        e = self.typed(node, value)
+        if e is None or self.computes:
+            return e, None
+        return e, " ".join(ast.get_source_segment(text, node).split())
 
     def typed(self, node, value):
         """An argument as typed; None where it is no expression, or where SymPy makes another value of its text."""
@@ -147,6 +151,7 @@ class _Reader:
         written = isinstance(function, type) and issubclass(function, Expr)
         if written or function in WRITERS:
             return function(*map(self.read, parts))
+        self.computes = True
         return self.value(node)
 
     def value(self, node):

@@ -7,10 +7,10 @@ import sys
 from sympy import Derivative, Expr, IndexedBase, S, Symbol, evaluate, sympify
 
 from ..symbolic.calculus import index_ranges, resolve
+from ..symbolic.chains import DEFINITION, Equation
 from ..symbolic.notation import Local, Partial, name_of, rename_bound
 from ..symbolic.proof import NotProved, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.chains import DEFINITION, Equation
 from ..symbolic.signs import is_positive
 from ..symbolic.steps import has_bound_delta, in_sums, normal
 from .claim import CannotJudge, Claim, in_one_line
@@ -97,8 +97,7 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
     *indices, formula = indices_and_formula
     with in_one_line(f"{name}: "):
         line, claim = _line(name, typed[-1], formula)
-        body = claim.exact(line.shown)
-        ranges = dict(index_ranges(body))
+        ranges = dict(index_ranges(line.shown))
         if shape:
             ranges |= dict(zip(indices, map(claim, shape), strict=True))
         unknown = [str(index) for index in indices if index not in ranges]
@@ -107,7 +106,7 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
                 f"{name}: its formula does not say what {', '.join(unknown)} runs to"
             )
         with evaluate(True):
-            kind = "positive" if is_positive(claim.defs.unfold(body)) else "real"
+            kind = "positive" if is_positive(claim.defs.unfold(line.shown)) else "real"
         sizes = [claim.back(ranges[index]) for index in indices]
         shown = formula if typed[-1][0] is None else typed[-1][0]
         label = Name(name, line.value, indices, shown, sizes, **{kind: True})
@@ -162,13 +161,14 @@ def _line(name, typed, value, claim=None):
     with evaluate(True):
         own = claim.read(name, value)
         value = sympify(value)
+    text = text or lettered(own)[0]
     if shown is None:
-        return Line(own, value, text or lettered(own)[0]), claim
+        return Line(own, value, text), claim
     with evaluate(False):
         shown = claim.read(name, shown)
     if shown.has(Partial, Local):
         try:
-            kernel_prove(claim.exact(shown), own, claim.defs)
+            kernel_prove(shown, own, claim.defs)
         except NotProved:
             raise CannotJudge(
                 f"{name}: its text says {text}, and SymPy made {lettered(own)[0]} of it; "

@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 from sympy import Expr, evaluate
 
+from ..symbolic.chains import PROVED, Equation
 from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, known, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.chains import PROVED, Equation
 from ..symbolic.render import latex, printer, used_names
 from .claim import CannotJudge, Claim
 from .folding import in_short
@@ -53,25 +53,26 @@ class Verdict:
 
     def __post_init__(self):
         self.step, self.refusal = 0, None
-        self.conditions: list[Expr] = []
+        self.conditions: tuple[Expr, ...] = ()
         start = time.perf_counter()
         self._judge()
         self.seconds = time.perf_counter() - start
 
     def _judge(self):
         for step in range(1, len(self.lines)):
-            left, right = (self.claim.exact(line.shown) for line in self._sides(step))
+            left, right = self._sides(step)
             try:
-                kernel_prove(left, right, self.claim.defs)
+                kernel_prove(left.shown, right.shown, self.claim.defs)
             except NotProved as refusal:
                 self.step, self.refusal = step, refusal
                 return
             if len(self.lines) > 2 or self.lines[step].facts:
                 self._explain(step)
         # what it stands on is refused here, and not when it is shown
-        chain = [self.claim.exact(line.shown) for line in self.lines]
-        conditions = [*self.claim.conditions, *side_conditions(chain, self.claim.defs)]
-        self.conditions = list(dict.fromkeys(conditions))
+        self.conditions = side_conditions(self._chain(), self.claim.defs)
+
+    def _chain(self):
+        return [line.shown for line in self.lines]
 
     def _sides(self, step):
         return self.lines[step - 1 : step + 1]
@@ -121,8 +122,7 @@ class Verdict:
     def _words(self, write):
         if self.refusal:
             return "\n".join(self._refused())
-        chain = [self.claim.exact(line.shown) for line in self.lines]
-        words = known(chain, self.claim.defs, map(write, self.conditions))
+        words = known(self._chain(), self.claim.defs, map(write, self.conditions))
         return f"not refuted: {words}" if self.refuting else words
 
     def _refused(self):
@@ -159,9 +159,10 @@ class Verdict:
 
     def equation(self, label: str = "", claim: str = "") -> Equation:
         """The chain as an equation of the registry."""
-        chain = tuple(line.shown for line in self.lines)
         whys = tuple(line.reason for line in self.lines[1:])
-        return Equation(label, claim, (chain,), self.claim.defs, whys=whys)
+        return Equation(
+            label, claim, (tuple(self._chain()),), self.claim.defs, whys=whys
+        )
 
     def __repr__(self):
         if self.refusal:

@@ -182,10 +182,9 @@ class Defs:
     ) -> Expr:
         """The expression with the defined names (or `only` some of them) replaced by what they stand for.
 
-        A `Partial` is a total derivative, so everything inside one is unfolded whatever `only` says. A `Local` is
-        carried out, and (its formula, what varies) is appended to `formulas`.
-
-        Raises:  ValueError for a `Partial` with respect to a defined name
+        A `Partial` is a total derivative, so everything inside one is unfolded whatever `only` says. One with respect
+        to a defined quantity is carried out with that quantity's own line cut. So is a `Local`, with all lines cut; of
+        both, (the formula, what varies) is appended to `formulas`.
         """
         e = sympify(e)
         if isinstance(e, Sum) and not all(limit[0].is_Dummy for limit in e.limits):
@@ -193,11 +192,13 @@ class Defs:
                 e
             )  # a definition that is put in may have the letter of this sum free
         if isinstance(e, Partial):
-            if e.args[1] in self:
-                raise ValueError(
-                    f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed"
-                )
-            return Partial(self.unfold(e.args[0], None, formulas), e.args[1])
+            f, v = e.args
+            if v not in self:
+                return Partial(self.unfold(f, None, formulas), v)
+            formula = self.without(v).unfold(f, None, formulas)
+            if formulas is not None:
+                formulas.append((formula, v))
+            return self.unfold(D(formula, v), only, formulas)
         if isinstance(e, Local):
             formula = self.body(e.args[0]) if e.args[0] in self else e.args[0]
             if formula.has(Partial, Local):

@@ -82,7 +82,7 @@ def _no_text(*parts):
 
 
 class Partial(Expr):
-    """The derivative of f with respect to the input v, through every definition that f depends on."""
+    """The derivative of f with respect to v, through every definition that f depends on but that of v itself."""
 
     is_commutative = True
 

@@ -98,6 +98,7 @@ def normal(e: Expr) -> Expr:
 def _one_level(node: Partial, defs: Defs) -> Expr:
     """A total derivative by the derivatives of what the definition is made of, each times its local derivative."""
     f, v = node.args
+    defs = defs.without(v)
     body = defs.body(f) if f in defs else rename_bound(f)
     names = {
         name_of(part): part for part in body.atoms(Indexed, Symbol) if part in defs

@@ -89,14 +89,7 @@ class Explicit:
             i, k = (self.entry(letter, indices) for letter in e.args[:2])
             return Integer(i == k)
         if isinstance(e, Partial):
-            if e.args[1] in self.defs:
-                raise ValueError(
-                    f"{e}: {e.args[1]} is defined by other quantities; use Local to hold those fixed"
-                )
-            return _slope(
-                self.entry(e.args[0], indices, opaque),
-                self.entry(e.args[1], indices, opaque=True),
-            )
+            return self._total(*e.args, indices, opaque)
         if isinstance(e, Local):
             return self._local(e, indices, opaque)
         if isinstance(e, Indexed) or e.is_Symbol:
@@ -129,6 +122,14 @@ class Explicit:
         return Symbol(
             f"{e.base.label}[{', '.join(map(str, place))}]", **e.base.label.assumptions0
         )
+
+    def _total(self, f, v, indices, opaque):
+        variable = self.entry(v, indices, opaque=True)
+        if v not in self.defs:
+            return _slope(self.entry(f, indices, opaque), variable)
+        cut = Explicit(self.defs.without(v), self.sizes)
+        slope = _slope(cut.entry(f, indices, opaque), variable)
+        return slope if opaque else self._close(slope)
 
     def _local(self, e, indices, opaque):
         f, v = e.args[:2]
