@@ -15,6 +15,7 @@ from normgrad.symbolic import Local as Held
 from normgrad.symbolic import dim, equations, index, tensor
 from normgrad.symbolic import notation_sheet as sheet
 from normgrad.symbolic.calculus import free_letters, index_ranges
+from normgrad.symbolic.notation import rename_bound
 from normgrad.symbolic.opaque import Opaque
 from normgrad.symbolic.recurrences import Applied
 
@@ -63,7 +64,7 @@ def shown(label):
     """({quantity: shapes}, {free letter: dimension}) of a registered equation."""
     equation, names, letters = equations()[label], {}, {}
     for e in [e for chain in equation.chains for e in chain]:
-        for name, shapes in quantities(e).items():
+        for name, shapes in quantities(rename_bound(e)).items():
             names.setdefault(name, set()).update(shapes)
         letters |= {letter.name: "" for letter in free_letters(e)}
     for chain in equation.chains:

@@ -118,7 +118,7 @@ def test_a_total_derivative_by_a_defined_quantity_cuts_its_own_line():
         with pytest.raises(NotProved) as refusal:
             prove(lhs, rhs + x[k], defs)
         assert refusal.value.counterexample is not None
-    assert [str(condition) for condition in proof.side_conditions] == ["Ne(q[k], 0)"]
+    assert [str(condition) for condition in proof.side_conditions] == ["Ne(q[j], 0)"]
 
 
 def test_a_cell_of_definitions_may_be_run_again():
