@@ -32,6 +32,7 @@ _MODULES = (
     "nn",
     "numba_kernels",
     "numpy_ref",
+    "prove",
     "residual",
     "symbolic",
     "teaching",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import numba_kernels as numba_kernels
     from . import numpy_ref as numpy_ref
+    from . import prove as prove
     from . import residual as residual
     from . import symbolic as symbolic
     from . import teaching as teaching

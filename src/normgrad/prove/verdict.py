@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import SimpleNamespace
 from unittest.mock import patch
 
 from sympy import Expr, evaluate
@@ -97,7 +98,7 @@ class Verdict:
                 self.claim(verdict.claim.back(line.shown))
                 for line in (verdict.lines[0], verdict.lines[-1])
             )
-        return Fact(lhs, rhs)
+        return SimpleNamespace(lhs=lhs, rhs=rhs)
 
     def __bool__(self):
         if self.refuting:
@@ -204,14 +205,6 @@ def unproved():
     """A context in which verdicts are not looked for: what they state can be read quickly."""
     with patch.object(Verdict, "_judge", lambda verdict: None):
         yield
-
-
-@dataclass(frozen=True)
-class Fact:
-    """An earlier result in the terms of the claim that uses it."""
-
-    lhs: Expr
-    rhs: Expr
 
 
 def in_three_digits(counterexample) -> str:
