@@ -1,18 +1,17 @@
 // The button below a numbered equation: its LaTeX and its code to copy, its proof, and where else it stands. What it shows
 // is written by the build, one script a page, which comes with the first click; so this works from a folder, too.
 (() => {
-  const known = {};
-  let coming;
+  const known = {}, coming = {};
   window.normgradEquations = (found) => Object.assign(known, found);
 
   function load(page) {
-    coming ??= new Promise((resolve, reject) => {
+    coming[page] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.src = `${document.documentElement.dataset.content_root}_static/equations/${page}.js`;
       Object.assign(script, {onload: resolve, onerror: reject});
       document.head.append(script);
     });
-    return coming;
+    return coming[page];
   }
 
   function element(name, attributes = {}, ...children) {

@@ -1,6 +1,13 @@
-"""What the theme's own HTML lacks for readers who hear a page: names of its buttons, and lists that are lists."""
+"""What the theme's own HTML lacks: names of its buttons and lists that are lists, and a page's description.
+
+A search engine shows the description below a page's title.
+"""
 
 from __future__ import annotations
+
+from html import escape
+
+from docutils import nodes
 
 TOGGLE = '<summary><span class="toctree-toggle" role="presentation">'
 NAMED = TOGGLE.replace("<summary>", '<summary aria-label="Its pages">')
@@ -23,6 +30,24 @@ def mend(app, pagename, templatename, context, doctree):
         ).replace(TOGGLE, NAMED)
 
 
+# What a search engine shows of a description, in characters.
+LONGEST_DESCRIPTION = 160
+
+
+def describe(app, pagename, templatename, context, doctree):
+    """The page's first paragraph outside of boxes, cut at the end of a word, in its head."""
+    if not doctree:
+        return
+    paragraphs = doctree.findall(nodes.paragraph)
+    text = next((p.astext() for p in paragraphs if p.parent.tagname == "section"), "")
+    text = " ".join(text.split())
+    if len(text) > LONGEST_DESCRIPTION:
+        text = text[:LONGEST_DESCRIPTION].rpartition(" ")[0] + " ..."
+    meta = f'<meta name="description" content="{escape(text)}">\n'
+    context["metatags"] = context.get("metatags", "") + meta
+
+
 def setup(app):
+    app.connect("html-page-context", describe)
     # after the theme's own
     app.connect("html-page-context", mend, priority=900)
