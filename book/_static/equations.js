@@ -49,7 +49,8 @@
   function open(button, shown) {
     const status = element("span", {role: "status"});
     const panel = element("div", {class: "equation-panel", role: "group", "aria-label": button.getAttribute("aria-label")});
-    for (const [name, key] of [["LaTeX", "latex"], ["NumPy", "numpy"], ["torch", "torch"]]) {
+    for (const [name, key] of [["LaTeX", "latex"], ["derivation", "derivation"], ["NumPy", "numpy"],
+      ["torch", "torch"]]) {
       if (shown[key]) panel.append(copies(name, shown[key], status));
     }
     if (shown.proof?.length) {
