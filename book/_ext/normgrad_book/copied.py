@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from sympy import Add, Indexed, Mul, Pow, S, Sum, Symbol
+from sympy import Add, Indexed, Mul, Pow, Sum, Symbol
 
 from normgrad.symbolic.calculus import free_letters
 from normgrad.symbolic.codegen import ArrayCode, computation, label
