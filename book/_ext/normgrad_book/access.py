@@ -5,7 +5,8 @@ A search engine shows the description below a page's title.
 
 from __future__ import annotations
 
-from html import escape
+import re
+from html import escape, unescape
 
 from docutils import nodes
 
@@ -16,11 +17,23 @@ BIBLIOGRAPHY = {
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     ' role="doc-biblioentry"': "",
 }
+# What a cell prints; a longer line than any of a table is prose, which wraps.
+PRINTED = re.compile(
+    r'(<div class="output [^"]*"><div class="highlight"><pre)>(.*?)</pre>', re.S
+)
+LONGEST_ROW = 100
+
+
+def _mark_prose(match):
+    text = unescape(re.sub("<[^>]+>", "", match[2]))
+    if max(map(len, text.splitlines()), default=0) <= LONGEST_ROW:
+        return match[0]
+    return f'{match[1]} class="prose">{match[2]}</pre>'
 
 
 def mend(app, pagename, templatename, context, doctree):
     """Put them in, into the page and into the table of contents beside it."""
-    body = context.get("body", "")
+    body = PRINTED.sub(_mark_prose, context.get("body", ""))
     for lacking, mended in BIBLIOGRAPHY.items():
         body = body.replace(lacking, mended)
     context["body"] = body
