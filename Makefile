@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page quick test notebooks browser times types distributions lint clean
+.PHONY: book page equations quick test notebooks browser times types distributions lint clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -25,11 +25,15 @@ page: .venv/installed
 	NORMGRAD_PAGE=$(P) $(BIN)/jupyter-book build . --toc _build/page/$(P).yml --path-output _build/page/$(P) --all --quiet
 	@echo "_build/page/$(P)/_build/html/book/$(P).html"
 
+# What the pages' cells derive, written to src/normgrad/symbolic/equations.json; a test compares the two.
+equations: .venv/installed
+	PYTHONPATH=book/_ext $(BIN)/python -m normgrad_book.equations_file
+
 # How long each page takes to read, by the model of the book.
 times: .venv/installed
 	PYTHONPATH=book/_ext $(BIN)/python -m normgrad_book.reading_time book/*.md
 
-# Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, changed derivations.
+# Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, changed equations.
 quick: .venv/installed
 	$(PYTEST) -n logical --dist worksteal --quick
 

@@ -1,12 +1,12 @@
 """Shared by all tests: the generators that everything random comes from."""
 
 import gc
+import json
 import os
 import re
 import subprocess
 import zlib
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +92,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--quick",
         action="store_true",
-        help="what `make quick` runs; proofs of changed derivations alone",
+        help="what `make quick` runs; proofs of changed equations alone",
     )
     parser.addoption(
         "--whole",
@@ -121,19 +121,11 @@ def git(*arguments):
 
 
 def changed_labels():
-    """The labels of the derivations that differ from the last commit."""
-    folder = "src/normgrad/symbolic/derivations"
-    stems = {
-        Path(line[3:]).stem
-        for line in git("status", "--porcelain", "--", folder).splitlines()
-    } - {"__init__"}
-    modules = [
-        import_module(f"normgrad.symbolic.derivations.{stem}")
-        for stem in stems
-        if (ROOT / folder / f"{stem}.py").exists()
-    ]
-    with import_module("normgrad.symbolic").as_written():
-        return {one.label for module in modules for one in module.equations()}
+    """The labels of the equations that differ from the last commit."""
+    file = "src/normgrad/symbolic/equations.json"
+    entries = json.loads((ROOT / file).read_text(encoding="utf8"))
+    committed = json.loads(git("show", f"HEAD:{file}") or json.dumps(entries))
+    return {label for label in entries if entries[label] != committed.get(label)}
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
-import io
-import linecache
 import sys
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from sympy.core.parameters import global_parameters
 
 pytest.importorskip("sphinx", reason="the book's packages are not installed")
 
@@ -21,13 +16,22 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
 from normgrad_book import cells as page_cells  # noqa: E402
+from normgrad_book import equations_file  # noqa: E402, F401
 from normgrad_book.cells import label_of  # noqa: E402, F401
+from normgrad_book.equations_file import (  # noqa: E402, F401
+    as_on_a_page,
+    deriving_pages,
+    execute,
+    of_the_book,
+    recorded,
+)
+from normgrad_book.equations_file import derivations as all_derivations  # noqa: E402
+
+derivations = cache(all_derivations)
 
 PAGES = sorted((ROOT / "book").glob("*.md"))
 
 
-# Calls whose result is a numbered equation of the page.
-SHOWS = ("derive", "derive_all", "derive_by_induction", "define")
 # The operator chapters, each with what the names of its pages begin with.
 CHAPTERS = {
     "L2": "l2_norm",
@@ -48,9 +52,7 @@ def pages_of(chapter):
 def derived(page):
     """The labels of the equations that are outputs of a page's visible cells."""
     visible = [cell for cell in page_cells.of_page(page) if cell.visible]
-    return {label_of(call) for cell in visible for call in cell.plain_calls(*SHOWS)} - {
-        ""
-    }
+    return {label for cell in visible for label in cell.labels}
 
 
 def broken_rules(cells):
@@ -92,68 +94,6 @@ def squeezed(cell):
                     for line in twice
                 ]
     return messages
-
-
-def deriving_pages():
-    """The pages whose cells derive or define equations of the book."""
-    return [page for page in PAGES if any(map(of_the_book, page_cells.of_page(page)))]
-
-
-def execute(cell, namespace, source=None):
-    """Run one cell; what it prints is swallowed. Triton reads a kernel's source from linecache."""
-    name = f"<cell {cell.place}>"
-    text = cell.python if source is None else source
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(text, name, "exec"), namespace)
-
-
-@contextlib.contextmanager
-def as_on_a_page():
-    """A namespace for the cells of one page; the switches that cells turn are turned back."""
-    evaluate = global_parameters.evaluate
-    try:
-        yield {
-            "__name__": "__main__",
-            "display": lambda *shown: None,
-            "__builtins__": __builtins__,
-        }
-    finally:
-        global_parameters.evaluate = evaluate
-
-
-@contextlib.contextmanager
-def recorded():
-    """The list of what derive and define return meanwhile."""
-    derive = import_module("normgrad.symbolic.derive")
-    outputs, finished = [], derive._finished
-
-    def record(*arguments):
-        outputs.append(finished(*arguments))
-        return outputs[-1]
-
-    derive._finished = record
-    try:
-        yield outputs
-    finally:
-        derive._finished = finished
-
-
-def of_the_book(cell) -> bool:
-    """Whether a cell derives an equation of the book: what a reader is asked to finish is the reader's own."""
-    return bool(cell.plain_calls(*SHOWS)) and "your-turn" not in cell.tags
-
-
-@cache
-def derivations(page):
-    """Everything that the cells of a page derive or define for the book, in order."""
-    cells = page_cells.of_page(page)
-    with as_on_a_page() as namespace, recorded() as outputs:
-        for cell in page_cells.needed(cells, of_the_book):
-            execute(cell, namespace)
-    return [
-        output for output in outputs if output.label not in ("", "mine")
-    ]  # what solutions derive is called mine
 
 
 def copied(namespace):

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from sympy import Integer
+from sympy import Integer, Symbol, symbols
 
 import normgrad
 from normgrad import LAYER_NORM
-from normgrad.symbolic.derivations import traffic_model as model
+from normgrad.symbolic import equation
 from normgrad.symbolic.symbols import M, N
 from normgrad.teaching import bytes as traffic
 from normgrad.teaching.counted import Counted, stored_bytes
@@ -18,7 +18,7 @@ SHAPES = [(16384, 4096, "bfloat16"), (3, 7, "float32")]
 
 def registered(defs, name, rows, columns, dtype):
     """The value of a registered sum."""
-    sizes = {M: rows, N: columns, model.e: traffic.BYTES[dtype]}
+    sizes = {M: rows, N: columns, Symbol("e", positive=True): traffic.BYTES[dtype]}
     return (
         defs.unfold(name)
         .doit()
@@ -26,17 +26,16 @@ def registered(defs, name, rows, columns, dtype):
     )
 
 
+forward, backward, add_forward, add_backward, addition = symbols(
+    "forward backward add_forward add_backward addition", positive=True
+)
 KERNELS = {
-    model.forward: lambda s: traffic.moved("layer_norm", "forward", **s),
-    model.backward: lambda s: traffic.moved("layer_norm", "backward", **s),
-    model.add_forward: lambda s: traffic.moved("add_layer_norm", "forward", **s),
-    model.add_backward: lambda s: traffic.moved("add_layer_norm", "backward", **s),
-    model.addition + model.forward: lambda s: traffic.unfused(
-        "add_layer_norm", "forward", **s
-    ),
-    model.addition + model.backward: lambda s: traffic.unfused(
-        "add_layer_norm", "backward", **s
-    ),
+    forward: lambda s: traffic.moved("layer_norm", "forward", **s),
+    backward: lambda s: traffic.moved("layer_norm", "backward", **s),
+    add_forward: lambda s: traffic.moved("add_layer_norm", "forward", **s),
+    add_backward: lambda s: traffic.moved("add_layer_norm", "backward", **s),
+    addition + forward: lambda s: traffic.unfused("add_layer_norm", "forward", **s),
+    addition + backward: lambda s: traffic.unfused("add_layer_norm", "backward", **s),
 }
 
 
@@ -45,7 +44,7 @@ KERNELS = {
 def test_registered_sums_are_the_models(name, rows, columns, dtype):
     shape = {"rows": rows, "columns": columns, "dtype": dtype}
     assert (
-        registered(model.kernels(), name, rows, columns, dtype)
+        registered(equation("bytes-kernels").defs, name, rows, columns, dtype)
         == KERNELS[name](shape).total
     )
 

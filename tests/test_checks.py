@@ -121,11 +121,11 @@ def test_an_equation_follows_from_named_ones_for_a_reason(
 
 
 def test_a_registered_equation_that_follows_is_worked_out(monkeypatch):
-    from normgrad.symbolic import equations, registry
+    from normgrad.symbolic import equation, registry
 
-    right = equations()["ln-dw"]
+    right = equation("ln-dw")
     wrong = replace(right, chains=((right.chain[0], 2 * right.chain[-1]),))
-    monkeypatch.setattr(registry, "_registry", lambda: {"ln-dw": right, "ln-db": wrong})
+    monkeypatch.setattr(registry, "_read", {"ln-dw": right, "ln-db": wrong}.get)
     (entry,) = ledger.follows("ln-dw", "ln-dx", because="it is a matter of columns")
     assert (
         entry.claim == right.claim

@@ -1,7 +1,5 @@
 """Derivations in cells: steps by name, what is shown, and how a cell is held to the statement of its label."""
 
-from importlib import import_module
-
 import pytest
 from sympy import sqrt
 
@@ -26,8 +24,9 @@ from normgrad.symbolic import (
     unfold,
     using,
 )
-from normgrad.symbolic.derive import NUMBERS, STATEMENT, differs
-from normgrad.symbolic.registry import proved
+from normgrad.symbolic.derive import NUMBERS, STATEMENT
+from normgrad.symbolic.registry import entries, proved
+from normgrad.symbolic.written import entry
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")
@@ -111,13 +110,9 @@ START, END = Partial(rstd, x[j]), -(rstd**2) * x_hat[j] / N
 
 @pytest.fixture
 def book(monkeypatch, layer):
-    """A book with one statement, mine; its definitions."""
+    """A book with one equation more, mine; its definitions."""
     statement = proved("mine", CLAIM, layer, START, END)
-    monkeypatch.setattr(
-        import_module("normgrad.symbolic.derive"),
-        "equations",
-        lambda: {"mine": statement},
-    )
+    monkeypatch.setitem(entries(), "mine", entry(statement, "page"))
     return layer
 
 
@@ -140,8 +135,8 @@ def test_a_derivation_is_an_equation_of_the_book(monkeypatch, book):
         r"\tag{mine}" in shown["text/latex"]
         and r"\text{(chain rule)}" in shown["text/latex"]
     )
-    (entry,) = shown["application/vnd.normgrad.ledger+json"]
-    assert (entry["label"], entry["kind"], entry["claim"]) == (
+    (ledger_entry,) = shown["application/vnd.normgrad.ledger+json"]
+    assert (ledger_entry["label"], ledger_entry["kind"], ledger_entry["claim"]) == (
         "mine",
         "proved-for-every-n",
         CLAIM,
@@ -199,16 +194,18 @@ def test_bad_arguments_are_named(arguments, message):
         derive(*arguments)
 
 
-# -- the statement of a label
+# -- the equation of a label
 
 
-def test_a_changed_statement_is_another_one(layer):
-    """The other way round: the cell as it is, the package's statement changed."""
-    own = proved("mine", CLAIM, layer, START, END)
-    assert differs(own, own) == ""
-    for changed in (
-        proved("mine", CLAIM, layer, START, -END),
-        proved("mine", CLAIM, layer, 2 * START, END),
-        proved("mine", CLAIM + " ", layer, START, END),
+def test_what_is_not_the_books_has_no_number_and_says_so(monkeypatch, book):
+    monkeypatch.setenv(NUMBERS, "other 1.1, mine 7.4")
+    for start, end, claim in (
+        (2 * START, 2 * END, CLAIM),
+        (START, differentiate(START, book), CLAIM),
+        (START, END, CLAIM + " "),
     ):
-        assert differs(own, changed)
+        changed = derive("mine", claim, book, start, end)
+        assert str(changed).startswith("mine: ")
+        assert "not the book's: there it is Partial(rstd, x[j]) = -" in str(changed)
+    unknown = derive("unknown", CLAIM, book, START, END)
+    assert "the book has no equation unknown" in str(unknown)

@@ -93,14 +93,12 @@ def test_a_false_claim_is_refused_with_its_label_and_the_smallest_stack(stack):
 def test_what_is_not_the_books_says_so(stack):
     changed = stack.changed(y_fused(k), norm(k, z_fused(k - 1) + p(k - 1)))
     derived = derive_by_induction(*INVARIANT, changed, (x(k), z_fused(k) + p(k)))
-    assert "sequences with other lines" in derived.differs and "not the book's" in str(
-        derived
-    )
+    assert "not the book's: there it is x(k) = z_prime(k) + p(k)" in str(derived)
     claim = "The stream gathers what the layers add."
     later = derive_by_induction(
         "res-naive-sum", claim, stack, (x(k), x(k - 1) + z(k)), low=2
     )
-    assert "about other steps" in later.differs
+    assert later.differs
 
 
 def test_a_stack_is_refuted_by_the_smallest_one(stack):

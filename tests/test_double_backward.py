@@ -11,9 +11,8 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.symbolic import equation, tensor
+from normgrad.symbolic import Defs, equation, tensor
 from normgrad.symbolic.codegen import compile
-from normgrad.symbolic.derivations import double_backward as proofs
 from normgrad.symbolic.symbols import M, N, i, j
 from normgrad.teaching import double_backward
 
@@ -59,9 +58,12 @@ def _second(function, inputs, dy, cotangents):
     )
 
 
-def _compiled(label, defs, head):
+def _compiled(label, head):
     """The last side of a proved equation as a NumPy function of its inputs."""
-    defs[head] = equation(label).chain[-1]
+    defs, statement = Defs(), equation(label)
+    for name, formula in statement.defs.reached(statement.chain[-1]):
+        defs[name] = formula
+    defs[head] = statement.chain[-1]
     return compile(defs, [head])
 
 
@@ -104,9 +106,7 @@ def test_second_gradients_are_the_proved_ones(draw, name, position):
         name: t.detach().numpy()
         for name, t in {"x": x, "w": w, "dy": dy, "ddx": u}.items()
     }
-    formula = _compiled(
-        f"twice-{name}", proofs.backward_layer(), tensor("out", M, N)[i, j]
-    )
+    formula = _compiled(f"twice-{name}", tensor("out", M, N)[i, j])
     needed = inspect.signature(formula).parameters
     (expected,) = formula(
         **{

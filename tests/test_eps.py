@@ -4,6 +4,7 @@ import numpy as np
 import piecewise_rules
 import pytest
 import torch
+from sympy import Symbol
 
 import normgrad
 from normgrad import LAYER_NORM_STD, NormSpec, numpy_ref
@@ -14,12 +15,13 @@ from normgrad.symbolic import (
     Partial,
     check_fixed,
     delta,
+    equation,
     latex,
     prove,
+    tensor,
 )
-from normgrad.symbolic.derivations import eps_placement
-from normgrad.symbolic.opaque import derivative
-from normgrad.symbolic.symbols import j, k
+from normgrad.symbolic.opaque import derivative, opaque
+from normgrad.symbolic.symbols import N, j, k
 
 u = unit_roundoff("float64")
 EPS = 0.3
@@ -34,6 +36,12 @@ by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 
 # -- opaque functions
 
+D = opaque("D")
+slope = derivative(D)
+s, rstd = tensor("s"), tensor("rstd")
+q, r = tensor("q", N), tensor("r", N)
+n = Symbol("n", integer=True, positive=True)
+
 
 @pytest.mark.parametrize(
     "wrong",
@@ -41,21 +49,20 @@ by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
         lambda D, slope, s: 1,
         lambda D, slope, s: slope,
         lambda D, slope, s: D * slope / s**2,
-        lambda D, slope, s: D * derivative(derivative(eps_placement.D))(s) / s,
+        lambda D, slope, s: D * derivative(slope.func)(s) / s,
     ],
     ids=["kappa dropped", "D' alone", "s^2 for s", "D'' for D'"],
 )
 def test_a_wrong_kappa_is_refuted_for_an_opaque_denominator(wrong):
-    s, rstd, q, r = (getattr(eps_placement, name) for name in ("s", "rstd", "q", "r"))
-    right = eps_placement.D(s) * eps_placement.slope(s) / s
+    right = D(s) * slope(s) / s
     for kappa, holds in (
         (right, True),
-        (wrong(eps_placement.D(s), eps_placement.slope(s), s), False),
+        (wrong(D(s), slope(s), s), False),
     ):
-        defs = eps_placement.divided_row()
+        defs = equation("eps-theorem-jacobian").defs
         claim = (
             Partial(r[k], q[j]),
-            rstd * (delta(k, j) - kappa / eps_placement.n * r[k] * r[j]),
+            rstd * (delta(k, j) - kappa / n * r[k] * r[j]),
         )
         if holds:
             assert prove(*claim, defs) and check_fixed(*claim, (2,), defs)
@@ -67,10 +74,10 @@ def test_a_wrong_kappa_is_refuted_for_an_opaque_denominator(wrong):
 
 
 def test_the_denominator_must_not_vanish_and_says_so_by_the_name_of_its_size():
-    row = eps_placement.divided_row()
+    row = equation("eps-theorem-jacobian").defs
     proof = prove(
-        Partial(eps_placement.r[k], eps_placement.q[j]),
-        Partial(eps_placement.r[k], eps_placement.q[j]),
+        Partial(r[k], q[j]),
+        Partial(r[k], q[j]),
         row,
     )
     assert list(map(latex, proof.side_conditions)) == ["s > 0", r"D(s) \neq 0"]

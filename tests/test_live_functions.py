@@ -24,8 +24,7 @@ from normgrad.symbolic import (
     tensor,
 )
 from normgrad.symbolic.browser_code import HELPERS, browser_source
-from normgrad.symbolic.derivations import layer_norm_graph
-from normgrad.symbolic.symbols import k, p
+from normgrad.symbolic.symbols import M, alphabet, k, p
 from normgrad.teaching import bytes as traffic
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
@@ -153,7 +152,7 @@ def test_the_graph_is_the_one_that_is_proved():
     for name in live.COTANGENTS:
         shown = equation(f"ln-graph-{name}")
         prove(
-            getattr(layer_norm_graph.g, name)[(p, k) if name in ("dq", "dx") else p],
+            getattr(alphabet(M), name)[(p, k) if name in ("dq", "dx") else p],
             shown.chain[-1],
             whole,
         )

@@ -8,9 +8,9 @@ import pytest
 from normgrad import LAYER_NORM, numpy_ref
 from normgrad.checks import backends, cases
 from normgrad.checks.tolerance import bounds, unit_roundoff
+from normgrad.symbolic import dim, equation, index, tensor
 from normgrad.symbolic.codegen import compile
-from normgrad.symbolic.derivations import parameter_gradients as schedules
-from normgrad.symbolic.symbols import i, j
+from normgrad.symbolic.symbols import M, N, i, j
 
 ROWS, COLUMNS = 150, 48
 RUNS = [
@@ -81,10 +81,9 @@ def test_parts_of_a_batch_add_up(case, name, splits):
 @pytest.mark.parametrize(("rows", "programs"), [(12, 4), (11, 4), (3, 5), (7, 1)])
 def test_every_schedule_is_a_corrected_matrix(rows, programs, rng):
     """The definition that is proved, as array code: schedules come out unchanged, any other matrix corrected."""
-    run = compile(
-        schedules.shares(schedules.affine()),
-        [schedules.A[schedules.g, i], schedules.parts[schedules.g, j]],
-    )
+    P, g = dim("P"), index("g")
+    shares = [tensor("A", P, M)[g, i], tensor("part", P, N)[g, j]]
+    run = compile(equation("pg-split").defs, shares)
     x_hat, dy = rng.standard_normal((2, rows, COLUMNS))
     taken = (np.arange(rows) % programs == np.arange(programs)[:, None]).astype(float)
     sums = (dy * x_hat).sum(0)

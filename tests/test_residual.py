@@ -2,28 +2,15 @@
 
 import pytest
 import torch
+from sympy import Symbol
 
 from normgrad import nn, residual
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.symbolic import NotProved, equation
-from normgrad.symbolic.derivations.residual_stack import (
-    dps,
-    dxs,
-    dys_fused,
-    dzs_fused,
-    f,
-    k,
-    norm,
-    norm_adjoint,
-    ps,
-    stack,
-    xs,
-    ys,
-    ys_fused,
-    zs,
-    zs_fused,
-)
 from normgrad.symbolic.induction import induction
+from normgrad.symbolic.recurrences import Recurrences, sequences
+from normgrad.symbolic.symbols import k
+from normgrad.symbolic.written import definitions_of
 
 PRE = residual.naive_stack, residual.fused_stack
 POST = residual.naive_post_norm, residual.fused_post_norm
@@ -130,6 +117,20 @@ def test_a_layer_that_changes_the_shape_does_not_broadcast(stack_function, torch
 
 
 # -- induction
+
+f, norm, norm_adjoint, xs, ys, zs = sequences("f norm norm* x y z")
+ps, ys_fused, zs_fused, dxs = sequences("p y' z' dx")
+dps, dys_fused, dzs_fused = sequences("dp dy' dz'")
+
+
+def stack():
+    """The naive and the fused stack, forward and backward."""
+    lines = Recurrences(k, Symbol("K", integer=True, nonnegative=True))
+    for label in ("res-naive", "res-backward"):
+        for head, body in definitions_of(equation(label)):
+            lines[head] = body
+    return lines
+
 
 LINES = stack()
 INVARIANT = xs(k), zs_fused(k) + ps(k)

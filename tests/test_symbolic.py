@@ -23,11 +23,11 @@ from normgrad.symbolic import (
 )
 from normgrad.symbolic.codegen import compile, source
 from normgrad.symbolic.conditions import side_conditions
-from normgrad.symbolic.derivations import layer_norm_theorem as theorem
 from normgrad.symbolic.registry import DEFINITION, FOLLOWS, PROVED
-from normgrad.symbolic.symbols import N, i, j, k
+from normgrad.symbolic.symbols import M, N, alphabet, i, j, k
 
 LABELS = list(equations())
+n = alphabet(M)
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -67,9 +67,8 @@ def test_side_conditions_use_the_names_of_the_definitions():
 
 
 def test_a_name_that_is_positive_makes_no_condition():
-    n = theorem.n
+    defs = equation("ln-dx").defs
     with as_written():
-        defs = theorem.with_gradients()
         carried_out = differentiate(
             Partial(n.L, n.w[j]), defs
         )  # over the root of N^2 eps + ..., which D_i stands for
@@ -126,8 +125,10 @@ ROUNDINGS = 256 * unit_roundoff("float64")
 
 @pytest.mark.parametrize("dialect", ["numpy", "torch"])
 def test_the_proved_dx_runs_in_both_dialects(dialect):
-    defs, n = theorem.layer_norm(), theorem.n
-    defs[n.dx[i, j]] = theorem.dx_by_entries()
+    defs, statement = Defs(), equation("ln-dx")
+    for head, formula in statement.defs.reached(statement.chain[-1]):
+        defs[head] = formula
+    defs[n.dx[i, j]] = statement.chain[-1]
     draw = np.random.default_rng(6)
     x, dy = draw.normal(size=(2, 3, 7))
     w = draw.normal(size=7)
@@ -156,8 +157,8 @@ def test_array_code_of_deltas_and_transposed_axes():
 
 
 def test_code_refuses_an_unknown_dialect_and_an_undefined_output():
-    defs = theorem.layer_norm()
+    defs = equation("ln-forward").defs
     with pytest.raises(ValueError, match="'fortran'"):
-        source(defs, [theorem.n.y[i, j]], "fortran")
+        source(defs, [n.y[i, j]], "fortran")
     with pytest.raises(ValueError, match="not defined"):
         source(defs, [tensor("nothing", N)[j]])

@@ -15,13 +15,14 @@ from normgrad.symbolic import (
     equation,
     equations,
     prove,
+    tensor,
     total,
 )
-from normgrad.symbolic.derivations import proof_steps as steps
-from normgrad.symbolic.derivations.index_rules import centred_row, row
 from normgrad.symbolic.normal_form import Reciprocal, Root
-from normgrad.symbolic.symbols import N, j, k
+from normgrad.symbolic.symbols import N, alphabet, j, k
 from normgrad.symbolic.trace import GIVEN, RULES, UNFOLD, trace
+
+row = alphabet()
 
 LABELS = [
     "index-centred-sum",
@@ -82,14 +83,16 @@ def test_the_steps_are_named_in_the_order_of_the_rules():
 
 
 def test_a_false_claim_is_traced_to_two_polynomials():
-    defs = steps.divided_row()
-    traced = trace(Partial(steps.z[k], row.x[j]), delta(k, j) / steps.s, defs)
+    defs, z, s = equation("proof-jacobian").defs, tensor("z", N), tensor("s")
+    traced = trace(Partial(z[k], row.x[j]), delta(k, j) / s, defs)
     assert not traced.proved
     assert counterexample(*map(_plain, traced.polynomials), defs) is not None
 
 
 def test_a_trace_displays_both_sides():
-    text = trace(total(N, lambda r: row.q[r]), S.Zero, centred_row())._repr_latex_()
+    text = trace(
+        total(N, lambda r: row.q[r]), S.Zero, equation("index-centred").defs
+    )._repr_latex_()
     assert (
         text.count(r"\text{left}") == 2
         and text.count(r"\text{right}") == 2
@@ -136,8 +139,8 @@ def test_an_identity_of_short_rows_fails_beyond_them(power, factor, longest):
         return total(N, lambda r: row.q[r] ** exponent)
 
     claim = powers(power), factor * powers(2) ** 2
-    assert check_fixed(*claim, range(1, longest + 1), centred_row())
+    assert check_fixed(*claim, range(1, longest + 1), equation("index-centred").defs)
     with pytest.raises(AssertionError, match=f"length {longest + 1}"):
-        check_fixed(*claim, (longest + 1,), centred_row())
+        check_fixed(*claim, (longest + 1,), equation("index-centred").defs)
     with pytest.raises(NotProved), evaluate(True):
-        prove(*claim, centred_row())
+        prove(*claim, equation("index-centred").defs)

@@ -8,7 +8,7 @@ import pytest
 from sympy import Basic, Function, Indexed, Sum, evaluate, expand, sympify
 
 from normgrad.symbolic import as_written, equation, equations
-from normgrad.symbolic.definitions import _numbered
+from normgrad.symbolic.definitions import numbered
 from normgrad.symbolic.opaque import Opaque
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/live/workbench"))
@@ -33,7 +33,7 @@ def plain(e):
         return e.func(*map(again, e.args))
 
     with evaluate(True):
-        return expand(_numbered(again(sympify(e))))
+        return expand(numbered(again(sympify(e))))
 
 
 def typed(text):

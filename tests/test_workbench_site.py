@@ -58,6 +58,7 @@ def test_all_that_proofs_import_is_on_the_site(tmp_path):
             [inside] if package and path.suffix == ".py" and inside not in there else []
         )
     assert missing == []
+    assert (tmp_path / "normgrad/symbolic/equations.json").exists()
     assert "workbench.py" in there and not any("/tests/" in name for name in there)
 
 

@@ -1,4 +1,4 @@
-"""Execution of the chapters: a cache that src/ invalidates, several chapters at a time, and the report of it."""
+"""Execution of the chapters, several at a time: a cache that src/ invalidates, and of a page its equations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,8 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
 from myst_nb.core.read import create_nb_reader
+
+from normgrad.symbolic import registry
 
 # What a chapter computes may depend on these, so their versions are part of the cache's key and of the report.
 LIBRARIES = ("numpy", "sympy", "matplotlib", "torch", "triton", "numba")
@@ -42,14 +45,15 @@ def content(path) -> bytes:
 
 
 def source_key(root) -> str:
-    """A key of all that an output depends on besides the chapter's own cells."""
+    """A key of all that every output depends on besides the chapter's own cells; see `quoted` for the equations."""
     digest = hashlib.sha256(sys.version.encode())
     for name in LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
     for path in sorted(
         [*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]
     ):
-        if path.suffix in (".py", ".json") and path.is_file():
+        written = path.parts[-2:] == ("symbolic", registry.FILE.name)
+        if path.suffix in (".py", ".json") and path.is_file() and not written:
             digest.update(
                 path.relative_to(root).as_posix().encode() + b"\0" + content(path)
             )
@@ -88,15 +92,39 @@ def executed_notebook(env, docname):
         return notebook
 
 
+def quoted(path) -> str:
+    """A key of the equations that a page names, as they stand in the registry, or of all where it asks for all."""
+    text = path.read_text(encoding="utf8")
+    if "normgrad_figures" in text:
+        figures = (path.parent / "figures").glob("*.py")
+        text += "".join(figure.read_text(encoding="utf8") for figure in figures)
+    entries = registry.entries()
+    labels = sorted(entries.keys() & set(re.findall(r"\w+(?:[-.:]\w+)*", text)))
+    named = entries if "equations()" in text else [entries[label] for label in labels]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:12]
+
+
 def unexecuted(env, docnames, cache):
-    """(path, notebook) of each chapter whose outputs are not in the cache."""
+    """(path, notebook) of each chapter whose outputs are not in the cache, or are of equations that have changed."""
+    file = Path(cache.path) / "quoted.json"
+    before = json.loads(file.read_text(encoding="utf8")) if file.exists() else {}
+    keys, chapters = dict(before), []
     for docname in docnames:
         notebook = read_notebook(env, docname)
-        if notebook is not None:
-            try:
-                cache.match_cache_notebook(notebook)
-            except KeyError:
-                yield Path(env.doc2path(docname)), notebook
+        if notebook is None:
+            continue
+        path = Path(env.doc2path(docname))
+        keys[docname] = quoted(path)
+        try:
+            record = cache.match_cache_notebook(notebook)
+        except KeyError:
+            chapters.append((path, notebook))
+            continue
+        if keys[docname] != before.get(docname):
+            cache.remove_cache(record.pk)
+            chapters.append((path, notebook))
+    file.write_text(json.dumps(keys), encoding="utf8")
+    return chapters
 
 
 def execute_ahead(app, env, docnames):
@@ -108,7 +136,7 @@ def execute_ahead(app, env, docnames):
     if config.execution_mode != "cache":
         return
     cache = get_cache(config.execution_cache_path)
-    waiting = list(unexecuted(env, docnames, cache))
+    waiting = unexecuted(env, docnames, cache)
     if len(waiting) < 2:
         return
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from functools import cache
 
-from sympy import Symbol, sqrt
+from sympy import Expr, Symbol, sqrt
 
 from normgrad.symbolic import Defs, as_written, equation, tensor, total
 from normgrad.symbolic.browser_code import HELPERS, browser_source
-from normgrad.symbolic.derivations import (
-    family,
-    layer_norm_graph,
-    layer_norm_theorem,
-    traffic_model,
-)
-from normgrad.symbolic.symbols import M, N, i, j, k, over_all, p
+from normgrad.symbolic.derivations import family
+from normgrad.symbolic.symbols import M, N, alphabet, i, j, k, over_all, p
 
 PLACES = ("inside", "outside", "clamp")
 # The arrows of LayerNorm's graph, each named by its two ends; 1 where a cotangent passes, 0 where the arrow is cut.
 ARROWS = ("D_y", "v_D", "q_v", "q_y", "mean_q", "x_mean", "x_q")
 # The cotangents in the order of the backward pass, each with the equation that the graph's page proves.
 COTANGENTS = ("dD", "dv", "dq", "dmean", "dx")
+
+
+def lines_of(label: str, *sides: Expr) -> Defs:
+    """The definitions that expressions need, of those of an equation."""
+    defs = Defs()
+    for head, formula in equation(label).defs.reached(*sides):
+        defs[head] = formula
+    return defs
 
 
 @cache
@@ -41,12 +44,10 @@ def norms() -> str:
 
 def graph_defs() -> Defs:
     """The graph with a factor on each arrow; where all are 1, these are the cotangents of the graph's page."""
-    g, passes = (
-        layer_norm_graph.g,
-        {name: Symbol(name, nonnegative=True) for name in ARROWS},
-    )
+    g = alphabet(M)
+    passes = {name: Symbol(name, nonnegative=True) for name in ARROWS}
     with as_written():
-        defs = layer_norm_graph.forward()
+        defs = lines_of("ln-graph-total", g.L)
         along_D = -total(N, lambda r: g.dy[p, r] * g.q[p, r] * g.w[r] / g.D[p] ** 2)
         through_v = 2 / N * g.dv[p] * g.q[p, k]
         through_y = g.dy[p, k] * g.w[k] / g.D[p]
@@ -62,7 +63,7 @@ def graph_defs() -> Defs:
 
 def graph() -> str:
     """The cotangents of LayerNorm's graph, where some arrows may be cut."""
-    g = layer_norm_graph.g
+    g = alphabet(M)
     outputs = (
         g.q[i, j],
         g.v[i],
@@ -78,12 +79,13 @@ def graph() -> str:
 
 def slope_defs() -> tuple[Defs, dict]:
     """LayerNorm on the line x0 + h x_dot, its loss, and the slopes that a right dx and wrong ones claim at h = 0."""
-    n = layer_norm_theorem.n
+    n = alphabet(M)
     start, x_dot, h = tensor("x0", M, N), tensor("x_dot", M, N), tensor("h")
     with as_written():
         defs = Defs()
         defs[n.x[i, j]] = start[i, j] + h * x_dot[i, j]
-        for head, formula in layer_norm_theorem.layer_norm():
+        right = equation("ln-dx").chain[-1]
+        for head, formula in lines_of("ln-dx", n.L, right):
             defs[head] = formula
         rstd, wdy, c1, c2, x_hat = (
             n.rstd[i],
@@ -93,7 +95,7 @@ def slope_defs() -> tuple[Defs, dict]:
             n.x_hat[i, j],
         )
         claims = {
-            "right": equation("ln-dx").chain[-1],
+            "right": right,
             "without_c1": rstd * (wdy - c2),
             "without_c2": rstd * (wdy - x_hat * c1),
             "sign_of_c1": rstd * (wdy - c2 + x_hat * c1),
@@ -113,19 +115,15 @@ def slope_defs() -> tuple[Defs, dict]:
 def slopes() -> str:
     """The loss on a line, in any format, and the claimed slopes."""
     defs, claims = slope_defs()
-    loss = browser_source(defs, (layer_norm_theorem.n.L,), "loss", rounded=True)
+    loss = browser_source(defs, (alphabet(M).L,), "loss", rounded=True)
     return loss + "\n" + browser_source(defs, tuple(map(tensor, claims)), "claimed")
 
 
 def floor() -> str:
     """The least bytes that LayerNorm moves, forward and backward, without and with residual."""
-    outputs = (
-        traffic_model.forward,
-        traffic_model.backward,
-        traffic_model.add_forward,
-        traffic_model.add_backward,
-    )
-    return browser_source(traffic_model.kernels(), outputs, "floor")
+    kernels = equation("bytes-kernels")
+    outputs = [name for name, _ in kernels.chains if str(name) != "addition"]
+    return browser_source(kernels.defs, outputs, "floor")
 
 
 # The functions of each figure.

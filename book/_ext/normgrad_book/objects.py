@@ -16,11 +16,11 @@ from docutils import nodes
 from sympy import Indexed, Symbol, evaluate, preorder_traversal
 
 from normgrad.homework import homeworks
-from normgrad.symbolic import Defs, equations, source, tensor, trace
+from normgrad.symbolic import Defs, equation, source, tensor, trace
 from normgrad.symbolic.calculus import free_letters, index_ranges
 from normgrad.symbolic.induction import InductiveEquation
 from normgrad.symbolic.notation import Partial, name_of
-from normgrad.symbolic.registry import DEFINITION, PROVED
+from normgrad.symbolic.registry import DEFINITION, PROVED, entries
 
 from . import copied, workbench
 from .derived import number_of, with_numbers
@@ -159,7 +159,7 @@ def proof(equation) -> list[list[str]]:
 
 def made(label) -> dict:
     """{numpy, torch, proof, latex of its ends} of a registered equation."""
-    one = equations()[label]
+    one = equation(label)
     objects = {dialect: code(one, dialect) for dialect in DIALECTS}
     return objects | {"proof": proof(one), "latex": one.ends().latex()}
 
@@ -169,14 +169,25 @@ def kept_in(app) -> Path:
     key = workbench.key(
         *sorted((Path(app.srcdir) / "src/normgrad/symbolic").rglob("*.py")),
         Path(__file__),
+        Path(copied.__file__),
     )
     return Path(app.outdir).parent / f".jupyter_cache/equations-{key}.json"
 
 
 def kept(app) -> dict[str, dict]:
-    """{label: its object} of those that were made before."""
-    path = kept_in(app)
-    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+    """{label: its object} of those that were made before, of the entries as they are."""
+    path, objects = kept_in(app), {}
+    if path.exists():
+        stored = json.loads(path.read_text(encoding="utf8"))
+        for label, entry in entries().items():
+            if digest(entry) in stored:
+                objects[label] = stored[digest(entry)]
+    return objects
+
+
+def digest(entry) -> str:
+    """A key of all that the object of an entry depends on, besides the code."""
+    return workbench.key(json.dumps(entry))
 
 
 def make_ahead(app, env, docnames):
@@ -186,7 +197,7 @@ def make_ahead(app, env, docnames):
         Path(env.doc2path(name)).read_text(encoding="utf8")
         for name in sorted(env.found_docs)
     )
-    missing = [label for label in equations() if label in text and label not in found]
+    missing = [label for label in entries() if label in text and label not in found]
     if len(missing) >= WORTH_A_PROCESS:
         # spawned: chapters were executed from threads of this process, and such a one cannot be forked safely
         app.objects_pool = ProcessPoolExecutor(
@@ -206,11 +217,12 @@ def stop(app, error):
 def all_made(app, labels) -> dict[str, dict]:
     """{label: its object} of registered equations."""
     found, ahead = kept(app), getattr(app, "objects_ahead", {})
-    for label in equations():
+    for label in entries():
         if label in labels and label not in found:
             found[label] = ahead[label].result() if label in ahead else made(label)
     kept_in(app).parent.mkdir(parents=True, exist_ok=True)
-    kept_in(app).write_text(json.dumps(found), encoding="utf8")
+    stored = {digest(entries()[label]): objects for label, objects in found.items()}
+    kept_in(app).write_text(json.dumps(stored), encoding="utf8")
     return found
 
 
@@ -290,7 +302,7 @@ def provable(app) -> set[str]:
     """The labels that the workbench takes, where the book has one."""
     if not workbench.wanted(app, WORKBENCH):
         return set()
-    return {label for label, one in equations().items() if one.kind == PROVED}
+    return {label for label, entry in entries().items() if entry["kind"] == PROVED}
 
 
 def anchor_sheet(app, doctree):

@@ -19,6 +19,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.logging import getLogger
 
+from normgrad.symbolic import registry
+
 from .alone import PAGE
 
 PYODIDE = "314.0.7"
@@ -139,8 +141,8 @@ def pyodide(folder) -> Path:
 
 
 def copied(source, target, unused=frozenset()):
-    """The Python files of a folder, without the folders and files that are not used."""
-    for path in sorted(source.rglob("*.py")):
+    """The Python files of a folder, without the folders and files that are not used, and the file of equations."""
+    for path in sorted([*source.rglob("*.py"), *source.rglob(registry.FILE.name)]):
         inside = path.relative_to(source)
         if not unused & {*inside.parts, inside.as_posix()}:
             (target / inside).parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +188,7 @@ def archives(folder, home) -> dict[str, Path]:
     source = Path(importlib.util.find_spec("normgrad").origin).parent
     rules = (Path(__file__), SOURCE / "pack.mjs", PYODIDE)
     own = [SOURCE / "workbench.py", *(source / name for name in NORMGRAD[:-1])]
-    own += sorted((source / "symbolic").rglob("*.py"))
+    own += sorted((source / "symbolic").rglob("*.py")) + [registry.FILE]
     keys = {
         "python": (python_files, key(*rules)),
         "packages": (package_files, key(*rules, sympy.__version__, mpmath.__version__)),

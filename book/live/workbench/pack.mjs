@@ -33,6 +33,8 @@ def pack(folder):
             head = importlib.util.MAGIC_NUMBER + bytes(12)
             info = zipfile.ZipInfo(str(name.with_suffix(".pyc")))
             target.writestr(info, head + marshal.dumps(bare(code)), zipfile.ZIP_DEFLATED, 9)
+        for path in sorted(root.rglob("*.json")):
+            target.writestr(zipfile.ZipInfo(str(path.relative_to(root))), path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
 
 pack
 `);

@@ -45,18 +45,19 @@ def define(*labels: str, claim: str = "", defines: str = "") -> Entries:
              defines: the symbol, as LaTeX, of a display that has another left side than the symbol alone
     Raises:  ValueError for an equation that claims something: one that is proved, or checked with numbers
     """
-    from normgrad.symbolic import equations
+    from normgrad.symbolic.registry import entries
 
     from .formulas import formulas
 
-    known = equations()
+    known = entries()
     for label in labels:
-        if label in formulas() or label in known and known[label].kind != "definition":
+        claims_something = label in known and known[label]["kind"] != "definition"
+        if label in formulas() or claims_something:
             raise ValueError(
                 f"labels: {label} claims something, and is no definition: prove it, or check it"
             )
     claims = (
-        claim or (known[label].claim if label in known else "What the symbols mean.")
+        claim or (known[label]["claim"] if label in known else "What the symbols mean.")
         for label in labels
     )
     pairs = zip(labels, claims, strict=True)
@@ -127,7 +128,7 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
     Raises:  ValueError for no labels, no reason, more than one line of it, or an equation that follows from itself;
              TypeError for a label that is no text; NotProved when a registered equation does not hold
     """
-    from normgrad.symbolic import equations
+    from normgrad.symbolic.registry import entries
 
     for one in (label, *labels):
         if not isinstance(one, str):
@@ -142,7 +143,7 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
         raise ValueError(f"labels: {label} cannot follow from itself")
     if not because.strip() or "\n" in because:
         raise ValueError(f"because: got {because!r}, needs the reason in one line")
-    known = equations().get(label)
+    known = _registered(label) if label in entries() else None
     start = time.perf_counter()
     if known is not None:
         known.prove()

@@ -8,11 +8,11 @@ from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, evaluate, sympify
 
 from .admission import check_branches, check_expression
 from .calculus import D, free_letters, index_ranges
-from .notation import Local, Partial, name_of, rename_bound
+from .notation import Local, Partial, name_of, rename_bound, without_ones
 from .signs import is_positive
 
 
-def _numbered(e: Expr, depth: int = 0) -> Expr:
+def numbered(e: Expr, depth: int = 0) -> Expr:
     """The expression with its bound letters numbered from outside in, so that equal lines are equal objects."""
     if isinstance(e, Sum):
         letters = {
@@ -21,11 +21,12 @@ def _numbered(e: Expr, depth: int = 0) -> Expr:
         }
         limits = [(letters[letter], first, last) for letter, first, last in e.limits]
         return Sum(
-            _numbered(e.function.xreplace(letters), depth + len(limits)), *limits
+            numbered(without_ones(e.function).xreplace(letters), depth + len(limits)),
+            *limits,
         )
     if not e.args or isinstance(e, Indexed):
         return e
-    return e.func(*[_numbered(part, depth) for part in e.args])
+    return e.func(*[numbered(part, depth) for part in e.args])
 
 
 class Defs:
@@ -53,9 +54,9 @@ class Defs:
             )
         name = name_of(head)
         if name in self._lines:
-            if self._lines[name][0] == head and _numbered(
+            if self._lines[name][0] == head and numbered(
                 self._lines[name][1]
-            ) == _numbered(e):
+            ) == numbered(e):
                 return  # a cell that is run again
             raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
         if any(
@@ -84,6 +85,13 @@ class Defs:
 
     def __iter__(self) -> Iterator[tuple[Expr, Expr]]:
         return iter(self._lines.values())
+
+    def without(self, e: Expr) -> Defs:
+        """The same lines but that of a name, which is an input then."""
+        rest = Defs()
+        name = name_of(e)
+        rest._lines = {key: line for key, line in self._lines.items() if key != name}
+        return rest
 
     def line(self, e: Expr) -> tuple[Expr, Expr]:
         """The definition of a name, (head, expression), with the indices it was defined with."""

@@ -1,8 +1,7 @@
 """Derivations in cells: a numbered equation that is the output of the cell that derives it.
 
-The steps of such an equation stand in its chapter and nowhere else. The registry keeps the statement: label, claim,
-definitions, first and last expression. A cell whose result is not the statement of its label says so, and fails the
-build of the book.
+Such an equation is typed in its cell and nowhere else. The registry has what `make equations` wrote of it: label,
+claim, definitions, first and last expression. A cell whose result is another says so, and fails the build of the book.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 from sympy import Expr
 from sympy.core.parameters import global_parameters
@@ -22,12 +22,12 @@ from .definitions import Defs, check_defs
 from .induction import InductiveEquation, recurrence
 from .proof import known, lettered, plain
 from .recurrences import Recurrences
-from .registry import DEFINITION, Equation, equations
+from .registry import DEFINITION, Equation, entries, equation
 from .registry import definition as defined
 from .registry import together as below_one_another
 from .render import latex
-from .statements import differs
 from .steps import Step
+from .written import same
 
 STATEMENT = "application/vnd.normgrad.statement+json"
 NUMBERS = "NORMGRAD_NUMBERS"
@@ -55,17 +55,24 @@ class Derivation:
     """A labelled equation that a cell derived: shown with its label, how it is known, and where it holds.
 
     Args:  equation: what was proved; seconds: how long it took
-           differs: how it differs from the statement that the book has under this label; empty where it does not
     """
 
     equation: Equation
     seconds: float
-    differs: str
 
     @property
     def label(self) -> str:
         """The equation's label."""
         return self.equation.label
+
+    @cached_property
+    def differs(self) -> str:
+        """What the book has under this label instead; nothing where it has this equation."""
+        if self.label not in entries():
+            return f"the book has no equation {self.label}"
+        if same(self.equation.ends(), equation(self.label).ends()):
+            return ""
+        return f"there it is {'; '.join(entries()[self.label]['equation'])}"
 
     @property
     def lhs(self) -> Expr:
@@ -167,11 +174,7 @@ def _finished(equation: Equation, kind: type[Derivation] = Derivation) -> Deriva
     start = time.perf_counter()
     equation.prove()
     seconds = time.perf_counter() - start
-    return kind(
-        equation,
-        seconds,
-        differs(equation, equations().get(equation.label)) if equation.label else "",
-    )
+    return kind(equation, seconds)
 
 
 def _check_label(label, claim):

@@ -15,6 +15,7 @@ from sympy import (
     Indexed,
     IndexedBase,
     KroneckerDelta,
+    Mul,
     Sum,
     Symbol,
     Tuple,
@@ -116,6 +117,13 @@ def rename_bound(e: Expr) -> Expr:
     if not e.args or isinstance(e, Indexed):
         return e
     return e.func(*[rename_bound(part) for part in e.args])
+
+
+def without_ones(e: Expr) -> Expr:
+    """The body of a sum without the factors 1 that SymPy puts before it when it does not evaluate."""
+    while isinstance(e, Mul) and e.args[0] == 1:
+        e = e.args[1] if len(e.args) == 2 else Mul(*e.args[1:], evaluate=False)
+    return e
 
 
 def name_of(e: Expr) -> Basic:

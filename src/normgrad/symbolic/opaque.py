@@ -51,7 +51,7 @@ def opaque(letter: str, stand_in: Callable[[Expr], Expr] = _example) -> type[Opa
 
     Args:     letter: its name in print, f for f(s) and f'(s)
               stand_in: a SymPy function that takes its place where a number is needed; its derivatives are its own
-    Returns:  a SymPy function class; two calls make two different functions
+    Returns:  a SymPy function class; as with a Symbol, one letter is one function
     Raises:   TypeError when the letter is no text or the stand-in no function, ValueError for an empty letter
     """
     if not isinstance(letter, str):
@@ -65,12 +65,12 @@ def opaque(letter: str, stand_in: Callable[[Expr], Expr] = _example) -> type[Opa
     return _make(letter, 0, stand_in)
 
 
+@cache
 def _make(letter, order, stand_in):
     body = {"letter": letter, "order": order, "stand_in": staticmethod(stand_in)}
     return type(letter + "'" * order, (Opaque,), body)
 
 
-@cache
 def _derivative(function: type[Opaque]) -> type[Opaque]:
     return _make(function.letter, function.order + 1, function.stand_in)
 

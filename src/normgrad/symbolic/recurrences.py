@@ -146,6 +146,14 @@ class Recurrences:
                 todo += [body for _, body in new]
             return {_evaluated(head): body for head, body in found.items()}
 
+    def lines(self, *sides: Expr) -> list[tuple[Expr, Expr]]:
+        """The lines that the sides are made of, as they were written, in order."""
+        reached = self.reached(*sides)
+        with evaluate(True):
+            return [
+                line for line in self._lines.values() if _evaluated(line[0]) in reached
+            ]
+
     def side_conditions(self, *sides: Expr) -> tuple[Expr, ...]:
         """What must hold for sides and for the lines that they are made of to be defined, such as x(k) != 0."""
         return side_conditions(

@@ -1,50 +1,28 @@
-"""The registry: every equation of the book that is proved here, under its label.
+"""The registry: every equation of the book under its label, read from equations.json.
 
-A module of `derivations` has a function `equations()` that yields `Equation`s. It is called with SymPy's evaluation
-off, so that an equation is printed as it was written, and what is printed is the object that the proof takes.
+An equation is typed once, in a cell of its page; `make equations` runs the cells and writes the file.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
+import pkgutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib import import_module
+from pathlib import Path
 
 from sympy import Expr, sympify
 
 from .conditions import side_conditions
 from .definitions import Defs
-from .notation import as_written, name_of
+from .notation import name_of
 from .proof import Proof, as_latex, prove
 from .render import printer, used_names
 from .witness import check_fixed
 
-MODULES = (
-    "index_rules",
-    "index_calculus",
-    "differentials",
-    "proof_steps",
-    "gradient_tests",
-    "kernels",
-    "own_norm",
-    "relatives",
-    "l2_norm",
-    "rms_norm",
-    "layer_norm_entries",
-    "layer_norm_graph",
-    "layer_norm_projections",
-    "layer_norm_theorem",
-    "residual_stack",
-    "family",
-    "eps_placement",
-    "parameter_gradients",
-    "second_derivatives",
-    "double_backward",
-    "floating_point",
-    "traffic_model",
-)
+FILE = Path(__file__).with_name("equations.json")
 DEFINITION, PROVED, FOLLOWS = "definition", "proved-for-every-n", "follows-from"
 
 Chain = tuple[Expr, ...]
@@ -188,37 +166,46 @@ def definition(label: str, claim: str, defs: Defs, *names: Expr) -> Equation:
     )
 
 
+class Unknown(ValueError):
+    """A label that no equation of the book has."""
+
+
 @cache
-def _registry() -> dict[str, Equation]:
-    found: dict[str, Equation] = {}
-    with as_written():
-        for module in MODULES:
-            for one in import_module(f".derivations.{module}", __package__).equations():
-                if one.label in found:
-                    raise ValueError(f"{one.label}: two equations have this label")
-                found[one.label] = one
-    return found
+def entries() -> dict[str, dict]:
+    """The entries of equations.json by label, as `written` describes them; not to be changed."""
+    # as a resource, since a browser has the package in an archive
+    return json.loads(pkgutil.get_data(__package__, FILE.name))
+
+
+@cache
+def _read(label):
+    from .written import equation_of
+
+    return equation_of(label, entries()[label])
+
+
+def put(label: str, entry: dict) -> None:
+    """Register an entry in this process."""
+    entries()[label] = entry
+    _read.cache_clear()
 
 
 def equations() -> dict[str, Equation]:
-    """All registered equations by label, in the order of the derivations."""
-    return dict(_registry())
+    """All registered equations by label, page by page."""
+    return {label: _read(label) for label in entries()}
 
 
 def equation(label: str) -> Equation:
     """The registered equation with this label.
 
-    Raises:  ValueError for an unknown label, with the labels that come close; TypeError for what is no text
+    Raises:  Unknown, a ValueError, for an unknown label, with the labels that come close; TypeError for what is no text
     """
     if not isinstance(label, str):
         raise TypeError(
             f"label: got {type(label).__name__}, needs the label of a registered equation, as ln-dx"
         )
-    known = _registry()
-    if label not in known:
-        close = difflib.get_close_matches(label, known, n=3, cutoff=0.4)
+    if label not in entries():
+        close = difflib.get_close_matches(label, entries(), n=3, cutoff=0.4)
         hint = f"; close to it: {', '.join(close)}" if close else ""
-        raise ValueError(
-            f"label: got {label!r}, which no registered equation has{hint}"
-        )
-    return known[label]
+        raise Unknown(f"label: got {label!r}, which no registered equation has{hint}")
+    return _read(label)

@@ -25,7 +25,7 @@ from sympy import (
 )
 from sympy.printing.latex import LatexPrinter
 
-from .notation import Local, Partial
+from .notation import Local, Partial, without_ones
 from .opaque import Opaque
 
 # The first letter of a dimension's name says what it counts: rows, columns, or anything else.
@@ -36,7 +36,7 @@ GREEK |= {
     name: rf"\{name}"
     for name in ("alpha", "eta", "kappa", "mu", "rho", "sigma", "theta", "xi", "Delta")
 }
-GREEK |= {"phi": r"\varphi"}
+GREEK |= {"phi": r"\varphi", "epsilon": r"\varepsilon"}
 # What a local derivative holds fixed, where the definitions that would name it are not at hand.
 OTHERS = r"\text{others}"
 _TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
@@ -99,7 +99,7 @@ def _scalars(e):
 
 
 def name_latex(name: str) -> str:
-    """A name as it is typeset: x_hat, x_dot, x_tilde with accents, c1 with a subscript, several letters upright.
+    """A name as it is typeset: x_hat, xhat, x_dot, x_tilde with accents, c1 with a subscript, several letters upright.
 
     A prime stays what it is: z' is the fused stack's z.
     """
@@ -107,9 +107,8 @@ def name_latex(name: str) -> str:
         return GREEK.get(name, name)
     if name.endswith("'"):
         return f"{name_latex(name[:-1])}'"
-    for accent in ("hat", "dot", "tilde"):
-        if name.endswith(f"_{accent}"):
-            return rf"\{accent}{{{name_latex(name.removesuffix(f'_{accent}'))}}}"
+    if accented := re.fullmatch(r"(?:(.+)_|(.))(hat|dot|tilde)", name):
+        return rf"\{accented[3]}{{{name_latex(accented[1] or accented[2])}}}"
     if numbered := re.fullmatch(r"([A-Za-z]+)(\d+)", name):
         return f"{name_latex(numbered[1])}_{{{numbered[2]}}}"
     return rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}"
@@ -158,7 +157,7 @@ class BookLatex(LatexPrinter):
                 self._bound[letter] = self._letter(last)
                 added.append(letter)
             signs += rf"\sum_{{{self._print(letter)}={self._print(first)}}}^{{{self._print(last)}}} "
-        body = _without_one(e.function)
+        body = without_ones(e.function)
         loose = isinstance(body, Add) or _strip_sign(body)[0]
         text = signs + (self._bracket(body) if loose else self._print(body))
         for letter in added:
@@ -296,13 +295,6 @@ class BookLatex(LatexPrinter):
 
 def _is_root(e):
     return isinstance(e, Pow) and e.exp == S.Half
-
-
-def _without_one(e):
-    """The body of a sum without the factor 1 that SymPy puts before it when it does not evaluate."""
-    if isinstance(e, Mul) and e.args[0] == 1:
-        return e.args[1] if len(e.args) == 2 else Mul(*e.args[1:], evaluate=False)
-    return e
 
 
 def _terms(e):

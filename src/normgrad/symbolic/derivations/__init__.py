@@ -1,1 +1,1 @@
-"""The derivations of the book, one module for each: every module registers the equations of its chapter."""
+"""What no page derives: the operator's family, which programs are made of, and the shorthand of source 003."""

@@ -1,4 +1,4 @@
-"""The index rules that source 003 takes from its earlier article: its shorthand, expanded, and its rules, proved.
+"""The shorthand that source 003 takes from its earlier article, expanded.
 
 The article writes no sums. `expand_shorthand` writes them, by the article's rules, so that a line of shorthand and its
 explicit form can be held against each other. Letters are the book's: rows i, p; columns j, k, l.
@@ -14,13 +14,10 @@ from operator import add, mul
 from sympy import Add, Expr, Indexed, KroneckerDelta, Mul, Pow, S, Symbol, sqrt
 
 from ..calculus import index_ranges
-from ..definitions import Defs
-from ..notation import Local, Partial, as_written, delta, index, mean, tensor, total
-from ..registry import definition, proved, together
+from ..notation import Local, Partial, as_written, delta, index, tensor, total
 from ..symbols import M, N, alphabet, eps, i, j, k, p
-from . import layer_norm_graph
 
-row, batch = alphabet(), alphabet(M)
+row = alphabet()
 col = index("l")
 B, C, E, z = tensor("B", M, N), tensor("C", N, N), tensor("E", M, N), tensor("z", M, N)
 a, g, h, f = tensor("a", M), tensor("g", M), tensor("h"), tensor("f", N)
@@ -160,7 +157,7 @@ def shorthand() -> Iterator[tuple[str, Expr, Expr, str, int]]:
 
 def source_lines() -> Iterator[tuple[Expr, Expr]]:
     """The five definitions of source 003 in its shorthand, in the names of the LayerNorm chapter."""
-    n = layer_norm_graph.g
+    n = alphabet(M)
     with as_written():
         yield n.mean[i], 1 / N * one_row[j] * n.x[i, j]
         yield n.q[i, j], n.x[i, j] - one_row[j] * n.mean[i]
@@ -171,150 +168,8 @@ def source_lines() -> Iterator[tuple[Expr, Expr]]:
 
 def source_result(*missing: Expr) -> Expr:
     """The last line of source 003, the input's gradient, in shorthand; `missing`: factors to put into its bracket."""
-    n = layer_norm_graph.g
+    n = alphabet(M)
     with as_written():
         first = reduce(mul, missing, one_row[k] / n.D[p])
         bracket = first + n.q[p, j] * n.q[p, k] / n.D[p] ** 3
         return n.dy[p, k] * n.w[k] / n.D[p] - n.dy[p, j] * n.w[j] / N * bracket
-
-
-def _left_side():
-    w, defs = row.w, Defs()
-    defs[z[i, j]] = a[i] * B[i, j] * w[j]
-    defs[g[i]] = total(N, lambda r: a[i] * B[i, r] * w[r])
-    defs[h] = total(M, lambda r: total(N, lambda c: a[r] * B[r, c] * w[c]))
-    yield definition(
-        "rule-left-side",
-        "One product in shorthand, three meanings: the left side decides.",
-        defs,
-        z[i, j],
-        g[i],
-        h,
-    )
-
-
-def _sums():
-    x, w = row.x, row.w
-    yield together(
-        "rule-delta",
-        "Contracting a delta renames the letter, in every factor.",
-        None,
-        (total(N, lambda r: C[j, r] * delta(r, k)), C[j, k]),
-        (total(N, lambda r: delta(k, r) * x[r] * w[r]), x[k] * w[k]),
-    )
-    yield together(
-        "rule-ones",
-        "Ones sum what they meet, and count the range where they meet nothing.",
-        None,
-        (total(N, lambda r: S.One), N),
-        (total(N, lambda r: B[i, r] - a[i]), total(N, lambda r: B[i, r]) - N * a[i]),
-    )
-    yield proved(
-        "rule-rename",
-        "Before one sum is put into another, its letter is renamed.",
-        None,
-        total(N, lambda r: total(N, lambda c: B[i, r] * E[i, c] * x[c])),
-        total(N, lambda r: B[i, r]) * total(N, lambda r: E[i, r] * x[r]),
-    )
-    defs = Defs()
-    defs[h] = total(N, lambda r: w[r] * row.b[r])
-    yield proved(
-        "rule-substitution",
-        "A sum is a number: put in for part of a longer product, it makes two sums.",
-        defs,
-        total(N, lambda r: x[r] * h),
-        total(N, lambda r: x[r]) * total(N, lambda r: w[r] * row.b[r]),
-    )
-    yield proved(
-        "rule-factor",
-        "A factor may leave the terms of a sum once all terms have the same letters.",
-        None,
-        total(N, lambda r: B[i, r] * (E[i, r] + x[r])),
-        total(N, lambda r: B[i, r] * E[i, r]) + total(N, lambda r: B[i, r] * x[r]),
-    )
-    defs = Defs()
-    defs[g[i]] = total(N, lambda r: B[i, r] * w[r])
-    yield proved(
-        "rule-contraction",
-        "Multiplying both sides of an equation needs a letter that is free.",
-        defs,
-        total(N, lambda r: B[i, r] * w[r] * x[j]),
-        g[i] * x[j],
-    )
-
-
-def _derivatives():
-    x, w, q, y, v = row.x, row.w, row.q, row.y, row.v
-    yield proved(
-        "rule-fresh",
-        "The letter of the derivative is a new one.",
-        None,
-        Partial(total(N, lambda r: B[i, r] * w[r]), w[k]),
-        B[i, k],
-    )
-    yield proved(
-        "rule-identity",
-        "A tensor differentiated by itself is a product of deltas.",
-        None,
-        Partial(batch.x[i, j], batch.x[p, k]),
-        delta(i, p) * delta(j, k),
-    )
-    defs = Defs()
-    defs[q[k]] = x[k] - mean(N, lambda r: x[r])
-    defs[v] = mean(N, lambda r: q[r] ** 2)
-    yield together(
-        "rule-product",
-        "The product rule, under a sum too, and the quotient rule.",
-        defs,
-        (
-            Partial(total(N, lambda r: x[r] * q[r]), x[j]),
-            total(N, lambda r: Partial(x[r], x[j]) * q[r] + x[r] * Partial(q[r], x[j])),
-        ),
-        (
-            Partial(q[k] / v, x[j]),
-            1 / v**2 * (Partial(q[k], x[j]) * v - q[k] * Partial(v, x[j])),
-        ),
-    )
-    yield proved(
-        "rule-consumers",
-        "Where two quantities use x, their contributions add.",
-        _after_row(),
-        Partial(y[k], x[j]),
-        total(N, lambda r: Local(y[k], q[r]) * Local(q[r], x[j]))
-        + Local(y[k], v) * Local(v, x[j]),
-    )
-
-
-def _after_row():
-    """A row that is used twice: by the centred row, and by the mean of squares."""
-    x, defs = row.x, Defs()
-    defs[row.q[k]] = x[k] - mean(N, lambda r: x[r])
-    defs[row.v] = mean(N, lambda r: x[r] ** 2)
-    defs[row.y[k]] = row.w[k] * row.q[k] / row.v
-    return defs
-
-
-def _chain():
-    x, q, defs = row.x, row.q, Defs()
-    defs[q[k]] = total(N, lambda r: C[k, r] * x[r])
-    defs[f[k]] = q[k] ** 2
-    defs[h] = total(N, lambda r: row.w[r] * f[r])
-    yield proved(
-        "rule-chain",
-        "The chain rule sums over every intermediate letter, each sum with its own.",
-        defs,
-        Partial(h, x[j]),
-        total(
-            N,
-            lambda r: total(
-                N, lambda c: Local(h, f[r]) * Local(f[r], q[c]) * Local(q[c], x[j])
-            ),
-        ),
-        total(N, lambda r: 2 * row.w[r] * q[r] * C[r, j]),
-    )
-
-
-def equations():
-    """The equations labelled rule-..."""
-    for section in (_left_side, _sums, _derivatives, _chain):
-        yield from section()

@@ -1,0 +1,104 @@
+"""An equation's entry in equations.json gives the equation again, and every part that could be lost is looked at."""
+
+import pytest
+from sympy import (
+    Add,
+    IndexedBase,
+    KroneckerDelta,
+    Max,
+    Rational,
+    Sum,
+    Symbol,
+    evaluate,
+    exp,
+    sqrt,
+    symbols,
+)
+
+from normgrad.symbolic import Defs
+from normgrad.symbolic.definitions import numbered
+from normgrad.symbolic.opaque import derivative, opaque
+from normgrad.symbolic.registry import Equation
+from normgrad.symbolic.written import entry, equation_of, same
+
+N = Symbol("N", integer=True, positive=True)
+j, r = symbols("j r", integer=True)
+x, w = IndexedBase("x"), IndexedBase("w", shape=(N,), real=True)
+a, b, lamb = symbols("a b lambda")
+f = opaque("f")
+
+
+def stated(*chain, **more):
+    return Equation("label", "What holds.", (chain,), **more)
+
+
+def read(equation):
+    return equation_of("label", entry(equation, "page"))
+
+
+TYPED = [
+    lambda: a - (b - a),
+    lambda: a - -b,
+    lambda: -(a * b) + -a * b,
+    lambda: a / b / a * (b / a),
+    lambda: a * (b * a),
+    lambda: 1 / (2 * a) - 1 / 2 / a + 1 / a**2,
+    lambda: (1 / a) ** 2 + (a**b) ** 2 + a ** (b**2) + (-a) ** 2 - (a**2),
+    lambda: sqrt(a + b) ** -1 + a ** Rational(-3, 2) * Rational(1, 3),
+    lambda: a - 1 + a * -1 + -1 * (a * b),
+    lambda: Sum(x[r] * Sum(w[j] * x[r], (j, 1, N)), (r, 1, N)) * exp(-lamb),
+    lambda: Max(a, b) * KroneckerDelta(r, j) + derivative(f)(a) * f(b),
+]
+
+
+@pytest.mark.parametrize("make", TYPED, ids=range(len(TYPED)))
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_text_gives_the_expression_again(make, evaluated):
+    """Every bracket, as typed and as SymPy evaluates it; equal objects, and a tree that differs is another one."""
+    with evaluate(evaluated):
+        e = make()
+    start, end = read(stated(e, a)).chain
+    assert (numbered(start), end) == (numbered(e), a)
+
+
+def test_names_are_kept_apart():
+    """Two scalars and a function of one name, a prime, and names that Python and SymPy have taken."""
+    positive = Symbol("a", positive=True)
+    chain = (x[j] * positive, a * Symbol("a'") * opaque("a")(lamb) * Symbol("exp"))
+    assert read(stated(*chain)).chain == chain
+
+
+def test_definitions_are_those_that_are_reached():
+    defs = Defs()
+    defs[a] = lamb**2
+    defs[b] = Sum(x[r], (r, 1, N))
+    written = entry(stated(a, lamb * lamb, defs=defs), "page")
+    assert written["definitions"] == ["a = lambda_**2"]
+    assert list(equation_of("label", written).defs) == [(a, lamb**2)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        stated(a - b, a),
+        stated(Add(b, a, evaluate=False), a),
+        Equation("label", "Another.", ((a, b),)),
+        stated(a, b, kind="follows-from"),
+        stated(a, b, holds_where="a > 0"),
+        stated(a, Symbol("b", real=True)),
+    ],
+)
+def test_another_statement_is_not_the_same(changed):
+    original = stated(a + b, a) if changed.chain[0].is_Add else stated(a, b)
+    assert not same(changed, original)
+
+
+def test_a_name_that_is_not_declared_is_refused():
+    written = entry(stated(a, b), "page")
+    with pytest.raises(NameError, match="'c'"):
+        equation_of("label", written | {"equation": ["a = c"]})
+
+
+def test_what_has_no_text_is_refused():
+    with pytest.raises(ValueError, match="stand-in"):
+        entry(stated(opaque("f", lambda t: t**5)(a), a), "page")
