@@ -19,7 +19,6 @@ from normgrad_book import cells as page_cells  # noqa: E402
 from normgrad_book import equations_file  # noqa: E402, F401
 from normgrad_book.cells import label_of  # noqa: E402, F401
 from normgrad_book.equations_file import (  # noqa: E402, F401
-    SHOWS,
     as_on_a_page,
     deriving_pages,
     execute,
@@ -53,9 +52,7 @@ def pages_of(chapter):
 def derived(page):
     """The labels of the equations that are outputs of a page's visible cells."""
     visible = [cell for cell in page_cells.of_page(page) if cell.visible]
-    return {label_of(call) for cell in visible for call in cell.plain_calls(*SHOWS)} - {
-        ""
-    }
+    return {label for cell in visible for label in cell.labels}
 
 
 def broken_rules(cells):

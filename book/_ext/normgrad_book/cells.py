@@ -25,15 +25,21 @@ NEEDS_TRITON = f"{MARK}\n"
 BUILTIN = frozenset(dir(builtins)) | {"display", "get_ipython", "__name__", "__file__"}
 
 
+# Calls whose result is a numbered equation of the page, where they begin with its label.
+SHOWS = ("derive", "derive_all", "derive_by_induction", "define")
+
+
 @dataclass(frozen=True)
 class Cell:
-    """One code cell. Args: place: its number on the page; source: its code; tags, options: of the cell; line: where"""
+    """One code cell. Args: place: its number on the page; source: its code; tags, options: of the cell; line: where;
+    in_sympy: whether its page types derivations in SymPy, where labels are options of cells"""
 
     place: int
     source: str
     tags: frozenset = frozenset()
     options: dict = field(default_factory=dict, compare=False)
     line: int = 0
+    in_sympy: bool = field(default=False, compare=False)
 
     @property
     def visible(self) -> bool:
@@ -44,6 +50,13 @@ class Cell:
     def lines(self) -> list[str]:
         """The lines that are not empty."""
         return [line for line in self.source.split("\n") if line.strip()]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the equations that the cell shows."""
+        if self.in_sympy:
+            return [self.options["label"]] if "label" in self.options else []
+        return list(filter(None, map(label_of, self.plain_calls(*SHOWS))))
 
     @cached_property
     def python(self) -> str:
@@ -154,6 +167,7 @@ def of_page(path) -> list[Cell]:
                 tags,
                 options,
                 text.count("\n", 0, found.start()) + 1,
+                "from normgrad.prove import" in text,
             )
         )
     return cells

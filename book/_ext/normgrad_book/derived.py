@@ -1,5 +1,7 @@
 r"""Equations that cells derive: an output that ends in \tag{label} becomes a numbered equation like any other.
 
+A cell that types its derivation in SymPy has label and claim among its options, and its only verdict gets them.
+
 The output itself is what Jupyter shows a reader, so that page, notebook and a cell that is run again look alike.
 """
 
@@ -10,12 +12,13 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+from normgrad.prove.verdict import STATEMENT as VERDICT
 from normgrad.symbolic.derive import STATEMENT
 from normgrad.symbolic.derive import with_numbers as references_numbered
 from normgrad.symbolic.registry import entries
 
 from .execution import executed_notebook
-from .ledger_page import equation_id, number
+from .ledger_page import equation_id, inline, number
 
 TAG = re.compile(r"\s*\\tag\{([\w:.-]+)\}\s*$")
 
@@ -32,6 +35,34 @@ def statements(notebook) -> list[dict]:
     ]
 
 
+def verdicts(cell) -> list[dict]:
+    """What the outputs of a cell state, that types its derivation in SymPy."""
+    data = [output.get("data", {}) for output in cell.get("outputs", ())]
+    return [part[VERDICT] for part in data if VERDICT in part]
+
+
+def labelled(notebook) -> dict[str, tuple[str, dict]]:
+    """{label: (claim, verdict)} of the cells whose options have a label."""
+    return {
+        cell["metadata"]["label"]: (cell["metadata"].get("claim", ""), verdict)
+        for cell in notebook["cells"]
+        if "label" in cell["metadata"]
+        for verdict in verdicts(cell)
+    }
+
+
+def strong(words) -> list[nodes.Node]:
+    """A line of Markdown as nodes: **bold**, `code` and $math$ are marked."""
+    parts = words.split("**")
+    return [
+        nodes.strong("", "", *inline(part))
+        if place % 2
+        else nodes.inline("", "", *inline(part))
+        for place, part in enumerate(parts)
+        if part
+    ]
+
+
 class Derived(SphinxTransform):
     """Gives the displays of derivations their labels, before Sphinx collects the labels of the page."""
 
@@ -40,10 +71,9 @@ class Derived(SphinxTransform):
     def apply(self, **kwargs):
         if "kernelspec" not in self.env.metadata[self.env.docname]:
             return
-        made_here = {
-            made["label"]: made
-            for made in statements(executed_notebook(self.env, self.env.docname))
-        }
+        notebook = executed_notebook(self.env, self.env.docname)
+        self.in_sympy(notebook)
+        made_here = {made["label"]: made for made in statements(notebook)}
         for made in made_here.values():
             if made["differs"]:
                 message = (
@@ -55,6 +85,40 @@ class Derived(SphinxTransform):
             if found := TAG.search(node.astext()):
                 self.number(node, found[1])
                 node["known"] = made_here.get(found[1], {}).get("known", "")
+
+    def in_sympy(self, notebook):
+        """Labels, or the words of the verdict, for the displays of cells that type their derivations in SymPy."""
+        for container in self.document.findall(nodes.container):
+            if container.get("nb_element") != "cell_code":
+                continue
+            cell = notebook["cells"][container["cell_index"]]
+            blocks = list(container.findall(nodes.math_block))
+            for verdict in verdicts(cell):
+                node = next(block for block in blocks if not block.get("judged"))
+                node["judged"] = True
+                if label := cell["metadata"].get("label"):
+                    self.number(node, label)
+                    node["claim"] = cell["metadata"]["claim"]
+                    node["kind"] = verdict["kind"]
+                    node["known"] = "".join(verdict["words"]).strip("*")
+                    self.compare(label, node["claim"], verdict)
+                    continue
+                place = node.parent.index(node) + 1
+                for words in reversed(verdict["words"]):
+                    line = nodes.paragraph("", "", *strong(words), classes=["verdict"])
+                    node.parent.insert(place, line)
+
+    def compare(self, label, claim, verdict):
+        """Note what equations.json has instead of a cell's equation."""
+        entry = entries().get(label, {})
+        stated = {"claim": claim, "kind": verdict["kind"], "latex": verdict.get("ends")}
+        differing = [key for key in stated if stated[key] != entry.get(key)]
+        if differing:
+            message = (
+                f"the cell derives another equation {label} than equations.json has, run `make equations`:"
+                f" {', '.join(differing)}"
+            )
+            self.env.get_domain("ledger").note_problem(self.env.docname, 0, message)
 
     def number(self, node, label):
         text = TAG.sub("", node.astext())

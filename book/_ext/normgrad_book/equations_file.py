@@ -7,6 +7,7 @@ file, which no cell derives and a page shows by `{equation}`; any other entry th
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
@@ -17,15 +18,14 @@ from pathlib import Path
 
 from sympy.core.parameters import global_parameters
 
-from normgrad.symbolic import as_written, registry
+from normgrad.prove.verdict import unproved
+from normgrad.symbolic import Derivation, as_written, registry
 from normgrad.symbolic.derivations import family
 from normgrad.symbolic.written import entry, equation_of
 
 from .cells import needed, of_page
 
 BOOK = Path(__file__).parents[2]
-# Calls whose result is a numbered equation of the page.
-SHOWS = ("derive", "derive_all", "derive_by_induction", "define")
 # What a reader derives in an exercise.
 READERS_OWN = ("", "mine")
 SHOWN = re.compile(r"^```\{equation\} ([\w:.-]+)\n(?!:unnumbered:|:ends:)", re.M)
@@ -33,7 +33,7 @@ SHOWN = re.compile(r"^```\{equation\} ([\w:.-]+)\n(?!:unnumbered:|:ends:)", re.M
 
 def of_the_book(cell) -> bool:
     """Whether a cell derives an equation of the book: what a reader is asked to finish is the reader's own."""
-    return bool(cell.plain_calls(*SHOWS)) and "your-turn" not in cell.tags
+    return bool(cell.labels) and "your-turn" not in cell.tags
 
 
 def deriving_pages() -> list[Path]:
@@ -57,12 +57,18 @@ def as_on_a_page():
 
 
 def execute(cell, namespace, source=None):
-    """Run one cell; what it prints is swallowed. Triton reads a kernel's source from linecache."""
+    """The value of one cell's last line; what it prints is swallowed. Texts of cells are read from linecache."""
     name = f"<cell {cell.place}>"
     text = cell.python if source is None else source
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    tree = ast.parse(text)
+    value = ast.Constant(None)
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        value = tree.body.pop().value
+    last = ast.fix_missing_locations(ast.Expression(value))
     with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(text, name, "exec"), namespace)
+        exec(compile(tree, name, "exec"), namespace)
+        return eval(compile(last, name, "eval"), namespace)
 
 
 @contextlib.contextmanager
@@ -78,7 +84,8 @@ def recorded(proved=True):
 
     derive._finished = record
     try:
-        yield outputs
+        with contextlib.nullcontext() if proved else unproved():
+            yield outputs
     finally:
         derive._finished = finished
 
@@ -88,8 +95,11 @@ def derivations(page, proved=True) -> list:
     with as_on_a_page() as namespace, recorded(proved) as outputs:
         for cell in needed(of_page(page), of_the_book):
             before = len(outputs)
-            execute(cell, namespace)
-            if not of_the_book(cell):  # later cells need it for something else
+            value = execute(cell, namespace)
+            if cell.in_sympy and of_the_book(cell):
+                equation = value.equation(cell.options["label"], cell.options["claim"])
+                outputs.append(Derivation(equation, 0.0))
+            elif not of_the_book(cell):  # later cells need it for something else
                 del outputs[before:]
     return [output for output in outputs if output.label not in READERS_OWN]
 

@@ -14,8 +14,11 @@ from sphinx.transforms import SphinxTransform
 from normgrad.ledger.entries import MIME
 from normgrad.symbolic.derive import STATEMENT
 
+from .cells import MAGIC
+from .derived import verdicts
 from .execution import executed_notebook
 
+JUDGE = ("prove", "derive", "refute")
 LABEL = re.compile(r"\\(?:tag|label)\s*\{([^{}]*)\}")
 SHOWN = ("text/latex", "text/markdown", "text/html")
 
@@ -23,7 +26,7 @@ SHOWN = ("text/latex", "text/markdown", "text/html")
 def cell_problems(cell) -> list[str]:
     """What is wrong with the outputs of a code cell of an executed notebook."""
     typed = texts("".join(cell["source"]))
-    problems = []
+    problems = verdict_problems(cell)
     for output in cell.get("outputs", ()):
         data = output.get("data", {})
         derived = data.get(STATEMENT, {}).get("label")
@@ -38,6 +41,37 @@ def cell_problems(cell) -> list[str]:
                     f"the entry {entry['label']} is shown by a cell that does not name it"
                 )
     return problems
+
+
+def verdict_problems(cell) -> list[str]:
+    """A label without exactly one verdict and a claim, a false verdict, and one that no reader sees."""
+    found, options = verdicts(cell), cell["metadata"]
+    label, problems = options.get("label", ""), []
+    if label and len(found) != 1:
+        problems.append(f"the cell {label} has {len(found)} verdicts, and needs one")
+    if label and not options.get("claim"):
+        problems.append(f"the cell {label} has no claim")
+    if "your-turn" in options.get("tags", ()):
+        return problems
+    problems += [
+        f"a verdict is false{f' in the cell {label}' if label else ''}: {' '.join(verdict['words'])}"
+        for verdict in found
+        if not verdict["true"]
+    ]
+    return problems
+
+
+def unseen(cell) -> list[str]:
+    """The calls of a cell's lines whose verdict is neither shown, nor asserted, nor named in the last line."""
+    *lines, last = ast.parse(MAGIC.sub(r"\1pass", "".join(cell["source"]))).body
+    shown = {node.id for node in ast.walk(last) if isinstance(node, ast.Name)}
+    lost = []
+    for line in lines:
+        call = getattr(line, "value", None)
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in JUDGE:
+            targets = {ast.unparse(target) for target in getattr(line, "targets", ())}
+            lost += [] if targets & shown else [ast.unparse(call)]
+    return lost
 
 
 def texts(source) -> list[str]:
@@ -62,8 +96,14 @@ class Guard(SphinxTransform):
         docname = self.env.docname
         if "kernelspec" not in self.env.metadata[docname]:
             return
-        for cell in executed_notebook(self.env, docname)["cells"]:
-            for message in cell_problems(cell) if cell["cell_type"] == "code" else ():
+        cells = executed_notebook(self.env, docname)["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        in_sympy = any("from normgrad.prove import" in cell["source"] for cell in code)
+        for cell in code:
+            messages = cell_problems(cell)
+            if in_sympy and "your-turn" not in cell["metadata"].get("tags", ()):
+                messages += [f"a verdict is not shown: {call}" for call in unseen(cell)]
+            for message in messages:
                 self.env.get_domain("ledger").note_problem(docname, 0, message)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from docutils import nodes
 from sphinx.domains import Domain
 from sphinx.errors import ExtensionError
 
-from normgrad.ledger.entries import MIME
+from normgrad.ledger.entries import MIME, Entry
 from normgrad.ledger.formulas import formulas
 from normgrad.symbolic.registry import entries
 
 from .alone import PAGE
+from .derived import labelled
 from .execution import executed_notebook
 
 # Formulas typed by hand cannot be proved, so a slip of the keyboard would go unseen. Each is written here once more.
@@ -124,9 +125,13 @@ def entries_of(notebook) -> list[dict]:
     outputs = [
         output for cell in notebook["cells"] for output in cell.get("outputs", ())
     ]
-    return [
+    entries = [
         entry for output in outputs for entry in output.get("data", {}).get(MIME, ())
     ]
+    for label, (claim, verdict) in labelled(notebook).items():
+        seconds = verdict["seconds"]
+        entries.append(asdict(Entry(label, verdict["kind"], claim, seconds=seconds)))
+    return entries
 
 
 def compare(equations, entries) -> list[tuple[str, int, str]]:

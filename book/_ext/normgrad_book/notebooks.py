@@ -74,6 +74,10 @@ def convert(cell, plain, site="", number=lambda label: ""):
         outputs = [
             numbered(relinked(output, site), number) for output in cell["outputs"]
         ]
+        if label := metadata.get("label"):
+            named = f"({number(label)}) " if number(label) else ""
+            claim = metadata.get("claim", "")
+            yield markdown_cell(plain.convert(f"{named}`{label}`: {claim}"))
         yield code_cell(
             cell["source"], cell["execution_count"], outputs, metadata.get("tags", ())
         )

@@ -77,10 +77,31 @@ def _count_cell(amount, cell: Cell):
         amount.figures += 1
     if cell.visible:
         amount.code_lines += len(cell.lines)
+    if cell.in_sympy:
+        _count_verdicts(amount, cell)
+        return
     for call in cell.plain_calls(*FORMULAS):
         if call.func.id == "prove" and not is_result(cell, call):
             continue
         amount.display(max(1, len(call.args) - FORMULAS[call.func.id]))
+
+
+def _count_verdicts(amount, cell):
+    """The displays of a cell that types in SymPy: its last line, or what that line names."""
+    last = ast.unparse(cell.tree.body[-1]) if cell.tree.body else ""
+    for line in cell.tree.body:
+        call = getattr(line, "value", None)
+        named = [ast.unparse(target) for target in getattr(line, "targets", ())]
+        if not isinstance(call, ast.Call) or last not in (*named, ast.unparse(line)):
+            continue
+        verb = getattr(call.func, "id", "")
+        if verb == "definitions":
+            amount.display(len(call.args))
+        elif verb == "derive":  # a name after a line is its reason
+            steps = [line for line in call.args[1:] if not isinstance(line, ast.Name)]
+            amount.display(len(steps))
+        elif verb in ("prove", "refute"):
+            amount.display(1)
 
 
 def is_result(cell, call) -> bool:

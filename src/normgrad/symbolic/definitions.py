@@ -86,6 +86,13 @@ class Defs:
     def __iter__(self) -> Iterator[tuple[Expr, Expr]]:
         return iter(self._lines.values())
 
+    def without(self, e: Expr) -> Defs:
+        """The same lines but that of a name, which is an input then."""
+        rest = Defs()
+        name = name_of(e)
+        rest._lines = {key: line for key, line in self._lines.items() if key != name}
+        return rest
+
     def line(self, e: Expr) -> tuple[Expr, Expr]:
         """The definition of a name, (head, expression), with the indices it was defined with."""
         if e not in self:

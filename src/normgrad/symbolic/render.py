@@ -36,7 +36,7 @@ GREEK |= {
     name: rf"\{name}"
     for name in ("alpha", "eta", "kappa", "mu", "rho", "sigma", "theta", "xi", "Delta")
 }
-GREEK |= {"phi": r"\varphi"}
+GREEK |= {"phi": r"\varphi", "epsilon": r"\varepsilon"}
 # What a local derivative holds fixed, where the definitions that would name it are not at hand.
 OTHERS = r"\text{others}"
 _TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
@@ -99,7 +99,7 @@ def _scalars(e):
 
 
 def name_latex(name: str) -> str:
-    """A name as it is typeset: x_hat, x_dot, x_tilde with accents, c1 with a subscript, several letters upright.
+    """A name as it is typeset: x_hat, xhat, x_dot, x_tilde with accents, c1 with a subscript, several letters upright.
 
     A prime stays what it is: z' is the fused stack's z.
     """
@@ -107,9 +107,8 @@ def name_latex(name: str) -> str:
         return GREEK.get(name, name)
     if name.endswith("'"):
         return f"{name_latex(name[:-1])}'"
-    for accent in ("hat", "dot", "tilde"):
-        if name.endswith(f"_{accent}"):
-            return rf"\{accent}{{{name_latex(name.removesuffix(f'_{accent}'))}}}"
+    if accented := re.fullmatch(r"(?:(.+)_|(.))(hat|dot|tilde)", name):
+        return rf"\{accented[3]}{{{name_latex(accented[1] or accented[2])}}}"
     if numbered := re.fullmatch(r"([A-Za-z]+)(\d+)", name):
         return f"{name_latex(numbered[1])}_{{{numbered[2]}}}"
     return rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}"

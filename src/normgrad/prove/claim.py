@@ -1,0 +1,256 @@
+"""From SymPy's nouns to the proof kernel's, and back: what a claim speaks of, with the definitions that it reaches."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from sympy import (
+    Add,
+    Derivative,
+    Expr,
+    Function,
+    Indexed,
+    IndexedBase,
+    KroneckerDelta,
+    Mul,
+    Pow,
+    Subs,
+    Sum,
+    Symbol,
+    Tuple,
+    evaluate,
+    sympify,
+)
+from sympy.core.function import Application, AppliedUndef
+from sympy.core.relational import Relational
+from sympy.core.sympify import SympifyError
+
+from ..symbolic.admission import check_expression
+from ..symbolic.calculus import resolve
+from ..symbolic.conditions import side_conditions
+from ..symbolic.definitions import Defs
+from ..symbolic.notation import Local, Partial
+from ..symbolic.opaque import Opaque, derivative, opaque
+from ..symbolic.render import name_latex
+from .names import DefinedBase, Name, with_letters
+
+READ = Add | Mul | Pow | Application | Relational | Tuple
+INDEX = {"integer": True, "positive": True}
+# what a symbol may promise; a promise that the kernel does not keep would be lost in silence
+KINDS = (INDEX, {"positive": True}, {"real": True}, {})
+
+
+class CannotJudge(ValueError):
+    """What cannot be judged, and why; a notebook shows it in one line."""
+
+    def _render_traceback_(self):
+        return [f"cannot be judged: {self}"]
+
+
+@contextmanager
+def in_one_line(prefix: str = ""):
+    """A context in which whatever the kernel refuses is a CannotJudge."""
+    try:
+        yield
+    except CannotJudge:
+        raise
+    except (ValueError, TypeError, NotImplementedError, IndexError) as problem:
+        raise CannotJudge(f"{prefix}{problem}") from problem
+
+
+class Claim:
+    """One claim's expressions in the kernel's terms; `defs` has the definition of every name that they reach.
+
+    A derivative with respect to a defined quantity is kept for display; `exact` has its value, in which that
+    quantity's own line is cut.
+    """
+
+    def __init__(self):
+        self.defs = Defs()
+        self.conditions: list[Expr] = []
+        self._spelled: dict[str, object] = {}
+        self._heads: dict[Name, Expr] = {}
+        self._readers: dict = {}
+        self._cuts: dict[Expr, Expr] = {}
+
+    def __call__(self, e) -> Expr:
+        """An expression of the reader's as one of the kernel's."""
+        if isinstance(e, Sum):
+            limits = [(self._index(r), a, self(b)) for r, a, b in e.limits]
+            return Sum(self(e.function), *limits)
+        if isinstance(e, KroneckerDelta):
+            if len(e.args) > 2:
+                raise CannotJudge(f"{e}: a delta with a range has no form here")
+            return KroneckerDelta(*map(self._index, e.args))
+        if isinstance(e, Indexed):
+            return self._base(e.base)[tuple(map(self._index, e.indices))]
+        if isinstance(e, IndexedBase):
+            raise CannotJudge(
+                f"{e}: is a whole tensor; write an entry of it, as {e}[j]"
+            )
+        if isinstance(e, Name):
+            return self._head(e)
+        if isinstance(e, Symbol):
+            return self._symbol(e)
+        if isinstance(e, Partial):
+            return self._partial(self(e.args[0]), self(e.args[1]))
+        if isinstance(e, Local):
+            f, v = map(self, e.args[:2])
+            return self.defs.local(f, v) if f in self.defs else Local(f, v)
+        if isinstance(e, Derivative):
+            return self._derivative(e)
+        if isinstance(e, AppliedUndef):
+            return self._function(e.func)(*map(self, e.args))
+        if isinstance(e, Subs):
+            return self._derivative_at(e)
+        if e.args and not isinstance(e, READ):
+            raise CannotJudge(f"{e}: a {type(e).__name__} has no form here")
+        return e.func(*map(self, e.args)) if e.args else e
+
+    def read(self, name: str, e) -> Expr:
+        """An expression of the reader's, checked: a real, exact one whose indices have one range each."""
+        try:
+            e = sympify(e, strict=True)
+        except SympifyError:
+            kind = type(e).__name__
+            raise CannotJudge(f"{name}: got {kind}, needs a SymPy expression") from None
+        with in_one_line():
+            return check_expression(name, self(e))
+
+    def exact(self, e: Expr) -> Expr:
+        """The expression with the value of each derivative with respect to a defined quantity."""
+        return e.xreplace(self._cuts)
+
+    def back(self, e: Expr) -> Expr:
+        """An expression of the kernel's in the reader's terms."""
+        with evaluate(True):
+            return with_letters(self._back(e))
+
+    # -- symbols and tensors
+
+    def _spell(self, spelling, quantity):
+        """Note what a spelling stands for; what reads alike has to be the same."""
+        key = name_latex(str(spelling))
+        if self._spelled.setdefault(key, quantity) != quantity:
+            raise CannotJudge(
+                f"{spelling}: stands for two things in this claim; was a cell run again with another formula, "
+                "or is one name given twice?"
+            )
+
+    def _kind(self, e):
+        kinds = [
+            kind for kind in KINDS if Symbol("_", **kind).assumptions0 == e.assumptions0
+        ]
+        if not kinds:
+            raise CannotJudge(f"{e}: of a symbol only real and positive can be read")
+        return kinds[0] or {"real": True}
+
+    def _symbol(self, e):
+        self._spell(e.name, e)
+        kind = self._kind(e)
+        symbol = e if e.is_Dummy else Symbol(e.name, **kind)
+        self._readers[symbol] = e
+        return symbol
+
+    def _index(self, e):
+        if isinstance(e, Symbol) and not (e.is_integer and e.is_positive):
+            line = f'{e} = symbols("{e}", integer=True, positive=True)'
+            raise CannotJudge(f"{e}: is an index here; write {line}")
+        return self(e)
+
+    def _base(self, base):
+        if isinstance(base.label, Name):
+            return self._head(base.label).base
+        self._spell(base.label, base)
+        if not base.shape:
+            line = f'{base} = symbols("{base}", cls=IndexedBase, shape=(N,), real=True)'
+            raise CannotJudge(f"{base}: has no shape; write {line}")
+        return self._tensor(base, map(self, base.shape), self._kind(base.label))
+
+    def _tensor(self, base, shape, kind):
+        tensor = IndexedBase(str(base.label), shape=tuple(shape), **kind)
+        self._readers[tensor] = base
+        return tensor
+
+    def _head(self, label):
+        """The kernel's head of a definition, which is entered where it is new."""
+        if label not in self._heads:
+            self._spell(label.name, label)
+            # as typed, since `define` found the text to be equal to the formula
+            opened = label.typed.has(Partial, Local)
+            with evaluate(opened):
+                formula = self(label.formula if opened else label.typed)
+            with evaluate(True):
+                self.defs[self._named(label)] = formula
+            self._heads[label] = self._named(label)
+        return self._heads[label]
+
+    def _named(self, label):
+        if not label.indices:
+            defined = Symbol(label.name, **label.kind)
+            self._readers[defined] = label
+            return defined
+        base = DefinedBase(label, shape=tuple(label.shape))
+        tensor = self._tensor(base, map(self, label.shape), label.kind)
+        return tensor[tuple(map(self._index, label.indices))]
+
+    # -- derivatives
+
+    def _partial(self, f, v):
+        if isinstance(f, Opaque) and f.args[0] == v:
+            return derivative(type(f))(v)
+        node = Partial(f, v)
+        if v in self.defs and node not in self._cuts:
+            with evaluate(True):
+                total, rest = Partial(self.exact(f), v), self.defs.without(v)
+                self._cuts[node] = resolve(rest.unfold(total))
+                self.conditions += side_conditions([total], rest)
+        return node
+
+    def _derivative(self, e):
+        f = self(e.args[0])
+        for v, times in e.variable_count:
+            for _ in range(int(times)):
+                f = self._partial(f, self(v))
+        return f
+
+    def _derivative_at(self, e):
+        """SymPy's derivative of an unknown function at an expression: Subs(Derivative(f(t), t), t, s)."""
+        f, letters, values = e.args
+        plain = isinstance(f, Derivative) and f.args[0].args == tuple(letters)
+        if not plain or not isinstance(f.args[0], AppliedUndef):
+            raise CannotJudge(f"{e}: a substitution has no form here")
+        function = self._function(f.args[0].func)
+        for _ in range(int(f.derivative_count)):
+            function = derivative(function)
+        return function(self(values[0]))
+
+    def _function(self, function):
+        self._spell(function.__name__, function)
+        if function._kwargs not in ({}, Function("_", real=True)._kwargs):
+            raise CannotJudge(f"{function}: of a function only real can be read")
+        known = [one for one, name in self._readers.items() if name == function]
+        if not known:
+            known = [opaque(function.__name__)]
+            self._readers[known[0]] = function
+        return known[0]
+
+    # -- back
+
+    def _back(self, e):
+        if isinstance(e, Indexed):
+            return self._readers[e.base][tuple(map(self._back, e.indices))]
+        if isinstance(e, Symbol):
+            return self._readers.get(e, e)
+        if isinstance(e, Opaque):
+            return self._applied(e)
+        return e.func(*map(self._back, e.args)) if e.args else e
+
+    def _applied(self, e):
+        (function,) = [
+            name
+            for kind, name in self._readers.items()
+            if isinstance(kind, type) and kind.letter == e.letter
+        ]
+        t = Symbol("t", real=True)
+        return function(t).diff(t, e.order).subs(t, self._back(e.args[0]))

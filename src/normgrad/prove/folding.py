@@ -1,0 +1,133 @@
+"""An expression in the names of a page, as short as it is found.
+
+It is unfolded to the inputs. Each definition then says what the sum, the root or the input entry that it is about is in
+terms of its name, and this is put in. Only a form that the kernel finds equal to the expression is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import product
+
+from sympy import (
+    Dummy,
+    Expr,
+    Indexed,
+    Sum,
+    evaluate,
+    factor,
+    factor_terms,
+)
+
+from ..symbolic.calculus import RangeError, index_ranges, resolve
+from ..symbolic.definitions import Defs
+from ..symbolic.normal_form import Reciprocal, Root, as_powers, multiply_out, nf
+from ..symbolic.notation import name_of
+from ..symbolic.patience import OutOfPatience, limited
+from ..symbolic.steps import normal
+from .reasons import same, taken
+
+# how long it is tried; the form that is found until then will do
+SECONDS = 20
+# what a name says of a sum is put in if it is at most so many times as long as the sum
+LONGER = 3
+
+
+def in_short(e: Expr, defs: Defs) -> Expr:
+    """The shortest form of an expression, its derivatives taken, in the names that are defined."""
+    with evaluate(True):
+        e = taken(e, defs)
+        names = [name_of(head) for head, _ in defs.reached(e)]
+        forms = [normal(e), *[normal(defs.unfold(e, [name])) for name in names]]
+        with suppress(OutOfPatience, RangeError), limited(SECONDS):
+            inputs = nf(resolve(defs.unfold(e)))
+            folded = _forms(_folded(inputs, defs))
+            forms += [form for form in folded if same(defs.unfold(form), inputs)]
+        return min(forms, key=_length)
+
+
+def _length(e):
+    """How long an expression is: its nodes, an entry being one."""
+    if isinstance(e, Indexed) or not e.args:
+        return 1
+    return 1 + sum(map(_length, e.args))
+
+
+def _forms(e):
+    e = as_powers(e)
+    expanded = as_powers(multiply_out(e))
+    return [e, factor_terms(e), factor(expanded), factor_terms(expanded)]
+
+
+def _folded(e, defs):
+    """The normal form with names for sums and roots, and then for input entries where that is shorter."""
+    values: dict[Expr, Expr] = {}
+    sizes = index_ranges(e)
+    for name in _entries(defs, sizes):
+        body = _put(nf(resolve(defs.unfold(name))), values)
+        values |= _solved(name, body, _generators(body))
+        e = _put(e, values)
+    for head, _ in reversed(list(defs)):
+        entries = [name for name in _entries(defs, sizes) if _base(name) == _base(head)]
+        inputs: dict[Expr, Expr] = {}
+        for name in entries:
+            body = _put(nf(resolve(defs.unfold(name))), values)
+            inputs |= _solved(name, body, _input_entries(body, defs))
+        shorter = _put(e, inputs)
+        e = min(e, shorter, key=lambda form: min(map(_length, _forms(form))))
+    return e
+
+
+def _base(e):
+    return getattr(e, "base", e)
+
+
+def _entries(defs, sizes) -> Iterator[Expr]:
+    """Every defined name, a tensor's at all free indices of the expression that have its ranges."""
+    for head, _ in defs:
+        shape = head.base.shape if isinstance(head, Indexed) else ()
+        fitting = [[i for i in sizes if sizes[i] == size] for size in shape]
+        for place in product(*fitting):
+            yield head.base[place] if place else head
+
+
+def _input_entries(body, defs):
+    return [part for part in body.atoms(Indexed) if part not in defs]
+
+
+def _generators(body):
+    """The sums and roots of a normal form, the longest first; not those inside roots."""
+    roots = body.atoms(Reciprocal, Root)
+    inside = set().union(*[root.args[0].atoms(Sum) for root in roots])
+    return sorted(body.atoms(Sum, Root) - inside, key=_length, reverse=True)
+
+
+def _solved(name, body, generators) -> dict[Expr, Expr]:
+    """What the first generator in which a name's body is linear, or linear in its reciprocal, is by the name."""
+    letter = Dummy("g")
+    for generator in generators:
+        for inverse in (False, True):
+            entered = 1 / letter if inverse else letter
+            linear = multiply_out(body.xreplace({generator: entered}))
+            slope = linear.coeff(letter, 1)
+            rest = multiply_out(linear - letter * slope)
+            if slope == 0 or slope.is_Add or (slope + rest).has(letter):
+                continue
+            value = (name - rest) / slope
+            value = 1 / value if inverse else value
+            summed = not isinstance(generator, Indexed)
+            if summed and _length(value) > LONGER * _length(generator):
+                continue
+            root = isinstance(generator, Root)
+            squares = {Reciprocal(generator.args[0]): value**-2} if root else {}
+            return {generator: value, **squares}
+    return {}
+
+
+def _put(e, values):
+    # one after the other: a root is known by what its sums have become
+    for part, value in values.items():
+        if e.has(part):
+            e = nf(e.xreplace({part: value}))
+    return e

@@ -1,0 +1,148 @@
+"""The reason of a step: the least that proves it, tried in order; and whether an earlier result occurs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import combinations
+
+from sympy import Dummy, Expr, Indexed, IndexedBase, Sum, Symbol, evaluate
+
+from ..symbolic.calculus import resolve
+from ..symbolic.definitions import Defs
+from ..symbolic.normal_form import clear, multiply_out, nf
+from ..symbolic.notation import Local, Partial, name_of, rename_bound
+from ..symbolic.patience import OutOfPatience, limited
+from ..symbolic.render import name_latex
+from ..symbolic.steps import chain_rule, everywhere, has_bound_delta, using
+from .claim import CannotJudge, Claim
+
+# how long a reason is looked for
+SECONDS = 10
+
+
+def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
+    """Why left = right, a proved step, holds, in Markdown; empty for algebra.
+
+    Args:    left, right: the sides as displayed; facts: earlier results, with lhs and rhs, that are substituted first
+    Raises:  CannotJudge where a fact does not occur in the left side
+    """
+    with evaluate(True):
+        left, right = rename_bound(left), rename_bound(right)
+        for fact in facts:
+            before, left = left, using(fact)(left, claim.defs)
+            if same(before, left):
+                raise CannotJudge(
+                    "a result that it names does not occur in the line before"
+                )
+        words = None
+        with suppress(OutOfPatience), limited(SECONDS):
+            words = next(_reasons(left, right, claim), None)
+    words = _remaining(left, right) if words is None else words
+    if facts:
+        return ", ".join(filter(None, ["substituted", words]))
+    return words or _contracted(left, right)
+
+
+def same(left: Expr, right: Expr) -> bool:
+    """Whether two expressions have one normal form, with names and derivatives as they stand."""
+    kept: dict = {}
+
+    def put_away(node):
+        f, v = node.args[:2]
+        place = getattr(f, "indices", ()) + getattr(v, "indices", ())
+        if not isinstance(f, Indexed | Symbol) or not place:
+            return kept.setdefault(node, Dummy("kept", real=True))
+        key = type(node), name_of(f), name_of(v)
+        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[place]
+
+    sides = [everywhere(side, (Partial, Local), put_away) for side in (left, right)]
+    return clear(multiply_out(nf(sides[0]) - nf(sides[1])))[0] == 0
+
+
+def taken(e: Expr, defs: Defs) -> Expr:
+    """The expression with its derivatives taken through the definitions, which stay closed."""
+
+    def cut(node):
+        v = node.args[1]
+        return taken(node, defs.without(v)) if v in defs else node
+
+    e = everywhere(e, Partial, cut)
+    if any(node.args[0].has(Partial) for node in e.atoms(Partial)):
+        return resolve(defs.unfold(e))
+    while e.has(Partial):
+        e = chain_rule(e, defs)
+
+    def local(node):
+        f, v = node.args[:2]
+        return resolve(Partial(defs.body(f) if f in defs else f, v))
+
+    return everywhere(e, Local, local)
+
+
+def _reasons(left, right, claim) -> Iterator[str]:
+    """The reasons that suffice, from the least on."""
+    ways = list(_ways(left, right, claim))
+    yield from (words for words, *sides in ways if same(*sides))
+    for words, *sides in ways:
+        for names in _few_names(claim.defs, *sides):
+            if same(*[_unfolded(side, names, claim.defs) for side in sides]):
+                yield ", ".join(filter(None, [words, _definitions(names)]))
+
+
+def _ways(left, right, claim):
+    """(words, left, right), with ever more of the derivatives taken."""
+    yield "", left, right
+    if not (left.has(Partial, Local) or right.has(Partial, Local)):
+        return
+    defs = claim.defs
+    words = "chain rule" if _through_names(left, defs) else "differentiated"
+    if (left, right) == (claim.exact(left), claim.exact(right)):
+        after = chain_rule(left, defs)
+        yield words, after, right
+        yield words, after, chain_rule(right, defs)
+    words = "chain rule" if right.has(Partial, Local) else "differentiated"
+    yield words, taken(left, defs), taken(right, defs)
+
+
+def _through_names(e, defs):
+    """Whether a derivative in e goes through a defined quantity."""
+    bodies = [
+        defs.body(node.args[0]) if node.args[0] in defs else node.args[0]
+        for node in e.atoms(Partial)
+    ]
+    parts = set().union(*[body.atoms(Indexed, Symbol) for body in bodies])
+    return any(part in defs for part in parts)
+
+
+def _few_names(defs, *sides):
+    """One name or two of those that the sides reach."""
+    names = [name_of(head) for head, _ in defs.reached(*sides)]
+    for count in (1, 2):
+        yield from combinations(names, count)
+
+
+def _unfolded(e, names, defs):
+    """The expression with the definitions of some names in their places, derivatives as they stand."""
+    kept: dict = {}
+
+    def put_away(node):
+        return kept.setdefault(node, Dummy("kept", real=True))
+
+    e = defs.unfold(everywhere(e, (Partial, Local), put_away), names)
+    return e.xreplace({dummy: node for node, dummy in kept.items()})
+
+
+def _definitions(names):
+    shown = [f"${name_latex(str(getattr(name, 'label', name)))}$" for name in names]
+    return f"definition{'s' if len(shown) > 1 else ''} of {' and '.join(shown)}"
+
+
+def _remaining(left, right):
+    taken = left.has(Partial, Local) or right.has(Partial, Local)
+    return "differentiated" if taken else "definitions"
+
+
+def _contracted(left, right):
+    left, right = (any(map(has_bound_delta, side.atoms(Sum))) for side in (left, right))
+    return "delta contracted" if left and not right else ""

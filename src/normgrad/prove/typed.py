@@ -1,0 +1,154 @@
+"""The arguments of a call as the cell's text has them: read from the text, for printing alone.
+
+The text is found by the code's own positions, or by `executing` where there are none (Python 3.10), through linecache,
+in which IPython keeps its cells. Where there is no text, as under exec, the evaluated expressions are shown.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import operator
+import types
+from functools import lru_cache
+
+import sympy
+from sympy import Expr, Indexed, IndexedBase, evaluate, sympify
+
+from ..symbolic.notation import Local, Partial
+
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+# functions of SymPy that write an expression down; all others but classes compute, and their value is shown
+WRITERS = (sympy.sqrt, sympy.cbrt, sympy.root)
+
+
+def typed_arguments(frame: types.FrameType, values: tuple, local=None) -> list:
+    """For each argument of the call that a frame makes, (expression as typed, its text), or (None, None).
+
+    Args:  frame: where the call stands; values: its positional arguments; local: the function that is read as a node
+    """
+    nothing = [(None, None)] * len(values)
+    try:
+        call, tree, text = _call(frame)
+        reader = _Reader(frame, tree, call, local)
+        if len(call.args) != len(values):
+            return nothing
+        return [
+            (reader.typed(node, value), _segment(text, node))
+            for node, value in zip(call.args, values, strict=True)
+        ]
+    except (
+        Exception
+    ):  # whatever goes wrong here costs the display as typed, nothing else
+        return nothing
+
+
+def evaluated(e: Expr, local=None) -> Expr:
+    """What SymPy makes of an expression as typed; local: the function that carries out a `Local`."""
+    if not e.args or isinstance(e, Indexed):
+        return e
+    if isinstance(e, Local):
+        return local(evaluated(e.args[0], local), e.args[1])
+    parts = [evaluated(part, local) for part in e.args]
+    return parts[0].diff(parts[1]) if isinstance(e, Partial) else e.func(*parts)
+
+
+def _segment(text, node):
+    return " ".join(ast.get_source_segment(text, node).split())
+
+
+@lru_cache(maxsize=8)
+def _parsed(text):
+    return ast.parse(text)
+
+
+def _call(frame):
+    """(the call that a frame makes, the tree and the text in which it stands)."""
+    code = frame.f_code
+    text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+    positions = list(getattr(code, "co_positions", list)())
+    if not positions:
+        from executing import Source
+
+        source = Source.executing(frame)
+        return source.node, source.source.tree, source.source.text
+    first, last, start, end = positions[frame.f_lasti // 2]
+    for node in ast.walk(_parsed(text)):
+        if isinstance(node, ast.Call) and (node.lineno, node.end_lineno) == (
+            first,
+            last,
+        ):
+            if (node.col_offset, node.end_col_offset) == (start, end):
+                return node, _parsed(text), text
+    raise LookupError("the call's text")
+
+
+class _Reader:
+    """Reads nodes of a cell's text as expressions that SymPy does not evaluate."""
+
+    def __init__(self, frame, tree, call, local):
+        self.space = {**frame.f_globals, **frame.f_locals}
+        self.local = local
+        self.assigned: dict[str, list] = {}
+        for line in tree.body:
+            if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
+                lines = self.assigned.setdefault(line.targets[0].id, [])
+                lines.append(line.value if line.end_lineno < call.lineno else None)
+
+    def typed(self, node, value):
+        """An argument as typed; None where it is no expression, or where SymPy makes another value of its text."""
+        if isinstance(value, str) or not isinstance(value, Expr | int):
+            return None
+        with evaluate(False):
+            e = sympify(self.read(node))
+        with evaluate(True):
+            return e if evaluated(e, self.local) == value else None
+
+    def read(self, node):
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            return OPERATORS[type(node.op)](self.read(node.left), self.read(node.right))
+        if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
+            return OPERATORS[type(node.op)](self.read(node.operand))
+        if isinstance(node, ast.Tuple):
+            return tuple(map(self.read, node.elts))
+        if isinstance(node, ast.Name):
+            return self.variable(node)
+        if isinstance(node, ast.Call) and not node.keywords:
+            return self.call(node)
+        return self.value(node)
+
+    def variable(self, node):
+        """A variable by the text that the same cell assigned to it, where that is what it still stands for."""
+        value, lines = self.value(node), self.assigned.get(node.id, ())
+        plain = not isinstance(value, Expr) or not value.args
+        if plain or isinstance(value, IndexedBase) or len(lines) != 1 or not lines[0]:
+            return value
+        e = self.typed(lines[0], value)
+        return value if e is None else e
+
+    def call(self, node):
+        parts, function = node.args, self.value(node.func)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "diff":
+            owner = self.value(node.func.value)
+            if isinstance(owner, Expr):
+                function, parts = sympy.diff, [node.func.value, *parts]
+        if function is sympy.diff and len(parts) == 2:
+            return Partial(*map(self.read, parts))
+        if function is self.local and len(parts) == 2:
+            return Local(*map(self.read, parts))
+        written = isinstance(function, type) and issubclass(function, Expr)
+        if written or function in WRITERS:
+            return function(*map(self.read, parts))
+        return self.value(node)
+
+    def value(self, node):
+        with evaluate(True):
+            return eval(compile(ast.Expression(node), "<typed>", "eval"), self.space)

@@ -1,0 +1,213 @@
+"""The nine verbs of a derivation cell."""
+
+from __future__ import annotations
+
+import sys
+
+from sympy import Derivative, Expr, IndexedBase, S, Symbol, evaluate, sympify
+
+from ..symbolic.calculus import index_ranges, resolve
+from ..symbolic.chains import DEFINITION, Equation
+from ..symbolic.notation import Local, Partial, name_of, rename_bound
+from ..symbolic.proof import NotProved, lettered
+from ..symbolic.proof import prove as kernel_prove
+from ..symbolic.signs import is_positive
+from ..symbolic.steps import has_bound_delta, in_sums, normal
+from .claim import CannotJudge, Claim, in_one_line
+from .folding import in_short
+from .names import DefinedBase, Name, head
+from .typed import typed_arguments
+from .verdict import Line, Verdict, bundle
+
+
+def contract(e: Expr) -> Expr:
+    """The sums carried out in which a Kronecker delta has a summed index: the sum of delta(r, j) f(r) is f(j).
+
+    SymPy's `doit` returns a Piecewise here, since it does not know that j lies between 1 and N. Derivatives that are
+    only typed are taken, and what a sum does not depend on comes before it.
+
+    Args:    e: an expression of SymPy
+    Returns: an expression of SymPy
+    Raises:  CannotJudge for what has no form here, such as a sum from 0
+    """
+    claim = Claim()
+    with in_one_line():
+        e = claim.read(
+            "e",
+            sympify(e).replace(Derivative, lambda *parts: Derivative(*parts).doit()),
+        )
+        index_ranges(e)
+
+        def carried_out(part):
+            if part.function == 0:
+                return S.Zero
+            return normal(part) if has_bound_delta(part) else part
+
+        return claim.back(in_sums(rename_bound(e), carried_out))
+
+
+def local(f: Expr, v: Expr) -> Expr:
+    """The derivative of f's own formula with respect to v, every other name in it held fixed.
+
+    Args:    f: a defined name or entry, or an expression; v: an entry of a tensor or a scalar
+    Returns: an expression of SymPy
+    """
+    claim = Claim()
+    with in_one_line(), evaluate(True):
+        f, v = claim.read("f", f), claim.read("v", v)
+        body = claim.defs.body(f) if f in claim.defs else f
+        return contract(claim.back(resolve(Local(body, v))))
+
+
+def unfold(e: Expr, *names: Symbol | IndexedBase) -> Expr:
+    """The expression with the formulas of names in their places; of all names, down to the inputs, for none."""
+    claim = Claim()
+    with in_one_line(), evaluate(True):
+        e = claim.read("e", e)
+        chosen = {name_of(claim(head(name))) for name in names} or None
+        return claim.back(claim.defs.unfold(e, chosen))
+
+
+def in_names(e: Expr, *names: Symbol | IndexedBase) -> Expr:
+    """The expression, its derivatives taken and deltas contracted, in the names that it reaches, as short as found.
+
+    Args:    e: an expression of SymPy; names: further names that it may be written in, as c1
+    Returns: an expression of SymPy
+    """
+    claim = Claim()
+    ((shown, _),) = typed_arguments(sys._getframe(1), (e, *names), local)[:1]
+    with in_one_line():
+        e = claim.read("e", e if shown is None else shown)
+        for name in names:
+            claim(head(name))
+        return claim.back(in_short(e, claim.defs))
+
+
+def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | IndexedBase:
+    """A name for a formula: `mean = define("mean", Sum(x[r], (r, 1, N)) / N)`, `q = define("q", k, x[k] - mean)`.
+
+    Args:    name: its spelling; indices_and_formula: the indices, if it is a tensor, and then the formula
+             shape: what the indices run to, where the formula does not say it, as that of delta(k, j)
+    Returns: a Symbol, or an IndexedBase, through whose formula `diff` differentiates
+    Raises:  CannotJudge where the formula has no form here or does not say what an index runs to
+    """
+    if not isinstance(name, str) or not indices_and_formula:
+        raise CannotJudge('define: needs a name and a formula, as define("s", x[j]**2)')
+    typed = typed_arguments(sys._getframe(1), (name, *indices_and_formula), local)
+    *indices, formula = indices_and_formula
+    with in_one_line(f"{name}: "):
+        line, claim = _line(name, typed[-1], formula)
+        body = claim.exact(line.shown)
+        ranges = dict(index_ranges(body))
+        if shape:
+            ranges |= dict(zip(indices, map(claim, shape), strict=True))
+        unknown = [str(index) for index in indices if index not in ranges]
+        if unknown:
+            raise CannotJudge(
+                f"{name}: its formula does not say what {', '.join(unknown)} runs to"
+            )
+        with evaluate(True):
+            kind = "positive" if is_positive(claim.defs.unfold(body)) else "real"
+        sizes = [claim.back(ranges[index]) for index in indices]
+        shown = formula if typed[-1][0] is None else typed[-1][0]
+        label = Name(name, line.value, indices, shown, sizes, **{kind: True})
+        defined = DefinedBase(label, shape=tuple(sizes)) if indices else label
+        Claim()(head(defined))
+    return defined
+
+
+def prove(lhs: Expr, rhs: Expr) -> Verdict:
+    """Whether lhs = rhs for every size: a Verdict, true or false, with a counterexample where it is false."""
+    return _judged(sys._getframe(1), (lhs, rhs))
+
+
+def refute(lhs: Expr, rhs: Expr) -> Verdict:
+    """The same for a claim that is false: the Verdict is true where it is refuted."""
+    return _judged(sys._getframe(1), (lhs, rhs), refuting=True)
+
+
+def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
+    """A chain start = step = step = ..., every "=" proved for every size, with the reason that was found for it.
+
+    Args:    start: the left end; steps: the expressions that follow. A Verdict after an expression says that the
+             expression follows from it, which is checked; a text after an expression is shown as its reason
+    Returns: Verdict, false at the first step that is false
+    """
+    return _judged(sys._getframe(1), (start, *steps))
+
+
+def _judged(frame, values, refuting=False):
+    claim, lines = Claim(), []
+    with in_one_line():
+        for typed, value in zip(
+            typed_arguments(frame, values, local), values, strict=True
+        ):
+            if isinstance(value, Verdict | str) and len(lines) < 2:
+                raise CannotJudge("a reason stands after the step that it leads to")
+            if isinstance(value, Verdict):
+                lines[-1].facts.append(value)
+            elif isinstance(value, str):
+                lines[-1].reason = value
+            else:
+                lines.append(_line(f"line {len(lines) + 1}", typed, value, claim)[0])
+        if len(lines) < 2:
+            raise CannotJudge("a derivation needs a start and at least one step")
+        return Verdict(lines, claim, refuting)
+
+
+def _line(name, typed, value, claim=None):
+    """(Line, its Claim); that the text and SymPy's value of it are equal is proved where a derivative is taken."""
+    claim = claim or Claim()
+    shown, text = typed
+    with evaluate(True):
+        own = claim.read(name, value)
+        value = sympify(value)
+    if shown is None:
+        return Line(own, value, text or lettered(own)[0]), claim
+    with evaluate(False):
+        shown = claim.read(name, shown)
+    if shown.has(Partial, Local):
+        try:
+            kernel_prove(claim.exact(shown), own, claim.defs)
+        except NotProved:
+            raise CannotJudge(
+                f"{name}: its text says {text}, and SymPy made {lettered(own)[0]} of it; "
+                "is a summed index also the index of a derivative?"
+            ) from None
+    return Line(shown, value, text), claim
+
+
+class definitions:
+    """The definitions of names below one another: `definitions(mean, v, rstd, x_hat)`."""
+
+    def __init__(self, *names: Symbol | IndexedBase):
+        if not names:
+            raise CannotJudge("definitions: needs at least one name")
+        self.claim = Claim()
+        self.lines: list[tuple[Expr, Expr]] = []
+        self._heads = [head(name) for name in names]
+        with in_one_line():
+            for name in self._heads:
+                label = name if isinstance(name, Name) else name.base.label
+                with evaluate(False):
+                    self.lines.append((self.claim(name), self.claim(label.typed)))
+
+    # the line below an equation's display
+    words = ()
+
+    @property
+    def latex(self) -> str:
+        """The lines as the body of a display."""
+        return self.equation().latex()
+
+    def equation(self, label: str = "", claim: str = "") -> Equation:
+        """The lines as a definition of the registry."""
+        lines = tuple(self.lines)
+        return Equation(label, claim, lines, self.claim.defs, kind=DEFINITION)
+
+    def __repr__(self):
+        lines = [f"{name} := {name.formula}" for name in self._heads]
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return bundle(self, DEFINITION)

@@ -1,0 +1,224 @@
+"""Verdicts: what was found out about a chain of expressions, as a cell shows it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from unittest.mock import patch
+
+from sympy import Expr, evaluate
+
+from ..symbolic.chains import PROVED, Equation
+from ..symbolic.conditions import side_conditions
+from ..symbolic.proof import NotProved, known, lettered
+from ..symbolic.proof import prove as kernel_prove
+from ..symbolic.render import latex, printer, used_names
+from .claim import CannotJudge, Claim
+from .folding import in_short
+from .reasons import reason
+
+STATEMENT = "application/vnd.normgrad.proved+json"
+# a difference that is longer than this says nothing to a reader
+LONGEST = 240
+NOT_EQUAL = r"\overset{?}{=}"
+
+
+@dataclass
+class Line:
+    """One expression of a chain.
+
+    Args:  shown: as typed, in the kernel's terms; value: SymPy's; text: the cell's
+           reason: of the step that leads to it, in words; facts: verdicts that it follows from
+    """
+
+    shown: Expr
+    value: Expr
+    text: str
+    reason: str = ""
+    facts: list[Verdict] = field(default_factory=list)
+
+
+@dataclass
+class Verdict:
+    """Whether every "=" of a chain is proved for every size: true or false in `bool`.
+
+    Args:  lines: the chain; claim: its definitions; refuting: whether it is expected to be false
+    """
+
+    lines: list[Line]
+    claim: Claim
+    refuting: bool = False
+
+    def __post_init__(self):
+        self.step, self.refusal = 0, None
+        self.conditions: list[Expr] = []
+        start = time.perf_counter()
+        self._judge()
+        self.seconds = time.perf_counter() - start
+
+    def _judge(self):
+        for step in range(1, len(self.lines)):
+            left, right = (self.claim.exact(line.shown) for line in self._sides(step))
+            try:
+                kernel_prove(left, right, self.claim.defs)
+            except NotProved as refusal:
+                self.step, self.refusal = step, refusal
+                return
+            if len(self.lines) > 2 or self.lines[step].facts:
+                self._explain(step)
+        # what it stands on is refused here, and not when it is shown
+        chain = [self.claim.exact(line.shown) for line in self.lines]
+        conditions = [*self.claim.conditions, *side_conditions(chain, self.claim.defs)]
+        self.conditions = list(dict.fromkeys(conditions))
+
+    def _sides(self, step):
+        return self.lines[step - 1 : step + 1]
+
+    def _explain(self, step):
+        """Find the reason of a step; one that was typed stays, and facts have to occur."""
+        left, right = self._sides(step)
+        try:
+            words = reason(
+                left.shown, right.shown, self.claim, [*map(self._fact, right.facts)]
+            )
+        except CannotJudge as problem:
+            raise CannotJudge(f"step {step} is true, but {problem}") from None
+        right.reason = right.reason or words
+
+    def _fact(self, verdict):
+        """An earlier result in this claim's terms."""
+        if verdict.refuting or not verdict:
+            raise CannotJudge("a result that it names is not proved")
+        with evaluate(True):
+            lhs, rhs = (
+                self.claim(verdict.claim.back(line.shown))
+                for line in (verdict.lines[0], verdict.lines[-1])
+            )
+        return Fact(lhs, rhs)
+
+    def __bool__(self):
+        if self.refuting:
+            return bool(self.refusal and self.refusal.counterexample)
+        return self.refusal is None
+
+    @property
+    def lhs(self) -> Expr:
+        """The left end, an expression of SymPy."""
+        return self.lines[0].value
+
+    @property
+    def rhs(self) -> Expr:
+        """The right end, an expression of SymPy."""
+        return self.lines[-1].value
+
+    @property
+    def known(self) -> str:
+        """ "proved for every N, where s > 0", in Markdown; or what refutes it."""
+        return self._words(lambda condition: f"${latex(condition)}$")
+
+    def _words(self, write):
+        if self.refusal:
+            return "\n".join(self._refused())
+        chain = [self.claim.exact(line.shown) for line in self.lines]
+        words = known(chain, self.claim.defs, map(write, self.conditions))
+        return f"not refuted: {words}" if self.refuting else words
+
+    def _refused(self):
+        """At most three lines: the step, the difference, a counterexample."""
+        counterexample = self.refusal.counterexample
+        kind = "refuted" if counterexample else f"undecided ({self.refusal.why})"
+        where = f" at step {self.step}" if len(self.lines) > 2 else ""
+        yield f"{kind}{where}: {' = '.join(line.text for line in self._sides(self.step))}"
+        if counterexample:
+            difference = lettered(self._difference)[0]
+            if len(difference) <= LONGEST:
+                yield f"left - right: {difference}"
+            yield f"at {counterexample.point()}: {in_three_digits(counterexample)}"
+
+    @cached_property
+    def _difference(self):
+        defs = self.claim.defs
+        with evaluate(True):
+            # a name by itself says nothing of what it differs in
+            left, right = (
+                defs.body(line.shown) if line.shown in defs else line.shown
+                for line in self._sides(self.step)
+            )
+            return in_short(left - right, defs)
+
+    @property
+    def latex(self) -> str:
+        """The chain as the body of a display; of a false one the step that fails."""
+        if not self.refusal:
+            return self.equation().latex()
+        sides = [self.claim.defs.shown(line.shown) for line in self._sides(self.step)]
+        write = printer(set().union(*map(used_names, sides)))
+        return f" {NOT_EQUAL} ".join(map(write, sides))
+
+    def equation(self, label: str = "", claim: str = "") -> Equation:
+        """The chain as an equation of the registry."""
+        chain = tuple(line.shown for line in self.lines)
+        whys = tuple(line.reason for line in self.lines[1:])
+        return Equation(label, claim, (chain,), self.claim.defs, whys=whys)
+
+    def __repr__(self):
+        if self.refusal:
+            return self.known
+        words = self._words(lambda condition: lettered(condition)[0]).replace("$", "")
+        return f"{words}: {' = '.join(line.text for line in self.lines)}"
+
+    @property
+    def words(self) -> list[str]:
+        """How the display is known, in Markdown, one paragraph each."""
+        if not self.refusal:
+            return [f"**{self.known}**"]
+        kind, *rest = self._refused()
+        words = f"**{kind.partition(':')[0]}**"
+        if len(rest) > 1:
+            words += f": left \N{MINUS SIGN} right is ${latex(self._difference)}$"
+        return [words, *rest[-1:]]
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return bundle(self, PROVED, self.seconds)
+
+
+def bundle(output, kind: str, seconds: float | None = None) -> dict:
+    """What a notebook shows of a Verdict or of definitions, and what a build needs to number and to judge it."""
+    display = f"$$\n{output.latex}\n$$"
+    statement = {"kind": kind, "true": bool(output), "seconds": seconds}
+    if output:
+        statement["ends"] = output.equation().ends().latex().splitlines()
+    return {
+        "text/plain": repr(output),
+        "text/markdown": "\n\n".join([display, *output.words]),
+        "text/latex": display,
+        STATEMENT: statement | {"words": list(output.words)},
+    }
+
+
+@contextmanager
+def unproved():
+    """A context in which verdicts are not looked for: what they state can be read quickly."""
+    with patch.object(Verdict, "_judge", lambda verdict: None):
+        yield
+
+
+@dataclass(frozen=True)
+class Fact:
+    """An earlier result in the terms of the claim that uses it."""
+
+    lhs: Expr
+    rhs: Expr
+
+
+def in_three_digits(counterexample) -> str:
+    """The two values at a counterexample, in three digits, or in as many as tell them apart."""
+    sides = counterexample.lhs, counterexample.rhs
+    if not all(side.is_number for side in sides):
+        return "left {}, right {}".format(*sides)
+    with evaluate(True):
+        left, right = (float(side.evalf(15, chop=1e-50)) for side in sides)
+    digits = next((n for n in range(3, 17) if f"{left:.{n}g}" != f"{right:.{n}g}"), 17)
+    return f"left {left:.{digits}g}, right {right:.{digits}g}"

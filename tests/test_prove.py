@@ -1,0 +1,576 @@
+"""Derivations typed in SymPy: what is proved, refuted and refused, how it is shown, and that SymPy stays alive."""
+
+import ast
+import copy
+import linecache
+import pickle
+from itertools import count, pairwise
+
+import numpy as np
+import pytest
+import sympy
+from sympy import (
+    Derivative,
+    KroneckerDelta,
+    S,
+    Sum,
+    diff,
+    expand,
+    latex,
+    simplify,
+    sqrt,
+)
+
+import normgrad.prove
+from normgrad.prove import contract, define, in_names, local, unfold
+from normgrad.prove.claim import CannotJudge
+from normgrad.prove.typed import typed_arguments
+from normgrad.prove.verdict import STATEMENT, Verdict
+from normgrad.symbolic.witness import check_fixed
+
+SETUP = """
+from sympy import *
+from normgrad.prove import *
+import sympy
+
+M, N, i, p, j, k, r, s = symbols("M N i p j k r s", integer=True, positive=True)
+eps, a = symbols("epsilon a", positive=True)
+t, u = symbols("t u", real=True)
+x, w, b, dy = symbols("x w b dy", cls=IndexedBase, shape=(N,), real=True)
+X, dY = symbols("X dY", cls=IndexedBase, shape=(M, N), real=True)
+f = Function("f")
+
+mean = define("mean", Sum(x[r], (r, 1, N)) / N)
+v = define("v", Sum((x[r] - mean)**2, (r, 1, N)) / N)
+rstd = define("rstd", 1 / sqrt(v + eps))
+x_hat = define("xhat", k, (x[k] - mean) * rstd)
+y = define("y", k, w[k] * x_hat[k] + b[k])
+L = define("L", Sum(dy[r] * y[r], (r, 1, N)))
+wdy = define("wdy", k, dy[k] * w[k])
+c1 = define("c1", Sum(x_hat[r] * wdy[r], (r, 1, N)) / N)
+c2 = define("c2", Sum(wdy[r], (r, 1, N)) / N)
+
+# M rows, with the denominator of RMSNorm
+D = define("D", i, sqrt(Sum(X[i, r]**2, (r, 1, N)) / N + eps))
+z = define("z", i, k, w[k] * X[i, k] / D[i])
+loss = define("loss", Sum(dY[i, r] * z[i, r], (r, 1, N), (i, 1, M)))
+dD = define("dD", p, diff(loss, D[p]))
+"""
+DERIVATIONS = """
+mean_slope = prove(diff(mean, x[j]), 1 / N)
+v_slope = derive(
+    diff(v, x[j]),
+    Sum(2 * (x[r] - mean) * (KroneckerDelta(r, j) - diff(mean, x[j])), (r, 1, N)) / N,
+    Sum(2 * (x[r] - mean) * (KroneckerDelta(r, j) - 1 / N), (r, 1, N)) / N, mean_slope,
+    2 / N * (x[j] - mean),
+)
+rstd_slope = derive(
+    diff(rstd, x[j]),
+    -rstd**3 / 2 * diff(v, x[j]),
+    -rstd**3 * (x[j] - mean) / N, v_slope,
+    -rstd**2 * x_hat[j] / N,
+)
+jacobian = derive(
+    diff(x_hat[k], x[j]),
+    (KroneckerDelta(k, j) - diff(mean, x[j])) * rstd + (x[k] - mean) * diff(rstd, x[j]),
+    rstd * (KroneckerDelta(k, j) - 1 / N)
+    - (x[k] - mean) * rstd**2 * x_hat[j] / N, mean_slope, rstd_slope,
+    rstd * (KroneckerDelta(k, j) - 1 / N - x_hat[k] * x_hat[j] / N),
+)
+dx = derive(
+    diff(L, x[j]),
+    Sum(wdy[r] * diff(x_hat[r], x[j]), (r, 1, N)),
+    Sum(wdy[r] * rstd * (KroneckerDelta(r, j) - 1 / N - x_hat[r] * x_hat[j] / N),
+        (r, 1, N)), jacobian,
+    rstd * (wdy[j] - Sum(wdy[r], (r, 1, N)) / N
+            - x_hat[j] * Sum(x_hat[r] * wdy[r], (r, 1, N)) / N),
+    rstd * (wdy[j] - c2 - x_hat[j] * c1),
+)
+square = derive(Sum(x_hat[r]**2, (r, 1, N)) / N, rstd**2 * v, 1 - eps * rstd**2)
+cotangent = derive(
+    diff(loss, D[p]),
+    Sum(dY[i, r] * local(z[i, r], D[p]), (r, 1, N), (i, 1, M)),
+    -Sum(dY[p, r] * w[r] * X[p, r], (r, 1, N)) / D[p]**2,
+)
+rows = derive(
+    diff(loss, X[p, k]),
+    dD[p] * diff(D[p], X[p, k]) + dY[p, k] * local(z[p, k], X[p, k]),
+    dD[p] * X[p, k] / (N * D[p]) + dY[p, k] * w[k] / D[p],
+)
+"""
+NUMBERS = count()
+
+
+def run(source, space):
+    """Run a cell as a notebook does: its text is in linecache, and the value of its last line is returned."""
+    name = f"<cell {next(NUMBERS)}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    tree = ast.parse(source)
+    if not isinstance(tree.body[-1], ast.Expr):
+        return exec(compile(tree, name, "exec"), space)
+    last = ast.Expression(tree.body.pop().value)
+    exec(compile(tree, name, "exec"), space)
+    return eval(compile(last, name, "eval"), space)
+
+
+def page(*cells):
+    space = {}
+    for cell in cells:
+        run(cell, space)
+    return space
+
+
+@pytest.fixture(scope="module")
+def space():
+    return page(SETUP, DERIVATIONS)
+
+
+def answer(source, space):
+    """(kind, what a reader sees) of a cell."""
+    try:
+        verdict = run(source, dict(space))
+    except CannotJudge as refusal:
+        (line,) = refusal._render_traceback_()
+        return "refused", line
+    text = repr(verdict)
+    kinds = ("proved", "refuted", "undecided")
+    return next(kind for kind in kinds if text.startswith(kind)), text
+
+
+PROVED = [
+    "prove(diff(mean, x[j]), 1 / N)",
+    "prove(Derivative(mean, x[j]), 1 / N)",
+    "prove(mean.diff(x[j]), 1 / N)",
+    "prove(diff(mean, x[r]), 1 / N)",
+    "prove(diff(v, x[r]), 2 / N * (x[r] - mean))",
+    "prove(diff(x_hat[k], x[j]), diff(x_hat[j], x[k]))",
+    "prove(Sum(diff(x_hat[k], x[r]), (r, 1, N)), 0)",
+    "prove(diff(x_hat[k], x[j], 2), diff(diff(x_hat[k], x[j]), x[j]))",
+    "prove(diff(diff(v, x[j]), x[k]), 2 / N * (KroneckerDelta(j, k) - 1 / N))",
+    "prove(diff(diff(loss, D[p]), w[k]), -dY[p, k] * X[p, k] / D[p]**2)",
+    "prove(diff(L, x_hat[j]), wdy[j])",
+    "prove(local(y[k], x_hat[j]), w[k] * KroneckerDelta(k, j))",
+    "prove(local(x_hat[k], mean), -rstd)",
+    "prove(diff(x_hat[k], rstd), x[k] - mean)",
+    "prove(contract(diff(v, x[j])), 2 / N * (x[j] - mean))",
+    "prove(diff(f(v), x[j]), f(v).diff(v) * diff(v, x[j]))",
+    "prove(diff(f(x[j]), x[j]), f(x[j]).diff(x[j]))",
+    "prove(diff(f(v)**2, x[j]), 2 * f(v) * diff(f(v), x[j]))",
+    "prove(sqrt(t**2), Abs(t))",
+    "prove(x[j]**0.5 * x[j]**0.5, x[j])",
+    "prove(Sum(x_hat[s], (s, 1, N)), Sum(x_hat[j], (j, 1, N)))",
+    "prove(0, Sum(x_hat[j], (j, 1, N)))",
+    "prove(rstd.subs(eps, 0)**2 * v, 1)",
+]
+REFUTED = [
+    ("prove(diff(v, x[j]), 2 / N * x[j])", "left - right: -2*mean/N"),
+    ("prove(diff(x_hat[k], x[j]), rstd * (KroneckerDelta(k, j) - x_hat[k] * x_hat[j] / N))", "left - right: -rstd/N"),
+    ("prove(diff(x_hat[k], x[j]), rstd * (KroneckerDelta(k, j) - 1 / N))", "left - right: -rstd*xhat[j]*xhat[k]/N"),
+    ("prove(diff(L, x[j]), rstd * (wdy[j] - x_hat[j] * c1))", "left - right: -rstd*Sum(dy[r]*w[r], (r, 1, N))/N"),
+    ("prove(diff(y[k], x[j]), w[j] * diff(x_hat[k], x[j]))", "(w[j] - w[k])"),
+    ("prove(diff(loss, D[p]), 0)", "at M = "),
+    ("prove(diff(f(v), x[j]), f(v) * diff(v, x[j]))", "with f(t) = t**2 + 3*t + 1, one function among many"),
+    ("prove(diff(f(x[j]), x[j]), f(x[j]))", "with f(t) = "),
+    ("prove(sqrt(t**2), t)", "left - right: -t + Abs(t)"),
+    ("derive(mean, Sum(x[r], (r, 1, N)) / N, N * mean)", "refuted at step 2: Sum(x[r], (r, 1, N)) / N = N * mean"),
+    ("prove(rstd, Rational(10**6 + 1, 10**6) * rstd)", "left 0.1"),
+    ("refute(diff(v, x[j]), 2 / N * x[j])", "left - right: -2*mean/N"),
+]  # fmt: skip
+REFUSED = [
+    ("prove(diff(Sum(x[r]**2, (r, 1, N)), x[r]), Sum(2 * x[r], (r, 1, N)))", "is a summed index also the index"),
+    ("define('g', r, diff(Sum(x[r]**2, (r, 1, N)), x[r]))", "is a summed index also the index"),
+    ("prove(0.1 * x[j], x[j] / 10)", "0.1 is a decimal"),
+    ("prove(Sum(x[r], (r, 0, N)), N * mean)", "needs to run from 1"),
+    ("contract(Sum(KroneckerDelta(r, j) * x[r], (r, 0, N)))", "needs to run from 1"),
+    ("prove(Sum(X[i, i], (i, 1, M)), 0)", "runs to M elsewhere and to N"),
+    ("prove(x[j + 1], x[j])", "an index is a letter"),
+    ("prove(x_hat, x)", "is a whole tensor"),
+    ("prove(mean, 'x')", "a reason stands after the step"),
+    ("derive(mean)", "needs a start and at least one step"),
+    ("prove(mean, None)", "line 2: got NoneType"),
+    ("prove(mean, Eq(t, u))", "needs a SymPy expression"),
+    ("prove(Order(t), 0)", "a Order has no form here"),
+    ("prove(Integral(t, (t, 0, 1)), 1)", "a Integral has no form here"),
+    ("prove(t / 0, 1)", "which is no number"),
+    ("prove(I * t, t)", "imaginary unit"),
+    ("prove(diff(mean, N), 0)", "only an entry of a tensor or a real scalar can vary"),
+    ("prove(Sum(x[r]**2, (r, 1, N)).diff(x[j]).doit(), 2 * x[j])", "is an index"),
+    # what reads alike is the same
+    ("mean = define('mean', t)\nprove(mean * v, v)", "mean: stands for two things"),
+    ("prove(mean, symbols('mean', real=True))", "mean: stands for two things"),
+    ("prove(symbols('t'), t)", "t: stands for two things"),
+    ("prove(symbols('eps'), eps)", "stands for two things"),
+    ("prove(symbols('x_hat', real=True), x_hat[j])", "stands for two things"),
+    ("prove(IndexedBase('x', shape=(M,))[i], x[j])", "x: stands for two things"),
+    ("prove(f(t), symbols('f', real=True))", "f: stands for two things"),
+    ("g = define('x', t)\nprove(g, x[j])", "x: stands for two things"),
+    ("prove(Sum(x[r], (Dummy('r', integer=True, positive=True), 1, N)), N * x[r])", "r: stands for two things"),
+    # assumptions that would be lost
+    ("prove(Abs(symbols('q', negative=True)), t)", "only real and positive can be read"),
+    ("prove(Function('g', positive=True)(t), t)", "of a function only real can be read"),
+    ("prove(IndexedBase('q')[j], t)", "q: has no shape"),
+    ("prove(x[symbols('m')], x[j])", 'm = symbols("m", integer=True, positive=True)'),
+    # reasons
+    ("bad = prove(diff(mean, x[j]), 1)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),
+    ("bad = refute(diff(mean, x[j]), 1)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),
+    ("bad = refute(diff(mean, x[j]), 1 / N)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),
+    ("derive(rstd * x_hat[k], rstd**2 * (x[k] - mean), mean_slope)", "does not occur in the line before"),
+    ("mean = define('mean', t)\nderive(diff(mean, x[j]), 0, mean_slope)", "mean: stands for two"),
+    ("derive(mean, mean_slope, mean)", "a reason stands after the step"),
+    # definitions
+    ("define('g', k, x[j] * x[k])", "free indices"),
+    ("define('g', k, KroneckerDelta(k, j) - 1 / N)", "does not say what k runs to"),
+    ("define('g', 0.5 * t)", "is a decimal"),
+    ("define(t, t)", "needs a name and a formula"),
+    ("define('g', k, k, x[k])", "a letter of its own"),
+    ("definitions()", "needs at least one name"),
+    ("definitions(t)", "is no name that define made"),
+    ("v = define('v', t**2)\ndefinitions(rstd, v)", "v: stands for two things"),
+    ("unfold(mean, t)", "is no name that define made"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", PROVED)
+def test_true_claims_are_proved(source, space):
+    assert answer(source, space)[0] == "proved"
+
+
+@pytest.mark.parametrize("source, words", REFUTED)
+def test_false_claims_are_falsy_and_answer_in_three_lines(source, words, space):
+    kind, text = answer(source, space)
+    assert kind == "refuted" and words in text
+    assert len(text.split("\n")) <= 4
+
+
+@pytest.mark.parametrize("source, words", REFUSED)
+def test_what_cannot_be_judged_is_refused_in_one_line(source, words, space):
+    kind, line = answer(source, space)
+    assert kind == "refused" and words in line and "\n" not in line
+
+
+def test_truth_of_verdicts(space):
+    def truth(source):
+        return bool(run(source, dict(space)))
+
+    assert truth("prove(diff(mean, x[j]), 1 / N)")
+    assert not truth("prove(diff(mean, x[j]), 1)")
+    assert truth("refute(diff(mean, x[j]), 1)")
+    assert not truth("refute(diff(mean, x[j]), 1 / N)")
+    undecided = (
+        "exp(exp(t) + exp(-t)) * sin(t) * sin(t)",
+        "exp(exp(t) + exp(-t)) * (1 - cos(t)**2)",
+    )
+    assert not truth(f"prove({', '.join(undecided)})")
+    assert not truth(f"refute({', '.join(undecided)})")
+
+
+def test_conditions_stand_in_the_verdict_as_text_and_as_formula(space):
+    verdict = run("prove(Abs(t)**2 / t, t)", dict(space))
+    assert repr(verdict).startswith("proved, where Ne(t, 0): ")
+    assert "where $t \\neq 0$" in verdict.known
+    # the kink of a derivative with respect to a defined quantity
+    kink = "q = define('q', t * u)\nprove(diff(Abs(q), q), sign(q))"
+    assert "q \\neq 0" in run(kink, dict(space)).known
+
+
+# -- every change of every step
+
+
+def chains():
+    """(name of the derivation, its call) of each chain of the page."""
+    for line in ast.parse(DERIVATIONS).body:
+        if line.value.func.id == "derive":
+            yield line.targets[0].id, line.value
+
+
+class Changed(ast.NodeTransformer):
+    """One change of a line, by its number: a sign, a factor or an index."""
+
+    def __init__(self, number):
+        self.number, self.seen, self.done = number, -1, False
+
+    def _turn(self):
+        self.seen += 1
+        self.done |= self.seen == self.number
+        return self.seen == self.number
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        signs = {
+            ast.Add: ast.Sub,
+            ast.Sub: ast.Add,
+            ast.Mult: ast.Div,
+            ast.Div: ast.Mult,
+        }
+        if type(node.op) in signs and self._turn():
+            return ast.BinOp(node.left, signs[type(node.op)](), node.right)
+        return node
+
+    def visit_UnaryOp(self, node):
+        self.generic_visit(node)
+        return node.operand if self._turn() else node
+
+    def visit_Constant(self, node):
+        return (
+            ast.Constant(node.value + 1) if node.value != 1 and self._turn() else node
+        )
+
+    def visit_Subscript(self, node):
+        others = {"j": "k", "k": "j", "p": "i"}
+        if getattr(node.slice, "id", "") in others and self._turn():
+            return ast.Subscript(node.value, ast.Name(others[node.slice.id]), node.ctx)
+        return node
+
+
+def changes():
+    for name, call in chains():
+        lines = [line for line in call.args if not isinstance(line, ast.Name)]
+        for step, (left, right) in enumerate(pairwise(lines), start=1):
+            for number in count():
+                change = Changed(number)
+                line = change.visit(copy.deepcopy(right))
+                if not change.done:
+                    break
+                source = f"derive({ast.unparse(left)}, {ast.unparse(line)})"
+                yield pytest.param(source, id=f"{name}-{step}-{number}")
+
+
+@pytest.mark.sampled(of=4)
+@pytest.mark.parametrize("source", list(changes()))
+def test_a_changed_step_is_refuted(source, space):
+    """Each sign, factor and index of each step; a change that is true all the same convinces the second witness."""
+    kind, text = answer(source, space)
+    assert len(text.split("\n")) <= 4
+    if kind == "proved":
+        verdict = run(source, dict(space))
+        sides = [verdict.claim.exact(line.shown) for line in verdict.lines]
+        assert check_fixed(*sides, (2, 3), verdict.claim.defs)
+    else:
+        assert kind in ("refuted", "refused")
+
+
+def test_changes_are_many_and_most_are_false():
+    assert len(list(changes())) > 100
+
+
+# -- what is shown
+
+
+def shown(source, space):
+    return run(source, dict(space)).latex
+
+
+def test_lines_are_shown_as_typed(space):
+    typed = "derive(diff(rstd, x[j]), 2 * rstd**3 / N * (x[j] - mean) * (0 - 1) / 2, -rstd**2 * x_hat[j] / N)"
+    assert r"\frac{\partial \mathrm{rstd}}{\partial x_{j}} &= " in shown(typed, space)
+    assert r"\mathrm{rstd} + v" in shown("prove(rstd + v, v + rstd)", space)
+    assert r"v + \mathrm{rstd}" in shown("prove(rstd + v, v + rstd)", space)
+    assert r"\delta_{kj} = \delta_{jk}" in shown(
+        "prove(KroneckerDelta(k, j), KroneckerDelta(j, k))", space
+    )
+
+
+def test_a_variable_of_the_same_cell_is_shown_by_its_text(space):
+    cell = "mine = rstd + v\nprove(mine, {})"
+    assert (
+        shown(cell.format("v + rstd"), space)
+        == r"\mathrm{rstd} + v = v + \mathrm{rstd}"
+    )
+    again = "mine = rstd + v\nmine = 2 * mine\nprove(mine, 2 * v + 2 * rstd)"
+    assert shown(again, space).startswith(
+        r"2 v + 2 \, \mathrm{rstd} = "
+    )  # assigned twice: its value
+
+
+def test_text_that_is_not_the_value_is_not_shown(space):
+    cell = (
+        "values = iter([mean, v, rstd])\nprove(next(values), Sum(x[r], (r, 1, N)) / N)"
+    )
+    assert shown(cell, space).startswith(r"\mathrm{mean} =")
+
+
+def test_without_a_text_the_evaluated_lines_are_shown(space):
+    own = dict(space)
+    exec("verdict = prove(diff(mean, x[j]), 1 / N)", own)
+    assert own["verdict"]
+    assert (
+        own["verdict"].latex == r"\frac{1}{N} \sum_{r=1}^{N} \delta_{jr} = \frac{1}{N}"
+    )
+
+
+def test_a_script_has_a_text():
+    k, N = sympy.symbols("k N", integer=True, positive=True)
+    x = sympy.IndexedBase("x", shape=(N,), real=True)
+    verdict = normgrad.prove.prove(2 + x[k], x[k] + 2)
+    assert verdict.latex == "2 + x_{k} = x_{k} + 2"
+    assert repr(verdict) == "proved for every N: 2 + x[k] = x[k] + 2"
+
+
+def test_python_3_10_reads_by_executing():
+    """A frame whose code has no positions; `executing` finds the call."""
+    import sys
+
+    seen = []
+
+    def call(*values):
+        frame = sys._getframe(1)
+
+        class Code:
+            co_filename = frame.f_code.co_filename
+
+        class Frame:
+            f_code, f_globals, f_locals = Code, frame.f_globals, frame.f_locals
+
+        source = pytest.importorskip("executing").Source
+        with pytest.MonkeyPatch.context() as patch:
+            executing = source.executing
+            patch.setattr(source, "executing", lambda _: executing(frame))
+            seen.extend(typed_arguments(Frame, values))
+
+    t = sympy.symbols("t")
+    call(t + 1, 2 * t)
+    assert [text for _, text in seen] == ["t + 1", "2 * t"]
+    assert seen[0][0].args == (t, 1)
+
+
+REASONS = [
+    ("derive(x[j] * rstd + rstd, rstd * (1 + x[j]), (1 + x[j]) * rstd)", ["", ""]),
+    (
+        "derive(mean, Sum(x[r], (r, 1, N)) / N, Sum(Sum(KroneckerDelta(r, s) * x[s], (s, 1, N)), (r, 1, N)) / N,"
+        " Sum(x[r], (r, 1, N)) / N)",
+        ["definition of $\\mathrm{mean}$", "", "delta contracted"],
+    ),
+    ("rstd_slope", ["chain rule, definition of $\\mathrm{rstd}$", "substituted", "definition of $\\hat{x}$"]),
+    ("jacobian", ["chain rule", "substituted", "definition of $\\hat{x}$"]),
+    ("cotangent", ["chain rule", "differentiated"]),
+    ("derive(mean, Sum(x[r], (r, 1, N)) / N, 'by hand', mean)", ["by hand", "definition of $\\mathrm{mean}$"]),
+    ("derive(diff(L, x[j]), rstd * (wdy[j] - c2 - x_hat[j] * c1), diff(L, x[j]))", ["differentiated"] * 2),
+    ("derive(c1 - c2, Sum((x_hat[r] - 1) * dy[r] * w[r], (r, 1, N)) / N, c1 - c2)", ["definitions"] * 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source, reasons", REASONS)
+def test_the_reason_of_a_step_is_the_least_that_proves_it(source, reasons, space):
+    verdict = run(source, dict(space))
+    assert [line.reason for line in verdict.lines[1:]] == reasons
+
+
+def test_what_a_notebook_gets(space):
+    right = run("jacobian", dict(space))._repr_mimebundle_()
+    assert right["text/markdown"].endswith("**proved for every $N$**")
+    assert right["text/latex"].startswith(
+        "$$\n\\begin{aligned}\n\\frac{\\partial \\hat{x}_{k}}"
+    )
+    assert right[STATEMENT]["true"]
+    wrong = run("prove(diff(v, x[j]), 2 / N * x[j])", dict(space))._repr_mimebundle_()
+    assert r"\overset{?}{=}" in wrong["text/latex"] and not wrong[STATEMENT]["true"]
+    assert (
+        "**refuted**: left − right is $-\\frac{2 \\, \\mathrm{mean}}{N}$"
+        in wrong["text/markdown"]
+    )
+    lines = run("definitions(mean, x_hat, dD)", dict(space))
+    assert repr(lines).startswith("mean := Sum(x[r], (r, 1, N))/N\n")
+    assert (
+        r"\mathrm{dD}_{p} &= \frac{\partial \mathrm{loss}}{\partial D_{p}}"
+        in lines.latex
+    )
+
+
+# -- SymPy stays alive
+
+
+def test_diff_goes_through_names(space):
+    x, j, k, N = (space[name] for name in ("x", "j", "k", "N"))
+    mean, rstd, x_hat = space["mean"], space["rstd"], space["x_hat"]
+    assert contract(diff(mean, x[j])) == 1 / N
+    assert simplify(in_names(diff(x_hat[k], mean)) + rstd) == 0
+    assert diff(x_hat[k], rstd) == x[k] - mean
+    assert diff(rstd, rstd) == 1 and diff(x_hat[k], x_hat[j]) == KroneckerDelta(j, k)
+    assert local(x_hat[k], x[j]) == rstd * KroneckerDelta(j, k)
+    assert Derivative(mean, x[j]).doit() == diff(mean, x[j])
+    assert Derivative(x_hat[k], x[j]).has(Derivative)
+
+
+def test_names_are_atoms_elsewhere(space):
+    rstd, x_hat, k, wdy, c2 = (
+        space[name] for name in ("rstd", "x_hat", "k", "wdy", "c2")
+    )
+    assert expand(rstd * (wdy[k] - c2)) == rstd * wdy[k] - rstd * c2
+    assert set(sympy.factor(rstd * wdy[k] - rstd * c2).args) == {-1, rstd, c2 - wdy[k]}
+    assert sympy.solve(2 * rstd - 1, rstd) == [S.Half]
+    assert simplify(rstd * x_hat[k] / rstd) == x_hat[k]
+    assert latex(rstd**2 * x_hat[k]) == r"rstd^{2} {\hat{x}}_{k}"
+    assert sympy.limit(sympy.sin(c2) / c2, c2, 0) == 1
+
+
+def test_subs_puts_the_formula_in_where_it_must(space):
+    eps, v, mean, rstd, x, x_hat, j, k = (
+        space[name] for name in "eps v mean rstd x x_hat j k".split()
+    )
+    assert rstd.subs(eps, 0) == 1 / sqrt(v)
+    assert x_hat[k].subs(k, j) == x_hat[j]
+    assert x_hat[k].subs(x[k], 0) == -mean * rstd
+    assert (2 * x_hat[k]).subs(x_hat[k], 3) == 6
+    assert x_hat[k].subs(eps, 0) == (x[k] - mean) / sqrt(v)
+
+
+def test_results_compute_numbers(space):
+    dx, x, w, dy, eps, j, N = (space[name] for name in "dx x w dy eps j N".split())
+    formula = unfold(dx.rhs)
+    assert formula.free_symbols & {x, w, dy, eps} and not formula.has(space["rstd"])
+    compute = sympy.lambdify((x, dy, w, eps, j, N), formula)
+    rows = [None, 0, 0, 2, 2], [None, 1, 0, 0, 0], [1] * 5
+    assert [compute(*rows, 0, place, 4) for place in range(1, 5)] == [0.5, -0.5, 0, 0]
+    own = dict(np=np, **{"x": np.array([0.0, 0, 2, 2])})
+    assert own["x"].std() == 1
+
+
+def test_names_are_copied_and_pickled(space):
+    for e in (space["x_hat"][space["k"]] * space["rstd"], space["dx"].rhs, space["dD"]):
+        assert pickle.loads(pickle.dumps(e)) == e
+        assert copy.deepcopy(e) == e and copy.copy(e) == e
+
+
+def test_two_formulas_are_two_names(space):
+    x, r, N = (space[name] for name in ("x", "r", "N"))
+    again = define("mean", Sum(x[r], (r, 1, N)) / N)
+    other = define("mean", Sum(x[r], (r, 1, N)) / (N - 1))
+    assert again == space["mean"] and hash(again) == hash(space["mean"])
+    assert other != space["mean"] and space["mean"] - other != 0
+
+
+def test_in_names_answers_in_the_names_of_the_page(space):
+    L, x, j, c1, c2, rstd, x_hat, wdy = (
+        space[name] for name in "L x j c1 c2 rstd x_hat wdy".split()
+    )
+    found = in_names(diff(L, x[j]), c1, c2)
+    assert expand(found - rstd * (wdy[j] - c2 - x_hat[j] * c1)) == 0
+    found = in_names(diff(space["v"], x[j]))
+    assert expand(found - 2 / space["N"] * (x[j] - space["mean"])) == 0
+
+
+def test_formulas_are_put_in_without_capture(space):
+    x, r, j, N, mean, v = (space[name] for name in "x r j N mean v".split())
+    assert unfold(Sum(x[r] * mean, (r, 1, N)), mean).doit() is not None
+    assert normgrad.prove.prove(unfold(Sum(x[r] * mean, (r, 1, N))), N * mean**2)
+    assert normgrad.prove.prove(
+        unfold(diff(v, x[r]) * x[r]), 2 / N * (x[r] - mean) * x[r]
+    )
+    q = define("q", r, Sum(x[j] * x[r], (j, 1, N)))
+    assert q[j].formula == Sum(x[r] * x[j], (r, 1, N))
+    assert normgrad.prove.prove(q[j], N * mean * x[j])
+
+
+def test_contract_carries_out_nested_sums(space):
+    X, M, N, i, j, p, r = (space[name] for name in "X M N i j p r".split())
+    delta = KroneckerDelta(i, p) * KroneckerDelta(r, j)
+    assert contract(Sum(X[i, r] ** 2 * delta, (r, 1, N), (i, 1, M))) == X[p, j] ** 2
+    assert contract(Sum(Sum(X[i, r] * delta, (i, 1, M)), (r, 1, N))) == X[p, j]
+    assert contract(Sum(KroneckerDelta(r, j), (r, 1, N))) == 1
+    assert contract(X[i, j] + 1) == X[i, j] + 1
+
+
+def test_nine_verbs():
+    verbs = "contract define definitions derive in_names local prove refute unfold"
+    assert normgrad.prove.__all__ == verbs.split()
+    assert isinstance(normgrad.prove.prove(S.One, S.One), Verdict)
