@@ -47,6 +47,7 @@ QUICK = {
     "test_nn.py": "",
     "test_book_markdown.py": "",
     "test_notation.py": "",
+    "test_equations_file.py": "the_file_is",
     "test_symbolic.py": "test_every_step_is_proved",
     "test_homework_wrong.py": "hw2",
 }

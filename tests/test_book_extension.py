@@ -21,11 +21,6 @@ ROOT = Path(__file__).parents[1]
 EXTENSION = ROOT / "book/_ext"
 sys.path.insert(0, str(EXTENSION))
 
-import nbformat  # noqa: E402
-from jupyter_cache import get_cache  # noqa: E402
-from jupyter_cache.base import CacheBundleIn  # noqa: E402
-
-from normgrad.symbolic import registry  # noqa: E402
 from normgrad_book import (  # noqa: E402
     bootstrap,
     docstrings,
@@ -54,37 +49,6 @@ def test_a_number_that_moves_executes_no_page_again(tmp_path):
     assert key({"rms-dx": ["rms_norm", "7.9"]}) == before
     assert key({"rms-dx": ["rms_norm_code", "7.8"]}) != before
     assert key({"rms-dx": ["rms_norm", "7.8"]}, "a = 1") != before
-
-
-def test_a_page_is_executed_again_when_an_equation_that_it_quotes_changes(
-    tmp_path, monkeypatch
-):
-    """Of two pages that quote one equation each, the one whose equation has changed."""
-    pages = {"counts": "index-count", "renames": "index-delta"}
-    for docname, label in pages.items():
-        (tmp_path / f"{docname}.md").write_text(f'`equation("{label}")`.')
-    cell = nbformat.v4.new_code_cell
-    monkeypatch.setattr(
-        execution,
-        "read_notebook",
-        lambda env, docname: nbformat.v4.new_notebook(cells=[cell(pages[docname])]),
-    )
-    env = SimpleNamespace(doc2path=lambda docname: tmp_path / f"{docname}.md")
-    cache = get_cache(tmp_path / "cache")
-
-    def executed():
-        chapters = execution.unexecuted(env, pages, cache)
-        for path, notebook in chapters:
-            bundle = CacheBundleIn(notebook, str(path))
-            cache.cache_notebook_bundle(bundle, check_validity=False)
-        return [path.stem for path, _ in chapters]
-
-    assert executed() == ["counts", "renames"]
-    assert executed() == []
-    changed = registry.entries()["index-delta"] | {"claim": "Another."}
-    monkeypatch.setitem(registry.entries(), "index-delta", changed)
-    assert executed() == ["renames"]
-    assert executed() == []
 
 
 # -- repository ---------------------------------------------------------------------

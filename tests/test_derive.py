@@ -24,8 +24,9 @@ from normgrad.symbolic import (
     unfold,
     using,
 )
+from normgrad.symbolic.chains import proved
 from normgrad.symbolic.derive import NUMBERS, STATEMENT
-from normgrad.symbolic.registry import entries, proved
+from normgrad.symbolic.registry import entries
 from normgrad.symbolic.written import entry
 
 M, N = dim("M"), dim("N")

@@ -1,12 +1,22 @@
-"""What is written of the pages' cells: every label once, whatever the order of pages, and nothing of a reader's own."""
+"""equations.json is what the pages' cells derive, and a page is executed again when what it quotes has changed."""
+
+from types import SimpleNamespace
 
 import pytest
-from page_cells import equations_file
 
 from normgrad.symbolic import registry
-from normgrad.symbolic.registry import proved
+from normgrad.symbolic.chains import proved
 from normgrad.symbolic.symbols import N
 from normgrad.symbolic.written import entry
+
+pytest.importorskip("myst_nb", reason="the book's packages are not installed")
+
+import nbformat  # noqa: E402
+from jupyter_cache import get_cache  # noqa: E402
+from jupyter_cache.base import CacheBundleIn  # noqa: E402
+from page_cells import equations_file  # noqa: E402
+
+from normgrad_book import execution  # noqa: E402
 
 CELL = """```{code-cell} ipython3
 %s
@@ -18,6 +28,16 @@ N = dim("N")
 derive("%s", "What holds.", None, %s)"""
 DOUBLED = DERIVING % ("doubled", "N + N, 2 * N")
 QUOTING = DERIVING % ("quoting", 'N + N + N, equation("doubled").chain[-1] + N')
+
+
+def test_the_file_is_what_the_cells_derive():
+    """Each entry is read back as the very equation of its cell, or it would not be written."""
+    assert equations_file.text() == registry.FILE.read_text(encoding="utf8"), (
+        "make equations"
+    )
+
+
+# -- small books
 
 
 @pytest.fixture
@@ -76,3 +96,37 @@ def test_an_equation_that_no_cell_derives_stays_while_a_page_shows_it(book, tmp_
     }
     assert list(kept) == ["kept"]
     assert kept["kept"]["page"] == "b" and kept["kept"]["latex"] == ["N = N"]
+
+
+# -- what is executed again
+
+
+def test_a_page_is_executed_again_when_an_equation_that_it_quotes_changes(
+    tmp_path, monkeypatch
+):
+    """Of two pages that quote one equation each, the one whose equation has changed."""
+    pages = {"counts": "index-count", "renames": "index-delta"}
+    for docname, label in pages.items():
+        (tmp_path / f"{docname}.md").write_text(f'`equation("{label}")`.')
+    cell = nbformat.v4.new_code_cell
+    monkeypatch.setattr(
+        execution,
+        "read_notebook",
+        lambda env, docname: nbformat.v4.new_notebook(cells=[cell(pages[docname])]),
+    )
+    env = SimpleNamespace(doc2path=lambda docname: tmp_path / f"{docname}.md")
+    cache = get_cache(tmp_path / "cache")
+
+    def executed():
+        chapters = execution.unexecuted(env, pages, cache)
+        for path, notebook in chapters:
+            bundle = CacheBundleIn(notebook, str(path))
+            cache.cache_notebook_bundle(bundle, check_validity=False)
+        return [path.stem for path, _ in chapters]
+
+    assert executed() == ["counts", "renames"]
+    assert executed() == []
+    changed = registry.entries()["index-delta"] | {"claim": "Another."}
+    monkeypatch.setitem(registry.entries(), "index-delta", changed)
+    assert executed() == ["renames"]
+    assert executed() == []

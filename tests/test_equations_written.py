@@ -16,9 +16,9 @@ from sympy import (
 )
 
 from normgrad.symbolic import Defs
+from normgrad.symbolic.chains import Equation
 from normgrad.symbolic.definitions import numbered
 from normgrad.symbolic.opaque import derivative, opaque
-from normgrad.symbolic.registry import Equation
 from normgrad.symbolic.written import entry, equation_of, same
 
 N = Symbol("N", integer=True, positive=True)

@@ -21,9 +21,9 @@ from normgrad.symbolic import (
     tensor,
     total,
 )
+from normgrad.symbolic.chains import DEFINITION, FOLLOWS, PROVED
 from normgrad.symbolic.codegen import compile, source
 from normgrad.symbolic.conditions import side_conditions
-from normgrad.symbolic.registry import DEFINITION, FOLLOWS, PROVED
 from normgrad.symbolic.symbols import M, N, alphabet, i, j, k
 
 LABELS = list(equations())

@@ -22,7 +22,7 @@ from normgrad.symbolic import (
     equation,
     equations,
 )
-from normgrad.symbolic.registry import DEFINITION
+from normgrad.symbolic.chains import DEFINITION
 
 
 def _mutants(e, draw):

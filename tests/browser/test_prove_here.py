@@ -6,7 +6,7 @@ import pytest
 from built_site import SITE
 
 from normgrad.symbolic import equation, equations
-from normgrad.symbolic.registry import DEFINITION
+from normgrad.symbolic.chains import DEFINITION
 
 PAGE = "book/proving.html"
 WORKBENCH = SITE / "_static/workbench"

@@ -18,9 +18,10 @@ from sympy import Indexed, Symbol, evaluate, preorder_traversal
 from normgrad.homework import homeworks
 from normgrad.symbolic import Defs, equation, source, tensor, trace
 from normgrad.symbolic.calculus import free_letters, index_ranges
+from normgrad.symbolic.chains import DEFINITION, PROVED
 from normgrad.symbolic.induction import InductiveEquation
 from normgrad.symbolic.notation import Partial, name_of
-from normgrad.symbolic.registry import DEFINITION, PROVED, entries
+from normgrad.symbolic.registry import entries
 
 from . import copied, workbench
 from .derived import number_of, with_numbers

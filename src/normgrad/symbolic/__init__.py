@@ -2,6 +2,7 @@
 
 from .adjoint import reverse
 from .calculus import D, RangeError
+from .chains import Equation, proved
 from .codegen import compile, source
 from .definitions import Defs
 from .derive import (
@@ -21,7 +22,7 @@ from .opaque import opaque
 from .proof import NotProved, Proof, prove
 from .recurrences import Recurrences, sequences
 from .refute import Refutation, judge, refute
-from .registry import Equation, equation, equations, proved
+from .registry import equation, equations
 from .render import latex
 from .steps import (
     Step,

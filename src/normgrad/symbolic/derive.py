@@ -18,13 +18,14 @@ from sympy.core.parameters import global_parameters
 
 from ..ledger.entries import MIME, WORDS, Entry
 from .admission import check_expression
+from .chains import DEFINITION, Equation
+from .chains import definition as defined
+from .chains import together as below_one_another
 from .definitions import Defs, check_defs
 from .induction import InductiveEquation, recurrence
 from .proof import known, lettered, plain
 from .recurrences import Recurrences
-from .registry import DEFINITION, Equation, entries, equation
-from .registry import definition as defined
-from .registry import together as below_one_another
+from .registry import entries, equation
 from .render import latex
 from .steps import Step
 from .written import same

@@ -9,9 +9,9 @@ from random import Random
 from sympy import Dummy, Expr, Rational, evaluate, sympify
 
 from .admission import check_expression
+from .chains import DEFINITION, Equation
 from .proof import NotProved
 from .recurrences import Applied, Recurrences
-from .registry import DEFINITION, Equation
 from .render import latex
 from .witness import Counterexample
 

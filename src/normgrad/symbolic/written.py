@@ -40,13 +40,13 @@ from sympy import (
 )
 from sympy.printing.str import StrPrinter
 
+from .chains import DEFINITION, Equation
 from .definitions import Defs, numbered
 from .elementary import sigmoid
 from .induction import InductiveEquation
 from .notation import Local, Partial, without_ones
 from .opaque import Opaque, derivative, opaque
 from .recurrences import Applied, Recurrences, sequences
-from .registry import DEFINITION, Equation
 
 FUNCTION, SEQUENCE = "function", "sequence"
 SYMPY = (
@@ -120,11 +120,9 @@ class Typed(StrPrinter):
 
     def _print_Local(self, e):
         f, v, held = e.args
-        names = "".join(f"{self._name(name)}, " for name in held)
-        return f"Local({self._print(f)}, {self._print(v)}, ({names}))"
-
-    def _name(self, e):
-        return self.identifiers[e] if e in self.identifiers else self._print(e)
+        text = f"Local({self._print(f)}, {self._print(v)}"
+        names = "".join(f"{self.identifiers[name]}, " for name in held)
+        return text + (f", [{names.removesuffix(', ')}])" if held else ")")
 
     def _print_Function(self, e):
         name = type(e).__name__

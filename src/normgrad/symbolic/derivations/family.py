@@ -14,9 +14,9 @@ from typing import Any
 from sympy import Expr, Piecewise, Symbol, sqrt, sympify
 
 from ...spec import PLACEMENTS, Piece, Placement
+from ..chains import definition, proved
 from ..definitions import Defs
 from ..notation import Partial, as_written, mean, tensor, total
-from ..registry import definition, proved
 from ..symbols import M, N, eps, i, j, over_all
 
 a, c, w0, n = (

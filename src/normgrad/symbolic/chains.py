@@ -1,0 +1,158 @@
+"""An equation of the book: chains of expressions, the definitions of their names, and what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from sympy import Expr, sympify
+
+from .conditions import side_conditions
+from .definitions import Defs
+from .notation import name_of
+from .proof import Proof, as_latex, prove
+from .render import printer, used_names
+from .witness import check_fixed
+
+DEFINITION, PROVED, FOLLOWS = "definition", "proved-for-every-n", "follows-from"
+
+Chain = tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A labelled equation: one chain e0 = e1 = ..., or several below one another.
+
+    Args:  label: its name in the book; claim: one plain sentence that says what holds
+           chains: the chains, every "=" of which is proved; defs: what the names in them stand for
+           kind: "proved-for-every-n", "definition", or "follows-from": worked out, but no theorem of its own
+           whys: a short reason per "=" of all the chains in order; may be empty
+           holds_where: the condition of a branch, in words; empty when there is none
+           wide: each left side stands on a line of its own, since with a right side beside it the line is too long
+    """
+
+    label: str
+    claim: str
+    chains: tuple[Chain, ...]
+    defs: Defs = field(default_factory=Defs, repr=False)
+    kind: str = PROVED
+    whys: tuple[str, ...] = ()
+    holds_where: str = ""
+    wide: bool = False
+
+    @property
+    def chain(self) -> Chain:
+        """The equation's only chain, or its first."""
+        return self.chains[0]
+
+    @property
+    def steps(self) -> list[tuple[Expr, Expr]]:
+        """The two sides of every "=", in the order of the page."""
+        return [
+            pair
+            for chain in self.chains
+            for pair in zip(chain, chain[1:], strict=False)
+        ]
+
+    def ends(self) -> Equation:
+        """The same equation with the first and the last expression of each chain, and nothing in between."""
+        return replace(
+            self, chains=tuple((chain[0], chain[-1]) for chain in self.chains), whys=()
+        )
+
+    def latex(self) -> str:
+        """The equation as the body of a display, `aligned` when it takes more than one line."""
+        shown = [e for chain in self.chains for e in chain]
+        # the letters of a definition that is not shown are free in no line of the display
+        write = printer(
+            set().union(
+                *map(used_names, shown + [name_of(head) for head, _ in self.defs])
+            )
+        )
+
+        def latex(e):
+            return write(self.defs.shown(e))
+
+        if len(self.steps) == 1 and not self.wide:
+            lhs, rhs = self.chain
+            return f"{latex(lhs)} = {latex(rhs)}"
+        whys, lines = iter(self.whys), []
+        for start, *others in self.chains:
+            lines += [f"& {latex(start)}"] if self.wide else []
+            for place, e in enumerate(others):
+                left = (
+                    r"& \quad"
+                    if self.wide
+                    else f"{latex(start) if place == 0 else ''} &"
+                )
+                why = next(whys, "")
+                lines.append(
+                    f"{left}= {latex(e)}"
+                    + (rf" \quad {{\small {as_latex(f'({why})')}}}" if why else "")
+                )
+        # fractions below one another would touch
+        end = " \\\\[3pt]\n" if any(r"\frac" in line for line in lines) else " \\\\\n"
+        return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
+
+    def prove(self) -> tuple[Proof, ...]:
+        """Prove every "=" for every size of the dimensions.
+
+        Raises:  NotProved naming the label and the step
+        """
+        name = f"{self.label}, " if self.label else ""
+        steps = enumerate(self.steps, start=1)
+        return tuple(
+            prove(lhs, rhs, self.defs, where=f"{name}step {n}")
+            for n, (lhs, rhs) in steps
+        )
+
+    def check_fixed(self, sizes: Iterable[int] = (2, 3, 4)) -> int:
+        """Check every "=" entry by entry for rows of the given lengths; AssertionError when one fails."""
+        sizes = tuple(sizes)
+        return sum(check_fixed(lhs, rhs, sizes, self.defs) for lhs, rhs in self.steps)
+
+    @cached_property
+    def side_conditions(self) -> tuple[Expr, ...]:
+        """What must hold for the equation's sides to be defined."""
+        return side_conditions([e for chain in self.chains for e in chain], self.defs)
+
+    def _repr_latex_(self):
+        return f"$$\n{self.latex()}\n$$"
+
+
+def proved(
+    label: str,
+    claim: str,
+    defs: Defs | None,
+    start: Expr,
+    *steps: Expr | tuple[Expr, str],
+    **more,
+) -> Equation:
+    """An equation of one chain: a start and the steps from it, each an expression or (expression, why)."""
+    pairs = [step if isinstance(step, tuple) else (step, "") for step in steps]
+    chain = tuple(sympify(e) for e in (start, *[e for e, _ in pairs]))
+    whys = tuple(why for _, why in pairs)
+    return Equation(
+        label, claim, (chain,), defs or Defs(), whys=whys if any(whys) else (), **more
+    )
+
+
+def together(
+    label: str, claim: str, defs: Defs | None, *pairs: tuple[Expr, ...], **more
+) -> Equation:
+    """Several equations under one label, below one another."""
+    return Equation(
+        label,
+        claim,
+        tuple(tuple(map(sympify, pair)) for pair in pairs),
+        defs or Defs(),
+        **more,
+    )
+
+
+def definition(label: str, claim: str, defs: Defs, *names: Expr) -> Equation:
+    """The displayed form of definitions, taken from the very Defs that the proofs unfold."""
+    return Equation(
+        label, claim, tuple(defs.line(name) for name in names), defs, kind=DEFINITION
+    )
