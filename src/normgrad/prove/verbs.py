@@ -10,7 +10,7 @@ from ..symbolic.calculus import index_ranges, resolve
 from ..symbolic.notation import Local, Partial, name_of, rename_bound
 from ..symbolic.proof import NotProved, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.registry import DEFINITION, Equation
+from ..symbolic.chains import DEFINITION, Equation
 from ..symbolic.signs import is_positive
 from ..symbolic.steps import has_bound_delta, in_sums, normal
 from .claim import CannotJudge, Claim, in_one_line

@@ -13,7 +13,7 @@ from sympy import Expr, evaluate
 from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, known, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.registry import PROVED, Equation
+from ..symbolic.chains import PROVED, Equation
 from ..symbolic.render import latex, printer, used_names
 from .claim import CannotJudge, Claim
 from .folding import in_short
