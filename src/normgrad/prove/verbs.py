@@ -185,8 +185,8 @@ class definitions:
             raise CannotJudge("definitions: needs at least one name")
         self.claim = Claim()
         self.lines: list[tuple[Expr, Expr]] = []
-        self._heads = [head(name) for name in names]
         with in_one_line():
+            self._heads = [head(name) for name in names]
             for name in self._heads:
                 label = name if isinstance(name, Name) else name.base.label
                 with evaluate(False):
