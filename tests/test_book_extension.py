@@ -841,6 +841,90 @@ MISTAKES = {
         "the equation tolerance-sum is not the formula that the numbers were put into",
     ),
 }
+SYMPY = """from sympy import IndexedBase, Sum, diff, symbols
+from normgrad.prove import define, prove, refute
+N, j, r = symbols("N j r", integer=True, positive=True)
+x = symbols("x", cls=IndexedBase, shape=(N,), real=True)
+mean = define("mean", Sum(x[r], (r, 1, N)) / N)
+"""
+MEAN = ":label: ln-entry-mean\n:claim: Every entry contributes 1/N to the mean.\n"
+TURN = ":tags: [your-turn]\n"
+IN_SYMPY = "prove(diff(mean, x[j]), 1 / N)"
+MISTAKES |= {
+    "a false verdict": (
+        CELL % (SYMPY + "prove(diff(mean, x[j]), 1)"),
+        "a verdict is false: **refuted**: left − right is",
+    ),
+    "a claim that is not refuted": (
+        CELL % (SYMPY + IN_SYMPY.replace("prove", "refute")),
+        "a verdict is false: **not refuted: proved for every $N$**",
+    ),
+    "a label without a verdict": (
+        CELL % (MEAN + SYMPY + IN_SYMPY + ".rhs"),
+        "the cell ln-entry-mean has 0 verdicts, and needs one",
+    ),
+    "a label without a claim": (
+        CELL % (":label: ln-entry-rstd\n" + SYMPY + IN_SYMPY),
+        "the cell ln-entry-rstd has no claim",
+    ),
+    "a verdict that nobody sees": (
+        CELL % (SYMPY + IN_SYMPY + "\nmean"),
+        "a verdict is not shown: prove(diff(mean, x[j]), 1 / N)",
+    ),
+    "a verdict in a variable": (
+        CELL % (SYMPY + "slope = " + IN_SYMPY + "\nmean"),
+        "a verdict is not shown: prove(diff(mean, x[j]), 1 / N)",
+    ),
+    "another statement under a label": (
+        CELL % (MEAN + SYMPY + "prove(2 * diff(mean, x[j]), 2 / N)"),
+        "another equation ln-entry-mean than equations.json has",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def in_sympy(tmp_path_factory):
+    """A site whose page types its derivations in SymPy."""
+    folder = tmp_path_factory.mktemp("in_sympy")
+    cells = [
+        MEAN + SYMPY + f"slope = {IN_SYMPY}\nslope",
+        "refute(diff(mean, x[j]), 1)",
+        TURN + "prove(diff(mean, x[j]), 2)",
+        f"assert {IN_SYMPY}",
+    ]
+    text = "# One\n\nBy {eq}`ln-entry-mean`:\n" + "".join(CELL % cell for cell in cells)
+    write(folder, text)
+    status, output = build(folder)
+    assert status == 0, output
+    return folder / "_build/html"
+
+
+def test_label_and_claim_are_options_of_a_cell_in_sympy(in_sympy):
+    """The equation has number, badge and ledger entry; a verdict without label has its words below it."""
+    page = (in_sympy / "one.html").read_text()
+    assert 'id="equation-ln-entry-mean"' in page
+    assert 'href="#equation-ln-entry-mean">(1)</a>' in page
+    badge = page[page.index('href="ledger.html#ledger-ln-entry-mean"') :]
+    assert re.search(r"proved for every .*?N.*? · .*?ln-entry-mean", badge[:700], re.S)
+    assert page.count('<p class="verdict">') == 4
+    assert page.count("<strong>refuted</strong>: left − right is") == 2
+    entries = json.loads((in_sympy / "ledger.json").read_text())
+    (entry,) = [each for each in entries if each["label"] == "ln-entry-mean"]
+    assert entry["kind"] == "proved-for-every-n" and entry["claim"].startswith("Every")
+
+
+def test_a_notebook_in_sympy_has_label_and_claim_above_the_cell(in_sympy):
+    notebook = json.loads((in_sympy / "_sources/one.ipynb").read_text())
+    sources = ["".join(cell["source"]) for cell in notebook["cells"]]
+    place = next(n for n, source in enumerate(sources) if source.startswith("(1) "))
+    assert sources[place] == (
+        "(1) `ln-entry-mean`: Every entry contributes 1/N to the mean."
+    )
+    cells = notebook["cells"][place + 1 :]
+    (cell,) = [each for each in cells if "slope = prove" in "".join(each["source"])]
+    assert "label" not in "".join(cell["source"])
+    (output,) = cell["outputs"]
+    assert "**proved for every $N$**" in "".join(output["data"]["text/markdown"])
 
 
 @pytest.fixture(scope="module")

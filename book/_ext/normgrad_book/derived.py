@@ -53,14 +53,11 @@ def labelled(notebook) -> dict[str, tuple[str, dict]]:
 
 def strong(words) -> list[nodes.Node]:
     """A line of Markdown as nodes: **bold**, `code` and $math$ are marked."""
-    parts = words.split("**")
-    return [
-        nodes.strong("", "", *inline(part))
-        if place % 2
-        else nodes.inline("", "", *inline(part))
-        for place, part in enumerate(parts)
-        if part
-    ]
+    line = []
+    for place, part in enumerate(words.split("**")):
+        marked = inline(part)
+        line += [nodes.strong("", "", *marked)] if place % 2 else marked
+    return line
 
 
 class Derived(SphinxTransform):
@@ -98,7 +95,7 @@ class Derived(SphinxTransform):
                 node["judged"] = True
                 if label := cell["metadata"].get("label"):
                     self.number(node, label)
-                    node["claim"] = cell["metadata"]["claim"]
+                    node["claim"] = cell["metadata"].get("claim", "")
                     node["kind"] = verdict["kind"]
                     node["known"] = "".join(verdict["words"]).strip("*")
                     self.compare(label, node["claim"], verdict)
