@@ -1,20 +1,25 @@
 """What the button below an equation copies and shows, made from the registry without a site."""
 
+import builtins
 import sys
+from inspect import signature
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
+from sympy import evaluate
 
 from normgrad import numpy_ref
 from normgrad.checks.tolerance import bounds
 from normgrad.spec import LAYER_NORM
 from normgrad.symbolic import equation, equations
+from normgrad.symbolic.codegen import compile, computation
 
 pytest.importorskip("myst_nb", reason="the book's packages are not installed")
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
-from normgrad_book.objects import LONGEST_LINE, code, proof  # noqa: E402
+from normgrad_book.objects import LONGEST_LINE, code, definitions, proof  # noqa: E402
 
 
 def run(label, dialect, arrays):
@@ -46,20 +51,93 @@ def test_copied_code_computes_the_gradients_of_layer_norm(
     )
     right = getattr(numpy_ref.backward(arrays["dy"], saved), gradient)
     allowed = getattr(bounds(arrays["dy"], None, saved, "float64"), bound)
-    inputs = (
-        arrays
-        if label == "ln-dx"
-        else {name: arrays[name] for name in ("x", "dy", "eps")}
-    )
+    inputs = dict(arrays)
+    if label == "ln-dw":
+        del inputs["w"]
     tensors = {
         name: torch.as_tensor(value, dtype=torch.float64)
         for name, value in inputs.items()
     }
     for gradients in (
-        *run(label, "numpy", inputs),
-        *[t.numpy() for t in run(label, "torch", tensors)],
+        run(label, "numpy", inputs),
+        run(label, "torch", tensors).numpy(),
     ):
         assert (abs(gradients - right) <= allowed).all()
+
+
+LEADING, COLUMNS = (3, 2), 5
+ROWS = 6
+# No entry is the result of more operations, each of which rounds once.
+ROUNDING = 4096 * np.finfo(float).eps
+
+
+def about_rows():
+    """(label, its definitions, its outputs) of the equations whose copied function takes leading axes."""
+    for label, statement in equations().items():
+        if code(statement, "numpy").startswith("import numpy as np"):
+            with evaluate(True):
+                yield label, *definitions(statement)
+
+
+def by_index(defs, outputs, arrays, scalars):
+    """The outputs as the function with an axis for each index has them: of all rows, or of one row after the other."""
+    function, parts = compile(defs, outputs), computation(defs, outputs)
+    shapes = {str(base.label): list(map(str, base.shape)) for base in parts.tensors}
+    if any("M" in sizes for sizes in shapes.values()):
+        flat = dict(arrays)
+        for name, sizes in shapes.items():
+            if "M" in sizes:
+                flat[name] = arrays[name].reshape(ROWS, *[COLUMNS] * (len(sizes) - 1))
+        return function(**flat, **scalars)
+    rows = [
+        function(**{n: a.reshape(ROWS, -1)[i] for n, a in arrays.items()}, **scalars)
+        for i in range(ROWS)
+    ]
+    return [np.stack(values) for values in zip(*rows, strict=True)]
+
+
+def test_copied_code_takes_leading_axes(torch):
+    """Each function that a reader copies, on arrays of (3, 2, N), against the function with an axis for each index."""
+    labels = []
+    for label, defs, outputs in about_rows():
+        labels.append(label)
+        rng = np.random.default_rng(crc32(label.encode()))
+        parts = computation(defs, outputs)
+        of_rows = any("M" in map(str, base.shape) for base in parts.tensors)
+        shapes = {}
+        for base in parts.tensors:
+            sizes = list(map(str, base.shape))
+            shape = (*LEADING, COLUMNS if "N" in sizes else 1)
+            shapes[str(base.label)] = (
+                shape if "M" in sizes or not of_rows else shape[-1:]
+            )
+        arrays = {
+            name: rng.uniform(0.5, 2, size=shapes[name]) for name in sorted(shapes)
+        }
+        scalars = {str(s): rng.uniform(0.5, 2) for s in sorted(parts.scalars, key=str)}
+        expected = by_index(defs, outputs, arrays, scalars)
+        for dialect, module in (("numpy", np), ("torch", torch)):
+            scope = {}
+            exec(code(equation(label), dialect), scope)
+            function = scope[label.replace("-", "_")]
+            inputs = {name: module.asarray(value) for name, value in arrays.items()}
+            inputs |= scalars
+            results = function(**{n: inputs[n] for n in signature(function).parameters})
+            if len(outputs) == 1:
+                results = [results]
+            for result, right in zip(results, expected, strict=True):
+                result = np.asarray(result)
+                if result.ndim > 1:
+                    result = result.reshape(ROWS, -1)
+                if result.ndim > np.ndim(right):
+                    result = result[:, 0]
+                np.testing.assert_allclose(
+                    np.broadcast_to(result, np.shape(right)),
+                    right,
+                    rtol=ROUNDING,
+                    err_msg=label,
+                )
+    assert len(labels) > 100
 
 
 def test_most_equations_have_code_and_what_has_none_says_nothing():
@@ -68,10 +146,8 @@ def test_most_equations_have_code_and_what_has_none_says_nothing():
     }
     assert sum(map(bool, written.values())) >= 0.75 * len(written)
     for label, text in written.items():
-        assert not text or text.startswith(
-            f"import numpy\n\n\ndef {label.replace('-', '_')}(*"
-        ), label
-        compile(text, label, "exec")
+        assert not text or f"\ndef {label.replace('-', '_')}(" in text, label
+        builtins.compile(text, label, "exec")
     assert written["eps-theorem-dx"] == ""  # about any denominator
 
 

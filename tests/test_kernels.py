@@ -1,6 +1,7 @@
 """What the kernels promise beyond right values: a row's bits depend on the row alone, whatever stands beside it."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -234,3 +235,9 @@ def test_a_row_stride_that_no_vector_divides_is_copied(stride, torch_rng):
         x.clone(memory_format=torch.contiguous_format), 8, backend="triton"
     )
     assert torch.equal(layer_norm(x, 8, backend="triton"), right)
+
+
+def test_an_unknown_placement_is_refused_by_the_launch():
+    spec = SimpleNamespace(**vars(SPECS["layer_norm"]) | {"placement": "beside"})
+    with pytest.raises(NotImplementedError, match="placement: got 'beside'"):
+        launch.kernel_options(8, torch.float32, spec, per_head=False)

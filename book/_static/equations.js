@@ -1,18 +1,17 @@
 // The button below a numbered equation: its LaTeX and its code to copy, its proof, and where else it stands. What it shows
 // is written by the build, one script a page, which comes with the first click; so this works from a folder, too.
 (() => {
-  const known = {};
-  let coming;
+  const known = {}, coming = {};
   window.normgradEquations = (found) => Object.assign(known, found);
 
   function load(page) {
-    coming ??= new Promise((resolve, reject) => {
+    coming[page] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.src = `${document.documentElement.dataset.content_root}_static/equations/${page}.js`;
       Object.assign(script, {onload: resolve, onerror: reject});
       document.head.append(script);
     });
-    return coming;
+    return coming[page];
   }
 
   function element(name, attributes = {}, ...children) {
@@ -50,7 +49,8 @@
   function open(button, shown) {
     const status = element("span", {role: "status"});
     const panel = element("div", {class: "equation-panel", role: "group", "aria-label": button.getAttribute("aria-label")});
-    for (const [name, key] of [["LaTeX", "latex"], ["NumPy", "numpy"], ["torch", "torch"]]) {
+    for (const [name, key] of [["LaTeX", "latex"], ["derivation", "derivation"], ["NumPy", "numpy"],
+      ["torch", "torch"]]) {
       if (shown[key]) panel.append(copies(name, shown[key], status));
     }
     if (shown.proof?.length) {

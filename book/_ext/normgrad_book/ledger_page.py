@@ -95,31 +95,50 @@ def inline(text) -> list[nodes.Node]:
 
 
 def add_badges(app, doctree, docname):
-    """Below each numbered equation, a link to its row of the ledger."""
+    """Below each numbered equation, a link to its row of the ledger; below one that is quoted, to the equation."""
     domain = app.env.get_domain("ledger")
     entries = domain.entries()
     if app.builder.format != "html" or not domain.page:
         return
-    page = app.builder.get_relative_uri(docname, domain.page)
     for node in list(doctree.findall(nodes.math_block)):
-        if own_entries := entries.get(node.get("label")):
-            main = own_entries[0]
-            uri = f"{page}#{anchor(main['label'])}"
-            badge = link(
-                "", uri, classes=[f"ledger-{main['kind']}"], reftitle=main["claim"]
-            )
-            # the same words as in the notebook: for which sizes, where, and the label
-            badge += inline(node.get("known") or known(app.env, main))
-            label = nodes.literal("", main["label"])
-            parts = (
-                badge,
-                nodes.Text(" · "),
-                label,
-                nodes.Text(" "),
-                button(app.env, main["label"]),
-            )
-            line = nodes.paragraph("", "", *parts, classes=["ledger-badge"])
-            node.parent.insert(node.parent.index(node) + 1, line)
+        label = node.get("label") or node.get("shows")
+        if label not in entries:
+            continue
+        equation = domain.equations()[label]
+        classes = ["ledger-badge"]
+        if node.get("label"):
+            badge = _kind(app, docname, node, entries[label][0])
+        elif equation.docname != docname:
+            badge = _where_it_is(app, docname, equation)
+            classes.append("ledger-quoted")
+        else:
+            continue
+        parts = (
+            badge,
+            nodes.Text(" · "),
+            nodes.literal("", label),
+            nodes.Text(" "),
+            button(app.env, label),
+        )
+        line = nodes.paragraph("", "", *parts, classes=classes)
+        node.parent.insert(node.parent.index(node) + 1, line)
+
+
+def _kind(app, docname, node, entry):
+    """What the ledger says of an equation, with a link to its row."""
+    page = app.builder.get_relative_uri(docname, app.env.get_domain("ledger").page)
+    uri = f"{page}#{anchor(entry['label'])}"
+    badge = link("", uri, classes=[f"ledger-{entry['kind']}"], reftitle=entry["claim"])
+    # the same words as in the notebook: for which sizes, where, and the label
+    badge += inline(node.get("known") or known(app.env, entry))
+    return badge
+
+
+def _where_it_is(app, docname, equation):
+    """The number of an equation of another page, with a link to it."""
+    page = app.builder.get_relative_uri(docname, equation.docname)
+    uri = f"{page}#{equation_id(equation.label)}"
+    return link(f"({number(app.env, equation)})", uri)
 
 
 def button(env, label) -> nodes.Node:

@@ -23,7 +23,7 @@ from normgrad.symbolic.induction import InductiveEquation
 from normgrad.symbolic.notation import Partial, name_of
 from normgrad.symbolic.registry import entries
 
-from . import workbench
+from . import copied, workbench
 from .derived import number_of, with_numbers
 from .ledger_page import reading_order
 
@@ -97,10 +97,14 @@ def code(equation, dialect) -> str:
     """A module of one function that computes the equation; nothing where it is not about arrays of numbers."""
     if isinstance(equation, InductiveEquation):
         return ""
+    name = equation.label.replace("-", "_")
     try:
         with evaluate(True):
             defs, outputs = definitions(equation)
-            text = source(defs, outputs, dialect, name=equation.label.replace("-", "_"))
+            try:
+                return copied.function(defs, outputs, dialect, name)
+            except NotImplementedError:  # not about the entries of one row
+                text = source(defs, outputs, dialect, name)
     except (
         NotImplementedError,
         ValueError,
@@ -155,9 +159,10 @@ def proof(equation) -> list[list[str]]:
 
 
 def made(label) -> dict:
-    """{numpy, torch, proof} of a registered equation."""
+    """{numpy, torch, proof, latex of its ends} of a registered equation."""
     one = equation(label)
-    return {dialect: code(one, dialect) for dialect in DIALECTS} | {"proof": proof(one)}
+    objects = {dialect: code(one, dialect) for dialect in DIALECTS}
+    return objects | {"proof": proof(one), "latex": one.ends().latex()}
 
 
 def kept_in(app) -> Path:
@@ -165,6 +170,7 @@ def kept_in(app) -> Path:
     key = workbench.key(
         *sorted((Path(app.srcdir) / "src/normgrad/symbolic").rglob("*.py")),
         Path(__file__),
+        Path(copied.__file__),
     )
     return Path(app.outdir).parent / f".jupyter_cache/equations-{key}.json"
 
@@ -265,11 +271,14 @@ def write(app, error):
         for one in domain.data["equations"].get(docname, ()):
             more = found.get(one.label, {})
             filled = {key: value for key, value in more.items() if value}
+            derivation = with_numbers(one.latex, of)
             shown[one.label] = {
-                "latex": with_numbers(one.latex, of),
+                "latex": derivation,
                 **filled,
                 "links": links(app, one.label, known),
             }
+            if shown[one.label]["latex"] != derivation:
+                shown[one.label]["derivation"] = derivation
         if shown:
             target = folder / f"{docname}.js"
             target.parent.mkdir(parents=True, exist_ok=True)

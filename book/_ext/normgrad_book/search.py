@@ -1,4 +1,4 @@
-"""What the search finds first: equations by label, number and words, and the names that others give to things.
+"""What the search finds first: equations, sections and pages, and the names that others give to things.
 
 `book/search_names.json` says where a name leads: a label, or page#anchor. Beside the site stands one script with all of
 it, so that the search page works from a folder, too.
@@ -23,60 +23,89 @@ def _plain(text) -> str:
     return text.replace("$", "").replace("`", "").replace("\\", "")
 
 
-def objects(app) -> list[dict]:
-    """Every numbered equation: its title, where it is, and the words it is found by."""
+def _equations(app, docname) -> list[dict]:
+    """Every numbered equation of a page: where it is, and the words that it is found by."""
     domain = app.env.get_domain("ledger")
-    entries, found = domain.entries(), []
+    entries = domain.entries()
+    page = app.builder.get_target_uri(docname)
+    places = []
+    for equation in domain.data["equations"].get(docname, ()):
+        label = equation.label
+        says = ""
+        if label in entries:
+            says = _plain(claim(equation, entries[label][0]))
+        places.append(
+            {
+                "label": label,
+                "number": number(app.env, equation),
+                "says": says,
+                "page": app.env.titles[docname].astext(),
+                "address": f"{page}#{equation_id(label)}",
+            }
+        )
+    return places
+
+
+def _sections(app, docname) -> list[dict]:
+    """A page and its sections, by their headings."""
+    page = app.env.titles[docname].astext()
+    places = []
+    for link in app.env.tocs[docname].findall(nodes.reference):
+        if link["refuri"] != docname:
+            continue
+        anchor = link["anchorname"]
+        place = {"title": link.astext()}
+        if anchor:
+            place["page"] = page
+        place["address"] = app.builder.get_target_uri(docname) + anchor
+        places.append(place)
+    return places
+
+
+def places(app) -> list[dict]:
+    """The pages in the order of reading, each with its sections and its equations."""
+    found = []
     for docname in reading_order(app.env):
-        for one in domain.data["equations"].get(docname, ()):
-            says = (
-                _plain(claim(one, entries[one.label][0]))
-                if one.label in entries
-                else ""
-            )
-            shown, page = number(app.env, one), app.env.titles[docname].astext()
-            address = f"{app.builder.get_target_uri(docname)}#{equation_id(one.label)}"
-            found.append(
-                {
-                    "label": one.label,
-                    "number": shown,
-                    "says": says,
-                    "page": page,
-                    "address": address,
-                }
-            )
+        found += _sections(app, docname) + _equations(app, docname)
     return found
 
 
-def places(app) -> dict[str, dict]:
-    """{name: its place} of the names that lead to a section, an exercise or a page, and {name: label} of the others."""
-    env, found, file = app.env, {}, Path(app.srcdir) / NAMES
-    known = env.get_domain("ledger").equations()
-    for name, target in (
-        json.loads(file.read_text(encoding="utf8")).items() if file.exists() else ()
-    ):
+def names(app, addresses) -> dict[str, str]:
+    """{name: the label or the address that it leads to}; an exercise's address is added to the places.
+
+    Raises:  ExtensionError for a name that leads nowhere
+    """
+    file = Path(app.srcdir) / NAMES
+    if not file.exists():
+        return {}
+    labels = app.env.get_domain("ledger").equations()
+    leads = {}
+    for name, target in json.loads(file.read_text(encoding="utf8")).items():
         docname, _, anchor = target.partition("#")
-        if target in known:
-            found[name] = {"label": target}
-        elif docname in env.found_docs:
-            found[name] = {
-                "title": title(env, docname, anchor, name),
-                "page": env.titles[docname].astext(),
-            }
-            found[name]["address"] = app.builder.get_target_uri(docname) + (
-                f"#{anchor}" if anchor else ""
-            )
-        elif not PAGE:
+        if target in labels:
+            leads[name] = target
+            continue
+        if docname not in app.env.found_docs:
+            if PAGE:
+                continue
             raise ExtensionError(
                 f"{NAMES}: {name} leads to {target}, which is no label and no page"
             )
-    return found
+        address = app.builder.get_target_uri(docname)
+        if anchor:
+            address = f"{address}#{anchor}"
+        if address not in addresses:
+            addresses[address] = {
+                "title": title(app.env, docname, anchor, name),
+                "page": app.env.titles[docname].astext(),
+                "address": address,
+            }
+        leads[name] = address
+    return leads
 
 
 def title(env, docname, anchor, name) -> str:
-    """The heading of what stands at an anchor."""
-    if not anchor:
-        return env.titles[docname].astext()
+    """The heading of what has an anchor and is no section, as an exercise."""
     for node in env.get_doctree(docname).findall(
         lambda node: anchor in getattr(node, "attributes", {}).get("ids", ())
     ):
@@ -91,8 +120,10 @@ def write(app, error):
     """The script that the search page loads."""
     if error or app.builder.name != "html":
         return
-    found = {"equations": objects(app), "names": places(app)}
-    text = f"window.normgradObjects = {json.dumps(found, ensure_ascii=False)};\n"
+    addresses = {place["address"]: place for place in places(app)}
+    leads = names(app, addresses)
+    objects = {"places": list(addresses.values()), "names": leads}
+    text = f"window.normgradObjects = {json.dumps(objects, ensure_ascii=False)};\n"
     (Path(app.outdir) / SCRIPT).write_text(text, encoding="utf8")
 
 

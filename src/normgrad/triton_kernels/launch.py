@@ -103,7 +103,8 @@ def _heads(per_head, t):
         return 1
     tokens, heads, _ = t.shape
     # A tile may reach past the last row by its own size: 32-bit numbers of such rows would turn negative, and below M.
-    short = tokens * heads < 2**31 <= (tokens + configuration.FORWARD_TILE) * heads
+    past = max(configuration.FORWARD_TILE, configuration.BACKWARD_TILE)
+    short = tokens * heads < 2**31 <= (tokens + past) * heads
     if heads > MOST_HEADS or short:
         rows = f"{heads} of {tokens} rows each, needs at most {MOST_HEADS}, and room for a tile below 2**31 rows in all"
         raise ValueError(f"heads: got {rows}")
@@ -112,6 +113,11 @@ def _heads(per_head, t):
 
 def kernel_options(n, acc, spec, per_head):
     """What a kernel is compiled for: the row's length, the dtype of the sums and the spec."""
+    # arithmetic.denominator and kappa take any other name for one of these
+    if spec.placement not in ("inside", "outside", "clamp"):
+        raise NotImplementedError(
+            f"placement: got {spec.placement!r}, which the Triton kernels do not compute"
+        )
     return {
         "N": n,
         "VECTOR": stride_unit(n),

@@ -1,0 +1,154 @@
+"""An equation about rows as a plain function: what a reader copies from below it.
+
+The last axis of an array is its row; any axes before it are rows of their own. A value of a row keeps its axis, so that
+it meets the row's entries; a sum over the rows goes over all axes before the last.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from sympy import Add, Indexed, Mul, Pow, Sum, Symbol
+
+from normgrad.symbolic.calculus import free_letters
+from normgrad.symbolic.codegen import ArrayCode, computation, label
+
+MODULES = {"numpy": "np", "torch": "torch"}
+REDUCTIONS = {
+    "numpy": "np.{0}({1}, axis=-1, keepdims=True)",
+    "torch": "torch.{0}({1}, dim=-1, keepdim=True)",
+}
+ROWS, COLUMNS = "M", "N"
+
+
+class RowCode(ArrayCode):
+    """Expressions in the entries of a row.
+
+    Args:  dialect: "numpy" or "torch"; column: the index of the column of the result, or None
+    """
+
+    WHAT = "form for rows"
+
+    def __init__(self, dialect, column):
+        super().__init__(dialect, (), {})
+        self.column = column
+
+    def code(self, e) -> str:
+        """The code of an expression; whoever prints it removes parentheses that are not needed.
+
+        Raises:  NotImplementedError for what is not about the entries of one row
+        """
+        if isinstance(e, Add):
+            return self._sum_of_terms(e)
+        if isinstance(e, Mul):
+            return self._product(e)
+        text = super().code(e)
+        return text.replace("numpy.", "np.") if self.dialect == "numpy" else text
+
+    def _sum_of_terms(self, e):
+        terms = sorted(e.args, key=lambda term: term.could_extract_minus_sign())
+        text = self.code(terms[0])
+        for term in terms[1:]:
+            if term.could_extract_minus_sign():
+                text += f" - ({self.code(-term)})"
+            else:
+                text += f" + ({self.code(term)})"
+        return f"({text})"
+
+    def _product(self, e):
+        if e.could_extract_minus_sign():
+            return f"(-{self.code(-e)})"
+        columns = Symbol(COLUMNS, integer=True, positive=True)
+        sums = [part for part in e.args if self._over_columns(part)]
+        if Pow(columns, -1) in e.args and sums:
+            factors = [part for part in e.args if part not in (1 / columns, sums[0])]
+            mean = self._reduced("mean", sums[0].function, sums[0].variables)
+            return self._quotient([mean, *map(self.code, factors)], [])
+        below = [1 / part for part in e.args if part.is_Pow and part.exp == -1]
+        above = [part for part in e.args if 1 / part not in below]
+        return self._quotient([*map(self.code, above)], [*map(self.code, below)])
+
+    def _quotient(self, above, below):
+        text = " * ".join(above) or "1"
+        for divisor in below:
+            text += f" / {divisor}"
+        return f"({text})"
+
+    def _over_columns(self, e):
+        return isinstance(e, Sum) and [str(limit[2]) for limit in e.limits] == [COLUMNS]
+
+    def _indexed(self, e):
+        sizes = [str(size) for size in e.base.shape]
+        columns = [
+            k for k, size in zip(e.indices, sizes, strict=True) if size == COLUMNS
+        ]
+        if sizes not in ([ROWS], [COLUMNS], [ROWS, COLUMNS]) or columns not in (
+            [],
+            [self.column],
+        ):
+            raise NotImplementedError(f"{e}: no {self.WHAT}")
+        return str(e.base.label)
+
+    def _delta(self, e):
+        raise NotImplementedError(f"{e}: no {self.WHAT}")
+
+    def _sum(self, e):
+        if self._over_columns(e):
+            return self._reduced("sum", e.function, e.variables)
+        over_rows = [str(limit[2]) for limit in e.limits] == [ROWS]
+        if not over_rows or self.column is None or self.column not in free_letters(e):
+            raise NotImplementedError(f"{e}: no {self.WHAT}")
+        body = self.code(e.function)
+        return f"({body}).reshape(-1, {COLUMNS}).sum(0)"
+
+    def _reduced(self, kind, body, letters):
+        (letter,) = letters
+        outer = self.column
+        if outer in free_letters(body) or letter not in free_letters(body):
+            raise NotImplementedError(f"{body}: no {self.WHAT}")
+        self.column = letter
+        text = self.code(body)
+        self.column = outer
+        return REDUCTIONS[self.dialect].format(kind, text)
+
+    def _largest(self, e):
+        raise NotImplementedError(f"{e}: no {self.WHAT}")
+
+
+def function(defs, outputs, dialect, name) -> str:
+    """A module of one function that computes the outputs from arrays whose last axis is the row.
+
+    Raises:  NotImplementedError where an equation is not about the entries of one row
+    """
+    parts = computation(defs, outputs)
+    lines = [_line(head, formula, dialect) for head, formula in parts.lines]
+    text = "\n".join(lines)
+    names = {
+        node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
+    }
+    arrays = {str(base.label): base for base in parts.tensors}
+    full = [key for key in sorted(arrays) if COLUMNS in map(str, arrays[key].shape)]
+    if ROWS in names or not full:
+        raise NotImplementedError(f"{name}: no {RowCode.WHAT}")
+    if COLUMNS in names:
+        lines.insert(0, f"{COLUMNS} = {full[0]}.shape[-1]")
+    inputs = [argument for argument in parts.arguments.split(", ") if argument in names]
+    head = f"def {name}({', '.join(inputs)}):\n"
+    body = "".join(f"    {line}\n" for line in lines)
+    code = ast.unparse(ast.parse(f"{head}{body}    return {parts.results}\n"))
+    module = MODULES[dialect]
+    imported = "import numpy as np" if module == "np" else f"import {module}"
+    return f"{imported}\n\n\n{code}\n"
+
+
+def _line(head, formula, dialect):
+    columns = None
+    if isinstance(head, Indexed):
+        sizes = [str(size) for size in head.base.shape]
+        if sizes not in ([ROWS], [COLUMNS], [ROWS, COLUMNS]):
+            raise NotImplementedError(f"{head}: no {RowCode.WHAT}")
+        if sizes[-1] == COLUMNS:
+            columns = head.indices[-1]
+    if columns is not None and columns not in free_letters(formula):
+        raise NotImplementedError(f"{head}: no {RowCode.WHAT}")
+    return f"{label(head)} = {RowCode(dialect, columns).code(formula)}"
