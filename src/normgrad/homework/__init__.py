@@ -16,6 +16,7 @@ _LAZY = {
     "Report": "report",
     "StageResult": "report",
     "stages_of": "folder",
+    "hand_in": "notebook",
 }
 
 __all__ = list(_LAZY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import replace
 from functools import partial
@@ -16,11 +17,13 @@ from .checks.values import HIDDEN
 from .diagnosis.diagnose import attributed
 from .diagnosis.named import named
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
+from .notebook import SUFFIX, cells_of, solution_of
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
 from .sandbox.source import functions, reached, read
 from .sandbox.student import Local
+from .solutions import SOLUTION
 from .task import Draw, Task, find, find_homework, homeworks
 
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
@@ -262,34 +265,59 @@ def stage(
 def grade_file(
     path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
 ) -> list[Report]:
-    """Grades a solution.py in a process of its own.
+    """Grades a solution.py, or the one that a notebook stands for, in a process of its own.
 
     Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task
     Returns:  one Report a task
-    Raises:   ValueError for an unknown homework, FileNotFoundError without a file
+    Raises:   ValueError for an unknown homework or a notebook without code, FileNotFoundError without a file
     """
-    found, path = find_homework(homework), Path(path)
+    tasks, path = find_homework(homework).tasks, Path(path)
+    libraries = find_homework(homework).libraries
     check_seconds(seconds)
+    check_feedback(feedback)
     if not path.is_file():
         raise FileNotFoundError(
-            f"path: got {str(path)!r}, which is no file; needs a solution.py"
+            f"path: got {str(path)!r}, which is no file; needs a solution.py or a notebook"
         )
-    check_feedback(feedback)
-    with Remote(path, found.libraries, [task.entry for task in found.tasks]) as student:
-        reports = []
-        for task in found.tasks:
-            late = any(
-                OUT_OF_TIME in stage.message
-                for report in reports
-                for stage in report.stages
-            )
-            limit = min(seconds, LATE_SECONDS) if late else seconds
-            reports.append(grade_task(task, student, draw, feedback, limit))
+    with tempfile.TemporaryDirectory(prefix="homework-") as folder:
+        if path.suffix == SUFFIX:
+            text = solution_of(path, homework)
+            path = Path(folder, SOLUTION)
+            path.write_text(text, encoding="utf8")
+        with Remote(path, libraries, [task.entry for task in tasks]) as student:
+            reports = []
+            for task in tasks:
+                late = any(
+                    OUT_OF_TIME in stage.message
+                    for report in reports
+                    for stage in report.stages
+                )
+                limit = min(seconds, LATE_SECONDS) if late else seconds
+                reports.append(grade_task(task, student, draw, feedback, limit))
     return reports
 
 
+def submission_in(folder) -> Path:
+    """The file of a folder that is graded: its solution.py, or else its only notebook.
+
+    Raises:  ValueError where there is none, or where several notebooks could be it
+    """
+    folder = Path(folder)
+    if (folder / SOLUTION).exists():
+        return folder / SOLUTION
+    notebooks = sorted(folder.glob(f"*{SUFFIX}"))
+    if len(notebooks) > 1:
+        names = ", ".join(path.name for path in notebooks)
+        raise ValueError(
+            f"several notebooks ({names}) and no {SOLUTION}; needs one of them"
+        )
+    if not notebooks:
+        raise ValueError(f"no {SOLUTION} and no notebook")
+    return notebooks[0]
+
+
 def homework_of(path) -> str:
-    """The homework that a solution.py belongs to: by the test file beside it, else by the names that it defines.
+    """The homework that a submission belongs to: by the test file beside it, else by the names that it defines.
 
     Raises:  ValueError where neither tells
     """
@@ -299,7 +327,10 @@ def homework_of(path) -> str:
     ]
     if len(named) == 1:
         return named[0]
-    source = path.read_text(encoding="utf8", errors="replace")
+    if path.suffix == SUFFIX:
+        source = "\n".join(cells_of(path))
+    else:
+        source = path.read_text(encoding="utf8", errors="replace")
     fitting = [
         name for name, homework in homeworks().items()
         if any(f"def {task.entry}(" in source or f"class {task.entry}(" in source for task in homework.tasks)

@@ -18,6 +18,7 @@ PROTECTED = Path(__file__).parents[2]
 # Loading torch on a slow machine that does something else, too.
 START_SECONDS = 120
 LOAD_SECONDS = 10
+IMPORT_SECONDS = 60
 # What the process itself takes beside that at most, and whoever reads its reply.
 MORE_SECONDS = 5
 # Of solution.py, and of every text that comes from the student's process.
@@ -88,7 +89,10 @@ class Remote(Student):
         return Outcome(None, {"what": "hides", "names": beside}) if beside else None
 
     def _load(self):
-        request = {"action": "look", "entries": self.entries, "seconds": 0}
+        header, _ = self._asked(None, {"action": "imports", "seconds": 0}, [])
+        self.imported = list(map(str, header.get("imported", ())))
+        # Some libraries make a cache when they are imported for the first time.
+        request = {"action": "look", "entries": self.entries, "seconds": IMPORT_SECONDS}
         header, _ = self._asked(None, request, [])
         try:
             if "looks" in header:
@@ -96,7 +100,6 @@ class Remote(Student):
                     str(entry): _looked(**found)
                     for entry, found in header["looks"].items()
                 }
-                self.imported = [str(name) for name in header["imported"]]
                 return
             failed = outcome({"printed": (0, ""), **header}, [], LOAD_SECONDS)
         except NOT_WHAT_IT_SAYS:

@@ -182,12 +182,3 @@ def answer(target, request: dict, arrays, last=False) -> tuple[dict, list]:
         "printed": [printed.count, printed.kept],
         "seconds": time.monotonic() - start,
     }, numbers
-
-
-def new_modules(before) -> list[str]:
-    """Modules that were imported since and are installed for everybody: torch.testing brings five hundred with it."""
-    names = set(sys.modules) - set(before)
-    files = {
-        name: str(getattr(sys.modules.get(name), "__file__", "")) for name in names
-    }
-    return sorted(name for name, file in files.items() if file.startswith(_libraries()))

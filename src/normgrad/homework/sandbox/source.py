@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import dis
 import types
@@ -117,3 +118,18 @@ def read(function) -> dict:
         for name in names
         if not hasattr(builtins, name)
     }
+
+
+def imported(text: str) -> list[str]:
+    """The modules that a text imports, and those that names imported from others may be.
+
+    Raises:  SyntaxError
+    """
+    names = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names += [node.module]
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
