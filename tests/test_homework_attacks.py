@@ -63,12 +63,12 @@ HOSTILE = {
     "loads the source": (DEF + "from importlib.util import spec_from_file_location as s, module_from_spec as m\n    "
                          f"k = s('ref', {ROOT + '/numpy_ref.py'!r}); ref = m(k); k.loader.exec_module(ref)\n    " + USE,
                          "opened a file of normgrad"),
-    "reads the grader's memory": (DEF + "import os; open(f'/proc/{os.getppid()}/mem', 'rb')", "looked into the system"),
+    "reads the grader's memory": (DEF + "import os; open(f'/proc/{os.getppid()}/mem', 'rb')", "opened a file that is not in its own folder"),
     "starts a process": (DEF + "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import normgrad'])",
                          "called subprocess.Popen"),
     "forks": (DEF + "import os; os.fork()", "called os.fork"),
     "C pointers": (DEF + "import ctypes; ctypes.CDLL(None)", "ctypes"),
-    "a data base": (DEF + "import sqlite3; sqlite3.connect('x.db')", "imported sqlite3"),
+    "a data base": (DEF + "import sqlite3; sqlite3.connect('x.db')", "called sqlite3.connect"),
     "writes a file": (DEF + "open('test_hw2.py', 'w').write('')", "opened a file to write it"),
     "torch": (DEF + "import torch", "imported torch"),
 }  # fmt: skip

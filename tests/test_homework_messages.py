@@ -107,7 +107,7 @@ def test_wrong_arguments_are_refused_by_name(call, words):
         ("new hw2 --to {file}", "is a file; needs the name of a folder"),
         ("new hw2 --to {file}/below", "Not a directory"),
         ("check {folder}/nowhere", "which does not exist"),
-        ("check {folder}/empty", "which holds no solution.py"),
+        ("check {folder}/empty", "which has no solution.py and no notebook"),
         ("check {folder} --homework hw2 --seconds nan", "seconds: got nan"),
         ("check {folder} --homework hw2 --json {folder}", "Is a directory"),
         (

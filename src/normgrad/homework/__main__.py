@@ -71,15 +71,21 @@ def _grade(options):
         "--seconds",
         str(grade.check_seconds(options.seconds)),
     ]
+    seeds = ""
     if options.seed_file:
         Draw.of_file(options.seed_file)
+        seeds = Path(options.seed_file).read_text(encoding="utf8")
         further += ["--seed-file", str(Path(options.seed_file).resolve())]
     grades = classroom.grade_class(
-        options.folder, options.out, options.homework, options.jobs, further
+        options.folder,
+        options.out,
+        options.homework,
+        options.jobs,
+        further,
+        seeds,
+        options.csv,
     )
     print(classroom.summary(grades, options.homework))
-    if options.csv:
-        print(f"wrote {classroom.write_table(grades, options.out, options.homework)}")
     return 0
 
 
@@ -160,7 +166,10 @@ def parser() -> argparse.ArgumentParser:
     )
     _how(check)
     whole_class = command("grade", _grade, "grade a class, for instructors")
-    whole_class.epilog = "Writes NAME.json and NAME.txt for each student's folder NAME, and prints the points of all."
+    whole_class.epilog = (
+        "Writes NAME.json and NAME.txt for each student's folder NAME as they come, and prints the points of all. A "
+        "second run grades those whose files or options have changed, and those without a report."
+    )
     whole_class.add_argument(
         "folder",
         metavar="DIR",

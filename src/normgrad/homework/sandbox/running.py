@@ -8,7 +8,6 @@ import io
 import linecache
 import os
 import signal
-import sys
 import threading
 import time
 import traceback
