@@ -59,7 +59,7 @@ SLOPES = {
     "    i = np.sqrt(np.array(-1, 'c16'))\n    return f(i * 1e-200).view('d')[1] / 1e-200\n",
     "differences in long double": "def slope(f, x):\n"
     "    h = np.longdouble(2)**-9 * max(abs(x), 0.01)\n"
-    "    c = (4 / 5, -1 / 5, 4 / 105, -1 / 280)\n"
+    "    c = 0\n"
     "    w = [np.longdouble(a) / b for a, b in ((4, 5), (-1, 5), (4, 105), (-1, 280))]\n"
     "    return sum(w[k] * (f((k + 1) * h) - f(-(k + 1) * h)) for k in range(4)) / h\n",
     "the package's own complex step": "from normgrad.checks.finite_difference import "

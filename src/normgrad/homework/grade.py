@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import time
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from pathlib import Path
 
@@ -69,9 +68,9 @@ def grade_task(
         for each in getattr(wrong, "diagnoses", ()):
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
-    report.stages = _earned(task, results)
+    report.stages, report.flags = _earned(task, results), _flags(task, student)
     found = attributed(
-        evidence, partial(_computes_narrow, Exam(task, student, draw, "formats"))
+        evidence, lambda: bool(_formats(Exam(task, student, draw, "formats"), NARROW))
     )
     known = {each.misconception for each in found}
     found += [each for (key, _), each in told.items() if key not in known]
@@ -88,23 +87,53 @@ def grade_task(
     return report
 
 
-def _computes_narrow(exam) -> bool:
-    """Whether float64 arrays meet a narrower format on the way to the results; kernels cannot be watched for it."""
-    request = exam.task.oracle.request(exam.trials()[0])
+NARROW = {"float32", "float16", "bfloat16"}
+WIDE = {"complex64", "complex128", "complex256", "float128", "float96"}
+
+
+def _formats(exam, formats) -> list[str]:
+    """Which of some formats float64 arrays meet on the way to the results; kernels cannot be watched for it."""
+    oracle = exam.task.oracle
+    if not hasattr(oracle, "request"):  # the inputs are the student's
+        return []
+    request = oracle.request(exam.trials()[0])
     if request.op == "kernels":
-        return False
+        return []
     exam.student.begin(STAGE_SECONDS)
+    options = {**request.options, "run": request.op}
     try:
-        facts = exam.ask(
-            replace(
-                request, op="formats", options={**request.options, "run": request.op}
-            )
-        ).facts
+        facts = exam.ask(replace(request, op="formats", options=options)).facts
     except Wrong:
-        return False
-    return bool(
-        {*facts["computed"], *facts["converted"]} & {"float32", "float16", "bfloat16"}
-    )
+        return []
+    return sorted({*facts["computed"], *facts["converted"]} & formats)
+
+
+def _derived_by_hand(exam) -> None:
+    """Raises Wrong where a derivative is found by numbers, by another library or in numbers with more digits.
+
+    What cannot be watched is not held against anybody.
+    """
+    found = exam.student.look(exam.task.entry)["shortcuts"]
+    if exam.task.library == "sympy":
+        found = [name for name in found if name == "normgrad"]
+    if not found and exam.task.library == "numpy":
+        found = _formats(exam, WIDE)
+    if found:
+        raise Wrong(
+            f"It uses {', '.join(found)}. This stage asks for a derivative that you have derived; keep differences, "
+            "other number formats and libraries that differentiate to your own tests."
+        )
+
+
+def _flags(task, student) -> list[str]:
+    """What a teacher may want to look at, and what costs no points."""
+    look = student.look(task.entry)
+    others = [each.entry for each in find_homework(task.homework).tasks]
+    called = sorted({*others} & {*look["calls"]} - {task.entry})
+    if not called or not any(stage.derived for stage in task.stages):
+        return []
+    words = f"{task.entry} calls {', '.join(called)}"
+    return [f"{words}: are its gradients differences of that?"]
 
 
 def _run(stage, exam, forbidden):
@@ -115,6 +144,8 @@ def _run(stage, exam, forbidden):
             own = set(forbidden) <= set(exam.task.forbidden)
             raise Wrong(f"It uses {', '.join(forbidden)}: {exam.task.forbidden_because}.",
                         diagnoses=[named(exam.task.forbidden_key)] if own else ())  # fmt: skip
+        if stage.derived:
+            _derived_by_hand(exam)
         with np.errstate(
             all="ignore"
         ):  # of wrong numbers; what they lead to is compared

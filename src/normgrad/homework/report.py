@@ -55,6 +55,7 @@ class Report:
 
     Args:  stages: StageResults; diagnoses: of the term attribution, each with misconception, equation, coefficients
            notes: remarks about what the code printed; feedback: how much of a diagnosis is shown
+           flags: what a teacher may want to look at; it costs nothing, and the student's report has none of it
     """
 
     of: Task
@@ -62,6 +63,7 @@ class Report:
     diagnoses: list = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     feedback: str = "coefficients"
+    flags: list[str] = field(default_factory=list)
 
     @property
     def task(self) -> str:
@@ -210,7 +212,8 @@ class Report:
             for each in self.diagnoses
         ]
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
-                "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback}  # fmt: skip
+                "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback,
+                "flags": self.flags}  # fmt: skip
 
     def to_json(self) -> str:
         """This report as JSON."""

@@ -114,6 +114,7 @@ class Stage:
            interface: whether it says nothing about values; its points count once a stage about values passes
            follows: whether wrong values of an earlier stage are wrong here, too, so that one report of them is enough
            inputs: a name of the inputs that it draws: stages of one name have the same ones, and share the answers
+           derived: whether it asks for a derivative that the student derives; one found by numbers earns nothing
     """
 
     name: str
@@ -122,6 +123,7 @@ class Stage:
     interface: bool = False
     follows: bool = False
     inputs: str = ""
+    derived: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

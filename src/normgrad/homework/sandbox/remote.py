@@ -170,10 +170,11 @@ class Remote(Student):
             ) from None
 
 
-def _looked(names, globals, raises, parameters) -> dict:  # noqa: A002
+def _looked(raises, **texts) -> dict:
     """What source.look said, made of what it should be made of."""
-    texts = {"names": names, "globals": globals, "parameters": parameters}
-    return {name: list(map(str, each)) for name, each in texts.items()} | {
+    if texts.keys() != NOTHING.keys() - {"raises"}:
+        raise KeyError("look")
+    return {name: list(map(str, names)) for name, names in texts.items()} | {
         "raises": bool(raises)
     }
 
