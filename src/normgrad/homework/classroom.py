@@ -47,6 +47,14 @@ class Grade:
         """Points earned; without a report, none."""
         return self.report.get("points", 0)
 
+    @property
+    def remarks(self) -> str:
+        """Why there is no report, or what a teacher may want to look at."""
+        flags = [
+            flag for task in self.report.get("tasks", ()) for flag in task["flags"]
+        ]
+        return self.note or " ".join(flags)
+
 
 def grade_class(
     folder, out, homework, jobs=1, options=(), seeds="", table=False
@@ -253,7 +261,7 @@ def write_table(grades, out, homework) -> Path:
                     each.points,
                     asked.max_points,
                     *(points.get(task, 0) for task in tasks),
-                    each.note,
+                    each.remarks,
                 ]
             )
         file.seek(0)
@@ -266,7 +274,7 @@ def summary(grades, homework) -> str:
     most, names = find_homework(homework).max_points, Counter()
     width = max(len(each.name) for each in grades)
     lines = [
-        f"{each.name:{width}}  {each.points:3} of {most}{'  ' * bool(each.note)}{each.note}"
+        f"{each.name:{width}}  {each.points:3} of {most}{'  ' * bool(each.remarks)}{each.remarks}"
         for each in grades
     ]
     for each in grades:

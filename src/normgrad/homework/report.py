@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import asdict, dataclass, field, replace
 
 from . import equations
+from .gravity import GRAVITY, deduction
 from .html import html
 from .messages import INPUTS
 from .task import Task
@@ -72,8 +73,20 @@ class Report:
 
     @property
     def points(self) -> int:
-        """Points earned."""
-        return sum(stage.points for stage in self.stages)
+        """Points earned: those of the stages, less what a grave mistake costs beyond them."""
+        return sum(stage.points for stage in self.stages) - self.deducted[0]
+
+    @property
+    def deducted(self) -> tuple[int, str]:
+        """(points that a mistake costs beyond those of its stages, the sentence about it)."""
+        earned = sum(stage.points for stage in self.stages)
+        keys = [diagnosis.misconception for diagnosis in self.diagnoses]
+        points, key = deduction(keys, earned, self.max_points)
+        if not points:
+            return 0, ""
+        share, why = GRAVITY[key]
+        why = "" if self.feedback == FEEDBACK[0] else f": {why}"
+        return points, f"This mistake costs {share:.0%} of the points at least{why}."
 
     @property
     def max_points(self) -> int:
@@ -213,7 +226,7 @@ class Report:
         ]
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
                 "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback,
-                "flags": self.flags}  # fmt: skip
+                "flags": self.flags, "deducted": self.deducted[0]}  # fmt: skip
 
     def to_json(self) -> str:
         """This report as JSON."""
@@ -254,6 +267,11 @@ def lines(report):
         yield name.ljust(WIDTH - 5) + f"{stage.points}/{stage.max_points}".rjust(5)
         if not stage.full and not short:
             yield from _wrap(words, "        ")
+    points, words = report.deducted
+    if points:
+        *lines_before, last = _wrap(words, "      ", "  --  ", WIDTH - 6)
+        yield from lines_before
+        yield last.ljust(WIDTH - 5) + f"-{points}".rjust(5)
     yield from diagnosis_lines(report)
     for note in report.notes:
         words, *printed = note.split("\n")
