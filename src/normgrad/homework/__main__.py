@@ -24,7 +24,7 @@ EXAMPLE = """a homework from start to end:
   python -m normgrad.homework new hw2 --to my_hw2
   (write my_hw2/solution.py)
   python -m normgrad.homework check my_hw2"""
-SEED_FILE = 'a number, or JSON: {"seed": 7, "rows": 5, "columns": 8, "scale": 1.0}; names may be left out'
+SEED_FILE = "a file with a whole number, which draws other inputs"
 NEEDS = (
     "needs a folder such as `python -m normgrad.homework new hw2 --to DIR` writes, "
     "or a notebook"

@@ -20,7 +20,6 @@ from .notebook import SUFFIX, cells_of, solution_of
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
-from .sandbox.source import functions, reached, read
 from .sandbox.student import Local
 from .solutions import SOLUTION
 from .task import Draw, Task, find, find_homework, homeworks
@@ -237,60 +236,6 @@ def check(
         return grade_task(
             task, student, Draw(seed), check_feedback(feedback), check_seconds(seconds)
         )
-
-
-class _Held:
-    """A value that equals nothing but itself; held, so that no other one comes to stand in its place in memory."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other):
-        return isinstance(other, _Held) and self.value is other.value
-
-
-def version_of(target) -> list:
-    """What tells one version of a function of this process from another: its code, that of the functions it reads, and
-    the values that they read."""
-    found = []
-    for function in reached(target):
-        values = [
-            value for _, value in sorted(read(function).items()) if not functions(value)
-        ]
-        found += [
-            function.__code__,
-            repr(function.__defaults__),
-            repr(function.__kwdefaults__),
-        ]
-        found += [
-            value if isinstance(value, (int, float, str)) else _Held(value)
-            for value in values
-        ]
-    return found
-
-
-# Of each task the last grade that cells of a notebook share: what it was made of, its report, the stages asked for.
-_SHARED: dict[str, tuple[list, Report, set]] = {}
-
-
-def stage(
-    name: str, target, title: str, seed: int = 0, feedback: str = "coefficients"
-) -> StageResult:
-    """One stage of a task, from a grade that the cells of its other stages share; its message has the diagnosis.
-
-    The target is graded again when it is another version, and when a stage is asked for a second time: a second run of
-    the cells is a new check.
-
-    Args:     name: a task; target: the student's function or class; title: of the stage; seed, feedback: as for check
-    Returns:  StageResult
-    Raises:   ValueError or TypeError as check does; KeyError for an unknown stage
-    """
-    made_of = [seed, feedback, *version_of(target)]
-    if name not in _SHARED or _SHARED[name][0] != made_of or title in _SHARED[name][2]:
-        _SHARED[name] = made_of, check(name, target, seed, feedback), set()
-    _, report, asked = _SHARED[name]
-    asked.add(title)
-    return report.told(title)
 
 
 def grade_file(
