@@ -62,9 +62,6 @@ def failure(outcome, task) -> Wrong:
         return Wrong(words + _line(facts))
     if kind == "died":
         return Wrong(f"{your} code ended its process{_died(facts.get('code'))}")
-    if kind == "hides":
-        return Wrong(f"{', '.join(facts['names'])} beside solution.py has the name of a module of Python's or of a "
-                     "library's, and hides it. Give it another name.")  # fmt: skip
     if kind == "long":
         return Wrong(
             f"solution.py has {facts['bytes']} bytes; at most {facts['most']} are read."

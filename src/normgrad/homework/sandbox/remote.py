@@ -77,16 +77,10 @@ class Remote(Student):
             return Outcome(None, {"what": "garbled"})
 
     def _refused(self):
-        """An Outcome for files that are not run at all."""
-        if (size := self.path.stat().st_size) > LONGEST_SOURCE:
-            return Outcome(
-                None, {"what": "long", "bytes": size, "most": LONGEST_SOURCE}
-            )
-        known = {*sys.stdlib_module_names, "numpy", *self.libraries}
-        beside = sorted(
-            path.name for path in self.path.parent.glob("*.py") if path.stem in known
-        )
-        return Outcome(None, {"what": "hides", "names": beside}) if beside else None
+        """An Outcome for a file that is not run at all."""
+        if (size := self.path.stat().st_size) <= LONGEST_SOURCE:
+            return None
+        return Outcome(None, {"what": "long", "bytes": size, "most": LONGEST_SOURCE})
 
     def _load(self):
         header, _ = self._asked(None, {"action": "imports", "seconds": 0}, [])
