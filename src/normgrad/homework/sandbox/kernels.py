@@ -14,8 +14,8 @@ import types
 
 import numpy as np
 
-from .operations import operation, returned
-from .source import codes
+from .operations import held, operation, returned
+from .source import codes, reached, read
 
 # What a launcher does with a matrix beside launching kernels: ask, make room, look at it in another way, copy it.
 QUIET = frozenset(
@@ -364,6 +364,18 @@ def _trace(name, tensors, result, inputs, known, written) -> None:
         written -= made
 
 
+def _in_variables(target):
+    """The tensors in variables of the module that a function or a class reads."""
+    for function in reached(target):
+        for value in read(function).values():
+            container = isinstance(value, (list, tuple, set, dict))
+            own = getattr(value, "__module__", "") == function.__module__
+            if container or hasattr(value, "untyped_storage"):
+                yield from held(value)
+            elif own and isinstance(value, type):
+                yield from held(list(vars(value).values()))
+
+
 def _storages(values) -> set[int]:
     """The addresses of the memory of the tensors among some values."""
     return {
@@ -381,11 +393,11 @@ def warm_up():
 
 
 @operation
-def kernels(target, arguments, options):
+def kernels(target, arguments, options, reader=None):
     """The results of a launcher whose kernels are kept inside of their tensors, and what they and torch did.
 
     Facts: "launches", of every kernel that it launched; "torch", names of torch's arithmetic on whole matrices; "own",
-    whether a result is a kernel's, or made of one.
+    whether a result is a kernel's, or made of one. reader: whose variables count as known, where it is not the target.
     """
     import torch
 
@@ -417,7 +429,9 @@ def kernels(target, arguments, options):
                     for value in given
                 ]
             )
-    running, names, written, known = [], [], set(), _storages(given)
+    running, names, written = [], [], set()
+    # What stands in variables is from an earlier call: another stage sees that.
+    known = _storages([*given, *_in_variables(reader or target)])
     watched = _torch_watched(matrices, running, names, written, known)
     apart, undefined = bool(options.get("apart")), bool(options.get("undefined"))
     with launches_watched(running, apart, written, known, undefined) as found, watched:
@@ -476,10 +490,9 @@ def layer_kernels(target, arguments, options):
             each for each in target.backward(ctx, *sent[:count]) if each is not None
         ]
 
-    outputs, there = kernels(forward, dict(enumerate(given[:-count])), options)
-    gradients, back = kernels(
-        backward, dict(enumerate([*given[-count:], *ctx.saved_tensors])), options
-    )
+    outputs, there = kernels(forward, dict(enumerate(given[:-count])), options, target)
+    sent = dict(enumerate([*given[-count:], *ctx.saved_tensors]))
+    gradients, back = kernels(backward, sent, options, target)
     facts = {name: there[name] + back[name] for name in ("launches", "torch")}
     return [*returned(outputs), *gradients], facts | {
         "own": there["own"] and back["own"]

@@ -234,7 +234,7 @@ def two_layers(target, arguments, options):
     return [*outputs, *grad(outputs, wanted, sent, allow_unused=True)], {}
 
 
-def _held(value, deep=3):
+def held(value, deep=3):
     """The tensors in a value: itself, or in a list, a dictionary, a closure, a partial, an object's attributes."""
     import torch
 
@@ -256,7 +256,7 @@ def _held(value, deep=3):
                 cell.cell_contents for cell in getattr(value, "__closure__", None) or ()
             ]
         for each in inside:
-            yield from _held(each, deep - 1)
+            yield from held(each, deep - 1)
 
 
 @operation
@@ -284,7 +284,7 @@ def saved(target, arguments, options):
     for name, value in (
         vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ()
     ):
-        for each in _held(value):
+        for each in held(value):
             note(each, f"ctx.{name}")
     for each in kept:
         if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (
