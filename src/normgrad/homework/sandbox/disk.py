@@ -16,13 +16,15 @@ OFFERED = (
     "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.ledger", "normgrad.ledger.entries", "normgrad.checks",
     "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
-        "adjoint admission calculus codegen conditions definitions derive elementary induction labelling measured "
-        "normal_form notation opaque patience proof recurrences refute registry render signs statements steps trace "
-        "witness".split()
+        "adjoint admission calculus chains codegen conditions definitions derive elementary induction labelling "
+        "measured normal_form notation opaque patience proof recurrences refute registry render signs steps trace "
+        "witness written".split()
     )),
+    "normgrad.prove",
+    *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
 )  # fmt: skip
 NAMED = (
-    "normgrad.checks.finite_difference, .tolerance and .cases, and normgrad.symbolic"
+    "normgrad.checks.finite_difference, .tolerance and .cases, normgrad.prove and normgrad.symbolic"
 )
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share", "/usr/local/share", "/etc/fonts",
           "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom", "/dev/zero")  # fmt: skip
