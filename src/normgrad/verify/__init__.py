@@ -1,6 +1,26 @@
-"""A program is an equation: what it stores, read and proved, or its wrong term named."""
+"""A program is an equation: what it stores, read from its text, and proved."""
 
-from .definitions import norm
+from ..symbolic.symbols import M, N, eps
+from .api import verify
+from .binding import CHUNK, COLUMNS, FLOAT, ROWS, WHOLE, InOut, Out, T
+from .definitions import OFFSET, Norm, norm
 from .verdict import Verdict
 
-__all__ = ["Verdict", "norm"]
+__all__ = [
+    "CHUNK",
+    "COLUMNS",
+    "FLOAT",
+    "M",
+    "N",
+    "OFFSET",
+    "ROWS",
+    "WHOLE",
+    "InOut",
+    "Norm",
+    "Out",
+    "T",
+    "Verdict",
+    "eps",
+    "norm",
+    "verify",
+]

@@ -1,0 +1,167 @@
+"""verify: a kernel's text against definitions, by what its launcher promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sympy import S, evaluate, nan
+
+from ..symbolic.symbols import M, N, i, j
+from .binding import Launch, T
+from .definitions import Norm
+from .source import Source, source_of
+from .statements import Reader
+from .values import NotRead, Unknown, Wrong
+from .verdict import IF_ZERO, NOT_READ, PROVED, REFUTED, WRONG, Verdict, compare, whole
+
+ALWAYS = (
+    "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
+    "tensors hold floating-point numbers, have the bound shapes and strides, and do not overlap",
+    "what a program stores, it reads again as it stored it",
+)
+
+
+def verify(
+    program,
+    binding: Mapping[str, object],
+    grid: tuple | str,
+    definitions: Norm,
+    *,
+    kernel: str | None = None,
+    helpers: Mapping[str, str] | None = None,
+    seconds: float = 20,
+) -> Verdict:
+    """What a Triton kernel stores against definitions, for every number of rows M and of columns N.
+
+    Args:     program: a kernel, a path of a file or a module's text; nothing of it is run
+              binding: {argument: what it is}: T("x"), Out("y"), InOut("x", then="y"); M, N, eps or a number; a flag;
+              WHOLE, COLUMNS, ROWS, CHUNK or FLOAT; other arguments are integers of at least 1
+              grid: for each axis "rows", "row tiles", "column tiles", "programs" or a number
+              definitions: normgrad.verify.norm(...), or a Norm of your own
+              kernel: the function's name, where the text has several
+              helpers: {function: what it returns, as text}, taken for granted
+              seconds: how long the proof of one output may take
+    Returns:  Verdict, with one for each output
+    Raises:   ValueError for a binding that fits neither the kernel nor the definitions
+    """
+    grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
+    launch = Launch(dict(binding), grid, dict(helpers or {}))
+    source, name = source_of(program, kernel)
+    outputs = [b for b in launch.arguments.values() if isinstance(b, T) and b.after]
+    for bound in outputs:
+        if bound.after not in definitions.outputs:
+            known = ", ".join(definitions.outputs)
+            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
+    if not outputs:
+        raise ValueError("binding: got no Out or InOut, needs at least one output")
+    with evaluate(True):
+        verdict = _read(source, name, launch, definitions, seconds, nan)
+        if verdict is None:
+            verdict = _read(source, name, launch, definitions, seconds, S.Zero)
+    return verdict
+
+
+def _read(source: Source, kernel, launch, definitions, seconds, fill):
+    """The verdict, if masked lanes without `other` hold `fill`; None where that decides."""
+    reader = Reader(source, launch, fill)
+    try:
+        held = reader.read(kernel)
+        _complete(held, launch)
+    except Unknown as reason:
+        if fill is nan and reader.memory.filled:
+            return None
+        return _failed(reader, WRONG, str(reason))
+    except Wrong as reason:
+        return _failed(reader, WRONG, str(reason))
+    except NotRead as reason:
+        return _failed(reader, NOT_READ, str(reason))
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        NotImplementedError,
+        TypeError,
+    ) as bug:
+        return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
+    verdicts = {}
+    for argument, stored in held.items():
+        output = launch.arguments[argument].after
+        verdicts[argument] = _compared(
+            argument, stored, output, definitions, launch, seconds
+        )
+    zero = [
+        words for words in reader.assumed if words.endswith("before the kernel runs")
+    ]
+    heads = [f"{a} = {definitions.outputs[launch.arguments[a].after]}" for a in held]
+    claim = f"{kernel} stores {', '.join([*heads, *[f'if {z}' for z in zero]])}"
+    assumptions = [*reader.assumed, *_promised(reader, launch), *ALWAYS]
+    verdict = whole(verdicts, claim, assumptions)
+    if fill is nan:
+        return verdict
+    lines = ", ".join(map(str, sorted(reader.memory.filled)))
+    words = f"a masked load without `other` gives 0, which Triton leaves open: {lines}"
+    kind = IF_ZERO if verdict.kind == PROVED else verdict.kind
+    outputs = verdict.outputs
+    if kind == IF_ZERO:
+        outputs = {name: replace(v, kind=IF_ZERO) for name, v in outputs.items()}
+    return replace(
+        verdict,
+        kind=kind,
+        outputs=outputs,
+        assumptions=(f"lines {words}", *verdict.assumptions),
+    )
+
+
+def _failed(reader, kind, why):
+    line = reader.line or None
+    return Verdict(kind, assumptions=tuple(reader.assumed), line=line, why=why)
+
+
+def _complete(held, launch):
+    """Wrong where an output is not written."""
+    for name, bound in launch.arguments.items():
+        if isinstance(bound, T) and bound.after and name not in held:
+            raise Wrong(f"{name} is not written")
+
+
+def _compared(argument, stored, output, definitions, launch, seconds):
+    """The verdict on one output."""
+    head = definitions.outputs[output]
+    letters = launch.arguments[argument].letters
+    indices = {str(index) for index in head.indices}
+    if indices != set(letters) - {"p"}:
+        why = f"{argument} is bound as [{', '.join(letters)}], and {head} is not"
+        return Verdict(NOT_READ, why=why)
+    verdict = compare(stored, head, definitions.defs, f"{argument} = {head}", seconds)
+    inside = {s for s in stored.free_symbols if s.is_integer} - {M, N, i, j}
+    if verdict.kind == REFUTED and inside:
+        names = ", ".join(sorted(map(str, inside)))
+        why = f"what is stored depends on {names}, which the launcher chooses"
+        return replace(verdict, kind=WRONG, counterexample=None, why=why)
+    return verdict
+
+
+def _promised(reader, launch):
+    """What is taken from the binding and the grid, in words."""
+    for axis, kind in enumerate(launch.grid):
+        words = {
+            "rows": "M programs",
+            "row tiles": "cdiv(M, block of rows) programs",
+            "column tiles": "cdiv(N, block of columns) programs",
+            "programs": "any number of programs",
+        }
+        yield f"axis {axis} of the grid has {words.get(kind, f'program {kind} alone')}"
+    for name, bound in launch.arguments.items():
+        if isinstance(bound, T):
+            strides = ""
+            if bound.stride is not None:
+                strides = f", from row to row {bound.stride}"
+            if bound.column_stride != 1:
+                strides += f", from column to column {bound.column_stride}"
+            before = bound.before or "nothing that is read"
+            yield f"{name} holds {before} [{', '.join(bound.letters)}]{strides}"
+        else:
+            yield f"{name} is {bound}"
+    if reader.unbound:
+        yield f"{', '.join(sorted(reader.unbound))} are integers of at least 1"
