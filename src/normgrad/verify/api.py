@@ -88,13 +88,13 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     for argument, stored in held.items():
         output = launch.arguments[argument].after
         verdicts[argument] = _compared(
-            argument, stored, output, definitions, launch, seconds
+            argument, stored, output, definitions, reader, seconds
         )
     zero = [
         words for words in reader.assumed if words.endswith("before the kernel runs")
     ]
-    heads = [f"{a} = {definitions.outputs[launch.arguments[a].after]}" for a in held]
-    claim = f"{kernel} stores {', '.join([*heads, *[f'if {z}' for z in zero]])}"
+    claims = [verdict.claim for verdict in verdicts.values()]
+    claim = f"{kernel}: {', '.join([*claims, *[f'if {z}' for z in zero]])}"
     assumptions = [*reader.assumed, *_promised(reader, launch), *ALWAYS]
     verdict = whole(verdicts, claim, assumptions)
     if fill is nan:
@@ -125,43 +125,56 @@ def _complete(held, launch):
             raise Wrong(f"{name} is not written")
 
 
-def _compared(argument, stored, output, definitions, launch, seconds):
+def _compared(argument, stored, output, definitions, reader, seconds):
     """The verdict on one output."""
     head = definitions.outputs[output]
-    letters = launch.arguments[argument].letters
+    letters = reader.launch.arguments[argument].letters
     indices = {str(index) for index in head.indices}
     if indices != set(letters) - {"p"}:
         why = f"{argument} is bound as [{', '.join(letters)}], and {head} is not"
         return Verdict(NOT_READ, why=why)
-    verdict = compare(stored, head, definitions.defs, f"{argument} = {head}", seconds)
-    inside = {s for s in stored.free_symbols if s.is_integer} - {M, N, i, j}
-    if verdict.kind == REFUTED and inside:
-        names = ", ".join(sorted(map(str, inside)))
-        why = f"what is stored depends on {names}, which the launcher chooses"
-        return replace(verdict, kind=WRONG, counterexample=None, why=why)
-    return verdict
+    claim = f"{argument} = {head}"
+    if "p" in letters:
+        claim = f"the sum of the rows of {argument} = {head}"
+    verdict = compare(stored, head, definitions.defs, claim, seconds)
+    chosen = {s for s in stored.free_symbols if s.is_integer} - {M, N, i, j}
+    if verdict.kind != REFUTED or not chosen:
+        return verdict
+    names = {str(symbol) for symbol in chosen}
+    words = ", ".join(sorted(names))
+    if names & reader.unbound:
+        why = f"what is stored depends on {words}, and not all of these are bound"
+        return replace(verdict, kind=NOT_READ, counterexample=None, why=why)
+    why = f"what is stored depends on {words}, which the launcher chooses"
+    return replace(verdict, kind=WRONG, counterexample=None, why=why)
+
+
+GRID = {
+    "rows": "M programs",
+    "row tiles": "cdiv(M, block of rows) programs",
+    "column tiles": "cdiv(N, block of columns) programs",
+    "programs": "any number of programs",
+}
 
 
 def _promised(reader, launch):
     """What is taken from the binding and the grid, in words."""
     for axis, kind in enumerate(launch.grid):
-        words = {
-            "rows": "M programs",
-            "row tiles": "cdiv(M, block of rows) programs",
-            "column tiles": "cdiv(N, block of columns) programs",
-            "programs": "any number of programs",
-        }
-        yield f"axis {axis} of the grid has {words.get(kind, f'program {kind} alone')}"
+        other = f"the program {kind}; the others write none of these outputs"
+        yield f"axis {axis} of the grid: {GRID.get(kind, other)}"
+    tensors, values = [], []
     for name, bound in launch.arguments.items():
-        if isinstance(bound, T):
-            strides = ""
-            if bound.stride is not None:
-                strides = f", from row to row {bound.stride}"
-            if bound.column_stride != 1:
-                strides += f", from column to column {bound.column_stride}"
-            before = bound.before or "nothing that is read"
-            yield f"{name} holds {before} [{', '.join(bound.letters)}]{strides}"
-        else:
-            yield f"{name} is {bound}"
+        if not isinstance(bound, T):
+            values.append(f"{name} is {bound}")
+            continue
+        words = f"{name} holds {bound.before or 'nothing'} [{', '.join(bound.letters)}]"
+        if bound.stride is not None:
+            words += f" in steps of {bound.stride}"
+        if bound.column_stride != 1:
+            words += f" and {bound.column_stride}"
+        tensors.append(words)
+    yield "; ".join(tensors)
+    if values:
+        yield "; ".join(values)
     if reader.unbound:
-        yield f"{', '.join(sorted(reader.unbound))} are integers of at least 1"
+        yield f"{', '.join(sorted(reader.unbound))}: any integers of at least 1"

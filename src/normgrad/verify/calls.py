@@ -164,6 +164,8 @@ class Calls(Expressions):
         """x / div rounded up."""
         if not isinstance(x, Index) or not isinstance(div, Index):
             raise NotRead("cdiv of what are no integers")
+        if not x.e.is_nonnegative or not div.e.is_positive:
+            raise NotRead("cdiv of what may be negative")
         return Index(self.places.cdiv(x.e, div.e), fit(x.axes, div.axes))
 
     def call_minimum(self, x, y):
@@ -348,7 +350,10 @@ class Calls(Expressions):
                 raise NotRead("a block pointer with a mask")
             checks = boundary_check or ()
             checks = checks if isinstance(checks, tuple) else (checks,)
-            checked = [pointer.edges[self.whole_number(axis)] for axis in checks]
+            numbers = [self.whole_number(axis) for axis in checks]
+            if not set(numbers) <= set(range(len(pointer.edges))):
+                raise NotRead("boundary_check of an axis that the block has not")
+            checked = [pointer.edges[number] for number in numbers]
             return Mask(frozenset(checked), pointer.offset.axes), True
         if boundary_check not in ((), None):
             raise NotRead("boundary_check of what is no block pointer")
@@ -395,6 +400,8 @@ class Calls(Expressions):
             raise NotRead("a block pointer whose shapes are no tuples")
         if len({len(part) for part in parts}) != 1:
             raise NotRead("a block pointer whose shapes have different lengths")
+        if {self.whole_number(axis) for axis in order} != set(range(len(shape))):
+            raise NotRead("a block pointer whose order names other axes")
         axes = self.axes(block_shape)
         offset, edges = base.offset.e, []
         for axis, size, stride, start in zip(

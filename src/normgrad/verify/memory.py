@@ -94,14 +94,17 @@ class Memory:
     def _bounds(self, mask: Mask, places: list[Place], verb: str) -> set[str]:
         """The axes along which a mask leaves out exactly what is past the end."""
         bounds: dict[Place, set] = {}
-        below = set(mask.below).union(*self.guards)
-        for e, bound in below:
+        guards, apart = frozenset().union(*self.guards), False
+        for e, bound in mask.below | guards:
             if self.places.below(e, bound):
                 continue
             place = self.places.of(e)
-            if place not in places:
+            if place in places:
+                bounds.setdefault(place, set()).add(expand(bound))
+            elif verb == "reads" and (e, bound) not in mask.below:
+                apart = True  # what is read here is used under the guard alone
+            else:
                 raise NotRead(f"{verb} only where {e} < {bound}, of another place")
-            bounds.setdefault(place, set()).add(expand(bound))
         axes = set()
         for place in places:
             ends = bounds.get(place, set())
@@ -109,17 +112,16 @@ class Memory:
                 continue
             edge = f"{'columns' if place.axis == 'C' else 'rows'} < {place.end}"
             if not ends:
-                raise Wrong(f"{verb} past the end: its mask needs {edge}")
+                kind = NotRead if apart else Wrong
+                raise kind(f"{verb} past the end: its mask needs {edge}")
             end = place.end if place.end in ends else ends.pop()
             for bound in ends:
                 end = least(end, bound)
-            if end == place.end:
-                axes.add(place.axis)
-                continue
-            apart = expand(end - place.end)
-            other = end in (M, N) and place.end in (M, N)
-            kind = Wrong if apart.is_number or other else NotRead
-            raise kind(f"{verb} where {edge.split()[0]} < {end}, not where {edge}")
+            if end != place.end:
+                past = (end - place.end).is_positive or {end, place.end} == {M, N}
+                kind = Wrong if past and not apart else NotRead
+                raise kind(f"{verb} where {edge.split()[0]} < {end}, not where {edge}")
+            axes.add(place.axis)
         return axes
 
     # loads
@@ -205,6 +207,8 @@ class Memory:
             raise NotRead(f"{name} is written, and bound as what the kernel reads")
         places = [p for p in found.values() if p.axis != "P"]
         self._bounds(mask, places, "writes")
+        if set(pointer.offset.axes) - {"1"} != {p.axis for p in places if p.lanes}:
+            raise NotRead(f"{name}: several lanes are written to one entry")
         axes = fit(pointer.offset.axes, value.axes)
         if set(axes) - {"1"} != set(pointer.offset.axes) - {"1"}:
             raise NotRead(f"{name}: a value of more lanes than its address")
@@ -284,14 +288,16 @@ class Memory:
             return len(stores) == 1
         if "grid" in covers:
             raise NotRead(f"{name} is written twice")
-        column = S.Zero
+        column, total = S.Zero, self.launch.column_tiles
+        if (0, expand(total - 1)) in covers:
+            return True
         while covers:
             following = [c for c in covers if expand(c[0] - column) == 0]
             if len(following) != 1:
                 return False
             covers.remove(following[0])
             column = expand(following[0][1] + 1)
-        return column == self.launch.column_tiles
+        return column == total
 
     def left(self) -> dict[str, Expr]:
         """{argument: what it holds in the end, in i and j}; Wrong where places are left out."""
@@ -299,7 +305,8 @@ class Memory:
         for name, stores in self.stores.items():
             self.line = stores[0].line
             if not self._all_columns(name, stores):
-                raise Wrong(f"{name}: columns are left out")
+                kind = Wrong if len(stores) == 1 else NotRead
+                raise kind(f"{name}: columns are left out")
             if any(store.row != stores[0].row for store in stores):
                 raise NotRead(f"{name} is written for different rows")
             if any(store.atomic for store in stores) and len(stores) > 1:

@@ -70,6 +70,8 @@ class Places:
     def floor(self, a: Expr, b: Expr) -> Expr:
         """a // b, where its rounding is known, else a symbol of its own."""
         a, b = expand(a), expand(b)
+        if not b.is_positive:
+            return FLOOR(a, b)
         quotient = exact(a, b)
         if quotient is not None:
             return quotient

@@ -22,7 +22,6 @@ from .values import (
     Number,
     Pending,
     Unknown,
-    Wrong,
     fit,
     known,
     merged,
@@ -108,7 +107,7 @@ class Sums:
         if not p.place.lanes:
             raise NotRead("a sum over lanes of what has no lanes there")
         if p.cover == "grid":
-            raise Wrong("the sum over one tile of columns, where a row has several")
+            raise NotRead("the sum over one tile of columns, where a row has several")
         self._ended(value, p)
         rest = tuple(q for q in value.pending if q.place.axis != axis)
         value = replace(value, axes=axes, pending=(*rest, p))
@@ -196,7 +195,7 @@ class Sums:
         if expand(b.cover[0] - a.cover[1]) != 1:
             one, another, a, b = another, one, b, a
         if expand(b.cover[0] - a.cover[1]) != 1:
-            raise Wrong("the tiles of one sum leave out columns or take some twice")
+            raise NotRead("the tiles of one sum leave out columns or take some twice")
         symbols = {a.place.symbol: b.place.symbol}
         moved = one.inside.xreplace(symbols)
         if a.place.past or expand(moved - another.inside) != 0:
