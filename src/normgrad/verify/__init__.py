@@ -2,7 +2,17 @@
 
 from ..symbolic.symbols import M, N, eps
 from .api import verify
-from .binding import CHUNK, COLUMNS, FLOAT, ROWS, WHOLE, InOut, Out, T
+from .binding import (
+    CHUNK,
+    COLUMNS,
+    FLOAT,
+    PROGRAM_COUNT,
+    ROWS,
+    WHOLE,
+    InOut,
+    Out,
+    T,
+)
 from .definitions import OFFSET, Norm, norm
 from .verdict import Verdict
 
@@ -13,6 +23,7 @@ __all__ = [
     "M",
     "N",
     "OFFSET",
+    "PROGRAM_COUNT",
     "ROWS",
     "WHOLE",
     "InOut",

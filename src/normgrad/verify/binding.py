@@ -19,6 +19,7 @@ WHOLE = _Word("a block of at least N columns")
 COLUMNS = _Word("a block of columns")
 ROWS = _Word("a block of rows")
 CHUNK = _Word("the rows, or tiles of rows, of one program")
+PROGRAM_COUNT = _Word("the number of programs along axis 0")
 FLOAT = _Word("a dtype of floating-point numbers")
 BLOCKS = (WHOLE, COLUMNS, ROWS)
 AXES = ("rows", "row tiles", "column tiles", "programs")
@@ -111,7 +112,7 @@ class Launch:
     Args:    arguments: {name: T, Out or InOut; a size, number, flag or None; WHOLE, COLUMNS, ROWS, CHUNK or FLOAT}
              grid: for each axis "rows" (M programs), "row tiles" (cdiv(M, the block of rows)), "column tiles",
              "programs" (any number), or a number, which is then the one program looked at
-             helpers: {function: what it returns, as text in its arguments' names}, taken for granted
+             helpers: {"function(a, b)": what it returns, as text}, taken for granted
     Raises:  ValueError for what is none of these, and for two blocks of one kind
     """
 
@@ -175,6 +176,16 @@ class Launch:
             bound = self.arguments.get(value)
             return letter(value) if bound is None else sympify(bound)
         return sympify(value)
+
+    @property
+    def meanings(self) -> dict[str, tuple[list[str], str]]:
+        """{helper: (its arguments, what it returns)}."""
+        meanings = {}
+        for call, text in self.helpers.items():
+            name, _, arguments = call.rstrip(")").partition("(")
+            names = [argument.strip() for argument in arguments.split(",")]
+            meanings[name] = ([n for n in names if n], text)
+        return meanings
 
     @property
     def chunks(self) -> set[Symbol]:

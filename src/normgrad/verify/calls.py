@@ -59,7 +59,7 @@ class Calls(Expressions):
         if any(keyword.arg is None for keyword in node.keywords):
             raise NotRead("a call with a starred argument")
         helper = isinstance(node.func, ast.Name) and node.func.id not in local
-        helper = helper and node.func.id in self.launch.helpers
+        helper = helper and node.func.id in self.launch.meanings
         called = None if helper else self.value(node.func, local)
         given = [self.value(argument, local) for argument in node.args]
         named = {k.arg: self.value(k.value, local) for k in node.keywords}
@@ -98,13 +98,11 @@ class Calls(Expressions):
         return method(*given, **named)
 
     def _meaning(self, name, given, named):
-        text = self.launch.helpers[name]
-        function = self.source.function(name)
-        if function is None:
-            raise NotRead(f"{name} is given a meaning, and is no function of this file")
-        words = f"{name}({', '.join(a.arg for a in function.args.args)})"
-        self.assumed[f"{words} is {text}"] = None
-        local = self.arguments(Function(self.source, function), given, named)
+        names, text = self.launch.meanings[name]
+        if len(given) < len(names) or named:
+            raise NotRead(f"{name}: its arguments do not fit what it is said to return")
+        self.assumed[f"{name}({', '.join(names)}) is {text}"] = None
+        local = dict(zip(names, given, strict=False))
         return self.value(ast.parse(text, mode="eval").body, local)
 
     # dtypes

@@ -9,7 +9,19 @@ from dataclasses import dataclass, replace
 from sympy import Integer, S, expand, nan, sympify
 
 from ..symbolic.symbols import N
-from .binding import CHUNK, COLUMNS, FLOAT, PIDS, ROWS, TAKEN, WHOLE, Launch, T, letter
+from .binding import (
+    CHUNK,
+    COLUMNS,
+    FLOAT,
+    PIDS,
+    PROGRAM_COUNT,
+    ROWS,
+    TAKEN,
+    WHOLE,
+    Launch,
+    T,
+    letter,
+)
 from .memory import Memory
 from .places import Places, least
 from .source import Source
@@ -48,6 +60,10 @@ class Function:
     node: ast.FunctionDef
 
 
+class Unbound:
+    """An argument of the kernel that the binding does not name."""
+
+
 class Expressions:
     """Evaluates expressions on symbols; source: the module of the function that is being read."""
 
@@ -62,17 +78,14 @@ class Expressions:
     def argument(self, name: str, default: ast.expr | None = None):
         """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
         if name not in self.launch.arguments:
-            if default is not None:
-                return self.value(default, {})
-            if name in TAKEN:
-                raise NotRead(f"{name} is not bound, and its name is not guessed from")
-            self.unbound.add(name)
-            return Index(letter(name))
+            return Unbound() if default is None else self.value(default, {})
         bound = self.launch.arguments[name]
         if isinstance(bound, T):
             return Pointer(name, Index(S.Zero))
         if isinstance(bound, str) and bound is FLOAT:
             return Dtype("float")
+        if isinstance(bound, str) and bound is PROGRAM_COUNT:
+            return Index(self.launch.programs(0))
         if any(bound is word for word in (WHOLE, COLUMNS, ROWS, CHUNK)):
             return Index(letter(name))
         if bound is None or isinstance(bound, bool | str):
@@ -102,9 +115,14 @@ class Expressions:
     def value_name(self, node, local):
         """What a name stands for: first in the function, then in its module, then in Python."""
         name = node.id
-        if name in local:
+        if name not in local:
+            return self.named(name, self.source)
+        if not isinstance(local[name], Unbound):
             return local[name]
-        return self.named(name, self.source)
+        if name in TAKEN:
+            raise NotRead(f"{name} is not bound, and its name is not guessed from")
+        self.unbound.add(name)
+        return Index(letter(name))
 
     def named(self, name: str, source: Source):
         """What a name of a module stands for."""

@@ -10,7 +10,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, PIDS, Launch, Out, T
-from .places import Places, least
+from .places import LEAST, Places, least
 from .values import Mask, NotRead, Number, Place, Pointer, Unknown, Wrong, fit
 
 SIZE = {"R": M, "C": N}
@@ -117,6 +117,12 @@ class Memory:
             end = place.end if place.end in ends else ends.pop()
             for bound in ends:
                 end = least(end, bound)
+            if (
+                verb == "reads"
+                and isinstance(place.end, LEAST)
+                and end in place.end.args
+            ):
+                continue  # what it reads past its own rows is another program's
             if end != place.end:
                 past = (end - place.end).is_positive or {end, place.end} == {M, N}
                 kind = Wrong if past and not apart else NotRead

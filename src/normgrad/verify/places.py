@@ -60,10 +60,13 @@ class Places:
     def cdiv(self, a: Expr, b: Expr) -> Expr:
         """a / b rounded up, for a of at least 0."""
         a, b = expand(a), expand(b)
-        if b == self.column_block and a == N:
-            return self.launch.column_tiles
-        if b == self.row_block and a == M:
-            return self.launch.row_tiles
+        for size, block, tiles in (
+            (N, self.column_block, self.launch.column_tiles),
+            (M, self.row_block, self.launch.row_tiles),
+        ):
+            more = exact(a - size, b) if b == block else None
+            if more is not None:
+                return expand(tiles + more)
         quotient = exact(a, b)
         return CEILING(a, b) if quotient is None else quotient
 
@@ -72,6 +75,8 @@ class Places:
         a, b = expand(a), expand(b)
         if not b.is_positive:
             return FLOOR(a, b)
+        if a in PIDS and b == self.launch.programs(PIDS.index(a)):
+            return S.Zero
         quotient = exact(a, b)
         if quotient is not None:
             return quotient
