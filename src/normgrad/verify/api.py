@@ -13,7 +13,7 @@ from .definitions import Norm
 from .source import Source, source_of
 from .statements import Reader
 from .values import NotRead, Unknown, Wrong
-from .verdict import IF_ZERO, NOT_READ, PROVED, REFUTED, WRONG, Verdict, compare, whole
+from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, whole
 
 ALWAYS = (
     "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
@@ -65,17 +65,14 @@ def verify(
 def _read(source: Source, kernel, launch, definitions, seconds, fill):
     """The verdict, if masked lanes without `other` hold `fill`; None where that decides."""
     reader = Reader(source, launch, fill)
+    memory = reader.memory
     try:
         held = reader.read(kernel)
-        _complete(held, launch)
-    except Unknown as reason:
-        if fill is nan and reader.memory.filled:
-            return None
-        return _failed(reader, WRONG, str(reason))
-    except Wrong as reason:
-        return _failed(reader, WRONG, str(reason))
     except NotRead as reason:
-        return _failed(reader, NOT_READ, str(reason))
+        if isinstance(reason, Unknown) and fill is nan and memory.filled:
+            return None
+        kind = WRONG if isinstance(reason, Wrong) else NOT_READ
+        return _failed(reader, kind, str(reason))
     except (
         AttributeError,
         IndexError,
@@ -85,32 +82,29 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     ) as bug:
         return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
     verdicts = {}
-    for argument, stored in held.items():
-        output = launch.arguments[argument].after
-        verdicts[argument] = _compared(
-            argument, stored, output, definitions, reader, seconds
-        )
+    for name, (kind, line, why) in memory.faults.items():
+        if issubclass(kind, Unknown) and fill is nan and memory.filled:
+            return None
+        kind = WRONG if issubclass(kind, Wrong) else NOT_READ
+        verdicts[name] = Verdict(kind, name, line=line, why=why)
+    for name, stored in held.items():
+        verdicts[name] = _compared(name, stored, definitions, reader, seconds)
     zero = [
         words for words in reader.assumed if words.endswith("before the kernel runs")
     ]
     claims = [verdict.claim for verdict in verdicts.values()]
     claim = f"{kernel}: {', '.join([*claims, *[f'if {z}' for z in zero]])}"
     assumptions = [*reader.assumed, *_promised(reader, launch), *ALWAYS]
-    verdict = whole(verdicts, claim, assumptions)
     if fill is nan:
-        return verdict
-    lines = ", ".join(map(str, sorted(reader.memory.filled)))
-    words = f"a masked load without `other` gives 0, which Triton leaves open: {lines}"
-    kind = IF_ZERO if verdict.kind == PROVED else verdict.kind
-    outputs = verdict.outputs
-    if kind == IF_ZERO:
-        outputs = {name: replace(v, kind=IF_ZERO) for name, v in outputs.items()}
-    return replace(
-        verdict,
-        kind=kind,
-        outputs=outputs,
-        assumptions=(f"lines {words}", *verdict.assumptions),
+        return whole(verdicts, claim, assumptions)
+    lines = ", ".join(map(str, sorted(memory.filled)))
+    words = (
+        f"a masked load without `other` gives 0 (lines {lines}); Triton leaves it open"
     )
+    for name, verdict in verdicts.items():
+        if verdict:
+            verdicts[name] = replace(verdict, kind=IF_ZERO)
+    return whole(verdicts, claim, [words, *assumptions])
 
 
 def _failed(reader, kind, why):
@@ -118,16 +112,9 @@ def _failed(reader, kind, why):
     return Verdict(kind, assumptions=tuple(reader.assumed), line=line, why=why)
 
 
-def _complete(held, launch):
-    """Wrong where an output is not written."""
-    for name, bound in launch.arguments.items():
-        if isinstance(bound, T) and bound.after and name not in held:
-            raise Wrong(f"{name} is not written")
-
-
-def _compared(argument, stored, output, definitions, reader, seconds):
+def _compared(argument, stored, definitions, reader, seconds):
     """The verdict on one output."""
-    head = definitions.outputs[output]
+    head = definitions.outputs[reader.launch.arguments[argument].after]
     letters = reader.launch.arguments[argument].letters
     indices = {str(index) for index in head.indices}
     if indices != set(letters) - {"p"}:

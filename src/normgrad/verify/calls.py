@@ -6,13 +6,14 @@ import ast
 import inspect
 from dataclasses import dataclass, replace
 
-from sympy import Abs, Max, Min, S, cos, exp, expand, log, sin, sqrt, tanh
+from sympy import Abs, Max, Min, S, cos, exp, expand, log, nan, sin, sqrt, tanh
 
 from ..symbolic.elementary import sigmoid
 from ..symbolic.symbols import N
 from .expressions import Expressions, Function
 from .values import (
     LANES,
+    Condition,
     Dtype,
     Index,
     Mask,
@@ -122,7 +123,7 @@ class Calls(Expressions):
 
     def call_number(self, value):
         """float(value)."""
-        return self.number(value)
+        return plain(nan) if value == "nan" else self.number(value)
 
     def call_constexpr(self, value):
         """What a constexpr holds."""
@@ -233,9 +234,19 @@ class Calls(Expressions):
         """x where the condition holds, else y."""
         if isinstance(condition, bool):
             return x if condition else y
-        if not isinstance(condition, Mask):
+        x, y = self.number(x), self.number(y)
+        if isinstance(condition, Mask):
+            return self.where(condition, x, y)
+        if not isinstance(condition, Condition):
             raise NotRead("a choice by what is no mask")
-        return self.where(condition, self.number(x), self.number(y))
+        if (condition.a, condition.b) == (x, y):
+            return apply(Max, x, y)
+        if (condition.a, condition.b) == (y, x):
+            return apply(Min, x, y)
+        if not condition.holds[0] or not x.complete:
+            raise NotRead("a choice by values")
+        parts = zip(x.parts, condition.holds, strict=True)
+        return replace(x, parts=tuple(part if holds else nan for part, holds in parts))
 
     def call_expand_dims(self, input, axis):
         """A tile with an axis of length 1."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from sympy import Integer, S, expand, nan, sympify
 
+from ..symbolic.signs import is_positive
 from ..symbolic.symbols import N
 from .binding import (
     CHUNK,
@@ -31,8 +32,10 @@ from .values import (
     CORNER,
     LANES,
     ROW,
+    Condition,
     Dtype,
     Index,
+    Limit,
     Mask,
     NotRead,
     Number,
@@ -219,9 +222,12 @@ class Expressions:
         decided = self.decided(self.value(node.test, local))
         if decided is None:
             values = [self.value(part, local) for part in (node.body, node.orelse)]
-            if values[0] != values[1]:
-                raise NotRead("a value that depends on a dtype")
-            return values[0]
+            if values[0] == values[1]:
+                return values[0]
+            if all(isinstance(v, Number) and v.inside.is_Rational for v in values):
+                if min(value.inside for value in values) >= 2**60:
+                    return Limit()
+            raise NotRead("a value that depends on a dtype")
         return self.value(node.body if decided else node.orelse, local)
 
     def value_boolop(self, node, local):
@@ -247,8 +253,6 @@ class Expressions:
         mask = masks[0]
         for another in masks[1:]:
             mask = Mask(mask.below | another.below, fit(mask.axes, another.axes))
-        if mask.axes:
-            raise NotRead("`and` of tiles")
         return mask
 
     def value_compare(self, node, local):
@@ -267,6 +271,8 @@ class Expressions:
             return (left is right) == same
         if isinstance(operator, ast.Eq | ast.NotEq):
             return self._equal(left, right) == same
+        if any(isinstance(value, Number | Limit) for value in (left, right)):
+            return self._condition(operator, left, right)
         if not (isinstance(left, Index) and isinstance(right, Index)):
             raise NotRead("a comparison of what are no integers")
         a, b = left.e, right.e
@@ -282,6 +288,19 @@ class Expressions:
         if holds is not None and not axes:
             return holds
         return Mask(frozenset({(expand(a), expand(b))}), axes)
+
+    def _condition(self, operator, left, right):
+        """A comparison of numbers, which holds where its sign is known."""
+        if isinstance(operator, ast.Lt | ast.LtE):
+            left, right = right, left
+        elif not isinstance(operator, ast.Gt | ast.GtE):
+            raise NotRead("a comparison of this kind")
+        if isinstance(left, Limit):
+            self.assumed["no number is larger than its dtype holds"] = None
+            return Condition((True,) * 4)
+        difference = self.sums.operate(ast.Sub(), self.number(left), self.number(right))
+        holds = tuple(p is not nan and is_positive(p) for p in difference.parts)
+        return Condition(holds, self.number(left), self.number(right))
 
     def _equal(self, left, right) -> bool:
         numbers = [v for v in (left, right) if isinstance(v, Index | Number)]
@@ -356,11 +375,17 @@ class Expressions:
     def _both(self, a, b):
         if a is True or b is True:
             return b if a is True else a
+        if isinstance(a, Condition) and isinstance(b, Condition):
+            holds = zip(a.holds, b.holds, strict=True)
+            return Condition(tuple(x and y for x, y in holds))
         if not (isinstance(a, Mask) and isinstance(b, Mask)):
             raise NotRead("`&` of what are no masks")
         return Mask(a.below | b.below, fit(a.axes, b.axes))
 
     def _power(self, a, b):
+        constant = isinstance(a, Number) and a.inside.is_Rational and not a.axes
+        if constant and isinstance(b, Index) and b.e.is_Integer and abs(b.e) < 1025:
+            return plain(a.inside**b.e)
         if not isinstance(b, Index) or b.e not in range(9):
             raise NotRead("a power other than a whole number of times")
         result = plain(1)

@@ -52,6 +52,7 @@ class Memory:
     stores: dict[str, list[Access]] = field(default_factory=dict)
     guards: list[frozenset] = field(default_factory=list)
     filled: set[int] = field(default_factory=set)
+    faults: dict[str, tuple[type, int, str]] = field(default_factory=dict)
 
     # addresses
 
@@ -114,7 +115,7 @@ class Memory:
             if not ends:
                 kind = NotRead if apart else Wrong
                 raise kind(f"{verb} past the end: its mask needs {edge}")
-            end = place.end if place.end in ends else ends.pop()
+            end = place.end if place.end in ends else min(ends, key=str)
             for bound in ends:
                 end = least(end, bound)
             if (
@@ -124,7 +125,8 @@ class Memory:
             ):
                 continue  # what it reads past its own rows is another program's
             if end != place.end:
-                past = (end - place.end).is_positive or {end, place.end} == {M, N}
+                mixed = ends | {place.end} == {M, N}  # which of the two is the smaller?
+                past = (end - place.end).is_positive or mixed
                 kind = Wrong if past and not apart else NotRead
                 raise kind(f"{verb} where {edge.split()[0]} < {end}, not where {edge}")
             axes.add(place.axis)
@@ -172,6 +174,8 @@ class Memory:
     def _stored(self, name, access):
         """What this program has stored in that entry, None where it has stored nothing in the tensor."""
         stores = self.stores.get(name)
+        if name in self.faults:
+            raise NotRead(f"{name} is read after a store that is not followed")
         if not stores:
             return None
         for store in stores:
@@ -206,7 +210,14 @@ class Memory:
     # stores
 
     def store(self, pointer: Pointer, value: Number, mask: Mask, atomic: bool):
-        """Keeps what a store leaves in memory."""
+        """Keeps what a store leaves in memory; what is wrong with it is kept, too, and the reading goes on."""
+        try:
+            self._store(pointer, value, mask, atomic)
+        except NotRead as reason:
+            fault = type(reason), self.line, str(reason)
+            self.faults.setdefault(pointer.name, fault)
+
+    def _store(self, pointer, value, mask, atomic):
         name = pointer.name
         bound, found = self.entry(pointer)
         if bound.after is None or atomic and not isinstance(bound, Out):
@@ -306,20 +317,32 @@ class Memory:
         return column == total
 
     def left(self) -> dict[str, Expr]:
-        """{argument: what it holds in the end, in i and j}; Wrong where places are left out."""
-        held = {}
+        """{argument: what it holds in the end, in i and j}, of those whose stores are followed."""
+        for name, bound in self.launch.arguments.items():
+            if isinstance(bound, T) and bound.after and name not in self.stores:
+                self.faults.setdefault(name, (Wrong, 0, f"{name} is not written"))
         for name, stores in self.stores.items():
-            self.line = stores[0].line
-            if not self._all_columns(name, stores):
-                kind = Wrong if len(stores) == 1 else NotRead
-                raise kind(f"{name}: columns are left out")
-            if any(store.row != stores[0].row for store in stores):
-                raise NotRead(f"{name} is written for different rows")
-            if any(store.atomic for store in stores) and len(stores) > 1:
-                raise NotRead(f"{name} is added to at two places")
-            self._all_programs(name, stores[0])
-            held[name] = stores[0].value
-        return held
+            try:
+                self._left(name, stores)
+            except NotRead as reason:
+                fault = type(reason), stores[0].line, str(reason)
+                self.faults.setdefault(name, fault)
+        return {
+            name: stores[0].value
+            for name, stores in self.stores.items()
+            if name not in self.faults
+        }
+
+    def _left(self, name, stores):
+        """Refuses stores that leave out places, or write some twice."""
+        if not self._all_columns(name, stores):
+            kind = Wrong if len(stores) == 1 else NotRead
+            raise kind(f"{name}: columns are left out")
+        if any(store.row != stores[0].row for store in stores):
+            raise NotRead(f"{name} is written for different rows")
+        if any(store.atomic for store in stores) and len(stores) > 1:
+            raise NotRead(f"{name} is added to at two places")
+        self._all_programs(name, stores[0])
 
     def _all_programs(self, name, store):
         """Refuses entries that several programs write."""

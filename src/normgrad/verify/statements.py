@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sympy import Expr, S, Symbol, expand, nan
 
+from .binding import T
 from .calls import Calls
 from .expressions import Function
 from .sums import has_marker, marker_of
@@ -38,16 +39,14 @@ class Reader(Calls):
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
         function = self.source.function(kernel)
         names, defaults = parameters(function)
-        known = set(names) | set(self.source.constants)
-        for name in self.launch.arguments:
-            if name not in known:
+        for name, bound in self.launch.arguments.items():
+            constant = name.isupper() and not isinstance(bound, T)
+            if name not in names and not constant:
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
                 raise ValueError(message)
         local = {name: self.argument(name, defaults.get(name)) for name in names}
         self.run(Function(self.source, function), local)
-        held = self.memory.left()
-        self.line = self.memory.line
-        return held
+        return self.memory.left()
 
     def arguments(self, function: Function, given, named) -> dict:
         """The local names of a function that is called."""
@@ -244,6 +243,7 @@ class Reader(Calls):
     def loop(self, body, counter, bounds, local):
         """Runs a loop's body, once for any turn, or turn by turn where the text says how many."""
         low, high, step = map(expand, bounds)
+        body = self._live(body, assigned(body) | {counter}, local)
         names = assigned(body)
         if counter in names:
             raise NotRead(f"{counter} is a loop's counter and is assigned in it")
@@ -267,6 +267,27 @@ class Reader(Calls):
                 raise NotRead(f"{name} does not move by the same step in each turn")
         self.places.active.pop()
         self._leave(before, names | {counter}, set(after), turn, local)
+
+    def _live(self, body, names, local):
+        """A loop's statements without the branches that flags from outside it rule out."""
+        live = []
+        for node in body:
+            if isinstance(node, ast.For | ast.While):
+                inner = self._live(node.body, names, local)
+                fields = {**dict(ast.iter_fields(node)), "body": inner}
+                node = ast.copy_location(type(node)(**fields), node)
+            elif isinstance(node, ast.If) and not names_in(node.test) & names:
+                decided = None
+                try:
+                    decided = self.decided(self.value(node.test, local))
+                except NotRead:
+                    pass  # the branch itself says so, if it is come to
+                if decided is not None:
+                    branch = node.body if decided else node.orelse
+                    live += self._live(branch, names, local)
+                    continue
+            live.append(node)
+        return live
 
     def _unrolled(self, body, counter, start, turns, local):
         low, step = start

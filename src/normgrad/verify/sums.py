@@ -162,7 +162,7 @@ class Sums:
 
     def added_up(self, name: str, start: Number, value: Number, marker: Symbol, turn):
         """What a loop leaves in a name that was `start` before it, if each turn leaves `value`."""
-        parts = tuple(p if p is nan else expand(p - marker) for p in value.parts)
+        parts = tuple(_without(part, marker) for part in value.parts)
         if any("_before_" in str(s) for part in parts for s in part.free_symbols):
             raise NotRead(f"{name}: a turn of the loop does something else than add")
         if value.axes != start.axes:
@@ -219,6 +219,12 @@ class Sums:
         if place.lanes and "C" not in value.axes:
             return value
         return replace(value, pending=(Pending(place, place.cover),))
+
+
+def _without(part, marker):
+    """What is added to the marker; not expanded where that is not needed, so that squares are still seen."""
+    rest = part - marker
+    return expand(rest) if marker in rest.free_symbols else rest
 
 
 def marker_of(name: str, turn: Symbol) -> Symbol:

@@ -105,6 +105,20 @@ class Mask:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """The largest number of a dtype, whichever it is."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison a > b of numbers, or several; holds: for each of a number's parts, whether it is sure to hold."""
+
+    holds: tuple[bool, ...]
+    a: Number | None = None
+    b: Number | None = None
+
+
+@dataclass(frozen=True)
 class Pointer:
     """An argument, and an offset from its first element; edges: (index, size) of each axis of a block pointer."""
 
