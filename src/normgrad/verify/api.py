@@ -108,8 +108,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
 
 
 def _failed(reader, kind, why):
-    line = reader.line or None
-    return Verdict(kind, assumptions=tuple(reader.assumed), line=line, why=why)
+    assumptions = (*reader.assumed, *_promised(reader, reader.launch), *ALWAYS)
+    return Verdict(kind, assumptions=assumptions, line=reader.line or None, why=why)
 
 
 def _compared(argument, stored, definitions, reader, seconds):
@@ -147,8 +147,7 @@ GRID = {
 def _promised(reader, launch):
     """What is taken from the binding and the grid, in words."""
     for axis, kind in enumerate(launch.grid):
-        other = f"the program {kind}; the others write none of these outputs"
-        yield f"axis {axis} of the grid: {GRID.get(kind, other)}"
+        yield f"axis {axis} of the grid: {GRID.get(kind, f'the program {kind}')}"
     tensors, values = [], []
     for name, bound in launch.arguments.items():
         if not isinstance(bound, T):

@@ -21,12 +21,13 @@ ROWS = _Word("a block of rows")
 CHUNK = _Word("the rows, or tiles of rows, of one program")
 PROGRAM_COUNT = _Word("the number of programs along axis 0")
 FLOAT = _Word("a dtype of floating-point numbers")
+WORDS = ("WHOLE", "COLUMNS", "ROWS", "CHUNK", "PROGRAM_COUNT", "FLOAT")
 BLOCKS = (WHOLE, COLUMNS, ROWS)
 AXES = ("rows", "row tiles", "column tiles", "programs")
 INDICES = (("i", "j"), ("i",), ("j",), ("p", "j"), ("p",))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class T:
     """A pointer to a tensor that the kernel reads.
 
@@ -58,6 +59,16 @@ class T:
             return tuple(self.index.replace(" ", "").split(","))
         return tuple({M: "i", N: "j"}[size] for size in TENSORS[self.name].shape)
 
+    def __repr__(self):
+        parts = [repr(self.name)]
+        if self.index is not None:
+            parts.append(repr(self.index))
+        if self.stride is not None:
+            parts.append(f"stride={self.stride!r}")
+        if self.column_stride != 1:
+            parts.append(f"column_stride={self.column_stride!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
     @property
     def before(self) -> str | None:
         """The tensor that the memory holds before the kernel runs."""
@@ -83,7 +94,7 @@ class Out(T):
         return self.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InOut(T):
     """A pointer to a tensor that the kernel overwrites; then: the output that it is to hold afterwards; else as T."""
 

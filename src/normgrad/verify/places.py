@@ -144,7 +144,10 @@ class Places:
         place = self._places[axis, e]
         name = "column" if axis == "C" else "row"
         if place is None:
-            raise NotRead(f"{name} {e}: which {name}s these are is not known")
+            why = f"which {name}s these are is not known"
+            if e == LANES["C"]:
+                why = "the first block of columns, where a row may have several"
+            raise NotRead(f"{name} {e}: {why}")
         if place.loop not in (None, *self.active):
             raise NotRead(f"{name} {e} of a loop that has ended")
         return place
