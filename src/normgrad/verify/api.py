@@ -94,7 +94,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     ]
     claims = [verdict.claim for verdict in verdicts.values()]
     claim = f"{kernel}: {', '.join([*claims, *[f'if {z}' for z in zero]])}"
-    assumptions = [*reader.assumed, *_promised(reader, launch), *ALWAYS]
+    conditions = reader.sums.conditions()
+    assumptions = [*reader.assumed, *conditions, *_promised(reader, launch), *ALWAYS]
     if fill is nan:
         return whole(verdicts, claim, assumptions)
     lines = ", ".join(map(str, sorted(memory.filled)))

@@ -88,7 +88,12 @@ class Calls(Expressions):
         if name in FUNCTIONS:
             if named or len(given) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
-            return apply(FUNCTIONS[name], self.number(given[0]))
+            value = self.number(given[0])
+            if name in ("log", "rsqrt"):
+                self.sums.needs(value, "greater than 0")
+            if name in ("sqrt", "sqrt_rn"):
+                self.sums.needs(value, "at least 0")
+            return apply(FUNCTIONS[name], value)
         method = getattr(self, f"call_{name}", None)
         if method is None:
             raise NotRead(f"{path}: this function is not read")

@@ -238,7 +238,7 @@ class Memory:
             p.symbol: HERE[letter] for letter, p in found.items() if letter != "p"
         }
         inside = value.inside.xreplace(symbols)
-        left = inside.free_symbols & self.places.symbols()
+        left = inside.free_symbols & {p.symbol for p in self.places.found()}
         left |= {s for s in inside.free_symbols if "_before_" in str(s)}
         if left:
             raise NotRead(f"{name}: what is stored depends on another entry's place")

@@ -157,9 +157,9 @@ class Places:
         found = [p for (_, index), p in self._places.items() if index == expand(e)]
         return found[0] if len(found) == 1 else None
 
-    def symbols(self) -> set[Symbol]:
-        """The symbols of all places."""
-        return {place.symbol for place in self._places.values() if place}
+    def found(self) -> list[Place]:
+        """All places."""
+        return [place for place in self._places.values() if place]
 
     def _column(self, e):
         lane, block, tiles = LANES["C"], self.column_block, self.launch.column_tiles

@@ -13,7 +13,9 @@ from sympy import Expr, S, Symbol, expand, nan
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
-from ..symbolic.symbols import M, N
+from ..symbolic.proof import lettered
+from ..symbolic.signs import is_nonnegative, is_positive
+from ..symbolic.symbols import M, N, i, j
 from .places import Places
 from .values import (
     COLUMN,
@@ -36,6 +38,7 @@ class Sums:
 
     def __init__(self, places: Places):
         self.places, self.tiles = places, places.launch.column_tiles
+        self.domain: dict[tuple[Expr, str], None] = {}
 
     def full(self, axis: str, cover) -> bool:
         """Whether these are all of the columns, or all or the program's own of the rows."""
@@ -53,6 +56,8 @@ class Sums:
         }.get(type(operator))
         if function is None:
             raise NotRead(f"the operation {type(operator).__name__} of numbers")
+        if isinstance(operator, ast.Div):
+            self.needs(b, "not 0")
         marked = has_marker(a) or has_marker(b)
         pending, share = a.pending, a.share
         if (a.pending, a.share) != (b.pending, b.share):
@@ -68,6 +73,19 @@ class Sums:
         for x, y in zip(a.parts, b.parts, strict=True):
             parts.append(nan if nan in (x, y) else known(function(x, y)))
         return Number(tuple(parts), axes, merged(a, b), pending, share)
+
+    def needs(self, value: Number, words: str) -> None:
+        """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
+        e = value.inside
+        seen = is_nonnegative(e) if words == "at least 0" else is_positive(e)
+        if e is not nan and e != 0 and not seen:
+            self.domain[e, words] = None
+
+    def conditions(self) -> list[str]:
+        """What must hold for all operations to be defined, in words."""
+        letters = {p.symbol: {"R": i, "C": j}[p.axis] for p in self.places.found()}
+        pairs = [(e.xreplace(letters), words) for e, words in self.domain]
+        return [f"{lettered(e)[0]} is {words}" for e, words in pairs]
 
     def _linear(self, operator, a, b):
         """Refuses all but sums of one kind, and a sum times a factor from outside it."""
