@@ -159,7 +159,7 @@ def kernel(x, y, w, b, mean, rstd, eps, T, D, BT: tl.constexpr, BD: tl.constexpr
     b_var = tl.sum(b_xbar * b_xbar, axis=1) / D
     b_rstd = 1 / tl.sqrt(b_var + eps)
     p_rstd = tl.make_block_ptr(rstd, (T,), (1,), (i_t * BT,), (BT,), (0,))
-    tl.store(p_rstd, b_rstd, boundary_check=(0,))
+    tl.store(p_rstd, b_rstd.to(p_rstd.dtype.element_ty), boundary_check=(0,))
     b_w = tl.load(w + o_d, mask=m_d).to(tl.float32)
     b_y = (b_x - b_mean[:, None]) * b_rstd[:, None] * b_w[None, :]
     if HAS_BIAS:

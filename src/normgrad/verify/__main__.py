@@ -27,6 +27,12 @@ def parsed(text: str):
     return eval(text, {"__builtins__": {}, "dict": dict}, NAMES)
 
 
+def axes_of(text: str) -> tuple[str | int, ...]:
+    """A grid that was typed, as "programs, column tiles" or "column tiles, 0"."""
+    axes = [axis.strip() for axis in text.split(",")]
+    return tuple(int(axis) if axis.isdigit() else axis for axis in axes)
+
+
 def main() -> int:
     """Print the verdict; 0 where the kernel is proved, 1 where it is not, 2 where a binding is missing."""
     parser = argparse.ArgumentParser(
@@ -53,7 +59,7 @@ def main() -> int:
         name, _, value = text.partition("=")
         bound[name] = parsed(value)
     if options.grid:
-        grid = tuple(axis.strip() for axis in options.grid.split(","))
+        grid = axes_of(options.grid)
     if not bound or not grid:
         bound, grid = propose(source, kernel)
         print("no binding was given; by the names of the arguments it may be")

@@ -67,6 +67,8 @@ class T:
             parts.append(f"stride={self.stride!r}")
         if self.column_stride != 1:
             parts.append(f"column_stride={self.column_stride!r}")
+        if self.after not in (None, self.name):
+            parts.append(f"then={self.after!r}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     @property
