@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sympy import S, evaluate, nan
+from sympy import S, evaluate, nan, sqrt
 
+from ..symbolic.normal_form import Root, nf
+from ..symbolic.patience import OutOfPatience
+from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .binding import Launch, T
 from .definitions import Norm
@@ -20,6 +23,9 @@ ALWAYS = (
     "tensors hold floating-point numbers, have the bound shapes and strides, and do not overlap",
     "what a program stores, it reads again as it stored it",
 )
+
+BEFORE = "is 0 before the kernel runs"
+FILLED = "a masked load without `other` gives 0"
 
 
 def verify(
@@ -82,30 +88,54 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     ) as bug:
         return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
     verdicts = {}
-    for name, (kind, line, why) in memory.faults.items():
-        if issubclass(kind, Unknown) and fill is nan and memory.filled:
+    for name, (fault, line, why) in memory.faults.items():
+        if issubclass(fault, Unknown) and fill is nan and memory.filled:
             return None
-        kind = WRONG if issubclass(kind, Wrong) else NOT_READ
-        verdicts[name] = Verdict(kind, name, line=line, why=why)
+        kind = WRONG if issubclass(fault, Wrong) else NOT_READ
+        verdicts[name] = Verdict(kind, line=line or None, why=why)
     for name, stored in held.items():
         verdicts[name] = _compared(name, stored, definitions, reader, seconds)
-    zero = [
-        words for words in reader.assumed if words.endswith("before the kernel runs")
-    ]
-    claims = [verdict.claim for verdict in verdicts.values()]
-    claim = f"{kernel}: {', '.join([*claims, *[f'if {z}' for z in zero]])}"
-    conditions = reader.sums.conditions()
-    assumptions = [*reader.assumed, *conditions, *_promised(reader, launch), *ALWAYS]
-    if fill is nan:
-        return whole(verdicts, claim, assumptions)
-    lines = ", ".join(map(str, sorted(memory.filled)))
-    words = (
-        f"a masked load without `other` gives 0 (lines {lines}); Triton leaves it open"
-    )
+    where, only = _conditions(reader, definitions)
+    words = [words for words in reader.assumed if words.endswith(BEFORE)]
+    for axis, number in enumerate(launch.grid):
+        if isinstance(number, int):
+            words.append(f"no other program of axis {axis} than {number} writes them")
+    claims = [verdict.claim or name for name, verdict in verdicts.items()]
+    claims += [f"if {text}" for text in words] + [f"where {text}" for text in where]
+    assumptions = [*reader.assumed, *where, *_promised(reader, launch), *ALWAYS]
+    if fill is not nan:
+        lines = ", ".join(map(str, sorted(memory.filled)))
+        assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
     for name, verdict in verdicts.items():
-        if verdict:
+        if verdict and only:
+            why = f"it is the definition only where {' and '.join(only)}"
+            verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
+        elif verdict and fill is not nan:
             verdicts[name] = replace(verdict, kind=IF_ZERO)
-    return whole(verdicts, claim, [words, *assumptions])
+    return whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
+
+
+def _conditions(reader, definitions):
+    """(divisors that must not be 0, roots and logarithms that the definitions do not have), in words."""
+    where, only = [], []
+    for e, words in reader.sums.conditions():
+        text = f"{lettered(e)[0]} is {words}"
+        if words == "not 0":
+            where.append(text)
+            continue
+        roots = _roots(definitions, *definitions.outputs.values())
+        if not _roots(definitions, sqrt(e)) <= roots - {S.NaN}:
+            only.append(text)
+    return where, only
+
+
+def _roots(definitions: Norm, *expressions):
+    """The square roots in expressions whose names are those of definitions."""
+    try:
+        forms = [nf(definitions.defs.unfold(e)) for e in expressions]
+    except (NotImplementedError, OutOfPatience):
+        return {S.NaN}
+    return set().union(*[form.atoms(Root) for form in forms])
 
 
 def _failed(reader, kind, why):

@@ -13,7 +13,6 @@ from sympy import Expr, S, Symbol, expand, nan
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
-from ..symbolic.proof import lettered
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
 from .places import Places
@@ -81,11 +80,10 @@ class Sums:
         if e is not nan and e != 0 and not seen:
             self.domain[e, words] = None
 
-    def conditions(self) -> list[str]:
-        """What must hold for all operations to be defined, in words."""
+    def conditions(self) -> list[tuple[Expr, str]]:
+        """(a number, what must hold of it) for all operations to be defined, in i and j."""
         letters = {p.symbol: {"R": i, "C": j}[p.axis] for p in self.places.found()}
-        pairs = [(e.xreplace(letters), words) for e, words in self.domain]
-        return [f"{lettered(e)[0]} is {words}" for e, words in pairs]
+        return [(e.xreplace(letters), words) for e, words in self.domain]
 
     def _linear(self, operator, a, b):
         """Refuses all but sums of one kind, and a sum times a factor from outside it."""
