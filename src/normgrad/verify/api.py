@@ -107,8 +107,11 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         lines = ", ".join(map(str, sorted(memory.filled)))
         assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
     for name, verdict in verdicts.items():
-        if verdict and only:
-            why = f"it is the definition only where {' and '.join(only)}"
+        needed = [
+            text for place, text in only.items() if place < reader.rests_on.get(name, 0)
+        ]
+        if verdict and needed:
+            why = f"it is the definition only where {' and '.join(needed)}"
             verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
         elif verdict and fill is not nan:
             verdicts[name] = replace(verdict, kind=IF_ZERO)
@@ -116,16 +119,16 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
 
 
 def _conditions(reader, definitions):
-    """(divisors that must not be 0, roots and logarithms that the definitions do not have), in words."""
-    where, only = [], []
-    for e, words in reader.sums.conditions():
+    """(divisors that must not be 0, {place: root or logarithm that the definitions do not have}), in words."""
+    where, only = [], {}
+    for place, (e, words) in enumerate(reader.sums.conditions()):
         text = f"{lettered(e)[0]} is {words}"
         if words == "not 0":
             where.append(text)
             continue
         roots = _roots(definitions, *definitions.outputs.values())
         if not _roots(definitions, sqrt(e)) <= roots - {S.NaN}:
-            only.append(text)
+            only[place] = text
     return where, only
 
 

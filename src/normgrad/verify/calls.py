@@ -393,16 +393,20 @@ class Calls(Expressions):
     ):
         """Writes to memory."""
         mask, _ = self.mask(pointer, mask, boundary_check)
+        self.keep(pointer, self.number(value), mask, False)
+
+    def keep(self, pointer, value, mask, atomic):
+        """Stores a value, which rests on the conditions of all operations so far."""
         self.memory.line = self.line
-        self.memory.store(pointer, self.number(value), mask, False)
+        self.memory.store(pointer, value, mask, atomic)
+        self.rests_on[pointer.name] = len(self.sums.domain)
 
     def call_atomic_add(self, pointer, val, mask=None, sem=None, scope=None):
         """Adds to memory; what it returns is not read."""
         mask, edges = self.mask(pointer, mask, ())
         if edges:
             raise NotRead("an atomic addition by a block pointer")
-        self.memory.line = self.line
-        self.memory.store(pointer, self.number(val), mask, True)
+        self.keep(pointer, self.number(val), mask, True)
         return Qualified("what an atomic addition returns")
 
     def call_make_block_ptr(self, base, shape, strides, offsets, block_shape, order):

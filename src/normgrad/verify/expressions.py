@@ -77,6 +77,7 @@ class Expressions:
         self.sums = Sums(self.places)
         self.memory = Memory(launch, self.places, self.assumed, sympify(fill))
         self.unbound: set[str] = set()
+        self.rests_on: dict[str, int] = {}
 
     def argument(self, name: str, default: ast.expr | None = None):
         """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
