@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sympy import S, evaluate, nan, sqrt
+from sympy import S, evaluate, nan
 
-from ..symbolic.normal_form import Root, nf
-from ..symbolic.patience import OutOfPatience
-from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .binding import Launch, T
 from .definitions import Norm
+from .domain import conditions
 from .source import Source, source_of
 from .statements import Reader
 from .values import NotRead, Unknown, Wrong
@@ -95,7 +93,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         verdicts[name] = Verdict(kind, line=line or None, why=why)
     for name, stored in held.items():
         verdicts[name] = _compared(name, stored, definitions, reader, seconds)
-    where, only = _conditions(reader, definitions)
+    where, refused = conditions(reader.sums.conditions(), definitions)
     words = [words for words in reader.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if isinstance(number, int):
@@ -108,7 +106,9 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
     for name, verdict in verdicts.items():
         needed = [
-            text for place, text in only.items() if place < reader.rests_on.get(name, 0)
+            text
+            for place, text in refused.items()
+            if place < reader.rests_on.get(name, 0)
         ]
         if verdict and needed:
             why = f"it is the definition only where {' and '.join(needed)}"
@@ -116,29 +116,6 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         elif verdict and fill is not nan:
             verdicts[name] = replace(verdict, kind=IF_ZERO)
     return whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
-
-
-def _conditions(reader, definitions):
-    """(divisors that must not be 0, {place: root or logarithm that the definitions do not have}), in words."""
-    where, only = [], {}
-    for place, (e, words) in enumerate(reader.sums.conditions()):
-        text = f"{lettered(e)[0]} is {words}"
-        if words == "not 0":
-            where.append(text)
-            continue
-        roots = _roots(definitions, *definitions.outputs.values())
-        if not _roots(definitions, sqrt(e)) <= roots - {S.NaN}:
-            only[place] = text
-    return where, only
-
-
-def _roots(definitions: Norm, *expressions):
-    """The square roots in expressions whose names are those of definitions."""
-    try:
-        forms = [nf(definitions.defs.unfold(e)) for e in expressions]
-    except (NotImplementedError, OutOfPatience):
-        return {S.NaN}
-    return set().union(*[form.atoms(Root) for form in forms])
 
 
 def _failed(reader, kind, why):
@@ -192,6 +169,8 @@ def _promised(reader, launch):
             words += f" in steps of {bound.stride}"
         if bound.column_stride != 1:
             words += f" and {bound.column_stride}"
+        if bound.heads is not None:
+            words += f", {bound.heads[0]} rows of each token {bound.heads[1]} apart"
         tensors.append(words)
     yield "; ".join(tensors)
     if values:

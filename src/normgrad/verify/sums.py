@@ -15,6 +15,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
+from .domain import DIVISOR, NONNEGATIVE
 from .places import Places
 from .values import (
     COLUMN,
@@ -56,7 +57,7 @@ class Sums:
         if function is None:
             raise NotRead(f"the operation {type(operator).__name__} of numbers")
         if isinstance(operator, ast.Div):
-            self.needs(b, "not 0")
+            self.needs(b, DIVISOR)
         marked = has_marker(a) or has_marker(b)
         pending, share = a.pending, a.share
         if (a.pending, a.share) != (b.pending, b.share):
@@ -76,7 +77,7 @@ class Sums:
     def needs(self, value: Number, words: str) -> None:
         """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
         e = value.inside
-        seen = is_nonnegative(e) if words == "at least 0" else is_positive(e)
+        seen = is_nonnegative(e) if words == NONNEGATIVE else is_positive(e)
         if e is not nan and e != 0 and not seen:
             self.domain[e, words] = None
 
