@@ -154,14 +154,10 @@ class Launch:
         return letter(names[0]) if names else None
 
     @property
-    def whole(self) -> bool:
-        """Whether one block holds a row."""
-        return WHOLE in self.arguments.values()
-
-    @property
     def column_tiles(self) -> Expr:
         """How many blocks of columns a row has."""
-        return S.One if self.whole else letter("column_tiles")
+        swept = COLUMNS in self.arguments.values()
+        return letter("column_tiles") if swept else S.One
 
     @property
     def row_tiles(self) -> Expr:
