@@ -28,18 +28,18 @@ def test_no_edit_by_hand_is_proved(name):
     text, *rest = KERNELS[name]
     for old, new, why in ATTACKS[name]:
         assert text.count(old) >= 1, old
-        found = verdict(text.replace(old, new), *rest)
-        unknown = found.kind == IF_ZERO and why == "0 of what is not known"
-        assert bool(found) == (why is None) and (unknown or found.kind != IF_ZERO), (
-            f"{why}: {found}"
+        result = verdict(text.replace(old, new), *rest)
+        unknown = result.kind == IF_ZERO and why == "0 of what is not known"
+        assert bool(result) == (why is None) and (unknown or result.kind != IF_ZERO), (
+            f"{why}: {result}"
         )
 
 
 @pytest.mark.parametrize(("name", "change", "grid", "why"), BINDINGS)
 def test_no_binding_that_does_not_fit_is_proved(name, change, grid, why):
     text, binding, _, definitions = KERNELS[name]
-    found = verdict(text, binding | change, grid, definitions)
-    assert found.kind not in (PROVED, IF_ZERO), why
+    result = verdict(text, binding | change, grid, definitions)
+    assert result.kind not in (PROVED, IF_ZERO), why
 
 
 # Edits that leave a kernel right: a part of the edit, a part of its statement, and why.
@@ -65,14 +65,14 @@ def test_no_edit_by_machine_is_proved_that_makes_a_kernel_wrong(name):
         if mutant.line <= start:
             continue
         try:
-            found = verify(mutant.applied(full), *rest, kernel="kernel", seconds=10)
+            result = verify(mutant.applied(full), *rest, kernel="kernel", seconds=10)
         except ValueError as refusal:  # an argument of the binding that is gone
             assert "binding" in str(refusal)
             continue
         code = statement_at(full, mutant.line)
-        if found.kind == IF_ZERO:
+        if result.kind == IF_ZERO:
             assert "other" in str(mutant) or "padding_option" in str(mutant), mutant
-        elif found:
+        elif result:
             masked = "mask=" in code and any(word in str(mutant) for word in MASKED)
             listed = any(a in str(mutant) and b in code for a, b, _ in EQUAL)
             assert masked or listed, f"{mutant}: {code}"
@@ -97,24 +97,24 @@ def test_no_exchange_of_two_names_is_proved(name):
     text, *rest = KERNELS[name]
     edits = list(swaps(text))
     for edited in random.Random(name).sample(edits, min(40, len(edits))):
-        found = verdict(edited, *rest)
+        result = verdict(edited, *rest)
         changed = [
             f"{a.strip()} -> {b.strip()}"
             for a, b in zip(text.split("\n"), edited.split("\n"), strict=True)
             if a != b
         ]
-        assert found.kind not in (PROVED, IF_ZERO), changed
+        assert result.kind not in (PROVED, IF_ZERO), changed
 
 
 def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
     text, *rest = KERNELS["a program for each row"]
-    found = verdict(text.replace("(offset + w)", "w"), *rest)
-    assert found.kind == "refuted" and found.outputs["R"]
-    shown = str(found.outputs["Y"])
+    result = verdict(text.replace("(offset + w)", "w"), *rest)
+    assert result.kind == "refuted" and result.outputs["R"]
+    shown = str(result.outputs["Y"])
     assert "stored - defined = -sqrt(N)*weight_offset*x[i, j]/sqrt(" in shown
     assert "counterexample at M = 3, N = 2" in shown and "left = " in shown
-    assert "assumed: axis 0 of the grid: M programs" in str(found)
-    assert "**refuted**" in found._repr_markdown_()
+    assert "assumed: axis 0 of the grid: M programs" in str(result)
+    assert "**refuted**" in result._repr_markdown_()
 
 
 def test_what_is_taken_for_granted_is_printed():
@@ -136,9 +136,9 @@ def test_a_value_that_depends_on_the_block_is_wrong_in_itself():
     unmasked = text.replace(
         "tl.where(m_d[None, :], b_x - b_mean[:, None], 0.0)", "b_x - b_mean[:, None]"
     )
-    found = verdict(unmasked, *rest)
-    assert found.kind == "wrong in itself" and "BD*" in str(found)
-    assert found.outputs["mean"]
+    result = verdict(unmasked, *rest)
+    assert result.kind == "wrong in itself" and "BD*" in str(result)
+    assert result.outputs["mean"]
 
 
 def test_a_kernel_object_is_read_from_its_file_and_those_beside_it():

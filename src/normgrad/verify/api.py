@@ -71,7 +71,11 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     reader = Reader(source, launch, fill)
     memory = reader.memory
     try:
-        held = reader.read(kernel)
+        local = reader.bound(kernel)
+    except NotRead as reason:
+        return _failed(reader, NOT_READ, str(reason))
+    try:
+        held = reader.read(kernel, local)
     except NotRead as reason:
         if isinstance(reason, Unknown) and fill is nan and memory.filled:
             return None
@@ -83,6 +87,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         KeyError,
         NotImplementedError,
         TypeError,
+        ValueError,
     ) as bug:
         return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
     verdicts = {}

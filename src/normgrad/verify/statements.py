@@ -35,17 +35,19 @@ class Reader(Calls):
         self.line, self.depth, self.inner = 0, 0, 0
         self.ran: set[int] = set()
 
-    def read(self, kernel: str) -> dict[str, Expr]:
-        """{argument: what it holds in the end}; NotRead for a line that is not followed."""
-        function = self.source.function(kernel)
-        names, defaults = parameters(function)
+    def bound(self, kernel: str) -> dict:
+        """{argument: its value}; ValueError where the binding names what the kernel does not take."""
+        names, defaults = parameters(self.source.function(kernel))
         for name, bound in self.launch.arguments.items():
             constant = name.isupper() and not isinstance(bound, T)
             if name not in names and not constant:
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
                 raise ValueError(message)
-        local = {name: self.argument(name, defaults.get(name)) for name in names}
-        self.run(Function(self.source, function), local)
+        return {name: self.argument(name, defaults.get(name)) for name in names}
+
+    def read(self, kernel: str, local: dict) -> dict[str, Expr]:
+        """{argument: what it holds in the end}; NotRead for a line that is not followed."""
+        self.run(Function(self.source, self.source.function(kernel)), local)
         return self.memory.left()
 
     def arguments(self, function: Function, given, named) -> dict:
