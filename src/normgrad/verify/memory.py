@@ -224,6 +224,8 @@ class Memory:
         try:
             self._store(pointer, value, mask, atomic)
         except NotRead as reason:
+            if self.launch.arguments[pointer.name].before is not None:
+                raise  # what was read there may be another value in another turn
             fault = type(reason), self.line, str(reason)
             self.faults.setdefault(pointer.name, fault)
 
