@@ -106,6 +106,29 @@ def test_no_exchange_of_two_names_is_proved(name):
         assert result.kind not in (PROVED, IF_ZERO), changed
 
 
+@pytest.mark.parametrize(
+    ("function", "old", "new", "kind"),
+    [
+        ("def cast(x, dtype):\n    return 2 * x", "x.to(tl", "cast(x, tl", "refuted"),
+        ("def cast(x, dtype):\n    return x", "x.to(tl", "cast(x, tl", PROVED),
+        ("def sum(x, axis):\n    return x", "tl.sum(", "sum(", "refuted"),
+        ("def sum(x, axis):\n    return tl.sum(x, 0)", "tl.sum(", "sum(", PROVED),
+        (
+            "def float(x):\n    return 2 * x",
+            "rsqrt(square",
+            "rsqrt(float(square)",
+            "refuted",
+        ),
+        ("def row(x):\n    return x", "rsqrt(square", "rsqrt(row(square)", "not read"),
+    ],
+)
+def test_names_are_the_module_s_own_before_they_are_python_s(function, old, new, kind):
+    text, *rest = KERNELS["a program for each row"]
+    assert old in text
+    text = f"@triton.jit\n{function}\n\n{text.replace(old, new)}"
+    assert verdict(text, *rest).kind == kind
+
+
 def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
     text, *rest = KERNELS["a program for each row"]
     result = verdict(text.replace("(offset + w)", "w"), *rest)

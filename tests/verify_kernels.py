@@ -494,6 +494,7 @@ ATTACKS = {
         ("tl.store(R + row, rstd)", "if row >= 3:\n        return\n    tl.store(R + row, rstd)", "an early return"),
         ("tl.store(R + row, rstd)", "for _ in range(X_stride - 1):\n        tl.store(R + row, rstd)", "a loop of no turns"),
         ("tl.store(R + row, rstd)", "tl.store(R + row, rstd)\n    tl.store(R + row, 2 * rstd)", "a second store"),
+        ("tl.store(R + row, rstd)", "alias = R\n    tl.store(R + row, rstd)\n    tl.store(alias + row, 2 * rstd)", "an alias of a pointer"),
         ("tl.store(R + row, rstd)", "tl.store(R + row + 1, rstd)", "another row"),
         ("tl.store(R + row, rstd)", "tl.store(R + row // 2, rstd)", "one entry for two rows"),
         ("tl.store(R + row, rstd)", "tl.store(R, rstd)", "one entry for all rows"),
