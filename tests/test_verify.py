@@ -221,6 +221,10 @@ def test_the_command_proposes_a_binding_and_takes_none_silently(
         ]
     for name in ("DW", "DB"):
         words += ["--bind", f'{name}=Out("{name.lower()}", "p, j", stride="dw_stride")']
+    monkeypatch.setattr("sys.argv", [*words, "--bind", "Z=N"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "error: binding: got Z, needs one of DY" in capsys.readouterr().err
     monkeypatch.setattr("sys.argv", words)
     assert main() == 0
     assert capsys.readouterr().out.startswith("proved for every M and N: kernel: DX")

@@ -53,6 +53,14 @@ def main() -> int:
         "--as-proposed", action="store_true", help="use the binding that is proposed"
     )
     options = parser.parse_args()
+    try:
+        return answer(options)
+    except (OSError, SyntaxError, ValueError) as reason:
+        parser.error(str(reason))
+
+
+def answer(options: argparse.Namespace) -> int:
+    """Print the verdict, or a binding that may be meant; the exit status."""
     source, kernel = source_of(options.file, options.kernel)
     bound, grid = propose(source, kernel) if options.as_proposed else ({}, ())
     for text in options.bind:

@@ -71,6 +71,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     reader = Reader(source, launch, fill)
     memory = reader.memory
     try:
+        reader.check_binding(kernel)
         local = reader.bound(kernel)
     except NotRead as reason:
         return _failed(reader, NOT_READ, str(reason))
@@ -90,6 +91,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         ValueError,
     ) as bug:
         return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
+    reader.check_binding(kernel)
     verdicts = {}
     for name, (fault, line, why) in memory.faults.items():
         if issubclass(fault, Unknown) and fill is nan and memory.filled:

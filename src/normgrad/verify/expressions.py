@@ -79,6 +79,7 @@ class Expressions:
         self.memory = Memory(launch, self.places, self.assumed, sympify(fill))
         self.unbound: set[str] = set()
         self.rests_on: dict[str, int] = {}
+        self.constants: set[str] = set()
 
     def argument(self, name: str, default: ast.expr | None = None):
         """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
@@ -137,6 +138,7 @@ class Expressions:
         if name in source.constants:
             value = source.constant(name)
             if name in bound and not isinstance(bound[name], T):
+                self.constants.add(name)
                 self.assumed[f"{name} is {bound[name]}"] = None
                 return self.argument(name)
             if value is None:

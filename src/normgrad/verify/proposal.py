@@ -25,11 +25,11 @@ POINTERS = {
     "db": "db|dbias",
 }
 VALUES = (
-    (M, "m|nrows|rows|t"),
+    (M, "m|nrows|t"),
     (N, "n|ncols|cols|d|hiddensize|nc"),
     (eps, "eps|epsilon"),
     (CHUNK, "rowsperprogram|blocksperprogram|bs"),
-    (ROWS, "rowsper(block|tile)|blockrows?|blockm|br|bt|blocksizem|tilem"),
+    (ROWS, "rows|rowsper(block|tile)|blockrows?|blockm|br|bt|blocksizem|tilem"),
     (FLOAT, ".*dtype"),
     (WHOLE, "block|blocksize|blockcols?|blockn|bd|b|tilen"),
 )

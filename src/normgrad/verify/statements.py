@@ -36,14 +36,18 @@ class Reader(Calls):
         self.ran: set[int] = set()
 
     def bound(self, kernel: str) -> dict:
-        """{argument: its value}; ValueError where the binding names what the kernel does not take."""
+        """{argument: its value}."""
         names, defaults = parameters(self.source.function(kernel))
+        return {name: self.argument(name, defaults.get(name)) for name in names}
+
+    def check_binding(self, kernel: str) -> None:
+        """ValueError where the binding names what is no argument, and no constant that was read."""
+        names, _ = parameters(self.source.function(kernel))
         for name, bound in self.launch.arguments.items():
-            constant = name.isupper() and not isinstance(bound, T)
-            if name not in names and not constant:
+            early = not self.line and name.isupper() and not isinstance(bound, T)
+            if name not in {*names, *self.constants} and not early:
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
                 raise ValueError(message)
-        return {name: self.argument(name, defaults.get(name)) for name in names}
 
     def read(self, kernel: str, local: dict) -> dict[str, Expr]:
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
