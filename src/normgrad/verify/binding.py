@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from sympy import Expr, Integer, S, Symbol, sympify
 
@@ -133,7 +134,7 @@ class Launch:
     Raises:  ValueError for what is none of these, and for two blocks of one kind
     """
 
-    arguments: Mapping[str, object]
+    arguments: Mapping[str, Any]
     grid: tuple
     helpers: Mapping[str, str] = field(default_factory=dict)
 

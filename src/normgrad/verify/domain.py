@@ -28,7 +28,8 @@ def conditions(
 
     Args:  needed: (a number, what must hold of it) for each operation, in i and j
     """
-    where, refused = {}, {}
+    where: dict[str, None] = {}
+    refused: dict[int, str] = {}
     for position, (e, kind) in enumerate(needed):
         words = DIVISOR if kind == BRANCH else kind
         text = f"{lettered(e)[0]} is {words}"

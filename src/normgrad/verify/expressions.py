@@ -418,7 +418,7 @@ class Expressions:
             return Index(self.places.floor(a.e, b.e), axes)
         if isinstance(operator, ast.Mod):
             return Index(expand(a.e - b.e * self.places.floor(a.e, b.e)), axes)
-        if isinstance(operator, ast.Pow) and b.e.is_Integer and b.e >= 0:
+        if isinstance(operator, ast.Pow) and b.e in range(65):
             return Index(expand(a.e**b.e), axes)
         raise NotRead(f"the operation {type(operator).__name__} of integers")
 

@@ -56,8 +56,8 @@ class Memory:
 
     # addresses
 
-    def entry(self, pointer: Pointer) -> tuple[T, dict[str, Place | None]]:
-        """The tensor and the places of an address; for a program's own row the place is None."""
+    def entry(self, pointer: Pointer) -> tuple[T, dict[str, Place]]:
+        """The tensor and the places of an address, {letter of its index: place}."""
         bound = self.launch.arguments[pointer.name]
         offset, letters = expand(pointer.offset.e), bound.letters
         default = N if letters[-1] == "j" else S.One
@@ -78,7 +78,7 @@ class Memory:
         if letters[-1] != "j" and column != 0 or column_stride != 1 and rest != 0:
             words = f"{pointer.name}: the address {offset} is not an entry"
             raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
-        found: dict[str, Place | None] = {}
+        found: dict[str, Place] = {}
         for name in letters:
             if name == "p":
                 found["p"] = self._own_row(pointer.name, row)
