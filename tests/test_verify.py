@@ -25,10 +25,10 @@ def test_right_kernels_are_proved(name):
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_edit_by_hand_is_proved(name):
-    text, *rest = KERNELS[name]
+    text, *launch = KERNELS[name]
     for old, new, why in ATTACKS[name]:
         assert text.count(old) >= 1, old
-        result = verdict(text.replace(old, new), *rest)
+        result = verdict(text.replace(old, new), *launch)
         unknown = result.kind == IF_ZERO and why == "0 of what is not known"
         assert bool(result) == (why is None) and (unknown or result.kind != IF_ZERO), (
             f"{why}: {result}"
@@ -59,13 +59,13 @@ MASKED = ("other", "0 -> 1", "0.0 -> 1.0")  # a lane that is not summed, or time
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_edit_by_machine_is_proved_that_makes_a_kernel_wrong(name):
-    text, *rest = KERNELS[name]
+    text, *launch = KERNELS[name]
     full, start = HEAD + text, HEAD.count("\n")
     for mutant in machine_mutants(full):
         if mutant.line <= start:
             continue
         try:
-            result = verify(mutant.applied(full), *rest, kernel="kernel", seconds=10)
+            result = verify(mutant.applied(full), *launch, kernel="kernel", seconds=10)
         except ValueError as refusal:  # an argument of the binding that is gone
             assert "binding" in str(refusal)
             continue
@@ -94,10 +94,10 @@ def swaps(text):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_exchange_of_two_names_is_proved(name):
-    text, *rest = KERNELS[name]
+    text, *launch = KERNELS[name]
     edits = list(swaps(text))
     for edited in random.Random(name).sample(edits, min(40, len(edits))):
-        result = verdict(edited, *rest)
+        result = verdict(edited, *launch)
         changed = [
             f"{a.strip()} -> {b.strip()}"
             for a, b in zip(text.split("\n"), edited.split("\n"), strict=True)
@@ -123,15 +123,15 @@ def test_no_exchange_of_two_names_is_proved(name):
     ],
 )
 def test_names_are_the_module_s_own_before_they_are_python_s(function, old, new, kind):
-    text, *rest = KERNELS["a program for each row"]
+    text, *launch = KERNELS["a program for each row"]
     assert old in text
     text = f"@triton.jit\n{function}\n\n{text.replace(old, new)}"
-    assert verdict(text, *rest).kind == kind
+    assert verdict(text, *launch).kind == kind
 
 
 def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
-    text, *rest = KERNELS["a program for each row"]
-    result = verdict(text.replace("(offset + w)", "w"), *rest)
+    text, *launch = KERNELS["a program for each row"]
+    result = verdict(text.replace("(offset + w)", "w"), *launch)
     assert result.kind == "refuted" and result.outputs["R"]
     shown = str(result.outputs["Y"])
     assert "stored - defined = -sqrt(N)*weight_offset*x[i, j]/sqrt(" in shown
@@ -145,21 +145,23 @@ def test_what_is_taken_for_granted_is_printed():
     assert atomic.endswith("dw = dw[j], if dw is 0 before the kernel runs")
     chunks = verdict(*KERNELS["chunks of rows"]).assumptions
     assert "programs_0 * K is at least the number of rows" in chunks
-    text, *rest = KERNELS["atomic additions"]
-    quotient = verdict(text.replace("* tl.load(rstd", "/ a * a * tl.load(rstd"), *rest)
+    text, *launch = KERNELS["atomic additions"]
+    quotient = verdict(
+        text.replace("* tl.load(rstd", "/ a * a * tl.load(rstd"), *launch
+    )
     assert quotient and "x[i, j] is not 0" in quotient.assumptions
-    text, *rest = KERNELS["a program for each row"]
-    filled = verdict(text.replace(", other=0)\n    dtype", ")\n    dtype"), *rest)
+    text, *launch = KERNELS["a program for each row"]
+    filled = verdict(text.replace(", other=0)\n    dtype", ")\n    dtype"), *launch)
     assert filled.kind == IF_ZERO and not filled
     assert "(lines 14); Triton leaves it open" in filled.assumptions[0]
 
 
 def test_a_value_that_depends_on_the_block_is_wrong_in_itself():
-    text, *rest = KERNELS["tiles by block pointers"]
+    text, *launch = KERNELS["tiles by block pointers"]
     unmasked = text.replace(
         "tl.where(m_d[None, :], b_x - b_mean[:, None], 0.0)", "b_x - b_mean[:, None]"
     )
-    result = verdict(unmasked, *rest)
+    result = verdict(unmasked, *launch)
     assert result.kind == "wrong in itself" and "BD*" in str(result)
     assert result.outputs["mean"]
 

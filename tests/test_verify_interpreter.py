@@ -61,10 +61,10 @@ class Run:
     def computed(self, head):
         """The value of a definition."""
         function = code_of(self.definitions.defs, [head])
-        known = {str(symbol): n for symbol, n in {**NUMBERS, **self.sizes}.items()}
+        numbers = {str(symbol): n for symbol, n in {**NUMBERS, **self.sizes}.items()}
         names = inspect.signature(function).parameters
         return function(
-            **{n: known[n] if n in known else self.array(n) for n in names}
+            **{n: numbers[n] if n in numbers else self.array(n) for n in names}
         )[0]
 
     def argument(self, name):
