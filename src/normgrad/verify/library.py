@@ -1,0 +1,1011 @@
+"""What a traced program may call: functions of NumPy, torch and math, and methods, under the names that they have there.
+
+Every function here has the parameters of its model that are followed, in the model's order. Any other parameter is
+refused, and so is every name that is not in the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import sympy
+from sympy import Abs, Expr, KroneckerDelta, Max, Min, S, exp, sign, tanh
+
+from ..symbolic.elementary import sigmoid
+from .arrays import (
+    AXES,
+    Array,
+    DType,
+    Misfit,
+    NotTraced,
+    Scalar,
+    arithmetic,
+    array,
+    average,
+    axes_of,
+    axis_of,
+    chosen,
+    copied,
+    einsum,
+    elementwise,
+    expanded,
+    floats,
+    is_number,
+    like,
+    logarithm,
+    matmul,
+    moved,
+    number,
+    perhaps_view,
+    plain,
+    power,
+    reshaped,
+    state,
+    total,
+    variance,
+)
+from .over_rows import Listed, summed
+
+FLOATS = {
+    "numpy": {"float16", "float32", "float64", "longdouble"},
+    "torch": {"float16", "float32", "float64", "bfloat16"},
+}
+ALIASES = {
+    "numpy": {"half": "float16", "single": "float32", "double": "float64"},
+    "torch": {"half": "float16", "float": "float32", "double": "float64"},
+}
+DEFAULT = {"numpy": "float64", "torch": "float32"}
+
+
+class Device:
+    """Where tensors are; all of a program's are in one place."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A function of a library.
+
+    Args:  library: its module; name: for errors; run: what it does here
+    """
+
+    library: str
+    name: str
+    run: Callable[..., Any]
+
+    def __call__(self, *args, **options):
+        try:
+            bound = signature(self.run).bind(*args, **options)
+        except TypeError as reason:
+            raise NotTraced(f"{self.name}: {reason}") from None
+        for value in (*args, *options.values()):
+            foreign = isinstance(value, Array) and value.library != self.library
+            if foreign and self.library != "math":
+                raise NotTraced(f"{self.name} of an array of {value.library}")
+        return self.run(*bound.args, **bound.kwargs)
+
+
+def unused(**options: Any) -> None:
+    """Refuse parameters that are not followed, unless they have the value None."""
+    for name, value in options.items():
+        if value is not None:
+            raise NotTraced(f"the parameter {name}=")
+
+
+def flag(value: Any) -> bool:
+    """A parameter that is True or False."""
+    if not isinstance(value, bool):
+        raise NotTraced(f"keepdims that is {type(value).__name__}, no bool")
+    return value
+
+
+def either(first: Any, second: Any) -> Any:
+    """A parameter that has two names, of which at most one is used."""
+    if first is not None and second is not None:
+        raise NotTraced("a parameter under both of its names")
+    return first if second is None else second
+
+
+# dtypes
+
+
+def name_of_dtype(library: str, dtype: Any) -> str:
+    """The name of a dtype of floats; Python's own float is NumPy's float64."""
+    if library == "numpy" and dtype is BUILTINS["float"]:
+        return "float64"
+    if not isinstance(dtype, DType) or dtype.library != library:
+        raise NotTraced("a dtype that is no dtype of floats of the library")
+    return dtype.name
+
+
+def cast(a: Array, dtype: Any, copy: bool = False) -> Array:
+    """The array in another dtype of floats: itself where it has it, unless copy."""
+    if not isinstance(a, Array):
+        raise NotTraced(f"a cast of {type(a).__name__}")
+    name = name_of_dtype(a.library, dtype)
+    if a.kind == "float" and a.dtype == name and name != "mixed" and not copy:
+        return a
+    new = array(a.shape, a.e, a.library, name)
+    same = "mixed" in (a.dtype, name) and not copy
+    return perhaps_view(a, new) if same else new
+
+
+def of_dtype(dtype: DType, value: Any) -> Any:
+    """np.float32(value)."""
+    if dtype.library != "numpy":
+        raise NotTraced("a call of a dtype")
+    if is_number(value):
+        return Scalar(plain(value), "float")
+    return cast(value, dtype, copy=True)
+
+
+# elementwise
+
+
+def numeric(value: Any) -> Any:
+    """What NumPy's elementwise functions take: an array of floats, or a number as one without axes."""
+    if is_number(value):
+        return array((), plain(value), "numpy", "float64")
+    return floats(value)
+
+
+def root(e: Expr) -> Expr:
+    """sqrt(e)."""
+    return power(e, S.Half)
+
+
+ENTRIES: dict[str, Callable[[Expr], Expr]] = {
+    "sqrt": root,
+    "square": lambda e: e**2,
+    "reciprocal": lambda e: power(e, S.NegativeOne),
+    "abs": Abs,
+    "absolute": Abs,
+    "exp": exp,
+    "log": logarithm,
+    "tanh": tanh,
+    "negative": lambda e: -e,
+    "sign": sign,
+}
+TORCH_ENTRIES = ENTRIES | {
+    "rsqrt": lambda e: power(e, -S.Half),
+    "sigmoid": sigmoid,
+    "neg": ENTRIES["negative"],
+}
+OPERATIONS = {
+    "add": "Add",
+    "subtract": "Sub",
+    "multiply": "Mult",
+    "divide": "Div",
+    "true_divide": "Div",
+}
+
+
+def numpy_unary(f):
+    """A function of one array, as NumPy has it."""
+    return lambda x, /: elementwise(f, numeric(x))
+
+
+def torch_unary(f):
+    """A function of one tensor, as torch has it."""
+    return lambda input: elementwise(f, floats(input))
+
+
+def numpy_binary(operation):
+    """A function of two arrays or numbers, as NumPy has it."""
+
+    def run(x1, x2, /):
+        if is_number(x1) and is_number(x2):
+            x1 = numeric(x1)
+        return arithmetic(operation, x1, x2)
+
+    return run
+
+
+def torch_binary(operation):
+    """A function of a tensor and a tensor or number, as torch has it."""
+    return lambda input, other: arithmetic(operation, floats(input), other)
+
+
+def torch_scaled(operation):
+    """torch.add and torch.sub."""
+
+    def run(input, other, *, alpha=1):
+        if alpha != 1:
+            other = arithmetic("Mult", other, alpha)
+        return arithmetic(operation, floats(input), other)
+
+    return run
+
+
+def torch_div(input, other, *, rounding_mode=None):
+    unused(rounding_mode=rounding_mode)
+    return arithmetic("Div", floats(input), other)
+
+
+def numpy_power(x1, x2, /):
+    return arithmetic("Pow", floats(x1), x2)
+
+
+def torch_pow(input, exponent):
+    return arithmetic("Pow", floats(input), exponent)
+
+
+def numpy_extreme(f):
+    """np.maximum, np.minimum."""
+    return lambda x1, x2, /: elementwise(f, numeric(x1), numeric(x2))
+
+
+def torch_extreme(f):
+    """torch.maximum, torch.minimum."""
+    return lambda input, other: elementwise(f, floats(input), floats(other))
+
+
+def clipped(a, min=None, max=None):
+    """a.clip(min, max)."""
+    a = floats(a)
+    if min is None and max is None:
+        raise NotTraced("a clip without bounds")
+    for f, bound in ((Max, min), (Min, max)):
+        if isinstance(bound, Array):
+            floats(bound)
+        if bound is not None:
+            a = elementwise(f, a, bound)
+    return a
+
+
+def numpy_clip(a, a_min=None, a_max=None, *, min=None, max=None):
+    return clipped(a, either(a_min, min), either(a_max, max))
+
+
+def addcmul(input, tensor1, tensor2, *, value=1):
+    product = arithmetic("Mult", arithmetic("Mult", floats(tensor1), tensor2), value)
+    return arithmetic("Add", floats(input), product)
+
+
+def numpy_where(condition, x, y, /):
+    return chosen(condition, x, y)
+
+
+def torch_where(condition, input, other):
+    return chosen(condition, input, other)
+
+
+# reductions
+
+
+def numpy_sum(a, axis=None, dtype=None, out=None, keepdims=False):
+    unused(out=out)
+    result = total(floats(a), axes_of(a, axis), flag(keepdims))
+    return result if dtype is None else cast(result, dtype)
+
+
+def numpy_mean(a, axis=None, dtype=None, out=None, keepdims=False):
+    unused(out=out)
+    result = average(floats(a), axes_of(a, axis), flag(keepdims))
+    return result if dtype is None else cast(result, dtype)
+
+
+def numpy_var(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
+):
+    unused(out=out)
+    less = ddof if correction is None else correction
+    if ddof != 0 and correction is not None:
+        raise NotTraced("both ddof= and correction=")
+    if not is_number(less):
+        raise NotTraced("a ddof that is no number")
+    result = variance(floats(a), axes_of(a, axis), flag(keepdims), plain(less))
+    return result if dtype is None else cast(result, dtype)
+
+
+def numpy_std(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
+):
+    result = numpy_var(a, axis, dtype, out, ddof, keepdims, correction=correction)
+    return elementwise(root, result)
+
+
+def add_reduce(array, axis=0, dtype=None, out=None, keepdims=False):
+    return numpy_sum(array, axis, dtype, out, keepdims)
+
+
+def length(a, axes, keep):
+    """The root of the sum of squares."""
+    squares = elementwise(lambda e: e**2, floats(a))
+    return elementwise(root, total(squares, axes, keep))
+
+
+def numpy_norm(x, ord=None, axis=None, keepdims=False):
+    axes = axes_of(x, axis)
+    if not (ord is None or ord == 2 and len(axes) == 1):
+        raise NotTraced("another norm than the root of the sum of squares")
+    return length(x, axes, flag(keepdims))
+
+
+def torch_sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    keep = flag(keepdim if keepdims is None else keepdims)
+    result = total(floats(input), axes_of(input, either(dim, axis)), keep)
+    return result if dtype is None else cast(result, dtype)
+
+
+def torch_mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    keep = flag(keepdim if keepdims is None else keepdims)
+    result = average(floats(input), axes_of(input, either(dim, axis)), keep)
+    return result if dtype is None else cast(result, dtype)
+
+
+def torch_var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    if isinstance(dim, bool):
+        raise NotTraced("var(unbiased) without a dimension")
+    if unbiased is not None:
+        unused(correction=correction)
+        correction = int(flag(unbiased))
+    less = 1 if correction is None else correction
+    if not is_number(less):
+        raise NotTraced("a correction that is no number")
+    return variance(floats(input), axes_of(input, dim), flag(keepdim), plain(less))
+
+
+def torch_std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    result = torch_var(input, dim, unbiased, keepdim, correction=correction)
+    return elementwise(root, result)
+
+
+def torch_var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    var = torch_var(input, dim, unbiased, keepdim, correction=correction)
+    return var, average(input, axes_of(input, dim), flag(keepdim))
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False):
+    if ord != 2:
+        raise NotTraced("another norm than the root of the sum of squares")
+    return length(x, axes_of(x, dim), flag(keepdim))
+
+
+def torch_norm(input, p="fro", dim=None, keepdim=False):
+    if p not in ("fro", 2):
+        raise NotTraced("another norm than the root of the sum of squares")
+    return length(input, axes_of(input, dim), flag(keepdim))
+
+
+def linalg_norm(A, ord=None, dim=None, keepdim=False):
+    return numpy_norm(A, ord, dim, keepdim)
+
+
+# new arrays
+
+
+def shape_of(sizes: tuple) -> tuple:
+    """A shape that is given as one tuple, or size by size."""
+    if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
+        sizes = tuple(sizes[0])
+    if any(not is_number(size) for size in sizes):
+        raise NotTraced("a shape that holds no plain sizes")
+    return tuple(map(plain, sizes))
+
+
+def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
+    """A new array of one value; for None its entries must be written before they are read."""
+    name = DEFAULT[library]
+    if dtype is not None:
+        name = name_of_dtype(library, dtype)
+    elif isinstance(value, int):
+        raise NotTraced("an array that is filled with an integer")
+    e = S.Zero if value is None else plain(value)
+    result = array(shape, e, library, name)
+    result.memory.written = value is not None
+    if library == "numpy" and not shape:
+        result.memory.fixed = "an array without axes"
+    return result
+
+
+def numpy_filled(value):
+    """np.zeros, np.ones, np.empty."""
+
+    def run(shape, dtype=None):
+        return filled("numpy", shape_of((shape,)), value, dtype)
+
+    return run
+
+
+def torch_filled(value):
+    """torch.zeros, torch.ones, torch.empty."""
+
+    def run(*size, dtype=None, device=None):
+        _check_device(device)
+        return filled("torch", shape_of(size), value, dtype)
+
+    return run
+
+
+def torch_new(value):
+    """Tensor.new_zeros, Tensor.new_ones, Tensor.new_empty."""
+
+    def run(self, *size, dtype=None, device=None):
+        _check_device(device)
+        own = DType("torch", self.dtype) if dtype is None else dtype
+        return filled("torch", shape_of(size), value, own)
+
+    return run
+
+
+def numpy_like(value):
+    """np.zeros_like, np.ones_like, np.empty_like."""
+
+    def run(a, dtype=None):
+        own = DType("numpy", floats(a).dtype) if dtype is None else dtype
+        return filled("numpy", a.shape, value, own)
+
+    return run
+
+
+def torch_like(value):
+    """torch.zeros_like, torch.ones_like, torch.empty_like."""
+
+    def run(input, *, dtype=None, device=None):
+        _check_device(device)
+        own = DType("torch", floats(input).dtype) if dtype is None else dtype
+        return filled("torch", input.shape, value, own)
+
+    return run
+
+
+def numpy_full(shape, fill_value, dtype=None):
+    if not is_number(fill_value):
+        raise NotTraced("an array filled with what is no number")
+    return filled("numpy", shape_of((shape,)), fill_value, dtype)
+
+
+def torch_full(size, fill_value, *, dtype=None, device=None):
+    _check_device(device)
+    if not is_number(fill_value):
+        raise NotTraced("a tensor filled with what is no number")
+    return filled("torch", shape_of((size,)), fill_value, dtype)
+
+
+def numpy_eye(N, dtype=None):
+    return _eye("numpy", N, dtype)
+
+
+def torch_eye(n, *, dtype=None, device=None):
+    _check_device(device)
+    return _eye("torch", n, dtype)
+
+
+def _eye(library, n, dtype):
+    shape = shape_of((n, n))
+    result = filled(library, shape, Scalar(S.One, "float"), dtype)
+    result.memory.e = KroneckerDelta(AXES[1], AXES[0]) if shape[0] != 1 else S.One
+    return result
+
+
+def _check_device(device):
+    if device is not None and not isinstance(device, Device):
+        raise NotTraced("a device that is not the arguments' own")
+
+
+def as_array(a, dtype=None):
+    """np.asarray."""
+    if is_number(a):
+        dtype = dtype if isinstance(a, int) or dtype is not None else None
+        value = a if isinstance(a, int) else Scalar(a.e, a.kind)
+        if dtype is None and not (isinstance(a, Scalar) and a.kind == "float"):
+            raise NotTraced("an array of integers")
+        return filled("numpy", (), value, dtype)
+    if isinstance(a, Listed):
+        return stacked(a)
+    return floats(a) if dtype is None else cast(a, dtype)
+
+
+def new_array(object, dtype=None):
+    """np.array."""
+    result = as_array(object, dtype)
+    return copied(result) if result is object else result
+
+
+def contiguous(a, dtype=None):
+    """np.ascontiguousarray."""
+    a = as_array(a, dtype)
+    return perhaps_view(a, copied(a))
+
+
+def stacked(values: Any, axis: int = 0) -> Array:
+    """np.stack of a list with an entry for each row."""
+    if not isinstance(values, Listed) or axis != 0:
+        raise NotTraced("a stack of another list than one entry per row")
+    entry, place = values.entry, values.place
+    if is_number(entry):
+        entry = array((), plain(entry), state().library, state().dtype)
+    e = entry.memory.e.xreplace({place.letter: AXES[entry.ndim]})
+    return like(entry, (place.size, *entry.shape), e)
+
+
+def torch_stack(tensors, dim=0):
+    if isinstance(tensors, Listed) and is_number(tensors.entry):
+        raise NotTraced("a stack of numbers")
+    return stacked(tensors, dim)
+
+
+# shapes
+
+
+def transposed(a, axes):
+    """Axes in another order; all of them the other way round for none."""
+    if not axes:
+        return moved(a, range(a.ndim)[::-1])
+    order = [axis_of(a, axis) for axis in axes]
+    if sorted(order) != list(range(a.ndim)):
+        raise Misfit("a transpose that leaves out an axis, or has one twice")
+    return moved(a, order)
+
+
+def _sequence(values):
+    """Axes or sizes that are given as one tuple, or one by one."""
+    if len(values) == 1 and isinstance(values[0], tuple | list):
+        return tuple(values[0])
+    return () if values == (None,) else values
+
+
+def numpy_transpose(a, axes=None):
+    return transposed(a, _sequence((axes,)))
+
+
+def method_transpose(self, *axes):
+    return transposed(self, _sequence(axes))
+
+
+def swapped(a, axis1, axis2):
+    first, second = axis_of(a, axis1), axis_of(a, axis2)
+    order = list(range(a.ndim))
+    order[first], order[second] = second, first
+    return moved(a, order)
+
+
+def torch_transpose(input, dim0, dim1):
+    return swapped(input, dim0, dim1)
+
+
+def permuted(self, *dims):
+    axes = _sequence(dims)
+    if not axes:
+        raise NotTraced("permute without an order")
+    return transposed(self, axes)
+
+
+def torch_t(input):
+    if input.ndim > 2:
+        raise Misfit(f"t of a tensor with {input.ndim} axes")
+    return transposed(input, ())
+
+
+def reshape_method(self, *shape):
+    return reshaped(self, _sequence(shape))
+
+
+def numpy_reshape(a, shape):
+    return reshaped(a, _sequence((shape,)))
+
+
+def raveled(a):
+    return reshaped(a, (-1,))
+
+
+def flattened(a):
+    return copied(reshaped(copied(a), (-1,)))
+
+
+def unsqueezed(input, dim):
+    order = list(range(input.ndim))
+    order.insert(axis_of(input, dim, more=1), None)
+    return moved(input, order)
+
+
+def expand_dims(a, axis):
+    return unsqueezed(a, axis)
+
+
+def squeezed(a, axis=None):
+    if axis is None:
+        raise NotTraced("squeeze of every axis of one entry, which depends on the sizes")
+    at = axis_of(a, axis)
+    if a.shape[at] != 1:
+        raise Misfit(f"squeeze of an axis of {a.shape[at]} entries")
+    view = moved(a, [axis for axis in range(a.ndim) if axis != at])
+    return view if view.shape or a.library == "torch" else copied(view)
+
+
+def torch_squeeze(input, dim=None):
+    return squeezed(input, dim)
+
+
+def numpy_broadcast_to(array, shape):
+    result = expanded(array, _sequence((shape,)))
+    return perhaps_view(array, copied(result))
+
+
+def torch_broadcast_to(input, size):
+    return expanded(input, _sequence((size,)))
+
+
+def expand(self, *size):
+    return expanded(self, _sequence(size), minus_one=True)
+
+
+def expand_as(self, other):
+    return expanded(self, [number(size, "int") for size in other.shape])
+
+
+def outer(a, b, /):
+    if floats(a).ndim != 1 or floats(b).ndim != 1:
+        raise NotTraced("an outer product of other than two vectors")
+    return einsum("i,j->ij", a, b)
+
+
+def dot(a, b, /):
+    if floats(a).ndim != 1 or floats(b).ndim != 1:
+        raise NotTraced("a dot product of other than two vectors")
+    return matmul(a, b)
+
+
+def numpy_einsum(subscripts, *operands, optimize=None):
+    if optimize not in (None, False, True, "optimal", "greedy"):
+        raise NotTraced("einsum with a path of its own")
+    return einsum(subscripts, *operands)
+
+
+def torch_einsum(equation, *operands):
+    return einsum(equation, *operands)
+
+
+def product(x1, x2, /):
+    return matmul(floats(x1), floats(x2))
+
+
+# methods that only one library has
+
+
+def astype(self, dtype, *, copy=True):
+    return cast(self, dtype, flag(copy))
+
+
+def to(self, *targets, dtype=None, device=None):
+    """Tensor.to."""
+    _check_device(device)
+    names = [dtype] if dtype is not None else []
+    for target in targets:
+        if isinstance(target, Array):
+            names.append(DType("torch", target.dtype))
+        elif not isinstance(target, Device):
+            names.append(target)
+    if len(names) > 1:
+        raise NotTraced("to with two dtypes")
+    return cast(self, names[0]) if names else self
+
+
+def type_(self, dtype):
+    return cast(self, dtype)
+
+
+def type_as(self, other):
+    return cast(self, DType("torch", other.dtype))
+
+
+def cast_to(name):
+    """Tensor.float and the like."""
+    return lambda self: cast(self, DType("torch", name))
+
+
+def clone(input):
+    return copied(input)
+
+
+def detach(self):
+    return Array(self.memory, self.shape, self.axes, self.places)
+
+
+def torch_contiguous(self):
+    return perhaps_view(self, copied(self))
+
+
+def size(self, dim=None):
+    sizes = tuple(number(s, "int") for s in self.shape)
+    return sizes if dim is None else sizes[axis_of(self, dim)]
+
+
+def item(self):
+    """A number of Python's."""
+    if floats(self).ndim:
+        raise NotTraced("an array as a number")
+    return Scalar(self.e, "float")
+
+
+def in_place(run):
+    """add_ and the like: the result is written into the tensor."""
+
+    def write(self, *args, **options):
+        result = Known("torch", "an operation in place", run)(self, *args, **options)
+        if result.shape != self.shape:
+            raise Misfit("a result in place that has another shape")
+        self.write(result.e)
+        return self
+
+    return write
+
+
+def copy_(self, src):
+    elements = elementwise(lambda e: e, expanded(floats(src), _sizes(self)))
+    self.write(elements.e)
+    return self
+
+
+def zero_(self):
+    self.write(S.Zero)
+    return self
+
+
+def _sizes(a):
+    return [number(s, "int") for s in a.shape]
+
+
+# the tables
+
+NUMPY: dict[str, Callable] = {
+    **{name: numpy_unary(f) for name, f in ENTRIES.items()},
+    **{name: numpy_binary(f) for name, f in OPERATIONS.items()},
+    "power": numpy_power,
+    "maximum": numpy_extreme(Max),
+    "minimum": numpy_extreme(Min),
+    "clip": numpy_clip,
+    "where": numpy_where,
+    "sum": numpy_sum,
+    "mean": numpy_mean,
+    "var": numpy_var,
+    "std": numpy_std,
+    "add.reduce": add_reduce,
+    "linalg.norm": numpy_norm,
+    "matmul": product,
+    "dot": product,
+    "outer": outer,
+    "einsum": numpy_einsum,
+    "zeros": numpy_filled(Scalar(S.Zero, "float")),
+    "ones": numpy_filled(Scalar(S.One, "float")),
+    "empty": numpy_filled(None),
+    "zeros_like": numpy_like(0),
+    "ones_like": numpy_like(1),
+    "empty_like": numpy_like(None),
+    "full": numpy_full,
+    "eye": numpy_eye,
+    "identity": numpy_eye,
+    "asarray": as_array,
+    "array": new_array,
+    "ascontiguousarray": contiguous,
+    "copy": clone,
+    "stack": stacked,
+    "transpose": numpy_transpose,
+    "swapaxes": swapped,
+    "reshape": numpy_reshape,
+    "ravel": raveled,
+    "expand_dims": expand_dims,
+    "squeeze": squeezed,
+    "broadcast_to": numpy_broadcast_to,
+}
+NUMPY_METHODS: dict[str, Callable] = {
+    "sum": numpy_sum,
+    "mean": numpy_mean,
+    "var": numpy_var,
+    "std": numpy_std,
+    "clip": clipped,
+    "dot": product,
+    "astype": astype,
+    "copy": clone,
+    "transpose": method_transpose,
+    "swapaxes": swapped,
+    "reshape": reshape_method,
+    "ravel": raveled,
+    "flatten": flattened,
+    "squeeze": squeezed,
+    "item": item,
+}
+SHARED: dict[str, Callable] = {
+    **{name: torch_unary(f) for name, f in TORCH_ENTRIES.items()},
+    "sub": torch_scaled("Sub"),
+    "add": torch_scaled("Add"),
+    "subtract": torch_scaled("Sub"),
+    "mul": torch_binary("Mult"),
+    "multiply": torch_binary("Mult"),
+    "div": torch_div,
+    "divide": torch_div,
+    "true_divide": torch_binary("Div"),
+    "pow": torch_pow,
+    "maximum": torch_extreme(Max),
+    "minimum": torch_extreme(Min),
+    "clamp": clipped,
+    "clip": clipped,
+    "clamp_min": lambda input, min: clipped(input, min=min),
+    "clamp_max": lambda input, max: clipped(input, max=max),
+    "addcmul": addcmul,
+    "sum": torch_sum,
+    "mean": torch_mean,
+    "var": torch_var,
+    "std": torch_std,
+    "norm": torch_norm,
+    "matmul": product,
+    "dot": dot,
+    "outer": outer,
+    "unsqueeze": unsqueezed,
+    "squeeze": torch_squeeze,
+    "transpose": torch_transpose,
+    "swapaxes": swapped,
+    "t": torch_t,
+    "permute": permuted,
+    "ravel": raveled,
+    "clone": clone,
+    "detach": detach,
+    "broadcast_to": torch_broadcast_to,
+}
+TORCH: dict[str, Callable] = SHARED | {
+    "where": torch_where,
+    "var_mean": torch_var_mean,
+    "linalg.norm": linalg_norm,
+    "linalg.vector_norm": vector_norm,
+    "einsum": torch_einsum,
+    "zeros": torch_filled(Scalar(S.Zero, "float")),
+    "ones": torch_filled(Scalar(S.One, "float")),
+    "empty": torch_filled(None),
+    "zeros_like": torch_like(0),
+    "ones_like": torch_like(1),
+    "empty_like": torch_like(None),
+    "full": torch_full,
+    "eye": torch_eye,
+    "stack": torch_stack,
+    "reshape": numpy_reshape,
+}
+TORCH_METHODS: dict[str, Callable] = SHARED | {
+    "reshape": reshape_method,
+    "view": reshape_method,
+    "expand": expand,
+    "expand_as": expand_as,
+    "contiguous": torch_contiguous,
+    "to": to,
+    "type": type_,
+    "type_as": type_as,
+    "float": cast_to("float32"),
+    "double": cast_to("float64"),
+    "half": cast_to("float16"),
+    "bfloat16": cast_to("bfloat16"),
+    "new_zeros": torch_new(0),
+    "new_ones": torch_new(1),
+    "new_empty": torch_new(None),
+    "size": size,
+    "dim": lambda self: self.ndim,
+    "item": item,
+    "copy_": copy_,
+    "zero_": zero_,
+}
+TORCH_METHODS |= {
+    f"{name}_": in_place(SHARED[name])
+    for name in "add sub mul div pow sqrt rsqrt square neg clamp addcmul".split()
+}
+
+
+def of_number(f):
+    """A function of math, of a number or of an array without axes."""
+
+    def run(x, /):
+        value = item(x) if isinstance(x, Array) else x
+        if not is_number(value):
+            raise NotTraced(f"a function of math of {type(value).__name__}")
+        return Scalar(f(plain(value)), "float")
+
+    return run
+
+
+MATH: dict[str, Callable] = {
+    name: of_number(f)
+    for name, f in {
+        "sqrt": root,
+        "exp": exp,
+        "log": logarithm,
+        "tanh": tanh,
+        "fabs": Abs,
+    }.items()
+}
+
+
+def as_float(x, /):
+    return of_number(lambda e: e)(x)
+
+
+def as_int(x, /):
+    if isinstance(x, int) or isinstance(x, Scalar) and x.kind == "int":
+        return number(plain(x), "int")
+    raise NotTraced("int of what is no integer")
+
+
+def absolute(x, /):
+    if is_number(x):
+        return number(Abs(plain(x)), "int" if isinstance(x, int) else x.kind)
+    return elementwise(Abs, floats(x))
+
+
+def length_of(x, /):
+    if isinstance(x, Array):
+        if not x.ndim:
+            raise Misfit("len of an array without axes")
+        return number(x.shape[0], "int")
+    if isinstance(x, tuple | list | str | dict):
+        return len(x)
+    raise NotTraced(f"len of {type(x).__name__}")
+
+
+def summed_up(iterable, start=0, /):
+    """sum of a list with an entry for each row, or of plain values."""
+    if isinstance(iterable, Listed):
+        entry, place = iterable.entry, iterable.place
+        if is_number(entry):
+            value = Scalar(summed(plain(entry), [place]), "float")
+        else:
+            value = like(entry, entry.shape, summed(floats(entry).memory.e, [place]))
+        return arithmetic("Add", start, value)
+    if not isinstance(iterable, tuple | list):
+        raise NotTraced(f"a sum of {type(iterable).__name__}")
+    result = start
+    for value in iterable:
+        result = arithmetic("Add", result, value)
+    return result
+
+
+def extreme(f):
+    """max and min of numbers, where one is the answer at every size."""
+
+    def run(*values):
+        if len(values) < 2 or not all(map(is_number, values)):
+            raise NotTraced("max or min of what are no two numbers")
+        result = f(*map(plain, values))
+        for value in values:
+            if plain(value) == result:
+                return value
+        raise NotTraced(f"{sympy.sstr(result)}, which depends on the sizes")
+
+    return run
+
+
+def plain_sequence(kind):
+    """tuple and list."""
+
+    def run(values=(), /):
+        if not isinstance(values, tuple | list):
+            raise NotTraced(f"{kind.__name__} of {type(values).__name__}")
+        return kind(values)
+
+    return run
+
+
+BUILTINS: dict[str, Any] = {
+    name: Known("math", name, run)
+    for name, run in {
+        "float": as_float,
+        "int": as_int,
+        "abs": absolute,
+        "len": length_of,
+        "sum": summed_up,
+        "max": extreme(Max),
+        "min": extreme(Min),
+        "tuple": plain_sequence(tuple),
+        "list": plain_sequence(list),
+    }.items()
+}
+TABLES: dict[str, dict[str, Callable]] = {"numpy": NUMPY, "torch": TORCH, "math": MATH}
+METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
+CONSTANTS: dict[str, dict[str, Any]] = {
+    "numpy": {"newaxis": None, "pi": Scalar(sympy.pi, "float")},
+    "torch": {"pi": Scalar(sympy.pi, "float")},
+    "math": {"pi": Scalar(sympy.pi, "float")},
+}
+for _library, _names in FLOATS.items():
+    CONSTANTS[_library] |= {name: DType(_library, name) for name in _names}
+    CONSTANTS[_library] |= {
+        alias: DType(_library, name) for alias, name in ALIASES[_library].items()
+    }

@@ -1,0 +1,48 @@
+"""Loops over all rows, or all columns: the body runs once, with a symbol for the row.
+
+`a[i] = e` then writes every row, and `a += e` adds up a sum. Nothing else may pass from one turn of the loop to the
+next: an array that a loop reads and writes, other than in one statement `a[i] op= e`, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Dummy, Expr, Sum
+
+
+class Place:
+    """The row, or column, at which a loop stands: a symbol from 1 to size. It is compared with nothing."""
+
+    def __init__(self, size: Expr):
+        self.letter = Dummy("place", integer=True, positive=True)
+        self.size = size
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An iterable over all rows, or all columns.
+
+    Args:  size: M or N; item: what it yields at a place
+    """
+
+    size: Expr
+    item: Callable[[Place], Any] = lambda place: place
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list with an entry for each row, or column: the entry as a 0-d or 1-d array in the place's letter."""
+
+    place: Place
+    entry: Any
+
+
+def summed(e: Expr, places: list[Place]) -> Expr:
+    """The sum of e over the places, from 1 to their sizes."""
+    for place in places:
+        r = Dummy("r", integer=True, positive=True)
+        e = Sum(e.xreplace({place.letter: r}), (r, 1, place.size))
+    return e
