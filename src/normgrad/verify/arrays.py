@@ -221,9 +221,7 @@ class Array:
             raise NotTraced("a write to a broadcast view")
         if any(loop in memory.read_in + memory.written_in for loop in outside):
             raise NotTraced("an array that is read, or written twice, in one loop")
-        if len(set(own)) < len(own) or any(
-            place not in state().loops for place in own
-        ):
+        if len(set(own)) < len(own) or any(place not in state().loops for place in own):
             raise NotTraced("a write to some entries only")
         over = [loop for loop in outside if loop not in own]
         if over and not add:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import math
 import sys
 import textwrap
@@ -57,7 +58,6 @@ from .library import (
     TABLES,
     Device,
     Known,
-    absolute,
     of_dtype,
 )
 from .over_rows import Listed, Place, Rows
@@ -1104,35 +1104,47 @@ def definition(function: FunctionType) -> ast.FunctionDef:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         raise NotTraced(f"{function.__name__}, whose source is not at hand") from None
+    source = textwrap.dedent("".join(lines))
     try:
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        tree = ast.parse(source)
     except SyntaxError:
         tree = ast.Module([], [])
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
         raise NotTraced(f"{function.__name__}, which is no function of its own lines")
     node = tree.body[0]
-    if not _same_code(_compiled(node, function.__code__), function.__code__):
+    if not _same_code(_compiled(source, function.__code__), function.__code__):
         raise NotTraced(f"{function.__name__}, whose source has changed")
     ast.increment_lineno(node, first - 1)
     return node
 
 
-def _compiled(node, code):
-    """The code of a definition, within a function that has its free names."""
-    bare = ast.parse(ast.unparse(node)).body[0]
-    bare.decorator_list = []
-    bare.returns = None
-    bare.args.defaults = [ast.Constant(None) for _ in bare.args.defaults]
-    bare.args.kw_defaults = [
-        default and ast.Constant(None) for default in bare.args.kw_defaults
-    ]
+def _compiled(source, code):
+    """The code of a definition's text, within a function that has its free names.
+
+    Python compiles the call of a function of a module otherwise where the module was imported in the same file.
+    """
+    imports = "".join(f"{line}\n" for line in _imports(code.co_filename))
     free = "".join(f"    {name} = None\n" for name in code.co_freevars)
-    outer = ast.parse(f"def outer():\n{free}    pass")
-    outer.body[0].body.append(bare)
-    whole = compile(ast.fix_missing_locations(outer), "program", "exec")
-    around = next(c for c in whole.co_consts if isinstance(c, CodeType))
-    found = [c for c in around.co_consts if isinstance(c, CodeType)]
-    return next(c for c in found if c.co_name == code.co_name)
+    text = f"{imports}def outer():\n{free}{textwrap.indent(source, '    ')}"
+    whole = compile(text, "program", "exec", dont_inherit=True)
+    around = [c for c in whole.co_consts if isinstance(c, CodeType)][-1]
+    inner = [c for c in around.co_consts if isinstance(c, CodeType)]
+    return next(c for c in inner if c.co_name == code.co_name)
+
+
+def _imports(path):
+    """The import statements of a file, those of its functions left out."""
+    try:
+        waiting = ast.parse("".join(linecache.getlines(path))).body
+    except SyntaxError:
+        return
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if getattr(node, "module", "") != "__future__":
+                yield ast.unparse(node)
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
 
 
 def _undented(constant):

@@ -1,4 +1,4 @@
-"""What a traced program may call: functions of NumPy, torch and math, and methods, under the names that they have there.
+"""What a traced program may call: functions and methods of NumPy, torch and math, under their own names.
 
 Every function here has the parameters of its model that are followed, in the model's order. Any other parameter is
 refused, and so is every name that is not in the tables.
@@ -608,7 +608,9 @@ def expand_dims(a, axis):
 
 def squeezed(a, axis=None):
     if axis is None:
-        raise NotTraced("squeeze of every axis of one entry, which depends on the sizes")
+        raise NotTraced(
+            "squeeze of every axis of one entry, which depends on the sizes"
+        )
     at = axis_of(a, axis)
     if a.shape[at] != 1:
         raise Misfit(f"squeeze of an axis of {a.shape[at]} entries")

@@ -7,16 +7,19 @@ caller. The verdict prints which is which.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sympy import Dummy, Expr, Indexed, S
 
 from ..symbolic.calculus import index_ranges
 from ..symbolic.conditions import side_conditions
+from ..symbolic.definitions import Defs
+from ..symbolic.notation import Partial, tensor, total
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, Misfit, NotTraced, in_words
-from .definitions import TENSORS, Norm
+from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
 from .functions import (
     Input,
@@ -48,20 +51,30 @@ GRADIENT = {
     "gate": "dgate",
 }
 ORDER = "y residual_out mean rstd".split(), "dx dresidual dw db dgate".split()
+SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
+LETTERS = {M: i, N: j}
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
-def input_of(words: Any) -> Input | None:
-    """What an argument is, from its name of the field: "x", "rstd", or "rstd[:, None]" for the shape (M, 1)."""
+def input_of(name: str, words: Any = None) -> Input | None:
+    """What an argument is.
+
+    Args:  name: of the parameter
+           words: its name of the field, as "x"; "rstd[:, None]" for the shape (M, 1); "(M, N)" for a tensor of its own
+    """
+    words = name if words is None else words
     if not isinstance(words, str):
         return None
-    name, bracket, _ = words.partition("[:, None]")
-    name = ALSO.get(name, name)
-    if name == "eps":
+    if words in SHAPES:
+        shape = SHAPES[words]
+        return Input(tensor(name, *shape)[tuple(map(LETTERS.get, shape))], shape)
+    words, bracket, _ = words.partition("[:, None]")
+    words = ALSO.get(words, words)
+    if words == "eps":
         return Input(eps)
-    if name not in TENSORS:
+    if words not in TENSORS:
         return None
-    head = head_of(name)
+    head = head_of(words)
     shape = tuple(head.base.shape)
     return Input(head, (*shape, ONE) if bracket else shape)
 
@@ -70,16 +83,15 @@ def _bound(names, needed, inputs):
     """{parameter: Input or plain value}."""
     bound = {}
     for name in names:
-        told = inputs.get(name)
-        value = input_of(name if told is None else told)
-        if value is None and told is not None:
-            value = told
+        value = input_of(name, inputs.get(name))
+        if value is None and name in inputs:
+            value = inputs[name]
         if value is not None:
             bound[name] = value
         elif name in needed:
             raise ValueError(
-                f"{name}: which of the definitions' tensors it is, is not known; "
-                f'say it, as {name}="x"; there are {", ".join(TENSORS)}'
+                f"{name}: is not known by its name; say which tensor it is, as "
+                f'{name}="x", or {name}="(M, N)"; there are {", ".join(TENSORS)}'
             )
     return bound
 
@@ -111,7 +123,7 @@ def _in_words(inputs, library):
 
 def verify_function(
     program: Any,
-    definitions: Norm,
+    definitions: Norm | Any = None,
     outputs: Sequence[str] | None = None,
     library: str | None = None,
     name: str = "",
@@ -121,9 +133,11 @@ def verify_function(
     """Whether a function, or an autograd Function, computes what the definitions say.
 
     Args:     program: a function, a subclass of torch.autograd.Function, or the text of a module
-              definitions: a norm, as `norm(center=True, bias=True)`; outputs: what the function returns, as ("dx", "dw")
-              library: "numpy" or "torch", the arguments' own; name: of the function in a text
-              seconds: how long a proof may take; inputs: what a parameter is, as g="dy" or rstd="rstd[:, None]"
+              definitions: a norm, as `norm(center=True, bias=True)`, or a forward, whose gradients are worked out;
+              an autograd Function without definitions is compared with the gradients of its own forward
+              outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
+              library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
+              inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
@@ -132,26 +146,22 @@ def verify_function(
         names, needed, is_class = parameters_of(program, name)
     except NotTraced as reason:
         return _refused(reason)
-    for parameter in inputs:
-        if parameter not in names:
-            raise ValueError(f"{parameter}: is no parameter of the program: {names}")
-    bound = _bound(names, needed, inputs)
-    cotangents = []
-    if is_class:
-        parameters = cotangents_of(program, name)
-        cotangents = list(_bound(parameters, parameters, {}).values())
+    if definitions is None and not is_class:
+        raise ValueError("definitions: got None, needs a norm, or a forward function")
     first = None
-    for variant in _variants(bound, inputs):
+    for variant in _variants(_bound(names, needed, inputs), inputs):
+        claim = _Claim(program, name, library, variant, inputs, outputs, seconds)
         try:
-            traced = trace(program, variant, cotangents, library, name)
-            verdict = _compared(traced, definitions, variant, outputs, library, seconds)
+            verdict = (
+                claim.of_class(definitions)
+                if is_class
+                else claim.of_function(definitions)
+            )
         except NotTraced as reason:
             verdict = _refused(reason)
-        if verdict:
+        if verdict or verdict.kind not in (WRONG, NOT_READ):
             return verdict
-        first = first if first is not None else verdict
-        if verdict.kind not in (WRONG, NOT_READ):
-            return verdict
+        first = first or verdict
     return first
 
 
@@ -167,27 +177,153 @@ def _refused(reason):
     return Verdict(kind, line=reason.line, why=str(reason))
 
 
-def _compared(traced: Trace, definitions, inputs, outputs, library, seconds):
-    if traced.written:
-        return Verdict(WRONG, why=f"it writes over {', '.join(traced.written)}")
-    assumptions = [REAL, _in_words(inputs, library)]
-    assumptions += [
-        f"{name} = {value} is eps, and may be any positive number"
-        for name, value in traced.constants.items()
-    ]
-    claims = _claims(traced, definitions, inputs, outputs)
-    verdicts = {
-        name: _of_output(name, value, definitions, seconds)
-        for name, value in claims.items()
-    }
-    conditions = _conditions(traced, definitions)
-    if S.false in conditions:
-        return Verdict(WRONG, why="it divides by 0, or takes a root of what is negative")
-    assumptions += [f"where {text}" for e in conditions for text in lettered(e)]
-    for a, b in traced.noted.kinks:
-        (text,) = lettered(_readable(a - b))
-        assumptions.append(f"what is compared is not equal: {text} is not 0")
-    return whole(verdicts, assumptions=assumptions)
+@dataclass
+class _Claim:
+    """A program and what its arguments are."""
+
+    program: Any
+    name: str
+    library: str
+    bound: dict[str, Any]
+    inputs: dict[str, Any]
+    outputs: Sequence[str] | None
+    seconds: float
+
+    def of_function(self, definitions):
+        """The verdict on a function."""
+        traced = trace(self.program, self.bound, (), self.library, self.name)
+        if not isinstance(definitions, Norm):
+            names, needed, _ = parameters_of(definitions)
+            inputs = _bound(
+                names, needed, {k: v for k, v in self.inputs.items() if k in names}
+            )
+            forward = trace(definitions, inputs, (), library_of(definitions))
+            cotangents = [f"d{name}" for name in forward.names or ("y",)]
+            heads = {_role(value): value for value in self.bound.values()}
+            definitions = own(forward, inputs, [heads.get(name) for name in cotangents])
+        outputs = self.outputs or _recognized(traced.names, definitions)
+        outputs = outputs or _by_shape(traced.outputs, definitions, self.bound.values())
+        return self._verdict(
+            traced, definitions, _named(outputs, traced.outputs, definitions)
+        )
+
+    def of_class(self, definitions):
+        """The verdict on an autograd Function."""
+        forward = trace(self.program, self.bound, (), self.library, self.name)
+        passed = cotangents_of(self.program, self.name)
+        if len(passed) != len(forward.outputs):
+            raise Misfit(
+                f"backward takes {len(passed)} gradients for {len(forward.outputs)} outputs"
+            )
+        if definitions is None:
+            cotangents = [
+                _cotangent(*pair) for pair in zip(passed, forward.outputs, strict=True)
+            ]
+            definitions = own(forward, self.bound, cotangents)
+            outputs = list(definitions.outputs)[: len(passed)]
+        else:
+            outputs = self.outputs or _recognized(forward.names, definitions)
+            outputs = outputs or _by_shape(
+                forward.outputs, definitions, self.bound.values()
+            )
+            cotangents = [input_of(f"d{name}") for name in outputs]
+            if None in cotangents:
+                raise NotTraced(f"the gradient of {outputs}")
+        traced = trace(self.program, self.bound, cotangents, self.library, self.name)
+        claims = _named(outputs, traced.outputs, definitions)
+        if len(traced.gradients) != len(self.bound):
+            raise Misfit(
+                f"backward returns {len(traced.gradients)} gradients for {len(self.bound)} arguments"
+            )
+        for value, gradient in zip(self.bound.values(), traced.gradients, strict=True):
+            if isinstance(value, Input) and isinstance(value.head, Indexed):
+                claims[gradient_of(_role(value))] = gradient
+            elif gradient is not None:
+                raise Misfit("a gradient of what is no tensor")
+        return self._verdict(traced, definitions, claims)
+
+    def _verdict(self, traced, definitions, claims):
+        if traced.written:
+            return Verdict(WRONG, why=f"it writes over {', '.join(traced.written)}")
+        assumptions = [REAL, _in_words(self.bound, self.library)]
+        assumptions += [
+            f"{name} = {value} is eps, and may be any positive number"
+            for name, value in traced.constants.items()
+        ]
+        verdicts = {
+            name: _of_output(name, value, definitions, self.seconds)
+            for name, value in claims.items()
+        }
+        conditions = _conditions(traced, definitions)
+        if S.false in conditions:
+            return Verdict(
+                WRONG, why="it divides by 0, or takes a root of what is negative"
+            )
+        assumptions += [f"where {text}" for e in conditions for text in lettered(e)]
+        for a, b in traced.noted.kinks:
+            (text,) = lettered(_readable(a - b))
+            assumptions.append(f"what is compared is not equal: {text} is not 0")
+        return whole(verdicts, assumptions=assumptions)
+
+
+def gradient_of(role: str) -> str:
+    """The name of the gradient with respect to an input."""
+    return GRADIENT.get(role, f"d{role}")
+
+
+def _role(value):
+    """The name of what an argument is."""
+    return (
+        str(getattr(value.head, "base", value.head)) if isinstance(value, Input) else ""
+    )
+
+
+def _cotangent(name, output):
+    """A tensor of its own with the shape of an output."""
+    sizes = tuple(size for size in output.shape if size != 1)
+    return Input(tensor(name, *sizes)[tuple(map(LETTERS.get, sizes))], output.shape)
+
+
+def own(forward: Trace, inputs: Mapping[str, Any], cotangents: Sequence) -> Norm:
+    """The definitions that a forward is, and the gradients of its loss.
+
+    Args:  inputs: what it was traced with; cotangents: an Input for each output, None where there is none
+    """
+    defs, outputs, loss = Defs(), {}, S.Zero
+    names = forward.names or ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
+    for name, value, cotangent in zip(names, forward.outputs, cotangents, strict=True):
+        output = _cotangent(name, value)
+        defs[output.head] = entry(value, output.head.indices)
+        outputs[name] = output.head
+        if cotangent is not None:
+            loss += _over_all(cotangent.head * output.head, output.head.indices)
+    defs[LOSS] = loss
+    for value in inputs.values():
+        if isinstance(value, Input) and isinstance(value.head, Indexed):
+            base, name = value.head.base, gradient_of(_role(value))
+            outputs[name] = tensor(name, *base.shape)[value.head.indices]
+            defs[outputs[name]] = Partial(LOSS, value.head)
+    return Norm(defs, outputs)
+
+
+def _over_all(e, letters):
+    """The sum of e over its indices."""
+    for letter in letters:
+        size = M if letter == i else N
+        e = total(size, lambda r, e=e, letter=letter: e.xreplace({letter: r}))
+    return e
+
+
+def _named(names, values, definitions):
+    """{output of the definitions: what the program returns for it}."""
+    if len(names) != len(values):
+        raise ValueError(f"outputs: got {len(names)} names for {len(values)} results")
+    unknown = [name for name in names if name not in definitions.outputs]
+    if unknown:
+        raise ValueError(
+            f"outputs: got {unknown}, needs some of {list(definitions.outputs)}"
+        )
+    return dict(zip(names, values, strict=True))
 
 
 def _of_output(name, value, definitions, seconds):
@@ -203,50 +339,28 @@ def _of_output(name, value, definitions, seconds):
     return compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
 
 
-def _claims(traced, definitions, inputs, outputs):
-    """{output of the definitions: what the program returns for it}."""
-    if traced.gradients:
-        return _gradients(traced, definitions, inputs, outputs)
-    values = traced.outputs
-    names = outputs or _recognized(traced.names, definitions) or _by_shape(values, definitions, inputs)
-    if len(names) != len(values):
-        raise ValueError(f"outputs: got {len(names)} names for {len(values)} results")
-    unknown = [name for name in names if name not in definitions.outputs]
-    if unknown:
-        raise ValueError(f"outputs: got {unknown}, needs some of {list(definitions.outputs)}")
-    return dict(zip(names, values, strict=True))
-
-
-def _gradients(traced, definitions, inputs, outputs):
-    names = outputs or ORDER[0][: len(traced.outputs)]
-    claims = dict(zip(names, traced.outputs, strict=True))
-    if len(traced.gradients) != len(inputs):
-        raise Misfit(f"backward returns {len(traced.gradients)} gradients for {len(inputs)} arguments")
-    for value, gradient in zip(inputs.values(), traced.gradients, strict=True):
-        tensor = isinstance(value, Input) and isinstance(value.head, Indexed)
-        if tensor:
-            claims[GRADIENT[str(value.head.base.label)]] = gradient
-        elif gradient is not None:
-            raise Misfit("a gradient of what is no tensor")
-    return claims
-
-
 def _recognized(names, definitions):
     """The names that a program has for its results, where all of them are names of the definitions' outputs."""
     if names is None:
         return None
-    gradients = set(names) <= set(GRADIENT) and not set(names) & set(definitions.outputs)
+    gradients = set(names) <= set(GRADIENT) and not set(names) & set(
+        definitions.outputs
+    )
     own = [ALSO.get(name, name) for name in names]
     own = [GRADIENT.get(name, name) if gradients else name for name in own]
-    return own if set(own) <= set(definitions.outputs) and len(set(own)) == len(own) else None
+    return (
+        own
+        if set(own) <= set(definitions.outputs) and len(set(own)) == len(own)
+        else None
+    )
 
 
 def _by_shape(values, definitions, inputs):
     """The first output with its shape that is not taken, for each of the results."""
-    heads = [value.head for value in inputs.values() if isinstance(value, Input)]
-    backward = any(str(getattr(head, "base", "")) in ("dy", "dresidual_out", "wdy") for head in heads)
+    roles = set(map(_role, inputs))
+    backward = bool(roles & {"dy", "dresidual_out", "wdy"})
     left = [name for name in ORDER[backward] if name in definitions.outputs]
-    if str(TENSORS["residual"]) not in [str(getattr(head, "base", "")) for head in heads]:
+    if "residual" not in roles:
         left = [name for name in left if name not in ("dresidual", "residual_out")]
     names = []
     for value in values:
@@ -254,7 +368,7 @@ def _by_shape(values, definitions, inputs):
         shape = (M,) if shape == (M, ONE) else shape
         fitting = [n for n in left if tuple(definitions.outputs[n].base.shape) == shape]
         if not fitting:
-            words = in_words(shape) if shape is not None else type(value).__name__
+            words = type(value).__name__ if shape is None else in_words(shape)
             raise Misfit(f"a result of the shape {words}, for which there is no output")
         names.append(fitting[0])
         left.remove(fitting[0])
@@ -266,7 +380,9 @@ def _readable(e: Expr) -> Expr:
     ranges = index_ranges(e)
     letters = {M: [i, *"pk"], N: [j, *"qk"]}
     names = {}
-    bound = {limit[0] for part in e.atoms(Indexed) for limit in getattr(part, "limits", ())}
+    bound = {
+        limit[0] for part in e.atoms(Indexed) for limit in getattr(part, "limits", ())
+    }
     for letter, size in sorted(ranges.items(), key=str):
         if letter in bound or isinstance(letter, Dummy) and letter.name == "r":
             continue
