@@ -22,7 +22,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import sympy
-from sympy import Expr, Indexed, Rational, Symbol
+from sympy import Expr, Indexed, Rational, Symbol, evaluate
 
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import eps
@@ -1121,15 +1121,21 @@ def definition(function: FunctionType) -> ast.FunctionDef:
 def _compiled(source, code):
     """The code of a definition's text, within a function that has its free names.
 
-    Python compiles the call of a function of a module otherwise where the module was imported in the same file.
+    A class stands between the two, so that its own name is not free in it. Python compiles the call of a function of
+    a module otherwise where the module was imported in the same file.
     """
     imports = "".join(f"{line}\n" for line in _imports(code.co_filename))
     free = "".join(f"    {name} = None\n" for name in code.co_freevars)
-    text = f"{imports}def outer():\n{free}{textwrap.indent(source, '    ')}"
-    whole = compile(text, "program", "exec", dont_inherit=True)
-    around = [c for c in whole.co_consts if isinstance(c, CodeType)][-1]
-    inner = [c for c in around.co_consts if isinstance(c, CodeType)]
-    return next(c for c in inner if c.co_name == code.co_name)
+    body = textwrap.indent(source, " " * 8)
+    text = f"{imports}def outer():\n{free}    class inner:\n{body}"
+    compiled = compile(text, "program", "exec", dont_inherit=True)
+    for name in ("outer", "inner", code.co_name):
+        compiled = next(
+            constant
+            for constant in compiled.co_consts
+            if isinstance(constant, CodeType) and constant.co_name == name
+        )
+    return compiled
 
 
 def _imports(path):
@@ -1273,7 +1279,7 @@ def trace(
     for dtype in DTYPES[library]:
         if len(traces) == 2 and not any(one.noted.dtype_asked for one in traces):
             break
-        with tracing(library, dtype):
+        with tracing(library, dtype), evaluate(True):
             try:
                 traces.append(_traced(program, inputs, cotangents, name))
             except (RecursionError, ArithmeticError, NotImplementedError) as reason:

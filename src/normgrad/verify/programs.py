@@ -7,10 +7,9 @@ caller. The verdict prints which is which.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from sympy import Dummy, Expr, Indexed, S
+from sympy import Dummy, Expr, Indexed, S, evaluate
 
 from ..symbolic.calculus import index_ranges
 from ..symbolic.conditions import side_conditions
@@ -50,24 +49,24 @@ GRADIENT = {
     "bias": "db",
     "gate": "dgate",
 }
+SHAPE_OF = {name: base.shape for name, base in TENSORS.items()}
 ORDER = "y residual_out mean rstd".split(), "dx dresidual dw db dgate".split()
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 LETTERS = {M: i, N: j}
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
-def input_of(name: str, words: Any = None) -> Input | None:
+def input_of(name: str, words: Any) -> Input | None:
     """What an argument is.
 
     Args:  name: of the parameter
            words: its name of the field, as "x"; "rstd[:, None]" for the shape (M, 1); "(M, N)" for a tensor of its own
     """
-    words = name if words is None else words
     if not isinstance(words, str):
         return None
     if words in SHAPES:
         shape = SHAPES[words]
-        return Input(tensor(name, *shape)[tuple(map(LETTERS.get, shape))], shape)
+        return Input(_indexed(name, shape), shape)
     words, bracket, _ = words.partition("[:, None]")
     words = ALSO.get(words, words)
     if words == "eps":
@@ -79,13 +78,19 @@ def input_of(name: str, words: Any = None) -> Input | None:
     return Input(head, (*shape, ONE) if bracket else shape)
 
 
-def _bound(names, needed, inputs):
-    """{parameter: Input or plain value}."""
+def _bound(names, needed, inputs, known):
+    """{parameter: Input or plain value}.
+
+    Args:  inputs: what the caller said of parameters; known: {name: Input} of a forward's results
+    """
     bound = {}
     for name in names:
-        value = input_of(name, inputs.get(name))
-        if value is None and name in inputs:
-            value = inputs[name]
+        told = inputs.get(name, name)
+        value = input_of(name, told)
+        if isinstance(told, str) and told in known:
+            value = known[told]
+        if value is None:
+            value = inputs.get(name)
         if value is not None:
             bound[name] = value
         elif name in needed:
@@ -141,28 +146,44 @@ def verify_function(
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
-    library = library or library_of(program)
     try:
-        names, needed, is_class = parameters_of(program, name)
+        claim = _Claim(program, name, library or library_of(program), outputs, seconds)
+        if definitions is None and not claim.is_class:
+            raise ValueError("definitions: got None, needs a norm or a forward function")
+        known = {}
+        if not isinstance(definitions, Norm | None):
+            definitions, known = _of_forward(definitions, inputs, claim.names)
+        bound = _bound(claim.names, claim.needed, inputs, known)
     except NotTraced as reason:
         return _refused(reason)
-    if definitions is None and not is_class:
-        raise ValueError("definitions: got None, needs a norm, or a forward function")
     first = None
-    for variant in _variants(_bound(names, needed, inputs), inputs):
-        claim = _Claim(program, name, library, variant, inputs, outputs, seconds)
-        try:
-            verdict = (
-                claim.of_class(definitions)
-                if is_class
-                else claim.of_function(definitions)
-            )
-        except NotTraced as reason:
-            verdict = _refused(reason)
-        if verdict or verdict.kind not in (WRONG, NOT_READ):
-            return verdict
-        first = first or verdict
+    with evaluate(True):
+        for variant in _variants(bound, inputs):
+            verdict = claim.verdict(definitions, variant)
+            if verdict or verdict.kind not in (WRONG, NOT_READ):
+                return verdict
+            first = first or verdict
     return first
+
+
+def _of_forward(forward, inputs, names):
+    """The definitions that a forward function is, and {name: Input} of its results and their gradients.
+
+    Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
+    """
+    claim = _Claim(forward, "", library_of(forward), None, 0)
+    bound = _bound(claim.names, claim.needed, inputs, {})
+    traced = trace(forward, bound, (), claim.library)
+    known, cotangents = {}, []
+    roles = [inputs.get(name, name) for name in names]
+    outputs = names_of(traced, bound)
+    for name, value in zip(outputs, traced.outputs, strict=True):
+        known[name] = _input_like(name, value)
+        known[f"d{name}"] = _input_like(f"d{name}", value)
+        cotangents.append(known[f"d{name}"] if f"d{name}" in roles else None)
+    if not any(cotangents):
+        raise ValueError(f"program: needs a gradient of one of {outputs}, as d{outputs[0]}")
+    return own(traced, bound, cotangents), known
 
 
 def _variants(bound, inputs):
@@ -177,75 +198,69 @@ def _refused(reason):
     return Verdict(kind, line=reason.line, why=str(reason))
 
 
-@dataclass
 class _Claim:
-    """A program and what its arguments are."""
+    """A program, its parameters, and what the caller said of its results."""
 
-    program: Any
-    name: str
-    library: str
-    bound: dict[str, Any]
-    inputs: dict[str, Any]
-    outputs: Sequence[str] | None
-    seconds: float
+    def __init__(self, program, name, library, outputs, seconds):
+        self.program, self.name, self.library = program, name, library
+        self.outputs, self.seconds = outputs, seconds
+        self.names, self.needed, self.is_class = parameters_of(program, name)
 
-    def of_function(self, definitions):
-        """The verdict on a function."""
-        traced = trace(self.program, self.bound, (), self.library, self.name)
-        if not isinstance(definitions, Norm):
-            names, needed, _ = parameters_of(definitions)
-            inputs = _bound(
-                names, needed, {k: v for k, v in self.inputs.items() if k in names}
-            )
-            forward = trace(definitions, inputs, (), library_of(definitions))
-            cotangents = [f"d{name}" for name in forward.names or ("y",)]
-            heads = {_role(value): value for value in self.bound.values()}
-            definitions = own(forward, inputs, [heads.get(name) for name in cotangents])
-        outputs = self.outputs or _recognized(traced.names, definitions)
-        outputs = outputs or _by_shape(traced.outputs, definitions, self.bound.values())
-        return self._verdict(
-            traced, definitions, _named(outputs, traced.outputs, definitions)
-        )
+    def verdict(self, definitions, bound):
+        """The verdict for arguments."""
+        read = self._of_class if self.is_class else self._of_function
+        try:
+            return read(definitions, bound)
+        except NotTraced as reason:
+            return _refused(reason)
 
-    def of_class(self, definitions):
-        """The verdict on an autograd Function."""
-        forward = trace(self.program, self.bound, (), self.library, self.name)
+    def _trace(self, bound, cotangents=()):
+        return trace(self.program, bound, cotangents, self.library, self.name)
+
+    def _of_function(self, definitions, bound):
+        traced = self._trace(bound)
+        names = self._outputs(traced, definitions, bound)
+        claims = _named(names, traced.outputs, definitions)
+        return self._verdict(traced, definitions, claims, bound)
+
+    def _outputs(self, traced, definitions, bound):
+        names = self.outputs or _recognized(traced.names, definitions)
+        return names or _by_shape(traced.outputs, definitions.outputs, bound)
+
+    def _of_class(self, definitions, bound):
+        forward = self._trace(bound)
         passed = cotangents_of(self.program, self.name)
         if len(passed) != len(forward.outputs):
             raise Misfit(
-                f"backward takes {len(passed)} gradients for {len(forward.outputs)} outputs"
+                f"backward takes {len(passed)} gradients of {len(forward.outputs)} results"
             )
         if definitions is None:
-            cotangents = [
-                _cotangent(*pair) for pair in zip(passed, forward.outputs, strict=True)
-            ]
-            definitions = own(forward, self.bound, cotangents)
-            outputs = list(definitions.outputs)[: len(passed)]
+            pairs = zip(passed, forward.outputs, strict=True)
+            cotangents = [_input_like(*pair) for pair in pairs]
+            definitions = own(forward, bound, cotangents)
+            names = names_of(forward, bound)
         else:
-            outputs = self.outputs or _recognized(forward.names, definitions)
-            outputs = outputs or _by_shape(
-                forward.outputs, definitions, self.bound.values()
-            )
-            cotangents = [input_of(f"d{name}") for name in outputs]
+            names = self._outputs(forward, definitions, bound)
+            cotangents = [input_of("", f"d{name}") for name in names]
             if None in cotangents:
-                raise NotTraced(f"the gradient of {outputs}")
-        traced = trace(self.program, self.bound, cotangents, self.library, self.name)
-        claims = _named(outputs, traced.outputs, definitions)
-        if len(traced.gradients) != len(self.bound):
+                raise NotTraced(f"a result of forward besides y: {names}")
+        traced = self._trace(bound, cotangents)
+        claims = _named(names, traced.outputs, definitions)
+        if len(traced.gradients) != len(bound):
             raise Misfit(
-                f"backward returns {len(traced.gradients)} gradients for {len(self.bound)} arguments"
+                f"backward returns {len(traced.gradients)} gradients of {len(bound)} arguments"
             )
-        for value, gradient in zip(self.bound.values(), traced.gradients, strict=True):
+        for value, gradient in zip(bound.values(), traced.gradients, strict=True):
             if isinstance(value, Input) and isinstance(value.head, Indexed):
-                claims[gradient_of(_role(value))] = gradient
+                claims[gradient_of(_role(value), names)] = gradient
             elif gradient is not None:
                 raise Misfit("a gradient of what is no tensor")
-        return self._verdict(traced, definitions, claims)
+        return self._verdict(traced, definitions, claims, bound)
 
-    def _verdict(self, traced, definitions, claims):
+    def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
             return Verdict(WRONG, why=f"it writes over {', '.join(traced.written)}")
-        assumptions = [REAL, _in_words(self.bound, self.library)]
+        assumptions = [REAL, _in_words(bound, self.library)]
         assumptions += [
             f"{name} = {value} is eps, and may be any positive number"
             for name, value in traced.constants.items()
@@ -266,41 +281,60 @@ class _Claim:
         return whole(verdicts, assumptions=assumptions)
 
 
-def gradient_of(role: str) -> str:
-    """The name of the gradient with respect to an input."""
+def gradient_of(role: str, outputs: Sequence[str]) -> str:
+    """The name of the gradient with respect to an input; to_x where the outputs are gradients themselves."""
+    if set(outputs) & set(GRADIENT.values()):
+        return f"to_{role}"
     return GRADIENT.get(role, f"d{role}")
+
+
+def names_of(forward: Trace, inputs: Mapping[str, Any]) -> list[str]:
+    """The names of a forward's results: its own, or those of gradients where it takes a gradient; else y, y1, y2."""
+    if forward.names:
+        return forward.names
+    if _takes_gradient(inputs):
+        return _by_shape(forward.outputs, TENSORS, inputs)
+    return ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
+
+
+def _takes_gradient(inputs):
+    return bool(set(map(_role, inputs.values())) & {"dy", "dresidual_out", "wdy"})
 
 
 def _role(value):
     """The name of what an argument is."""
-    return (
-        str(getattr(value.head, "base", value.head)) if isinstance(value, Input) else ""
-    )
+    if not isinstance(value, Input):
+        return ""
+    return str(getattr(value.head, "base", value.head))
 
 
-def _cotangent(name, output):
-    """A tensor of its own with the shape of an output."""
+def _input_like(name, output):
+    """A tensor of its own with the shape of a result."""
+    if not isinstance(output, Array):
+        raise NotTraced(f"{name} is {type(output).__name__}, no array")
     sizes = tuple(size for size in output.shape if size != 1)
-    return Input(tensor(name, *sizes)[tuple(map(LETTERS.get, sizes))], output.shape)
+    if len(set(sizes)) < len(sizes):
+        raise NotTraced(f"{name} has two axes of {sizes[0]} entries")
+    return Input(_indexed(name, sizes), output.shape)
 
 
 def own(forward: Trace, inputs: Mapping[str, Any], cotangents: Sequence) -> Norm:
     """The definitions that a forward is, and the gradients of its loss.
 
-    Args:  inputs: what it was traced with; cotangents: an Input for each output, None where there is none
+    Args:  inputs: what it was traced with; cotangents: an Input for each result, None where there is none
     """
     defs, outputs, loss = Defs(), {}, S.Zero
-    names = forward.names or ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
+    names = names_of(forward, inputs)
     for name, value, cotangent in zip(names, forward.outputs, cotangents, strict=True):
-        output = _cotangent(name, value)
-        defs[output.head] = entry(value, output.head.indices)
-        outputs[name] = output.head
+        head = _input_like(name, value).head
+        defs[head] = entry(value, getattr(head, "indices", ()))
+        outputs[name] = head
         if cotangent is not None:
-            loss += _over_all(cotangent.head * output.head, output.head.indices)
+            loss += _over_all(cotangent.head * head, getattr(head, "indices", ()))
     defs[LOSS] = loss
     for value in inputs.values():
         if isinstance(value, Input) and isinstance(value.head, Indexed):
-            base, name = value.head.base, gradient_of(_role(value))
+            base, name = value.head.base, gradient_of(_role(value), names)
             outputs[name] = tensor(name, *base.shape)[value.head.indices]
             defs[outputs[name]] = Partial(LOSS, value.head)
     return Norm(defs, outputs)
@@ -355,24 +389,22 @@ def _recognized(names, definitions):
     )
 
 
-def _by_shape(values, definitions, inputs):
-    """The first output with its shape that is not taken, for each of the results."""
-    roles = set(map(_role, inputs))
-    backward = bool(roles & {"dy", "dresidual_out", "wdy"})
-    left = [name for name in ORDER[backward] if name in definitions.outputs]
-    if "residual" not in roles:
+def _by_shape(values, names, inputs):
+    """The first of the names whose tensor has its shape and that is not taken, for each of the results."""
+    left = [name for name in ORDER[_takes_gradient(inputs)] if name in names]
+    if "residual" not in map(_role, inputs.values()):
         left = [name for name in left if name not in ("dresidual", "residual_out")]
-    names = []
+    chosen = []
     for value in values:
         shape = getattr(value, "shape", None)
         shape = (M,) if shape == (M, ONE) else shape
-        fitting = [n for n in left if tuple(definitions.outputs[n].base.shape) == shape]
+        fitting = [name for name in left if tuple(SHAPE_OF[name]) == shape]
         if not fitting:
             words = type(value).__name__ if shape is None else in_words(shape)
             raise Misfit(f"a result of the shape {words}, for which there is no output")
-        names.append(fitting[0])
+        chosen.append(fitting[0])
         left.remove(fitting[0])
-    return names
+    return chosen
 
 
 def _readable(e: Expr) -> Expr:
@@ -395,3 +427,9 @@ def _conditions(traced, definitions):
     """What must hold for everything that the program divides by, or takes a root of."""
     written = list(dict.fromkeys(map(_readable, traced.noted.domain)))
     return side_conditions(written, definitions.defs)
+
+
+def _indexed(name, sizes):
+    """A tensor's entry at the indices of its sizes; a scalar where there are none."""
+    base = tensor(name, *sizes)
+    return base[tuple(map(LETTERS.get, sizes))] if sizes else base
