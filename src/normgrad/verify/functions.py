@@ -304,6 +304,8 @@ class Reader:
         floating = isinstance(value, Scalar) and value.kind == "float"
         if self.symbols and floating and name in EPSILONS and value.e.is_positive:
             self.used[name] = value.e
+            if len(set(self.used.values())) > 1:
+                raise NotTraced(f"two numbers that are called eps: {self.used}")
             return Scalar(eps, "float")
         return value
 

@@ -7,8 +7,10 @@ caller. The verdict prints which is which.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from sympy import Dummy, Expr, Indexed, S, evaluate
 
 from ..symbolic.calculus import index_ranges
@@ -17,6 +19,7 @@ from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor, total
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
+from ..symbolic.witness import Counterexample
 from .arrays import ONE, Array, Misfit, NotTraced, in_words
 from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
@@ -29,7 +32,16 @@ from .functions import (
     parameters_of,
     trace,
 )
-from .verdict import NOT_READ, WRONG, Verdict, compare, whole
+from .sizes import (
+    Point,
+    apart,
+    loaded,
+    overridden,
+    results,
+    sizes_next_to,
+    source_of,
+)
+from .verdict import EQUAL, NOT_READ, PROVED, REFUTED, WRONG, Verdict, compare, whole
 
 ALSO = {
     "w": "weight",
@@ -133,6 +145,7 @@ def verify_function(
     library: str | None = None,
     name: str = "",
     seconds: float = 20,
+    run: bool | None = None,
     **inputs: Any,
 ) -> Verdict:
     """Whether a function, or an autograd Function, computes what the definitions say.
@@ -142,6 +155,8 @@ def verify_function(
               an autograd Function without definitions is compared with the gradients of its own forward
               outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
               library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
+              run: whether the program may be run as well: at the counterexample, and where it is not read at the sizes
+              of `sizes_next_to`; None runs what is an object, and no text
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
@@ -149,20 +164,26 @@ def verify_function(
     try:
         claim = _Claim(program, name, library or library_of(program), outputs, seconds)
         if definitions is None and not claim.is_class:
-            raise ValueError("definitions: got None, needs a norm or a forward function")
+            raise ValueError(
+                "definitions: got None, needs a norm or a forward function"
+            )
         known = {}
         if not isinstance(definitions, Norm | None):
             definitions, known = _of_forward(definitions, inputs, claim.names)
         bound = _bound(claim.names, claim.needed, inputs, known)
     except NotTraced as reason:
         return _refused(reason)
+    run = not isinstance(program, str) if run is None else run
     first = None
     with evaluate(True):
         for variant in _variants(bound, inputs):
-            verdict = claim.verdict(definitions, variant)
+            verdict = claim.verdict(definitions, variant, run)
             if verdict or verdict.kind not in (WRONG, NOT_READ):
                 return verdict
             first = first or verdict
+        if run and first.kind == NOT_READ:
+            for variant in _variants(bound, inputs):
+                first = claim.at_sizes(definitions, variant, first)
     return first
 
 
@@ -182,7 +203,9 @@ def _of_forward(forward, inputs, names):
         known[f"d{name}"] = _input_like(f"d{name}", value)
         cotangents.append(known[f"d{name}"] if f"d{name}" in roles else None)
     if not any(cotangents):
-        raise ValueError(f"program: needs a gradient of one of {outputs}, as d{outputs[0]}")
+        raise ValueError(
+            f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
+        )
     return own(traced, bound, cotangents), known
 
 
@@ -206,13 +229,31 @@ class _Claim:
         self.outputs, self.seconds = outputs, seconds
         self.names, self.needed, self.is_class = parameters_of(program, name)
 
-    def verdict(self, definitions, bound):
-        """The verdict for arguments."""
+    def verdict(self, definitions, bound, run):
+        """The verdict for arguments; run: whether the program may be run."""
         read = self._of_class if self.is_class else self._of_function
         try:
-            return read(definitions, bound)
+            traced, definitions, claims, cotangents = read(definitions, bound)
+            verdict = self._verdict(traced, definitions, claims, bound)
         except NotTraced as reason:
             return _refused(reason)
+        if not run or verdict.kind not in (PROVED, REFUTED):
+            return verdict
+        sides = {
+            name: entry(value, _letters(definitions, name))
+            for name, value in claims.items()
+        }
+        constants = {}
+        for value in traced.constants.values():
+            constants["eps"] = float(value)
+        execution = _Execution(self, definitions, bound, cotangents, constants)
+        return execution.agreed(verdict, sides)
+
+    def at_sizes(self, definitions, bound, refusal):
+        """The verdict on a program that cannot be read, from runs at a few sizes."""
+        if self.is_class or not isinstance(definitions, Norm):
+            return refusal
+        return _Execution(self, definitions, bound, (), {}).at_sizes(refusal)
 
     def _trace(self, bound, cotangents=()):
         return trace(self.program, bound, cotangents, self.library, self.name)
@@ -220,8 +261,7 @@ class _Claim:
     def _of_function(self, definitions, bound):
         traced = self._trace(bound)
         names = self._outputs(traced, definitions, bound)
-        claims = _named(names, traced.outputs, definitions)
-        return self._verdict(traced, definitions, claims, bound)
+        return traced, definitions, _named(names, traced.outputs, definitions), ()
 
     def _outputs(self, traced, definitions, bound):
         names = self.outputs or _recognized(traced.names, definitions)
@@ -255,7 +295,7 @@ class _Claim:
                 claims[gradient_of(_role(value), names)] = gradient
             elif gradient is not None:
                 raise Misfit("a gradient of what is no tensor")
-        return self._verdict(traced, definitions, claims, bound)
+        return traced, definitions, claims, cotangents
 
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
@@ -279,6 +319,131 @@ class _Claim:
             (text,) = lettered(_readable(a - b))
             assumptions.append(f"what is compared is not equal: {text} is not 0")
         return whole(verdicts, assumptions=assumptions)
+
+
+class _Execution:
+    """A program that is run.
+
+    Args:  claim: the program; cotangents: of an autograd Function; constants: {name: value} that the program has
+    """
+
+    def __init__(self, claim, definitions, bound, cotangents, constants):
+        self.claim, self.definitions, self.bound = claim, definitions, bound
+        self.cotangents, self.constants = cotangents, constants
+
+    def _point(self, sizes, values=()):
+        point = Point(sizes, self.definitions.defs, np.random.default_rng(0))
+        point.values |= self.constants
+        lines = [side for line in self.definitions.defs for side in line]
+        inputs = [
+            v for v in (*self.bound.values(), *self.cotangents) if isinstance(v, Input)
+        ]
+        atoms = set().union(
+            *[e.atoms(Indexed) for e in lines + [v.head for v in inputs]]
+        )
+        heads = {
+            str(e.base): e
+            for e in sorted(atoms, key=str)
+            if e not in self.definitions.defs
+        }
+        overridden(point, dict(values), heads)
+        return point
+
+    def _results(self, point):
+        arguments = {
+            name: self._argument(point, value) for name, value in self.bound.items()
+        }
+        cotangents = [self._argument(point, value) for value in self.cotangents]
+        target = loaded(self.claim.program, self.claim.name)
+        return results(target, self.claim.library, arguments, cotangents)
+
+    @staticmethod
+    def _argument(point, value):
+        if not isinstance(value, Input):
+            return value
+        entries = point.tensor(value.head)
+        return (
+            np.reshape(entries, point.shape(value.shape)).copy()
+            if value.shape
+            else entries
+        )
+
+    def agreed(self, verdict, sides):
+        """The verdict, if a run gives what was read.
+
+        Args:  sides: {output: its entry as it was read}
+        """
+        point = self._point((2, 3))
+        refuted = [
+            v
+            for v in verdict.outputs.values()
+            if isinstance(v.counterexample, Counterexample)
+        ]
+        if refuted:
+            found = refuted[0].counterexample
+            point = self._point(
+                [found.sizes.get(size, 2) for size in (M, N)], found.values
+            )
+        try:
+            values = self._results(point)
+        except Exception as reason:
+            words = f"run, it raises {type(reason).__name__}: {reason}"
+            return Verdict(NOT_READ, why=words)
+        for (name, e), value in zip(sides.items(), values, strict=True):
+            read = point.value(e, _letters(self.definitions, name))
+            if apart(np.reshape(value, read.shape), read):
+                return Verdict(
+                    NOT_READ,
+                    why=f"{name} was read as {e}, and a run gives other values",
+                )
+        return verdict
+
+    def at_sizes(self, refusal):
+        """The verdict from runs at several sizes."""
+        sizes = sizes_next_to(source_of(self.claim.program))
+        names = None
+        for size in sizes:
+            point = self._point(size)
+            where = f"M = {size[0]}, N = {size[1]}"
+            try:
+                values = self._results(point)
+            except Exception as reason:
+                words = f"at {where} it raises {type(reason).__name__}: {reason}"
+                return Verdict(WRONG, why=words)
+            names = names or self._names(values, size)
+            for name, value in zip(names, values, strict=True):
+                right = point.tensor(self.definitions.outputs[name])
+                if apart(value, right) and not (
+                    value.shape == (size[0], 1) and not apart(value[:, 0], right)
+                ):
+                    return Verdict(
+                        REFUTED,
+                        name,
+                        why=f"{name} differs at {where}, at random values",
+                    )
+        words = f"run on random float64 values at (M, N) = {', '.join(map(str, sizes))}"
+        return Verdict(
+            EQUAL,
+            ", ".join(names),
+            (words, _in_words(self.bound, self.claim.library)),
+            why=f"not read: {refusal.why}",
+            line=refusal.line,
+        )
+
+    def _names(self, values, size):
+        symbols = {size[0]: M, size[1]: N, 1: ONE}
+        stubs = [
+            SimpleNamespace(shape=tuple(symbols.get(s, s) for s in value.shape))
+            for value in values
+        ]
+        return self.claim.outputs or _by_shape(
+            stubs, self.definitions.outputs, self.bound
+        )
+
+
+def _letters(definitions, name):
+    """The indices of an output."""
+    return getattr(definitions.outputs[name], "indices", ())
 
 
 def gradient_of(role: str, outputs: Sequence[str]) -> str:
