@@ -18,7 +18,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any
 
 import sympy
@@ -116,6 +116,13 @@ class Context:
         self.attributes: dict[str, Any] = {}
         self.saved: tuple = ()
         self.arity = arity
+
+    def close(self) -> None:
+        """Keep what forward left as it is: a second backward finds it again."""
+        for value in flat(list(self.attributes.values())):
+            if isinstance(value, Array):
+                value.memory.fixed = "what forward keeps for backward"
+        self.attributes = MappingProxyType(self.attributes)
 
 
 @dataclass(eq=False)
@@ -518,6 +525,8 @@ class Reader:
             owner = self.evaluate(target.value, scope)
             if not isinstance(owner, Context) or state().loops:
                 raise NotTraced(f"a write to the attribute {target.attr}")
+            if isinstance(owner.attributes, MappingProxyType):
+                raise NotTraced(f"ctx.{target.attr}, written by backward")
             owner.attributes[target.attr] = value
         else:
             raise NotTraced("an assignment of this form")
@@ -790,7 +799,7 @@ class Reader:
             return tuple(number(size, "int") for size in owner.shape)
         if name == "ndim":
             return owner.ndim
-        if name == "T" or name == "mT" and owner.ndim == 2:
+        if name in ("T", "mT") and owner.ndim <= 2:
             return moved(owner, range(owner.ndim)[::-1])
         if name == "dtype":
             floats(owner, "the dtype")
@@ -946,6 +955,7 @@ class Reader:
             self.call(kind.methods["setup_context"], [context, tuple(args), result])
         else:
             result = self.call(kind.methods["forward"], [context, *args])
+        context.close()
         return result, context
 
     def apply(self, kind: FunctionClass, *args: Any) -> Any:

@@ -260,7 +260,9 @@ def numpy_clip(a, a_min=None, a_max=None, *, min=None, max=None):
 
 
 def addcmul(input, tensor1, tensor2, *, value=1):
-    product = arithmetic("Mult", arithmetic("Mult", floats(tensor1), tensor2), value)
+    if len({floats(a).dtype for a in (input, tensor1, tensor2)}) > 1:
+        raise NotTraced("addcmul of tensors of two dtypes, which torch refuses")
+    product = arithmetic("Mult", arithmetic("Mult", tensor1, tensor2), value)
     return arithmetic("Add", floats(input), product)
 
 
@@ -588,6 +590,12 @@ def numpy_reshape(a, shape):
     return reshaped(a, _sequence((shape,)))
 
 
+def torch_reshape(input, shape):
+    if not isinstance(shape, tuple | list):
+        raise Misfit("torch.reshape to a shape that is no tuple")
+    return reshaped(input, shape)
+
+
 def raveled(a):
     return reshaped(a, (-1,))
 
@@ -862,7 +870,7 @@ TORCH: dict[str, Callable] = SHARED | {
     "full": torch_full,
     "eye": torch_eye,
     "stack": torch_stack,
-    "reshape": numpy_reshape,
+    "reshape": torch_reshape,
 }
 TORCH_METHODS: dict[str, Callable] = SHARED | {
     "reshape": reshape_method,

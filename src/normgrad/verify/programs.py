@@ -7,6 +7,7 @@ caller. The verdict prints which is which.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,12 +18,14 @@ from ..symbolic.calculus import index_ranges
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor, total
+from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import Counterexample
 from .arrays import ONE, Array, Misfit, NotTraced, in_words
 from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
+from .difference import in_field_names
 from .functions import (
     Input,
     Trace,
@@ -180,7 +183,7 @@ def verify_function(
             verdict = claim.verdict(definitions, variant, run)
             if verdict or verdict.kind not in (WRONG, NOT_READ):
                 return verdict
-            first = first or verdict
+            first = verdict if first is None else first
         if run and first.kind == NOT_READ:
             for variant in _variants(bound, inputs):
                 first = claim.at_sizes(definitions, variant, first)
@@ -535,7 +538,15 @@ def _of_output(name, value, definitions, seconds):
         why = f"{name} has the shape {in_words(value.shape)}, needs {in_words(shape)}"
         return Verdict(WRONG, why=why)
     stored = entry(value, head.indices)
-    return compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
+    verdict = compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
+    if verdict.kind == REFUTED:
+        try:
+            with limited(seconds):
+                terms = in_field_names(stored, head, definitions)
+        except (NotImplementedError, OutOfPatience, ValueError):
+            return verdict
+        return replace(verdict, difference=terms)
+    return verdict
 
 
 def _recognized(names, definitions):
