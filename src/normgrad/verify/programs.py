@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sympy import Dummy, Expr, Indexed, S, evaluate
+from sympy import Dummy, Expr, Indexed, Ne, S, evaluate
 
 from ..symbolic.calculus import index_ranges
 from ..symbolic.conditions import side_conditions
@@ -44,7 +44,17 @@ from .sizes import (
     sizes_next_to,
     source_of,
 )
-from .verdict import EQUAL, NOT_READ, PROVED, REFUTED, WRONG, Verdict, compare, whole
+from .verdict import (
+    EQUAL,
+    KINDS,
+    NOT_READ,
+    PROVED,
+    REFUTED,
+    WRONG,
+    Verdict,
+    compare,
+    whole,
+)
 
 ALSO = {
     "w": "weight",
@@ -185,8 +195,9 @@ def verify_function(
                 return verdict
             first = verdict if first is None else first
         if run and first.kind == NOT_READ:
-            for variant in _variants(bound, inputs):
-                first = claim.at_sizes(definitions, variant, first)
+            variants = _variants(bound, inputs)
+            verdicts = [claim.at_sizes(definitions, each, first) for each in variants]
+            first = min(verdicts, key=lambda verdict: KINDS.index(verdict.kind))
     return first
 
 
@@ -317,7 +328,7 @@ class _Claim:
             return Verdict(
                 WRONG, why="it divides by 0, or takes a root of what is negative"
             )
-        assumptions += [f"where {text}" for e in conditions for text in lettered(e)]
+        assumptions += map(_condition_in_words, conditions)
         for a, b in traced.noted.kinks:
             (text,) = lettered(_readable(a - b))
             assumptions.append(f"what is compared is not equal: {text} is not 0")
@@ -545,7 +556,8 @@ def _of_output(name, value, definitions, seconds):
                 terms = in_field_names(stored, head, definitions)
         except (NotImplementedError, OutOfPatience, ValueError):
             return verdict
-        return replace(verdict, difference=terms)
+        shorter = min(verdict.difference, terms, key=lambda parts: len(str(parts)))
+        return replace(verdict, difference=shorter)
     return verdict
 
 
@@ -603,6 +615,12 @@ def _conditions(traced, definitions):
     """What must hold for everything that the program divides by, or takes a root of."""
     written = list(dict.fromkeys(map(_readable, traced.noted.domain)))
     return side_conditions(written, definitions.defs)
+
+
+def _condition_in_words(condition):
+    if isinstance(condition, Ne):
+        return f"where {lettered(condition.lhs)[0]} is not 0"
+    return f"where {lettered(condition)[0]}"
 
 
 def _indexed(name, sizes):
