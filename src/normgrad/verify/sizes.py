@@ -36,7 +36,7 @@ from sympy import (
 from ..symbolic.calculus import resolve
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
-from ..symbolic.symbols import M, N, i
+from ..symbolic.symbols import M, N, i, p
 
 PLAIN = ((4, 3), (1, 1), (1, 4), (4, 1), (5, 5), (3, 16))
 LARGEST = 2048
@@ -111,26 +111,24 @@ class Point:
         return self.values[name]
 
     def value(self, e: Expr, letters: Sequence[Expr]) -> np.ndarray:
-        """An expression's values, with an axis for each of the letters i and j."""
-        axes = {letter: axis for axis, letter in enumerate(letters)}
-        sizes = tuple(self.sizes[M if letter == i else N] for letter in letters)
+        """An expression's values, with an axis for each of the letters, of which i and p run over the rows."""
+        sizes = [self.sizes[M if letter in (i, p) else N] for letter in letters]
+        axes = dict(zip(letters, enumerate(sizes), strict=True))
         e = resolve(self.defs.unfold(e))
         return np.broadcast_to(self._at(e, axes), sizes)
 
     def _at(self, e, axes):
-        """The values of e, with an axis for each letter, or a number."""
+        """The values of e, with an axis for each letter, or a number.
+
+        Args:  axes: {letter: (its axis, its size)}
+        """
         if isinstance(e, Sum):
             return self._sum(e.function, list(e.limits)[::-1], axes)
         if isinstance(e, Indexed):
-            values = self.tensor(e)
-            sizes = values.shape
-            places = [
-                self._places(*pair, axes) for pair in zip(e.indices, sizes, strict=True)
-            ]
-            return values[tuple(places)]
+            places = [self._places(letter, axes) for letter in e.indices]
+            return self.tensor(e)[tuple(places)]
         if isinstance(e, KroneckerDelta):
-            count = max(self.sizes.values())
-            rows, columns = (self._places(letter, count, axes) for letter in e.args[:2])
+            rows, columns = (self._places(letter, axes) for letter in e.args[:2])
             return (rows == columns) * 1.0
         if e in self.sizes:
             return float(self.sizes[e])
@@ -147,15 +145,16 @@ class Point:
             return self._at(body, axes)
         letter, _, last = limits[0]
         size = self.sizes[last]
-        values = self._sum(body, limits[1:], {**axes, letter: len(axes)})
+        values = self._sum(body, limits[1:], {**axes, letter: (len(axes), size)})
         if not np.ndim(values):
             return values * size
         return np.broadcast_to(values, (*values.shape[:-1], size)).sum(-1)
 
     @staticmethod
-    def _places(letter, size, axes):
+    def _places(letter, axes):
+        axis, size = axes[letter]
         shape = [1] * len(axes)
-        shape[axes[letter]] = size
+        shape[axis] = size
         return np.arange(size).reshape(shape)
 
 
