@@ -344,7 +344,7 @@ NUMPY_CALLS = """
 np.sqrt(x * x); np.square(x); np.reciprocal(x); np.abs(x); np.absolute(x); np.exp(x); np.log(x * x)
 np.tanh(x); np.negative(x); np.sign(x); np.add(x, w); np.subtract(x, w); np.multiply(x, 2)
 np.divide(x, w); np.true_divide(2, x); np.power(x, 3); np.maximum(x, w); np.minimum(x, 0.1)
-np.clip(x, -0.5, w); np.clip(x, a_max=0.2); np.where(x > w, x, 0)
+np.clip(x, -0.5, w); np.clip(x, None, 0.2); np.where(x > w, x, 0)
 np.where((x > 0) & ~(x > w), 1.0, x); np.where((x < 0) | (w <= 0), x, w); (x >= 0) * w; np.sum(x)
 np.sum(x, 0); np.sum(x, axis=(0, 1)); np.mean(x, 1, None, None, True); np.var(x, 1)
 np.var(x, axis=0, ddof=2); np.var(x, correction=1); np.std(x, 0, ddof=-1, keepdims=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
-from sympy import Dummy, Expr, Heaviside, Integer, Pow, S, Sum
+from sympy import Dummy, Expr, Heaviside, Indexed, IndexedBase, Integer, Pow, S, Sum
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
@@ -48,6 +48,7 @@ class State:
     Args:  library: "numpy" or "torch", the arguments' own; dtype: the arguments' own, by name
            loops: the places of the loops that run; domain: powers and logarithms as written, for their side conditions
            kinks: pairs of values that were compared; dtype_asked: whether a dtype was compared
+           twice: whether what is detached is told apart, for a second derivative
     """
 
     library: str
@@ -56,6 +57,7 @@ class State:
     domain: list[Expr] = field(default_factory=list)
     kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
     dtype_asked: bool = False
+    twice: bool = False
 
 
 _state: ContextVar[State] = ContextVar("state")
@@ -244,6 +246,26 @@ def array(shape, e, library, dtype, kind="float", cell=False) -> Array:
 def like(a: Array, shape: Sequence[Expr], e: Expr) -> Array:
     """A new array of the library and dtype of another."""
     return array(shape, e, a.library, a.dtype, a.kind)
+
+
+def detached(e: Expr) -> Expr:
+    """The expression as a constant: its tensors under other names, x~ for x, which `attached` takes back."""
+    return _renamed(e, lambda name: f"{name.rstrip('~')}~")
+
+
+def attached(e: Expr) -> Expr:
+    """The expression in which nothing is a constant any more."""
+    return _renamed(e, lambda name: name.rstrip("~"))
+
+
+def _renamed(e, rename):
+    names = {}
+    for part in e.atoms(Indexed):
+        base = part.base
+        assumptions = base.label.assumptions0
+        new = IndexedBase(rename(str(base)), shape=base.shape, **assumptions)
+        names[part] = new[part.indices]
+    return e.xreplace(names)
 
 
 def floats(a: Any, words: str = "an operation") -> Array:

@@ -40,10 +40,12 @@ from .arrays import (
     broadcast,
     compared,
     copied,
+    detached,
     elementwise,
     floats,
     indexed,
     is_number,
+    like,
     moved,
     negative,
     number,
@@ -117,6 +119,19 @@ class Context:
         self.saved: tuple = ()
         self.arity = arity
 
+    def detach(self, args: list) -> None:
+        """Make constants of what forward kept besides its arguments, as autograd does."""
+
+        def kept(value):
+            own = any(value is argument for argument in args)
+            if own or not isinstance(value, Array):
+                return value
+            return like(value, value.shape, detached(value.e))
+
+        self.saved = tuple(map(kept, self.saved))
+        pairs = self.attributes.items()
+        self.attributes = MappingProxyType({name: kept(value) for name, value in pairs})
+
     def close(self) -> None:
         """Keep what forward left as it is: a second backward finds it again."""
         for value in flat(list(self.attributes.values())):
@@ -130,11 +145,13 @@ class Function:
     """A function of the program.
 
     Args:  node: its syntax tree; scope: where its free names are found; defaults: {parameter: value}
+           once: whether it is an autograd Function's backward that is not differentiated again
     """
 
     node: ast.FunctionDef | ast.Lambda
     scope: Any
     defaults: dict[str, Any]
+    once: bool = False
 
     @property
     def parameters(self) -> list[str]:
@@ -364,7 +381,8 @@ class Reader:
         )
         for name, value in (function.__kwdefaults__ or {}).items():
             defaults[name] = self.admit(value)
-        return Function(node, Outside(self, function), defaults)
+        once = wrapped is not None
+        return Function(node, Outside(self, function), defaults, once)
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
@@ -390,12 +408,15 @@ class Reader:
         return names
 
     def _check_decorators(self, node, scope):
+        values = []
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and not decorator.args:
                 decorator = decorator.func
             value = self.evaluate(decorator, scope)
             if value not in (STATIC, ONCE, QUIET):
                 raise NotTraced(f"the decorator of {node.name}")
+            values.append(value)
+        return values
 
     # statements
 
@@ -456,8 +477,9 @@ class Reader:
                 scope.names[name] = Named(f"{top}.{alias.name}")
 
     def _read_FunctionDef(self, node, scope):
-        self._check_decorators(node, scope)
+        decorators = self._check_decorators(node, scope)
         scope.names[node.name] = self._function(node, scope)
+        scope.names[node.name].once = ONCE in decorators
 
     def _function(self, node, scope):
         arguments = node.args
@@ -496,6 +518,8 @@ class Reader:
             quiet = isinstance(call, ast.Call) and part.optional_vars is None
             if not quiet or self.evaluate(call.func, scope) is not QUIET:
                 raise NotTraced("a with of another kind than torch.no_grad()")
+        if state().twice:
+            raise NotTraced("a with in a backward that is differentiated again")
         self.execute(node.body, scope)
 
     def _read_Delete(self, node, scope):
@@ -1280,11 +1304,13 @@ def trace(
     cotangents: Sequence[Input] = (),
     library: str = "numpy",
     name: str = "",
+    twice: bool = False,
 ) -> Trace:
     """A program's outputs for every M and N.
 
     Args:     program: a function, a subclass of torch.autograd.Function, or a module's text; name: of its function
               inputs: {parameter: Input, or a plain value}; cotangents: of an autograd Function's outputs
+              twice: whether what backward cannot differentiate again is told apart, as x~
     Raises:   NotTraced, with the line, for what is not followed; Misfit, one of it, for what is wrong in itself
     """
     traces = []
@@ -1293,7 +1319,7 @@ def trace(
             break
         with tracing(library, dtype), evaluate(True):
             try:
-                traces.append(_traced(program, inputs, cotangents, name))
+                traces.append(_traced(program, inputs, cotangents, name, twice))
             except (RecursionError, ArithmeticError, NotImplementedError) as reason:
                 raise NotTraced(f"{type(reason).__name__}: {reason}") from reason
     for other in traces[1:]:
@@ -1309,7 +1335,7 @@ def _as_text(traced):
     ]
 
 
-def _traced(program, inputs, cotangents, name):
+def _traced(program, inputs, cotangents, name, twice):
     reader = Reader(symbols=not any(_is_eps(value) for value in inputs.values()))
     target = target_of(reader, program, name)
     values = {
@@ -1320,6 +1346,11 @@ def _traced(program, inputs, cotangents, name):
     gradients = []
     if isinstance(target, FunctionClass):
         outputs, context = reader.forward(target, list(values.values()))
+        if twice:
+            if target.methods["backward"].once:
+                raise Misfit("backward is not differentiated again")
+            context.detach(list(values.values()))
+            state().twice = True
         if passed:
             gradients = reader.call(target.methods["backward"], [context, *passed])
             gradients = list(flat(gradients))

@@ -29,6 +29,7 @@ from .arrays import (
     axis_of,
     chosen,
     copied,
+    detached,
     einsum,
     elementwise,
     expanded,
@@ -255,8 +256,8 @@ def clipped(a, min=None, max=None):
     return a
 
 
-def numpy_clip(a, a_min=None, a_max=None, *, min=None, max=None):
-    return clipped(a, either(a_min, min), either(a_max, max))
+def numpy_clip(a, a_min, a_max):
+    return clipped(a, a_min, a_max)
 
 
 def addcmul(input, tensor1, tensor2, *, value=1):
@@ -712,6 +713,8 @@ def clone(input):
 
 
 def detach(self):
+    if state().twice:
+        return like(self, self.shape, detached(self.e))
     return Array(self.memory, self.shape, self.axes, self.places)
 
 
@@ -728,7 +731,7 @@ def item(self):
     """A number of Python's."""
     if floats(self).ndim:
         raise NotTraced("an array as a number")
-    return Scalar(self.e, "float")
+    return Scalar(detached(self.e) if state().twice else self.e, "float")
 
 
 def in_place(run):

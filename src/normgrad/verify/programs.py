@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sympy import Dummy, Expr, Indexed, Ne, S, evaluate
 
-from ..symbolic.calculus import index_ranges
+from ..symbolic.calculus import index_ranges, resolve
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor, total
@@ -22,7 +22,7 @@ from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import Counterexample
-from .arrays import ONE, Array, Misfit, NotTraced, in_words
+from .arrays import ONE, Array, Misfit, NotTraced, attached, in_words
 from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
 from .difference import in_field_names
@@ -78,6 +78,8 @@ SHAPE_OF = {name: base.shape for name, base in TENSORS.items()}
 ORDER = "y residual_out mean rstd".split(), "dx dresidual dw db dgate".split()
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 LETTERS = {M: i, N: j}
+# the loss of one who differentiates the gradients once more
+SECOND = tensor("G")
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -159,6 +161,7 @@ def verify_function(
     name: str = "",
     seconds: float = 20,
     run: bool | None = None,
+    twice: bool = False,
     **inputs: Any,
 ) -> Verdict:
     """Whether a function, or an autograd Function, computes what the definitions say.
@@ -169,13 +172,16 @@ def verify_function(
               outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
               library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
               run: whether the program may be run as well: at the counterexample, and where it is not read at the sizes
-              of `sizes_next_to`; None runs what is an object, and no text
+              of `sizes_next_to`; None runs what is an object, and no text; it runs in this process
+              twice: whether an autograd Function's gradients are differentiated once more, as to_dy, to_x
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
     try:
-        claim = _Claim(program, name, library or library_of(program), outputs, seconds)
+        claim = _Claim(
+            program, name, library or library_of(program), outputs, seconds, twice
+        )
         if definitions is None and not claim.is_class:
             raise ValueError(
                 "definitions: got None, needs a norm or a forward function"
@@ -206,7 +212,7 @@ def _of_forward(forward, inputs, names):
 
     Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
     """
-    claim = _Claim(forward, "", library_of(forward), None, 0)
+    claim = _Claim(forward, "", library_of(forward), None, 0, False)
     bound = _bound(claim.names, claim.needed, inputs, {})
     traced = trace(forward, bound, (), claim.library)
     known, cotangents = {}, []
@@ -238,8 +244,9 @@ def _refused(reason):
 class _Claim:
     """A program, its parameters, and what the caller said of its results."""
 
-    def __init__(self, program, name, library, outputs, seconds):
+    def __init__(self, program, name, library, outputs, seconds, twice):
         self.program, self.name, self.library = program, name, library
+        self.twice = twice
         self.outputs, self.seconds = outputs, seconds
         self.names, self.needed, self.is_class = parameters_of(program, name)
 
@@ -249,6 +256,8 @@ class _Claim:
         try:
             traced, definitions, claims, cotangents = read(definitions, bound)
             verdict = self._verdict(traced, definitions, claims, bound)
+            if verdict and self.twice and cotangents:
+                verdict = self._of_second(verdict, definitions, bound, cotangents)
         except NotTraced as reason:
             return _refused(reason)
         if not run or verdict.kind not in (PROVED, REFUTED):
@@ -269,8 +278,8 @@ class _Claim:
             return refusal
         return _Execution(self, definitions, bound, (), {}).at_sizes(refusal)
 
-    def _trace(self, bound, cotangents=()):
-        return trace(self.program, bound, cotangents, self.library, self.name)
+    def _trace(self, bound, cotangents=(), twice=False):
+        return trace(self.program, bound, cotangents, self.library, self.name, twice)
 
     def _of_function(self, definitions, bound):
         traced = self._trace(bound)
@@ -305,11 +314,39 @@ class _Claim:
                 f"backward returns {len(traced.gradients)} gradients of {len(bound)} arguments"
             )
         for value, gradient in zip(bound.values(), traced.gradients, strict=True):
-            if isinstance(value, Input) and isinstance(value.head, Indexed):
-                claims[gradient_of(_role(value), names)] = gradient
+            if _is_tensor(value):
+                output = gradient_of(_role(value), names)
+                if output not in definitions.outputs:
+                    raise NotTraced(f"{output}, which the definitions have not")
+                claims[output] = gradient
             elif gradient is not None:
                 raise Misfit("a gradient of what is no tensor")
         return traced, definitions, claims, cotangents
+
+    def _of_second(self, verdict, definitions, bound, cotangents):
+        """The verdict with the gradients of the gradients."""
+        traced = self._trace(bound, cotangents, twice=True)
+        inputs = [value for value in bound.values() if _is_tensor(value)]
+        gradients = [g for g in traced.gradients if g is not None]
+        mine, right = S.Zero, S.Zero
+        for value, gradient in zip(inputs, gradients, strict=True):
+            letters = value.head.indices
+            name = gradient_of(_role(value), ())
+            varied = tensor(f"d{name}", *value.head.base.shape)[letters]
+            mine += _over_all(varied * entry(gradient, letters), letters)
+            right += _over_all(varied * definitions.outputs[name], letters)
+        defs = Defs()
+        for head, body in definitions.defs:
+            defs[head] = body
+        defs[SECOND] = right
+        outputs = dict(verdict.outputs)
+        for value in (*cotangents, *inputs):
+            claim = f"to_{_role(value)}"
+            stored = attached(resolve(Partial(mine, value.head)))
+            defined = Partial(SECOND, value.head)
+            outputs[claim] = compare(stored, defined, defs, claim, self.seconds)
+        words = "a Function that backward applies has a right backward of its own"
+        return whole(outputs, assumptions=(*verdict.assumptions, words))
 
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
@@ -480,6 +517,10 @@ def _takes_gradient(inputs):
     return bool(set(map(_role, inputs.values())) & {"dy", "dresidual_out", "wdy"})
 
 
+def _is_tensor(value):
+    return isinstance(value, Input) and isinstance(value.head, Indexed)
+
+
 def _role(value):
     """The name of what an argument is."""
     if not isinstance(value, Input):
@@ -512,7 +553,7 @@ def own(forward: Trace, inputs: Mapping[str, Any], cotangents: Sequence) -> Norm
             loss += _over_all(cotangent.head * head, getattr(head, "indices", ()))
     defs[LOSS] = loss
     for value in inputs.values():
-        if isinstance(value, Input) and isinstance(value.head, Indexed):
+        if _is_tensor(value):
             base, name = value.head.base, gradient_of(_role(value), names)
             outputs[name] = tensor(name, *base.shape)[value.head.indices]
             defs[outputs[name]] = Partial(LOSS, value.head)
