@@ -2,16 +2,21 @@
 
 import ast
 import inspect
+import linecache
 import random
 import re
 
+import homework_variants
+import homework_variants_other
 import numpy as np
 import pytest
 import verify_functions as right
 
+from normgrad.homework import solutions
+from normgrad.homework.task import homeworks
+from normgrad.homework.wrong import wrong
 from normgrad.symbolic.symbols import M, N, i, j, k, p
 from normgrad.verify import library, programs
-from normgrad.verify.arrays import NotTraced
 from normgrad.verify.definitions import norm
 from normgrad.verify.functions import Input, entry, trace
 from normgrad.verify.programs import input_of, verify_function
@@ -282,7 +287,7 @@ class Edited(ast.NodeTransformer):
         return self.turn(node, [*others, node.left, node.right])
 
     def visit_Constant(self, node):
-        values = {True: [False], -1: [0], 0: [1], 1: [0], 3: [2]}
+        values = {True: [False], -1: [0], 0: [1], 3: [2]}
         return self.turn(node, map(ast.Constant, values.get(node.value, [])))
 
     def visit_Name(self, node):
@@ -450,3 +455,266 @@ def test_every_function_of_the_tables_is_compared():
             assert re.search(called, block), name
     for name in [*library.MATH, *library.BUILTINS]:
         assert re.search(rf"\b{name}\(", NUMPY_CALLS), name
+
+
+# The functions that pages type, and homework.
+
+
+def page_functions():
+    pytest.importorskip("sphinx", reason="the book's packages are not installed")
+    import page_cells
+
+    return page_cells
+
+
+RESIDUAL = norm(center=True, bias=True, residual=True, dresidual_out=True)
+ROW = norm(center=True, weight=False)
+DOUBLE = {"outputs": ("to_dy", "to_x", "to_weight")}
+PLACES = [{"place": place} for place in ("inside", "outside", "clamp")]
+L2 = {"outputs": ("dq",), "q": "(M, N)", "dr": "dy", "r": "y", "s": "y1"}
+NUMPY, TORCH_CELL = "numpy-backward", "torch-function"
+# (page, tag): [(program, definitions, what is said of them)]; a text names what the page defines
+PAGES = {
+    ("eps", NUMPY): [
+        ("backward", "forward", {"outputs": ("dx",), "wdy": "dy", **place})
+        for place in PLACES
+    ],
+    ("eps", TORCH_CELL): [("Placed", None, place) for place in PLACES],
+    ("higher_derivatives_backward", NUMPY): [("double_backward", "backward", DOUBLE)],
+    ("higher_derivatives_code", TORCH_CELL): [
+        ("LayerNorm", LAYER, {}),
+        ("Backward", None, {}),
+    ],
+    ("l2_norm", NUMPY): [("backward", "forward", L2)],
+    ("l2_norm", TORCH_CELL): [("L2Norm", None, {"q": "(M, N)"})],
+    ("layer_norm_code", NUMPY): [("backward", LAYER, {})],
+    ("layer_norm_code", TORCH_CELL): [
+        ("LayerNorm", LAYER, {}),
+        ("LayerNorm", None, {}),
+    ],
+    ("one_row", NUMPY): [("backward", ROW, {})],
+    ("residual_code", NUMPY): [("backward", RESIDUAL, {})],
+    ("residual_code", TORCH_CELL): [("AddLayerNorm", RESIDUAL, {})],
+    ("rms_norm_code", NUMPY): [("backward", norm(bias=True), {})],
+    ("rms_norm_code", TORCH_CELL): [("RMSNorm", norm(bias=True), {})],
+}
+
+
+def test_every_function_that_a_page_types_is_proved(torch):
+    page_cells = page_functions()
+    tagged = {}
+    for page in page_cells.PAGES:
+        cells = page_cells.page_cells.of_page(page)
+        own = [(c, tag) for c in cells for tag in (NUMPY, TORCH_CELL) if tag in c.tags]
+        tagged |= {(page.stem, tag): (page, cells, cell) for cell, tag in own}
+    assert set(tagged) == set(PAGES)
+    for key, (_page, cells, typed) in tagged.items():
+
+        def wanted(cell, typed=typed):
+            forward = "def forward(" in cell.source and "triton" not in cell.tags
+            return cell is typed or cell.visible and forward
+
+        with page_cells.as_on_a_page() as names:
+            for cell in page_cells.page_cells.needed(cells, wanted):
+                page_cells.execute(cell, names)
+                if cell is typed:
+                    break
+            for program, definitions, said in PAGES[key]:
+                if isinstance(definitions, str):
+                    definitions = names[definitions]
+                verdict = verify_function(names[program], definitions, **said)
+                assert verdict.kind == PROVED, (key, verdict)
+
+
+HOMEWORK = {
+    "rmsnorm-forward": (RMS, FORWARD),
+    "rmsnorm-backward": (RMS, ("dx", "dw")),
+    "layernorm-backward": (LAYER, GRADIENTS),
+    "layernorm-function": (LAYER, None),
+}
+# right in their own way, and not read: np.hypot, np.divide(where=), sums of pieces, x[::-1]
+RUN_ONLY = {"by_hypot", "divided_where", "rms_by_rows", "ln_backwards_sums"}
+
+
+@pytest.mark.parametrize("homework", ["hw2", "hw3"])
+def test_the_solutions_of_homework_are_proved(homework):
+    text = solutions.solution(homework)
+    for task in homeworks()[homework].tasks:
+        definitions, outputs = HOMEWORK[task.name]
+        verdict = verify_function(text, definitions, outputs=outputs, name=task.entry)
+        assert verdict.kind == PROVED, (task.name, verdict)
+
+
+def test_right_variants_of_homework_are_proved_or_run(torch):
+    for task, function in homework_variants.RIGHT + homework_variants_other.RIGHT:
+        if task in HOMEWORK:
+            definitions, outputs = HOMEWORK[task]
+            kind = EQUAL if function.__name__ in RUN_ONLY else PROVED
+            verdict = verify_function(function, definitions, outputs=outputs)
+            assert verdict.kind == kind, (function.__name__, verdict)
+    for kind in homework_variants.torch_functions().values():
+        assert verify_function(kind, LAYER).kind == PROVED
+
+
+# Wrong solutions whose gradients are right in real numbers: other digits, what ctx holds, a second derivative.
+RIGHT_IN_REAL_NUMBERS = {
+    "dw by way of y",
+    "saves a copy",
+    "once differentiable",
+    "a product's gradient by hand, of one factor",
+    "the root before eps",
+    "one flag for all",
+    "saves x in float32",
+    "saves x_hat and rstd",
+    "detached",
+    "saves all it has",
+    "x in a closure",
+    "x as an attribute of ctx",
+    "sums in bfloat16",
+    "one-pass variance",
+}
+
+
+@pytest.mark.parametrize("homework", ["hw2", "hw3"])
+def test_no_wrong_solution_of_homework_is_proved(homework):
+    entries = {task.name: task.entry for task in homeworks()[homework].tasks}
+    for mistake in wrong(homework):
+        definitions, outputs = HOMEWORK[mistake.task]
+        text, name = mistake.source(homework), entries[mistake.task]
+        verdict = verify_function(text, definitions, outputs=outputs, name=name)
+        right_in_reals = mistake.name in RIGHT_IN_REAL_NUMBERS
+        assert (verdict.kind == PROVED) == right_in_reals, (mistake.name, verdict)
+
+
+@pytest.mark.parametrize("name", ["saves a copy", "saves x_hat and rstd", "detached"])
+def test_a_backward_that_holds_something_constant_has_a_wrong_second_derivative(name):
+    text = next(w.source("hw3") for w in wrong("hw3") if w.name == name)
+    verdict = verify_function(text, LAYER, name="LayerNorm", twice=True)
+    assert verdict.outputs["to_dy"].kind == PROVED
+    assert verdict.outputs["to_x"].kind == REFUTED
+
+
+def test_second_derivatives_are_proved():
+    assert verify_function(TORCH, RMS, twice=True).kind == PROVED
+    once = TORCH.replace("backward(ctx", "backward(ctx").replace(
+        "    @staticmethod\n    def backward",
+        "    @staticmethod\n    @torch.autograd.function.once_differentiable\n    def backward",
+    )
+    assert verify_function(once, RMS).kind == PROVED
+    assert verify_function(once, RMS, twice=True).kind == WRONG
+
+
+# What is run.
+
+
+def reversed_sum(dy, x, weight, rstd):
+    x_hat = x * rstd[:, None]
+    wdy = dy * weight
+    c1 = (x_hat * wdy)[:, ::-1].mean(1, keepdims=True)
+    return rstd[:, None] * (wdy - x_hat * c1), (dy * x_hat).sum(0)
+
+
+def wrong_at_nine(dy, x, weight, rstd):
+    dx, dw = reversed_sum(dy, x, weight, rstd)
+    return (dx if x.shape[1] < 9 else 2 * dx), dw
+
+
+def wrong_for_one_row(dy, x, weight, rstd):
+    dx, dw = reversed_sum(dy, x, weight, rstd)
+    return dx.squeeze(), dw
+
+
+def test_what_is_not_read_is_run_at_sizes_next_to_the_numbers_in_it():
+    assert {(2, 8), (2, 9), (2, 10), (1, 1), (1, 4), (4, 1)} <= set(sizes_next_to("9"))
+    verdict = verify_function(reversed_sum, RMS, outputs=("dx", "dw"))
+    assert verdict.kind == EQUAL
+    assert verdict.line is not None
+    for function in (wrong_at_nine, wrong_for_one_row):
+        verdict = verify_function(function, RMS, outputs=("dx", "dw"))
+        assert verdict.kind == REFUTED, verdict
+        assert verify_function(function, RMS, run=False).kind == NOT_READ
+
+
+def test_what_a_run_contradicts_is_not_believed(monkeypatch):
+    monkeypatch.setitem(library.NUMPY_METHODS, "mean", library.numpy_sum)
+    verdict = verify_function(right.vectorized, LAYER, outputs=GRADIENTS)
+    assert verdict.kind == EQUAL
+    assert "a run gives other values" in verdict.why
+
+
+def test_a_source_that_changed_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "changing.py"
+    path.write_text("def backward(dy):\n    return dy.sum(0)\n", encoding="utf8")
+    monkeypatch.syspath_prepend(tmp_path)
+    import changing
+
+    path.write_text("def backward(dy):\n    return dy.sum(1)\n", encoding="utf8")
+    linecache.clearcache()
+    verdict = verify_function(changing.backward, LAYER, outputs=("db",), run=False)
+    assert verdict.kind == NOT_READ
+    assert "source has changed" in verdict.why
+
+
+# What the verdict says.
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ("wdy - c2 -", "wdy -", "rstd[i]*Sum(dy[i, r]*weight[r], (r, 1, N))/N"),
+        (
+            "c2 = wdy.mean",
+            "c2 = dy.mean",
+            "rstd[i]*Sum(dy[i, r]*weight[r], (r, 1, N))/N - rstd[i]*Sum(dy[i, r], (r, 1, N))/N",
+        ),
+        (
+            "- x_hat * c1",
+            "+ x_hat * c1",
+            "2*rstd[i]*x_hat[i, j]*Sum(dy[i, r]*weight[r]*x_hat[i, r], (r, 1, N))/N",
+        ),
+    ],
+)
+def test_the_difference_is_said_in_the_names_of_the_field(old, new, difference):
+    source = text_of(right.vectorized)
+    assert source.count(old) == 1
+    verdict = verify_function(source.replace(old, new), LAYER, outputs=GRADIENTS)
+    assert f"stored - defined = {difference}\n" in str(verdict)
+    assert verdict.outputs["dw"].kind == PROVED
+
+
+def test_the_line_that_is_not_read_is_named():
+    source = text_of(right.vectorized).replace("c2 = wdy.mean", "c2 = wdy.nanmean")
+    verdict = verify_function(source, LAYER, outputs=GRADIENTS)
+    line = next(k for k, text in enumerate(source.split("\n"), 1) if "nanmean" in text)
+    assert verdict.line == line
+
+
+def test_what_is_assumed_is_said():
+    def divided(dy, x, weight, mean, rstd):
+        y = (x - mean[:, None]) * rstd[:, None] * weight
+        return (dy * y).sum(0) / weight
+
+    def masked(x, weight, rstd):
+        return np.where(x > 0, x, x / 1) * rstd[:, None] * weight
+
+    verdict = verify_function(divided, LAYER, outputs=("dw",))
+    assert verdict.kind == PROVED
+    assert "where weight[j] is not 0" in verdict.assumptions
+    verdict = verify_function(masked, RMS, outputs=("y",))
+    assert verdict.kind == PROVED
+    assert "what is compared is not equal: x[i, j] is not 0" in verdict.assumptions
+
+
+def test_what_is_not_known_by_its_name_is_asked_for():
+    def named(g, x, weight, rstd):
+        return (g * x * rstd[:, None]).sum(0)
+
+    with pytest.raises(ValueError, match="g: is not known by its name"):
+        verify_function(named, RMS, outputs=("dw",))
+    assert verify_function(named, RMS, outputs=("dw",), g="dy").kind == PROVED
+    with pytest.raises(ValueError, match="outputs: got"):
+        verify_function(named, RMS, outputs=("dz",), g="dy")
+    with pytest.raises(ValueError, match="is no parameter"):
+        verify_function(named, RMS, outputs=("dw",), g="dy", h="x")
+    with pytest.raises(TypeError, match="program: got int"):
+        verify_function(3, RMS)

@@ -58,7 +58,7 @@ def row_by_row(dy, x, weight, mean, rstd):
         x_hat = scale * (row - center)
         return scale * (g - np.mean(g) - x_hat * np.mean(x_hat * g))
 
-    rows = zip(dy * weight, x, mean, rstd)
+    rows = zip(dy * weight, x, mean, rstd, strict=True)
     dx = np.stack([one_row(g, row, a, r) for g, row, a, r in rows])
     dw = sum(dy[k] * (x[k] - mean[k]) * rstd[k] for k in range(len(x)))
     db = 0

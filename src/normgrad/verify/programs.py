@@ -190,6 +190,9 @@ def verify_function(
         if not isinstance(definitions, Norm | None):
             definitions, known = _of_forward(definitions, inputs, claim.names)
         bound = _bound(claim.names, claim.needed, inputs, known)
+        unknown = set(inputs) - set(claim.names) - set(known)
+        if unknown and not known:
+            raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
     except NotTraced as reason:
         return _refused(reason)
     run = not isinstance(program, str) if run is None else run
