@@ -148,6 +148,14 @@ HIDDEN = [
     before_return("dx = dx + ((x > 0) + (x > 0) - 2 * (x > 0))"),
     # memory
     before_return("y = dx", "y *= 2"),
+    before_return(
+        "fs = []",
+        "for k in (1, 2):",
+        "    fs.append(lambda t: t * k)",
+        "dx = fs[0](dx)",
+    ),
+    before_return("for t in (dx, wdy):", "    t *= 2"),
+    before_return("def twice(t):", "    t *= 2", "twice(dx)"),
     before_return("y = dx[:, None]", "y += 1"),
     before_return("y = dx.T", "y[...] = 0"),
     before_return("y = dx.reshape(dx.shape)", "y -= 1"),
@@ -700,9 +708,16 @@ def test_what_is_assumed_is_said():
     verdict = verify_function(divided, LAYER, outputs=("dw",))
     assert verdict.kind == PROVED
     assert "where weight[j] is not 0" in verdict.assumptions
+
+    def signed(x, weight, rstd):
+        return x * rstd[:, None] * weight * np.sign(weight) ** 2
+
     verdict = verify_function(masked, RMS, outputs=("y",))
     assert verdict.kind == PROVED
     assert "what is compared is not equal: x[i, j] is not 0" in verdict.assumptions
+    verdict = verify_function(signed, RMS, outputs=("y",))
+    assert verdict.kind == PROVED
+    assert "what is compared is not equal: weight[j] is not 0" in verdict.assumptions
 
 
 def test_what_is_not_known_by_its_name_is_asked_for():

@@ -6,7 +6,7 @@ refused, and so is every name that is not in the tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -34,6 +34,7 @@ from .arrays import (
     elementwise,
     expanded,
     floats,
+    indexed,
     is_number,
     like,
     logarithm,
@@ -48,7 +49,7 @@ from .arrays import (
     total,
     variance,
 )
-from .over_rows import Listed, summed
+from .over_rows import Listed, Rows, summed
 
 FLOATS = {
     "numpy": {"float16", "float32", "float64", "longdouble"},
@@ -58,6 +59,8 @@ ALIASES = {
     "numpy": {"half": "float16", "single": "float32", "double": "float64"},
     "torch": {"half": "float16", "float": "float32", "double": "float64"},
 }
+# the most turns of a loop over values
+LONGEST = 1000
 DEFAULT = {"numpy": "float64", "torch": "float32"}
 
 
@@ -157,6 +160,12 @@ def root(e: Expr) -> Expr:
     return power(e, S.Half)
 
 
+def signed(e: Expr) -> Expr:
+    """sign(e), which is right on either side of 0."""
+    state().kinks.append((e, S.Zero))
+    return sign(e)
+
+
 ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "sqrt": root,
     "square": lambda e: e**2,
@@ -167,7 +176,7 @@ ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "log": logarithm,
     "tanh": tanh,
     "negative": lambda e: -e,
-    "sign": sign,
+    "sign": signed,
 }
 TORCH_ENTRIES = ENTRIES | {
     "rsqrt": lambda e: power(e, -S.Half),
@@ -985,6 +994,55 @@ def extreme(f):
     return run
 
 
+# loops
+
+
+def iterated(value: Any) -> Rows | Sequence:
+    """What a loop runs over: all rows, or values."""
+    if isinstance(value, Array):
+        if not value.ndim or value.shape[0] == 1:
+            raise NotTraced("a loop over an axis of one entry")
+        return Rows(value.shape[0], lambda place: indexed(value, (place,)))
+    if isinstance(value, Rows | tuple | list):
+        return value
+    raise NotTraced(f"a loop over {type(value).__name__}")
+
+
+def counted(*args):
+    if all(type(a) is int for a in args) and args:
+        numbers = range(*args)
+        if len(numbers) > LONGEST:
+            raise NotTraced(f"a loop of {len(numbers)} turns")
+        return list(numbers)
+    whole = args if len(args) == 1 else args[1:] if args[:1] == (0,) else ()
+    sizes = [a for a in whole if isinstance(a, Scalar) and a.kind == "int"]
+    if len(sizes) == len(whole) == 1 and sizes[0].e.is_Symbol:
+        return Rows(sizes[0].e)
+    raise NotTraced("a loop over some rows or columns only")
+
+
+def enumerated(iterable):
+    items = iterated(iterable)
+    if isinstance(items, Rows):
+        return Rows(items.size, lambda place: (place, items.item(place)))
+    return list(enumerate(items))
+
+
+def zipped(*values, strict=False):
+    parts = list(map(iterated, values))
+    if not any(isinstance(part, Rows) for part in parts):
+        return list(zip(*parts, strict=flag(strict)))
+    sizes = {part.size if isinstance(part, Rows) else None for part in parts}
+    if len(sizes) > 1:
+        raise NotTraced("a zip of other lengths than all rows")
+    return Rows(parts[0].size, lambda place: tuple(p.item(place) for p in parts))
+
+
+def reversed_(sequence, /):
+    items = iterated(sequence)
+    return items if isinstance(items, Rows) else list(items)[::-1]
+
+
 def plain_sequence(kind):
     """tuple and list."""
 
@@ -1006,6 +1064,10 @@ BUILTINS: dict[str, Any] = {
         "sum": summed_up,
         "max": extreme(Max),
         "min": extreme(Min),
+        "range": counted,
+        "enumerate": enumerated,
+        "zip": zipped,
+        "reversed": reversed_,
         "tuple": plain_sequence(tuple),
         "list": plain_sequence(list),
     }.items()

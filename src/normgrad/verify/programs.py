@@ -290,7 +290,12 @@ class _Claim:
         return traced, definitions, _named(names, traced.outputs, definitions), ()
 
     def _outputs(self, traced, definitions, bound):
-        names = self.outputs or _recognized(traced.names, definitions)
+        own = _recognized(traced.names, definitions)
+        if traced.keyed and own:
+            if self.outputs and set(self.outputs) != set(own):
+                raise Misfit(f"it returns {', '.join(own)}, and not {self.outputs}")
+            return own
+        names = self.outputs or own
         return names or _by_shape(traced.outputs, definitions.outputs, bound)
 
     def _of_class(self, definitions, bound):
@@ -574,7 +579,7 @@ def _over_all(e, letters):
 def _named(names, values, definitions):
     """{output of the definitions: what the program returns for it}."""
     if len(names) != len(values):
-        raise ValueError(f"outputs: got {len(names)} names for {len(values)} results")
+        raise Misfit(f"it returns {len(values)} results, and not {', '.join(names)}")
     unknown = [name for name in names if name not in definitions.outputs]
     if unknown:
         raise ValueError(
