@@ -22,16 +22,16 @@ def definition(function: FunctionType) -> ast.FunctionDef:
         raise NotTraced(f"{function.__name__}, whose source is not at hand") from None
     source = textwrap.dedent("".join(lines))
     try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        tree = ast.Module([], [])
-    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
-        raise NotTraced(f"{function.__name__}, which is no function of its own lines")
-    node = tree.body[0]
-    if not _same_code(_compiled(source, function.__code__), function.__code__):
+        body = ast.parse(source).body
+        compiled = _compiled(source, function.__code__)
+    except (StopIteration, SyntaxError):
+        body, compiled = [], None
+    if [type(node) for node in body] != [ast.FunctionDef]:
+        raise NotTraced(f"{function.__name__}, whose lines are not those of a function")
+    if not _same_code(compiled, function.__code__):
         raise NotTraced(f"{function.__name__}, whose source has changed")
-    ast.increment_lineno(node, first - 1)
-    return node
+    ast.increment_lineno(body[0], first - 1)
+    return body[0]
 
 
 def _compiled(source, code):
