@@ -191,6 +191,19 @@ HIDDEN = [
         "    y[k, k] = dx[k, k]",
         "db = y.sum(0)",
     ),
+    for_db(
+        "rows, db = zip(dy, x), 0",
+        "for row, _ in rows:",
+        "    row = 2 * row",
+        "for row, _ in rows:",
+        "    db += row",
+    ),
+    for_db("rows = (row for row in dx)", "dx *= 2", "db = dy.sum(0) + 0 * sum(rows)"),
+    for_db(
+        "rows = reversed(dy)",
+        "t = sum(row for row in rows)",
+        "db = sum(row for row in rows)",
+    ),
     for_db("t = ()", "for row in dy:", "    t += (row,)", "db = dy.sum(0) * len(t)"),
     for_db("db = 0", "for row in dy:", "    for k in range(2):", "        db += row"),
 ]
@@ -648,6 +661,30 @@ def test_what_a_run_contradicts_is_not_believed(monkeypatch):
     verdict = verify_function(right.vectorized, LAYER, outputs=GRADIENTS)
     assert verdict.kind == EQUAL
     assert "a run gives other values" in verdict.why
+
+
+EPS = 1e-5
+
+
+def forward_with_eps(x, weight):
+    return x * weight / np.sqrt((x * x).mean(1, keepdims=True) + EPS)
+
+
+def backward_with(value):
+    EPS = value
+
+    def backward(dy, x):
+        rstd = 1 / np.sqrt((x * x).mean(1, keepdims=True) + EPS)
+        return (dy * x * rstd).sum(0)
+
+    return backward
+
+
+def test_the_eps_of_a_backward_is_that_of_its_forward():
+    for value, kind in ((EPS, PROVED), (2 * EPS, NOT_READ)):
+        program = backward_with(value)
+        verdict = verify_function(program, forward_with_eps, outputs=("dw",), run=False)
+        assert verdict.kind == kind, verdict
 
 
 def test_a_source_that_changed_is_not_read(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Indexed, Symbol, evaluate
 
+from ..symbolic.patience import SECONDS, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import eps
 from .arrays import (
@@ -118,7 +119,8 @@ def library_of(program: Any) -> str:
         function = waiting.pop()
         reached.append(function)
         values = [function.__globals__.get(n) for n in function.__code__.co_names]
-        if sys.modules.get("torch") in [v for v in values if v is not None]:
+        torch = sys.modules.get("torch")
+        if torch and any(value is torch for value in values):
             return "torch"
         functions = [v for v in values if isinstance(v, FunctionType)]
         waiting += [f for f in functions if f not in reached and f not in waiting]
@@ -144,7 +146,7 @@ def trace(
     for dtype in DTYPES[library]:
         if len(traces) == 2 and not any(one.noted.dtype_asked for one in traces):
             break
-        with tracing(library, dtype), evaluate(True):
+        with tracing(library, dtype), evaluate(True), limited(SECONDS):
             try:
                 traces.append(_traced(program, inputs, cotangents, name, twice))
             except NotTraced:

@@ -21,6 +21,7 @@ from typing import Any
 import sympy
 from sympy import Rational
 
+from ..symbolic.patience import look
 from ..symbolic.symbols import eps
 from .arrays import (
     ARITHMETIC,
@@ -49,6 +50,7 @@ from .arrays import (
 from .library import (
     BUILTINS,
     CONSTANTS,
+    LONGEST,
     METHODS,
     TABLES,
     Device,
@@ -56,7 +58,7 @@ from .library import (
     iterated,
     of_dtype,
 )
-from .over_rows import Listed, Place, Rows
+from .over_rows import Listed, Once, Place, Rows
 from .python_source import definition
 
 DEEPEST = 40
@@ -417,6 +419,7 @@ class Reader:
         """Read statements one after the other."""
         for statement in body:
             read = getattr(self, f"_read_{type(statement).__name__}", None)
+            look()
             try:
                 if read is None:
                     kind = type(statement).__name__.lower()
@@ -532,6 +535,8 @@ class Reader:
             self._assign(target, value, scope)
 
     def _assign(self, target, value, scope):
+        if isinstance(value, Once) and not isinstance(value.items, Rows):
+            raise NotTraced("an iterator of values that is kept")
         if isinstance(target, ast.Name):
             scope.names[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -616,7 +621,9 @@ class Reader:
         if isinstance(items, Rows):
             self._all_turns(node, items, scope)
             return
-        for item in items:
+        for turn, item in enumerate(items):
+            if turn > LONGEST:
+                raise NotTraced("a loop that goes on and on")
             self._assign(node.target, item, scope)
             try:
                 self.execute(node.body, scope)
@@ -889,12 +896,15 @@ class Reader:
                 values.append(self.evaluate(node.elt, inner))
         return values
 
-    _value_ListComp = _value_GeneratorExp = _comprehension
+    _value_ListComp = _comprehension
 
     # calls
 
     def _value_Call(self, node, scope):
         target = self.evaluate(node.func, scope)
+        generator = [isinstance(part, ast.GeneratorExp) for part in node.args] == [True]
+        if generator and isinstance(target, Known):
+            return target(self._comprehension(node.args[0], scope))
         args = list(self._spread(node.args, scope))
         options = {}
         for keyword in node.keywords:

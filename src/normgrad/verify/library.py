@@ -49,7 +49,7 @@ from .arrays import (
     total,
     variance,
 )
-from .over_rows import Listed, Rows, summed
+from .over_rows import Listed, Once, Rows, summed
 
 FLOATS = {
     "numpy": {"float16", "float32", "float64", "longdouble"},
@@ -1003,6 +1003,8 @@ def iterated(value: Any) -> Rows | Sequence:
         if not value.ndim or value.shape[0] == 1:
             raise NotTraced("a loop over an axis of one entry")
         return Rows(value.shape[0], lambda place: indexed(value, (place,)))
+    if isinstance(value, Once):
+        return value.taken()
     if isinstance(value, Rows | tuple | list):
         return value
     raise NotTraced(f"a loop over {type(value).__name__}")
@@ -1024,23 +1026,24 @@ def counted(*args):
 def enumerated(iterable):
     items = iterated(iterable)
     if isinstance(items, Rows):
-        return Rows(items.size, lambda place: (place, items.item(place)))
-    return list(enumerate(items))
+        return Once(Rows(items.size, lambda place: (place, items.item(place))))
+    return Once(list(enumerate(items)))
 
 
 def zipped(*values, strict=False):
     parts = list(map(iterated, values))
     if not any(isinstance(part, Rows) for part in parts):
-        return list(zip(*parts, strict=flag(strict)))
+        return Once(list(zip(*parts, strict=flag(strict))))
     sizes = {part.size if isinstance(part, Rows) else None for part in parts}
     if len(sizes) > 1:
         raise NotTraced("a zip of other lengths than all rows")
-    return Rows(parts[0].size, lambda place: tuple(p.item(place) for p in parts))
+    size = parts[0].size
+    return Once(Rows(size, lambda place: tuple(p.item(place) for p in parts)))
 
 
 def reversed_(sequence, /):
     items = iterated(sequence)
-    return items if isinstance(items, Rows) else list(items)[::-1]
+    return Once(items if isinstance(items, Rows) else list(items)[::-1])
 
 
 def plain_sequence(kind):

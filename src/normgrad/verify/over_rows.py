@@ -32,6 +32,21 @@ class Rows:
     item: Callable[[Place], Any] = lambda place: place
 
 
+class Once:
+    """What is iterated over once, such as a zip; then it is empty.
+
+    Args:  items: Rows, or a list
+    """
+
+    def __init__(self, items: Rows | list):
+        self.items = items
+
+    def taken(self) -> Rows | list:
+        """The items, the first time."""
+        items, self.items = self.items, []
+        return items
+
+
 @dataclass(frozen=True)
 class Listed:
     """A list with an entry for each row, or column: the entry as a 0-d or 1-d array in the place's letter."""

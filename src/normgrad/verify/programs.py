@@ -188,7 +188,9 @@ def verify_function(
             )
         known = {}
         if not isinstance(definitions, Norm | None):
-            definitions, known = _of_forward(definitions, inputs, claim.names)
+            definitions, known, claim.eps = _of_forward(
+                definitions, inputs, claim.names
+            )
         bound = _bound(claim.names, claim.needed, inputs, known)
         unknown = set(inputs) - set(claim.names) - set(known)
         if unknown and not known:
@@ -211,7 +213,7 @@ def verify_function(
 
 
 def _of_forward(forward, inputs, names):
-    """The definitions that a forward function is, and {name: Input} of its results and their gradients.
+    """The definitions that a forward function is, {name: Input} of its results and their gradients, and its eps.
 
     Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
     """
@@ -229,7 +231,7 @@ def _of_forward(forward, inputs, names):
         raise ValueError(
             f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
         )
-    return own(traced, bound, cotangents), known
+    return own(traced, bound, cotangents), known, set(traced.constants.values())
 
 
 def _variants(bound, inputs):
@@ -249,7 +251,7 @@ class _Claim:
 
     def __init__(self, program, name, library, outputs, seconds, twice):
         self.program, self.name, self.library = program, name, library
-        self.twice = twice
+        self.twice, self.eps = twice, set()
         self.outputs, self.seconds = outputs, seconds
         self.names, self.needed, self.is_class = parameters_of(program, name)
 
@@ -258,6 +260,8 @@ class _Claim:
         read = self._of_class if self.is_class else self._of_function
         try:
             traced, definitions, claims, cotangents = read(definitions, bound)
+            if len({*traced.constants.values(), *self.eps}) > 1:
+                raise NotTraced("another eps than that of the forward")
             verdict = self._verdict(traced, definitions, claims, bound)
             if verdict and self.twice and cotangents:
                 verdict = self._of_second(verdict, definitions, bound, cotangents)
@@ -354,7 +358,7 @@ class _Claim:
             defined = Partial(SECOND, value.head)
             outputs[claim] = compare(stored, defined, defs, claim, self.seconds)
         words = "a Function that backward applies has a right backward of its own"
-        return whole(outputs, assumptions=(*verdict.assumptions, words))
+        return whole(outputs, verdict.claim, (*verdict.assumptions, words))
 
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
@@ -377,7 +381,9 @@ class _Claim:
         for a, b in traced.noted.kinks:
             (text,) = lettered(_readable(a - b))
             assumptions.append(f"what is compared is not equal: {text} is not 0")
-        return whole(verdicts, assumptions=assumptions)
+        heads = ", ".join(str(definitions.outputs[name]) for name in claims)
+        name = self.name or getattr(self.program, "__name__", "the program")
+        return whole(verdicts, f"{name} returns {heads}", assumptions)
 
 
 class _Execution:
