@@ -395,6 +395,9 @@ x.ndim * w; x[:, :x.shape[1]]; x[0:]; (lambda t, *s, k=2: t * k + s[0])(x, w)
 x * (2 if x.ndim == 2 else 3); x * (7 // 2) + 7 % 4; x * 2 ** (-1); x * len(x) ** 2
 x.dtype.type(3) * w; (x.shape[:1] + (1,))[1] * w; x * [1, 2, 3][-1]; x * {'a': 2}['a']
 (x.T * w[:, None]).T
+sum([r * w for _, r in enumerate(x)]); sum([a * b for a, b in zip(x, x)]); sum([r for r in reversed(x)])
+sum([k * w for k in range(3)]); sum([x[k] * 2 for k in range(len(x))]); [k * v for k, v in enumerate((w, x))][1]
+sum([a * b for a, b in zip((1, 2), (3, 4), strict=True)]) * w; [a for a in reversed((1, 2))][0] * w
 """
 TORCH_CALLS = """
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)

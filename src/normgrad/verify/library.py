@@ -229,16 +229,16 @@ def torch_scaled(operation):
     return run
 
 
-def torch_div(input, other, *, rounding_mode=None):
+def _torch_div(input, other, *, rounding_mode=None):
     unused(rounding_mode=rounding_mode)
     return arithmetic("Div", floats(input), other)
 
 
-def numpy_power(x1, x2, /):
+def _numpy_power(x1, x2, /):
     return arithmetic("Pow", floats(x1), x2)
 
 
-def torch_pow(input, exponent):
+def _torch_pow(input, exponent):
     return arithmetic("Pow", floats(input), exponent)
 
 
@@ -265,22 +265,22 @@ def clipped(a, min=None, max=None):
     return a
 
 
-def numpy_clip(a, a_min, a_max):
+def _numpy_clip(a, a_min, a_max):
     return clipped(a, a_min, a_max)
 
 
-def addcmul(input, tensor1, tensor2, *, value=1):
+def _addcmul(input, tensor1, tensor2, *, value=1):
     if len({floats(a).dtype for a in (input, tensor1, tensor2)}) > 1:
         raise NotTraced("addcmul of tensors of two dtypes, which torch refuses")
     product = arithmetic("Mult", arithmetic("Mult", tensor1, tensor2), value)
     return arithmetic("Add", floats(input), product)
 
 
-def numpy_where(condition, x, y, /):
+def _numpy_where(condition, x, y, /):
     return chosen(condition, x, y)
 
 
-def torch_where(condition, input, other):
+def _torch_where(condition, input, other):
     return chosen(condition, input, other)
 
 
@@ -288,18 +288,19 @@ def torch_where(condition, input, other):
 
 
 def numpy_sum(a, axis=None, dtype=None, out=None, keepdims=False):
+    """np.sum."""
     unused(out=out)
     result = total(floats(a), axes_of(a, axis), flag(keepdims))
     return result if dtype is None else cast(result, dtype)
 
 
-def numpy_mean(a, axis=None, dtype=None, out=None, keepdims=False):
+def _numpy_mean(a, axis=None, dtype=None, out=None, keepdims=False):
     unused(out=out)
     result = average(floats(a), axes_of(a, axis), flag(keepdims))
     return result if dtype is None else cast(result, dtype)
 
 
-def numpy_var(
+def _numpy_var(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
 ):
     unused(out=out)
@@ -312,14 +313,14 @@ def numpy_var(
     return result if dtype is None else cast(result, dtype)
 
 
-def numpy_std(
+def _numpy_std(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
 ):
-    result = numpy_var(a, axis, dtype, out, ddof, keepdims, correction=correction)
+    result = _numpy_var(a, axis, dtype, out, ddof, keepdims, correction=correction)
     return elementwise(root, result)
 
 
-def add_reduce(array, axis=0, dtype=None, out=None, keepdims=False):
+def _add_reduce(array, axis=0, dtype=None, out=None, keepdims=False):
     return numpy_sum(array, axis, dtype, out, keepdims)
 
 
@@ -329,26 +330,28 @@ def length(a, axes, keep):
     return elementwise(root, total(squares, axes, keep))
 
 
-def numpy_norm(x, ord=None, axis=None, keepdims=False):
+def _numpy_norm(x, ord=None, axis=None, keepdims=False):
     axes = axes_of(x, axis)
     if not (ord is None or ord == 2 and len(axes) == 1):
         raise NotTraced("another norm than the root of the sum of squares")
     return length(x, axes, flag(keepdims))
 
 
-def torch_sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def _torch_sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     keep = flag(keepdim if keepdims is None else keepdims)
     result = total(floats(input), axes_of(input, either(dim, axis)), keep)
     return result if dtype is None else cast(result, dtype)
 
 
-def torch_mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def _torch_mean(
+    input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
+):
     keep = flag(keepdim if keepdims is None else keepdims)
     result = average(floats(input), axes_of(input, either(dim, axis)), keep)
     return result if dtype is None else cast(result, dtype)
 
 
-def torch_var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def _torch_var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     if isinstance(dim, bool):
         raise NotTraced("var(unbiased) without a dimension")
     if unbiased is not None:
@@ -360,30 +363,30 @@ def torch_var(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
     return variance(floats(input), axes_of(input, dim), flag(keepdim), plain(less))
 
 
-def torch_std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    result = torch_var(input, dim, unbiased, keepdim, correction=correction)
+def _torch_std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    result = _torch_var(input, dim, unbiased, keepdim, correction=correction)
     return elementwise(root, result)
 
 
-def torch_var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    var = torch_var(input, dim, unbiased, keepdim, correction=correction)
+def _torch_var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    var = _torch_var(input, dim, unbiased, keepdim, correction=correction)
     return var, average(input, axes_of(input, dim), flag(keepdim))
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False):
+def _vector_norm(x, ord=2, dim=None, keepdim=False):
     if ord != 2:
         raise NotTraced("another norm than the root of the sum of squares")
     return length(x, axes_of(x, dim), flag(keepdim))
 
 
-def torch_norm(input, p="fro", dim=None, keepdim=False):
+def _torch_norm(input, p="fro", dim=None, keepdim=False):
     if p not in ("fro", 2):
         raise NotTraced("another norm than the root of the sum of squares")
     return length(input, axes_of(input, dim), flag(keepdim))
 
 
-def linalg_norm(A, ord=None, dim=None, keepdim=False):
-    return numpy_norm(A, ord, dim, keepdim)
+def _linalg_norm(A, ord=None, dim=None, keepdim=False):
+    return _numpy_norm(A, ord, dim, keepdim)
 
 
 # new arrays
@@ -464,24 +467,24 @@ def torch_like(value):
     return run
 
 
-def numpy_full(shape, fill_value, dtype=None):
+def _numpy_full(shape, fill_value, dtype=None):
     if not is_number(fill_value):
         raise NotTraced("an array filled with what is no number")
     return filled("numpy", shape_of((shape,)), fill_value, dtype)
 
 
-def torch_full(size, fill_value, *, dtype=None, device=None):
+def _torch_full(size, fill_value, *, dtype=None, device=None):
     _check_device(device)
     if not is_number(fill_value):
         raise NotTraced("a tensor filled with what is no number")
     return filled("torch", shape_of((size,)), fill_value, dtype)
 
 
-def numpy_eye(N, dtype=None):
+def _numpy_eye(N, dtype=None):
     return _eye("numpy", N, dtype)
 
 
-def torch_eye(n, *, dtype=None, device=None):
+def _torch_eye(n, *, dtype=None, device=None):
     _check_device(device)
     return _eye("torch", n, dtype)
 
@@ -534,7 +537,7 @@ def stacked(values: Any, axis: int = 0) -> Array:
     return like(entry, (place.size, *entry.shape), e)
 
 
-def torch_stack(tensors, dim=0):
+def _torch_stack(tensors, dim=0):
     if isinstance(tensors, Listed) and is_number(tensors.entry):
         raise NotTraced("a stack of numbers")
     return stacked(tensors, dim)
@@ -560,71 +563,71 @@ def _sequence(values):
     return () if values == (None,) else values
 
 
-def numpy_transpose(a, axes=None):
+def _numpy_transpose(a, axes=None):
     return transposed(a, _sequence((axes,)))
 
 
-def method_transpose(self, *axes):
+def _method_transpose(self, *axes):
     return transposed(self, _sequence(axes))
 
 
-def swapped(a, axis1, axis2):
+def _swapped(a, axis1, axis2):
     first, second = axis_of(a, axis1), axis_of(a, axis2)
     order = list(range(a.ndim))
     order[first], order[second] = second, first
     return moved(a, order)
 
 
-def torch_transpose(input, dim0, dim1):
-    return swapped(input, dim0, dim1)
+def _torch_transpose(input, dim0, dim1):
+    return _swapped(input, dim0, dim1)
 
 
-def permuted(self, *dims):
+def _permuted(self, *dims):
     axes = _sequence(dims)
     if not axes:
         raise NotTraced("permute without an order")
     return transposed(self, axes)
 
 
-def torch_t(input):
+def _torch_t(input):
     if input.ndim > 2:
         raise Misfit(f"t of a tensor with {input.ndim} axes")
     return transposed(input, ())
 
 
-def reshape_method(self, *shape):
+def _reshape_method(self, *shape):
     return reshaped(self, _sequence(shape))
 
 
-def numpy_reshape(a, shape):
+def _numpy_reshape(a, shape):
     return reshaped(a, _sequence((shape,)))
 
 
-def torch_reshape(input, shape):
+def _torch_reshape(input, shape):
     if not isinstance(shape, tuple | list):
         raise Misfit("torch.reshape to a shape that is no tuple")
     return reshaped(input, shape)
 
 
-def raveled(a):
+def _raveled(a):
     return reshaped(a, (-1,))
 
 
-def flattened(a):
+def _flattened(a):
     return copied(reshaped(copied(a), (-1,)))
 
 
-def unsqueezed(input, dim):
+def _unsqueezed(input, dim):
     order = list(range(input.ndim))
     order.insert(axis_of(input, dim, more=1), None)
     return moved(input, order)
 
 
-def expand_dims(a, axis):
-    return unsqueezed(a, axis)
+def _expand_dims(a, axis):
+    return _unsqueezed(a, axis)
 
 
-def squeezed(a, axis=None):
+def _squeezed(a, axis=None):
     if axis is None:
         raise NotTraced(
             "squeeze of every axis of one entry, which depends on the sizes"
@@ -636,57 +639,57 @@ def squeezed(a, axis=None):
     return view if view.shape or a.library == "torch" else copied(view)
 
 
-def torch_squeeze(input, dim=None):
-    return squeezed(input, dim)
+def _torch_squeeze(input, dim=None):
+    return _squeezed(input, dim)
 
 
-def numpy_broadcast_to(array, shape):
+def _numpy_broadcast_to(array, shape):
     result = expanded(array, _sequence((shape,)))
     return perhaps_view(array, copied(result))
 
 
-def torch_broadcast_to(input, size):
+def _torch_broadcast_to(input, size):
     return expanded(input, _sequence((size,)))
 
 
-def expand(self, *size):
+def _expand(self, *size):
     return expanded(self, _sequence(size), minus_one=True)
 
 
-def expand_as(self, other):
+def _expand_as(self, other):
     return expanded(self, [number(size, "int") for size in other.shape])
 
 
-def outer(a, b, /):
+def _outer(a, b, /):
     if floats(a).ndim != 1 or floats(b).ndim != 1:
         raise NotTraced("an outer product of other than two vectors")
     return einsum("i,j->ij", a, b)
 
 
-def dot(a, b, /):
+def _dot(a, b, /):
     if floats(a).ndim != 1 or floats(b).ndim != 1:
         raise NotTraced("a dot product of other than two vectors")
     return matmul(a, b)
 
 
-def numpy_einsum(subscripts, *operands, optimize=None):
+def _numpy_einsum(subscripts, *operands, optimize=None):
     if optimize not in (None, False, True, "optimal", "greedy"):
         raise NotTraced("einsum with a path of its own")
     return einsum(subscripts, *operands)
 
 
-def torch_einsum(equation, *operands):
+def _torch_einsum(equation, *operands):
     return einsum(equation, *operands)
 
 
-def product(x1, x2, /):
+def _product(x1, x2, /):
     return matmul(floats(x1), floats(x2))
 
 
 # methods that only one library has
 
 
-def astype(self, dtype, *, copy=True):
+def _astype(self, dtype, *, copy=True):
     return cast(self, dtype, flag(copy))
 
 
@@ -704,11 +707,11 @@ def to(self, *targets, dtype=None, device=None):
     return cast(self, names[0]) if names else self
 
 
-def type_(self, dtype):
+def _type_(self, dtype):
     return cast(self, dtype)
 
 
-def type_as(self, other):
+def _type_as(self, other):
     return cast(self, DType("torch", other.dtype))
 
 
@@ -717,21 +720,21 @@ def cast_to(name):
     return lambda self: cast(self, DType("torch", name))
 
 
-def clone(input):
+def _clone(input):
     return copied(input)
 
 
-def detach(self):
+def _detach(self):
     if state().twice:
         return like(self, self.shape, detached(self.e))
     return Array(self.memory, self.shape, self.axes, self.places)
 
 
-def torch_contiguous(self):
+def _torch_contiguous(self):
     return perhaps_view(self, copied(self))
 
 
-def size(self, dim=None):
+def _size(self, dim=None):
     sizes = tuple(number(s, "int") for s in self.shape)
     return sizes if dim is None else sizes[axis_of(self, dim)]
 
@@ -756,13 +759,13 @@ def in_place(run):
     return write
 
 
-def copy_(self, src):
+def _copy_(self, src):
     elements = elementwise(lambda e: e, expanded(floats(src), _sizes(self)))
     self.write(elements.e)
     return self
 
 
-def zero_(self):
+def _zero_(self):
     self.write(S.Zero)
     return self
 
@@ -776,58 +779,58 @@ def _sizes(a):
 NUMPY: dict[str, Callable] = {
     **{name: numpy_unary(f) for name, f in ENTRIES.items()},
     **{name: numpy_binary(f) for name, f in OPERATIONS.items()},
-    "power": numpy_power,
+    "power": _numpy_power,
     "maximum": numpy_extreme(Max),
     "minimum": numpy_extreme(Min),
-    "clip": numpy_clip,
-    "where": numpy_where,
+    "clip": _numpy_clip,
+    "where": _numpy_where,
     "sum": numpy_sum,
-    "mean": numpy_mean,
-    "var": numpy_var,
-    "std": numpy_std,
-    "add.reduce": add_reduce,
-    "linalg.norm": numpy_norm,
-    "matmul": product,
-    "dot": product,
-    "outer": outer,
-    "einsum": numpy_einsum,
+    "mean": _numpy_mean,
+    "var": _numpy_var,
+    "std": _numpy_std,
+    "add.reduce": _add_reduce,
+    "linalg.norm": _numpy_norm,
+    "matmul": _product,
+    "dot": _product,
+    "outer": _outer,
+    "einsum": _numpy_einsum,
     "zeros": numpy_filled(Scalar(S.Zero, "float")),
     "ones": numpy_filled(Scalar(S.One, "float")),
     "empty": numpy_filled(None),
     "zeros_like": numpy_like(0),
     "ones_like": numpy_like(1),
     "empty_like": numpy_like(None),
-    "full": numpy_full,
-    "eye": numpy_eye,
-    "identity": numpy_eye,
+    "full": _numpy_full,
+    "eye": _numpy_eye,
+    "identity": _numpy_eye,
     "asarray": as_array,
     "array": new_array,
     "ascontiguousarray": contiguous,
-    "copy": clone,
+    "copy": _clone,
     "stack": stacked,
-    "transpose": numpy_transpose,
-    "swapaxes": swapped,
-    "reshape": numpy_reshape,
-    "ravel": raveled,
-    "expand_dims": expand_dims,
-    "squeeze": squeezed,
-    "broadcast_to": numpy_broadcast_to,
+    "transpose": _numpy_transpose,
+    "swapaxes": _swapped,
+    "reshape": _numpy_reshape,
+    "ravel": _raveled,
+    "expand_dims": _expand_dims,
+    "squeeze": _squeezed,
+    "broadcast_to": _numpy_broadcast_to,
 }
 NUMPY_METHODS: dict[str, Callable] = {
     "sum": numpy_sum,
-    "mean": numpy_mean,
-    "var": numpy_var,
-    "std": numpy_std,
+    "mean": _numpy_mean,
+    "var": _numpy_var,
+    "std": _numpy_std,
     "clip": clipped,
-    "dot": product,
-    "astype": astype,
-    "copy": clone,
-    "transpose": method_transpose,
-    "swapaxes": swapped,
-    "reshape": reshape_method,
-    "ravel": raveled,
-    "flatten": flattened,
-    "squeeze": squeezed,
+    "dot": _product,
+    "astype": _astype,
+    "copy": _clone,
+    "transpose": _method_transpose,
+    "swapaxes": _swapped,
+    "reshape": _reshape_method,
+    "ravel": _raveled,
+    "flatten": _flattened,
+    "squeeze": _squeezed,
     "item": item,
 }
 SHARED: dict[str, Callable] = {
@@ -837,62 +840,62 @@ SHARED: dict[str, Callable] = {
     "subtract": torch_scaled("Sub"),
     "mul": torch_binary("Mult"),
     "multiply": torch_binary("Mult"),
-    "div": torch_div,
-    "divide": torch_div,
+    "div": _torch_div,
+    "divide": _torch_div,
     "true_divide": torch_binary("Div"),
-    "pow": torch_pow,
+    "pow": _torch_pow,
     "maximum": torch_extreme(Max),
     "minimum": torch_extreme(Min),
     "clamp": clipped,
     "clip": clipped,
     "clamp_min": lambda input, min: clipped(input, min=min),
     "clamp_max": lambda input, max: clipped(input, max=max),
-    "addcmul": addcmul,
-    "sum": torch_sum,
-    "mean": torch_mean,
-    "var": torch_var,
-    "std": torch_std,
-    "norm": torch_norm,
-    "matmul": product,
-    "dot": dot,
-    "outer": outer,
-    "unsqueeze": unsqueezed,
-    "squeeze": torch_squeeze,
-    "transpose": torch_transpose,
-    "swapaxes": swapped,
-    "t": torch_t,
-    "permute": permuted,
-    "ravel": raveled,
-    "clone": clone,
-    "detach": detach,
-    "broadcast_to": torch_broadcast_to,
+    "addcmul": _addcmul,
+    "sum": _torch_sum,
+    "mean": _torch_mean,
+    "var": _torch_var,
+    "std": _torch_std,
+    "norm": _torch_norm,
+    "matmul": _product,
+    "dot": _dot,
+    "outer": _outer,
+    "unsqueeze": _unsqueezed,
+    "squeeze": _torch_squeeze,
+    "transpose": _torch_transpose,
+    "swapaxes": _swapped,
+    "t": _torch_t,
+    "permute": _permuted,
+    "ravel": _raveled,
+    "clone": _clone,
+    "detach": _detach,
+    "broadcast_to": _torch_broadcast_to,
 }
 TORCH: dict[str, Callable] = SHARED | {
-    "where": torch_where,
-    "var_mean": torch_var_mean,
-    "linalg.norm": linalg_norm,
-    "linalg.vector_norm": vector_norm,
-    "einsum": torch_einsum,
+    "where": _torch_where,
+    "var_mean": _torch_var_mean,
+    "linalg.norm": _linalg_norm,
+    "linalg.vector_norm": _vector_norm,
+    "einsum": _torch_einsum,
     "zeros": torch_filled(Scalar(S.Zero, "float")),
     "ones": torch_filled(Scalar(S.One, "float")),
     "empty": torch_filled(None),
     "zeros_like": torch_like(0),
     "ones_like": torch_like(1),
     "empty_like": torch_like(None),
-    "full": torch_full,
-    "eye": torch_eye,
-    "stack": torch_stack,
-    "reshape": torch_reshape,
+    "full": _torch_full,
+    "eye": _torch_eye,
+    "stack": _torch_stack,
+    "reshape": _torch_reshape,
 }
 TORCH_METHODS: dict[str, Callable] = SHARED | {
-    "reshape": reshape_method,
-    "view": reshape_method,
-    "expand": expand,
-    "expand_as": expand_as,
-    "contiguous": torch_contiguous,
+    "reshape": _reshape_method,
+    "view": _reshape_method,
+    "expand": _expand,
+    "expand_as": _expand_as,
+    "contiguous": _torch_contiguous,
     "to": to,
-    "type": type_,
-    "type_as": type_as,
+    "type": _type_,
+    "type_as": _type_as,
     "float": cast_to("float32"),
     "double": cast_to("float64"),
     "half": cast_to("float16"),
@@ -900,11 +903,11 @@ TORCH_METHODS: dict[str, Callable] = SHARED | {
     "new_zeros": torch_new(0),
     "new_ones": torch_new(1),
     "new_empty": torch_new(None),
-    "size": size,
+    "size": _size,
     "dim": lambda self: self.ndim,
     "item": item,
-    "copy_": copy_,
-    "zero_": zero_,
+    "copy_": _copy_,
+    "zero_": _zero_,
 }
 TORCH_METHODS |= {
     f"{name}_": in_place(SHARED[name])
@@ -936,23 +939,23 @@ MATH: dict[str, Callable] = {
 }
 
 
-def as_float(x, /):
+def _as_float(x, /):
     return of_number(lambda e: e)(x)
 
 
-def as_int(x, /):
+def _as_int(x, /):
     if isinstance(x, int) or isinstance(x, Scalar) and x.kind == "int":
         return number(plain(x), "int")
     raise NotTraced("int of what is no integer")
 
 
-def absolute(x, /):
+def _absolute(x, /):
     if is_number(x):
         return number(Abs(plain(x)), "int" if isinstance(x, int) else x.kind)
     return elementwise(Abs, floats(x))
 
 
-def length_of(x, /):
+def _length_of(x, /):
     if isinstance(x, Array):
         if not x.ndim:
             raise Misfit("len of an array without axes")
@@ -1010,7 +1013,7 @@ def iterated(value: Any) -> Rows | Sequence:
     raise NotTraced(f"a loop over {type(value).__name__}")
 
 
-def counted(*args):
+def _counted(*args):
     if all(type(a) is int for a in args) and args:
         numbers = range(*args)
         if len(numbers) > LONGEST:
@@ -1023,14 +1026,14 @@ def counted(*args):
     raise NotTraced("a loop over some rows or columns only")
 
 
-def enumerated(iterable):
+def _enumerated(iterable):
     items = iterated(iterable)
     if isinstance(items, Rows):
         return Once(Rows(items.size, lambda place: (place, items.item(place))))
     return Once(list(enumerate(items)))
 
 
-def zipped(*values, strict=False):
+def _zipped(*values, strict=False):
     parts = list(map(iterated, values))
     if not any(isinstance(part, Rows) for part in parts):
         return Once(list(zip(*parts, strict=flag(strict))))
@@ -1041,7 +1044,7 @@ def zipped(*values, strict=False):
     return Once(Rows(size, lambda place: tuple(p.item(place) for p in parts)))
 
 
-def reversed_(sequence, /):
+def _reversed_(sequence, /):
     items = iterated(sequence)
     return Once(items if isinstance(items, Rows) else list(items)[::-1])
 
@@ -1060,17 +1063,17 @@ def plain_sequence(kind):
 BUILTINS: dict[str, Any] = {
     name: Known("math", name, run)
     for name, run in {
-        "float": as_float,
-        "int": as_int,
-        "abs": absolute,
-        "len": length_of,
+        "float": _as_float,
+        "int": _as_int,
+        "abs": _absolute,
+        "len": _length_of,
         "sum": summed_up,
         "max": extreme(Max),
         "min": extreme(Min),
-        "range": counted,
-        "enumerate": enumerated,
-        "zip": zipped,
-        "reversed": reversed_,
+        "range": _counted,
+        "enumerate": _enumerated,
+        "zip": _zipped,
+        "reversed": _reversed_,
         "tuple": plain_sequence(tuple),
         "list": plain_sequence(list),
     }.items()
