@@ -145,6 +145,14 @@ HIDDEN = [
     before_return("dx = np.trunc(dx)"),
     before_return("dx = dx.round(3)"),
     before_return("dx = dx + (x > 0) // 2"),
+    before_return("dx = dx + 0.0 * np.negative(x > 0)"),
+    for_db("db = 0 * mean + dy.sum(0)"),
+    for_db(
+        "y = np.zeros((len(x), len(x)))",
+        "for k in range(len(x)):",
+        "    y[k, k] = 1.0",
+        "db = (y @ dy).mean(0)",
+    ),
     before_return("dx = dx + ((x > 0) + (x > 0) - 2 * (x > 0))"),
     # memory
     before_return("y = dx", "y *= 2"),
@@ -178,6 +186,14 @@ HIDDEN = [
     ),
     for_db("db, t = 0, 0", "for row in dy:", "    t += 1", "    db += t * row"),
     for_db("db = np.ones_like(weight)", "for row in dy:", "    db *= row"),
+    for_db("db = dy.sum(0) + 0 * np.empty_like(weight)"),
+    for_db(
+        "y, t = np.empty_like(dx), np.zeros_like(weight)",
+        "for k in range(len(dy)):",
+        "    t += dy[k]",
+        "    y[k] = t",
+        "db = y.mean(0)",
+    ),
     for_db("db = np.empty_like(weight)", "for row in dy:", "    db += row"),
     for_db("db = 0", "for k in range(len(dy)):", "    db += dy[k] * (k < 9)"),
     for_db(
@@ -249,6 +265,8 @@ WRONG_TORCH = [
     ("wdy = dy * weight", "wdy = torch.div(dy * weight, 1, rounding_mode='floor')"),
     ("wdy = dy * weight", "wdy = torch.round(dy * weight)"),
     ("wdy = dy * weight", "wdy = torch.add(dy * weight, dy, alpha=2)"),
+    ("wdy = dy * weight", "wdy = dy * (weight + 0).expand_as(dy).mul_(1)"),
+    ("wdy = dy * weight", "wdy = (dy * weight).t().reshape(dy.shape)"),
     ("(wdy * x).mean(1,", "(wdy * x).mean(0,"),
     ("(wdy * x).mean(1, keepdim=True)", "(wdy * x).nanmean(1, keepdim=True)"),
     (

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sympy import Dummy, Expr, Indexed, Ne, S, evaluate
+from sympy import Expr, Indexed, Ne, S, evaluate
 
-from ..symbolic.calculus import index_ranges, resolve
+from ..symbolic.calculus import RangeError, index_ranges, resolve
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor, total
@@ -267,6 +267,8 @@ class _Claim:
                 verdict = self._of_second(verdict, definitions, bound, cotangents)
         except NotTraced as reason:
             return _refused(reason)
+        except (NotImplementedError, OutOfPatience, RangeError) as reason:
+            return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
         if not run or verdict.kind not in (PROVED, REFUTED):
             return verdict
         sides = {
@@ -438,17 +440,12 @@ class _Execution:
 
         Args:  sides: {output: its entry as it was read}
         """
+        points = [v.counterexample for v in verdict.outputs.values()]
+        points = [at for at in points if isinstance(at, Counterexample)]
         point = self._point((2, 3))
-        refuted = [
-            v
-            for v in verdict.outputs.values()
-            if isinstance(v.counterexample, Counterexample)
-        ]
-        if refuted:
-            found = refuted[0].counterexample
-            point = self._point(
-                [found.sizes.get(size, 2) for size in (M, N)], found.values
-            )
+        if points:
+            sizes = [points[0].sizes.get(size, 2) for size in (M, N)]
+            point = self._point(sizes, points[0].values)
         try:
             values = self._results(point)
         except Exception as reason:
@@ -457,10 +454,11 @@ class _Execution:
         for (name, e), value in zip(sides.items(), values, strict=True):
             read = point.value(e, _letters(self.definitions, name))
             if apart(np.reshape(value, read.shape), read):
-                return Verdict(
-                    NOT_READ,
-                    why=f"{name} was read as {e}, and a run gives other values",
-                )
+                words = f"{name} was read as {e}, and a run gives other values"
+                return Verdict(NOT_READ, why=words)
+        if points:
+            words = "run at the counterexample, it returns what was read"
+            return replace(verdict, why=words)
         return verdict
 
     def at_sizes(self, refusal):
@@ -651,18 +649,13 @@ def _by_shape(values, names, inputs):
 
 
 def _readable(e: Expr) -> Expr:
-    """An expression of the trace in the book's indices, where each has one range."""
-    ranges = index_ranges(e)
-    letters = {M: [i, *"pk"], N: [j, *"qk"]}
+    """An expression of the trace in the indices i and j, where it has one index over the rows, one over the columns."""
+    ranges = {k: size for k, size in index_ranges(e).items() if k.name != "r"}
     names = {}
-    bound = {
-        limit[0] for part in e.atoms(Indexed) for limit in getattr(part, "limits", ())
-    }
-    for letter, size in sorted(ranges.items(), key=str):
-        if letter in bound or isinstance(letter, Dummy) and letter.name == "r":
-            continue
-        if size in letters and letters[size] and not isinstance(letters[size][0], str):
-            names[letter] = letters[size].pop(0)
+    for size, index in LETTERS.items():
+        letters = [letter for letter, last in ranges.items() if last == size]
+        if len(letters) == 1:
+            names[letters[0]] = index
     return e.xreplace(names)
 
 
