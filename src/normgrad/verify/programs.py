@@ -457,8 +457,8 @@ class _Execution:
                 words = f"{name} was read as {e}, and a run gives other values"
                 return Verdict(NOT_READ, why=words)
         if points:
-            words = "run at the counterexample, it returns what was read"
-            return replace(verdict, why=words)
+            words = f"{verdict.claim}; it was run at the counterexample, too"
+            return replace(verdict, claim=words)
         return verdict
 
     def at_sizes(self, refusal):
