@@ -145,6 +145,8 @@ HIDDEN = [
     before_return("dx = np.trunc(dx)"),
     before_return("dx = dx.round(3)"),
     before_return("dx = dx + (x > 0) // 2"),
+    before_return("dx = 2 * dx * (x >= x)"),
+    before_return("import torch", "dx = dx + 0 * torch.zeros(1)"),
     before_return("dx = dx + 0.0 * np.negative(x > 0)"),
     for_db("db = 0 * mean + dy.sum(0)"),
     for_db(

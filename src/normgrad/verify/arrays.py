@@ -23,7 +23,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
 from ..symbolic.signs import is_positive
 from ..symbolic.symbols import M, N
-from .over_rows import Place, summed
+from .over_rows import Turn, summed
 
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")
@@ -46,14 +46,14 @@ class State:
     """What one trace notes.
 
     Args:  library: "numpy" or "torch", the arguments' own; dtype: the arguments' own, by name
-           loops: the places of the loops that run; domain: powers and logarithms as written, for their side conditions
+           loops: the turns of the loops that run; domain: powers and logarithms as written, for their side conditions
            kinks: pairs of values that were compared; dtype_asked: whether a dtype was compared
            twice: whether what is detached is told apart, for a second derivative
     """
 
     library: str
     dtype: str
-    loops: list[Place] = field(default_factory=list)
+    loops: list[Turn] = field(default_factory=list)
     domain: list[Expr] = field(default_factory=list)
     kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
     dtype_asked: bool = False
@@ -135,7 +135,7 @@ class Memory:
         self.written, self.changed = True, False
         self.born, self.read_in, self.written_in = list(state().loops), [], []
 
-    def outside(self) -> list[Place]:
+    def outside(self) -> list[Turn]:
         """The open loops around which it was made."""
         return [loop for loop in state().loops if loop not in self.born]
 
@@ -144,12 +144,12 @@ class Array:
     """An array, or a view of one.
 
     Args:  memory: its entries; shape: its sizes; axes: for every axis the memory's own, or None for one that
-           broadcasts; places: {axis of the memory: the row or column at which it is looked into}
+           broadcasts; turns: {axis of the memory: the row or column at which it is looked into}
     """
 
-    def __init__(self, memory, shape, axes, places=None):
+    def __init__(self, memory, shape, axes, turns=None):
         self.memory, self.shape, self.axes = memory, tuple(shape), tuple(axes)
-        self.places = places or {}
+        self.turns = turns or {}
 
     @property
     def ndim(self) -> int:
@@ -181,7 +181,7 @@ class Array:
         return AXES[self.ndim - 1 - axis]
 
     def _letters(self):
-        """{letter in the memory: letter, or place, here}."""
+        """{letter in the memory: letter, or turn, here}."""
         last = len(self.memory.shape) - 1
         letters = {
             AXES[last - own]: self.letter(axis)
@@ -189,7 +189,7 @@ class Array:
             if own is not None
         }
         return letters | {
-            AXES[last - own]: place.letter for own, place in self.places.items()
+            AXES[last - own]: turn.letter for own, turn in self.turns.items()
         }
 
     @property
@@ -213,7 +213,7 @@ class Array:
         Args:  e: the entry, in this array's letters
         """
         memory, outside = self.memory, self.memory.outside()
-        own = list(self.places.values())
+        own = list(self.turns.values())
         if memory.fixed:
             raise NotTraced(f"a write to {memory.fixed}")
         if any(
@@ -223,7 +223,7 @@ class Array:
             raise NotTraced("a write to a broadcast view")
         if any(loop in memory.read_in + memory.written_in for loop in outside):
             raise NotTraced("an array that is read, or written twice, in one loop")
-        if len(set(own)) < len(own) or any(place not in state().loops for place in own):
+        if len(set(own)) < len(own) or any(turn not in state().loops for turn in own):
             raise NotTraced("a write to some entries only")
         over = [loop for loop in outside if loop not in own]
         if over and not add:
@@ -481,15 +481,15 @@ def axes_of(a: Array, axis: Any) -> list[int]:
     return axes
 
 
-def moved(a: Array, order: Sequence[int | None], places=None) -> Array:
+def moved(a: Array, order: Sequence[int | None], turns=None) -> Array:
     """A view whose axis k is order[k]; None makes a new axis of one entry."""
     shape = [ONE if axis is None else a.shape[axis] for axis in order]
     axes = [None if axis is None else a.axes[axis] for axis in order]
-    return Array(a.memory, shape, axes, {**a.places, **(places or {})})
+    return Array(a.memory, shape, axes, {**a.turns, **(turns or {})})
 
 
 def indexed(a: Array, key: tuple, write: bool = False) -> Array:
-    """a[key], a view: full slices, None, ..., places of loops, and 0 in an axis of one entry.
+    """a[key], a view: full slices, None, ..., turns of loops, and 0 in an axis of one entry.
 
     Args:  write: whether it is written; to be read, an entry of a NumPy array is a number of its own
     """
@@ -502,7 +502,7 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
     parts = list(key)
     at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
     parts[at : at + 1] = filler
-    order, places, axis = [], {}, 0
+    order, turns, axis = [], {}, 0
     for part in parts:
         if part is None:
             order.append(None)
@@ -510,18 +510,18 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
         if isinstance(part, slice):
             _check_whole(part, a.shape[axis])
             order.append(axis)
-        elif isinstance(part, Place):
+        elif isinstance(part, Turn):
             if a.shape[axis] != part.size:
                 raise Misfit(
                     f"a loop over {part.size} looks into an axis of {a.shape[axis]} entries"
                 )
             if a.axes[axis] is None:
                 raise NotTraced("a row of a broadcast view")
-            places[a.axes[axis]] = part
+            turns[a.axes[axis]] = part
         elif not (type(part) is int and part in (0, -1) and a.shape[axis] == 1):
             raise NotTraced("one entry, or a part, of an array")
         axis += 1
-    view = moved(a, order, places)
+    view = moved(a, order, turns)
     return view if write or order or a.library == "torch" else copied(view)
 
 
@@ -575,7 +575,7 @@ def expanded(a: Array, shape: Sequence[Any], minus_one: bool = False) -> Array:
         own if sizes[added + axis] == a.shape[axis] else None
         for axis, own in enumerate(a.axes)
     ]
-    return Array(a.memory, sizes, axes, a.places)
+    return Array(a.memory, sizes, axes, a.turns)
 
 
 # sums
@@ -629,13 +629,15 @@ def einsum(text: Any, *arrays: Any) -> Array:
     """The sum over every letter that the result has not."""
     if not isinstance(text, str) or "." in text or not arrays:
         raise NotTraced("einsum in another form than letters and arrays")
-    given, arrow, result = text.replace(" ", "").partition("->")
-    names = given.split(",")
+    operands, arrow, result = text.replace(" ", "").partition("->")
+    names = operands.split(",")
     if len(names) != len(arrays):
         raise Misfit(f"einsum {text} of {len(arrays)} arrays")
     if not arrow:
-        result = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
-    letters = {c: Dummy("r", integer=True, positive=True) for c in given}
+        result = "".join(
+            sorted(c for c in set(operands) - {","} if operands.count(c) == 1)
+        )
+    letters = {c: Dummy("r", integer=True, positive=True) for c in operands}
     sizes, product = {}, ONE
     for a, own in zip(arrays, names, strict=True):
         if floats(a, "einsum").ndim != len(own):

@@ -45,7 +45,7 @@ class Trace:
            names: of the outputs, where the program has names for them, else None; keyed: whether it returns a dict
            gradients: of an autograd Function, for every argument of its forward
            written: the arguments that it writes over; constants: {name in its module: its value} that are eps
-           noted: what the trace noted
+           noted: the State of the trace
     """
 
     outputs: list
@@ -144,7 +144,7 @@ def trace(
     """
     traces = []
     for dtype in DTYPES[library]:
-        if len(traces) == 2 and not any(one.noted.dtype_asked for one in traces):
+        if len(traces) == 2 and not any(t.noted.dtype_asked for t in traces):
             break
         with tracing(library, dtype), evaluate(True), limited(SECONDS):
             try:
@@ -154,8 +154,11 @@ def trace(
             except Exception as reason:
                 words = f"not followed: {type(reason).__name__}: {reason}"
                 raise NotTraced(words) from reason
-    for other in traces[1:]:
-        if _as_text(other) != _as_text(traces[0]) or other.written != traces[0].written:
+    for second in traces[1:]:
+        if (
+            _as_text(second) != _as_text(traces[0])
+            or second.written != traces[0].written
+        ):
             raise NotTraced("another formula for another dtype")
     return traces[0]
 
@@ -188,10 +191,10 @@ def _traced(program, inputs, cotangents, name, twice):
             gradients = list(flat(gradients))
     else:
         outputs = reader.call(target, [], values)
-    given = values | {str(k): value for k, value in enumerate(passed)}
+    arguments = values | {str(k): value for k, value in enumerate(passed)}
     written = [
         key
-        for key, value in given.items()
+        for key, value in arguments.items()
         if isinstance(value, Array) and value.memory.changed
     ]
     keyed = isinstance(outputs, dict)
@@ -247,6 +250,6 @@ def entry(a: Array, letters: Sequence[Symbol]) -> Expr:
     """The entry of a result at indices, one for each axis of more than one entry."""
     kept = [axis for axis, size in enumerate(a.shape) if size != 1]
     e = a.unnoted().xreplace(dict(zip(map(a.letter, kept), letters, strict=True)))
-    if any(part.name == "place" for part in e.atoms(sympy.Dummy)):
+    if any(part.name == "turn" for part in e.atoms(sympy.Dummy)):
         raise NotTraced("what the last turn of a loop leaves")
     return e

@@ -58,7 +58,7 @@ from .library import (
     iterated,
     of_dtype,
 )
-from .over_rows import Listed, Once, Place, Rows
+from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
 
 DEEPEST = 40
@@ -345,9 +345,9 @@ class Reader:
             for name in [*table, *CONSTANTS[library]]:
                 if attribute(module, name) is value and "." not in name:
                     return self.attribute(Module(library), name)
-        for name, known in BUILTINS.items():
+        for name, function in BUILTINS.items():
             if value is getattr(builtins, name):
-                return known
+                return function
         torch = sys.modules.get("torch")
         if torch and isinstance(value, type):
             if value is torch.autograd.Function:
@@ -621,8 +621,8 @@ class Reader:
         if isinstance(items, Rows):
             self._all_turns(node, items, scope)
             return
-        for turn, item in enumerate(items):
-            if turn > LONGEST:
+        for count, item in enumerate(items):
+            if count > LONGEST:
                 raise NotTraced("a loop that goes on and on")
             self._assign(node.target, item, scope)
             try:
@@ -647,11 +647,11 @@ class Reader:
                 scope.names[name] = _running(value)
             elif not isinstance(value, Array):
                 scope.names.pop(name, None)
-        place = Place(rows.size)
-        state().loops.append(place)
+        turn = Turn(rows.size)
+        state().loops.append(turn)
         for name in own:
             scope.names.pop(name, None)
-        self._assign(node.target, rows.item(place), scope)
+        self._assign(node.target, rows.item(turn), scope)
         try:
             self.execute(node.body, scope)
         except (_Returned, _Next, _Stop):
@@ -749,7 +749,7 @@ class Reader:
         if operation == "Mult" and tuple in kinds and int in kinds:
             return left * right
         for value in (left, right):
-            if isinstance(value, Place):
+            if isinstance(value, Turn):
                 raise NotTraced("arithmetic with the number of a row")
             if not (is_number(value) or isinstance(value, Array)):
                 raise NotTraced(f"{operation} of {type(value).__name__}")
@@ -847,8 +847,8 @@ class Reader:
         whole = f"{owner.library}.{full}"
         if whole in SPECIAL:
             return SPECIAL[whole]
-        names = [f"{owner.library}.{known}" for known in table] + list(SPECIAL)
-        if any(known.startswith(f"{whole}.") for known in names):
+        names = [f"{owner.library}.{key}" for key in table] + list(SPECIAL)
+        if any(key.startswith(f"{whole}.") for key in names):
             return Module(owner.library, f"{full}.")
         raise NotTraced(whole)
 
@@ -881,14 +881,14 @@ class Reader:
         if isinstance(items, Rows):
             if generator.ifs:
                 raise NotTraced("a comprehension over some rows")
-            place = Place(items.size)
-            state().loops.append(place)
-            self._assign(generator.target, items.item(place), inner)
+            turn = Turn(items.size)
+            state().loops.append(turn)
+            self._assign(generator.target, items.item(turn), inner)
             entry = self.evaluate(node.elt, inner)
             if not is_number(entry):
                 entry = copied(floats(entry, "a list"))
             state().loops.pop()
-            return Listed(place, entry)
+            return Listed(turn, entry)
         values = []
         for item in items:
             self._assign(generator.target, item, inner)
@@ -1026,7 +1026,7 @@ def _operand(target, value):
     value = floats(value, "a write")
     if value.library != target.library:
         raise NotTraced("a torch tensor written into a NumPy array, or the reverse")
-    moved_on = (value.axes, value.places) != (target.axes, target.places)
+    moved_on = (value.axes, value.turns) != (target.axes, target.turns)
     if value.memory is target.memory and moved_on:
         raise NotTraced("an array that is written from another view of itself")
     return value

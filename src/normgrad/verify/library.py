@@ -65,7 +65,7 @@ DEFAULT = {"numpy": "float64", "torch": "float32"}
 
 
 class Device:
-    """Where tensors are; all of a program's are in one place."""
+    """Where tensors are; all of a program's are on one device."""
 
 
 @dataclass(frozen=True)
@@ -530,11 +530,11 @@ def stacked(values: Any, axis: int = 0) -> Array:
     """np.stack of a list with an entry for each row."""
     if not isinstance(values, Listed) or axis != 0:
         raise NotTraced("a stack of another list than one entry per row")
-    entry, place = values.entry, values.place
+    entry, turn = values.entry, values.turn
     if is_number(entry):
         entry = array((), plain(entry), state().library, state().dtype)
-    e = entry.memory.e.xreplace({place.letter: AXES[entry.ndim]})
-    return like(entry, (place.size, *entry.shape), e)
+    e = entry.memory.e.xreplace({turn.letter: AXES[entry.ndim]})
+    return like(entry, (turn.size, *entry.shape), e)
 
 
 def _torch_stack(tensors, dim=0):
@@ -727,7 +727,7 @@ def _clone(input):
 def _detach(self):
     if state().twice:
         return like(self, self.shape, detached(self.e))
-    return Array(self.memory, self.shape, self.axes, self.places)
+    return Array(self.memory, self.shape, self.axes, self.turns)
 
 
 def _torch_contiguous(self):
@@ -968,11 +968,11 @@ def _length_of(x, /):
 def summed_up(iterable, start=0, /):
     """sum of a list with an entry for each row, or of plain values."""
     if isinstance(iterable, Listed):
-        entry, place = iterable.entry, iterable.place
+        entry, turn = iterable.entry, iterable.turn
         if is_number(entry):
-            value = Scalar(summed(plain(entry), [place]), "float")
+            value = Scalar(summed(plain(entry), [turn]), "float")
         else:
-            value = like(entry, entry.shape, summed(floats(entry).memory.e, [place]))
+            value = like(entry, entry.shape, summed(floats(entry).memory.e, [turn]))
         return arithmetic("Add", start, value)
     if not isinstance(iterable, tuple | list):
         raise NotTraced(f"a sum of {type(iterable).__name__}")
@@ -1005,7 +1005,7 @@ def iterated(value: Any) -> Rows | Sequence:
     if isinstance(value, Array):
         if not value.ndim or value.shape[0] == 1:
             raise NotTraced("a loop over an axis of one entry")
-        return Rows(value.shape[0], lambda place: indexed(value, (place,)))
+        return Rows(value.shape[0], lambda turn: indexed(value, (turn,)))
     if isinstance(value, Once):
         return value.taken()
     if isinstance(value, Rows | tuple | list):
@@ -1029,7 +1029,7 @@ def _counted(*args):
 def _enumerated(iterable):
     items = iterated(iterable)
     if isinstance(items, Rows):
-        return Once(Rows(items.size, lambda place: (place, items.item(place))))
+        return Once(Rows(items.size, lambda turn: (turn, items.item(turn))))
     return Once(list(enumerate(items)))
 
 
@@ -1041,7 +1041,7 @@ def _zipped(*values, strict=False):
     if len(sizes) > 1:
         raise NotTraced("a zip of other lengths than all rows")
     size = parts[0].size
-    return Once(Rows(size, lambda place: tuple(p.item(place) for p in parts)))
+    return Once(Rows(size, lambda turn: tuple(p.item(turn) for p in parts)))
 
 
 def _reversed_(sequence, /):

@@ -13,11 +13,11 @@ from typing import Any
 from sympy import Dummy, Expr, Sum
 
 
-class Place:
+class Turn:
     """The row, or column, at which a loop stands: a symbol from 1 to size. It is compared with nothing."""
 
     def __init__(self, size: Expr):
-        self.letter = Dummy("place", integer=True, positive=True)
+        self.letter = Dummy("turn", integer=True, positive=True)
         self.size = size
 
 
@@ -25,11 +25,11 @@ class Place:
 class Rows:
     """An iterable over all rows, or all columns.
 
-    Args:  size: M or N; item: what it yields at a place
+    Args:  size: M or N; item: what it yields at a turn
     """
 
     size: Expr
-    item: Callable[[Place], Any] = lambda place: place
+    item: Callable[[Turn], Any] = lambda turn: turn
 
 
 class Once:
@@ -49,15 +49,15 @@ class Once:
 
 @dataclass(frozen=True)
 class Listed:
-    """A list with an entry for each row, or column: the entry as a 0-d or 1-d array in the place's letter."""
+    """A list with an entry for each row, or column: the entry as a 0-d or 1-d array in the turn's letter."""
 
-    place: Place
+    turn: Turn
     entry: Any
 
 
-def summed(e: Expr, places: list[Place]) -> Expr:
-    """The sum of e over the places, from 1 to their sizes."""
-    for place in places:
+def summed(e: Expr, turns: list[Turn]) -> Expr:
+    """The sum of e over the turns, from 1 to their sizes."""
+    for turn in turns:
         r = Dummy("r", integer=True, positive=True)
-        e = Sum(e.xreplace({place.letter: r}), (r, 1, place.size))
+        e = Sum(e.xreplace({turn.letter: r}), (r, 1, turn.size))
     return e

@@ -105,17 +105,17 @@ def input_of(name: str, words: Any) -> Input | None:
     return Input(head, (*shape, ONE) if bracket else shape)
 
 
-def _bound(names, needed, inputs, known):
+def _bound(names, needed, inputs, shared):
     """{parameter: Input or plain value}.
 
-    Args:  inputs: what the caller said of parameters; known: {name: Input} of a forward's results
+    Args:  inputs: what the caller said of parameters; shared: {name: Input} of a forward's results
     """
     bound = {}
     for name in names:
         told = inputs.get(name, name)
         value = input_of(name, told)
-        if isinstance(told, str) and told in known:
-            value = known[told]
+        if isinstance(told, str) and told in shared:
+            value = shared[told]
         if value is None:
             value = inputs.get(name)
         if value is not None:
@@ -186,14 +186,14 @@ def verify_function(
             raise ValueError(
                 "definitions: got None, needs a norm or a forward function"
             )
-        known = {}
+        shared = {}
         if not isinstance(definitions, Norm | None):
-            definitions, known, claim.eps = _of_forward(
+            definitions, shared, claim.eps = _of_forward(
                 definitions, inputs, claim.names
             )
-        bound = _bound(claim.names, claim.needed, inputs, known)
-        unknown = set(inputs) - set(claim.names) - set(known)
-        if unknown and not known:
+        bound = _bound(claim.names, claim.needed, inputs, shared)
+        unknown = set(inputs) - set(claim.names) - set(shared)
+        if unknown and not shared:
             raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
     except NotTraced as reason:
         return _refused(reason)
@@ -207,7 +207,9 @@ def verify_function(
             first = verdict if first is None else first
         if run and first.kind == NOT_READ:
             variants = _variants(bound, inputs)
-            verdicts = [claim.at_sizes(definitions, each, first) for each in variants]
+            verdicts = [
+                claim.at_sizes(definitions, variant, first) for variant in variants
+            ]
             first = min(verdicts, key=lambda verdict: KINDS.index(verdict.kind))
     return first
 
@@ -220,18 +222,18 @@ def _of_forward(forward, inputs, names):
     claim = _Claim(forward, "", library_of(forward), None, 0, False)
     bound = _bound(claim.names, claim.needed, inputs, {})
     traced = trace(forward, bound, (), claim.library)
-    known, cotangents = {}, []
+    shared, cotangents = {}, []
     roles = [inputs.get(name, name) for name in names]
     outputs = names_of(traced, bound)
     for name, value in zip(outputs, traced.outputs, strict=True):
-        known[name] = _input_like(name, value)
-        known[f"d{name}"] = _input_like(f"d{name}", value)
-        cotangents.append(known[f"d{name}"] if f"d{name}" in roles else None)
+        shared[name] = _input_like(name, value)
+        shared[f"d{name}"] = _input_like(f"d{name}", value)
+        cotangents.append(shared[f"d{name}"] if f"d{name}" in roles else None)
     if not any(cotangents):
         raise ValueError(
             f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
         )
-    return own(traced, bound, cotangents), known, set(traced.constants.values())
+    return own(traced, bound, cotangents), shared, set(traced.constants.values())
 
 
 def _variants(bound, inputs):
