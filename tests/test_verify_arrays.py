@@ -146,7 +146,6 @@ HIDDEN = [
     before_return("dx = dx.round(3)"),
     before_return("dx = dx + (x > 0) // 2"),
     before_return("dx = 2 * dx * (x >= x)"),
-    before_return("import torch", "dx = dx + 0 * torch.zeros(1)"),
     before_return("dx = dx + 0.0 * np.negative(x > 0)"),
     for_db("db = 0 * mean + dy.sum(0)"),
     for_db(
@@ -280,6 +279,31 @@ WRONG_TORCH = [
     ("ctx.eps = eps", "ctx.eps = 1e-5"),
     ("ctx.eps = eps", "ctx.eps = eps\n        x.mul_(2)"),
     ("ctx.eps = eps", "RMSNorm.eps = eps"),
+    ("ctx.eps = eps", "ctx.eps = eps\n        weight += 1"),
+    (
+        "ctx.eps = eps",
+        "ctx.eps = [eps]",
+        "ctx.eps).rsqrt()",
+        "ctx.eps.pop()).rsqrt()",
+    ),
+    (
+        "ctx.eps = eps",
+        "ctx.eps, ctx.t = eps, []",
+        "wdy = dy",
+        "ctx.t.append(1)\n        wdy = dy",
+    ),
+    (
+        "ctx.eps = eps",
+        "t = []\n        ctx.eps, ctx.f = eps, lambda: len([t.append(1), *t])",
+        "wdy = dy",
+        "wdy = ctx.f() / 2 * dy",
+    ),
+    (
+        "ctx.eps = eps",
+        "ctx.eps, ctx.t = eps, x + 0",
+        "wdy = dy",
+        "ctx.t.mul_(2)\n        wdy = dy",
+    ),
     ("dx = rstd", "ctx.eps = 0\n        dx = rstd"),
     ("return dx, (dy", "return dx.t(), (dy"),
     ("(dy * x * rstd).sum(0), None", "(dy * x * rstd).sum(0)"),
@@ -291,13 +315,15 @@ WRONG_TORCH = [
 ]
 
 
-@pytest.mark.parametrize("edit", WRONG_TORCH, ids=[new for _, new in WRONG_TORCH])
+@pytest.mark.parametrize("edit", WRONG_TORCH, ids=[edit[-1] for edit in WRONG_TORCH])
 def test_a_wrong_autograd_function_is_not_proved(edit):
-    old, new = edit
+    text = TORCH
+    for old, new in zip(edit[::2], edit[1::2], strict=True):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
     assert verify_function(TORCH, RMS).kind == PROVED
-    assert TORCH.count(old) == 1
     for definitions in (RMS, None):
-        verdict = verify_function(TORCH.replace(old, new), definitions)
+        verdict = verify_function(text, definitions)
         assert verdict.kind in (NOT_READ, WRONG, REFUTED), verdict
 
 
@@ -748,6 +774,13 @@ def test_the_difference_is_said_in_the_names_of_the_field(old, new, difference):
     verdict = verify_function(source.replace(old, new), LAYER, outputs=GRADIENTS)
     assert f"stored - defined = {difference}\n" in str(verdict)
     assert verdict.outputs["dw"].kind == PROVED
+
+
+def test_arrays_of_one_library_are_not_mixed_with_those_of_the_other():
+    text = "import torch\n\n\ndef f(dy):\n    return dy.sum(0) + 0 * torch.zeros(1)\n"
+    assert verify_function(text, LAYER, outputs=("db",)).kind == PROVED
+    verdict = verify_function(text, LAYER, outputs=("db",), library="numpy")
+    assert verdict.kind == NOT_READ
 
 
 def test_the_line_that_is_not_read_is_named():

@@ -48,7 +48,7 @@ class State:
     Args:  library: "numpy" or "torch", the arguments' own; dtype: the arguments' own, by name
            loops: the turns of the loops that run; domain: powers and logarithms as written, for their side conditions
            kinks: pairs of values that were compared; dtype_asked: whether a dtype was compared
-           twice: whether what is detached is told apart, for a second derivative
+           words: what else is assumed; twice: whether what is detached is told apart, for a second derivative
     """
 
     library: str
@@ -58,6 +58,7 @@ class State:
     kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
     dtype_asked: bool = False
     twice: bool = False
+    words: list[str] = field(default_factory=list)
 
 
 _state: ContextVar[State] = ContextVar("state")

@@ -27,6 +27,7 @@ from .arrays import (
     tracing,
 )
 from .interpreter import (
+    BACKWARD,
     Function,
     FunctionClass,
     Reader,
@@ -186,6 +187,7 @@ def _traced(program, inputs, cotangents, name, twice):
                 raise Misfit("backward is not differentiated again")
             context.detach(list(values.values()))
             state().twice = True
+        reader.phase = BACKWARD
         if passed:
             gradients = reader.call(target.methods["backward"], [context, *passed])
             gradients = list(flat(gradients))
@@ -217,6 +219,8 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
         first = 0 if "setup_context" in target.methods else 1
     else:
         function, first = target, 0
+    if function.node.args.vararg or function.node.args.kwarg:
+        raise NotTraced("a function with * in its parameters")
     names = function.parameters[first:]
     keywords = [a.arg for a in function.node.args.kwonlyargs]
     if isinstance(target, Function):
@@ -229,7 +233,10 @@ def cotangents_of(program: Any, name: str = "") -> list[str]:
     """The parameters of an autograd Function's backward, without ctx."""
     with tracing("torch", "float64"):
         target = target_of(Reader(), program, name)
-    return target.methods["backward"].parameters[1:]
+    backward = target.methods.get("backward")
+    if backward is None or backward.node.args.vararg or backward.defaults:
+        raise NotTraced("a backward with other parameters than ctx and gradients")
+    return backward.parameters[1:]
 
 
 def names_returned(target: Function | FunctionClass) -> list[str] | None:

@@ -62,6 +62,8 @@ from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
 
 DEEPEST = 40
+# when a name is bound: while the module is read, in the call, in the backward of an autograd Function
+MODULE, FORWARD, BACKWARD = range(3)
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
 
 
@@ -128,9 +130,6 @@ class Context:
 
     def close(self) -> None:
         """Keep what forward left as it is: a second backward finds it again."""
-        for value in flat(list(self.attributes.values())):
-            if isinstance(value, Array):
-                value.memory.fixed = "what forward keeps for backward"
         self.attributes = MappingProxyType(self.attributes)
 
 
@@ -186,12 +185,12 @@ class Scope:
     """The names of a call.
 
     Args:  parent: where other names are found; local: the names that are its own, bound or not
-           reader: who reads; what a scope holds from before the program's call must not change
+           reader: who reads; what is bound before the call, or before backward, must not change in it
     """
 
     def __init__(self, parent, local, reader):
         self.parent, self.local, self.names = parent, set(local), {}
-        self.reader, self.old = reader, reader.loading
+        self.reader, self.phase = reader, reader.phase
 
     def load(self, name: str) -> Any:
         """The value of a name."""
@@ -200,8 +199,8 @@ class Scope:
         if name not in self.names:
             raise NotTraced(f"{name} has no value here, or one from another turn")
         value = self.names[name]
-        if self.old and not self.reader.loading:
-            check_constant(name, value)
+        if self.phase < self.reader.phase:
+            check_constant(name, value, arrays=self.phase == FORWARD)
         return value
 
 
@@ -215,14 +214,15 @@ class Globals(Scope):
         return builtin(name)
 
 
-def check_constant(name: str, value: Any) -> None:
-    """Refuse what may change from one call to the next."""
-    parts = value if isinstance(value, tuple) else (value,)
-    if any(isinstance(part, list | dict | Array | Listed | Context) for part in parts):
+def check_constant(name: str, value: Any, arrays: bool = False) -> None:
+    """Refuse what may change from one call to the next; arrays: whether they may stay, to be read."""
+    if isinstance(value, tuple):
+        for part in value:
+            check_constant(name, part, arrays)
+    if isinstance(value, Array) and arrays:
+        value.memory.fixed = "what forward keeps for backward"
+    elif isinstance(value, list | dict | Array | Listed | Once | Context):
         raise NotTraced(f"{name}, which is kept from one call to the next")
-    for part in parts:
-        if isinstance(part, tuple):
-            check_constant(name, part)
 
 
 class Outside:
@@ -314,7 +314,7 @@ class Reader:
 
     def __init__(self, symbols: bool = True):
         self.symbols, self.used, self.depth = symbols, {}, 0
-        self.loading = False
+        self.phase = FORWARD
 
     # what stands around the program
 
@@ -394,12 +394,12 @@ class Reader:
 
     def module(self, text: str) -> Globals:
         """The names that a module's text defines."""
-        self.loading = True
+        self.phase = MODULE
         tree = ast.parse(text)
         names = Globals(None, local_names(tree.body) | {"__name__"}, self)
         names.names["__name__"] = "program"
         self.execute(tree.body, names)
-        self.loading = False
+        self.phase = FORWARD
         return names
 
     def _check_decorators(self, node, scope):
@@ -530,7 +530,11 @@ class Reader:
             self._assign(node.target, self.evaluate(node.value, scope), scope)
 
     def _read_Assign(self, node, scope):
-        value = self.evaluate(node.value, scope)
+        unpacked = all(isinstance(t, ast.Tuple | ast.List) for t in node.targets)
+        if isinstance(node.value, ast.GeneratorExp) and unpacked:
+            value = self._comprehension(node.value, scope)
+        else:
+            value = self.evaluate(node.value, scope)
         for target in node.targets:
             self._assign(target, value, scope)
 
@@ -858,9 +862,13 @@ class Reader:
         if name == "saved_tensors":
             return owner.saved
         if name == "needs_input_grad":
+            state().words.append("every gradient is asked for")
             return (True,) * owner.arity
         if name in owner.attributes:
-            return owner.attributes[name]
+            value = owner.attributes[name]
+            if self.phase == BACKWARD:
+                check_constant(f"ctx.{name}", value, arrays=True)
+            return value
         raise NotTraced(f"ctx.{name}")
 
     @staticmethod

@@ -367,7 +367,7 @@ class _Claim:
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
             return Verdict(WRONG, why=f"it writes over {', '.join(traced.written)}")
-        assumptions = [REAL, _in_words(bound, self.library)]
+        assumptions = [REAL, _in_words(bound, self.library), *traced.noted.words]
         assumptions += [
             f"{name} = {value} is eps, and may be any positive number"
             for name, value in traced.constants.items()
