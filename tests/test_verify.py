@@ -152,6 +152,12 @@ def test_a_kernel_object_is_read_from_its_file_and_those_beside_it():
         heads=None, x_head_step=None, residual_head_step=None,
     )  # fmt: skip
     clamped = norm(placement="clamp")
+    strides = dict(stride="x_step", heads=("heads", "x_head_step"))
+    of_heads = binding | dict(x_ptr=T("x", **strides), VECTOR=1)
+    del of_heads["heads"], of_heads["x_head_step"]
+    assert verify(rows.forward_rows, of_heads, "row tiles", clamped)
+    of_heads["x_ptr"] = T("x", stride="x_step", heads=("heads", "x_step"))
+    assert not verify(rows.forward_rows, of_heads, "row tiles", clamped)
     assert verify(rows.forward_rows, binding, "row tiles", clamped)
     assert verify(rows.forward_rows, binding, "row tiles", norm()).kind == "refuted"
     assert verify(rows.forward_rows, binding, "rows", clamped).kind == "not read"

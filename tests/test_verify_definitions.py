@@ -21,7 +21,10 @@ GRADIENTS = {
 @pytest.mark.parametrize(
     ("center", "reduce", "placement", "gate"),
     [
-        *product((True, False), ("mean", "sum"), ("inside",), GATES),
+        *product((True,), ("mean",), ("inside",), GATES),
+        *product((False,), ("sum",), ("inside",), GATES),
+        (True, "sum", "inside", "none"),
+        (False, "mean", "inside", "none"),
         (True, "mean", "outside", "none"),
         (False, "sum", "outside", "none"),
     ],

@@ -10,6 +10,7 @@ from sympy import S, evaluate, nan
 from ..symbolic.symbols import M, N, i, j
 from .binding import Launch, T
 from .definitions import Norm
+from .domain import conditions
 from .source import Source, source_of
 from .statements import Reader
 from .values import NotRead, Unknown, Wrong
@@ -20,6 +21,9 @@ ALWAYS = (
     "tensors hold floating-point numbers, have the bound shapes and strides, and do not overlap",
     "what a program stores, it reads again as it stored it",
 )
+
+BEFORE = "is 0 before the kernel runs"
+FILLED = "a masked load without `other` gives 0"
 
 
 def verify(
@@ -82,30 +86,36 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     ) as bug:
         return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
     verdicts = {}
-    for name, (kind, line, why) in memory.faults.items():
-        if issubclass(kind, Unknown) and fill is nan and memory.filled:
+    for name, (fault, line, why) in memory.faults.items():
+        if issubclass(fault, Unknown) and fill is nan and memory.filled:
             return None
-        kind = WRONG if issubclass(kind, Wrong) else NOT_READ
-        verdicts[name] = Verdict(kind, name, line=line, why=why)
+        kind = WRONG if issubclass(fault, Wrong) else NOT_READ
+        verdicts[name] = Verdict(kind, line=line or None, why=why)
     for name, stored in held.items():
         verdicts[name] = _compared(name, stored, definitions, reader, seconds)
-    zero = [
-        words for words in reader.assumed if words.endswith("before the kernel runs")
-    ]
-    claims = [verdict.claim for verdict in verdicts.values()]
-    claim = f"{kernel}: {', '.join([*claims, *[f'if {z}' for z in zero]])}"
-    conditions = reader.sums.conditions()
-    assumptions = [*reader.assumed, *conditions, *_promised(reader, launch), *ALWAYS]
-    if fill is nan:
-        return whole(verdicts, claim, assumptions)
-    lines = ", ".join(map(str, sorted(memory.filled)))
-    words = (
-        f"a masked load without `other` gives 0 (lines {lines}); Triton leaves it open"
-    )
+    where, refused = conditions(reader.sums.conditions(), definitions)
+    words = [words for words in reader.assumed if words.endswith(BEFORE)]
+    for axis, number in enumerate(launch.grid):
+        if isinstance(number, int):
+            words.append(f"no other program of axis {axis} than {number} writes them")
+    claims = [verdict.claim or name for name, verdict in verdicts.items()]
+    claims += [f"if {text}" for text in words] + [f"where {text}" for text in where]
+    assumptions = [*reader.assumed, *where, *_promised(reader, launch), *ALWAYS]
+    if fill is not nan:
+        lines = ", ".join(map(str, sorted(memory.filled)))
+        assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
     for name, verdict in verdicts.items():
-        if verdict:
+        needed = [
+            text
+            for place, text in refused.items()
+            if place < reader.rests_on.get(name, 0)
+        ]
+        if verdict and needed:
+            why = f"it is the definition only where {' and '.join(needed)}"
+            verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
+        elif verdict and fill is not nan:
             verdicts[name] = replace(verdict, kind=IF_ZERO)
-    return whole(verdicts, claim, [words, *assumptions])
+    return whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
 
 
 def _failed(reader, kind, why):
@@ -159,6 +169,8 @@ def _promised(reader, launch):
             words += f" in steps of {bound.stride}"
         if bound.column_stride != 1:
             words += f" and {bound.column_stride}"
+        if bound.heads is not None:
+            words += f", {bound.heads[0]} rows of each token {bound.heads[1]} apart"
         tensors.append(words)
     yield "; ".join(tensors)
     if values:

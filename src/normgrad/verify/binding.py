@@ -36,6 +36,7 @@ class T:
              stride: from row to row, or from entry to entry of "i": a number, a symbol, or the name of the argument
              that holds it; None for N, or 1 where there are no columns
              column_stride: likewise, from column to column
+             heads: (rows of each token, the stride from one to the next), where stride leads from token to token
     Raises:  ValueError for an index of another kind
     """
 
@@ -43,6 +44,7 @@ class T:
     index: str | None = None
     stride: str | int | Expr | None = None
     column_stride: str | int | Expr = 1
+    heads: tuple | None = None
 
     def __post_init__(self):
         if self.index is None and self.name not in TENSORS:
@@ -67,6 +69,8 @@ class T:
             parts.append(f"stride={self.stride!r}")
         if self.column_stride != 1:
             parts.append(f"column_stride={self.column_stride!r}")
+        if self.heads is not None:
+            parts.append(f"heads={self.heads!r}")
         if self.after not in (None, self.name):
             parts.append(f"then={self.after!r}")
         return f"{type(self).__name__}({', '.join(parts)})"
@@ -150,14 +154,10 @@ class Launch:
         return letter(names[0]) if names else None
 
     @property
-    def whole(self) -> bool:
-        """Whether one block holds a row."""
-        return WHOLE in self.arguments.values()
-
-    @property
     def column_tiles(self) -> Expr:
         """How many blocks of columns a row has."""
-        return S.One if self.whole else letter("column_tiles")
+        swept = COLUMNS in self.arguments.values()
+        return letter("column_tiles") if swept else S.One
 
     @property
     def row_tiles(self) -> Expr:

@@ -10,6 +10,7 @@ from sympy import Abs, Max, Min, S, cos, exp, expand, log, nan, sin, sqrt, tanh
 
 from ..symbolic.elementary import sigmoid
 from ..symbolic.symbols import N
+from .domain import BRANCH, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
 from .values import (
     LANES,
@@ -23,6 +24,7 @@ from .values import (
     Qualified,
     apply,
     fit,
+    merged,
     plain,
 )
 
@@ -90,9 +92,9 @@ class Calls(Expressions):
                 raise NotRead(f"{name}: its arguments are not read")
             value = self.number(given[0])
             if name in ("log", "rsqrt"):
-                self.sums.needs(value, "greater than 0")
+                self.sums.needs(value, POSITIVE)
             if name in ("sqrt", "sqrt_rn"):
-                self.sums.needs(value, "at least 0")
+                self.sums.needs(value, NONNEGATIVE)
             return apply(FUNCTIONS[name], value)
         method = getattr(self, f"call_{name}", None)
         if method is None:
@@ -248,10 +250,18 @@ class Calls(Expressions):
             return apply(Max, x, y)
         if (condition.a, condition.b) == (y, x):
             return apply(Min, x, y)
-        if not condition.holds[0] or not x.complete:
+        if not (x.complete and y.complete):
+            raise NotRead("a choice between sums that are not complete")
+        chosen, sure = x, condition.holds
+        if condition.zero is not None:
+            self.sums.needs(condition.zero, BRANCH)
+            chosen, sure = y, (True, False, False, False)
+        if not sure[0]:
             raise NotRead("a choice by values")
-        parts = zip(x.parts, condition.holds, strict=True)
-        return replace(x, parts=tuple(part if holds else nan for part, holds in parts))
+        axes = fit(fit(x.axes, y.axes), condition.axes)
+        parts = zip(chosen.parts, sure, strict=True)
+        parts = tuple(part if holds else nan for part, holds in parts)
+        return Number(parts, axes, merged(x, y))
 
     def call_expand_dims(self, input, axis):
         """A tile with an axis of length 1."""
@@ -393,16 +403,20 @@ class Calls(Expressions):
     ):
         """Writes to memory."""
         mask, _ = self.mask(pointer, mask, boundary_check)
+        self.keep(pointer, self.number(value), mask, False)
+
+    def keep(self, pointer, value, mask, atomic):
+        """Stores a value, which rests on the conditions of all operations so far."""
         self.memory.line = self.line
-        self.memory.store(pointer, self.number(value), mask, False)
+        self.memory.store(pointer, value, mask, atomic)
+        self.rests_on[pointer.name] = len(self.sums.domain)
 
     def call_atomic_add(self, pointer, val, mask=None, sem=None, scope=None):
         """Adds to memory; what it returns is not read."""
         mask, edges = self.mask(pointer, mask, ())
         if edges:
             raise NotRead("an atomic addition by a block pointer")
-        self.memory.line = self.line
-        self.memory.store(pointer, self.number(val), mask, True)
+        self.keep(pointer, self.number(val), mask, True)
         return Qualified("what an atomic addition returns")
 
     def call_make_block_ptr(self, base, shape, strides, offsets, block_shape, order):

@@ -42,6 +42,7 @@ from .values import (
     Pointer,
     Qualified,
     Undecided,
+    apply,
     fit,
     merged,
     plain,
@@ -77,6 +78,7 @@ class Expressions:
         self.sums = Sums(self.places)
         self.memory = Memory(launch, self.places, self.assumed, sympify(fill))
         self.unbound: set[str] = set()
+        self.rests_on: dict[str, int] = {}
 
     def argument(self, name: str, default: ast.expr | None = None):
         """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
@@ -270,7 +272,10 @@ class Expressions:
                 raise NotRead("`is` between two values")
             return (left is right) == same
         if isinstance(operator, ast.Eq | ast.NotEq):
-            return self._equal(left, right) == same
+            equal = self._equal(left, right)
+            if isinstance(equal, Condition) and not same:
+                raise NotRead("a comparison of numbers by !=")
+            return equal if isinstance(equal, Condition) else equal == same
         if any(isinstance(value, Number | Limit) for value in (left, right)):
             return self._condition(operator, left, right)
         if not (isinstance(left, Index) and isinstance(right, Index)):
@@ -297,19 +302,22 @@ class Expressions:
             raise NotRead("a comparison of this kind")
         if isinstance(left, Limit):
             self.assumed["no number is larger than its dtype holds"] = None
-            return Condition((True,) * 4)
-        difference = self.sums.operate(ast.Sub(), self.number(left), self.number(right))
+            return Condition((True,) * 4, self.number(right).axes)
+        left, right = self.number(left), self.number(right)
+        difference = apply(lambda a, b: a - b, left, right)
         holds = tuple(p is not nan and is_positive(p) for p in difference.parts)
-        return Condition(holds, self.number(left), self.number(right))
+        return Condition(holds, difference.axes, left, right)
 
-    def _equal(self, left, right) -> bool:
+    def _equal(self, left, right) -> bool | Condition:
         numbers = [v for v in (left, right) if isinstance(v, Index | Number)]
         if len(numbers) == 2:
             a, b = (v.e if isinstance(v, Index) else v.inside for v in numbers)
             zero = expand(a - b).is_zero
-            if zero is None or left.axes or right.axes:
-                raise NotRead("whether two numbers are equal depends on their values")
-            return zero
+            if zero is not None and not left.axes and not right.axes:
+                return zero
+            if isinstance(left, Number) and right in (Index(S.Zero), plain(0)):
+                return Condition(axes=left.axes, zero=left)
+            raise NotRead("whether two numbers are equal depends on their values")
         simple = (bool, str, type(None))
         if not (isinstance(left, simple) and isinstance(right, simple)):
             raise NotRead("a comparison of different kinds")
@@ -377,7 +385,8 @@ class Expressions:
             return b if a is True else a
         if isinstance(a, Condition) and isinstance(b, Condition):
             holds = zip(a.holds, b.holds, strict=True)
-            return Condition(tuple(x and y for x, y in holds))
+            both = tuple(x and y for x, y in holds)
+            return Condition(both, fit(a.axes, b.axes))
         if not (isinstance(a, Mask) and isinstance(b, Mask)):
             raise NotRead("`&` of what are no masks")
         return Mask(a.below | b.below, fit(a.axes, b.axes))

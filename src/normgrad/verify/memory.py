@@ -10,7 +10,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, PIDS, Launch, Out, T
-from .places import LEAST, Places, least
+from .places import FLOOR, LEAST, Places, least
 from .values import Mask, NotRead, Number, Place, Pointer, Unknown, Wrong, fit
 
 SIZE = {"R": M, "C": N}
@@ -69,6 +69,8 @@ class Memory:
         if letters[0] in "ip":
             row = offset if row_stride == 1 else offset.coeff(row_stride, 1)
         rest = expand(offset - row * row_stride)
+        if bound.heads is not None:
+            row, rest = self._of_heads(row, rest, *map(self.launch.stride, bound.heads))
         column = rest
         if column_stride != 1:
             column = rest.coeff(column_stride, 1)
@@ -84,6 +86,14 @@ class Memory:
                 axis = "R" if name == "i" else "C"
                 found[name] = self.places.at(axis, row if axis == "R" else column)
         return bound, found
+
+    def _of_heads(self, token, rest, heads, stride):
+        """(the row, what is left of the address) where a row is heads * token + head."""
+        head = rest.coeff(stride, 1)
+        row = expand(heads * token + head)
+        if token != FLOOR(row, heads):
+            raise NotRead(f"a row whose token is {token} and whose head is {head}")
+        return row, expand(rest - head * stride)
 
     def _own_row(self, name, row):
         axis = PIDS.index(row) if row in PIDS else None

@@ -26,12 +26,15 @@ FLOOR = Function("floordiv", integer=True)
 LEAST = Function("least", integer=True)
 
 
-def least(a: Expr, b: Expr) -> Expr:
-    """The smaller of two integers."""
-    a, b = expand(a), expand(b)
-    if (b - a).is_nonnegative:
-        return a
-    return b if (a - b).is_nonnegative else LEAST(*sorted((a, b), key=str))
+def least(*integers: Expr) -> Expr:
+    """The smallest of integers."""
+    parts: set[Expr] = set()
+    for e in map(expand, integers):
+        parts |= set(e.args) if isinstance(e, LEAST) else {e}
+    smallest = {
+        a for a in parts if not any((a - b).is_nonnegative and a != b for b in parts)
+    }
+    return LEAST(*sorted(smallest, key=str)) if len(smallest) > 1 else smallest.pop()
 
 
 def exact(a: Expr, b: Expr) -> Expr | None:

@@ -42,7 +42,7 @@ class Source:
                 for name in node.names:
                     path = f"{node.module or ''}.{name.name}"
                     self._imported(name.asname or name.name, path, node.level)
-            else:
+            elif not isinstance(node, ast.ClassDef):
                 for field in ("body", "orelse", "finalbody"):
                     self._read(getattr(node, field, []))
                 for handler in getattr(node, "handlers", []):
@@ -54,6 +54,8 @@ class Source:
                 self._assigned(part, None)
         elif isinstance(target, ast.Name):
             self.constants.setdefault(target.id, []).append(value)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            self._assigned(target.value, None)  # tl.sum = something
 
     def _imported(self, name, path, level):
         self.imports.setdefault(name, []).append((path, level))

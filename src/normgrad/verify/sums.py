@@ -13,9 +13,9 @@ from sympy import Expr, S, Symbol, expand, nan
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
-from ..symbolic.proof import lettered
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
+from .domain import DIVISOR, NONNEGATIVE
 from .places import Places
 from .values import (
     COLUMN,
@@ -57,7 +57,7 @@ class Sums:
         if function is None:
             raise NotRead(f"the operation {type(operator).__name__} of numbers")
         if isinstance(operator, ast.Div):
-            self.needs(b, "not 0")
+            self.needs(b, DIVISOR)
         marked = has_marker(a) or has_marker(b)
         pending, share = a.pending, a.share
         if (a.pending, a.share) != (b.pending, b.share):
@@ -77,15 +77,14 @@ class Sums:
     def needs(self, value: Number, words: str) -> None:
         """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
         e = value.inside
-        seen = is_nonnegative(e) if words == "at least 0" else is_positive(e)
+        seen = is_nonnegative(e) if words == NONNEGATIVE else is_positive(e)
         if e is not nan and e != 0 and not seen:
             self.domain[e, words] = None
 
-    def conditions(self) -> list[str]:
-        """What must hold for all operations to be defined, in words."""
+    def conditions(self) -> list[tuple[Expr, str]]:
+        """(a number, what must hold of it) for all operations to be defined, in i and j."""
         letters = {p.symbol: {"R": i, "C": j}[p.axis] for p in self.places.found()}
-        pairs = [(e.xreplace(letters), words) for e, words in self.domain]
-        return [f"{lettered(e)[0]} is {words}" for e, words in pairs]
+        return [(e.xreplace(letters), words) for e, words in self.domain]
 
     def _linear(self, operator, a, b):
         """Refuses all but sums of one kind, and a sum times a factor from outside it."""

@@ -111,11 +111,17 @@ class Limit:
 
 @dataclass(frozen=True)
 class Condition:
-    """A comparison a > b of numbers, or several; holds: for each of a number's parts, whether it is sure to hold."""
+    """A comparison of numbers.
 
-    holds: tuple[bool, ...]
+    Args:  holds: for each of a number's parts, whether it is sure to hold; axes: as Index
+           a, b: where it is a > b; zero: where it says that this number is 0
+    """
+
+    holds: tuple[bool, ...] = (False,) * 4
+    axes: tuple = ()
     a: Number | None = None
     b: Number | None = None
+    zero: Number | None = None
 
 
 @dataclass(frozen=True)
