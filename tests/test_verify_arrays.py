@@ -1,6 +1,7 @@
 """NumPy and torch functions read as equations: right ones are proved, and no wrong one is."""
 
 import ast
+import functools
 import inspect
 import linecache
 import random
@@ -126,9 +127,17 @@ HIDDEN = [
     # values, dtypes, calls
     before_return("if np.abs(x).max() > 100:", "    dx = 2 * dx"),
     before_return("if (x > 100).any():", "    dx = 2 * dx"),
+    before_return("if x.sum() > 1e6:", "    dx = 2 * dx"),
+    before_return("if float(x.sum()) > 1e6:", "    dx = 2 * dx"),
+    before_return(
+        "wide = x + np.zeros(1, np.longdouble)",
+        "dx = dx * (1 + (wide.dtype == np.longdouble))",
+    ),
     before_return("if x.dtype == np.float32:", "    dx = 2 * dx"),
     before_return("CALLS.append(1)", "dx = dx if len(CALLS) < 3 else 2 * dx"),
     before_return("CACHE['dx'] = dx"),
+    before_return("dx = dx * EPS / EPSILON"),
+    before_return("y = dx", "dx = 2 * dx if y is dx else dx"),
     before_return("try:", "    x[100]", "except IndexError:", "    dx = 1 * dx"),
     before_return("import time", "dx = dx * (1 + (time.time() > 2e9))"),
     # keywords
@@ -178,6 +187,7 @@ HIDDEN = [
     before_return("y = np.asarray(dx)", "y *= 2"),
     before_return("dy *= 2", "dy /= 2"),
     before_return("x[...] = 0"),
+    ("def vectorized(", "@double\ndef vectorized("),
     # shapes that fit where M = N
     ("rstd[:, None] * (wdy", "rstd * (wdy"),
     (C1, C1.replace("keepdims=True", "keepdims=False")),
@@ -231,7 +241,15 @@ HIDDEN = [
     for_db("t = ()", "for row in dy:", "    t += (row,)", "db = dy.sum(0) * len(t)"),
     for_db("db = 0", "for row in dy:", "    for k in range(2):", "        db += row"),
 ]
-STATE = "CALLS, CACHE = [], {}\n\n\n"
+STATE = """CALLS, CACHE = [], {}
+EPS, EPSILON = 1e-5, 2e-5
+
+
+def double(function):
+    return lambda *arrays: [2 * array for array in function(*arrays)]
+
+
+"""
 
 
 @pytest.mark.parametrize("edit", HIDDEN, ids=[new for _, new in HIDDEN])
@@ -243,6 +261,48 @@ def test_a_function_that_is_wrong_somewhere_is_not_proved(edit):
     compile(text, "program", "exec")
     verdict = verify_function(text, LAYER, outputs=GRADIENTS)
     assert verdict.kind in (NOT_READ, WRONG, REFUTED), verdict
+
+
+KEPT, TABLE, ONES = [], {"one": 1}, np.ones(1)
+
+
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(dy):
+        return 2 * function(dy)
+
+    return wrapper
+
+
+def kept_in_a_list(dy):
+    KEPT.append(1)
+    return dy.sum(0)
+
+
+def scaled_by_a_table(dy):
+    return dy.sum(0) * TABLE["one"]
+
+
+def scaled_by_an_array(dy):
+    return dy.sum(0) * ONES
+
+
+@doubled
+def decorated(dy):
+    return dy.sum(0)
+
+
+def with_a_default(dy, ones=[1.0]):  # noqa: B006
+    return dy.sum(0) * ones[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [kept_in_a_list, scaled_by_a_table, scaled_by_an_array, decorated, with_a_default],
+)
+def test_what_a_function_finds_outside_and_may_change_is_not_read(function):
+    verdict = verify_function(function, LAYER, outputs=("db",), run=False)
+    assert verdict.kind == NOT_READ, verdict
 
 
 # Functions whose parameters, casts and state differ from what they seem, of torch.
@@ -328,7 +388,6 @@ def test_a_wrong_autograd_function_is_not_proved(edit):
     for old, new in zip(edit[::2], edit[1::2], strict=True):
         assert text.count(old) == 1
         text = text.replace(old, new)
-    assert verify_function(TORCH, RMS).kind == PROVED
     for definitions in (RMS, None):
         verdict = verify_function(text, definitions)
         assert verdict.kind in (NOT_READ, WRONG, REFUTED), verdict
@@ -357,8 +416,8 @@ class Edited(ast.NodeTransformer):
             for kind in (ast.Add, ast.Sub, ast.Mult, ast.Div)
             if not isinstance(node.op, kind)
         ]
-        others = [ast.BinOp(node.left, sign, node.right) for sign in signs]
-        return self.turn(node, [*others, node.left, node.right])
+        edits = [ast.BinOp(node.left, sign, node.right) for sign in signs]
+        return self.turn(node, [*edits, node.left, node.right])
 
     def visit_Constant(self, node):
         values = {True: [False], -1: [0], 0: [1], 3: [2]}
@@ -378,12 +437,12 @@ class Edited(ast.NodeTransformer):
     def visit_Attribute(self, node):
         self.generic_visit(node)
         names = {"mean": "sum", "sum": "mean"}
-        others = (
+        edits = (
             [ast.Attribute(node.value, names[node.attr], node.ctx)]
             if node.attr in names
             else []
         )
-        return self.turn(node, others)
+        return self.turn(node, edits)
 
 
 def machine_edits():
@@ -547,16 +606,16 @@ def page_functions():
 RESIDUAL = norm(center=True, bias=True, residual=True, dresidual_out=True)
 ROW = norm(center=True, weight=False)
 DOUBLE = {"outputs": ("to_dy", "to_x", "to_weight")}
-PLACES = [{"place": place} for place in ("inside", "outside", "clamp")]
+PLACES = [{"place": word} for word in ("inside", "outside", "clamp")]
 L2 = {"outputs": ("dq",), "q": "(M, N)", "dr": "dy", "r": "y", "s": "y1"}
 NUMPY, TORCH_CELL = "numpy-backward", "torch-function"
 # (page, tag): [(program, definitions, what is said of them)]; a text names what the page defines
 PAGES = {
     ("eps", NUMPY): [
-        ("backward", "forward", {"outputs": ("dx",), "wdy": "dy", **place})
-        for place in PLACES
+        ("backward", "forward", {"outputs": ("dx",), "wdy": "dy", **said})
+        for said in PLACES
     ],
-    ("eps", TORCH_CELL): [("Placed", None, place) for place in PLACES],
+    ("eps", TORCH_CELL): [("Placed", None, said) for said in PLACES],
     ("higher_derivatives_backward", NUMPY): [("double_backward", "backward", DOUBLE)],
     ("higher_derivatives_code", TORCH_CELL): [
         ("LayerNorm", LAYER, {}),
