@@ -344,6 +344,7 @@ WRONG_TORCH = [
     ("x.square().mean(1, keepdim=True) + ctx.eps", "x.var(1, keepdim=True) + ctx.eps"),
     ("x.square().mean(1, keepdim=True) + ctx.eps", "x.square().mean() + ctx.eps"),
     ("ctx.eps = eps", "ctx.eps = 1e-5"),
+    ("    @staticmethod\n    def forward", "    def forward"),
     ("ctx.eps = eps", "ctx.eps = eps\n        x.mul_(2)"),
     ("ctx.eps = eps", "RMSNorm.eps = eps"),
     ("ctx.eps = eps", "ctx.eps = eps\n        weight += 1"),
@@ -732,12 +733,15 @@ def test_a_backward_that_holds_something_constant_has_a_wrong_second_derivative(
 
 def test_second_derivatives_are_proved():
     assert verify_function(TORCH, RMS, twice=True).kind == PROVED
-    once = TORCH.replace("backward(ctx", "backward(ctx").replace(
-        "    @staticmethod\n    def backward",
-        "    @staticmethod\n    @torch.autograd.function.once_differentiable\n    def backward",
-    )
-    assert verify_function(once, RMS).kind == PROVED
-    assert verify_function(once, RMS, twice=True).kind == WRONG
+    static = "    @staticmethod\n    def backward"
+    once = "    @torch.autograd.function.once_differentiable\n    def backward"
+    text = TORCH.replace(static, static.replace("    def backward", once))
+    assert verify_function(text, RMS).kind == PROVED
+    assert verify_function(text, RMS, twice=True).kind == WRONG
+    wdy = "wdy = dy * weight"
+    text = TORCH.replace(wdy, f"with torch.no_grad():\n            {wdy}")
+    assert verify_function(text, RMS).kind == PROVED
+    assert verify_function(text, RMS, twice=True).kind == NOT_READ
 
 
 # What is run.
