@@ -287,17 +287,29 @@ def _torch_where(condition, input, other):
 # reductions
 
 
-def numpy_sum(a, axis=None, dtype=None, out=None, keepdims=False):
-    """np.sum."""
-    unused(out=out)
-    result = total(floats(a), axes_of(a, axis), flag(keepdims))
-    return result if dtype is None else cast(result, dtype)
+def numpy_reduction(f):
+    """np.sum and np.mean."""
+
+    def run(a, axis=None, dtype=None, out=None, keepdims=False):
+        unused(out=out)
+        result = f(floats(a), axes_of(a, axis), flag(keepdims))
+        return result if dtype is None else cast(result, dtype)
+
+    return run
 
 
-def _numpy_mean(a, axis=None, dtype=None, out=None, keepdims=False):
-    unused(out=out)
-    result = average(floats(a), axes_of(a, axis), flag(keepdims))
-    return result if dtype is None else cast(result, dtype)
+def torch_reduction(f):
+    """torch.sum and torch.mean."""
+
+    def run(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+        keep = flag(keepdim if keepdims is None else keepdims)
+        result = f(floats(input), axes_of(input, either(dim, axis)), keep)
+        return result if dtype is None else cast(result, dtype)
+
+    return run
+
+
+numpy_sum = numpy_reduction(total)
 
 
 def _numpy_var(
@@ -335,20 +347,6 @@ def _numpy_norm(x, ord=None, axis=None, keepdims=False):
     if not (ord is None or ord == 2 and len(axes) == 1):
         raise NotTraced("another norm than the root of the sum of squares")
     return length(x, axes, flag(keepdims))
-
-
-def _torch_sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
-    keep = flag(keepdim if keepdims is None else keepdims)
-    result = total(floats(input), axes_of(input, either(dim, axis)), keep)
-    return result if dtype is None else cast(result, dtype)
-
-
-def _torch_mean(
-    input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
-):
-    keep = flag(keepdim if keepdims is None else keepdims)
-    result = average(floats(input), axes_of(input, either(dim, axis)), keep)
-    return result if dtype is None else cast(result, dtype)
 
 
 def _torch_var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
@@ -785,7 +783,7 @@ NUMPY: dict[str, Callable] = {
     "clip": _numpy_clip,
     "where": _numpy_where,
     "sum": numpy_sum,
-    "mean": _numpy_mean,
+    "mean": numpy_reduction(average),
     "var": _numpy_var,
     "std": _numpy_std,
     "add.reduce": _add_reduce,
@@ -818,7 +816,7 @@ NUMPY: dict[str, Callable] = {
 }
 NUMPY_METHODS: dict[str, Callable] = {
     "sum": numpy_sum,
-    "mean": _numpy_mean,
+    "mean": numpy_reduction(average),
     "var": _numpy_var,
     "std": _numpy_std,
     "clip": clipped,
@@ -851,8 +849,8 @@ SHARED: dict[str, Callable] = {
     "clamp_min": lambda input, min: clipped(input, min=min),
     "clamp_max": lambda input, max: clipped(input, max=max),
     "addcmul": _addcmul,
-    "sum": _torch_sum,
-    "mean": _torch_mean,
+    "sum": torch_reduction(total),
+    "mean": torch_reduction(average),
     "var": _torch_var,
     "std": _torch_std,
     "norm": _torch_norm,
