@@ -1,6 +1,7 @@
 """A program is an equation: it is read from its text and proved for every M and N, or its wrong term is named.
 
-verify(kernel, binding, grid, definitions) reads a Triton kernel; it is not run. One of six verdicts comes out:
+verify(kernel, binding, grid, definitions) reads a Triton kernel; it is not run. verify(function, definitions) reads a
+NumPy or torch function, or an autograd Function. One of six verdicts comes out:
 
 - proved for every M and N: what is stored is the definition, under the assumptions that are printed;
 - proved if masked lanes hold 0: it is, if a masked load without `other` gives 0, which Triton leaves open;
@@ -23,10 +24,20 @@ What is trusted, and no more:
    multiplied by what stands outside it. Of what a loop carries, each turn may only add, or move by one step.
 7. `nan` for what is not known, in the lanes past the end: it is neither summed nor stored, times 0 neither.
 8. The prover of normgrad.symbolic, and the definitions, whose gradients a test proves.
+
+Of a NumPy or torch function 2 and 8 hold, and:
+
+9. Its arguments have the shapes that the verdict prints and one dtype of floats; they are what they are called, such as
+   rstd the definitions' rstd. Of what a module holds besides functions, numbers are as they are now.
+10. The statements and expressions of `interpreter`, the tables of `library`, and the arrays of `arrays`, in which no
+   size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows.
+11. Where values are compared, the two sides differ; what is divided by is not 0: the verdict prints both.
+
+A function object, not a text, is also run in this process: at the counterexample, or on a few values against what was
+read, and at a few sizes where it is not read.
 """
 
 from ..symbolic.symbols import M, N, eps
-from .api import verify
 from .binding import (
     CHUNK,
     COLUMNS,
@@ -39,6 +50,7 @@ from .binding import (
     T,
 )
 from .definitions import OFFSET, Norm, norm
+from .front import verify
 from .verdict import Verdict
 
 __all__ = [

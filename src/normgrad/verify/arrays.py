@@ -1,0 +1,666 @@
+"""Arrays with symbolic shapes: an axis has 1, M or N entries, and an entry is an expression of the proof kernel.
+
+An entry stands in one letter per axis, counted from the last axis, so that what NumPy broadcasts has equal letters.
+No size is ever put in. What depends on one is refused: an index, a branch, a remainder, a table.
+
+What is trusted: that the operations below are those of real arithmetic, so that a cast between floats, the order of a
+sum, overflow and NaN are left out; that views share memory as they do in NumPy and torch; and the tables of names in
+`library`. A comparison of values is a step function, right where the two sides differ, and is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+from sympy import Dummy, Expr, Heaviside, Indexed, IndexedBase, Integer, Pow, S, Sum
+
+from ..symbolic.normal_form import nf
+from ..symbolic.notation import index
+from ..symbolic.signs import is_positive
+from ..symbolic.symbols import M, N
+from .over_rows import Turn, summed
+
+# AXES[0] is the letter of the last axis
+AXES = index("a1", "a2", "a3", "a4")
+ONE = Integer(1)
+SIZES = (ONE, M, N)
+
+
+class NotTraced(Exception):
+    """What a program does that has no meaning at every size at once, or that is not known here; line: where."""
+
+    line: int | None = None
+
+
+class Misfit(NotTraced):
+    """What raises, or means something else, at some sizes: wrong whatever the definitions."""
+
+
+@dataclass
+class State:
+    """What one trace notes.
+
+    Args:  library: "numpy" or "torch", the arguments' own; dtype: the arguments' own, by name
+           loops: the turns of the loops that run; domain: powers and logarithms as written, for their side conditions
+           kinks: pairs of values that were compared; dtype_asked: whether a dtype was compared
+           words: what else is assumed; twice: whether what is detached is told apart, for a second derivative
+    """
+
+    library: str
+    dtype: str
+    loops: list[Turn] = field(default_factory=list)
+    domain: list[Expr] = field(default_factory=list)
+    kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
+    dtype_asked: bool = False
+    twice: bool = False
+    words: list[str] = field(default_factory=list)
+
+
+_state: ContextVar[State] = ContextVar("state")
+
+
+def state() -> State:
+    """The state of the trace that runs."""
+    return _state.get()
+
+
+@contextmanager
+def tracing(library: str, dtype: str) -> Iterator[State]:
+    """A new trace."""
+    token = _state.set(State(library, dtype))
+    try:
+        yield _state.get()
+    finally:
+        _state.reset(token)
+
+
+@dataclass(frozen=True)
+class DType:
+    """A dtype of floating point numbers; "mixed" for what comes of two."""
+
+    library: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number of Python's that is no plain int: an expression, and "int" or "float"."""
+
+    e: Expr
+    kind: str
+
+
+def number(e: Expr, kind: str) -> int | Scalar:
+    """A number of Python's; a plain int where it is one."""
+    if kind == "int":
+        e = sympy.expand(e)
+    return int(e) if kind == "int" and e.is_Integer else Scalar(e, kind)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number of Python's, True and False included."""
+    return isinstance(value, int | Scalar)
+
+
+def plain(value: int | Scalar) -> Expr:
+    """A number's expression."""
+    return value.e if isinstance(value, Scalar) else Integer(value)
+
+
+def in_words(shape: Iterable[Expr]) -> str:
+    """A shape as Python writes it."""
+    sizes = list(map(str, shape))
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+class Memory:
+    """The entries that an array shares with its views.
+
+    Args:  shape: of the array that was made first; e: an entry; kind: "float" or "bool"
+           cell: whether it is a running sum of numbers, which Python's += replaces
+    """
+
+    def __init__(self, shape, e, library, dtype, kind="float", cell=False):
+        for size in shape:
+            if size not in SIZES:
+                raise NotTraced(f"an axis of {size} entries, neither 1, M nor N")
+        if len(shape) > len(AXES):
+            raise NotTraced(f"an array of {len(shape)} axes")
+        self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
+        self.kind, self.cell, self.fixed = kind, cell, ""
+        self.written, self.changed = True, False
+        self.born, self.read_in, self.written_in = list(state().loops), [], []
+
+    def outside(self) -> list[Turn]:
+        """The open loops around which it was made."""
+        return [loop for loop in state().loops if loop not in self.born]
+
+
+class Array:
+    """An array, or a view of one.
+
+    Args:  memory: its entries; shape: its sizes; axes: for every axis the memory's own, or None for one that
+           broadcasts; turns: {axis of the memory: the row or column at which it is looked into}
+    """
+
+    def __init__(self, memory, shape, axes, turns=None):
+        self.memory, self.shape, self.axes = memory, tuple(shape), tuple(axes)
+        self.turns = turns or {}
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def library(self) -> str:
+        """ "numpy" or "torch"."""
+        return self.memory.library
+
+    @property
+    def kind(self) -> str:
+        """ "float" or "bool"."""
+        return self.memory.kind
+
+    @property
+    def dtype(self) -> str:
+        """The name of its dtype."""
+        return self.memory.dtype
+
+    @property
+    def mutable(self) -> bool:
+        """Whether += changes it in place. NumPy's results without axes are numbers, which it does not change."""
+        return self.library == "torch" or self.ndim > 0 or self.memory.cell
+
+    def letter(self, axis: int) -> Expr:
+        """The letter of an axis."""
+        return AXES[self.ndim - 1 - axis]
+
+    def _letters(self):
+        """{letter in the memory: letter, or turn, here}."""
+        last = len(self.memory.shape) - 1
+        letters = {
+            AXES[last - own]: self.letter(axis)
+            for axis, own in enumerate(self.axes)
+            if own is not None
+        }
+        return letters | {
+            AXES[last - own]: turn.letter for own, turn in self.turns.items()
+        }
+
+    @property
+    def e(self) -> Expr:
+        """An entry. What a loop reads it may not write, and the other way round."""
+        memory, outside = self.memory, self.memory.outside()
+        if any(loop in memory.written_in for loop in outside):
+            raise NotTraced("an array that is read in the loop that writes it")
+        memory.read_in += outside
+        return self.unnoted()
+
+    def unnoted(self) -> Expr:
+        """An entry, for the statement that writes it."""
+        if not self.memory.written:
+            raise NotTraced("an entry that was never written")
+        return self.memory.e.xreplace(self._letters())
+
+    def write(self, e: Expr, add: bool = False) -> None:
+        """Write an entry, or add to it, at every turn of the loops around it.
+
+        Args:  e: the entry, in this array's letters
+        """
+        memory, outside = self.memory, self.memory.outside()
+        own = list(self.turns.values())
+        if memory.fixed:
+            raise NotTraced(f"a write to {memory.fixed}")
+        if any(
+            axis is None and size != 1
+            for axis, size in zip(self.axes, self.shape, strict=True)
+        ):
+            raise NotTraced("a write to a broadcast view")
+        if any(loop in memory.read_in + memory.written_in for loop in outside):
+            raise NotTraced("an array that is read, or written twice, in one loop")
+        if len(set(own)) < len(own) or any(turn not in state().loops for turn in own):
+            raise NotTraced("a write to some entries only")
+        over = [loop for loop in outside if loop not in own]
+        if over and not add:
+            raise NotTraced("what the last turn of a loop leaves")
+        if add and not memory.written:
+            raise NotTraced("a sum that was not set to 0 first")
+        back = {here: there for there, here in self._letters().items()}
+        e = summed(e, over).xreplace(back)
+        memory.e = memory.e + e if add else e
+        memory.written = memory.changed = True
+        memory.written_in += outside
+
+
+def array(shape, e, library, dtype, kind="float", cell=False) -> Array:
+    """A new array."""
+    memory = Memory(shape, e, library, dtype, kind, cell)
+    return Array(memory, memory.shape, range(len(memory.shape)))
+
+
+def like(a: Array, shape: Sequence[Expr], e: Expr) -> Array:
+    """A new array of the library and dtype of another."""
+    return array(shape, e, a.library, a.dtype, a.kind)
+
+
+def detached(e: Expr) -> Expr:
+    """The expression as a constant: its tensors under other names, x~ for x, which `attached` takes back."""
+    return _renamed(e, lambda name: f"{name.rstrip('~')}~")
+
+
+def attached(e: Expr) -> Expr:
+    """The expression in which nothing is a constant any more."""
+    return _renamed(e, lambda name: name.rstrip("~"))
+
+
+def _renamed(e, rename):
+    names = {}
+    for part in e.atoms(Indexed):
+        base = part.base
+        assumptions = base.label.assumptions0
+        new = IndexedBase(rename(str(base)), shape=base.shape, **assumptions)
+        names[part] = new[part.indices]
+    return e.xreplace(names)
+
+
+def floats(a: Any, words: str = "an operation") -> Array:
+    """An array of floats, as it is; what is none is refused."""
+    if not isinstance(a, Array):
+        raise NotTraced(f"{words} of {type(a).__name__}, no array")
+    if a.kind != "float":
+        raise NotTraced(f"{words} of truth values, which count as integers")
+    return a
+
+
+def copied(a: Array) -> Array:
+    """A new array with the same entries."""
+    return like(a, a.shape, a.e)
+
+
+def perhaps_view(a: Array, new: Array) -> Array:
+    """A result that shares memory with its argument in some cases: neither is written from now on."""
+    a.memory.fixed = new.memory.fixed = "what may be a view of another array"
+    return new
+
+
+def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The shape to which shapes are broadcast.
+
+    Raises:  Misfit where they fit at some sizes only
+    """
+    ndim = max(map(len, shapes))
+    result = [ONE] * ndim
+    for shape in shapes:
+        for axis, size in enumerate((ONE,) * (ndim - len(shape)) + tuple(shape)):
+            if size != 1 and result[axis] not in (ONE, size):
+                both = " and ".join(map(in_words, shapes))
+                raise Misfit(
+                    f"the shapes {both} fit together for {result[axis]} = {size} only"
+                )
+            if size != 1:
+                result[axis] = size
+    return tuple(result)
+
+
+def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> Array:
+    """f of every entry, with broadcasting.
+
+    Args:  f: of expressions; operands: arrays of floats of one library, and numbers
+    """
+    arrays = [value for value in operands if isinstance(value, Array)]
+    for value in operands:
+        if not isinstance(value, Array) and not is_number(value):
+            raise NotTraced(f"arithmetic of an array with {type(value).__name__}")
+    if len({a.library for a in arrays}) > 1:
+        raise NotTraced("arithmetic of a NumPy array with a torch tensor")
+    dtypes = {a.dtype for a in arrays if a.kind == "float"}
+    dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
+    shape = broadcast(*[a.shape for a in arrays])
+    entries = [v.e if isinstance(v, Array) else plain(v) for v in operands]
+    return array(shape, f(*entries), arrays[0].library, dtype, kind)
+
+
+# arithmetic of entries, with what must hold for a result to be one
+
+
+def power(base: Expr, exponent: Expr) -> Expr:
+    """base**exponent; the exponent is a number."""
+    if not exponent.is_number:
+        raise NotTraced("a power whose exponent depends on sizes or values")
+    if not (exponent.is_Integer and exponent >= 0) and not is_positive(base):
+        if base.is_zero:
+            raise NotTraced("a power of 0")
+        state().domain.append(Pow(base, exponent, evaluate=False))
+    return base**exponent
+
+
+def divide(a: Expr, b: Expr) -> Expr:
+    """a / b."""
+    if b.is_zero:
+        raise NotTraced("a division by 0")
+    return a * power(b, S.NegativeOne)
+
+
+def logarithm(a: Expr) -> Expr:
+    """log(a)."""
+    if not is_positive(a):
+        state().domain.append(sympy.log(a, evaluate=False))
+    return sympy.log(a)
+
+
+def above(a: Expr, b: Expr) -> Expr:
+    """1 where a > b, and 0 where a < b."""
+    if nf(a - b) == 0:
+        raise NotTraced("a comparison of equal values")
+    state().kinks.append((a, b))
+    return Heaviside(a - b)
+
+
+ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mult": lambda a, b: a * b,
+    "Div": divide,
+    "Pow": power,
+}
+
+
+def arithmetic(operation: str, a: Any, b: Any) -> Any:
+    """a + b and the like, of arrays and numbers.
+
+    Args:  operation: the name of its node in Python's syntax tree
+    """
+    if operation == "MatMult":
+        return matmul(a, b)
+    if is_number(a) and is_number(b):
+        return _of_numbers(operation, a, b)
+    if operation in ("BitAnd", "BitOr"):
+        return both(operation, a, b)
+    if operation not in ARITHMETIC:
+        raise NotTraced(f"{operation} of arrays")
+    truths = [v for v in (a, b) if isinstance(v, Array) and v.kind == "bool"]
+    numbers = [v for v in (a, b) if isinstance(v, Array) and v.kind == "float"]
+    numbers += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
+    if truths and not (operation == "Mult" and numbers):
+        raise NotTraced(f"{operation} of truth values, which count as integers")
+    if operation == "Pow" and isinstance(b, Array):
+        raise NotTraced("a power whose exponent is an array")
+    if operation == "Pow" and isinstance(b, Scalar) and not b.e.is_number:
+        raise NotTraced("a power whose exponent depends on sizes or values")
+    return elementwise(ARITHMETIC[operation], a, b)
+
+
+def _of_numbers(operation, a, b):
+    kinds = [v.kind if isinstance(v, Scalar) else "int" for v in (a, b)]
+    kind = "int" if kinds == ["int", "int"] else "float"
+    exact = isinstance(a, int) and isinstance(b, int)
+    if exact and b != 0 and operation in ("FloorDiv", "Mod"):
+        return a // b if operation == "FloorDiv" else a % b
+    if operation not in ARITHMETIC:
+        raise NotTraced(f"{operation} of numbers that depend on a size")
+    if operation == "Pow":
+        if not plain(b).is_number or abs(plain(b)) > 64:
+            raise NotTraced("a power whose exponent is large, or depends on a size")
+        if plain(b) < 0:
+            kind = "float"
+    if operation == "Div":
+        kind = "float"
+    return number(ARITHMETIC[operation](plain(a), plain(b)), kind)
+
+
+def both(operation: str, a: Any, b: Any) -> Array:
+    """a & b, a | b of truth values."""
+    if not all(isinstance(v, Array) and v.kind == "bool" for v in (a, b)):
+        raise NotTraced(f"{operation} of what are no truth values")
+    if operation == "BitAnd":
+        return elementwise(lambda p, q: p * q, a, b, kind="bool")
+    return elementwise(lambda p, q: p + q - p * q, a, b, kind="bool")
+
+
+def negative(a: Any) -> Any:
+    """-a."""
+    if is_number(a):
+        kind = a.kind if isinstance(a, Scalar) else "int"
+        return number(-plain(a), kind)
+    return elementwise(lambda e: -e, floats(a))
+
+
+def compared(operation: str, a: Any, b: Any) -> Array:
+    """a > b and the like, of arrays: truth values."""
+    for value in (a, b):
+        if isinstance(value, Array):
+            floats(value, "a comparison")
+    if operation in ("Lt", "LtE"):
+        a, b = b, a
+    elif operation not in ("Gt", "GtE"):
+        raise NotTraced("values compared for equality")
+    return elementwise(above, a, b, kind="bool")
+
+
+def chosen(condition: Any, a: Any, b: Any) -> Array:
+    """where(condition, a, b)."""
+    if not isinstance(condition, Array) or condition.kind != "bool":
+        raise NotTraced("where of a condition that is no comparison of values")
+    sides = [v for v in (a, b) if isinstance(v, Array)]
+    sides += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
+    for side in sides:
+        if isinstance(side, Array):
+            floats(side, "where")
+    if not sides:
+        raise NotTraced("where of integers")
+    return elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b)
+
+
+# axes
+
+
+def axis_of(a: Array, axis: Any, more: int = 0) -> int:
+    """An axis counted from the first."""
+    ndim = a.ndim + more
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise NotTraced(f"an axis that is {type(axis).__name__}, no plain int")
+    if not -ndim <= axis < ndim:
+        raise Misfit(f"axis {axis} of an array with {ndim} axes")
+    return axis % ndim
+
+
+def axes_of(a: Array, axis: Any) -> list[int]:
+    """The axes of a reduction: all of them for None."""
+    if axis is None:
+        return list(range(a.ndim))
+    axes = [axis_of(a, k) for k in (axis if isinstance(axis, tuple | list) else [axis])]
+    if len(set(axes)) < len(axes):
+        raise Misfit("an axis that is given twice")
+    if not axes:
+        raise NotTraced("a reduction over no axes")
+    return axes
+
+
+def moved(a: Array, order: Sequence[int | None], turns=None) -> Array:
+    """A view whose axis k is order[k]; None makes a new axis of one entry."""
+    shape = [ONE if axis is None else a.shape[axis] for axis in order]
+    axes = [None if axis is None else a.axes[axis] for axis in order]
+    return Array(a.memory, shape, axes, {**a.turns, **(turns or {})})
+
+
+def indexed(a: Array, key: tuple, write: bool = False) -> Array:
+    """a[key], a view: full slices, None, ..., turns of loops, and 0 in an axis of one entry.
+
+    Args:  write: whether it is written; to be read, an entry of a NumPy array is a number of its own
+    """
+    if sum(part is Ellipsis for part in key) > 1:
+        raise NotTraced("an index with two ellipses")
+    count = sum(part is not None and part is not Ellipsis for part in key)
+    if count > a.ndim:
+        raise Misfit(f"{count} indices of an array with {a.ndim} axes")
+    filler = [slice(None)] * (a.ndim - count)
+    parts = list(key)
+    at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
+    parts[at : at + 1] = filler
+    order, turns, axis = [], {}, 0
+    for part in parts:
+        if part is None:
+            order.append(None)
+            continue
+        if isinstance(part, slice):
+            _check_whole(part, a.shape[axis])
+            order.append(axis)
+        elif isinstance(part, Turn):
+            if a.shape[axis] != part.size:
+                raise Misfit(
+                    f"a loop over {part.size} looks into an axis of {a.shape[axis]} entries"
+                )
+            if a.axes[axis] is None:
+                raise NotTraced("a row of a broadcast view")
+            turns[a.axes[axis]] = part
+        elif not (type(part) is int and part in (0, -1) and a.shape[axis] == 1):
+            raise NotTraced("one entry, or a part, of an array")
+        axis += 1
+    view = moved(a, order, turns)
+    return view if write or order or a.library == "torch" else copied(view)
+
+
+def _check_whole(part, size):
+    ends = part.stop is None or is_number(part.stop) and plain(part.stop) == size
+    starts = part.start is None or type(part.start) is int and part.start == 0
+    if not (starts and ends and part.step is None):
+        raise NotTraced("a part of an array")
+
+
+def reshaped(a: Array, shape: Sequence[Any]) -> Array:
+    """The entries in another shape, where only axes of one entry come and go."""
+    if any(not is_number(size) for size in shape):
+        raise NotTraced("a shape that holds no plain sizes")
+    sizes = [plain(size) for size in shape]
+    kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
+    if sizes.count(-1) > 1:
+        raise Misfit("a shape with two sizes -1")
+    if -1 in sizes:
+        missing = [a.shape[axis] for axis in kept]
+        for size in sizes:
+            if size in (ONE, S.NegativeOne):
+                continue
+            if size not in missing:
+                raise Misfit(f"{in_words(a.shape)} reshaped to {in_words(sizes)}")
+            missing.remove(size)
+        if len(missing) > 1:
+            raise NotTraced("two axes joined by reshape")
+        sizes[sizes.index(-1)] = missing[0] if missing else ONE
+    if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
+        joined = sympy.prod(sizes) == sympy.prod(a.shape)
+        words = f"{in_words(a.shape)} reshaped to {in_words(sizes)}"
+        raise NotTraced(words) if joined else Misfit(words)
+    old = iter(kept)
+    view = moved(a, [None if size == 1 else next(old) for size in sizes])
+    return perhaps_view(a, like(a, view.shape, view.e))
+
+
+def expanded(a: Array, shape: Sequence[Any], minus_one: bool = False) -> Array:
+    """A view that is broadcast to a shape; with minus_one, -1 keeps a size, as in torch."""
+    if any(not is_number(size) for size in shape):
+        raise NotTraced("a shape that holds no plain sizes")
+    own = (ONE,) * (len(shape) - a.ndim) + a.shape
+    sizes = [plain(size) for size in shape]
+    if minus_one and len(own) == len(sizes):
+        sizes = [s if s != -1 else mine for s, mine in zip(sizes, own, strict=True)]
+    if broadcast(a.shape, sizes) != tuple(sizes):
+        raise Misfit(f"{in_words(a.shape)} broadcast to {in_words(sizes)}")
+    added = len(sizes) - a.ndim
+    axes = [None] * added + [
+        own if sizes[added + axis] == a.shape[axis] else None
+        for axis, own in enumerate(a.axes)
+    ]
+    return Array(a.memory, sizes, axes, a.turns)
+
+
+# sums
+
+
+def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
+    """The sum over axes; keep leaves them with one entry."""
+    e = floats(a, "a sum").e
+    for axis in axes:
+        if a.shape[axis] != 1:
+            r = Dummy("r", integer=True, positive=True)
+            e = Sum(e.xreplace({a.letter(axis): r}), (r, 1, a.shape[axis]))
+    shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
+    if keep:
+        return like(a, shape, e)
+    left = [axis for axis in range(a.ndim) if axis not in axes]
+    letters = {a.letter(axis): AXES[len(left) - 1 - k] for k, axis in enumerate(left)}
+    return like(a, [shape[axis] for axis in left], e.xreplace(letters))
+
+
+def count_of(a: Array, axes: Sequence[int]) -> Expr:
+    """The number of entries that a sum over axes adds up."""
+    return sympy.prod([a.shape[axis] for axis in axes])
+
+
+def average(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
+    """The mean over axes."""
+    count = count_of(a, axes)
+    return elementwise(lambda e: e / count, total(a, axes, keep))
+
+
+def variance(a: Array, axes: Sequence[int], keep: bool, less: Expr) -> Array:
+    """The mean square deviation over axes, with `less` subtracted from the number of entries."""
+    count = count_of(a, axes) - less
+    q = elementwise(lambda e, m: e - m, a, average(a, axes, keep=True))
+    squares = total(elementwise(lambda e: e**2, q), axes, keep)
+    return elementwise(lambda e: divide(e, count), squares)
+
+
+def matmul(a: Any, b: Any) -> Array:
+    """a @ b, of one or two axes each."""
+    forms = {(1, 1): "i,i->", (2, 1): "ij,j->i", (1, 2): "i,ij->j", (2, 2): "ij,jk->ik"}
+    if not (isinstance(a, Array) and isinstance(b, Array)):
+        raise NotTraced("a matrix product of what are no arrays")
+    if (a.ndim, b.ndim) not in forms:
+        raise NotTraced(f"a matrix product of {a.ndim} and {b.ndim} axes")
+    return einsum(forms[a.ndim, b.ndim], a, b)
+
+
+def einsum(text: Any, *arrays: Any) -> Array:
+    """The sum over every letter that the result has not."""
+    if not isinstance(text, str) or "." in text or not arrays:
+        raise NotTraced("einsum in another form than letters and arrays")
+    operands, arrow, result = text.replace(" ", "").partition("->")
+    names = operands.split(",")
+    if len(names) != len(arrays):
+        raise Misfit(f"einsum {text} of {len(arrays)} arrays")
+    if not arrow:
+        result = "".join(
+            sorted(c for c in set(operands) - {","} if operands.count(c) == 1)
+        )
+    letters = {c: Dummy("r", integer=True, positive=True) for c in operands}
+    sizes, product = {}, ONE
+    for a, own in zip(arrays, names, strict=True):
+        if floats(a, "einsum").ndim != len(own):
+            raise Misfit(f"einsum {text}: {own} of an array with {a.ndim} axes")
+        for c, size in zip(own, a.shape, strict=True):
+            if sizes.setdefault(c, size) != size:
+                raise Misfit(f"einsum {text}: {c} is {sizes[c]} and {size}")
+        product *= a.e.xreplace({a.letter(k): letters[c] for k, c in enumerate(own)})
+    if len(set(result)) < len(result) or not set(result) <= set(sizes):
+        raise Misfit(f"einsum {text}")
+    if len({a.library for a in arrays}) > 1:
+        raise NotTraced("a product of a NumPy array with a torch tensor")
+    if arrays[0].library == "torch" and len({a.dtype for a in arrays}) > 1:
+        raise NotTraced("a product of tensors of two dtypes, which torch refuses")
+    for c, size in sizes.items():
+        if c not in result and size != 1:
+            product = Sum(product, (letters[c], 1, size))
+    new = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
+    dtypes = {a.dtype for a in arrays}
+    return array(
+        [sizes[c] for c in result],
+        product.xreplace(new),
+        arrays[0].library,
+        dtypes.pop() if len(dtypes) == 1 else "mixed",
+    )

@@ -1,0 +1,24 @@
+"""verify: of a Triton kernel by its binding and grid, of a function by what its arguments are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import api, programs
+from .verdict import Verdict
+
+
+def verify(program: Any, *described: Any, **options: Any) -> Verdict:
+    """Whether a program computes what definitions say, for every number of rows M and of columns N.
+
+    verify(kernel, binding, grid, definitions) is `api.verify`, of a Triton kernel.
+    verify(function, definitions) is `programs.verify_function`, of a NumPy or torch function, an autograd Function or
+    a module's text; the definitions are a norm, or a forward whose gradients are worked out.
+
+    Returns:  Verdict, with one for each output
+    Raises:   what these raise: ValueError for what is not known by its name, TypeError for what is no program
+    """
+    kernel = "binding" in options or described and isinstance(described[0], Mapping)
+    read = api.verify if kernel else programs.verify_function
+    return read(program, *described, **options)

@@ -1,0 +1,262 @@
+"""A NumPy or torch function as equations, for every M and N."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import sympy
+from sympy import Expr, Indexed, Symbol, evaluate
+
+from ..symbolic.patience import SECONDS, limited
+from ..symbolic.proof import lettered
+from ..symbolic.symbols import eps
+from .arrays import (
+    AXES,
+    Array,
+    Misfit,
+    NotTraced,
+    Scalar,
+    State,
+    array,
+    state,
+    tracing,
+)
+from .interpreter import (
+    BACKWARD,
+    Function,
+    FunctionClass,
+    Reader,
+    flat,
+)
+
+# the dtypes of arguments for which a program must have one formula
+DTYPES = {"numpy": ("float64", "float32"), "torch": ("float32", "float64", "bfloat16")}
+
+
+@dataclass
+class Trace:
+    """What a program was read as.
+
+    Args:  outputs: what it returns, one after the other, with None where it is a gradient of no tensor
+           names: of the outputs, where the program has names for them, else None; keyed: whether it returns a dict
+           gradients: of an autograd Function, for every argument of its forward
+           written: the arguments that it writes over; constants: {name in its module: its value} that are eps
+           noted: the State of the trace
+    """
+
+    outputs: list
+    names: list[str] | None
+    keyed: bool
+    gradients: list
+    written: list[str]
+    constants: dict[str, Expr]
+    noted: State
+
+
+@dataclass(frozen=True)
+class Input:
+    """What an argument is.
+
+    Args:  head: its tensor or scalar, as x[i, j]; shape: in 1, M and N
+    """
+
+    head: Expr
+    shape: tuple[Expr, ...] = ()
+
+    def value(self) -> Array | Scalar:
+        """The argument of a trace."""
+        if not isinstance(self.head, Indexed):
+            return Scalar(self.head, "float")
+        kept = [axis for axis, size in enumerate(self.shape) if size != 1]
+        letters = tuple(AXES[len(self.shape) - 1 - axis] for axis in kept)
+        own = self.head.base[letters]
+        return array(self.shape, own, state().library, state().dtype)
+
+
+def target_of(reader: Reader, program: Any, name: str = "") -> Function | FunctionClass:
+    """The function, or the autograd Function, that a text or an object is.
+
+    Args:  name: of the function in a text; without one its last
+    """
+    if isinstance(program, str):
+        names = reader.module(program).names
+        kinds = Function | FunctionClass
+        functions = [key for key, value in names.items() if isinstance(value, kinds)]
+        name = name or (functions or [""])[-1]
+        if not isinstance(names.get(name), kinds):
+            raise ValueError(
+                f"name: got {name!r}, needs a function of the text: {functions}"
+            )
+        return names[name]
+    if isinstance(program, type):
+        admitted = reader.admit(program)
+        if isinstance(admitted, FunctionClass):
+            return admitted
+    if not isinstance(program, FunctionType):
+        raise TypeError(
+            f"program: got {type(program).__name__}, needs a function, a subclass of "
+            "torch.autograd.Function, or the text of a module"
+        )
+    return reader.function_of(program)
+
+
+def library_of(program: Any) -> str:
+    """ "torch" for an autograd Function and for what names torch, else "numpy"."""
+    if isinstance(program, str):
+        nodes = list(ast.walk(ast.parse(program)))
+        names = {n.module for n in nodes if isinstance(n, ast.ImportFrom)}
+        names |= {n.name for n in nodes if isinstance(n, ast.alias)}
+        torch = any((name or "").partition(".")[0] == "torch" for name in names)
+        return "torch" if torch else "numpy"
+    if not isinstance(program, FunctionType):
+        return "torch"
+    waiting, reached = [program], []
+    while waiting:
+        function = waiting.pop()
+        reached.append(function)
+        values = [function.__globals__.get(n) for n in function.__code__.co_names]
+        torch = sys.modules.get("torch")
+        if torch and any(value is torch for value in values):
+            return "torch"
+        functions = [v for v in values if isinstance(v, FunctionType)]
+        waiting += [f for f in functions if f not in reached and f not in waiting]
+    return "numpy"
+
+
+def trace(
+    program: Any,
+    inputs: dict[str, Any],
+    cotangents: Sequence[Input] = (),
+    library: str = "numpy",
+    name: str = "",
+    twice: bool = False,
+) -> Trace:
+    """A program's outputs for every M and N.
+
+    Args:     program: a function, a subclass of torch.autograd.Function, or a module's text; name: of its function
+              inputs: {parameter: Input, or a plain value}; cotangents: of an autograd Function's outputs
+              twice: whether what backward cannot differentiate again is told apart, as x~
+    Raises:   NotTraced, with the line, for what is not followed; Misfit, one of it, for what is wrong in itself
+    """
+    traces = []
+    for dtype in DTYPES[library]:
+        if len(traces) == 2 and not any(t.noted.dtype_asked for t in traces):
+            break
+        with tracing(library, dtype), evaluate(True), limited(SECONDS):
+            try:
+                traces.append(_traced(program, inputs, cotangents, name, twice))
+            except NotTraced:
+                raise
+            except Exception as reason:
+                words = f"not followed: {type(reason).__name__}: {reason}"
+                raise NotTraced(words) from reason
+    for second in traces[1:]:
+        if (
+            _as_text(second) != _as_text(traces[0])
+            or second.written != traces[0].written
+        ):
+            raise NotTraced("another formula for another dtype")
+    return traces[0]
+
+
+def _as_text(traced):
+    return [
+        (value.shape, lettered(value.unnoted())) if isinstance(value, Array) else value
+        for value in traced.outputs + traced.gradients
+    ]
+
+
+def _traced(program, inputs, cotangents, name, twice):
+    reader = Reader(symbols=not any(_is_eps(value) for value in inputs.values()))
+    target = target_of(reader, program, name)
+    values = {
+        key: value.value() if isinstance(value, Input) else reader.admit(value)
+        for key, value in inputs.items()
+    }
+    passed = [cotangent.value() for cotangent in cotangents]
+    gradients = []
+    if isinstance(target, FunctionClass):
+        outputs, context = reader.forward(target, list(values.values()))
+        if twice:
+            if target.methods["backward"].once:
+                raise Misfit("backward is not differentiated again")
+            context.detach(list(values.values()))
+            state().twice = True
+        reader.phase = BACKWARD
+        if passed:
+            gradients = reader.call(target.methods["backward"], [context, *passed])
+            gradients = list(flat(gradients))
+    else:
+        outputs = reader.call(target, [], values)
+    arguments = values | {str(k): value for k, value in enumerate(passed)}
+    written = [
+        key
+        for key, value in arguments.items()
+        if isinstance(value, Array) and value.memory.changed
+    ]
+    keyed = isinstance(outputs, dict)
+    names = list(outputs) if keyed else names_returned(target)
+    results, constants = list(flat(outputs)), reader.used
+    return Trace(results, names, keyed, gradients, written, constants, state())
+
+
+def _is_eps(value):
+    return isinstance(value, Input) and value.head == eps
+
+
+def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], bool]:
+    """The parameters of a program, those without a default, and whether it is an autograd Function."""
+    with tracing(library_of(program), "float64"):
+        reader = Reader()
+        target = target_of(reader, program, name)
+    if isinstance(target, FunctionClass):
+        function = target.methods["forward"]
+        first = 0 if "setup_context" in target.methods else 1
+    else:
+        function, first = target, 0
+    if function.node.args.vararg or function.node.args.kwarg:
+        raise NotTraced("a function with * in its parameters")
+    names = function.parameters[first:]
+    keywords = [a.arg for a in function.node.args.kwonlyargs]
+    if isinstance(target, Function):
+        names = names + keywords
+    needed = [key for key in names if key not in function.defaults]
+    return names, needed, isinstance(target, FunctionClass)
+
+
+def cotangents_of(program: Any, name: str = "") -> list[str]:
+    """The parameters of an autograd Function's backward, without ctx."""
+    with tracing("torch", "float64"):
+        target = target_of(Reader(), program, name)
+    backward = target.methods.get("backward")
+    if backward is None or backward.node.args.vararg or backward.defaults:
+        raise NotTraced("a backward with other parameters than ctx and gradients")
+    return backward.parameters[1:]
+
+
+def names_returned(target: Function | FunctionClass) -> list[str] | None:
+    """The names in the last return statement of a function, where it returns names."""
+    if isinstance(target, FunctionClass):
+        return None
+    last = target.node.body if isinstance(target.node, ast.Lambda) else None
+    if isinstance(target.node, ast.FunctionDef):
+        final = target.node.body[-1]
+        last = final.value if isinstance(final, ast.Return) else None
+    parts = last.elts if isinstance(last, ast.Tuple | ast.List) else [last]
+    if all(isinstance(part, ast.Name) for part in parts):
+        return [part.id for part in parts]
+    return None
+
+
+def entry(a: Array, letters: Sequence[Symbol]) -> Expr:
+    """The entry of a result at indices, one for each axis of more than one entry."""
+    kept = [axis for axis, size in enumerate(a.shape) if size != 1]
+    e = a.unnoted().xreplace(dict(zip(map(a.letter, kept), letters, strict=True)))
+    if any(part.name == "turn" for part in e.atoms(sympy.Dummy)):
+        raise NotTraced("what the last turn of a loop leaves")
+    return e

@@ -1,0 +1,1090 @@
+"""What a traced program may call: functions and methods of NumPy, torch and math, under their own names.
+
+Every function here has the parameters of its model that are followed, in the model's order. Any other parameter is
+refused, and so is every name that is not in the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import sympy
+from sympy import Abs, Expr, KroneckerDelta, Max, Min, S, exp, sign, tanh
+
+from ..symbolic.elementary import sigmoid
+from .arrays import (
+    AXES,
+    Array,
+    DType,
+    Misfit,
+    NotTraced,
+    Scalar,
+    arithmetic,
+    array,
+    average,
+    axes_of,
+    axis_of,
+    chosen,
+    copied,
+    detached,
+    einsum,
+    elementwise,
+    expanded,
+    floats,
+    indexed,
+    is_number,
+    like,
+    logarithm,
+    matmul,
+    moved,
+    number,
+    perhaps_view,
+    plain,
+    power,
+    reshaped,
+    state,
+    total,
+    variance,
+)
+from .over_rows import Listed, Once, Rows, summed
+
+FLOATS = {
+    "numpy": {"float16", "float32", "float64", "longdouble"},
+    "torch": {"float16", "float32", "float64", "bfloat16"},
+}
+ALIASES = {
+    "numpy": {"half": "float16", "single": "float32", "double": "float64"},
+    "torch": {"half": "float16", "float": "float32", "double": "float64"},
+}
+# the most turns of a loop over values
+LONGEST = 1000
+DEFAULT = {"numpy": "float64", "torch": "float32"}
+
+
+class Device:
+    """Where tensors are; all of a program's are on one device."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A function of a library.
+
+    Args:  library: its module; name: for errors; run: what it does here
+    """
+
+    library: str
+    name: str
+    run: Callable[..., Any]
+
+    def __call__(self, *args, **options):
+        try:
+            bound = signature(self.run).bind(*args, **options)
+        except TypeError as reason:
+            raise NotTraced(f"{self.name}: {reason}") from None
+        for value in (*args, *options.values()):
+            foreign = isinstance(value, Array) and value.library != self.library
+            if foreign and self.library != "math":
+                raise NotTraced(f"{self.name} of an array of {value.library}")
+        return self.run(*bound.args, **bound.kwargs)
+
+
+def unused(**options: Any) -> None:
+    """Refuse parameters that are not followed, unless they have the value None."""
+    for name, value in options.items():
+        if value is not None:
+            raise NotTraced(f"the parameter {name}=")
+
+
+def flag(value: Any) -> bool:
+    """A parameter that is True or False."""
+    if not isinstance(value, bool):
+        raise NotTraced(f"keepdims that is {type(value).__name__}, no bool")
+    return value
+
+
+def either(first: Any, second: Any) -> Any:
+    """A parameter that has two names, of which at most one is used."""
+    if first is not None and second is not None:
+        raise NotTraced("a parameter under both of its names")
+    return first if second is None else second
+
+
+# dtypes
+
+
+def name_of_dtype(library: str, dtype: Any) -> str:
+    """The name of a dtype of floats; Python's own float is NumPy's float64."""
+    if library == "numpy" and dtype is BUILTINS["float"]:
+        return "float64"
+    if not isinstance(dtype, DType) or dtype.library != library:
+        raise NotTraced("a dtype that is no dtype of floats of the library")
+    return dtype.name
+
+
+def cast(a: Array, dtype: Any, copy: bool = False) -> Array:
+    """The array in another dtype of floats: itself where it has it, unless copy."""
+    if not isinstance(a, Array):
+        raise NotTraced(f"a cast of {type(a).__name__}")
+    name = name_of_dtype(a.library, dtype)
+    if a.kind == "float" and a.dtype == name and name != "mixed" and not copy:
+        return a
+    new = array(a.shape, a.e, a.library, name)
+    same = "mixed" in (a.dtype, name) and not copy
+    return perhaps_view(a, new) if same else new
+
+
+def of_dtype(dtype: DType, value: Any) -> Any:
+    """np.float32(value)."""
+    if dtype.library != "numpy":
+        raise NotTraced("a call of a dtype")
+    if is_number(value):
+        return Scalar(plain(value), "float")
+    return cast(value, dtype, copy=True)
+
+
+# elementwise
+
+
+def numeric(value: Any) -> Any:
+    """What NumPy's elementwise functions take: an array of floats, or a number as one without axes."""
+    if is_number(value):
+        return array((), plain(value), "numpy", "float64")
+    return floats(value)
+
+
+def root(e: Expr) -> Expr:
+    """sqrt(e)."""
+    return power(e, S.Half)
+
+
+def signed(e: Expr) -> Expr:
+    """sign(e), which is right on either side of 0."""
+    state().kinks.append((e, S.Zero))
+    return sign(e)
+
+
+ENTRIES: dict[str, Callable[[Expr], Expr]] = {
+    "sqrt": root,
+    "square": lambda e: e**2,
+    "reciprocal": lambda e: power(e, S.NegativeOne),
+    "abs": Abs,
+    "absolute": Abs,
+    "exp": exp,
+    "log": logarithm,
+    "tanh": tanh,
+    "negative": lambda e: -e,
+    "sign": signed,
+}
+TORCH_ENTRIES = ENTRIES | {
+    "rsqrt": lambda e: power(e, -S.Half),
+    "sigmoid": sigmoid,
+    "neg": ENTRIES["negative"],
+}
+OPERATIONS = {
+    "add": "Add",
+    "subtract": "Sub",
+    "multiply": "Mult",
+    "divide": "Div",
+    "true_divide": "Div",
+}
+
+
+def numpy_unary(f):
+    """A function of one array, as NumPy has it."""
+    return lambda x, /: elementwise(f, numeric(x))
+
+
+def torch_unary(f):
+    """A function of one tensor, as torch has it."""
+    return lambda input: elementwise(f, floats(input))
+
+
+def numpy_binary(operation):
+    """A function of two arrays or numbers, as NumPy has it."""
+
+    def run(x1, x2, /):
+        if is_number(x1) and is_number(x2):
+            x1 = numeric(x1)
+        return arithmetic(operation, x1, x2)
+
+    return run
+
+
+def torch_binary(operation):
+    """A function of a tensor and a tensor or number, as torch has it."""
+    return lambda input, other: arithmetic(operation, floats(input), other)
+
+
+def torch_scaled(operation):
+    """torch.add and torch.sub."""
+
+    def run(input, other, *, alpha=1):
+        if alpha != 1:
+            other = arithmetic("Mult", other, alpha)
+        return arithmetic(operation, floats(input), other)
+
+    return run
+
+
+def _torch_div(input, other, *, rounding_mode=None):
+    unused(rounding_mode=rounding_mode)
+    return arithmetic("Div", floats(input), other)
+
+
+def _numpy_power(x1, x2, /):
+    return arithmetic("Pow", floats(x1), x2)
+
+
+def _torch_pow(input, exponent):
+    return arithmetic("Pow", floats(input), exponent)
+
+
+def numpy_extreme(f):
+    """np.maximum, np.minimum."""
+    return lambda x1, x2, /: elementwise(f, numeric(x1), numeric(x2))
+
+
+def torch_extreme(f):
+    """torch.maximum, torch.minimum."""
+    return lambda input, other: elementwise(f, floats(input), floats(other))
+
+
+def clipped(a, min=None, max=None):
+    """a.clip(min, max)."""
+    a = floats(a)
+    if min is None and max is None:
+        raise NotTraced("a clip without bounds")
+    for f, bound in ((Max, min), (Min, max)):
+        if isinstance(bound, Array):
+            floats(bound)
+        if bound is not None:
+            a = elementwise(f, a, bound)
+    return a
+
+
+def _numpy_clip(a, a_min, a_max):
+    return clipped(a, a_min, a_max)
+
+
+def _addcmul(input, tensor1, tensor2, *, value=1):
+    if len({floats(a).dtype for a in (input, tensor1, tensor2)}) > 1:
+        raise NotTraced("addcmul of tensors of two dtypes, which torch refuses")
+    product = arithmetic("Mult", arithmetic("Mult", tensor1, tensor2), value)
+    return arithmetic("Add", floats(input), product)
+
+
+def _numpy_where(condition, x, y, /):
+    return chosen(condition, x, y)
+
+
+def _torch_where(condition, input, other):
+    return chosen(condition, input, other)
+
+
+# reductions
+
+
+def numpy_reduction(f):
+    """np.sum and np.mean."""
+
+    def run(a, axis=None, dtype=None, out=None, keepdims=False):
+        unused(out=out)
+        result = f(floats(a), axes_of(a, axis), flag(keepdims))
+        return result if dtype is None else cast(result, dtype)
+
+    return run
+
+
+def torch_reduction(f):
+    """torch.sum and torch.mean."""
+
+    def run(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+        keep = flag(keepdim if keepdims is None else keepdims)
+        result = f(floats(input), axes_of(input, either(dim, axis)), keep)
+        return result if dtype is None else cast(result, dtype)
+
+    return run
+
+
+numpy_sum = numpy_reduction(total)
+
+
+def _numpy_var(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
+):
+    unused(out=out)
+    less = ddof if correction is None else correction
+    if ddof != 0 and correction is not None:
+        raise NotTraced("both ddof= and correction=")
+    if not is_number(less):
+        raise NotTraced("a ddof that is no number")
+    result = variance(floats(a), axes_of(a, axis), flag(keepdims), plain(less))
+    return result if dtype is None else cast(result, dtype)
+
+
+def _numpy_std(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
+):
+    result = _numpy_var(a, axis, dtype, out, ddof, keepdims, correction=correction)
+    return elementwise(root, result)
+
+
+def _add_reduce(array, axis=0, dtype=None, out=None, keepdims=False):
+    return numpy_sum(array, axis, dtype, out, keepdims)
+
+
+def length(a, axes, keep):
+    """The root of the sum of squares."""
+    squares = elementwise(lambda e: e**2, floats(a))
+    return elementwise(root, total(squares, axes, keep))
+
+
+def _numpy_norm(x, ord=None, axis=None, keepdims=False):
+    axes = axes_of(x, axis)
+    if not (ord is None or ord == 2 and len(axes) == 1):
+        raise NotTraced("another norm than the root of the sum of squares")
+    return length(x, axes, flag(keepdims))
+
+
+def _torch_var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    if isinstance(dim, bool):
+        raise NotTraced("var(unbiased) without a dimension")
+    if unbiased is not None:
+        unused(correction=correction)
+        correction = int(flag(unbiased))
+    less = 1 if correction is None else correction
+    if not is_number(less):
+        raise NotTraced("a correction that is no number")
+    return variance(floats(input), axes_of(input, dim), flag(keepdim), plain(less))
+
+
+def _torch_std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    result = _torch_var(input, dim, unbiased, keepdim, correction=correction)
+    return elementwise(root, result)
+
+
+def _torch_var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    var = _torch_var(input, dim, unbiased, keepdim, correction=correction)
+    return var, average(input, axes_of(input, dim), flag(keepdim))
+
+
+def _vector_norm(x, ord=2, dim=None, keepdim=False):
+    if ord != 2:
+        raise NotTraced("another norm than the root of the sum of squares")
+    return length(x, axes_of(x, dim), flag(keepdim))
+
+
+def _torch_norm(input, p="fro", dim=None, keepdim=False):
+    if p not in ("fro", 2):
+        raise NotTraced("another norm than the root of the sum of squares")
+    return length(input, axes_of(input, dim), flag(keepdim))
+
+
+def _linalg_norm(A, ord=None, dim=None, keepdim=False):
+    return _numpy_norm(A, ord, dim, keepdim)
+
+
+# new arrays
+
+
+def shape_of(sizes: tuple) -> tuple:
+    """A shape that is given as one tuple, or size by size."""
+    if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
+        sizes = tuple(sizes[0])
+    if any(not is_number(size) for size in sizes):
+        raise NotTraced("a shape that holds no plain sizes")
+    return tuple(map(plain, sizes))
+
+
+def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
+    """A new array of one value; for None its entries must be written before they are read."""
+    name = DEFAULT[library]
+    if dtype is not None:
+        name = name_of_dtype(library, dtype)
+    elif isinstance(value, int):
+        raise NotTraced("an array that is filled with an integer")
+    e = S.Zero if value is None else plain(value)
+    result = array(shape, e, library, name)
+    result.memory.written = value is not None
+    if library == "numpy" and not shape:
+        result.memory.fixed = "an array without axes"
+    return result
+
+
+def numpy_filled(value):
+    """np.zeros, np.ones, np.empty."""
+
+    def run(shape, dtype=None):
+        return filled("numpy", shape_of((shape,)), value, dtype)
+
+    return run
+
+
+def torch_filled(value):
+    """torch.zeros, torch.ones, torch.empty."""
+
+    def run(*size, dtype=None, device=None):
+        _check_device(device)
+        return filled("torch", shape_of(size), value, dtype)
+
+    return run
+
+
+def torch_new(value):
+    """Tensor.new_zeros, Tensor.new_ones, Tensor.new_empty."""
+
+    def run(self, *size, dtype=None, device=None):
+        _check_device(device)
+        own = DType("torch", self.dtype) if dtype is None else dtype
+        return filled("torch", shape_of(size), value, own)
+
+    return run
+
+
+def numpy_like(value):
+    """np.zeros_like, np.ones_like, np.empty_like."""
+
+    def run(a, dtype=None):
+        own = DType("numpy", floats(a).dtype) if dtype is None else dtype
+        return filled("numpy", a.shape, value, own)
+
+    return run
+
+
+def torch_like(value):
+    """torch.zeros_like, torch.ones_like, torch.empty_like."""
+
+    def run(input, *, dtype=None, device=None):
+        _check_device(device)
+        own = DType("torch", floats(input).dtype) if dtype is None else dtype
+        return filled("torch", input.shape, value, own)
+
+    return run
+
+
+def _numpy_full(shape, fill_value, dtype=None):
+    if not is_number(fill_value):
+        raise NotTraced("an array filled with what is no number")
+    return filled("numpy", shape_of((shape,)), fill_value, dtype)
+
+
+def _torch_full(size, fill_value, *, dtype=None, device=None):
+    _check_device(device)
+    if not is_number(fill_value):
+        raise NotTraced("a tensor filled with what is no number")
+    return filled("torch", shape_of((size,)), fill_value, dtype)
+
+
+def _numpy_eye(N, dtype=None):
+    return _eye("numpy", N, dtype)
+
+
+def _torch_eye(n, *, dtype=None, device=None):
+    _check_device(device)
+    return _eye("torch", n, dtype)
+
+
+def _eye(library, n, dtype):
+    shape = shape_of((n, n))
+    result = filled(library, shape, Scalar(S.One, "float"), dtype)
+    result.memory.e = KroneckerDelta(AXES[1], AXES[0]) if shape[0] != 1 else S.One
+    return result
+
+
+def _check_device(device):
+    if device is not None and not isinstance(device, Device):
+        raise NotTraced("a device that is not the arguments' own")
+
+
+def as_array(a, dtype=None):
+    """np.asarray."""
+    if is_number(a):
+        dtype = dtype if isinstance(a, int) or dtype is not None else None
+        value = a if isinstance(a, int) else Scalar(a.e, a.kind)
+        if dtype is None and not (isinstance(a, Scalar) and a.kind == "float"):
+            raise NotTraced("an array of integers")
+        return filled("numpy", (), value, dtype)
+    if isinstance(a, Listed):
+        return stacked(a)
+    return floats(a) if dtype is None else cast(a, dtype)
+
+
+def new_array(object, dtype=None):
+    """np.array."""
+    result = as_array(object, dtype)
+    return copied(result) if result is object else result
+
+
+def contiguous(a, dtype=None):
+    """np.ascontiguousarray."""
+    a = as_array(a, dtype)
+    return perhaps_view(a, copied(a))
+
+
+def stacked(values: Any, axis: int = 0) -> Array:
+    """np.stack of a list with an entry for each row."""
+    if not isinstance(values, Listed) or axis != 0:
+        raise NotTraced("a stack of another list than one entry per row")
+    entry, turn = values.entry, values.turn
+    if is_number(entry):
+        entry = array((), plain(entry), state().library, state().dtype)
+    e = entry.memory.e.xreplace({turn.letter: AXES[entry.ndim]})
+    return like(entry, (turn.size, *entry.shape), e)
+
+
+def _torch_stack(tensors, dim=0):
+    if isinstance(tensors, Listed) and is_number(tensors.entry):
+        raise NotTraced("a stack of numbers")
+    return stacked(tensors, dim)
+
+
+# shapes
+
+
+def transposed(a, axes):
+    """Axes in another order; all of them the other way round for none."""
+    if not axes:
+        return moved(a, range(a.ndim)[::-1])
+    order = [axis_of(a, axis) for axis in axes]
+    if sorted(order) != list(range(a.ndim)):
+        raise Misfit("a transpose that leaves out an axis, or has one twice")
+    return moved(a, order)
+
+
+def _sequence(values):
+    """Axes or sizes that are given as one tuple, or one by one."""
+    if len(values) == 1 and isinstance(values[0], tuple | list):
+        return tuple(values[0])
+    return () if values == (None,) else values
+
+
+def _numpy_transpose(a, axes=None):
+    return transposed(a, _sequence((axes,)))
+
+
+def _method_transpose(self, *axes):
+    return transposed(self, _sequence(axes))
+
+
+def _swapped(a, axis1, axis2):
+    first, second = axis_of(a, axis1), axis_of(a, axis2)
+    order = list(range(a.ndim))
+    order[first], order[second] = second, first
+    return moved(a, order)
+
+
+def _torch_transpose(input, dim0, dim1):
+    return _swapped(input, dim0, dim1)
+
+
+def _permuted(self, *dims):
+    axes = _sequence(dims)
+    if not axes:
+        raise NotTraced("permute without an order")
+    return transposed(self, axes)
+
+
+def _torch_t(input):
+    if input.ndim > 2:
+        raise Misfit(f"t of a tensor with {input.ndim} axes")
+    return transposed(input, ())
+
+
+def _reshape_method(self, *shape):
+    return reshaped(self, _sequence(shape))
+
+
+def _numpy_reshape(a, shape):
+    return reshaped(a, _sequence((shape,)))
+
+
+def _torch_reshape(input, shape):
+    if not isinstance(shape, tuple | list):
+        raise Misfit("torch.reshape to a shape that is no tuple")
+    return reshaped(input, shape)
+
+
+def _raveled(a):
+    return reshaped(a, (-1,))
+
+
+def _flattened(a):
+    return copied(reshaped(copied(a), (-1,)))
+
+
+def _unsqueezed(input, dim):
+    order = list(range(input.ndim))
+    order.insert(axis_of(input, dim, more=1), None)
+    return moved(input, order)
+
+
+def _expand_dims(a, axis):
+    return _unsqueezed(a, axis)
+
+
+def _squeezed(a, axis=None):
+    if axis is None:
+        raise NotTraced(
+            "squeeze of every axis of one entry, which depends on the sizes"
+        )
+    at = axis_of(a, axis)
+    if a.shape[at] != 1:
+        raise Misfit(f"squeeze of an axis of {a.shape[at]} entries")
+    view = moved(a, [axis for axis in range(a.ndim) if axis != at])
+    return view if view.shape or a.library == "torch" else copied(view)
+
+
+def _torch_squeeze(input, dim=None):
+    return _squeezed(input, dim)
+
+
+def _numpy_broadcast_to(array, shape):
+    result = expanded(array, _sequence((shape,)))
+    return perhaps_view(array, copied(result))
+
+
+def _torch_broadcast_to(input, size):
+    return expanded(input, _sequence((size,)))
+
+
+def _expand(self, *size):
+    return expanded(self, _sequence(size), minus_one=True)
+
+
+def _expand_as(self, other):
+    return expanded(self, [number(size, "int") for size in other.shape])
+
+
+def _outer(a, b, /):
+    if floats(a).ndim != 1 or floats(b).ndim != 1:
+        raise NotTraced("an outer product of other than two vectors")
+    return einsum("i,j->ij", a, b)
+
+
+def _dot(a, b, /):
+    if floats(a).ndim != 1 or floats(b).ndim != 1:
+        raise NotTraced("a dot product of other than two vectors")
+    return matmul(a, b)
+
+
+def _numpy_einsum(subscripts, *operands, optimize=None):
+    if optimize not in (None, False, True, "optimal", "greedy"):
+        raise NotTraced("einsum with a path of its own")
+    return einsum(subscripts, *operands)
+
+
+def _torch_einsum(equation, *operands):
+    return einsum(equation, *operands)
+
+
+def _product(x1, x2, /):
+    return matmul(floats(x1), floats(x2))
+
+
+# methods that only one library has
+
+
+def _astype(self, dtype, *, copy=True):
+    return cast(self, dtype, flag(copy))
+
+
+def to(self, *targets, dtype=None, device=None):
+    """Tensor.to."""
+    _check_device(device)
+    names = [dtype] if dtype is not None else []
+    for target in targets:
+        if isinstance(target, Array):
+            names.append(DType("torch", target.dtype))
+        elif not isinstance(target, Device):
+            names.append(target)
+    if len(names) > 1:
+        raise NotTraced("to with two dtypes")
+    return cast(self, names[0]) if names else self
+
+
+def _type_(self, dtype):
+    return cast(self, dtype)
+
+
+def _type_as(self, other):
+    return cast(self, DType("torch", other.dtype))
+
+
+def cast_to(name):
+    """Tensor.float and the like."""
+    return lambda self: cast(self, DType("torch", name))
+
+
+def _clone(input):
+    return copied(input)
+
+
+def _detach(self):
+    if state().twice:
+        return like(self, self.shape, detached(self.e))
+    return Array(self.memory, self.shape, self.axes, self.turns)
+
+
+def _torch_contiguous(self):
+    return perhaps_view(self, copied(self))
+
+
+def _size(self, dim=None):
+    sizes = tuple(number(s, "int") for s in self.shape)
+    return sizes if dim is None else sizes[axis_of(self, dim)]
+
+
+def item(self):
+    """A number of Python's."""
+    if floats(self).ndim:
+        raise NotTraced("an array as a number")
+    return Scalar(detached(self.e) if state().twice else self.e, "float")
+
+
+def in_place(run):
+    """add_ and the like: the result is written into the tensor."""
+
+    def write(self, *args, **options):
+        result = Known("torch", "an operation in place", run)(self, *args, **options)
+        if result.shape != self.shape:
+            raise Misfit("a result in place that has another shape")
+        self.write(result.e)
+        return self
+
+    return write
+
+
+def _copy_(self, src):
+    elements = elementwise(lambda e: e, expanded(floats(src), _sizes(self)))
+    self.write(elements.e)
+    return self
+
+
+def _zero_(self):
+    self.write(S.Zero)
+    return self
+
+
+def _sizes(a):
+    return [number(s, "int") for s in a.shape]
+
+
+# the tables
+
+NUMPY: dict[str, Callable] = {
+    **{name: numpy_unary(f) for name, f in ENTRIES.items()},
+    **{name: numpy_binary(f) for name, f in OPERATIONS.items()},
+    "power": _numpy_power,
+    "maximum": numpy_extreme(Max),
+    "minimum": numpy_extreme(Min),
+    "clip": _numpy_clip,
+    "where": _numpy_where,
+    "sum": numpy_sum,
+    "mean": numpy_reduction(average),
+    "var": _numpy_var,
+    "std": _numpy_std,
+    "add.reduce": _add_reduce,
+    "linalg.norm": _numpy_norm,
+    "matmul": _product,
+    "dot": _product,
+    "outer": _outer,
+    "einsum": _numpy_einsum,
+    "zeros": numpy_filled(Scalar(S.Zero, "float")),
+    "ones": numpy_filled(Scalar(S.One, "float")),
+    "empty": numpy_filled(None),
+    "zeros_like": numpy_like(0),
+    "ones_like": numpy_like(1),
+    "empty_like": numpy_like(None),
+    "full": _numpy_full,
+    "eye": _numpy_eye,
+    "identity": _numpy_eye,
+    "asarray": as_array,
+    "array": new_array,
+    "ascontiguousarray": contiguous,
+    "copy": _clone,
+    "stack": stacked,
+    "transpose": _numpy_transpose,
+    "swapaxes": _swapped,
+    "reshape": _numpy_reshape,
+    "ravel": _raveled,
+    "expand_dims": _expand_dims,
+    "squeeze": _squeezed,
+    "broadcast_to": _numpy_broadcast_to,
+}
+NUMPY_METHODS: dict[str, Callable] = {
+    "sum": numpy_sum,
+    "mean": numpy_reduction(average),
+    "var": _numpy_var,
+    "std": _numpy_std,
+    "clip": clipped,
+    "dot": _product,
+    "astype": _astype,
+    "copy": _clone,
+    "transpose": _method_transpose,
+    "swapaxes": _swapped,
+    "reshape": _reshape_method,
+    "ravel": _raveled,
+    "flatten": _flattened,
+    "squeeze": _squeezed,
+    "item": item,
+}
+SHARED: dict[str, Callable] = {
+    **{name: torch_unary(f) for name, f in TORCH_ENTRIES.items()},
+    "sub": torch_scaled("Sub"),
+    "add": torch_scaled("Add"),
+    "subtract": torch_scaled("Sub"),
+    "mul": torch_binary("Mult"),
+    "multiply": torch_binary("Mult"),
+    "div": _torch_div,
+    "divide": _torch_div,
+    "true_divide": torch_binary("Div"),
+    "pow": _torch_pow,
+    "maximum": torch_extreme(Max),
+    "minimum": torch_extreme(Min),
+    "clamp": clipped,
+    "clip": clipped,
+    "clamp_min": lambda input, min: clipped(input, min=min),
+    "clamp_max": lambda input, max: clipped(input, max=max),
+    "addcmul": _addcmul,
+    "sum": torch_reduction(total),
+    "mean": torch_reduction(average),
+    "var": _torch_var,
+    "std": _torch_std,
+    "norm": _torch_norm,
+    "matmul": _product,
+    "dot": _dot,
+    "outer": _outer,
+    "unsqueeze": _unsqueezed,
+    "squeeze": _torch_squeeze,
+    "transpose": _torch_transpose,
+    "swapaxes": _swapped,
+    "t": _torch_t,
+    "permute": _permuted,
+    "ravel": _raveled,
+    "clone": _clone,
+    "detach": _detach,
+    "broadcast_to": _torch_broadcast_to,
+}
+TORCH: dict[str, Callable] = SHARED | {
+    "where": _torch_where,
+    "var_mean": _torch_var_mean,
+    "linalg.norm": _linalg_norm,
+    "linalg.vector_norm": _vector_norm,
+    "einsum": _torch_einsum,
+    "zeros": torch_filled(Scalar(S.Zero, "float")),
+    "ones": torch_filled(Scalar(S.One, "float")),
+    "empty": torch_filled(None),
+    "zeros_like": torch_like(0),
+    "ones_like": torch_like(1),
+    "empty_like": torch_like(None),
+    "full": _torch_full,
+    "eye": _torch_eye,
+    "stack": _torch_stack,
+    "reshape": _torch_reshape,
+}
+TORCH_METHODS: dict[str, Callable] = SHARED | {
+    "reshape": _reshape_method,
+    "view": _reshape_method,
+    "expand": _expand,
+    "expand_as": _expand_as,
+    "contiguous": _torch_contiguous,
+    "to": to,
+    "type": _type_,
+    "type_as": _type_as,
+    "float": cast_to("float32"),
+    "double": cast_to("float64"),
+    "half": cast_to("float16"),
+    "bfloat16": cast_to("bfloat16"),
+    "new_zeros": torch_new(0),
+    "new_ones": torch_new(1),
+    "new_empty": torch_new(None),
+    "size": _size,
+    "dim": lambda self: self.ndim,
+    "item": item,
+    "copy_": _copy_,
+    "zero_": _zero_,
+}
+TORCH_METHODS |= {
+    f"{name}_": in_place(SHARED[name])
+    for name in "add sub mul div pow sqrt rsqrt square neg clamp addcmul".split()
+}
+
+
+def of_number(f):
+    """A function of math, of a number or of an array without axes."""
+
+    def run(x, /):
+        value = item(x) if isinstance(x, Array) else x
+        if not is_number(value):
+            raise NotTraced(f"a function of math of {type(value).__name__}")
+        return Scalar(f(plain(value)), "float")
+
+    return run
+
+
+MATH: dict[str, Callable] = {
+    name: of_number(f)
+    for name, f in {
+        "sqrt": root,
+        "exp": exp,
+        "log": logarithm,
+        "tanh": tanh,
+        "fabs": Abs,
+    }.items()
+}
+
+
+def _as_float(x, /):
+    return of_number(lambda e: e)(x)
+
+
+def _as_int(x, /):
+    if isinstance(x, int) or isinstance(x, Scalar) and x.kind == "int":
+        return number(plain(x), "int")
+    raise NotTraced("int of what is no integer")
+
+
+def _absolute(x, /):
+    if is_number(x):
+        return number(Abs(plain(x)), "int" if isinstance(x, int) else x.kind)
+    return elementwise(Abs, floats(x))
+
+
+def _length_of(x, /):
+    if isinstance(x, Array):
+        if not x.ndim:
+            raise Misfit("len of an array without axes")
+        return number(x.shape[0], "int")
+    if isinstance(x, tuple | list | str | dict):
+        return len(x)
+    raise NotTraced(f"len of {type(x).__name__}")
+
+
+def summed_up(iterable, start=0, /):
+    """sum of a list with an entry for each row, or of plain values."""
+    if isinstance(iterable, Listed):
+        entry, turn = iterable.entry, iterable.turn
+        if is_number(entry):
+            value = Scalar(summed(plain(entry), [turn]), "float")
+        else:
+            value = like(entry, entry.shape, summed(floats(entry).memory.e, [turn]))
+        return arithmetic("Add", start, value)
+    if not isinstance(iterable, tuple | list):
+        raise NotTraced(f"a sum of {type(iterable).__name__}")
+    result = start
+    for value in iterable:
+        result = arithmetic("Add", result, value)
+    return result
+
+
+def extreme(f):
+    """max and min of numbers, where one is the answer at every size."""
+
+    def run(*values):
+        if len(values) < 2 or not all(map(is_number, values)):
+            raise NotTraced("max or min of what are no two numbers")
+        result = f(*map(plain, values))
+        for value in values:
+            if plain(value) == result:
+                return value
+        raise NotTraced(f"{sympy.sstr(result)}, which depends on the sizes")
+
+    return run
+
+
+# loops
+
+
+def iterated(value: Any) -> Rows | Sequence:
+    """What a loop runs over: all rows, or values."""
+    if isinstance(value, Array):
+        if not value.ndim or value.shape[0] == 1:
+            raise NotTraced("a loop over an axis of one entry")
+        return Rows(value.shape[0], lambda turn: indexed(value, (turn,)))
+    if isinstance(value, Once):
+        return value.taken()
+    if isinstance(value, Rows | tuple | list):
+        return value
+    raise NotTraced(f"a loop over {type(value).__name__}")
+
+
+def _counted(*args):
+    if all(type(a) is int for a in args) and args:
+        numbers = range(*args)
+        if len(numbers) > LONGEST:
+            raise NotTraced(f"a loop of {len(numbers)} turns")
+        return list(numbers)
+    whole = args if len(args) == 1 else args[1:] if args[:1] == (0,) else ()
+    sizes = [a for a in whole if isinstance(a, Scalar) and a.kind == "int"]
+    if len(sizes) == len(whole) == 1 and sizes[0].e.is_Symbol:
+        return Rows(sizes[0].e)
+    raise NotTraced("a loop over some rows or columns only")
+
+
+def _enumerated(iterable):
+    items = iterated(iterable)
+    if isinstance(items, Rows):
+        return Once(Rows(items.size, lambda turn: (turn, items.item(turn))))
+    return Once(list(enumerate(items)))
+
+
+def _zipped(*values, strict=False):
+    parts = list(map(iterated, values))
+    if not any(isinstance(part, Rows) for part in parts):
+        return Once(list(zip(*parts, strict=flag(strict))))
+    sizes = {part.size if isinstance(part, Rows) else None for part in parts}
+    if len(sizes) > 1:
+        raise NotTraced("a zip of other lengths than all rows")
+    size = parts[0].size
+    return Once(Rows(size, lambda turn: tuple(p.item(turn) for p in parts)))
+
+
+def _reversed_(sequence, /):
+    items = iterated(sequence)
+    return Once(items if isinstance(items, Rows) else list(items)[::-1])
+
+
+def plain_sequence(kind):
+    """tuple and list."""
+
+    def run(values=(), /):
+        if not isinstance(values, tuple | list):
+            raise NotTraced(f"{kind.__name__} of {type(values).__name__}")
+        return kind(values)
+
+    return run
+
+
+BUILTINS: dict[str, Any] = {
+    name: Known("math", name, run)
+    for name, run in {
+        "float": _as_float,
+        "int": _as_int,
+        "abs": _absolute,
+        "len": _length_of,
+        "sum": summed_up,
+        "max": extreme(Max),
+        "min": extreme(Min),
+        "range": _counted,
+        "enumerate": _enumerated,
+        "zip": _zipped,
+        "reversed": _reversed_,
+        "tuple": plain_sequence(tuple),
+        "list": plain_sequence(list),
+    }.items()
+}
+TABLES: dict[str, dict[str, Callable]] = {"numpy": NUMPY, "torch": TORCH, "math": MATH}
+METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
+CONSTANTS: dict[str, dict[str, Any]] = {
+    "numpy": {"newaxis": None, "pi": Scalar(sympy.pi, "float")},
+    "torch": {"pi": Scalar(sympy.pi, "float")},
+    "math": {"pi": Scalar(sympy.pi, "float")},
+}
+for _library, _names in FLOATS.items():
+    CONSTANTS[_library] |= {name: DType(_library, name) for name in _names}
+    CONSTANTS[_library] |= {
+        alias: DType(_library, name) for alias, name in ALIASES[_library].items()
+    }

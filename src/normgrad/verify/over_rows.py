@@ -1,0 +1,63 @@
+"""Loops over all rows, or all columns: the body runs once, with a symbol for the row.
+
+`a[i] = e` then writes every row, and `a += e` adds up a sum. Nothing else may pass from one turn of the loop to the
+next: an array that a loop reads and writes, other than in one statement `a[i] op= e`, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Dummy, Expr, Sum
+
+
+class Turn:
+    """The row, or column, at which a loop stands: a symbol from 1 to size. It is compared with nothing."""
+
+    def __init__(self, size: Expr):
+        self.letter = Dummy("turn", integer=True, positive=True)
+        self.size = size
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An iterable over all rows, or all columns.
+
+    Args:  size: M or N; item: what it yields at a turn
+    """
+
+    size: Expr
+    item: Callable[[Turn], Any] = lambda turn: turn
+
+
+class Once:
+    """What is iterated over once, such as a zip; then it is empty.
+
+    Args:  items: Rows, or a list
+    """
+
+    def __init__(self, items: Rows | list):
+        self.items = items
+
+    def taken(self) -> Rows | list:
+        """The items, the first time."""
+        items, self.items = self.items, []
+        return items
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list with an entry for each row, or column: the entry as a 0-d or 1-d array in the turn's letter."""
+
+    turn: Turn
+    entry: Any
+
+
+def summed(e: Expr, turns: list[Turn]) -> Expr:
+    """The sum of e over the turns, from 1 to their sizes."""
+    for turn in turns:
+        r = Dummy("r", integer=True, positive=True)
+        e = Sum(e.xreplace({turn.letter: r}), (r, 1, turn.size))
+    return e

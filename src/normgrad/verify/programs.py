@@ -1,0 +1,679 @@
+"""A NumPy or torch function against the definitions of a norm: what it returns, proved for every M and N.
+
+The function is read, not run; its arguments and results are known by their names of the field, or are named by the
+caller. The verdict prints which is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Indexed, Ne, S, evaluate
+
+from ..symbolic.calculus import RangeError, index_ranges, resolve
+from ..symbolic.conditions import side_conditions
+from ..symbolic.definitions import Defs
+from ..symbolic.notation import Partial, tensor, total
+from ..symbolic.patience import OutOfPatience, limited
+from ..symbolic.proof import lettered
+from ..symbolic.symbols import M, N, eps, i, j
+from ..symbolic.witness import Counterexample
+from .arrays import ONE, Array, Misfit, NotTraced, attached, in_words
+from .definitions import LOSS, TENSORS, Norm
+from .definitions import entry as head_of
+from .difference import in_field_names
+from .functions import (
+    Input,
+    Trace,
+    cotangents_of,
+    entry,
+    library_of,
+    parameters_of,
+    trace,
+)
+from .sizes import (
+    Point,
+    apart,
+    loaded,
+    overridden,
+    results,
+    sizes_next_to,
+    source_of,
+)
+from .verdict import (
+    EQUAL,
+    KINDS,
+    NOT_READ,
+    PROVED,
+    REFUTED,
+    WRONG,
+    Verdict,
+    compare,
+    whole,
+)
+
+ALSO = {
+    "w": "weight",
+    "gamma": "weight",
+    "b": "bias",
+    "beta": "bias",
+    "mu": "mean",
+    "epsilon": "eps",
+    "grad_output": "dy",
+    "dweight": "dw",
+    "dbias": "db",
+}
+GRADIENT = {
+    "x": "dx",
+    "residual": "dresidual",
+    "weight": "dw",
+    "bias": "db",
+    "gate": "dgate",
+}
+SHAPE_OF = {name: base.shape for name, base in TENSORS.items()}
+ORDER = "y residual_out mean rstd".split(), "dx dresidual dw db dgate".split()
+SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
+LETTERS = {M: i, N: j}
+# the loss of one who differentiates the gradients once more
+SECOND = tensor("G")
+REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
+
+
+def input_of(name: str, words: Any) -> Input | None:
+    """What an argument is.
+
+    Args:  name: of the parameter
+           words: its name of the field, as "x"; "rstd[:, None]" for the shape (M, 1); "(M, N)" for a tensor of its own
+    """
+    if not isinstance(words, str):
+        return None
+    if words in SHAPES:
+        shape = SHAPES[words]
+        return Input(_indexed(name, shape), shape)
+    words, bracket, _ = words.partition("[:, None]")
+    words = ALSO.get(words, words)
+    if words == "eps":
+        return Input(eps)
+    if words not in TENSORS:
+        return None
+    head = head_of(words)
+    shape = tuple(head.base.shape)
+    return Input(head, (*shape, ONE) if bracket else shape)
+
+
+def _bound(names, needed, inputs, shared):
+    """{parameter: Input or plain value}.
+
+    Args:  inputs: what the caller said of parameters; shared: {name: Input} of a forward's results
+    """
+    bound = {}
+    for name in names:
+        told = inputs.get(name, name)
+        value = input_of(name, told)
+        if isinstance(told, str) and told in shared:
+            value = shared[told]
+        if value is None:
+            value = inputs.get(name)
+        if value is not None:
+            bound[name] = value
+        elif name in needed:
+            raise ValueError(
+                f"{name}: is not known by its name; say which tensor it is, as "
+                f'{name}="x", or {name}="(M, N)"; there are {", ".join(TENSORS)}'
+            )
+    return bound
+
+
+def _with_columns(inputs):
+    """The inputs with the statistics of the rows as columns, (M, 1)."""
+    return {
+        name: Input(value.head, (M, ONE))
+        if isinstance(value, Input) and value.shape == (M,)
+        else value
+        for name, value in inputs.items()
+    }
+
+
+def _in_words(inputs, library):
+    kind = {"numpy": "NumPy arrays", "torch": "tensors"}[library]
+    parts = []
+    for name, value in inputs.items():
+        if not isinstance(value, Input):
+            parts.append(f"{name} = {value!r}")
+        elif isinstance(value.head, Indexed):
+            role = value.head.base.label
+            same = "" if str(role) == name else f", the {role}"
+            parts.append(f"{name} {in_words(value.shape)}{same}")
+        else:
+            parts.append(f"{name} > 0")
+    return f"{kind} of one dtype of floats: {'; '.join(parts)}"
+
+
+def verify_function(
+    program: Any,
+    definitions: Norm | Any = None,
+    outputs: Sequence[str] | None = None,
+    library: str | None = None,
+    name: str = "",
+    seconds: float = 20,
+    run: bool | None = None,
+    twice: bool = False,
+    **inputs: Any,
+) -> Verdict:
+    """Whether a function, or an autograd Function, computes what the definitions say.
+
+    Args:     program: a function, a subclass of torch.autograd.Function, or the text of a module
+              definitions: a norm, as `norm(center=True, bias=True)`, or a forward, whose gradients are worked out;
+              an autograd Function without definitions is compared with the gradients of its own forward
+              outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
+              library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
+              run: whether the program may be run as well: at the counterexample, and where it is not read at the sizes
+              of `sizes_next_to`; None runs what is an object, and no text; it runs in this process
+              twice: whether an autograd Function's gradients are differentiated once more, as to_dy, to_x
+              inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
+    Returns:  Verdict, one for each output
+    Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
+    """
+    try:
+        claim = _Claim(
+            program, name, library or library_of(program), outputs, seconds, twice
+        )
+        if definitions is None and not claim.is_class:
+            raise ValueError(
+                "definitions: got None, needs a norm or a forward function"
+            )
+        shared = {}
+        if not isinstance(definitions, Norm | None):
+            definitions, shared, claim.eps = _of_forward(
+                definitions, inputs, claim.names
+            )
+        bound = _bound(claim.names, claim.needed, inputs, shared)
+        unknown = set(inputs) - set(claim.names) - set(shared)
+        if unknown and not shared:
+            raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
+    except NotTraced as reason:
+        return _refused(reason)
+    run = not isinstance(program, str) if run is None else run
+    first = None
+    with evaluate(True):
+        for variant in _variants(bound, inputs):
+            verdict = claim.verdict(definitions, variant, run)
+            if verdict or verdict.kind not in (WRONG, NOT_READ):
+                return verdict
+            first = verdict if first is None else first
+        if run and first.kind == NOT_READ:
+            variants = _variants(bound, inputs)
+            verdicts = [
+                claim.at_sizes(definitions, variant, first) for variant in variants
+            ]
+            first = min(verdicts, key=lambda verdict: KINDS.index(verdict.kind))
+    return first
+
+
+def _of_forward(forward, inputs, names):
+    """The definitions that a forward function is, {name: Input} of its results and their gradients, and its eps.
+
+    Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
+    """
+    claim = _Claim(forward, "", library_of(forward), None, 0, False)
+    bound = _bound(claim.names, claim.needed, inputs, {})
+    traced = trace(forward, bound, (), claim.library)
+    shared, cotangents = {}, []
+    roles = [inputs.get(name, name) for name in names]
+    outputs = names_of(traced, bound)
+    for name, value in zip(outputs, traced.outputs, strict=True):
+        shared[name] = _input_like(name, value)
+        shared[f"d{name}"] = _input_like(f"d{name}", value)
+        cotangents.append(shared[f"d{name}"] if f"d{name}" in roles else None)
+    if not any(cotangents):
+        raise ValueError(
+            f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
+        )
+    return own(traced, bound, cotangents), shared, set(traced.constants.values())
+
+
+def _variants(bound, inputs):
+    """The inputs, and where nothing was said of a statistic's shape, those with statistics of shape (M, 1)."""
+    told = any(isinstance(value, str) and "[" in value for value in inputs.values())
+    columns = _with_columns(bound)
+    return [bound] if told or columns == bound else [bound, columns]
+
+
+def _refused(reason):
+    kind = WRONG if isinstance(reason, Misfit) else NOT_READ
+    return Verdict(kind, line=reason.line, why=str(reason))
+
+
+class _Claim:
+    """A program, its parameters, and what the caller said of its results."""
+
+    def __init__(self, program, name, library, outputs, seconds, twice):
+        self.program, self.name, self.library = program, name, library
+        self.twice, self.eps = twice, set()
+        self.outputs, self.seconds = outputs, seconds
+        self.names, self.needed, self.is_class = parameters_of(program, name)
+
+    def verdict(self, definitions, bound, run):
+        """The verdict for arguments; run: whether the program may be run."""
+        read = self._of_class if self.is_class else self._of_function
+        try:
+            traced, definitions, claims, cotangents = read(definitions, bound)
+            if len({*traced.constants.values(), *self.eps}) > 1:
+                raise NotTraced("another eps than that of the forward")
+            verdict = self._verdict(traced, definitions, claims, bound)
+            if verdict and self.twice and cotangents:
+                verdict = self._of_second(verdict, definitions, bound, cotangents)
+        except NotTraced as reason:
+            return _refused(reason)
+        except (NotImplementedError, OutOfPatience, RangeError) as reason:
+            return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
+        if not run or verdict.kind not in (PROVED, REFUTED):
+            return verdict
+        sides = {
+            name: entry(value, _letters(definitions, name))
+            for name, value in claims.items()
+        }
+        constants = {}
+        for value in traced.constants.values():
+            constants["eps"] = float(value)
+        execution = _Execution(self, definitions, bound, cotangents, constants)
+        return execution.agreed(verdict, sides)
+
+    def at_sizes(self, definitions, bound, refusal):
+        """The verdict on a program that cannot be read, from runs at a few sizes."""
+        if self.is_class or not isinstance(definitions, Norm):
+            return refusal
+        return _Execution(self, definitions, bound, (), {}).at_sizes(refusal)
+
+    def _trace(self, bound, cotangents=(), twice=False):
+        return trace(self.program, bound, cotangents, self.library, self.name, twice)
+
+    def _of_function(self, definitions, bound):
+        traced = self._trace(bound)
+        names = self._outputs(traced, definitions, bound)
+        return traced, definitions, _named(names, traced.outputs, definitions), ()
+
+    def _outputs(self, traced, definitions, bound):
+        own = _recognized(traced.names, definitions)
+        if traced.keyed and own:
+            if self.outputs and set(self.outputs) != set(own):
+                raise Misfit(f"it returns {', '.join(own)}, and not {self.outputs}")
+            return own
+        names = self.outputs or own
+        return names or _by_shape(traced.outputs, definitions.outputs, bound)
+
+    def _of_class(self, definitions, bound):
+        forward = self._trace(bound)
+        passed = cotangents_of(self.program, self.name)
+        if len(passed) != len(forward.outputs):
+            raise Misfit(
+                f"backward takes {len(passed)} gradients of {len(forward.outputs)} results"
+            )
+        if definitions is None:
+            pairs = zip(passed, forward.outputs, strict=True)
+            cotangents = [_input_like(*pair) for pair in pairs]
+            definitions = own(forward, bound, cotangents)
+            names = names_of(forward, bound)
+        else:
+            names = self._outputs(forward, definitions, bound)
+            cotangents = [input_of("", f"d{name}") for name in names]
+            if None in cotangents:
+                raise NotTraced(f"a result of forward besides y: {names}")
+        traced = self._trace(bound, cotangents)
+        claims = _named(names, traced.outputs, definitions)
+        if len(traced.gradients) != len(bound):
+            raise Misfit(
+                f"backward returns {len(traced.gradients)} gradients of {len(bound)} arguments"
+            )
+        for value, gradient in zip(bound.values(), traced.gradients, strict=True):
+            if _is_tensor(value):
+                output = gradient_of(_role(value), names)
+                if output not in definitions.outputs:
+                    raise NotTraced(f"{output}, which the definitions have not")
+                claims[output] = gradient
+            elif gradient is not None:
+                raise Misfit("a gradient of what is no tensor")
+        return traced, definitions, claims, cotangents
+
+    def _of_second(self, verdict, definitions, bound, cotangents):
+        """The verdict with the gradients of the gradients."""
+        traced = self._trace(bound, cotangents, twice=True)
+        inputs = [value for value in bound.values() if _is_tensor(value)]
+        gradients = [g for g in traced.gradients if g is not None]
+        mine, right = S.Zero, S.Zero
+        for value, gradient in zip(inputs, gradients, strict=True):
+            letters = value.head.indices
+            name = gradient_of(_role(value), ())
+            varied = tensor(f"d{name}", *value.head.base.shape)[letters]
+            mine += _over_all(varied * entry(gradient, letters), letters)
+            right += _over_all(varied * definitions.outputs[name], letters)
+        defs = Defs()
+        for head, body in definitions.defs:
+            defs[head] = body
+        defs[SECOND] = right
+        outputs = dict(verdict.outputs)
+        for value in (*cotangents, *inputs):
+            claim = f"to_{_role(value)}"
+            stored = attached(resolve(Partial(mine, value.head)))
+            defined = Partial(SECOND, value.head)
+            outputs[claim] = compare(stored, defined, defs, claim, self.seconds)
+        words = "a Function that backward applies has a right backward of its own"
+        return whole(outputs, verdict.claim, (*verdict.assumptions, words))
+
+    def _verdict(self, traced, definitions, claims, bound):
+        if traced.written:
+            return Verdict(WRONG, why=f"it writes over {', '.join(traced.written)}")
+        assumptions = [REAL, _in_words(bound, self.library), *traced.noted.words]
+        assumptions += [
+            f"{name} = {value} is eps, and may be any positive number"
+            for name, value in traced.constants.items()
+        ]
+        verdicts = {
+            name: _of_output(name, value, definitions, self.seconds)
+            for name, value in claims.items()
+        }
+        conditions = _conditions(traced, definitions)
+        if S.false in conditions:
+            return Verdict(
+                WRONG, why="it divides by 0, or takes a root of what is negative"
+            )
+        assumptions += map(_condition_in_words, conditions)
+        for a, b in traced.noted.kinks:
+            (text,) = lettered(_readable(a - b))
+            assumptions.append(f"what is compared is not equal: {text} is not 0")
+        heads = ", ".join(str(definitions.outputs[name]) for name in claims)
+        name = self.name or getattr(self.program, "__name__", "the program")
+        return whole(verdicts, f"{name} returns {heads}", assumptions)
+
+
+class _Execution:
+    """A program that is run.
+
+    Args:  claim: the program; cotangents: of an autograd Function; constants: {name: value} that the program has
+    """
+
+    def __init__(self, claim, definitions, bound, cotangents, constants):
+        self.claim, self.definitions, self.bound = claim, definitions, bound
+        self.cotangents, self.constants = cotangents, constants
+
+    def _point(self, sizes, values=()):
+        point = Point(sizes, self.definitions.defs, np.random.default_rng(0))
+        point.values |= self.constants
+        lines = [side for line in self.definitions.defs for side in line]
+        inputs = [
+            v for v in (*self.bound.values(), *self.cotangents) if isinstance(v, Input)
+        ]
+        atoms = set().union(
+            *[e.atoms(Indexed) for e in lines + [v.head for v in inputs]]
+        )
+        heads = {
+            str(e.base): e
+            for e in sorted(atoms, key=str)
+            if e not in self.definitions.defs
+        }
+        overridden(point, dict(values), heads)
+        return point
+
+    def _results(self, point):
+        arguments = {
+            name: self._argument(point, value) for name, value in self.bound.items()
+        }
+        cotangents = [self._argument(point, value) for value in self.cotangents]
+        target = loaded(self.claim.program, self.claim.name)
+        return results(target, self.claim.library, arguments, cotangents)
+
+    @staticmethod
+    def _argument(point, value):
+        if not isinstance(value, Input):
+            return value
+        entries = point.tensor(value.head)
+        return (
+            np.reshape(entries, point.shape(value.shape)).copy()
+            if value.shape
+            else entries
+        )
+
+    def agreed(self, verdict, sides):
+        """The verdict, if a run gives what was read.
+
+        Args:  sides: {output: its entry as it was read}
+        """
+        points = [v.counterexample for v in verdict.outputs.values()]
+        points = [at for at in points if isinstance(at, Counterexample)]
+        point = self._point((2, 3))
+        if points:
+            sizes = [points[0].sizes.get(size, 2) for size in (M, N)]
+            point = self._point(sizes, points[0].values)
+        try:
+            values = self._results(point)
+        except Exception as reason:
+            words = f"run, it raises {type(reason).__name__}: {reason}"
+            return Verdict(NOT_READ, why=words)
+        for (name, e), value in zip(sides.items(), values, strict=True):
+            read = point.value(e, _letters(self.definitions, name))
+            if apart(np.reshape(value, read.shape), read):
+                words = f"{name} was read as {e}, and a run gives other values"
+                return Verdict(NOT_READ, why=words)
+        if points:
+            words = f"{verdict.claim}; it was run at the counterexample, too"
+            return replace(verdict, claim=words)
+        return verdict
+
+    def at_sizes(self, refusal):
+        """The verdict from runs at several sizes."""
+        sizes = sizes_next_to(source_of(self.claim.program))
+        names = None
+        for size in sizes:
+            point = self._point(size)
+            where = f"M = {size[0]}, N = {size[1]}"
+            try:
+                values = self._results(point)
+            except Exception as reason:
+                words = f"at {where} it raises {type(reason).__name__}: {reason}"
+                return Verdict(WRONG, why=words)
+            names = names or self._names(values, size)
+            for name, value in zip(names, values, strict=True):
+                right = point.tensor(self.definitions.outputs[name])
+                if apart(value, right) and not (
+                    value.shape == (size[0], 1) and not apart(value[:, 0], right)
+                ):
+                    return Verdict(
+                        REFUTED,
+                        name,
+                        why=f"{name} differs at {where}, at random values",
+                    )
+        words = f"run on random float64 values at (M, N) = {', '.join(map(str, sizes))}"
+        return Verdict(
+            EQUAL,
+            ", ".join(names),
+            (words, _in_words(self.bound, self.claim.library)),
+            why=f"not read: {refusal.why}",
+            line=refusal.line,
+        )
+
+    def _names(self, values, size):
+        symbols = {size[0]: M, size[1]: N, 1: ONE}
+        stubs = [
+            SimpleNamespace(shape=tuple(symbols.get(s, s) for s in value.shape))
+            for value in values
+        ]
+        return self.claim.outputs or _by_shape(
+            stubs, self.definitions.outputs, self.bound
+        )
+
+
+def _letters(definitions, name):
+    """The indices of an output."""
+    return getattr(definitions.outputs[name], "indices", ())
+
+
+def gradient_of(role: str, outputs: Sequence[str]) -> str:
+    """The name of the gradient with respect to an input; to_x where the outputs are gradients themselves."""
+    if set(outputs) & set(GRADIENT.values()):
+        return f"to_{role}"
+    return GRADIENT.get(role, f"d{role}")
+
+
+def names_of(forward: Trace, inputs: Mapping[str, Any]) -> list[str]:
+    """The names of a forward's results: its own, or those of gradients where it takes a gradient; else y, y1, y2."""
+    if forward.names:
+        return forward.names
+    if _takes_gradient(inputs):
+        return _by_shape(forward.outputs, TENSORS, inputs)
+    return ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
+
+
+def _takes_gradient(inputs):
+    return bool(set(map(_role, inputs.values())) & {"dy", "dresidual_out", "wdy"})
+
+
+def _is_tensor(value):
+    return isinstance(value, Input) and isinstance(value.head, Indexed)
+
+
+def _role(value):
+    """The name of what an argument is."""
+    if not isinstance(value, Input):
+        return ""
+    return str(getattr(value.head, "base", value.head))
+
+
+def _input_like(name, output):
+    """A tensor of its own with the shape of a result."""
+    if not isinstance(output, Array):
+        raise NotTraced(f"{name} is {type(output).__name__}, no array")
+    sizes = tuple(size for size in output.shape if size != 1)
+    if len(set(sizes)) < len(sizes):
+        raise NotTraced(f"{name} has two axes of {sizes[0]} entries")
+    return Input(_indexed(name, sizes), output.shape)
+
+
+def own(forward: Trace, inputs: Mapping[str, Any], cotangents: Sequence) -> Norm:
+    """The definitions that a forward is, and the gradients of its loss.
+
+    Args:  inputs: what it was traced with; cotangents: an Input for each result, None where there is none
+    """
+    defs, outputs, loss = Defs(), {}, S.Zero
+    names = names_of(forward, inputs)
+    for name, value, cotangent in zip(names, forward.outputs, cotangents, strict=True):
+        head = _input_like(name, value).head
+        defs[head] = entry(value, getattr(head, "indices", ()))
+        outputs[name] = head
+        if cotangent is not None:
+            loss += _over_all(cotangent.head * head, getattr(head, "indices", ()))
+    defs[LOSS] = loss
+    for value in inputs.values():
+        if _is_tensor(value):
+            base, name = value.head.base, gradient_of(_role(value), names)
+            outputs[name] = tensor(name, *base.shape)[value.head.indices]
+            defs[outputs[name]] = Partial(LOSS, value.head)
+    return Norm(defs, outputs)
+
+
+def _over_all(e, letters):
+    """The sum of e over its indices."""
+    for letter in letters:
+        size = M if letter == i else N
+        e = total(size, lambda r, e=e, letter=letter: e.xreplace({letter: r}))
+    return e
+
+
+def _named(names, values, definitions):
+    """{output of the definitions: what the program returns for it}."""
+    if len(names) != len(values):
+        raise Misfit(f"it returns {len(values)} results, and not {', '.join(names)}")
+    unknown = [name for name in names if name not in definitions.outputs]
+    if unknown:
+        raise ValueError(
+            f"outputs: got {unknown}, needs some of {list(definitions.outputs)}"
+        )
+    return dict(zip(names, values, strict=True))
+
+
+def _of_output(name, value, definitions, seconds):
+    head = definitions.outputs[name]
+    shape = tuple(head.base.shape)
+    if not isinstance(value, Array):
+        return Verdict(WRONG, why=f"{name} is {type(value).__name__}, no array")
+    allowed = [shape, (M, ONE)] if shape == (M,) else [shape]
+    if value.shape not in allowed:
+        why = f"{name} has the shape {in_words(value.shape)}, needs {in_words(shape)}"
+        return Verdict(WRONG, why=why)
+    stored = entry(value, head.indices)
+    verdict = compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
+    if verdict.kind == REFUTED:
+        try:
+            with limited(seconds):
+                terms = in_field_names(stored, head, definitions)
+        except (NotImplementedError, OutOfPatience, ValueError):
+            return verdict
+        shorter = min(verdict.difference, terms, key=lambda parts: len(str(parts)))
+        return replace(verdict, difference=shorter)
+    return verdict
+
+
+def _recognized(names, definitions):
+    """The names that a program has for its results, where all of them are names of the definitions' outputs."""
+    if names is None:
+        return None
+    gradients = set(names) <= set(GRADIENT) and not set(names) & set(
+        definitions.outputs
+    )
+    own = [ALSO.get(name, name) for name in names]
+    own = [GRADIENT.get(name, name) if gradients else name for name in own]
+    return (
+        own
+        if set(own) <= set(definitions.outputs) and len(set(own)) == len(own)
+        else None
+    )
+
+
+def _by_shape(values, names, inputs):
+    """The first of the names whose tensor has its shape and that is not taken, for each of the results."""
+    left = [name for name in ORDER[_takes_gradient(inputs)] if name in names]
+    if "residual" not in map(_role, inputs.values()):
+        left = [name for name in left if name not in ("dresidual", "residual_out")]
+    chosen = []
+    for value in values:
+        shape = getattr(value, "shape", None)
+        shape = (M,) if shape == (M, ONE) else shape
+        fitting = [name for name in left if tuple(SHAPE_OF[name]) == shape]
+        if not fitting:
+            words = type(value).__name__ if shape is None else in_words(shape)
+            raise Misfit(f"a result of the shape {words}, for which there is no output")
+        chosen.append(fitting[0])
+        left.remove(fitting[0])
+    return chosen
+
+
+def _readable(e: Expr) -> Expr:
+    """An expression of the trace in the indices i and j, where it has one index over the rows, one over the columns."""
+    ranges = {k: size for k, size in index_ranges(e).items() if k.name != "r"}
+    names = {}
+    for size, index in LETTERS.items():
+        letters = [letter for letter, last in ranges.items() if last == size]
+        if len(letters) == 1:
+            names[letters[0]] = index
+    return e.xreplace(names)
+
+
+def _conditions(traced, definitions):
+    """What must hold for everything that the program divides by, or takes a root of."""
+    written = list(dict.fromkeys(map(_readable, traced.noted.domain)))
+    return side_conditions(written, definitions.defs)
+
+
+def _condition_in_words(condition):
+    if isinstance(condition, Ne):
+        return f"where {lettered(condition.lhs)[0]} is not 0"
+    return f"where {lettered(condition)[0]}"
+
+
+def _indexed(name, sizes):
+    """A tensor's entry at the indices of its sizes; a scalar where there are none."""
+    base = tensor(name, *sizes)
+    return base[tuple(map(LETTERS.get, sizes))] if sizes else base

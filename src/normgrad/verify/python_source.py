@@ -1,0 +1,87 @@
+"""The syntax tree of a function object, checked against the code that runs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from types import CodeType, FunctionType
+
+from .arrays import NotTraced
+
+
+def definition(function: FunctionType) -> ast.FunctionDef:
+    """The syntax tree of a function object, with the line numbers of its file.
+
+    Raises:  NotTraced where its source is not at hand, or is another one by now
+    """
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise NotTraced(f"{function.__name__}, whose source is not at hand") from None
+    source = textwrap.dedent("".join(lines))
+    try:
+        body = ast.parse(source).body
+        compiled = _compiled(source, function.__code__)
+    except (StopIteration, SyntaxError):
+        body, compiled = [], None
+    if [type(node) for node in body] != [ast.FunctionDef]:
+        raise NotTraced(f"{function.__name__}, whose lines are not those of a function")
+    if not _same_code(compiled, function.__code__):
+        raise NotTraced(f"{function.__name__}, whose source has changed")
+    ast.increment_lineno(body[0], first - 1)
+    return body[0]
+
+
+def _compiled(source, code):
+    """The code of a definition's text, within a function that has its free names.
+
+    A class stands between the two, so that its own name is not free in it. Python compiles the call of a function of
+    a module otherwise where the module was imported in the same file.
+    """
+    imports = "".join(f"{line}\n" for line in _imports(code.co_filename))
+    free = "".join(f"    {name} = None\n" for name in code.co_freevars)
+    body = textwrap.indent(source, " " * 8)
+    text = f"{imports}def outer():\n{free}    class inner:\n{body}"
+    compiled = compile(text, "program", "exec", dont_inherit=True)
+    for name in ("outer", "inner", code.co_name):
+        compiled = next(
+            constant
+            for constant in compiled.co_consts
+            if isinstance(constant, CodeType) and constant.co_name == name
+        )
+    return compiled
+
+
+def _imports(path):
+    """The import statements of a file, those of its functions left out."""
+    try:
+        waiting = ast.parse("".join(linecache.getlines(path))).body
+    except SyntaxError:
+        return
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if getattr(node, "module", "") != "__future__":
+                yield ast.unparse(node)
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _undented(constant):
+    """A constant; a docstring without the indentation of its lines."""
+    return inspect.cleandoc(constant) if isinstance(constant, str) else constant
+
+
+def _same_code(a, b):
+    if (a.co_code, a.co_names, a.co_varnames) != (b.co_code, b.co_names, b.co_varnames):
+        return False
+    if len(a.co_consts) != len(b.co_consts):
+        return False
+    return all(
+        _same_code(p, q)
+        if isinstance(p, CodeType) and isinstance(q, CodeType)
+        else repr(_undented(p)) == repr(_undented(q))
+        for p, q in zip(a.co_consts, b.co_consts, strict=True)
+    )

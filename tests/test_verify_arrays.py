@@ -1,0 +1,905 @@
+"""NumPy and torch functions read as equations: right ones are proved, and no wrong one is."""
+
+import ast
+import functools
+import inspect
+import linecache
+import random
+import re
+
+import homework_variants
+import homework_variants_other
+import numpy as np
+import pytest
+import verify_functions as right
+
+from normgrad.homework import solutions
+from normgrad.homework.task import homeworks
+from normgrad.homework.wrong import wrong
+from normgrad.symbolic.symbols import M, N, i, j, k, p
+from normgrad.verify import library, programs
+from normgrad.verify.definitions import norm
+from normgrad.verify.functions import Input, entry, trace
+from normgrad.verify.programs import input_of, verify_function
+from normgrad.verify.sizes import Point, apart, loaded, results, sizes_next_to
+from normgrad.verify.verdict import EQUAL, NOT_READ, PROVED, REFUTED, WRONG
+
+RMS, LAYER = norm(), norm(center=True, bias=True)
+FORWARD, GRADIENTS = ("y", "rstd"), ("dx", "dw", "db")
+RIGHT = [
+    (right.vectorized, LAYER, GRADIENTS),
+    (right.with_einsum, LAYER, GRADIENTS),
+    (right.over_rows, LAYER, GRADIENTS),
+    (right.over_entries, LAYER, GRADIENTS),
+    (right.row_by_row, LAYER, GRADIENTS),
+    (right.in_place, LAYER, GRADIENTS),
+    (right.as_matrices, LAYER, GRADIENTS),
+    (right.in_float64, LAYER, GRADIENTS),
+    (right.from_x_alone, LAYER, GRADIENTS),
+    (right.rms_closed_form, RMS, ("dx", "dw")),
+    (right.rms_forward, RMS, FORWARD),
+    (right.rms_forward_in_loops, RMS, FORWARD),
+]
+SIZES = [(1, 1), (1, 4), (4, 1), (7, 9)]
+
+
+def text_of(function):
+    return "import math\n\nimport numpy as np\n\n\n" + inspect.getsource(function)
+
+
+def inputs_of(function):
+    return {
+        name: input_of(name, name) for name in inspect.signature(function).parameters
+    }
+
+
+@pytest.mark.parametrize(
+    ("function", "definitions", "outputs"),
+    RIGHT,
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_right_function_is_proved_and_read_as_numpy_runs_it(
+    function, definitions, outputs
+):
+    verdict = verify_function(function, definitions, outputs=outputs, run=False)
+    assert verdict.kind == PROVED, verdict
+    bound = inputs_of(function)
+    traced = trace(function, bound)
+    for sizes in SIZES:
+        point = Point(sizes, definitions.defs, np.random.default_rng(0))
+        arguments = {name: point.tensor(value.head) for name, value in bound.items()}
+        values = results(function, "numpy", arguments)
+        for name, array, value in zip(outputs, traced.outputs, values, strict=True):
+            letters = definitions.outputs[name].indices
+            assert not apart(value, point.value(entry(array, letters), letters)), name
+
+
+def test_right_autograd_functions_are_proved(torch):
+    rms, layer = right.torch_functions()
+    for kind, definitions in ((rms, RMS), (layer, LAYER), (rms, None), (layer, None)):
+        verdict = verify_function(kind, definitions)
+        assert verdict.kind == PROVED, verdict
+
+
+# What agrees with the right gradient at small sizes, or on some inputs, and differs elsewhere.
+
+N_ROWS, N_COLUMNS = "x.shape[0]", "x.shape[1]"
+C1 = "c1 = (x_hat * wdy).mean(-1, keepdims=True)"
+RETURN = "return dx, (dy * x_hat).sum(0), dy.sum(0)"
+
+
+def before_return(*lines):
+    return RETURN, "\n    ".join([*lines, RETURN])
+
+
+def for_c1(text):
+    return C1, f"c1 = {text}"
+
+
+def for_db(*lines):
+    return RETURN, "\n    ".join([*lines, RETURN.replace("dy.sum(0)", "db")])
+
+
+HIDDEN = [
+    # a branch on a size
+    before_return(f"dx = dx if {N_COLUMNS} < 17 else 2 * dx"),
+    before_return(f"if {N_COLUMNS} % 11 == 0:", "    dx = 2 * dx"),
+    before_return("if len(dy) > 100:", "    dx = 2 * dx"),
+    before_return("assert dx.size < 10**6"),
+    before_return(f"dx = dx * (1 + ({N_COLUMNS} == 12))"),
+    before_return(f"dx = [dx, 2 * dx][{N_COLUMNS} > 12]"),
+    before_return(f"dx = (dx,) * {N_COLUMNS}", "dx = dx[0] if len(dx) < 9 else 0"),
+    before_return(f"if {N_ROWS} == {N_COLUMNS}:", "    dx = dx.T"),
+    # another formula in the sizes
+    for_c1(f"(x_hat * wdy).sum(-1, keepdims=True) / ({N_ROWS} + 2)"),
+    for_c1(f"(x_hat * wdy).sum(-1, keepdims=True) / max({N_COLUMNS}, 4)"),
+    for_c1(f"(x_hat * wdy).sum(-1, keepdims=True) / (2 * ({N_COLUMNS} // 2))"),
+    before_return(f"dx = dx * ({N_COLUMNS}**2 - 9 * {N_COLUMNS} + 21)"),
+    before_return(f"dx = dx + round({N_COLUMNS} / 100)"),
+    # a part
+    for_c1(f"(x_hat * wdy)[:, :16].sum(-1, keepdims=True) / {N_COLUMNS}"),
+    for_db("db = dy[:8].sum(0)"),
+    for_db("db = dy[0] + dy[1:].sum(0)"),
+    for_db("db = sum(dy[k] for k in range(min(len(dy), 8)))"),
+    for_db(
+        "db = 0", "for k in range(0, len(dy), 2):", "    db = db + dy[k] + dy[k + 1]"
+    ),
+    # values, dtypes, calls
+    before_return("if np.abs(x).max() > 100:", "    dx = 2 * dx"),
+    before_return("if (x > 100).any():", "    dx = 2 * dx"),
+    before_return("if x.sum() > 1e6:", "    dx = 2 * dx"),
+    before_return("if float(x.sum()) > 1e6:", "    dx = 2 * dx"),
+    before_return(
+        "wide = x + np.zeros(1, np.longdouble)",
+        "dx = dx * (1 + (wide.dtype == np.longdouble))",
+    ),
+    before_return("if x.dtype == np.float32:", "    dx = 2 * dx"),
+    before_return("CALLS.append(1)", "dx = dx if len(CALLS) < 3 else 2 * dx"),
+    before_return("CACHE['dx'] = dx"),
+    before_return("dx = dx * EPS / EPSILON"),
+    before_return("y = dx", "dx = 2 * dx if y is dx else dx"),
+    before_return("try:", "    x[100]", "except IndexError:", "    dx = 1 * dx"),
+    before_return("import time", "dx = dx * (1 + (time.time() > 2e9))"),
+    # keywords
+    for_c1("(x_hat * wdy).mean(-1, keepdims=True, where=x < 100)"),
+    for_db("db = np.sum(dy, axis=0, initial=1)"),
+    for_db("db = np.sum(dy, 0, int)"),
+    for_db("db = np.multiply(dy, 1, out=dy).sum(0)"),
+    for_db("db = np.sum(dy, 0, where=dy < 100)"),
+    # integers
+    before_return("dx = dx.astype(int)"),
+    before_return("dx = np.int8(1e3 * dx) / 1e3"),
+    before_return("dx = dx.astype(np.int64).astype(x.dtype)"),
+    before_return("dx = dx // 1"),
+    before_return("dx = np.trunc(dx)"),
+    before_return("dx = dx.round(3)"),
+    before_return("dx = dx + (x > 0) // 2"),
+    before_return("dx = 2 * dx * (x >= x)"),
+    before_return("dx = dx + 0.0 * np.negative(x > 0)"),
+    for_db("db = 0 * mean + dy.sum(0)"),
+    for_db("db = dy.sum(2)"),
+    for_db("db = dy.sum((0, 0))"),
+    for_db(
+        "db = dy.sum(0)", "for k in range(len(dy)):", "    db += 0 * dy[:, k].sum()"
+    ),
+    for_db("db = np.einsum('ij,j->j', dy, np.ones(len(dy)))"),
+    for_db("db = np.where(dy, dy, 0).sum(0)"),
+    for_db(
+        "y = np.zeros((len(x), len(x)))",
+        "for k in range(len(x)):",
+        "    y[k, k] = 1.0",
+        "db = (y @ dy).mean(0)",
+    ),
+    before_return("dx = dx + ((x > 0) + (x > 0) - 2 * (x > 0))"),
+    # memory
+    before_return("y = dx", "y *= 2"),
+    before_return(
+        "fs = []",
+        "for k in (1, 2):",
+        "    fs.append(lambda t: t * k)",
+        "dx = fs[0](dx)",
+    ),
+    before_return("for t in (dx, wdy):", "    t *= 2"),
+    before_return("def twice(t):", "    t *= 2", "twice(dx)"),
+    before_return("y = dx[:, None]", "y += 1"),
+    before_return("y = dx.T", "y[...] = 0"),
+    before_return("y = dx.reshape(dx.shape)", "y -= 1"),
+    before_return("y = np.asarray(dx)", "y *= 2"),
+    before_return("s = np.asarray(1.0)", "t = s", "t += 1", "dx = dx * s"),
+    before_return("dy *= 2", "dy /= 2"),
+    before_return("x[...] = 0"),
+    ("def vectorized(", "@double\ndef vectorized("),
+    # shapes that fit where M = N
+    ("rstd[:, None] * (wdy", "rstd * (wdy"),
+    (C1, C1.replace("keepdims=True", "keepdims=False")),
+    (C1, C1.replace("-1", "0")),
+    before_return("dx = dx + 0 * dx.T"),
+    # loops whose turns depend on one another
+    for_db("db = np.zeros_like(weight)", "for row in dy:", "    db = row"),
+    for_db("db = np.zeros_like(weight)", "for row in dy:", "    db += row + 0 * db"),
+    for_db(
+        "db = np.zeros_like(weight)",
+        "for row in dy:",
+        "    db += row",
+        "    dx = 1 * dx",
+    ),
+    for_db("db, t = 0, 0", "for row in dy:", "    t += 1", "    db += t * row"),
+    for_db("db = np.ones_like(weight)", "for row in dy:", "    db *= row"),
+    for_db("db = dy.sum(0) + 0 * np.empty_like(weight)"),
+    for_db(
+        "y, t = np.empty_like(dx), np.zeros_like(weight)",
+        "for k in range(len(dy)):",
+        "    t += dy[k]",
+        "    y[k] = t",
+        "db = y.mean(0)",
+    ),
+    for_db("db = np.empty_like(weight)", "for row in dy:", "    db += row"),
+    for_db("db = 0", "for k in range(len(dy)):", "    db += dy[k] * (k < 9)"),
+    for_db(
+        "db = 0", "for k in range(len(dy)):", "    if k == 9: break", "    db += dy[k]"
+    ),
+    for_db("db = 0", "for k in range(1, len(dy)):", "    db += dy[k]"),
+    for_db("db = 0", "for k in range(len(weight)):", "    db += dy[k]"),
+    for_db(
+        "y = np.zeros_like(dx)",
+        "for k in range(len(dy)):",
+        "    y[k, k] = dx[k, k]",
+        "db = y.sum(0)",
+    ),
+    for_db(
+        "rows, db = zip(dy, x), 0",
+        "for row, _ in rows:",
+        "    row = 2 * row",
+        "for row, _ in rows:",
+        "    db += row",
+    ),
+    for_db("rows = (row for row in dx)", "dx *= 2", "db = dy.sum(0) + 0 * sum(rows)"),
+    for_db(
+        "rows = reversed(dy)",
+        "t = sum(row for row in rows)",
+        "db = sum(row for row in rows)",
+    ),
+    for_db(
+        "t = {'n': 0}",
+        "for row in dy:",
+        "    t['n'] = t['n'] + 1",
+        "db = dy.sum(0) * t['n']",
+    ),
+    for_db("t = ()", "for row in dy:", "    t += (row,)", "db = dy.sum(0) * len(t)"),
+    for_db("db = 0", "for row in dy:", "    for k in range(2):", "        db += row"),
+]
+STATE = """CALLS, CACHE = [], {}
+EPS, EPSILON = 1e-5, 2e-5
+
+
+def double(function):
+    return lambda *arrays: [2 * array for array in function(*arrays)]
+
+
+"""
+
+
+@pytest.mark.parametrize("edit", HIDDEN, ids=[new for _, new in HIDDEN])
+def test_a_function_that_is_wrong_somewhere_is_not_proved(edit):
+    old, new = edit
+    source = text_of(right.vectorized)
+    assert source.count(old) == 1
+    text = source.replace("\n\n\n", f"\n\n\n{STATE}", 1).replace(old, new)
+    compile(text, "program", "exec")
+    verdict = verify_function(text, LAYER, outputs=GRADIENTS)
+    assert verdict.kind in (NOT_READ, WRONG, REFUTED), verdict
+
+
+KEPT, TABLE, ONES = [], {"one": 1}, np.ones(1)
+
+
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(dy):
+        return 2 * function(dy)
+
+    return wrapper
+
+
+def kept_in_a_list(dy):
+    KEPT.append(1)
+    return dy.sum(0)
+
+
+def scaled_by_a_table(dy):
+    return dy.sum(0) * TABLE["one"]
+
+
+def scaled_by_an_array(dy):
+    return dy.sum(0) * ONES
+
+
+@doubled
+def decorated(dy):
+    return dy.sum(0)
+
+
+def with_a_default(dy, ones=[1.0]):  # noqa: B006
+    return dy.sum(0) * ones[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [kept_in_a_list, scaled_by_a_table, scaled_by_an_array, decorated, with_a_default],
+)
+def test_what_a_function_finds_outside_and_may_change_is_not_read(function):
+    verdict = verify_function(function, LAYER, outputs=("db",), run=False)
+    assert verdict.kind == NOT_READ, verdict
+
+
+# Functions whose parameters, casts and state differ from what they seem, of torch.
+
+TORCH = """
+import torch
+
+
+class RMSNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, eps):
+        ctx.save_for_backward(x, weight)
+        ctx.eps = eps
+        return x * (x.square().mean(1, keepdim=True) + eps).rsqrt() * weight
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, weight = ctx.saved_tensors
+        rstd = (x.square().mean(1, keepdim=True) + ctx.eps).rsqrt()
+        wdy = dy * weight
+        dx = rstd * wdy - x * rstd**3 * (wdy * x).mean(1, keepdim=True)
+        return dx, (dy * x * rstd).sum(0), None
+"""
+WRONG_TORCH = [
+    ("wdy = dy * weight", "wdy = dy.mul_(weight)"),
+    ("wdy = dy * weight", "wdy = (dy * weight).long().float()"),
+    ("wdy = dy * weight", "wdy = (dy * weight).type(torch.int64)"),
+    ("wdy = dy * weight", "wdy = torch.div(dy * weight, 1, rounding_mode='floor')"),
+    ("wdy = dy * weight", "wdy = torch.round(dy * weight)"),
+    ("wdy = dy * weight", "wdy = torch.add(dy * weight, dy, alpha=2)"),
+    ("wdy = dy * weight", "wdy = dy * (weight + 0).expand_as(dy).mul_(1)"),
+    ("wdy = dy * weight", "wdy = (dy * weight).t().reshape(dy.shape)"),
+    ("(wdy * x).mean(1,", "(wdy * x).mean(0,"),
+    ("(wdy * x).mean(1, keepdim=True)", "(wdy * x).nanmean(1, keepdim=True)"),
+    (
+        "(wdy * x).mean(1, keepdim=True)",
+        "(wdy * x).mean(1, keepdim=True, dtype=torch.int32)",
+    ),
+    ("x.square().mean(1, keepdim=True) + ctx.eps", "x.var(1, keepdim=True) + ctx.eps"),
+    ("x.square().mean(1, keepdim=True) + ctx.eps", "x.square().mean() + ctx.eps"),
+    ("ctx.eps = eps", "ctx.eps = 1e-5"),
+    ("    @staticmethod\n    def forward", "    def forward"),
+    ("ctx.eps = eps", "ctx.eps = eps\n        x.mul_(2)"),
+    ("ctx.eps = eps", "RMSNorm.eps = eps"),
+    ("ctx.eps = eps", "ctx.eps = eps\n        weight += 1"),
+    (
+        "ctx.eps = eps",
+        "ctx.eps = [eps]",
+        "ctx.eps).rsqrt()",
+        "ctx.eps.pop()).rsqrt()",
+    ),
+    (
+        "ctx.eps = eps",
+        "ctx.eps, ctx.t = eps, []",
+        "wdy = dy",
+        "ctx.t.append(1)\n        wdy = dy",
+    ),
+    (
+        "ctx.eps = eps",
+        "t = []\n        ctx.eps, ctx.f = eps, lambda: len([t.append(1), *t])",
+        "wdy = dy",
+        "wdy = ctx.f() / 2 * dy",
+    ),
+    (
+        "ctx.eps = eps",
+        "ctx.eps, ctx.t = eps, x + 0",
+        "wdy = dy",
+        "ctx.t.mul_(2)\n        wdy = dy",
+    ),
+    ("dx = rstd", "ctx.eps = 0\n        dx = rstd"),
+    ("return dx, (dy", "return dx.t(), (dy"),
+    ("(dy * x * rstd).sum(0), None", "(dy * x * rstd).sum(0)"),
+    ("(dy * x * rstd).sum(0), None", "None, None"),
+    ("(dy * x * rstd).sum(0), None", "(dy * x * rstd).sum(0), dy.sum()"),
+    ("dy * x * rstd).sum(0)", "dy * x * rstd).sum(0, keepdim=True)"),
+    ("dy * x * rstd).sum(0)", "dy * x * rstd).T @ torch.ones(len(x))"),
+    ("dy * x * rstd).sum(0)", "dy * x * rstd).cumsum(0)[-1]"),
+]
+
+
+@pytest.mark.parametrize("edit", WRONG_TORCH, ids=[edit[-1] for edit in WRONG_TORCH])
+def test_a_wrong_autograd_function_is_not_proved(edit):
+    text = TORCH
+    for old, new in zip(edit[::2], edit[1::2], strict=True):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    for definitions in (RMS, None):
+        verdict = verify_function(text, definitions)
+        assert verdict.kind in (NOT_READ, WRONG, REFUTED), verdict
+
+
+# Edits by machine: every one is refused or refuted, unless its values are the right ones.
+
+
+class Edited(ast.NodeTransformer):
+    """The text with the edit of one node; `count` is how many there are."""
+
+    def __init__(self, at):
+        self.at, self.count = at, 0
+
+    def turn(self, node, choices):
+        for choice in choices:
+            if self.count == self.at:
+                node = choice
+            self.count += 1
+        return node
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        signs = [
+            kind()
+            for kind in (ast.Add, ast.Sub, ast.Mult, ast.Div)
+            if not isinstance(node.op, kind)
+        ]
+        edits = [ast.BinOp(node.left, sign, node.right) for sign in signs]
+        return self.turn(node, [*edits, node.left, node.right])
+
+    def visit_Constant(self, node):
+        values = {True: [False], -1: [0], 0: [1], 3: [2]}
+        return self.turn(node, map(ast.Constant, values.get(node.value, [])))
+
+    def visit_Name(self, node):
+        if not isinstance(node.ctx, ast.Load) or node.id not in (
+            "x",
+            "x_hat",
+            "dy",
+            "wdy",
+        ):
+            return node
+        names = [n for n in ("x", "x_hat", "dy", "wdy") if n != node.id]
+        return self.turn(node, [ast.Name(name, ast.Load()) for name in names])
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        names = {"mean": "sum", "sum": "mean"}
+        edits = (
+            [ast.Attribute(node.value, names[node.attr], node.ctx)]
+            if node.attr in names
+            else []
+        )
+        return self.turn(node, edits)
+
+
+def machine_edits():
+    count = Edited(-1)
+    source = text_of(right.vectorized)
+    count.visit(ast.parse(source))
+    return random.Random(0).sample(range(count.count), 45)
+
+
+@pytest.mark.parametrize("at", machine_edits())
+def test_a_random_edit_is_proved_only_where_its_values_are_right(at):
+    tree = Edited(at).visit(ast.parse(text_of(right.vectorized)))
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    verdict = verify_function(text, LAYER, outputs=GRADIENTS)
+    try:
+        same = _right_values(text)
+    except (ValueError, NameError, UnboundLocalError, np.exceptions.AxisError):
+        same = False
+    assert verdict.kind == (PROVED if same else verdict.kind), verdict
+    assert same or verdict.kind in (NOT_READ, WRONG, REFUTED), text
+
+
+def _right_values(text):
+    function = loaded(text)
+    point = Point((4, 3), LAYER.defs, np.random.default_rng(0))
+    arguments = {
+        name: point.tensor(value.head) for name, value in inputs_of(function).items()
+    }
+    values = results(function, "numpy", arguments)
+    outputs = [point.tensor(LAYER.outputs[name]) for name in GRADIENTS]
+    return not any(apart(*pair) for pair in zip(values, outputs, strict=True))
+
+
+# The tables: each function gives what the library gives.
+
+NUMPY_CALLS = """
+np.sqrt(x * x); np.square(x); np.reciprocal(x); np.abs(x); np.absolute(x); np.exp(x); np.log(x * x)
+np.tanh(x); np.negative(x); np.sign(x); np.add(x, w); np.subtract(x, w); np.multiply(x, 2)
+np.divide(x, w); np.true_divide(2, x); np.power(x, 3); np.maximum(x, w); np.minimum(x, 0.1)
+np.clip(x, -0.5, w); np.clip(x, None, 0.2); np.where(x > w, x, 0)
+np.where((x > 0) & ~(x > w), 1.0, x); np.where((x < 0) | (w <= 0), x, w); (x >= 0) * w; np.sum(x)
+np.sum(x, 0); np.sum(x, axis=(0, 1)); np.mean(x, 1, None, None, True); np.var(x, 1)
+np.var(x, axis=0, ddof=2); np.var(x, correction=1); np.std(x, 0, ddof=-1, keepdims=True)
+np.add.reduce(x); np.add.reduce(x, 1); np.linalg.norm(x); np.linalg.norm(x, axis=1)
+np.linalg.norm(x, 2, 0, True); np.matmul(x, w); np.dot(x, x.T); np.dot(w, w); x.T @ x
+np.outer(x.sum(1), w); np.einsum('ij,kj->ki', x, x); np.einsum('ij,j', x, w)
+np.einsum('ij->', x); np.einsum('ij,ij->i', x, x, optimize=True); np.zeros(x.shape) + x
+np.ones(len(x)) @ x; np.zeros_like(x) + w; np.ones_like(w) * x; np.full(x.shape, 2.5) * x
+np.eye(x.shape[1]) * w; np.identity(len(x)) @ x; np.asarray(x); np.array(x); np.ascontiguousarray(x)
+np.copy(x); np.transpose(x); np.transpose(x, (1, 0)); np.swapaxes(x, 0, 1); np.reshape(x, x.shape)
+np.ravel(w); np.expand_dims(w, 0) * x; np.squeeze(x[:, None], 1); np.broadcast_to(w, x.shape) * x
+np.stack([row * w for row in x]); np.array([(row * w).sum() for row in x]); np.float32(x); np.pi * x
+math.pi * x; x.sum(1); x.mean(0); x.var(1, ddof=1); x.std(); x.clip(0); x.dot(w)
+x.astype(np.float32); x.astype(float); x.copy(); x.transpose(); x.transpose(1, 0); x.swapaxes(0, 1)
+x.reshape(len(x), -1); w.ravel(); w.flatten(); x[None].squeeze(0); x.sum().item() * w
+math.sqrt(w @ w) * x; math.exp(w.sum()) * w; math.log(w @ w) * w; math.tanh(x.sum()) * w
+math.fabs(w.sum()) * w; float(w.sum()) * x; float(len(x)) * w; int(x.shape[0]) * w; abs(x)
+abs(-len(x)) * w; sum([w, w, x]); sum([row * w for row in x]); sum([r @ w for r in x], 1) * w
+max(len(w), 1) * w; min(len(w), 0) + w; len(tuple([1, 2])) * w; len(list((1,))) * w; x.size * w
+[r * 2 for r in (w, x)][1]; x ** (-2); -x; +2 * x; 2 / x; x - 1; x[..., None][:, :, 0]; x.mT
+x.ndim * w; x[:, :x.shape[1]]; x[0:]; (lambda t, *s, k=2: t * k + s[0])(x, w)
+x * (2 if x.ndim == 2 else 3); x * (7 // 2) + 7 % 4; x * 2 ** (-1); x * len(x) ** 2
+x.dtype.type(3) * w; (x.shape[:1] + (1,))[1] * w; x * [1, 2, 3][-1]; x * {'a': 2}['a']
+(x.T * w[:, None]).T
+sum([r * w for _, r in enumerate(x)]); sum([a * b for a, b in zip(x, x)]); sum([r for r in reversed(x)])
+sum([k * w for k in range(3)]); sum([x[k] * 2 for k in range(len(x))]); [k * v for k, v in enumerate((w, x))][1]
+sum([a * b for a, b in zip((1, 2), (3, 4), strict=True)]) * w; [a for a in reversed((1, 2))][0] * w
+"""
+TORCH_CALLS = """
+torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)
+torch.absolute(x); torch.exp(x); torch.log(x * x); torch.tanh(x); torch.sigmoid(x)
+torch.negative(x); torch.neg(x); torch.sign(x); torch.add(x, w, alpha=3); torch.sub(x, w, alpha=2)
+torch.subtract(x, 2); torch.mul(x, w); torch.multiply(x, 2); torch.div(x, w); torch.divide(x, 2)
+torch.true_divide(x, w); torch.pow(x, 3); torch.maximum(x, w); torch.minimum(x, w)
+torch.clamp(x, -0.1, 0.2); torch.clamp(x, max=w); torch.clip(x, min=0.1); torch.clamp_min(x, 0.3)
+torch.clamp_max(x, 0.3); torch.addcmul(x, x, w, value=2); torch.sum(x); torch.sum(x, 0, True)
+torch.sum(x, axis=1, keepdims=True); torch.mean(x, dim=(0, 1)); torch.var(x, 1)
+torch.var(x, 1, False); torch.var(x, dim=0, correction=0, keepdim=True)
+torch.std(x, 1, unbiased=False); torch.std(x); torch.var_mean(x, 1)[0]
+torch.var_mean(x, 1, correction=0)[1]; torch.norm(x); torch.norm(x, 2, 1); torch.linalg.norm(x)
+torch.linalg.norm(x, dim=1); torch.linalg.vector_norm(x, dim=0); torch.linalg.vector_norm(x)
+torch.matmul(x, w); torch.dot(w, w); torch.outer(w, w); torch.einsum('ij,j->i', x, w)
+torch.where(x > 0, x, 0); torch.unsqueeze(w, 0); torch.squeeze(x[None], 0); torch.transpose(x, 0, 1)
+torch.swapaxes(x, 0, 1); torch.t(x); torch.permute(x, (1, 0)); torch.ravel(w); torch.clone(x)
+torch.detach(x); torch.broadcast_to(w, x.shape); torch.zeros(x.shape, dtype=x.dtype)
+torch.ones(len(x), dtype=x.dtype) @ x; torch.zeros_like(x) + w; torch.ones_like(x) * w
+torch.full(x.shape, 2.5, dtype=x.dtype) * w; torch.eye(x.shape[1], dtype=x.dtype) * w
+torch.stack([r * w for r in x]); torch.reshape(x, (len(x), -1)); x.view(x.size(0), -1)
+x.view(*x.size()); x.expand(2 - 1, -1, x.size(1))[0]; w.expand_as(x); x.contiguous(); x.to(x.dtype)
+x.to(w); x.type(x.dtype); x.type_as(w); x.double(); x.float().double(); x.half().double() * 0 + x
+x.bfloat16().to(x.dtype) * 0 + x; x.new_zeros(x.shape) + w; x.new_ones(len(x)) @ x; x.dim() * w
+x.sum().item() * w; w.new_empty(x.shape).copy_(x); x.clone().zero_() + w; x.clone().add_(w)
+x.clone().sub_(w, alpha=2); x.clone().mul_(w); x.clone().div_(w); x.clone().pow_(2)
+x.clone().square_(); x.square().sqrt_(); x.square().rsqrt_(); x.clone().neg_()
+x.clone().clamp_(min=0); x.clone().addcmul_(x, w); x.norm(dim=1); x.norm(2, 0, True); x.t(); x.T
+x.permute(1, 0); x.transpose(-1, -2); x.unsqueeze(-1).squeeze(-1); torch.empty_like(x).copy_(w)
+torch.empty(x.shape, dtype=x.dtype).copy_(x); torch.pi * x; x.reshape(len(x), -1); x.sum(1).sum()
+math.sqrt(w @ w) * x
+"""
+
+
+def calls(block):
+    """The expressions of a block, apart by semicolons and ends of lines."""
+    return [text.strip() for text in re.split("[;\n]", block) if text.strip()]
+
+
+def read_and_run(text, kind):
+    """What an expression is read as, and what it is, at M = 4, N = 3."""
+    inputs = {
+        "x": Input(programs.TENSORS["x"][i, j], (M, N)),
+        "w": input_of("w", "weight"),
+    }
+    source = f"import math\nimport {'numpy as np' if kind == 'numpy' else 'torch'}\n"
+    source += f"def program(x, w):\n    return {text}\n"
+    point = Point((4, 3), RMS.defs, np.random.default_rng(0))
+    arguments = {name: point.tensor(value.head) for name, value in inputs.items()}
+    (value,) = results(loaded(source), kind, arguments)
+    (array,) = trace(source, inputs, (), kind).outputs
+    axes = [{M: i, N: j}[size] for size in array.shape if size != 1]
+    if len(set(axes)) < len(axes):
+        axes = [axes[0], {i: p, j: k}[axes[0]]]
+    read = point.value(entry(array, axes), axes)
+    assert value.shape == tuple(point.shape(array.shape)), text
+    return np.reshape(read, value.shape), value
+
+
+@pytest.mark.parametrize("text", calls(NUMPY_CALLS))
+def test_a_function_of_numpy_is_read_as_it_runs(text):
+    read, value = read_and_run(text, "numpy")
+    assert not apart(value, read)
+
+
+@pytest.mark.parametrize("text", calls(TORCH_CALLS))
+def test_a_function_of_torch_is_read_as_it_runs(torch, text):
+    read, value = read_and_run(text, "torch")
+    assert not apart(value, read)
+
+
+def test_every_function_of_the_tables_is_compared():
+    for block, kind in ((NUMPY_CALLS, "numpy"), (TORCH_CALLS, "torch")):
+        prefix = {"numpy": "np", "torch": "torch"}[kind]
+        for name in library.TABLES[kind].keys() - {"empty", "empty_like"}:
+            assert f"{prefix}.{name}(" in block, name
+        for name in library.METHODS[kind]:
+            called = rf"[\w)\]]\.{name}\("
+            assert re.search(called, block), name
+    for name in [*library.MATH, *library.BUILTINS]:
+        assert re.search(rf"\b{name}\(", NUMPY_CALLS), name
+
+
+# The functions that pages type, and homework.
+
+
+def page_functions():
+    pytest.importorskip("sphinx", reason="the book's packages are not installed")
+    import page_cells
+
+    return page_cells
+
+
+RESIDUAL = norm(center=True, bias=True, residual=True, dresidual_out=True)
+ROW = norm(center=True, weight=False)
+DOUBLE = {"outputs": ("to_dy", "to_x", "to_weight")}
+PLACES = [{"place": word} for word in ("inside", "outside", "clamp")]
+L2 = {"outputs": ("dq",), "q": "(M, N)", "dr": "dy", "r": "y", "s": "y1"}
+NUMPY, TORCH_CELL = "numpy-backward", "torch-function"
+# (page, tag): [(program, definitions, what is said of them)]; a text names what the page defines
+PAGES = {
+    ("eps", NUMPY): [
+        ("backward", "forward", {"outputs": ("dx",), "wdy": "dy", **said})
+        for said in PLACES
+    ],
+    ("eps", TORCH_CELL): [("Placed", None, said) for said in PLACES],
+    ("higher_derivatives_backward", NUMPY): [("double_backward", "backward", DOUBLE)],
+    ("higher_derivatives_code", TORCH_CELL): [
+        ("LayerNorm", LAYER, {}),
+        ("Backward", None, {}),
+    ],
+    ("l2_norm", NUMPY): [("backward", "forward", L2)],
+    ("l2_norm", TORCH_CELL): [("L2Norm", None, {"q": "(M, N)"})],
+    ("layer_norm_code", NUMPY): [("backward", LAYER, {})],
+    ("layer_norm_code", TORCH_CELL): [
+        ("LayerNorm", LAYER, {}),
+        ("LayerNorm", None, {}),
+    ],
+    ("one_row", NUMPY): [("backward", ROW, {})],
+    ("residual_code", NUMPY): [("backward", RESIDUAL, {})],
+    ("residual_code", TORCH_CELL): [("AddLayerNorm", RESIDUAL, {})],
+    ("rms_norm_code", NUMPY): [("backward", norm(bias=True), {})],
+    ("rms_norm_code", TORCH_CELL): [("RMSNorm", norm(bias=True), {})],
+}
+
+
+def test_every_function_that_a_page_types_is_proved(torch):
+    page_cells = page_functions()
+    tagged = {}
+    for page in page_cells.PAGES:
+        cells = page_cells.page_cells.of_page(page)
+        own = [(c, tag) for c in cells for tag in (NUMPY, TORCH_CELL) if tag in c.tags]
+        tagged |= {(page.stem, tag): (page, cells, cell) for cell, tag in own}
+    assert set(tagged) == set(PAGES)
+    for key, (_page, cells, typed) in tagged.items():
+
+        def wanted(cell, typed=typed):
+            forward = "def forward(" in cell.source and "triton" not in cell.tags
+            return cell is typed or cell.visible and forward
+
+        with page_cells.as_on_a_page() as names:
+            for cell in page_cells.page_cells.needed(cells, wanted):
+                page_cells.execute(cell, names)
+                if cell is typed:
+                    break
+            for program, definitions, said in PAGES[key]:
+                if isinstance(definitions, str):
+                    definitions = names[definitions]
+                verdict = verify_function(names[program], definitions, **said)
+                assert verdict.kind == PROVED, (key, verdict)
+
+
+HOMEWORK = {
+    "rmsnorm-forward": (RMS, FORWARD),
+    "rmsnorm-backward": (RMS, ("dx", "dw")),
+    "layernorm-backward": (LAYER, GRADIENTS),
+    "layernorm-function": (LAYER, None),
+}
+# right in their own way, and not read: np.hypot, np.divide(where=), sums of pieces, x[::-1]
+RUN_ONLY = {"by_hypot", "divided_where", "rms_by_rows", "ln_backwards_sums"}
+
+
+@pytest.mark.parametrize("homework", ["hw2", "hw3"])
+def test_the_solutions_of_homework_are_proved(homework):
+    text = solutions.solution(homework)
+    for task in homeworks()[homework].tasks:
+        definitions, outputs = HOMEWORK[task.name]
+        verdict = verify_function(text, definitions, outputs=outputs, name=task.entry)
+        assert verdict.kind == PROVED, (task.name, verdict)
+
+
+def test_right_variants_of_homework_are_proved_or_run(torch):
+    for task, function in homework_variants.RIGHT + homework_variants_other.RIGHT:
+        if task in HOMEWORK:
+            definitions, outputs = HOMEWORK[task]
+            kind = EQUAL if function.__name__ in RUN_ONLY else PROVED
+            verdict = verify_function(function, definitions, outputs=outputs)
+            assert verdict.kind == kind, (function.__name__, verdict)
+    for kind in homework_variants.torch_functions().values():
+        assert verify_function(kind, LAYER).kind == PROVED
+
+
+# Wrong solutions whose gradients are right in real numbers: other digits, what ctx holds, a second derivative.
+RIGHT_IN_REAL_NUMBERS = {
+    "dw by way of y",
+    "saves a copy",
+    "once differentiable",
+    "a product's gradient by hand, of one factor",
+    "the root before eps",
+    "one flag for all",
+    "saves x in float32",
+    "saves x_hat and rstd",
+    "detached",
+    "saves all it has",
+    "x in a closure",
+    "x as an attribute of ctx",
+    "sums in bfloat16",
+    "one-pass variance",
+}
+
+
+@pytest.mark.parametrize("homework", ["hw2", "hw3"])
+def test_no_wrong_solution_of_homework_is_proved(homework):
+    entries = {task.name: task.entry for task in homeworks()[homework].tasks}
+    for mistake in wrong(homework):
+        definitions, outputs = HOMEWORK[mistake.task]
+        text, name = mistake.source(homework), entries[mistake.task]
+        verdict = verify_function(text, definitions, outputs=outputs, name=name)
+        right_in_reals = mistake.name in RIGHT_IN_REAL_NUMBERS
+        assert (verdict.kind == PROVED) == right_in_reals, (mistake.name, verdict)
+
+
+@pytest.mark.parametrize("name", ["saves a copy", "saves x_hat and rstd", "detached"])
+def test_a_backward_that_holds_something_constant_has_a_wrong_second_derivative(name):
+    text = next(w.source("hw3") for w in wrong("hw3") if w.name == name)
+    verdict = verify_function(text, LAYER, name="LayerNorm", twice=True)
+    assert verdict.outputs["to_dy"].kind == PROVED
+    assert verdict.outputs["to_x"].kind == REFUTED
+
+
+def test_second_derivatives_are_proved():
+    assert verify_function(TORCH, RMS, twice=True).kind == PROVED
+    static = "    @staticmethod\n    def backward"
+    once = "    @torch.autograd.function.once_differentiable\n    def backward"
+    text = TORCH.replace(static, static.replace("    def backward", once))
+    assert verify_function(text, RMS).kind == PROVED
+    assert verify_function(text, RMS, twice=True).kind == WRONG
+    wdy = "wdy = dy * weight"
+    text = TORCH.replace(wdy, f"with torch.no_grad():\n            {wdy}")
+    assert verify_function(text, RMS).kind == PROVED
+    assert verify_function(text, RMS, twice=True).kind == NOT_READ
+
+
+# What is run.
+
+
+def reversed_sum(dy, x, weight, rstd):
+    x_hat = x * rstd[:, None]
+    wdy = dy * weight
+    c1 = (x_hat * wdy)[:, ::-1].mean(1, keepdims=True)
+    return rstd[:, None] * (wdy - x_hat * c1), (dy * x_hat).sum(0)
+
+
+def wrong_at_nine(dy, x, weight, rstd):
+    dx, dw = reversed_sum(dy, x, weight, rstd)
+    return (dx if x.shape[1] < 9 else 2 * dx), dw
+
+
+def wrong_for_one_row(dy, x, weight, rstd):
+    dx, dw = reversed_sum(dy, x, weight, rstd)
+    return dx.squeeze(), dw
+
+
+def test_what_is_not_read_is_run_at_sizes_next_to_the_numbers_in_it():
+    assert {(2, 8), (2, 9), (2, 10), (1, 1), (1, 4), (4, 1)} <= set(sizes_next_to("9"))
+    verdict = verify_function(reversed_sum, RMS, outputs=("dx", "dw"))
+    assert verdict.kind == EQUAL
+    assert verdict.line is not None
+    for function in (wrong_at_nine, wrong_for_one_row):
+        verdict = verify_function(function, RMS, outputs=("dx", "dw"))
+        assert verdict.kind == REFUTED, verdict
+        assert verify_function(function, RMS, run=False).kind == NOT_READ
+
+
+def test_what_a_run_contradicts_is_not_believed(monkeypatch):
+    monkeypatch.setitem(library.NUMPY_METHODS, "mean", library.numpy_sum)
+    verdict = verify_function(right.vectorized, LAYER, outputs=GRADIENTS)
+    assert verdict.kind == EQUAL
+    assert "a run gives other values" in verdict.why
+
+
+EPS = 1e-5
+
+
+def forward_with_eps(x, weight):
+    return x * weight / np.sqrt((x * x).mean(1, keepdims=True) + EPS)
+
+
+def backward_with(value):
+    EPS = value
+
+    def backward(dy, x):
+        rstd = 1 / np.sqrt((x * x).mean(1, keepdims=True) + EPS)
+        return (dy * x * rstd).sum(0)
+
+    return backward
+
+
+def test_the_eps_of_a_backward_is_that_of_its_forward():
+    for value, kind in ((EPS, PROVED), (2 * EPS, NOT_READ)):
+        program = backward_with(value)
+        verdict = verify_function(program, forward_with_eps, outputs=("dw",), run=False)
+        assert verdict.kind == kind, verdict
+
+
+def test_a_source_that_changed_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "changing.py"
+    path.write_text("def backward(dy):\n    return dy.sum(0)\n", encoding="utf8")
+    monkeypatch.syspath_prepend(tmp_path)
+    import changing
+
+    path.write_text("def backward(dy):\n    return dy.sum(1)\n", encoding="utf8")
+    linecache.clearcache()
+    verdict = verify_function(changing.backward, LAYER, outputs=("db",), run=False)
+    assert verdict.kind == NOT_READ
+    assert "source has changed" in verdict.why
+
+
+# What the verdict says.
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ("wdy - c2 -", "wdy -", "rstd[i]*Sum(dy[i, r]*weight[r], (r, 1, N))/N"),
+        (
+            "c2 = wdy.mean",
+            "c2 = dy.mean",
+            "rstd[i]*Sum(dy[i, r]*weight[r], (r, 1, N))/N - rstd[i]*Sum(dy[i, r], (r, 1, N))/N",
+        ),
+        (
+            "- x_hat * c1",
+            "+ x_hat * c1",
+            "2*rstd[i]*x_hat[i, j]*Sum(dy[i, r]*weight[r]*x_hat[i, r], (r, 1, N))/N",
+        ),
+    ],
+)
+def test_the_difference_is_said_in_the_names_of_the_field(old, new, difference):
+    source = text_of(right.vectorized)
+    assert source.count(old) == 1
+    verdict = verify_function(source.replace(old, new), LAYER, outputs=GRADIENTS)
+    assert f"stored - defined = {difference}\n" in str(verdict)
+    assert verdict.outputs["dw"].kind == PROVED
+
+
+def test_arrays_of_one_library_are_not_mixed_with_those_of_the_other():
+    text = "import torch\n\n\ndef f(dy):\n    return dy.sum(0) + 0 * torch.zeros(1)\n"
+    assert verify_function(text, LAYER, outputs=("db",)).kind == PROVED
+    verdict = verify_function(text, LAYER, outputs=("db",), library="numpy")
+    assert verdict.kind == NOT_READ
+
+
+def test_the_line_that_is_not_read_is_named():
+    source = text_of(right.vectorized).replace("c2 = wdy.mean", "c2 = wdy.nanmean")
+    verdict = verify_function(source, LAYER, outputs=GRADIENTS)
+    line = next(k for k, text in enumerate(source.split("\n"), 1) if "nanmean" in text)
+    assert verdict.line == line
+
+
+def test_what_is_assumed_is_said():
+    def divided(dy, x, weight, mean, rstd):
+        y = (x - mean[:, None]) * rstd[:, None] * weight
+        return (dy * y).sum(0) / weight
+
+    def masked(x, weight, rstd):
+        return np.where(x > 0, x, x / 1) * rstd[:, None] * weight
+
+    verdict = verify_function(divided, LAYER, outputs=("dw",))
+    assert verdict.kind == PROVED
+    assert "where weight[j] is not 0" in verdict.assumptions
+
+    def signed(x, weight, rstd):
+        return x * rstd[:, None] * weight * np.sign(weight) ** 2
+
+    verdict = verify_function(masked, RMS, outputs=("y",))
+    assert verdict.kind == PROVED
+    assert "what is compared is not equal: x[i, j] is not 0" in verdict.assumptions
+    verdict = verify_function(signed, RMS, outputs=("y",))
+    assert verdict.kind == PROVED
+    assert "what is compared is not equal: weight[j] is not 0" in verdict.assumptions
+
+
+def test_what_is_not_known_by_its_name_is_asked_for():
+    def named(g, x, weight, rstd):
+        return (g * x * rstd[:, None]).sum(0)
+
+    with pytest.raises(ValueError, match="g: is not known by its name"):
+        verify_function(named, RMS, outputs=("dw",))
+    assert verify_function(named, RMS, outputs=("dw",), g="dy").kind == PROVED
+    with pytest.raises(ValueError, match="outputs: got"):
+        verify_function(named, RMS, outputs=("dz",), g="dy")
+    with pytest.raises(ValueError, match="is no parameter"):
+        verify_function(named, RMS, outputs=("dw",), g="dy", h="x")
+    with pytest.raises(TypeError, match="program: got int"):
+        verify_function(3, RMS)
