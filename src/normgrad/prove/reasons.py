@@ -51,11 +51,11 @@ def same(left: Expr, right: Expr) -> bool:
 
     def put_away(node):
         f, v = node.args[:2]
-        place = getattr(f, "indices", ()) + getattr(v, "indices", ())
-        if not isinstance(f, Indexed | Symbol) or not place:
+        indices = getattr(f, "indices", ()) + getattr(v, "indices", ())
+        if not isinstance(f, Indexed | Symbol) or not indices:
             return kept.setdefault(node, Dummy("kept", real=True))
         key = type(node), name_of(f), name_of(v)
-        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[place]
+        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[indices]
 
     sides = [everywhere(side, (Partial, Local), put_away) for side in (left, right)]
     return clear(multiply_out(nf(sides[0]) - nf(sides[1])))[0] == 0

@@ -182,11 +182,11 @@ class Verdict:
         """How the display is known, in Markdown, one paragraph each."""
         if not self.refusal:
             return [f"**{self.known}**"]
-        kind, *rest = self._refused()
+        kind, *details = self._refused()
         words = f"**{kind.partition(':')[0]}**"
-        if len(rest) > 1:
+        if len(details) > 1:
             words += f": left \N{MINUS SIGN} right is ${latex(self._difference)}$"
-        return [words, *rest[-1:]]
+        return [words, *details[-1:]]
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return bundle(self, PROVED, self.seconds)
