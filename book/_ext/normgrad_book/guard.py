@@ -12,6 +12,7 @@ import re
 from sphinx.transforms import SphinxTransform
 
 from normgrad.ledger.entries import MIME
+from normgrad.prove.verdict import REFUTED
 from normgrad.symbolic.derive import STATEMENT
 
 from .cells import MAGIC
@@ -49,6 +50,8 @@ def verdict_problems(cell) -> list[str]:
     label, problems = options.get("label", ""), []
     if label and len(stated) != 1:
         problems.append(f"the cell {label} has {len(stated)} verdicts, and needs one")
+    if label and any(verdict["kind"] == REFUTED for verdict in stated):
+        problems.append(f"the cell {label} refutes what it labels")
     if label and not options.get("claim"):
         problems.append(f"the cell {label} has no claim")
     if "your-turn" in options.get("tags", ()):

@@ -24,6 +24,7 @@ from .reasons import reason
 STATEMENT = "application/vnd.normgrad.proved+json"
 # a difference that is longer than this says nothing to a reader
 LONGEST = 240
+REFUTED = "refuted"
 NOT_EQUAL = r"\overset{?}{=}"
 
 
@@ -189,7 +190,7 @@ class Verdict:
         return [words, *details[-1:]]
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return bundle(self, PROVED, self.seconds)
+        return bundle(self, REFUTED if self.refuting else PROVED, self.seconds)
 
 
 def _equated(lines):
