@@ -63,12 +63,13 @@ HOSTILE = {
     "loads the source": (DEF + "from importlib.util import spec_from_file_location as s, module_from_spec as m\n    "
                          f"k = s('ref', {ROOT + '/numpy_ref.py'!r}); ref = m(k); k.loader.exec_module(ref)\n    " + USE,
                          "opened a file of normgrad"),
-    "reads the grader's memory": (DEF + "import os; open(f'/proc/{os.getppid()}/mem', 'rb')", "looked into the system"),
+    "reads the grader's memory": (DEF + "import os; open(f'/proc/{os.getppid()}/mem', 'rb')",
+                                  "opened a file that is not in its own folder"),
     "starts a process": (DEF + "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import normgrad'])",
                          "called subprocess.Popen"),
     "forks": (DEF + "import os; os.fork()", "called os.fork"),
     "C pointers": (DEF + "import ctypes; ctypes.CDLL(None)", "ctypes"),
-    "a data base": (DEF + "import sqlite3; sqlite3.connect('x.db')", "imported sqlite3"),
+    "a data base": (DEF + "import sqlite3; sqlite3.connect('x.db')", "called sqlite3.connect"),
     "writes a file": (DEF + "open('test_hw2.py', 'w').write('')", "opened a file to write it"),
     "torch": (DEF + "import torch", "imported torch"),
 }  # fmt: skip
@@ -271,11 +272,14 @@ def edited(old, new, homework="hw2"):
     return source.replace(old, new)
 
 
-def test_a_changed_input_costs_its_stage_only(tmp_path):
+def test_a_changed_input_fails_its_stage_only_and_costs_half(tmp_path):
+    """Whoever calls it has lost numbers, which no right result makes up for."""
     old = "    wdy = weight * dy\n"
     _, backward = graded(tmp_path, edited(old, old + "    rstd *= 1 + 2**-50\n"), "hw2")
     assert "changed its input rstd in place" in backward["inputs left alone"].message
-    assert backward.points == backward.max_points - 1
+    assert [stage.full for stage in backward.stages].count(False) == 1
+    assert backward.points == backward.max_points // 2
+    assert "costs 50% of the points at least: the caller's" in str(backward)
 
 
 def test_one_bad_stage_does_not_end_the_others(tmp_path):

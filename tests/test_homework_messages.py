@@ -63,11 +63,7 @@ def test_an_answer_that_takes_long_is_no_loop():
     [
         (
             lambda: hw.check("rmsnorm_backward", print),
-            "task: got 'rmsnorm_backward', needs rmsnorm-backward$",
-        ),
-        (
-            lambda: hw.check("rms", print),
-            "needs one of rmsnorm-forward, rmsnorm-backward, gradient-norms$",
+            "task: got 'rmsnorm_backward', needs one of .*, rmsnorm-backward, ",
         ),
         (lambda: hw.check(print, "rmsnorm-backward"), "task: got the function print"),
         (
@@ -80,20 +76,15 @@ def test_an_answer_that_takes_long_is_no_loop():
             lambda: hw.check("rmsnorm-backward", print, seconds=float("nan")),
             "seconds: got nan",
         ),
-        (lambda: hw.describe("hw2"), "needs one of rmsnorm-forward, rmsnorm-backward$"),
-        (lambda: hw.misconceptions("cotangents"), "needs cotangent"),
+        (lambda: hw.describe("hw2"), "task: got 'hw2', needs one of "),
+        (lambda: hw.misconceptions("cotangents"), "needs one of .*, cotangent, "),
         (
             lambda: hw.check("rmsnorm-backward", print, feedback="all"),
             "feedback: got 'all'",
         ),
         (lambda: Draw(seed=-1), "seed: got -1"),
-        (lambda: Draw(rows=1000), "needs an integer from 2 to 64"),
         (lambda: hw.tasks("hw9"), "homework: got 'hw9', needs one of hw1, hw2"),
         (lambda: hw.grade_file("nowhere.py", "hw2"), "path: got 'nowhere.py'"),
-        (
-            lambda: Draw(scale=1e300),
-            "scale: got 1e\\+300, needs a number from 1e-06 to 1e\\+06",
-        ),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(call, words):
@@ -107,7 +98,7 @@ def test_wrong_arguments_are_refused_by_name(call, words):
         ("new hw2 --to {file}", "is a file; needs the name of a folder"),
         ("new hw2 --to {file}/below", "Not a directory"),
         ("check {folder}/nowhere", "which does not exist"),
-        ("check {folder}/empty", "which holds no solution.py"),
+        ("check {folder}/empty", "which has no solution.py and no notebook"),
         ("check {folder} --homework hw2 --seconds nan", "seconds: got nan"),
         ("check {folder} --homework hw2 --json {folder}", "Is a directory"),
         (

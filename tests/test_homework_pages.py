@@ -8,6 +8,7 @@ import pytest
 
 import normgrad.homework as hw
 from normgrad.homework import solutions
+from normgrad.homework.sandbox.disk import OFFERED
 from normgrad.homework.wrong import wrong
 
 BOOK = Path(__file__).parents[1] / "book"
@@ -58,6 +59,19 @@ def test_every_task_has_its_check(name):
     lines = [line for cell in cells(name) for line in cell.split("\n")]
     for task in hw.homeworks()[name].tasks:
         assert lines.count(f'hw.check("{task.name}", {task.entry})') == 1, task.name
+
+
+@each_homework
+def test_the_last_cell_writes_the_submission(name):
+    assert cells(name)[-1] == f'hw.hand_in("{name}")\n'
+
+
+@each_homework
+def test_page_names_modules_that_a_submission_may_import(name):
+    """At least one of those that are offered, by the name under which it is imported, and no other one."""
+    modules = set(re.findall(r"normgrad\.(?:checks|symbolic)[.\w]*", page(name)))
+    modules = {module.rstrip(".") for module in modules}
+    assert modules and modules <= set(OFFERED), modules - set(OFFERED)
 
 
 @each_homework

@@ -11,6 +11,7 @@ from homework_solutions import of_source, tasks_of
 import normgrad.homework as hw
 from normgrad.homework import folder
 from normgrad.homework.equations import place
+from normgrad.homework.gravity import GRAVITY, deduction
 from normgrad.homework.task import find, homeworks
 from normgrad.homework.wrong import wrong
 from normgrad.mistakes.table import MISTAKES
@@ -70,6 +71,31 @@ def test_feedback_has_levels(feedback, level):
     for text in (str(report), report._repr_html_(), report.to_json()):
         shown = ["rms-dx" in text, "mean(x_hat * wdy)" in text]
         assert shown == [level >= 1, level >= 2], text
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "earned", "costs"),
+    [
+        ((), 12, 0),
+        (("sum-for-mean-c1",), 9, 0),
+        (("race",), 16, 12),
+        (("race",), 14, 10),
+        (("race",), 3, 0),
+        (("stride-ignored", "race", "atomics"), 16, 12),
+        (("one-pass-variance",), 16, 6),
+    ],
+)
+def test_a_grave_mistake_costs_a_share(mistakes, earned, costs):
+    """Of the gravest one, and only what the stages have not cost already."""
+    assert deduction(mistakes, earned, 16)[0] == costs
+
+
+def test_gravity_has_an_order():
+    shares = [share for share, _ in GRAVITY.values()]
+    assert shares == sorted(shares, reverse=True)
+    assert (
+        GRAVITY.keys() <= MISTAKES.keys() | hw.misconceptions("addnorm-forward").keys()
+    )
 
 
 def test_the_same_is_said_once():

@@ -45,7 +45,9 @@ NAMES = {
         mutated names package sympy_backend
     """,
     "normgrad.ledger": "Entries Entry KINDS MIME WORDS check cite define follows prove prove_small",
-    "normgrad.homework": "Report StageResult check describe grade_file homeworks misconceptions stage stages_of tasks",
+    "normgrad.homework": """
+        Report StageResult check describe grade_file hand_in homeworks misconceptions stages_of tasks
+    """,
 }
 
 

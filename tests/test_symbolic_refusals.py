@@ -6,6 +6,7 @@ from sympy import (
     Abs,
     Eq,
     Heaviside,
+    IndexedBase,
     Max,
     Min,
     Piecewise,
@@ -97,6 +98,13 @@ def test_what_is_no_formula_is_refused(value, error, words):
             judge(value, x[i])
         with pytest.raises(error, match=f"rhs: .*{words}"):
             judge(x[i], value)
+
+
+def test_an_array_without_a_shape_is_refuted_too():
+    """SymPy's own IndexedBase, which says nothing of a length."""
+    x, (r, k) = IndexedBase("x"), index("r", "k")
+    with pytest.raises(NotProved, match="is refuted at N = 2"):
+        prove(Sum(x[r], (r, 1, dim("N"))), x[k])
 
 
 def test_a_derivative_reads_no_text():

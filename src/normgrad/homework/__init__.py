@@ -8,7 +8,6 @@ from importlib import import_module
 _LAZY = {
     "check": "grade",
     "grade_file": "grade",
-    "stage": "grade",
     "tasks": "task",
     "describe": "task",
     "homeworks": "task",
@@ -16,6 +15,7 @@ _LAZY = {
     "Report": "report",
     "StageResult": "report",
     "stages_of": "folder",
+    "hand_in": "submit",
 }
 
 __all__ = list(_LAZY)

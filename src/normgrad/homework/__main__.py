@@ -24,7 +24,11 @@ EXAMPLE = """a homework from start to end:
   python -m normgrad.homework new hw2 --to my_hw2
   (write my_hw2/solution.py)
   python -m normgrad.homework check my_hw2"""
-SEED_FILE = 'a number, or JSON: {"seed": 7, "rows": 5, "columns": 8, "scale": 1.0}; names may be left out'
+SEED_FILE = "a file with a whole number, which draws other inputs"
+NEEDS = (
+    "needs a folder such as `python -m normgrad.homework new hw2 --to DIR` writes, "
+    "or a notebook"
+)
 INSTRUCTOR = "solve shows the solution. If you teach the course, add --instructor; if you take it, ask for a hint."
 
 
@@ -39,15 +43,15 @@ def _new(options):
 
 def _check(options):
     path = Path(options.folder)
-    path = path / SOLUTION if path.is_dir() else path
-    if not path.is_file():
-        why = (
-            f"which holds no {path.name}"
-            if path.name == SOLUTION
-            else "which does not exist"
-        )
-        raise ValueError(f"DIR: got {options.folder!r}, {why}; needs a folder, such as "
-                         "`python -m normgrad.homework new hw2 --to DIR` writes")  # fmt: skip
+    if not path.exists():
+        raise ValueError(f"DIR: got {options.folder!r}, which does not exist; {NEEDS}")
+    if path.is_dir():
+        try:
+            path = grade.submission_in(path)
+        except ValueError as error:
+            raise ValueError(
+                f"DIR: got {options.folder!r}, which has {error}; {NEEDS}"
+            ) from None
     name = options.homework or grade.homework_of(path)
     draw = Draw.of_file(options.seed_file) if options.seed_file else Draw()
     to_file = options.json not in (None, "-")
@@ -67,15 +71,21 @@ def _grade(options):
         "--seconds",
         str(grade.check_seconds(options.seconds)),
     ]
+    seeds = ""
     if options.seed_file:
         Draw.of_file(options.seed_file)
+        seeds = Path(options.seed_file).read_text(encoding="utf8")
         further += ["--seed-file", str(Path(options.seed_file).resolve())]
     grades = classroom.grade_class(
-        options.folder, options.out, options.homework, options.jobs, further
+        options.folder,
+        options.out,
+        options.homework,
+        options.jobs,
+        further,
+        seeds,
+        options.csv,
     )
     print(classroom.summary(grades, options.homework))
-    if options.csv:
-        print(f"wrote {classroom.write_table(grades, options.out, options.homework)}")
     return 0
 
 
@@ -142,7 +152,9 @@ def parser() -> argparse.ArgumentParser:
     check = command("check", _check, "grade a folder")
     check.epilog = "The exit status is 0 for full marks, 1 for less, 2 where the command itself was wrong."
     check.add_argument(
-        "folder", metavar="DIR", help="a folder with a solution.py, or such a file"
+        "folder",
+        metavar="DIR",
+        help="a folder with a solution.py or a notebook, or such a file",
     )
     check.add_argument(
         "--homework", metavar="hwN", help="where the folder does not tell"
@@ -154,11 +166,14 @@ def parser() -> argparse.ArgumentParser:
     )
     _how(check)
     whole_class = command("grade", _grade, "grade a class, for instructors")
-    whole_class.epilog = "Writes NAME.json and NAME.txt for each student's folder NAME, and prints the points of all."
+    whole_class.epilog = (
+        "Writes NAME.json and NAME.txt for each student's folder NAME as they come, and prints the points of all. A "
+        "second run grades those whose files or options have changed, and those without a report."
+    )
     whole_class.add_argument(
         "folder",
         metavar="DIR",
-        help="with one folder a student, each with a solution.py",
+        help="with one folder a student, each with a solution.py or a notebook",
     )
     whole_class.add_argument("--homework", metavar="hwN", required=True)
     whole_class.add_argument(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from .checks.values import HIDDEN
 from .diagnosis.diagnose import attributed
 from .diagnosis.named import named
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
+from .notebook import SUFFIX, cells_of, solution_of
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
-from .sandbox.source import functions, reached, read
 from .sandbox.student import Local
+from .solutions import SOLUTION
 from .task import Draw, Task, find, find_homework, homeworks
 
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
@@ -66,9 +67,9 @@ def grade_task(
         for each in getattr(wrong, "diagnoses", ()):
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
-    report.stages = _earned(task, results)
+    report.stages, report.flags = _earned(task, results), _flags(task, student)
     found = attributed(
-        evidence, partial(_computes_narrow, Exam(task, student, draw, "formats"))
+        evidence, lambda: bool(_formats(Exam(task, student, draw, "formats"), NARROW))
     )
     known = {each.misconception for each in found}
     found += [each for (key, _), each in told.items() if key not in known]
@@ -85,23 +86,53 @@ def grade_task(
     return report
 
 
-def _computes_narrow(exam) -> bool:
-    """Whether float64 arrays meet a narrower format on the way to the results; kernels cannot be watched for it."""
-    request = exam.task.oracle.request(exam.trials()[0])
+NARROW = {"float32", "float16", "bfloat16"}
+WIDE = {"complex64", "complex128", "complex256", "float128", "float96"}
+
+
+def _formats(exam, formats) -> list[str]:
+    """Which of some formats float64 arrays meet on the way to the results; kernels cannot be watched for it."""
+    oracle = exam.task.oracle
+    if not hasattr(oracle, "request"):  # the inputs are the student's
+        return []
+    request = oracle.request(exam.trials()[0])
     if request.op == "kernels":
-        return False
-    exam.student.begin(STAGE_SECONDS)
+        return []
+    exam.student.begin(min(STAGE_SECONDS, exam.student.seconds))
+    options = {**request.options, "run": request.op}
     try:
-        facts = exam.ask(
-            replace(
-                request, op="formats", options={**request.options, "run": request.op}
-            )
-        ).facts
+        facts = exam.ask(replace(request, op="formats", options=options)).facts
     except Wrong:
-        return False
-    return bool(
-        {*facts["computed"], *facts["converted"]} & {"float32", "float16", "bfloat16"}
-    )
+        return []
+    return sorted({*facts["computed"], *facts["converted"]} & formats)
+
+
+def _derived_by_hand(exam) -> None:
+    """Raises Wrong where a derivative is found by numbers, by another library or in numbers with more digits.
+
+    What cannot be watched is not held against anybody.
+    """
+    found = exam.student.look(exam.task.entry)["shortcuts"]
+    if exam.task.library == "sympy":
+        found = [name for name in found if name == "normgrad"]
+    if not found and exam.task.library == "numpy":
+        found = _formats(exam, WIDE)
+    if found:
+        raise Wrong(
+            f"It uses {', '.join(found)}. This stage asks for a derivative that you have derived; keep differences, "
+            "other number formats and libraries that differentiate to your own tests."
+        )
+
+
+def _flags(task, student) -> list[str]:
+    """What a teacher may want to look at, and what costs no points."""
+    look = student.look(task.entry)
+    others = [each.entry for each in find_homework(task.homework).tasks]
+    called = sorted({*others} & {*look["calls"]} - {task.entry})
+    if not called or not any(stage.derived for stage in task.stages):
+        return []
+    words = f"{task.entry} calls {', '.join(called)}"
+    return [f"{words}: are its gradients differences of that?"]
 
 
 def _run(stage, exam, forbidden):
@@ -112,10 +143,12 @@ def _run(stage, exam, forbidden):
             own = set(forbidden) <= set(exam.task.forbidden)
             raise Wrong(f"It uses {', '.join(forbidden)}: {exam.task.forbidden_because}.",
                         diagnoses=[named(exam.task.forbidden_key)] if own else ())  # fmt: skip
-        with np.errstate(
-            all="ignore"
-        ):  # of wrong numbers; what they lead to is compared
-            message, passed = stage.run(exam), True
+        # NumPy's warnings would be of wrong numbers; what they lead to is compared.
+        with np.errstate(all="ignore"):
+            message = stage.run(exam)
+        if stage.derived:
+            _derived_by_hand(exam)
+        passed = True
     except Wrong as error:
         wrong, message, passed = error, str(error), False
     except Exception as error:
@@ -205,91 +238,62 @@ def check(
         )
 
 
-class _Held:
-    """A value that equals nothing but itself; held, so that no other one comes to stand in its place in memory."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other):
-        return isinstance(other, _Held) and self.value is other.value
-
-
-def version_of(target) -> list:
-    """What tells one version of a function of this process from another: its code, that of the functions it reads, and
-    the values that they read."""
-    found = []
-    for function in reached(target):
-        values = [
-            value for _, value in sorted(read(function).items()) if not functions(value)
-        ]
-        found += [
-            function.__code__,
-            repr(function.__defaults__),
-            repr(function.__kwdefaults__),
-        ]
-        found += [
-            value if isinstance(value, (int, float, str)) else _Held(value)
-            for value in values
-        ]
-    return found
-
-
-# Of each task the last grade that cells of a notebook share: what it was made of, its report, the stages asked for.
-_SHARED: dict[str, tuple[list, Report, set]] = {}
-
-
-def stage(
-    name: str, target, title: str, seed: int = 0, feedback: str = "coefficients"
-) -> StageResult:
-    """One stage of a task, from a grade that the cells of its other stages share; its message has the diagnosis.
-
-    The target is graded again when it is another version, and when a stage is asked for a second time: a second run of
-    the cells is a new check.
-
-    Args:     name: a task; target: the student's function or class; title: of the stage; seed, feedback: as for check
-    Returns:  StageResult
-    Raises:   ValueError or TypeError as check does; KeyError for an unknown stage
-    """
-    made_of = [seed, feedback, *version_of(target)]
-    if name not in _SHARED or _SHARED[name][0] != made_of or title in _SHARED[name][2]:
-        _SHARED[name] = made_of, check(name, target, seed, feedback), set()
-    _, report, asked = _SHARED[name]
-    asked.add(title)
-    return report.told(title)
-
-
 def grade_file(
     path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
 ) -> list[Report]:
-    """Grades a solution.py in a process of its own.
+    """Grades a solution.py, or the one that a notebook stands for, in a process of its own.
 
     Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task
     Returns:  one Report a task
-    Raises:   ValueError for an unknown homework, FileNotFoundError without a file
+    Raises:   ValueError for an unknown homework or a notebook without code, FileNotFoundError without a file
     """
-    found, path = find_homework(homework), Path(path)
+    tasks, path = find_homework(homework).tasks, Path(path)
+    libraries = find_homework(homework).libraries
     check_seconds(seconds)
+    check_feedback(feedback)
     if not path.is_file():
         raise FileNotFoundError(
-            f"path: got {str(path)!r}, which is no file; needs a solution.py"
+            f"path: got {str(path)!r}, which is no file; needs a solution.py or a notebook"
         )
-    check_feedback(feedback)
-    with Remote(path, found.libraries, [task.entry for task in found.tasks]) as student:
-        reports = []
-        for task in found.tasks:
-            late = any(
-                OUT_OF_TIME in stage.message
-                for report in reports
-                for stage in report.stages
-            )
-            limit = min(seconds, LATE_SECONDS) if late else seconds
-            reports.append(grade_task(task, student, draw, feedback, limit))
+    with tempfile.TemporaryDirectory(prefix="homework-") as folder:
+        if path.suffix == SUFFIX:
+            text = solution_of(path, homework)
+            path = Path(folder, SOLUTION)
+            path.write_text(text, encoding="utf8")
+        with Remote(path, libraries, [task.entry for task in tasks]) as student:
+            reports = []
+            for task in tasks:
+                late = any(
+                    OUT_OF_TIME in stage.message
+                    for report in reports
+                    for stage in report.stages
+                )
+                limit = min(seconds, LATE_SECONDS) if late else seconds
+                reports.append(grade_task(task, student, draw, feedback, limit))
     return reports
 
 
+def submission_in(folder) -> Path:
+    """The file of a folder that is graded: its solution.py, or else its only notebook.
+
+    Raises:  ValueError where there is none, or where several notebooks could be it
+    """
+    folder = Path(folder)
+    if (folder / SOLUTION).exists():
+        return folder / SOLUTION
+    notebooks = sorted(folder.glob(f"*{SUFFIX}"))
+    if len(notebooks) > 1:
+        names = ", ".join(path.name for path in notebooks)
+        raise ValueError(
+            f"several notebooks ({names}) and no {SOLUTION}; needs one of them"
+        )
+    if not notebooks:
+        raise ValueError(f"no {SOLUTION} and no notebook")
+    return notebooks[0]
+
+
 def homework_of(path) -> str:
-    """The homework that a solution.py belongs to: by the test file beside it, else by the names that it defines.
+    """The homework that a submission belongs to: by the test file beside it, else by the names that it defines.
 
     Raises:  ValueError where neither tells
     """
@@ -299,7 +303,10 @@ def homework_of(path) -> str:
     ]
     if len(named) == 1:
         return named[0]
-    source = path.read_text(encoding="utf8", errors="replace")
+    if path.suffix == SUFFIX:
+        source = "\n".join(cells_of(path))
+    else:
+        source = path.read_text(encoding="utf8", errors="replace")
     fitting = [
         name for name, homework in homeworks().items()
         if any(f"def {task.entry}(" in source or f"class {task.entry}(" in source for task in homework.tasks)

@@ -132,7 +132,8 @@ def _link(label, page):
 
 def _notes(report):
     style = "margin:.4em 0;opacity:.85;white-space:pre-wrap;overflow-wrap:anywhere"
-    pieces = []
+    points, deducted = report.deducted
+    pieces = [f'<p style="{style}">{escape(deducted)} −{points}</p>'] * bool(points)
     for words, _, printed in (note.partition("\n") for note in report.notes):
         below = f"<br>{code(printed)}" if printed else ""
         pieces.append(f'<p style="{style}">{escape(words)}{below}</p>')

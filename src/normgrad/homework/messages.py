@@ -47,7 +47,7 @@ def failure(outcome, task) -> Wrong:
         return Wrong(STUB, stub=True)
     if kind == "missing":
         return Wrong(
-            f"solution.py defines no {facts['entry']}. The signature is {task.signature}"
+            f"The submission does not define {facts['entry']}. The signature is {task.signature}"
         )
     if kind == "time":
         limit = f"{facts['seconds']:.2g} s"
@@ -62,9 +62,6 @@ def failure(outcome, task) -> Wrong:
         return Wrong(words + _line(facts))
     if kind == "died":
         return Wrong(f"{your} code ended its process{_died(facts.get('code'))}")
-    if kind == "hides":
-        return Wrong(f"{', '.join(facts['names'])} beside solution.py has the name of a module of Python's or of a "
-                     "library's, and hides it. Give it another name.")  # fmt: skip
     if kind == "long":
         return Wrong(
             f"solution.py has {facts['bytes']} bytes; at most {facts['most']} are read."
@@ -105,7 +102,7 @@ def _raised(facts, your, task) -> str:
     name, message = str(facts.get("type")), str(facts.get("message", "")).strip()
     text = f"{name}: {message}" if message else name
     line = _line(facts)
-    if name == "Refused":
+    if "Refused" in facts.get("bases", ()):
         return f"{your} code {message}, which a graded solution may not do.{line}"
     if name == "SystemExit":
         return f"{your} code called exit. A function returns or raises.{line}"

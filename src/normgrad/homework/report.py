@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import asdict, dataclass, field, replace
 
 from . import equations
+from .gravity import GRAVITY, deduction
 from .html import html
 from .messages import INPUTS
 from .task import Task
@@ -55,6 +56,7 @@ class Report:
 
     Args:  stages: StageResults; diagnoses: of the term attribution, each with misconception, equation, coefficients
            notes: remarks about what the code printed; feedback: how much of a diagnosis is shown
+           flags: what a teacher may want to look at; it costs nothing, and the student's report has none of it
     """
 
     of: Task
@@ -62,6 +64,7 @@ class Report:
     diagnoses: list = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     feedback: str = "coefficients"
+    flags: list[str] = field(default_factory=list)
 
     @property
     def task(self) -> str:
@@ -70,8 +73,20 @@ class Report:
 
     @property
     def points(self) -> int:
-        """Points earned."""
-        return sum(stage.points for stage in self.stages)
+        """Points earned: those of the stages, less what a grave mistake costs beyond them."""
+        return sum(stage.points for stage in self.stages) - self.deducted[0]
+
+    @property
+    def deducted(self) -> tuple[int, str]:
+        """(points that a mistake costs beyond those of its stages, the sentence about it)."""
+        earned = sum(stage.points for stage in self.stages)
+        keys = [diagnosis.misconception for diagnosis in self.diagnoses]
+        points, key = deduction(keys, earned, self.max_points)
+        if not points:
+            return 0, ""
+        share, why = GRAVITY[key]
+        why = "" if self.feedback == FEEDBACK[0] else f": {why}"
+        return points, f"This mistake costs {share:.0%} of the points at least{why}."
 
     @property
     def max_points(self) -> int:
@@ -210,7 +225,8 @@ class Report:
             for each in self.diagnoses
         ]
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
-                "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback}  # fmt: skip
+                "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback,
+                "flags": self.flags, "deducted": self.deducted[0]}  # fmt: skip
 
     def to_json(self) -> str:
         """This report as JSON."""
@@ -251,6 +267,11 @@ def lines(report):
         yield name.ljust(WIDTH - 5) + f"{stage.points}/{stage.max_points}".rjust(5)
         if not stage.full and not short:
             yield from _wrap(words, "        ")
+    points, words = report.deducted
+    if points:
+        *lines_before, last = _wrap(words, "      ", "  --  ", WIDTH - 6)
+        yield from lines_before
+        yield last.ljust(WIDTH - 5) + f"-{points}".rjust(5)
     yield from diagnosis_lines(report)
     for note in report.notes:
         words, *printed = note.split("\n")

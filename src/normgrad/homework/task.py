@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
-import json
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from pkgutil import iter_modules
 from zlib import crc32
@@ -23,17 +21,13 @@ from .equations import place, shown
 from .solutions import starter
 
 PUBLIC_SEED = 0
-# Small enough for the buffer that the inputs lie in, and for a grade in seconds.
-MOST_ROWS, MOST_COLUMNS = 64, 256
-# Beyond these, squares in float32 come near the ends of what float32 holds, where a right solution may overflow.
-LEAST_SCALE, MOST_SCALE = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
 class Draw:
     """Where the inputs come from: a seed, the sizes of the ordinary cases, and a factor on x.
 
-    Raises:  ValueError naming the field, what it got and what it needs
+    Raises:  ValueError for what is not a seed
     """
 
     seed: int = PUBLIC_SEED
@@ -42,34 +36,10 @@ class Draw:
     scale: float = 1.0
 
     def __post_init__(self):
-        for name, least, most in (
-            ("seed", 0, None),
-            ("rows", 2, MOST_ROWS),
-            ("columns", 2, MOST_COLUMNS),
-        ):
-            value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, Integral)
-                or value < least
-                or (most and value > most)
-            ):
-                needs = (
-                    f"an integer from {least} to {most}"
-                    if most
-                    else f"an integer that is at least {least}"
-                )
-                raise ValueError(f"{name}: got {value!r}, needs {needs}")
-            object.__setattr__(self, name, int(value))
-        scale = self.scale
-        if (
-            isinstance(scale, bool)
-            or not isinstance(scale, Real)
-            or not LEAST_SCALE <= scale <= MOST_SCALE
-        ):
-            raise ValueError(
-                f"scale: got {scale!r}, needs a number from {LEAST_SCALE:g} to {MOST_SCALE:g}"
-            )
+        seed = self.seed
+        if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+            raise ValueError(f"seed: got {seed!r}, needs an integer that is at least 0")
+        object.__setattr__(self, "seed", int(seed))
 
     def rng(self, *names: str) -> np.random.Generator:
         """The generator of one stage of one task, the same whatever other stages draw."""
@@ -77,33 +47,21 @@ class Draw:
 
     @classmethod
     def of_file(cls, path) -> Draw:
-        """The draw that a seed file describes: a number, or a JSON object with seed, rows, columns, scale.
+        """The draw of a seed file, which holds one number; the sizes of the cases come from it as well.
 
         Raises:  ValueError saying what is wrong with the file
         """
-        needs = 'needs a number or a JSON object such as {"seed": 7, "rows": 5, "columns": 8, "scale": 1.0}'
         try:
-            text = Path(path).read_text(encoding="utf8")
-            found = json.loads(text)
+            text = Path(path).read_text(encoding="utf8").strip()
+            sizes = cls(int(text)).rng("sizes").integers((3, 5), (10, 14))
+            return cls(int(text), *map(int, sizes))
         except OSError as error:
-            raise ValueError(
-                f"seed file: got {str(path)!r}, which cannot be read: {error.strerror}"
-            ) from error
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"seed file: got {str(path)!r}, which is not text; {needs}"
-            ) from error
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"seed file: got {text.strip()[:40]!r}, {needs}"
-            ) from error
-        found = found if isinstance(found, dict) else {"seed": found}
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(set(found) - set(known)):
-            raise ValueError(
-                f"seed file: got {', '.join(unknown)}, needs names among {', '.join(known)}"
-            )
-        return cls(**found)
+            why = f"{str(path)!r}, which cannot be read: {error.strerror}"
+        except UnicodeDecodeError:
+            why = f"{str(path)!r}, which is not text"
+        except ValueError:
+            why = repr(text[:40])
+        raise ValueError(f"seed file: got {why}, needs a whole number from 0 on")
 
 
 @dataclass(frozen=True)
@@ -114,6 +72,7 @@ class Stage:
            interface: whether it says nothing about values; its points count once a stage about values passes
            follows: whether wrong values of an earlier stage are wrong here, too, so that one report of them is enough
            inputs: a name of the inputs that it draws: stages of one name have the same ones, and share the answers
+           derived: whether it asks for a derivative that the student derives; one found by numbers earns nothing
     """
 
     name: str
@@ -122,6 +81,7 @@ class Stage:
     interface: bool = False
     follows: bool = False
     inputs: str = ""
+    derived: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,22 +224,19 @@ def tasks(homework: str | None = None) -> list[str]:
 def find(name: str) -> Task:
     """The task of a name.
 
-    Raises:  ValueError with the nearest names
+    Raises:  ValueError with all names
     """
     for homework in homeworks().values():
         for task in homework.tasks:
             if task.name == name:
                 return task
-    # A homework stands for its tasks, and the name of a function for the task that asks for it.
-    own = [task.name for homework in homeworks().values() for task in homework.tasks
-           if name in (homework.name, task.entry)]  # fmt: skip
-    raise ValueError(f"task: got {_got(name)}, {_needs(name, own, tasks())}")
+    raise ValueError(f"task: got {_got(name)}, needs one of {', '.join(tasks())}")
 
 
 def find_homework(name: str) -> Homework:
     """The homework of a name.
 
-    Raises:  ValueError with the nearest names
+    Raises:  ValueError with all names
     """
     if not isinstance(name, str) or name not in homeworks():
         raise ValueError(
@@ -297,25 +254,10 @@ def _got(value) -> str:
     )
 
 
-def _needs(name, own, names) -> str:
-    """Which names were meant, where that can be told."""
-    word = str(name).lower()
-    near = (
-        own
-        or [each for each in names if word in each]
-        or difflib.get_close_matches(word, names, n=3, cutoff=0.6)
-    )
-    return (
-        f"needs {near[0]}"
-        if len(near) == 1
-        else f"needs one of {', '.join(near or names)}"
-    )
-
-
 def describe(name: str) -> Task:
     """A task with what its entry takes and returns and its equation labels; printed, it reads as a page of text.
 
-    Raises:  ValueError with the nearest names
+    Raises:  ValueError with all names
     """
     return find(name)
 
@@ -326,7 +268,7 @@ def misconceptions(task: str = "") -> dict[str, str]:
     A key may have another title in a homework of its own: name the task to get that one.
 
     Args:     task: the name of a task, "" for all
-    Raises:   ValueError with the nearest names for an unknown task
+    Raises:   ValueError with all names for an unknown task
     """
     if task:
         return titles(find(task).homework) or titles()

@@ -388,7 +388,7 @@ def _dims(e):
     """Symbols that are dimensions: ranges of sums, shapes of tensors, and every positive integer symbol left."""
     yield from (limit[2] for part in e.atoms(Sum) for limit in part.limits)
     for part in e.atoms(Indexed):
-        yield from part.base.shape
+        yield from part.base.shape or ()
     letters = {
         letter for part in e.atoms(Indexed, KroneckerDelta) for letter in part.args
     }

@@ -494,7 +494,8 @@ def stages(*values, form=True):
     found = [Stage("signature", 1, returns_expressions, interface=True),
              Stage("free letters", 1, letters_match, interface=True)]  # fmt: skip
     found += [
-        Stage(name.replace("_", " "), points, worth(name)) for name, points in values
+        Stage(name.replace("_", " "), points, worth(name), derived=True)
+        for name, points in values
     ]
     return (
         *found,

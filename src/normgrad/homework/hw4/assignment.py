@@ -60,8 +60,8 @@ BACKWARD = task(
     (
         Stage("signature and shapes", 1, signature, interface=True, inputs=USUAL),
         Stage("inputs left alone", 1, inputs_untouched, interface=True, inputs=USUAL),
-        Stage("db, dw", 3, rows("db", "dw"), inputs=USUAL),
-        Stage("dx, row by row", 4, rows("dx"), inputs=USUAL),
+        Stage("db, dw", 3, rows("db", "dw"), inputs=USUAL, derived=True),
+        Stage("dx, row by row", 4, rows("dx"), inputs=USUAL, derived=True),
         Stage("dresidual", 1, rows("dresidual"), inputs=USUAL),
         Stage("sizes and strides", 1, sizes, follows=True, inputs=SIZED),
         Stage("degenerate rows", 1, degenerate, follows=True),

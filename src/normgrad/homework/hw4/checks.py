@@ -108,6 +108,13 @@ class StreamOracle(NormOracle):
             for place, count in launch["outside"].items():
                 words = f"{launch['kernel']} {place} ({count} numbers): {MASK}"
                 raise Wrong(words, diagnoses=[named("out-of-bounds")])
+            if launch["foreign data"]:
+                names = ", ".join(launch["foreign data"])
+                words = f"{launch['kernel']} reads {names}, whose numbers come from no input and no kernel"
+                raise Wrong(
+                    f"{words}: NumPy or Python computed them. Compute them in the kernel.",
+                    diagnoses=[named("work-outside")],
+                )
             if launch["foreign"]:
                 words = f"{launch['kernel']} uses {', '.join(launch['foreign'][:3])} in its body. No GPU runs Python."
                 raise Wrong(f"{words} Write it with triton.language, and helpers under @triton.jit.",

@@ -24,7 +24,6 @@ from ..checks.values import two_shapes
 from ..diagnosis.named import named
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare
 from ..sandbox.student import Given, Request
-from ..task import MOST_ROWS
 from .diagnosis import spacing
 from .probes import behind, explaining, pairs, rows
 
@@ -251,7 +250,7 @@ SPREAD = 2e4
 LONG = ("long",)
 KEEP = "A kernel has float32: keep to it, and choose the formula."
 # A row of so many numbers has all digits of its variance by chance, about three times in four, and never so many rows.
-EXACT_ROWS, EXACT_LENGTH = MOST_ROWS, 1000
+EXACT_ROWS, EXACT_LENGTH = 64, 1000
 # Half a spacing, and what deviations lose that are rounded before they are squared elsewhere.
 NEAREST = 0.5 + 0.125
 
@@ -349,7 +348,7 @@ def in_float32(exam) -> str:
 
 def merged_in_float32(exam) -> str:
     """The merge goes through float32 alone; one sum of rounded products is not rounded right in all of many pairs."""
-    oracle, draw = exam.task.oracle, replace(exam.draw, rows=MOST_ROWS)
+    oracle, draw = exam.task.oracle, replace(exam.draw, rows=EXACT_ROWS)
     trials = [
         trial
         for offset in OFFSETS
@@ -359,7 +358,7 @@ def merged_in_float32(exam) -> str:
     if all(
         (np.abs(got - known) <= NEAREST * spacing(known)).all() for got, known in pairs
     ):
-        raise Wrong(f"All of its squares have every digit of a float32, in {len(pairs) * MOST_ROWS} pairs of blocks. "
+        raise Wrong(f"All of its squares have every digit of a float32, in {len(pairs) * EXACT_ROWS} pairs of blocks. "
                     f"float32 arithmetic loses some: it computes in a wider format. {KEEP}",
                     diagnoses=[named("wide-arithmetic")])  # fmt: skip
     return "All of the arithmetic is in float32."

@@ -12,7 +12,15 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[0] = os.path.dirname(HERE)
 
-from sandbox import kernels, operations, refusals, running, source, wire  # noqa: E402
+from sandbox import (  # noqa: E402
+    disk,
+    kernels,
+    operations,
+    refusals,
+    running,
+    source,
+    wire,
+)
 
 del sys.path[0]
 
@@ -35,6 +43,7 @@ def warm(libraries) -> None:
         refusals.switch_off()
     if "triton" in libraries:
         kernels.warm_up()
+    refusals.refuse_imports(libraries)
     gc.freeze()  # what is never looked at again is never copied for a fork
 
 
@@ -47,11 +56,26 @@ def load(path):
     return module
 
 
+def libraries_of(path) -> list[str]:
+    """The modules that a solution.py imports and that it has not got beside it, as it is written; nothing is run."""
+    beside = {name.partition(".")[0] for name in os.listdir(os.path.dirname(path))}
+    with open(path, encoding="utf8", errors="replace") as file:
+        names = source.imported(file.read())
+    roots = beside | sys.stdlib_module_names
+    return [name for name in names if name.partition(".")[0] not in roots]
+
+
 def respond(setting, request, arrays) -> bytes:
     """The reply to one request, in a process that ends afterwards."""
     refusals.limits(setting["load_seconds"] + request["seconds"] + GRACE_SECONDS)
-    refusals.refuse(setting["libraries"], setting["protected"])
-    before, printed = list(sys.modules), running.Printed()
+    if request["action"] == "imports":
+        names, _ = running.limited(
+            lambda: libraries_of(setting["solution"]), setting["load_seconds"]
+        )
+        return wire.pack({"imported": names or []})
+    disk.restrict(setting["ruleset"])
+    refusals.refuse_actions(setting["readable"])
+    printed = running.Printed()
     with running.quiet(printed):
         module, error = running.limited(
             lambda: load(setting["solution"]), setting["load_seconds"], last=True
@@ -64,14 +88,12 @@ def respond(setting, request, arrays) -> bytes:
             }
         )
     if request["action"] == "look":
-        found = {
+        looks = {
             entry: source.look(getattr(module, entry))
             for entry in request["entries"]
             if hasattr(module, entry)
         }
-        return wire.pack(
-            {"error": None, "looks": found, "imported": running.new_modules(before)}
-        )
+        return wire.pack({"error": None, "looks": looks})
     target = getattr(module, request["entry"])
     return wire.pack(*running.answer(target, request, arrays, last=True))
 
@@ -127,18 +149,18 @@ def forked(setting, request, arrays) -> bytes:
 def serve(setting, incoming, outgoing) -> None:
     """Answers requests until the grader hangs up."""
     warm(setting["libraries"])
+    sys.path.append(os.path.dirname(setting["protected"]))
+    readable = disk.Readable(setting["solution"], setting["protected"])
+    setting |= {"readable": readable, "ruleset": readable.ruleset()}
     os.dup2(0, 2)  # until here, a failure has words
     outgoing.write(wire.pack({"ready": True}))
     outgoing.flush()
     with contextlib.suppress(EOFError):
         while True:
             request, arrays = wire.unpack(wire.receive(incoming))
-            # What solution.py imports, for the calls to come; Python's own are quick, and some do more than be there.
+            # What libraries do while they are imported is not the student's doing, and no call pays for it.
             for name in request.get("imported", ()):
-                if (
-                    name not in sys.modules
-                    and name.partition(".")[0] not in sys.stdlib_module_names
-                ):
+                if name not in sys.modules:
                     with contextlib.suppress(Exception):
                         importlib.import_module(name)
             if not setting["fork"]:

@@ -14,8 +14,8 @@ import types
 
 import numpy as np
 
-from .operations import operation, returned
-from .source import codes
+from .operations import held, operation, returned
+from .source import codes, reached, read
 
 # What a launcher does with a matrix beside launching kernels: ask, make room, look at it in another way, copy it.
 QUIET = frozenset(
@@ -26,6 +26,13 @@ QUIET = frozenset(
     "requires_grad reshape select set_ setitem split squeeze t to transpose unbind unsqueeze view view_as "
     "zero_ zero cpu new_tensor resolve_neg".split()
 )
+# What makes room, and fills it with one number or the whole numbers.
+FRESH = frozenset(
+    "empty empty_like empty_strided new_empty zeros zeros_like new_zeros ones ones_like new_ones full full_like "
+    "new_full arange".split()
+)
+# What hands memory to NumPy, which may write to it.
+LENT = ("numpy", "array", "dlpack")
 EMPTY = ("new_empty", "empty", "empty_like", "empty_strided")
 COMPILED = "triton was imported to compile: set TRITON_INTERPRET=1 in the environment before triton is first imported"
 
@@ -139,6 +146,7 @@ class Launch:
         )
         self.described, self.torch = kernel, []
         self.ranges, self.outside, self.written = {}, {}, set()
+        self.foreign, self.foreign_read = {}, set()
         for name, tensor in tensors.items():
             storage = tensor.untyped_storage()
             self.ranges[name] = (
@@ -170,6 +178,10 @@ class Launch:
             )
         if kind == "writes":
             self.wrote(addresses[mask & inside])
+        for name, (start, end) in self.foreign.items():
+            reached = (addresses >= start) & (addresses < end) & mask & inside
+            if kind == "reads" and reached.any():
+                self.foreign_read.add(name)
         return mask & inside
 
     def wrote(self, addresses) -> None:
@@ -195,8 +207,8 @@ class Launch:
         )
         foreign = sorted({*self.described["foreign"], *self.torch})
         return {"kernel": self.kernel, "described": self.described, "foreign": foreign, "programs": self.programs,
-                "outside": self.outside, "shared": self.shared(), "atomics": self.atomics, "read": read,
-                "written": written}  # fmt: skip
+                "foreign data": sorted(self.foreign_read), "outside": self.outside, "shared": self.shared(),
+                "atomics": self.atomics, "read": read, "written": written}  # fmt: skip
 
 
 def _watch_builder(builder, running, undefined):
@@ -245,9 +257,10 @@ def _watch_builder(builder, running, undefined):
 
 
 @contextlib.contextmanager
-def launches_watched(running, places, written, undefined=False):
+def launches_watched(running, places, written, known=None, undefined=False):
     """The list of Launches made meanwhile; running: a list that holds the one that is under way; places: as Launch;
-    written: a set that the addresses of tensors with results of kernels are added to; undefined: as _watch_builder."""
+    written: a set that the addresses of tensors with results of kernels are added to; known: addresses of tensors with
+    numbers of the inputs, None where nothing is known; undefined: as _watch_builder."""
     from triton.runtime import interpreter
 
     builder, executor, found = (
@@ -266,6 +279,8 @@ def launches_watched(running, places, written, undefined=False):
         }
         found.append(Launch(described(inspect.unwrap(self.fn), named), tensors, places))
         running.append(found[-1])
+        if known is not None:
+            found[-1].foreign = _foreign(tensors, found[-1].ranges, known | written)
         try:
             return original(self, *args, **kwargs)
         finally:
@@ -281,11 +296,23 @@ def launches_watched(running, places, written, undefined=False):
             vars(builder).pop(name, None)
 
 
-def _torch_watched(pointers, running, names, written):
+def _foreign(tensors, ranges, known) -> dict:
+    """{argument: range} of tensors whose numbers come from no input and no kernel; a single number may."""
+    return {
+        name: ranges[name]
+        for name, tensor in tensors.items()
+        if tensor.is_floating_point() and tensor.numel() > 1
+        if tensor.untyped_storage().data_ptr() not in known
+    }
+
+
+def _torch_watched(pointers, running, names, written, known):
     """A mode that notes torch's own arithmetic on the tensors with these storages, outside of launches; what torch
-    makes of a kernel's results is added to those in written."""
+    makes of a kernel's results is added to those in written, what it makes of known numbers to those in known."""
     import torch
     from torch.overrides import TorchFunctionMode
+
+    inputs = frozenset(known)
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -310,6 +337,8 @@ def _torch_watched(pointers, running, names, written):
                 t.untyped_storage().data_ptr() in written for t in tensors
             ):
                 written.add(result.untyped_storage().data_ptr())
+            if not running:
+                _trace(name, tensors, result, inputs, known, written)
             if name in EMPTY and result.is_floating_point():
                 result.fill_(
                     float("nan")
@@ -319,21 +348,56 @@ def _torch_watched(pointers, running, names, written):
     return Watch()
 
 
+def _trace(name, tensors, result, inputs, known, written) -> None:
+    """Adds the storages of a result to those with known numbers, or takes them out."""
+    storages = _storages(tensors)
+    if name in LENT:
+        made, whole = storages - inputs, False
+    else:
+        # What writes to its first argument may return nothing.
+        made = _storages(tensors[:1] if result is None else returned(result))
+        whole = name in FRESH or bool(storages) and storages <= known | written
+    if whole:
+        known |= made
+    else:
+        known -= made
+        written -= made
+
+
+def _in_variables(target):
+    """The tensors in variables of the module that a function or a class reads."""
+    for function in reached(target):
+        for value in read(function).values():
+            container = isinstance(value, (list, tuple, set, dict))
+            own = getattr(value, "__module__", "") == function.__module__
+            if container or hasattr(value, "untyped_storage"):
+                yield from held(value)
+            elif own and isinstance(value, type):
+                yield from held(list(vars(value).values()))
+
+
+def _storages(values) -> set[int]:
+    """The addresses of the memory of the tensors among some values."""
+    return {
+        v.untyped_storage().data_ptr() for v in values if hasattr(v, "untyped_storage")
+    }
+
+
 def warm_up():
     """Imports Triton and torch's overrides, before the student's code is watched and its time is counted."""
     import torch
     import triton.language  # noqa: F401
 
-    with _torch_watched(set(), [], [], set()):
+    with _torch_watched(set(), [], [], set(), set()):
         torch.zeros(1).clone()
 
 
 @operation
-def kernels(target, arguments, options):
+def kernels(target, arguments, options, reader=None):
     """The results of a launcher whose kernels are kept inside of their tensors, and what they and torch did.
 
     Facts: "launches", of every kernel that it launched; "torch", names of torch's arithmetic on whole matrices; "own",
-    whether a result is a kernel's, or made of one.
+    whether a result is a kernel's, or made of one. reader: whose variables count as known, where it is not the target.
     """
     import torch
 
@@ -366,9 +430,11 @@ def kernels(target, arguments, options):
                 ]
             )
     running, names, written = [], [], set()
-    watched = _torch_watched(matrices, running, names, written)
+    # What stands in variables is from an earlier call: another stage sees that.
+    known = _storages([*given, *_in_variables(reader or target)])
+    watched = _torch_watched(matrices, running, names, written, known)
     apart, undefined = bool(options.get("apart")), bool(options.get("undefined"))
-    with launches_watched(running, apart, written, undefined) as found, watched:
+    with launches_watched(running, apart, written, known, undefined) as found, watched:
         result = target(*given)
     results = returned(result)
     own = any(
@@ -424,10 +490,9 @@ def layer_kernels(target, arguments, options):
             each for each in target.backward(ctx, *sent[:count]) if each is not None
         ]
 
-    outputs, there = kernels(forward, dict(enumerate(given[:-count])), options)
-    gradients, back = kernels(
-        backward, dict(enumerate([*given[-count:], *ctx.saved_tensors])), options
-    )
+    outputs, there = kernels(forward, dict(enumerate(given[:-count])), options, target)
+    sent = dict(enumerate([*given[-count:], *ctx.saved_tensors]))
+    gradients, back = kernels(backward, sent, options, target)
     facts = {name: there[name] + back[name] for name in ("launches", "torch")}
     return [*returned(outputs), *gradients], facts | {
         "own": there["own"] and back["own"]

@@ -131,9 +131,10 @@ def _apply(target, arguments, options, facts):
         raise TypeError(
             f"{options['entry']} is a {kind}, needs a class made from torch.autograd.Function"
         )
-    return returned(
-        _padded(target, facts).apply(*(arguments[name] for name in options["inputs"]))
-    )
+    # torch's own apply: one of the student's could leave the derivative to torch.
+    own = torch.autograd.Function.apply.__func__
+    inputs = [arguments[name] for name in options["inputs"]]
+    return returned(own(_padded(target, facts), *inputs))
 
 
 def _padded(target, facts):
@@ -233,7 +234,7 @@ def two_layers(target, arguments, options):
     return [*outputs, *grad(outputs, wanted, sent, allow_unused=True)], {}
 
 
-def _held(value, deep=3):
+def held(value, deep=3):
     """The tensors in a value: itself, or in a list, a dictionary, a closure, a partial, an object's attributes."""
     import torch
 
@@ -255,7 +256,7 @@ def _held(value, deep=3):
                 cell.cell_contents for cell in getattr(value, "__closure__", None) or ()
             ]
         for each in inside:
-            yield from _held(each, deep - 1)
+            yield from held(each, deep - 1)
 
 
 @operation
@@ -283,7 +284,7 @@ def saved(target, arguments, options):
     for name, value in (
         vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ()
     ):
-        for each in _held(value):
+        for each in held(value):
             note(each, f"ctx.{name}")
     for each in kept:
         if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (

@@ -1,8 +1,8 @@
 """What a student's process may not do: too much memory, other processes, written files, a few imports, torch's own
 derivatives and norms, which the grader's calls use all the same.
 
-This stops accidents and short cuts in words. Who wants to get around it can, from inside any Python process: the
-comparison is not there, and code of people one does not know is graded in a container.
+This says in words what accidents and short cuts met; the kernel keeps the disk closed, where it can (`disk`). The
+comparison is not in this process, and code of people one does not know is graded in a container.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import os
 import sys
+
+from .disk import NAMED, OFFERED
 
 BY_HAND = (
     "this homework asks for the derivative by hand: torch's own is switched off here"
@@ -32,7 +34,7 @@ DERIVATIVES = (
 # Ways around what is switched off below; a solution that names one earns nothing.
 WAYS_AROUND = (
     "_ImperativeEngine", "_engine_run_backward", "_execution_engine", "make_dual", "_make_dual", "jvp", "jacfwd",
-    "linearize", "_VariableFunctions",
+    "linearize", "_VariableFunctions", "grad_fn", "next_functions",
 )  # fmt: skip
 
 
@@ -98,27 +100,27 @@ def switch_off() -> None:
 
 EXTRA_MEMORY = 2 * 2**30
 LARGEST_FILE = 2**20
-MODULES = (
-    "normgrad",
-    "jax",
-    "tensorflow",
-    "autograd",
-    "cffi",
-    "multiprocessing",
-    "sqlite3",
-)
+MODULES = ("jax", "tensorflow", "autograd", "cffi", "torch")
 EVENTS = (
-    "subprocess.", "socket.", "ctypes.", "shutil.", "pty.", "os.system", "os.fork", "os.exec", "os.posix_spawn",
-    "os.spawn", "os.kill", "signal.pthread_kill", "resource.prlimit", "os.remove", "os.rename", "os.rmdir", "os.mkdir",
-    "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown", "os.setxattr",
+    "subprocess.", "socket.", "ctypes.", "shutil.", "pty.", "sqlite3.", "os.system", "os.fork", "os.exec",
+    "os.posix_spawn", "os.spawn", "os.kill", "signal.pthread_kill", "resource.prlimit", "os.remove", "os.rename",
+    "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown", "os.setxattr",
 )  # fmt: skip
-# These files hold no right answers, and a traceback shows lines of them.
+# A traceback shows lines of these files.
 HERE = os.path.dirname(os.path.realpath(__file__))
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-class Refused(Exception):
-    """The student's code did what the grader does not allow."""
+class Refused:
+    """The student's code did what the grader does not allow. Libraries expect the errors that this is mixed into."""
+
+
+class RefusedAction(Refused, PermissionError):
+    """A file that may not be opened, a process that may not be started."""
+
+
+class RefusedImport(Refused, ImportError):
+    """A module that may not be imported."""
 
 
 def limits(seconds: float) -> None:
@@ -139,40 +141,66 @@ def limits(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _wrong_file(path, mode, flags, protected):
+def _wrong_file(path, mode, flags, readable):
     """What is wrong with opening a path, or nothing."""
     if not isinstance(path, (str, bytes)) or path == os.devnull:
         return None
     if flags & WRITING if mode is None else set(mode) & set("wax+"):
         return "opened a file to write it"
-    where = os.path.realpath(os.fsdecode(path))
-    if where.startswith(protected) and not where.startswith(HERE):
-        return "opened a file of normgrad"
-    return (
-        "looked into the system's own files"
-        if where.startswith(("/proc/", "/sys/"))
-        else None
-    )
+    path = os.path.realpath(os.fsdecode(path))
+    if path.startswith(HERE) or readable.holds(path):
+        return None
+    inside = path.startswith(os.path.join(readable.package, ""))
+    whose = "of normgrad" if inside else "that is not in its own folder"
+    return f"opened a file {whose}"
 
 
-def refuse(libraries, protected) -> None:
-    """Refuses, from now on and for good, some imports, some files and other processes.
+class Imports:
+    """Looks at every import before Python's own finders. Args: libraries: that the homework takes"""
 
-    Args:  libraries: that the homework takes; protected: a folder that is not to be read
+    def __init__(self, libraries):
+        self.refused = {*MODULES} - set(libraries)
+
+    def find_spec(self, name, path=None, target=None):
+        """None, which leaves the module to the other finders.
+
+        Raises:  RefusedImport
+        """
+        root = name.partition(".")[0]
+        if root == "normgrad" and name not in OFFERED:
+            raise RefusedImport(f"imported {name}; of normgrad it may import {NAMED}")
+        if root in self.refused:
+            raise RefusedImport(f"imported {root}")
+
+
+def refuse_imports(libraries) -> None:
+    """Refuses, from now on and for good, what a homework's solutions do not import.
+
+    Args:  libraries: that the homework takes
     """
-    modules = {*MODULES, *({"torch"} - set(libraries))}
-    protected = os.path.join(os.path.realpath(protected), "")
+    imports = Imports(libraries)
+    sys.meta_path.insert(0, imports)
+
+    def hook(event, args):
+        if event == "import":
+            imports.find_spec(str(args[0]))
+
+    sys.addaudithook(hook)
+
+
+def refuse_actions(readable) -> None:
+    """Refuses, from now on and for good, files and other processes.
+
+    Args:  readable: the files that may be read
+    """
 
     def hook(event, args):
         words = None
-        if event == "import":
-            name = str(args[0]).partition(".")[0]
-            words = f"imported {name}" if name in modules else None
-        elif event == "open":
-            words = _wrong_file(*args[:3], protected)
+        if event == "open":
+            words = _wrong_file(*args[:3], readable)
         elif event.startswith(EVENTS):
             words = f"called {event}"
         if words:
-            raise Refused(words)
+            raise RefusedAction(words)
 
     sys.addaudithook(hook)

@@ -18,6 +18,7 @@ PROTECTED = Path(__file__).parents[2]
 # Loading torch on a slow machine that does something else, too.
 START_SECONDS = 120
 LOAD_SECONDS = 10
+IMPORT_SECONDS = 60
 # What the process itself takes beside that at most, and whoever reads its reply.
 MORE_SECONDS = 5
 # Of solution.py, and of every text that comes from the student's process.
@@ -76,19 +77,16 @@ class Remote(Student):
             return Outcome(None, {"what": "garbled"})
 
     def _refused(self):
-        """An Outcome for files that are not run at all."""
-        if (size := self.path.stat().st_size) > LONGEST_SOURCE:
-            return Outcome(
-                None, {"what": "long", "bytes": size, "most": LONGEST_SOURCE}
-            )
-        known = {*sys.stdlib_module_names, "numpy", *self.libraries}
-        beside = sorted(
-            path.name for path in self.path.parent.glob("*.py") if path.stem in known
-        )
-        return Outcome(None, {"what": "hides", "names": beside}) if beside else None
+        """An Outcome for a file that is not run at all."""
+        if (size := self.path.stat().st_size) <= LONGEST_SOURCE:
+            return None
+        return Outcome(None, {"what": "long", "bytes": size, "most": LONGEST_SOURCE})
 
     def _load(self):
-        request = {"action": "look", "entries": self.entries, "seconds": 0}
+        header, _ = self._asked(None, {"action": "imports", "seconds": 0}, [])
+        self.imported = list(map(str, header.get("imported", ())))
+        # Some libraries make a cache when they are imported for the first time.
+        request = {"action": "look", "entries": self.entries, "seconds": IMPORT_SECONDS}
         header, _ = self._asked(None, request, [])
         try:
             if "looks" in header:
@@ -96,7 +94,6 @@ class Remote(Student):
                     str(entry): _looked(**found)
                     for entry, found in header["looks"].items()
                 }
-                self.imported = [str(name) for name in header["imported"]]
                 return
             failed = outcome({"printed": (0, ""), **header}, [], LOAD_SECONDS)
         except NOT_WHAT_IT_SAYS:
@@ -167,10 +164,11 @@ class Remote(Student):
             ) from None
 
 
-def _looked(names, globals, raises, parameters) -> dict:  # noqa: A002
+def _looked(raises, **texts) -> dict:
     """What source.look said, made of what it should be made of."""
-    texts = {"names": names, "globals": globals, "parameters": parameters}
-    return {name: list(map(str, each)) for name, each in texts.items()} | {
+    if texts.keys() != NOTHING.keys() - {"raises"}:
+        raise KeyError("look")
+    return {name: list(map(str, names)) for name, names in texts.items()} | {
         "raises": bool(raises)
     }
 

@@ -8,7 +8,6 @@ import io
 import linecache
 import os
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -182,12 +181,3 @@ def answer(target, request: dict, arrays, last=False) -> tuple[dict, list]:
         "printed": [printed.count, printed.kept],
         "seconds": time.monotonic() - start,
     }, numbers
-
-
-def new_modules(before) -> list[str]:
-    """Modules that were imported since and are installed for everybody: torch.testing brings five hundred with it."""
-    names = set(sys.modules) - set(before)
-    files = {
-        name: str(getattr(sys.modules.get(name), "__file__", "")) for name in names
-    }
-    return sorted(name for name, file in files.items() if file.startswith(_libraries()))

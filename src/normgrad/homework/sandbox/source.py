@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import dis
 import types
@@ -12,6 +13,16 @@ import numpy as np
 MUTABLE = ("Tensor", "Parameter")
 # Names of functions that assert begin like this: NumPy's assert_allclose, unittest's assertTrue, pytest's fail.
 ASSERTING = ("assert", "fail")
+# What finds a derivative where the task asks to derive it: other number formats, libraries that differentiate or have
+# more digits, the package's own differences.
+FORMATS = frozenset(
+    "complex complex64 complex128 complex256 csingle cdouble clongdouble longdouble float128 longfloat imag "
+    "c16 c32 f16".split()
+)
+LIBRARIES = ("sympy", "mpmath", "decimal", "fractions", "normgrad")
+DIFFERENCES = frozenset(
+    "approx_fprime approx_derivative finite_difference complex_step".split()
+)
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
 
 
@@ -27,10 +38,12 @@ def look(target) -> dict:
 
     Returns:  {"names": that its code mentions, and those of the library's functions that it has under other names;
               "globals": that hold arrays, containers or nothing, or that it assigns; "raises": whether it can say no;
-              "parameters": of a function, by name}
+              "parameters": of a function, by name; "shortcuts": what is there in place of a derivation;
+              "calls": the student's own functions}
     """
-    names, changing, raises = set(), set(), False
+    names, changing, raises, texts, calls = set(), set(), False, set(), set()
     for function in reached(target):
+        calls.add(function.__name__)
         # What the student defined under a name is no library's function of that name.
         found = read(function)
         own = {name for name, value in found.items() if _same_module(value, function)}
@@ -50,6 +63,14 @@ def look(target) -> dict:
                 each.argval for each in steps if each.opname == "STORE_GLOBAL"
             )
             raises |= any(each.opname == "RAISE_VARARGS" for each in steps)
+            constants = [
+                part
+                for c in code.co_consts
+                for part in (c if isinstance(c, tuple) else [c])
+            ]
+            texts.update(c for c in constants if isinstance(c, str))
+            if any(isinstance(constant, complex) for constant in constants):
+                texts.add("complex")
         for name, value in found.items():
             container = (
                 isinstance(value, (np.ndarray, list, dict, set))
@@ -59,15 +80,27 @@ def look(target) -> dict:
                 changing.add(name)
             elif callable(value) and name not in own:
                 names.add(str(getattr(value, "__name__", "")))
+            names.update(home for home in (_home(value),) if home in LIBRARIES)
     raises |= any(name.startswith(ASSERTING) for name in names)
     code = getattr(target, "__code__", None)
     parameters = list(code.co_varnames[: code.co_argcount]) if code else []
+    roots = {name.partition(".")[0] for name in names}
+    shortcuts = (names | texts) & FORMATS | names & DIFFERENCES
     return {
+        "shortcuts": sorted(shortcuts | roots & {*LIBRARIES}),
+        "calls": sorted(calls),
         "names": sorted(names),
         "globals": sorted(changing),
         "raises": raises,
         "parameters": parameters,
     }
+
+
+def _home(value) -> str:
+    """The library that a module, a function or a class is from."""
+    module = isinstance(value, types.ModuleType)
+    home = value.__name__ if module else getattr(value, "__module__", "")
+    return str(home).partition(".")[0]
 
 
 def codes(code):
@@ -117,3 +150,18 @@ def read(function) -> dict:
         for name in names
         if not hasattr(builtins, name)
     }
+
+
+def imported(text: str) -> list[str]:
+    """The modules that a text imports, and those that names imported from others may be.
+
+    Raises:  SyntaxError
+    """
+    names = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names += [node.module]
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names

@@ -99,7 +99,7 @@ class Student:
         self.close()
 
 
-NOTHING = {"names": [], "globals": [], "raises": True, "parameters": []}
+NOTHING = {"names": [], "globals": [], "raises": True, "parameters": [], "shortcuts": [], "calls": []}  # fmt: skip
 
 
 class Local(Student):

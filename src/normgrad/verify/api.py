@@ -1,0 +1,186 @@
+"""verify: a kernel's text against definitions, by what its launcher promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sympy import S, evaluate, nan
+
+from ..symbolic.symbols import M, N, i, j
+from .binding import Launch, T
+from .definitions import Norm
+from .domain import conditions
+from .source import Source, source_of
+from .statements import Reader
+from .values import NotRead, Unknown, Wrong
+from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, whole
+
+ALWAYS = (
+    "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
+    "tensors hold floating-point numbers, have the bound shapes and strides, and do not overlap",
+    "what a program stores, it reads again as it stored it",
+)
+
+BEFORE = "is 0 before the kernel runs"
+FILLED = "a masked load without `other` gives 0"
+
+
+def verify(
+    program,
+    binding: Mapping[str, object],
+    grid: tuple | str,
+    definitions: Norm,
+    *,
+    kernel: str | None = None,
+    helpers: Mapping[str, str] | None = None,
+    seconds: float = 20,
+) -> Verdict:
+    """What a Triton kernel stores against definitions, for every number of rows M and of columns N.
+
+    Args:     program: a kernel, a path of a file or a module's text; nothing of it is run
+              binding: {argument: what it is}: T("x"), Out("y"), InOut("x", then="y"); M, N, eps or a number; a flag;
+              WHOLE, COLUMNS, ROWS, CHUNK or FLOAT; other arguments are integers of at least 1
+              grid: for each axis "rows", "row tiles", "column tiles", "programs" or a number
+              definitions: normgrad.verify.norm(...), or a Norm of your own
+              kernel: the function's name, where the text has several
+              helpers: {function: what it returns, as text}, taken for granted
+              seconds: how long the proof of one output may take
+    Returns:  Verdict, with one for each output
+    Raises:   ValueError for a binding that fits neither the kernel nor the definitions
+    """
+    grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
+    launch = Launch(dict(binding), grid, dict(helpers or {}))
+    source, name = source_of(program, kernel)
+    outputs = [b for b in launch.arguments.values() if isinstance(b, T) and b.after]
+    for bound in outputs:
+        if bound.after not in definitions.outputs:
+            known = ", ".join(definitions.outputs)
+            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
+    if not outputs:
+        raise ValueError("binding: got no Out or InOut, needs at least one output")
+    with evaluate(True):
+        verdict = _read(source, name, launch, definitions, seconds, nan)
+        if verdict is None:
+            verdict = _read(source, name, launch, definitions, seconds, S.Zero)
+    return verdict
+
+
+def _read(source: Source, kernel, launch, definitions, seconds, fill):
+    """The verdict, if masked lanes without `other` hold `fill`; None where that decides."""
+    reader = Reader(source, launch, fill)
+    memory = reader.memory
+    try:
+        reader.check_binding(kernel)
+        local = reader.bound(kernel)
+    except NotRead as reason:
+        return _failed(reader, NOT_READ, str(reason))
+    try:
+        held = reader.read(kernel, local)
+    except NotRead as reason:
+        if isinstance(reason, Unknown) and fill is nan and memory.filled:
+            return None
+        kind = WRONG if isinstance(reason, Wrong) else NOT_READ
+        return _failed(reader, kind, str(reason))
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        NotImplementedError,
+        TypeError,
+        ValueError,
+    ) as bug:
+        return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
+    reader.check_binding(kernel)
+    verdicts = {}
+    for name, (fault, line, why) in memory.faults.items():
+        if issubclass(fault, Unknown) and fill is nan and memory.filled:
+            return None
+        kind = WRONG if issubclass(fault, Wrong) else NOT_READ
+        verdicts[name] = Verdict(kind, line=line or None, why=why)
+    for name, stored in held.items():
+        verdicts[name] = _compared(name, stored, definitions, reader, seconds)
+    where, refused = conditions(reader.sums.conditions(), definitions)
+    words = [words for words in reader.assumed if words.endswith(BEFORE)]
+    for axis, number in enumerate(launch.grid):
+        if isinstance(number, int):
+            words.append(f"no other program of axis {axis} than {number} writes them")
+    claims = [verdict.claim or name for name, verdict in verdicts.items()]
+    claims += [f"if {text}" for text in words] + [f"where {text}" for text in where]
+    assumptions = [*reader.assumed, *where, *_promised(reader, launch), *ALWAYS]
+    if fill is not nan:
+        lines = ", ".join(map(str, sorted(memory.filled)))
+        assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
+    for name, verdict in verdicts.items():
+        needed = [
+            text
+            for place, text in refused.items()
+            if place < reader.rests_on.get(name, 0)
+        ]
+        if verdict and needed:
+            why = f"it is the definition only where {' and '.join(needed)}"
+            verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
+        elif verdict and fill is not nan:
+            verdicts[name] = replace(verdict, kind=IF_ZERO)
+    return whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
+
+
+def _failed(reader, kind, why):
+    assumptions = (*reader.assumed, *_promised(reader, reader.launch), *ALWAYS)
+    return Verdict(kind, assumptions=assumptions, line=reader.line or None, why=why)
+
+
+def _compared(argument, stored, definitions, reader, seconds):
+    """The verdict on one output."""
+    head = definitions.outputs[reader.launch.arguments[argument].after]
+    letters = reader.launch.arguments[argument].letters
+    indices = {str(index) for index in head.indices}
+    if indices != set(letters) - {"p"}:
+        why = f"{argument} is bound as [{', '.join(letters)}], and {head} is not"
+        return Verdict(NOT_READ, why=why)
+    claim = f"{argument} = {head}"
+    if "p" in letters:
+        claim = f"the sum of the rows of {argument} = {head}"
+    verdict = compare(stored, head, definitions.defs, claim, seconds)
+    chosen = {s for s in stored.free_symbols if s.is_integer} - {M, N, i, j}
+    if verdict.kind != REFUTED or not chosen:
+        return verdict
+    names = {str(symbol) for symbol in chosen}
+    words = ", ".join(sorted(names))
+    if names & reader.unbound:
+        why = f"what is stored depends on {words}, and not all of these are bound"
+        return replace(verdict, kind=NOT_READ, counterexample=None, why=why)
+    why = f"what is stored depends on {words}, which the launcher chooses"
+    return replace(verdict, kind=WRONG, counterexample=None, why=why)
+
+
+GRID = {
+    "rows": "M programs",
+    "row tiles": "cdiv(M, block of rows) programs",
+    "column tiles": "cdiv(N, block of columns) programs",
+    "programs": "any number of programs",
+}
+
+
+def _promised(reader, launch):
+    """What is taken from the binding and the grid, in words."""
+    for axis, kind in enumerate(launch.grid):
+        yield f"axis {axis} of the grid: {GRID.get(kind, f'the program {kind}')}"
+    tensors, values = [], []
+    for name, bound in launch.arguments.items():
+        if not isinstance(bound, T):
+            values.append(f"{name} is {bound}")
+            continue
+        words = f"{name} holds {bound.before or 'nothing'} [{', '.join(bound.letters)}]"
+        if bound.stride is not None:
+            words += f" in steps of {bound.stride}"
+        if bound.column_stride != 1:
+            words += f" and {bound.column_stride}"
+        if bound.heads is not None:
+            words += f", {bound.heads[0]} rows of each token {bound.heads[1]} apart"
+        tensors.append(words)
+    yield "; ".join(tensors)
+    if values:
+        yield "; ".join(values)
+    if reader.unbound:
+        yield f"{', '.join(sorted(reader.unbound))}: any integers of at least 1"

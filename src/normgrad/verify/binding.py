@@ -1,0 +1,207 @@
+"""What a launcher promises of a kernel: what each argument is, and how many programs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sympy import Expr, Integer, S, Symbol, sympify
+
+from ..symbolic.symbols import M, N
+from .definitions import TENSORS
+
+
+class _Word(str):
+    """A word that is no text of the kernel's."""
+
+
+WHOLE = _Word("a block of at least N columns")
+COLUMNS = _Word("a block of columns")
+ROWS = _Word("a block of rows")
+CHUNK = _Word("the rows, or tiles of rows, of one program")
+PROGRAM_COUNT = _Word("the number of programs along axis 0")
+FLOAT = _Word("a dtype of floating-point numbers")
+WORDS = ("WHOLE", "COLUMNS", "ROWS", "CHUNK", "PROGRAM_COUNT", "FLOAT")
+BLOCKS = (WHOLE, COLUMNS, ROWS)
+AXES = ("rows", "row tiles", "column tiles", "programs")
+INDICES = (("i", "j"), ("i",), ("j",), ("p", "j"), ("p",))
+
+
+@dataclass(frozen=True, repr=False)
+class T:
+    """A pointer to a tensor that the kernel reads.
+
+    Args:    name: in the definitions, such as "x"
+             index: "i, j", "i", "j", or with a row for each program "p, j"; None for the definitions' own
+             stride: from row to row, or from entry to entry of "i": a number, a symbol, or the name of the argument
+             that holds it; None for N, or 1 where there are no columns
+             column_stride: likewise, from column to column
+             heads: (rows of each token, the stride from one to the next), where stride leads from token to token
+    Raises:  ValueError for an index of another kind
+    """
+
+    name: str
+    index: str | None = None
+    stride: str | int | Expr | None = None
+    column_stride: str | int | Expr = 1
+    heads: tuple | None = None
+
+    def __post_init__(self):
+        if self.index is None and self.name not in TENSORS:
+            message = f'{self.name}: got no index, needs one such as "i, j"'
+            raise ValueError(f"{message}; the definitions have no such tensor")
+        if self.letters not in INDICES:
+            known = ", ".join(map(repr, map(", ".join, INDICES)))
+            raise ValueError(f"index: got {self.index!r}, needs one of {known}")
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """The letters of the index."""
+        if self.index is not None:
+            return tuple(self.index.replace(" ", "").split(","))
+        return tuple({M: "i", N: "j"}[size] for size in TENSORS[self.name].shape)
+
+    def __repr__(self):
+        parts = [repr(self.name)]
+        if self.index is not None:
+            parts.append(repr(self.index))
+        if self.stride is not None:
+            parts.append(f"stride={self.stride!r}")
+        if self.column_stride != 1:
+            parts.append(f"column_stride={self.column_stride!r}")
+        if self.heads is not None:
+            parts.append(f"heads={self.heads!r}")
+        if self.after not in (None, self.name):
+            parts.append(f"then={self.after!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def before(self) -> str | None:
+        """The tensor that the memory holds before the kernel runs."""
+        return self.name
+
+    @property
+    def after(self) -> str | None:
+        """The output that it is to hold afterwards."""
+        return None
+
+
+class Out(T):
+    """A pointer to memory that holds nothing before, and afterwards the output of that name; else as T."""
+
+    @property
+    def before(self):
+        """Nothing."""
+        return None
+
+    @property
+    def after(self):
+        """The output."""
+        return self.name
+
+
+@dataclass(frozen=True, repr=False)
+class InOut(T):
+    """A pointer to a tensor that the kernel overwrites; then: the output that it is to hold afterwards; else as T."""
+
+    then: str = ""
+
+    @property
+    def after(self):
+        """The output."""
+        return self.then or self.name
+
+
+def letter(name: str) -> Symbol:
+    """An integer of at least 1."""
+    return Symbol(name, integer=True, positive=True)
+
+
+PIDS = tuple(Symbol(f"program_{a}", integer=True, nonnegative=True) for a in range(3))
+PROGRAMS = tuple(letter(f"programs_{axis}") for axis in range(3))
+TAKEN = {"M", "N", "eps", "i", "j", *TENSORS}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The binding of a kernel's arguments, and its grid.
+
+    Args:    arguments: {name: T, Out or InOut; a size, number, flag or None; WHOLE, COLUMNS, ROWS, CHUNK or FLOAT}
+             grid: for each axis "rows" (M programs), "row tiles" (cdiv(M, the block of rows)), "column tiles",
+             "programs" (any number), or a number, which is then the one program looked at
+             helpers: {"function(a, b)": what it returns, as text}, taken for granted
+    Raises:  ValueError for what is none of these, and for two blocks of one kind
+    """
+
+    arguments: Mapping[str, Any]
+    grid: tuple
+    helpers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self):
+        for axis in self.grid:
+            if axis not in AXES and not isinstance(axis, int):
+                raise ValueError(f"grid: got {axis!r}, needs numbers or one of {AXES}")
+        if not 1 <= len(self.grid) <= 3:
+            raise ValueError(f"grid: got {len(self.grid)} axes, needs 1 to 3")
+        kinds = [value for value in self.arguments.values() if value in BLOCKS]
+        if len(set(kinds)) < len(kinds) or WHOLE in kinds and COLUMNS in kinds:
+            words = "needs at most one block of rows and one of columns"
+            raise ValueError(f"binding: got {sorted(kinds)}, {words}")
+
+    def block(self, *kinds: str) -> Symbol | None:
+        """The symbol of the block of one of these kinds."""
+        names = [name for name, kind in self.arguments.items() if kind in kinds]
+        return letter(names[0]) if names else None
+
+    @property
+    def column_tiles(self) -> Expr:
+        """How many blocks of columns a row has."""
+        swept = COLUMNS in self.arguments.values()
+        return letter("column_tiles") if swept else S.One
+
+    @property
+    def row_tiles(self) -> Expr:
+        """How many blocks of rows there are."""
+        return letter("row_tiles")
+
+    def programs(self, axis: int) -> Expr:
+        """How many programs an axis of the grid has."""
+        if axis >= len(self.grid):
+            return S.One
+        kind = self.grid[axis]
+        counts = {
+            "rows": M,
+            "row tiles": self.row_tiles,
+            "column tiles": self.column_tiles,
+        }
+        return counts.get(kind, PROGRAMS[axis])
+
+    def number(self, axis: int) -> Expr:
+        """The program's number along an axis."""
+        if axis >= len(self.grid):
+            return S.Zero
+        kind = self.grid[axis]
+        return Integer(kind) if isinstance(kind, int) else PIDS[axis]
+
+    def stride(self, value) -> Expr:
+        """A stride of a T as an expression."""
+        if isinstance(value, str):
+            bound = self.arguments.get(value)
+            return letter(value) if bound is None else sympify(bound)
+        return sympify(value)
+
+    @property
+    def meanings(self) -> dict[str, tuple[list[str], str]]:
+        """{helper: (its arguments, what it returns)}."""
+        meanings = {}
+        for call, text in self.helpers.items():
+            name, _, arguments = call.rstrip(")").partition("(")
+            names = [argument.strip() for argument in arguments.split(",")]
+            meanings[name] = ([n for n in names if n], text)
+        return meanings
+
+    @property
+    def chunks(self) -> set[Symbol]:
+        """The symbols of arguments that hold how much of the rows one program takes."""
+        return {letter(name) for name, kind in self.arguments.items() if kind is CHUNK}

@@ -1,0 +1,455 @@
+"""The functions of triton.language that are read; all others, and all unknown arguments, are refused."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass, replace
+
+from sympy import Abs, Max, Min, S, cos, exp, expand, log, nan, sin, sqrt, tanh
+
+from ..symbolic.elementary import sigmoid
+from ..symbolic.symbols import N
+from .domain import BRANCH, NONNEGATIVE, POSITIVE
+from .expressions import Expressions, Function
+from .values import (
+    LANES,
+    Condition,
+    Dtype,
+    Index,
+    Mask,
+    NotRead,
+    Number,
+    Pointer,
+    Qualified,
+    apply,
+    fit,
+    merged,
+    plain,
+)
+
+FUNCTIONS = {
+    "sqrt": sqrt,
+    "sqrt_rn": sqrt,
+    "rsqrt": lambda a: 1 / sqrt(a),
+    "exp": exp,
+    "log": log,
+    "sin": sin,
+    "cos": cos,
+    "abs": Abs,
+    "fabs": Abs,
+    "tanh": tanh,
+    "sigmoid": sigmoid,
+}
+HOMES = ("", "math.", "standard.", "extra.libdevice.", "extra.cuda.libdevice.")
+FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two tiles side by side, along a last axis of length 2."""
+
+    parts: tuple[Number, Number]
+
+
+class Calls(Expressions):
+    """Evaluates calls."""
+
+    def value_call(self, node, local):
+        """The value of a call."""
+        if any(isinstance(a, ast.Starred) for a in node.args):
+            raise NotRead("a call with a starred argument")
+        if any(keyword.arg is None for keyword in node.keywords):
+            raise NotRead("a call with a starred argument")
+        helper = isinstance(node.func, ast.Name) and node.func.id not in local
+        helper = helper and node.func.id in self.launch.meanings
+        called = None if helper else self.value(node.func, local)
+        given = [self.value(argument, local) for argument in node.args]
+        named = {k.arg: self.value(k.value, local) for k in node.keywords}
+        if helper:
+            return self._meaning(node.func.id, given, named)
+        if isinstance(called, Function):
+            return self.inlined(called, given, named)
+        if not isinstance(called, Qualified):
+            raise NotRead(f"{ast.unparse(node.func)} is called, and is no function")
+        if called.bound is not None:
+            given = [*called.bound, *given]
+        return self._library(called.path, given, named)
+
+    def _library(self, path, given, named):
+        home, name = path.rpartition(".")[::2]
+        name = {"builtins.float": "number", "builtins.min": "minimum"}.get(path, name)
+        inside = path.removeprefix("triton.language.")
+        language = inside != path and inside.rpartition(".")[0] + "." * ("." in inside)
+        known = language in HOMES or path in ("triton.cdiv", "builtins.abs")
+        known = known or path in ("builtins.float", "builtins.min")
+        if not known:
+            if home.startswith("builtins") or name not in FOREIGN:
+                raise NotRead(f"{path}: this function is not read")
+            self.assumed[f"{path} is what triton.language calls {name}"] = None
+        if name in FUNCTIONS:
+            if named or len(given) != 1:
+                raise NotRead(f"{name}: its arguments are not read")
+            value = self.number(given[0])
+            if name in ("log", "rsqrt"):
+                self.sums.needs(value, POSITIVE)
+            if name in ("sqrt", "sqrt_rn"):
+                self.sums.needs(value, NONNEGATIVE)
+            return apply(FUNCTIONS[name], value)
+        method = getattr(self, f"call_{name}", None)
+        if method is None:
+            raise NotRead(f"{path}: this function is not read")
+        try:
+            inspect.signature(method).bind(*given, **named)
+        except TypeError as reason:
+            raise NotRead(f"{name}: {reason}") from None
+        return method(*given, **named)
+
+    def _meaning(self, name, given, named):
+        names, text = self.launch.meanings[name]
+        if len(given) < len(names) or named:
+            raise NotRead(f"{name}: its arguments do not fit what it is said to return")
+        self.assumed[f"{name}({', '.join(names)}) is {text}"] = None
+        local = dict(zip(names, given, strict=False))
+        return self.value(ast.parse(text, mode="eval").body, local)
+
+    # dtypes
+
+    def call_cast(self, value, dtype, fp_downcast_rounding=None, bitcast=False):
+        """A cast: between floats it changes digits only; whatever makes an integer of a number is refused."""
+        if bitcast is not False:
+            raise NotRead("a bitcast")
+        kind = dtype.kind if isinstance(dtype, Dtype) else ""
+        if kind == "float" and isinstance(value, Number | Index | Mask):
+            return self.number(value)
+        if kind == "integer" and isinstance(value, Index):
+            return value
+        if kind == "boolean" and isinstance(value, Mask):
+            return value
+        raise NotRead("a cast to what is no dtype of the same kind")
+
+    def call_number(self, value):
+        """float(value)."""
+        return plain(nan) if value == "nan" else self.number(value)
+
+    def call_constexpr(self, value):
+        """What a constexpr holds."""
+        return value
+
+    def call_multiple_of(self, value, values):
+        """The value; what it promises is about speed."""
+        return value
+
+    call_max_contiguous = call_max_constancy = call_multiple_of
+
+    def call_static_assert(self, condition=None, message=None):
+        """Nothing."""
+
+    call_device_assert = call_assume = call_static_assert
+
+    def call_debug_barrier(self):
+        """Nothing."""
+
+    # programs and integers
+
+    def call_program_id(self, axis):
+        """The program's number."""
+        return Index(self.launch.number(self.whole_number(axis)))
+
+    def call_num_programs(self, axis):
+        """How many programs there are along an axis."""
+        return Index(self.launch.programs(self.whole_number(axis)))
+
+    def whole_number(self, value) -> int:
+        """An integer that the text holds."""
+        if not isinstance(value, Index) or not value.e.is_Integer:
+            raise NotRead("an argument that needs to be a number in the text")
+        return int(value.e)
+
+    def call_cdiv(self, x, div):
+        """x / div rounded up."""
+        if not isinstance(x, Index) or not isinstance(div, Index):
+            raise NotRead("cdiv of what are no integers")
+        if not x.e.is_nonnegative or not div.e.is_positive:
+            raise NotRead("cdiv of what may be negative")
+        return Index(self.places.cdiv(x.e, div.e), fit(x.axes, div.axes))
+
+    def call_minimum(self, x, y):
+        """The smaller of two integers or numbers."""
+        if isinstance(x, Index) and isinstance(y, Index):
+            return self.smaller(x, y)
+        return apply(Min, self.number(x), self.number(y))
+
+    def call_maximum(self, x, y):
+        """The larger of two numbers."""
+        if isinstance(x, Index) and isinstance(y, Index):
+            raise NotRead("a maximum of integers")
+        return apply(Max, self.number(x), self.number(y))
+
+    # tiles
+
+    def axis(self, size) -> str:
+        """The axis that a length of a tile belongs to."""
+        e = size.e if isinstance(size, Index) else None
+        if e == 1:
+            return "1"
+        if e is not None and e == self.places.row_block:
+            return "R"
+        if e is not None and e in (self.places.column_block, N):
+            if e == N and self.places.column_block is not None:
+                raise NotRead("lanes for N columns beside a block of columns")
+            return "C"
+        raise NotRead(f"a tile of {e} lanes, which is bound as no block")
+
+    def axes(self, shape) -> tuple:
+        """The axes of a shape."""
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        return tuple(self.axis(size) for size in shape)
+
+    def call_arange(self, start, end):
+        """The lanes of a block."""
+        axis = self.axis(end)
+        if axis == "1" or not isinstance(start, Index) or start.e != 0:
+            raise NotRead("a range of lanes that does not start at 0")
+        return Index(LANES[axis], (axis,))
+
+    def floats(self, dtype) -> None:
+        """Refuses a dtype of anything but floating-point numbers."""
+        if not isinstance(dtype, Dtype) or dtype.kind != "float":
+            raise NotRead("a tile whose dtype is not known to be of floating point")
+
+    def call_zeros(self, shape, dtype):
+        """A tile of zeros."""
+        self.floats(dtype)
+        return plain(0, self.axes(shape))
+
+    def call_full(self, shape, value, dtype):
+        """A tile of one number."""
+        self.floats(dtype)
+        number = self.number(value)
+        if number.axes:
+            raise NotRead("a tile filled with a tile")
+        return replace(number, axes=self.axes(shape))
+
+    def call_zeros_like(self, input):
+        """A tile of zeros."""
+        if not isinstance(input, Number):
+            raise NotRead("zeros like what is no tile of numbers")
+        return plain(0, input.axes)
+
+    def call_where(self, condition, x, y):
+        """x where the condition holds, else y."""
+        if isinstance(condition, bool):
+            return x if condition else y
+        x, y = self.number(x), self.number(y)
+        if isinstance(condition, Mask):
+            return self.where(condition, x, y)
+        if not isinstance(condition, Condition):
+            raise NotRead("a choice by what is no mask")
+        if (condition.a, condition.b) == (x, y):
+            return apply(Max, x, y)
+        if (condition.a, condition.b) == (y, x):
+            return apply(Min, x, y)
+        if not (x.complete and y.complete):
+            raise NotRead("a choice between sums that are not complete")
+        chosen, sure = x, condition.holds
+        if condition.zero is not None:
+            self.sums.needs(condition.zero, BRANCH)
+            chosen, sure = y, (True, False, False, False)
+        if not sure[0]:
+            raise NotRead("a choice by values")
+        axes = fit(fit(x.axes, y.axes), condition.axes)
+        parts = zip(chosen.parts, sure, strict=True)
+        parts = tuple(part if holds else nan for part, holds in parts)
+        return Number(parts, axes, merged(x, y))
+
+    def call_expand_dims(self, input, axis):
+        """A tile with an axis of length 1."""
+        at = self.whole_number(axis)
+        if not 0 <= at <= len(input.axes):
+            raise NotRead("an axis that the tile has not")
+        return replace(input, axes=(*input.axes[:at], "1", *input.axes[at:]))
+
+    def call_broadcast_to(self, input, *shape):
+        """A tile broadcast to a shape."""
+        axes = self.axes(shape[0] if isinstance(shape[0], tuple) else shape)
+        if fit(input.axes, axes) != axes:
+            raise NotRead("a broadcast to a smaller shape")
+        return replace(input, axes=axes)
+
+    def call_reshape(self, input, *shape):
+        """The same tile, with axes of length 1 put in or left out."""
+        axes = self.axes(shape[0] if isinstance(shape[0], tuple) else shape)
+        if [a for a in axes if a != "1"] != [a for a in input.axes if a != "1"]:
+            raise NotRead("a tile of another shape")
+        return replace(input, axes=axes)
+
+    call_view = call_reshape
+
+    def call_trans(self, input):
+        """A tile of two axes transposed."""
+        if len(input.axes) != 2:
+            raise NotRead("a transposition of what has no two axes")
+        return replace(input, axes=input.axes[::-1])
+
+    def call_sum(self, input, axis=None, keep_dims=False, dtype=None):
+        """The sum over an axis of a tile, or over all of them."""
+        if dtype is not None:
+            self.floats(dtype)
+        if isinstance(input, Joined):
+            parts = [self.call_sum(part, axis, keep_dims) for part in input.parts]
+            return Joined(tuple(parts))
+        if not isinstance(input, Number) or not isinstance(keep_dims, bool):
+            raise NotRead("a sum of what is no tile of numbers")
+        positions = list(range(len(input.axes)))
+        if axis is not None:
+            position = self.whole_number(axis)
+            if not -len(positions) <= position < len(positions):
+                raise NotRead(f"a sum over axis {position}, which the tile has not")
+            positions = [positions[position]]
+        value = input
+        for position in positions:
+            value = self.sums.over(value, input.axes[position])
+        axes = list(value.axes)
+        if not keep_dims:
+            axes = [a for position, a in enumerate(axes) if position not in positions]
+        return self.sums.settled(replace(value, axes=tuple(axes)))
+
+    def call_join(self, a, b):
+        """Two tiles of one shape side by side."""
+        a, b = self.number(a), self.number(b)
+        if a.axes != b.axes:
+            raise NotRead("a join of tiles of two shapes")
+        return Joined((a, b))
+
+    def call_split(self, a):
+        """The two tiles that were joined."""
+        if not isinstance(a, Joined):
+            raise NotRead("a split of what was not joined")
+        return a.parts
+
+    def call_fma(self, x, y, z):
+        """x * y + z."""
+        return self.operate(ast.Add(), self.operate(ast.Mult(), x, y), z)
+
+    def call_fdiv(self, x, y, ieee_rounding=False):
+        """x / y."""
+        return self.sums.operate(ast.Div(), self.number(x), self.number(y))
+
+    call_div_rn = call_fdiv
+
+    # memory
+
+    def call_load(
+        self,
+        pointer,
+        mask=None,
+        other=None,
+        boundary_check=(),
+        padding_option="",
+        cache_modifier="",
+        eviction_policy="",
+        volatile=False,
+    ):
+        """What is in memory; a masked lane holds `other`."""
+        mask, edges = self.mask(pointer, mask, boundary_check)
+        if edges:
+            if other is not None or padding_option not in ("", None, "zero"):
+                raise NotRead("a block pointer with this padding")
+            other = Index(S.Zero) if padding_option == "zero" else None
+        if other is not None:
+            other = self.number(other)
+            if other.axes or other.places:
+                raise NotRead("masked lanes that hold a tile")
+            other = other.inside
+        self.memory.line = self.line
+        return self.memory.load(pointer, mask, other)
+
+    def mask(self, pointer, mask, boundary_check) -> tuple[Mask, bool]:
+        """(the mask of an access, whether it is by a block pointer)."""
+        if not isinstance(pointer, Pointer):
+            raise NotRead("an address that is no pointer")
+        if pointer.edges:
+            if mask is not None:
+                raise NotRead("a block pointer with a mask")
+            checks = boundary_check or ()
+            checks = checks if isinstance(checks, tuple) else (checks,)
+            numbers = [self.whole_number(axis) for axis in checks]
+            if not set(numbers) <= set(range(len(pointer.edges))):
+                raise NotRead("boundary_check of an axis that the block has not")
+            checked = [pointer.edges[number] for number in numbers]
+            return Mask(frozenset(checked), pointer.offset.axes), True
+        if boundary_check not in ((), None):
+            raise NotRead("boundary_check of what is no block pointer")
+        if mask is None or mask is True:
+            return Mask(frozenset()), False
+        if not isinstance(mask, Mask):
+            raise NotRead("a mask that is no comparison of integers")
+        axes = fit(mask.axes, pointer.offset.axes)
+        if len(axes) > len(pointer.offset.axes):
+            raise NotRead("a mask of more axes than its address")
+        if set(axes) - {"1"} != set(pointer.offset.axes) - {"1"}:
+            raise NotRead("a mask of more lanes than its address")
+        return mask, False
+
+    def call_store(
+        self,
+        pointer,
+        value,
+        mask=None,
+        boundary_check=(),
+        cache_modifier="",
+        eviction_policy="",
+    ):
+        """Writes to memory."""
+        mask, _ = self.mask(pointer, mask, boundary_check)
+        self.keep(pointer, self.number(value), mask, False)
+
+    def keep(self, pointer, value, mask, atomic):
+        """Stores a value, which rests on the conditions of all operations so far."""
+        self.memory.line = self.line
+        self.memory.store(pointer, value, mask, atomic)
+        self.rests_on[pointer.name] = len(self.sums.domain)
+
+    def call_atomic_add(self, pointer, val, mask=None, sem=None, scope=None):
+        """Adds to memory; what it returns is not read."""
+        mask, edges = self.mask(pointer, mask, ())
+        if edges:
+            raise NotRead("an atomic addition by a block pointer")
+        self.keep(pointer, self.number(val), mask, True)
+        return Qualified("what an atomic addition returns")
+
+    def call_make_block_ptr(self, base, shape, strides, offsets, block_shape, order):
+        """A pointer to a block of a tensor."""
+        parts = (shape, strides, offsets, block_shape)
+        if not isinstance(base, Pointer) or base.edges or base.offset.axes:
+            raise NotRead("a block pointer from what is no pointer")
+        if not all(isinstance(part, tuple) for part in parts):
+            raise NotRead("a block pointer whose shapes are no tuples")
+        if len({len(part) for part in parts}) != 1:
+            raise NotRead("a block pointer whose shapes have different lengths")
+        if {self.whole_number(axis) for axis in order} != set(range(len(shape))):
+            raise NotRead("a block pointer whose order names other axes")
+        axes = self.axes(block_shape)
+        offset, edges = base.offset.e, []
+        for axis, size, stride, start in zip(
+            axes, shape, strides, offsets, strict=True
+        ):
+            e = start.e + LANES.get(axis, S.Zero)
+            offset += e * stride.e
+            edges.append((expand(e), expand(size.e)))
+        steps = tuple(stride.e for stride in strides)
+        return Pointer(base.name, Index(expand(offset), axes), tuple(edges), steps)
+
+    def call_advance(self, base, offsets):
+        """A block pointer moved."""
+        if not isinstance(base, Pointer) or len(offsets) != len(base.edges):
+            raise NotRead("an advance of what is no block pointer")
+        offset, edges = base.offset.e, []
+        for (e, size), stride, step in zip(
+            base.edges, base.strides, offsets, strict=True
+        ):
+            offset += step.e * stride
+            edges.append((expand(e + step.e), size))
+        moved = replace(base.offset, e=expand(offset))
+        return replace(base, offset=moved, edges=tuple(edges))

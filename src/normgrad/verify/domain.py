@@ -1,0 +1,61 @@
+"""Where a kernel's operations are defined: what its claim says, and what it may not need beyond its definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sympy import Expr, Mul, Pow, sqrt
+
+from ..symbolic.normal_form import Root, nf
+from ..symbolic.patience import OutOfPatience
+from ..symbolic.proof import lettered
+from .definitions import Norm
+
+DIVISOR = "not 0"  # of a division: it is said in the claim
+BRANCH = (
+    "other than 0"  # where a kernel stores something else: the definitions divide by it
+)
+POSITIVE, NONNEGATIVE = (
+    "greater than 0",
+    "at least 0",
+)  # of a root that the definitions take
+
+
+def conditions(
+    needed: Iterable[tuple[Expr, str]], definitions: Norm
+) -> tuple[list[str], dict[int, str]]:
+    """(where the claim holds, {position: a condition that the definitions do not have}), in words.
+
+    Args:  needed: (a number, what must hold of it) for each operation, in i and j
+    """
+    where: dict[str, None] = {}
+    refused: dict[int, str] = {}
+    for position, (e, kind) in enumerate(needed):
+        words = DIVISOR if kind == BRANCH else kind
+        text = f"{lettered(e)[0]} is {words}"
+        if kind in (DIVISOR, BRANCH):
+            where[text] = None
+        if kind != DIVISOR and not _defined(e, kind, definitions):
+            refused[position] = text
+    return list(where), refused
+
+
+def _defined(e, kind, definitions):
+    """Whether the definitions have no value either where a condition does not hold."""
+    try:
+        forms = [
+            nf(definitions.defs.unfold(head)) for head in definitions.outputs.values()
+        ]
+        if kind != BRANCH:
+            roots = set().union(*[form.atoms(Root) for form in forms])
+            return nf(definitions.defs.unfold(sqrt(e))).atoms(Root) <= roots
+        factors = Mul.make_args(nf(definitions.defs.unfold(e)))
+    except (NotImplementedError, OutOfPatience):
+        return False
+    roots = {f.as_base_exp()[0] for f in factors if f.atoms(Root)}
+    plain = all(f.is_positive for f in factors if not f.atoms(Root))
+    powers = set().union(*[form.atoms(Pow) for form in forms])
+    divisors = {
+        p.base for p in powers if p.exp.is_negative and isinstance(p.base, Root)
+    }
+    return bool(roots) and plain and roots <= divisors

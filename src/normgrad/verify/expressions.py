@@ -1,0 +1,489 @@
+"""Values of a kernel's expressions: what a name is, and integer, number, mask and pointer arithmetic."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sympy import Integer, S, expand, nan, sympify
+
+from ..symbolic.signs import is_positive
+from ..symbolic.symbols import N
+from .binding import (
+    CHUNK,
+    COLUMNS,
+    FLOAT,
+    PIDS,
+    PROGRAM_COUNT,
+    ROWS,
+    TAKEN,
+    WHOLE,
+    Launch,
+    T,
+    letter,
+)
+from .memory import Memory
+from .places import Places, least
+from .source import Source
+from .sums import Sums
+from .values import (
+    COLUMN,
+    CORNER,
+    LANES,
+    ROW,
+    Condition,
+    Dtype,
+    Index,
+    Limit,
+    Mask,
+    NotRead,
+    Number,
+    Pointer,
+    Qualified,
+    Undecided,
+    apply,
+    fit,
+    merged,
+    plain,
+)
+
+BUILTINS = ("range", "min", "max", "float", "abs", "len")
+DTYPES = {
+    "float": ("float16", "bfloat16", "float32", "float64"),
+    "integer": ("int32", "int64"),
+    "boolean": ("int1",),
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a module's text, which is read where it is called."""
+
+    source: Source
+    node: ast.FunctionDef
+
+
+class Unbound:
+    """An argument of the kernel that the binding does not name."""
+
+
+class Expressions:
+    """Evaluates expressions on symbols; source: the module of the function that is being read."""
+
+    def __init__(self, source: Source, launch: Launch, fill=nan):
+        self.assumed: dict[str, None] = {}
+        self.source, self.launch = source, launch
+        self.places = Places(launch, self.assumed)
+        self.sums = Sums(self.places)
+        self.memory = Memory(launch, self.places, self.assumed, sympify(fill))
+        self.unbound: set[str] = set()
+        self.rests_on: dict[str, int] = {}
+        self.constants: set[str] = set()
+
+    def argument(self, name: str, default: ast.expr | None = None):
+        """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
+        if name not in self.launch.arguments:
+            return Unbound() if default is None else self.value(default, {})
+        bound = self.launch.arguments[name]
+        if isinstance(bound, T):
+            return Pointer(name, Index(S.Zero))
+        if isinstance(bound, str) and bound is FLOAT:
+            return Dtype("float")
+        if isinstance(bound, str) and bound is PROGRAM_COUNT:
+            return Index(self.launch.programs(0))
+        if any(bound is word for word in (WHOLE, COLUMNS, ROWS, CHUNK)):
+            return Index(letter(name))
+        if bound is None or isinstance(bound, bool | str):
+            return bound
+        e = sympify(bound)
+        return Index(e) if e.is_integer else plain(e)
+
+    # names
+
+    def value(self, node: ast.expr, local: Mapping):
+        """The value of an expression."""
+        method = getattr(self, f"value_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise NotRead(f"{ast.unparse(node)}: this kind of expression is not read")
+        return method(node, local)
+
+    def value_constant(self, node, local):
+        """A number, text, flag or None as it is written."""
+        if node.value is None or isinstance(node.value, bool | str):
+            return node.value
+        if isinstance(node.value, int):
+            return Index(Integer(node.value))
+        if isinstance(node.value, float):
+            return plain(sympify(repr(node.value), rational=True))
+        raise NotRead(f"{node.value!r}: this kind of constant is not read")
+
+    def value_name(self, node, local):
+        """What a name stands for: first in the function, then in its module, then in Python."""
+        name = node.id
+        if name not in local:
+            return self.named(name, self.source)
+        if not isinstance(local[name], Unbound):
+            return local[name]
+        if name in TAKEN:
+            raise NotRead(f"{name} is not bound, and its name is not guessed from")
+        self.unbound.add(name)
+        return Index(letter(name))
+
+    def named(self, name: str, source: Source):
+        """What a name of a module stands for."""
+        bound = self.launch.arguments
+        if source.function(name) is not None:
+            return Function(source, source.function(name))
+        if name in source.constants:
+            value = source.constant(name)
+            if name in bound and not isinstance(bound[name], T):
+                self.constants.add(name)
+                self.assumed[f"{name} is {bound[name]}"] = None
+                return self.argument(name)
+            if value is None:
+                raise NotRead(f"{name}: its value is not read")
+            before, self.source = self.source, source
+            try:
+                return self.value(value, {})
+            finally:
+                self.source = before
+        if name in source.imports:
+            return self._imported(name, source)
+        if name in BUILTINS:
+            return Qualified(f"builtins.{name}")
+        raise NotRead(f"{name} has no value here")
+
+    def _imported(self, name, source):
+        path, file = source.imported(name)
+        original = path.rpartition(".")[2]
+        if path in ("triton", "triton.language", "math"):
+            return Qualified(path)
+        if original in ("tl", "language", "triton"):
+            library = "triton" if original == "triton" else "triton.language"
+            self.assumed[f"{name}, imported as {path}, is {library}"] = None
+            return Qualified(library)
+        if file is not None:
+            return self.named(original, file)
+        return Qualified(path)
+
+    def value_attribute(self, node, local):
+        """An attribute: of a library, or of a value."""
+        value, name = self.value(node.value, local), node.attr
+        if isinstance(value, Qualified):
+            if value.path == "triton.language":
+                for kind, names in DTYPES.items():
+                    if name in names:
+                        return Dtype(kind)
+            return Qualified(f"{value.path}.{name}")
+        if name in ("to", "cast"):
+            return Qualified("triton.language.cast", (value,))
+        if name == "value" and isinstance(value, Index | Number):
+            return value
+        if isinstance(value, Pointer) and name in ("dtype", "type"):
+            return Dtype("pointer")
+        if isinstance(value, Dtype) and value.kind == "pointer":
+            if name == "element_ty":
+                return Dtype("float")
+        if isinstance(value, Number | Index | Mask) and name == "dtype":
+            kinds = {Number: "float", Index: "integer", Mask: "boolean"}
+            return Dtype(kinds[type(value)])
+        if isinstance(value, Number | Index) and name == "shape":
+            sizes = {"R": self.places.row_block, "C": self.places.column_block or N}
+            return tuple(Index(sizes.get(axis, S.One)) for axis in value.axes)
+        raise NotRead(f"{ast.unparse(node)}: this attribute is not read")
+
+    def value_tuple(self, node, local):
+        """A tuple, or a list."""
+        return tuple(self.value(part, local) for part in node.elts)
+
+    value_list = value_tuple
+
+    # conditions
+
+    def decided(self, test) -> bool | None:
+        """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
+        if isinstance(test, Undecided):
+            return None
+        if isinstance(test, Mask) and not test.axes:
+            holds = [self.places.below(*pair) for pair in test.below]
+            if False in holds:
+                return False
+            if None not in holds:
+                return True
+        if isinstance(test, Number | Index) and not test.axes:
+            e = test.inside if isinstance(test, Number) else test.e
+            if e.is_zero is not None:
+                return not e.is_zero
+        if isinstance(test, Pointer):
+            return True
+        if test is None or isinstance(test, bool):
+            return bool(test)
+        raise NotRead("a branch on what is known only while the kernel runs")
+
+    def value_ifexp(self, node, local):
+        """A choice of two values, which a dtype may decide where they are equal."""
+        decided = self.decided(self.value(node.test, local))
+        if decided is None:
+            values = [self.value(part, local) for part in (node.body, node.orelse)]
+            if values[0] == values[1]:
+                return values[0]
+            if all(isinstance(v, Number) and v.inside.is_Rational for v in values):
+                if min(value.inside for value in values) >= 2**60:
+                    return Limit()
+            raise NotRead("a value that depends on a dtype")
+        return self.value(node.body if decided else node.orelse, local)
+
+    def value_boolop(self, node, local):
+        """`and` and `or`, which stop at the first value that decides."""
+        both, masks = isinstance(node.op, ast.And), []
+        undecided = False
+        for part in node.values:
+            value = self.value(part, local)
+            if isinstance(value, Undecided):
+                undecided = True
+                continue
+            if both and isinstance(value, Mask):
+                masks.append(value)
+                continue
+            if self.decided(value) != both:
+                return not both
+        if undecided and masks:
+            raise NotRead("a condition on a dtype and on what the kernel computes")
+        if undecided:
+            return Undecided()
+        if not masks:
+            return both
+        mask = masks[0]
+        for another in masks[1:]:
+            mask = Mask(mask.below | another.below, fit(mask.axes, another.axes))
+        return mask
+
+    def value_compare(self, node, local):
+        """A comparison: of integers it is a mask, unless it is the same for all programs."""
+        if len(node.ops) != 1:
+            raise NotRead("a chain of comparisons")
+        operator = node.ops[0]
+        left = self.value(node.left, local)
+        right = self.value(node.comparators[0], local)
+        same = isinstance(operator, ast.Eq | ast.Is)
+        if isinstance(left, Dtype) or isinstance(right, Dtype):
+            return Undecided()
+        if isinstance(operator, ast.Is | ast.IsNot):
+            if left is not None and right is not None:
+                raise NotRead("`is` between two values")
+            return (left is right) == same
+        if isinstance(operator, ast.Eq | ast.NotEq):
+            equal = self._equal(left, right)
+            if isinstance(equal, Condition) and not same:
+                raise NotRead("a comparison of numbers by !=")
+            return equal if isinstance(equal, Condition) else equal == same
+        if any(isinstance(value, Number | Limit) for value in (left, right)):
+            return self._condition(operator, left, right)
+        if not (isinstance(left, Index) and isinstance(right, Index)):
+            raise NotRead("a comparison of what are no integers")
+        a, b = left.e, right.e
+        if isinstance(operator, ast.Gt | ast.LtE):
+            a, b = b, a
+        negated = isinstance(operator, ast.LtE | ast.GtE)
+        if negated:  # b <= a is b < a + 1
+            a, b = b, a + 1
+        if not isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+            raise NotRead("a comparison of this kind")
+        axes = fit(left.axes, right.axes)
+        holds = self.places.below(a, b)
+        if holds is not None and not axes:
+            return holds
+        return Mask(frozenset({(expand(a), expand(b))}), axes)
+
+    def _condition(self, operator, left, right):
+        """A comparison of numbers, which holds where its sign is known."""
+        if isinstance(operator, ast.Lt | ast.LtE):
+            left, right = right, left
+        elif not isinstance(operator, ast.Gt | ast.GtE):
+            raise NotRead("a comparison of this kind")
+        if isinstance(left, Limit):
+            self.assumed["no number is larger than its dtype holds"] = None
+            return Condition((True,) * 4, self.number(right).axes)
+        left, right = self.number(left), self.number(right)
+        difference = apply(lambda a, b: a - b, left, right)
+        holds = tuple(p is not nan and is_positive(p) for p in difference.parts)
+        return Condition(holds, difference.axes, left, right)
+
+    def _equal(self, left, right) -> bool | Condition:
+        numbers = [v for v in (left, right) if isinstance(v, Index | Number)]
+        if len(numbers) == 2:
+            a, b = (v.e if isinstance(v, Index) else v.inside for v in numbers)
+            zero = expand(a - b).is_zero
+            if zero is not None and not left.axes and not right.axes:
+                return zero
+            if isinstance(left, Number) and right in (Index(S.Zero), plain(0)):
+                return Condition(axes=left.axes, zero=left)
+            raise NotRead("whether two numbers are equal depends on their values")
+        simple = (bool, str, type(None))
+        if not (isinstance(left, simple) and isinstance(right, simple)):
+            raise NotRead("a comparison of different kinds")
+        return left == right
+
+    # arithmetic
+
+    def number(self, value) -> Number:
+        """A value as a floating-point number: an integer that is the same for all programs becomes one."""
+        if isinstance(value, Number):
+            return value
+        if isinstance(value, Mask):
+            return self.where(value, plain(1), plain(0))
+        if isinstance(value, Index):
+            moving = {*self.places.loops, *PIDS, *LANES.values()}
+            if value.axes or moving & value.e.free_symbols:
+                raise NotRead("an index is used as a floating-point number")
+            return plain(value.e)
+        raise NotRead("what is no number is used as one")
+
+    def value_unaryop(self, node, local):
+        """`not` and a sign."""
+        value = self.value(node.operand, local)
+        if isinstance(node.op, ast.Not):
+            decided = self.decided(value)
+            return Undecided() if decided is None else not decided
+        if isinstance(node.op, ast.USub):
+            return self.operate(ast.Sub(), Index(S.Zero), value)
+        raise NotRead(f"{ast.unparse(node)}: this operation is not read")
+
+    def value_binop(self, node, local):
+        """An operation of two values."""
+        left, right = self.value(node.left, local), self.value(node.right, local)
+        return self.operate(node.op, left, right)
+
+    def operate(self, operator: ast.operator, a, b):
+        """a operator b, by the kinds of the two."""
+        if isinstance(operator, ast.BitAnd):
+            return self._both(a, b)
+        if isinstance(b, Pointer) and isinstance(operator, ast.Add):
+            a, b = b, a
+        if isinstance(a, Pointer):
+            moves = isinstance(operator, ast.Add | ast.Sub) and isinstance(b, Index)
+            if not moves or a.edges:
+                raise NotRead("arithmetic of pointers other than adding an integer")
+            return replace(a, offset=self.operate(operator, a.offset, b))
+        if isinstance(a, Index) and isinstance(b, Index):
+            return self._integers(operator, a, b)
+        if isinstance(operator, ast.Pow):
+            return self._power(a, b)
+        if isinstance(operator, ast.Mult) and isinstance(b, Mask):
+            a, b = b, a
+        if isinstance(operator, ast.Mult) and isinstance(a, Mask):
+            if not isinstance(b, Number):
+                raise NotRead("a mask is multiplied by what is no number")
+            return self.where(a, b, plain(0))
+        if not any(isinstance(value, Number) for value in (a, b)):
+            raise NotRead("an operation of what are no numbers")
+        if isinstance(a, Mask) or isinstance(b, Mask):
+            raise NotRead("a mask is used as a number")
+        return self.sums.operate(operator, self.number(a), self.number(b))
+
+    def _both(self, a, b):
+        if a is True or b is True:
+            return b if a is True else a
+        if isinstance(a, Condition) and isinstance(b, Condition):
+            holds = zip(a.holds, b.holds, strict=True)
+            both = tuple(x and y for x, y in holds)
+            return Condition(both, fit(a.axes, b.axes))
+        if not (isinstance(a, Mask) and isinstance(b, Mask)):
+            raise NotRead("`&` of what are no masks")
+        return Mask(a.below | b.below, fit(a.axes, b.axes))
+
+    def _power(self, a, b):
+        constant = isinstance(a, Number) and a.inside.is_Rational and not a.axes
+        if constant and isinstance(b, Index) and b.e.is_Integer and abs(b.e) < 1025:
+            return plain(a.inside**b.e)
+        if not isinstance(b, Index) or b.e not in range(9):
+            raise NotRead("a power other than a whole number of times")
+        result = plain(1)
+        for _ in range(int(b.e)):
+            result = self.sums.operate(ast.Mult(), result, self.number(a))
+        return result
+
+    def _integers(self, operator, a, b):
+        axes = fit(a.axes, b.axes)
+        if isinstance(operator, ast.Div):
+            return self.sums.operate(operator, self.number(a), self.number(b))
+        if isinstance(operator, ast.Add):
+            return Index(expand(a.e + b.e), axes)
+        if isinstance(operator, ast.Sub):
+            return Index(expand(a.e - b.e), axes)
+        if isinstance(operator, ast.Mult):
+            return Index(expand(a.e * b.e), axes)
+        if isinstance(operator, ast.FloorDiv):
+            return Index(self.places.floor(a.e, b.e), axes)
+        if isinstance(operator, ast.Mod):
+            return Index(expand(a.e - b.e * self.places.floor(a.e, b.e)), axes)
+        if isinstance(operator, ast.Pow) and b.e in range(65):
+            return Index(expand(a.e**b.e), axes)
+        raise NotRead(f"the operation {type(operator).__name__} of integers")
+
+    def smaller(self, a, b):
+        """The smaller of two integers."""
+        if not isinstance(a, Index) or not isinstance(b, Index) or a.axes or b.axes:
+            raise NotRead("a minimum of what are no integers")
+        return Index(least(a.e, b.e))
+
+    # tiles
+
+    def value_subscript(self, node, local):
+        """A tile with axes of length 1 put in, or an entry of a tuple."""
+        value = self.value(node.value, local)
+        if isinstance(value, tuple):
+            position = self.value(node.slice, local)
+            if not isinstance(position, Index) or not position.e.is_Integer:
+                raise NotRead("an entry of a tuple that is not known")
+            return value[int(position.e)]
+        if isinstance(value, Pointer) and not value.edges:
+            return replace(value, offset=self._widened(value.offset, node.slice))
+        if isinstance(value, Index | Number | Mask):
+            return self._widened(value, node.slice)
+        raise NotRead(f"{ast.unparse(node)}: this subscript is not read")
+
+    @staticmethod
+    def _widened(value, cuts):
+        axes, rest = [], list(value.axes)
+        for cut in getattr(cuts, "elts", [cuts]):
+            if isinstance(cut, ast.Constant) and cut.value is None:
+                axes.append("1")
+            elif isinstance(cut, ast.Slice) and not (
+                cut.lower or cut.upper or cut.step
+            ):
+                if not rest:
+                    raise NotRead("a subscript of more axes than the tile has")
+                axes.append(rest.pop(0))
+            else:
+                raise NotRead("a part of a tile")
+        return replace(value, axes=(*axes, *rest))
+
+    def where(self, mask: Mask, a: Number, b: Number) -> Number:
+        """a where a mask holds, else b."""
+        if not (a.complete and b.complete):
+            raise NotRead("a choice between sums that are not complete")
+        places = merged(a, b)
+        leaves_out: set[str] = set()
+        for e, bound in mask.below:
+            if self.places.below(e, bound):
+                continue
+            place = self.places.of(e) or self._place_of(e)
+            if bound != place.end:
+                raise NotRead(f"a choice by {e} < {bound}, which is not the end")
+            if any(p.axis == place.axis and p != place for p in places):
+                raise NotRead("a choice by the mask of another tile")
+            places |= {place}
+            leaves_out.add(place.axis)
+        parts = list(a.parts)
+        if "C" in leaves_out:
+            parts[COLUMN], parts[CORNER] = b.parts[COLUMN], b.parts[CORNER]
+        if "R" in leaves_out:
+            parts[ROW], parts[CORNER] = b.parts[ROW], b.parts[CORNER]
+        axes = fit(fit(a.axes, b.axes), mask.axes)
+        return Number(tuple(parts), axes, places)
+
+    def _place_of(self, e):
+        """The place of an index that nothing was loaded from yet."""
+        return self.places.at("C" if e.has(LANES["C"]) else "R", e)

@@ -1,0 +1,365 @@
+"""Memory: which entry of which tensor an address is, what a load gives, and what all stores together leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sympy import Expr, S, Symbol, expand, nan
+
+from ..symbolic.normal_form import nf
+from ..symbolic.notation import tensor, total
+from ..symbolic.symbols import M, N, i, j
+from .binding import AXES, PIDS, Launch, Out, T
+from .places import FLOOR, LEAST, Places, least
+from .values import Mask, NotRead, Number, Place, Pointer, Unknown, Wrong, fit
+
+SIZE = {"R": M, "C": N}
+HERE = {"i": i, "j": j}
+
+
+@dataclass(frozen=True)
+class Access:
+    """A load or a store.
+
+    Args:  row, column: its places; loops: the open loops; value: what is stored, in i and j
+           atomic: whether it is added; line: of the source
+    """
+
+    row: Place | None
+    column: Place | None
+    loops: tuple
+    line: int
+    value: Expr | None = None
+    atomic: bool = False
+
+    @property
+    def pids(self) -> frozenset:
+        """The axes of the grid on which the entry depends."""
+        places = [p for p in (self.row, self.column) if p is not None]
+        return frozenset().union(*[p.pids for p in places])
+
+
+@dataclass
+class Memory:
+    """What a kernel reads and writes; fill: what a masked load without `other` gives; line: that is being read."""
+
+    launch: Launch
+    places: Places
+    assumed: dict
+    fill: Expr = nan
+    line: int = 0
+    loads: dict[str, list[Access]] = field(default_factory=dict)
+    stores: dict[str, list[Access]] = field(default_factory=dict)
+    guards: list[frozenset] = field(default_factory=list)
+    filled: set[int] = field(default_factory=set)
+    faults: dict[str, tuple[type, int, str]] = field(default_factory=dict)
+
+    # addresses
+
+    def entry(self, pointer: Pointer) -> tuple[T, dict[str, Place]]:
+        """The tensor and the places of an address, {letter of its index: place}."""
+        bound = self.launch.arguments[pointer.name]
+        offset, letters = expand(pointer.offset.e), bound.letters
+        default = N if letters[-1] == "j" else S.One
+        row_stride = self.launch.stride(
+            default if bound.stride is None else bound.stride
+        )
+        column_stride = self.launch.stride(bound.column_stride)
+        row = S.Zero
+        if letters[0] in "ip":
+            row = offset if row_stride == 1 else offset.coeff(row_stride, 1)
+        rest = expand(offset - row * row_stride)
+        if bound.heads is not None:
+            row, rest = self._of_heads(row, rest, *map(self.launch.stride, bound.heads))
+        column = rest
+        if column_stride != 1:
+            column = rest.coeff(column_stride, 1)
+            rest = expand(rest - column * column_stride)
+        if letters[-1] != "j" and column != 0 or column_stride != 1 and rest != 0:
+            words = f"{pointer.name}: the address {offset} is not an entry"
+            raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
+        found: dict[str, Place] = {}
+        for name in letters:
+            if name == "p":
+                found["p"] = self._own_row(pointer.name, row)
+            else:
+                axis = "R" if name == "i" else "C"
+                found[name] = self.places.at(axis, row if axis == "R" else column)
+        return bound, found
+
+    def _of_heads(self, token, rest, heads, stride):
+        """(the row, what is left of the address) where a row is heads * token + head."""
+        head = rest.coeff(stride, 1)
+        row = expand(heads * token + head)
+        if token != FLOOR(row, heads):
+            raise NotRead(f"a row whose token is {token} and whose head is {head}")
+        return row, expand(rest - head * stride)
+
+    def _own_row(self, name, row):
+        axis = PIDS.index(row) if row in PIDS else None
+        if axis is None or self.launch.grid[axis] not in AXES:
+            raise NotRead(f"{name}: row {row} is not a program's own")
+        number = Symbol(f"own_{axis}")
+        return Place(number, "P", "own", False, M, None, False, frozenset({axis}))
+
+    def _bounds(self, mask: Mask, places: list[Place], verb: str) -> set[str]:
+        """The axes along which a mask leaves out exactly what is past the end."""
+        bounds: dict[Place, set] = {}
+        guards, apart = frozenset().union(*self.guards), False
+        for e, bound in mask.below | guards:
+            if self.places.below(e, bound):
+                continue
+            place = self.places.of(e)
+            if place in places:
+                bounds.setdefault(place, set()).add(expand(bound))
+            elif verb == "reads" and (e, bound) not in mask.below:
+                apart = True  # what is read here is used under the guard alone
+            else:
+                raise NotRead(f"{verb} only where {e} < {bound}, of another place")
+        axes = set()
+        for place in places:
+            ends = bounds.get(place, set())
+            if not ends and not place.past:
+                continue
+            edge = f"{'columns' if place.axis == 'C' else 'rows'} < {place.end}"
+            if not ends:
+                kind = NotRead if apart else Wrong
+                raise kind(f"{verb} past the end: its mask needs {edge}")
+            end = place.end if place.end in ends else min(ends, key=str)
+            for bound in ends:
+                end = least(end, bound)
+            if (
+                verb == "reads"
+                and isinstance(place.end, LEAST)
+                and end in place.end.args
+            ):
+                continue  # what it reads past its own rows is another program's
+            if end != place.end:
+                mixed = ends | {place.end} == {M, N}  # which of the two is the smaller?
+                past = (end - place.end).is_positive or mixed
+                kind = Wrong if past and not apart else NotRead
+                raise kind(f"{verb} where {edge.split()[0]} < {end}, not where {edge}")
+            axes.add(place.axis)
+        return axes
+
+    # loads
+
+    def load(self, pointer: Pointer, mask: Mask, other: Expr | None) -> Number:
+        """What a load gives, in each kind of lane; other: what a masked lane holds."""
+        bound, found = self.entry(pointer)
+        if "p" in found:
+            raise NotRead(f"{pointer.name} is read from a program's own row")
+        places = [*found.values()]
+        left = self._bounds(mask, places, "reads")
+        row, column = found.get("i"), found.get("j")
+        access = Access(row, column, tuple(self.places.active), self.line)
+        inside = self._stored(pointer.name, access)
+        if inside is None and bound.before is None:
+            raise Wrong(f"{pointer.name} is read before it is written")
+        if inside is None:
+            shape = [SIZE[p.axis] for p in places]
+            inside = tensor(bound.before, *shape)[tuple(p.symbol for p in places)]
+        self.loads.setdefault(pointer.name, []).append(access)
+        masked = self.fill if other is None else other
+        if other is None and left & {p.axis for p in places if p.past}:
+            self.filled.add(self.line)
+
+        def past(place):
+            if place is None:
+                return inside
+            if not place.past:
+                return S.Zero
+            return masked if place.axis in left else nan
+
+        parts = [inside, past(column), past(row)]
+        if column is None or row is None:
+            corner = parts[2] if column is None else parts[1]
+        elif column.past and row.past:
+            corner = parts[1] if parts[1] == parts[2] else nan
+        else:
+            corner = parts[1] if column.past else parts[2]
+        axes = pointer.offset.axes
+        return Number((*parts, corner), axes, frozenset(places))
+
+    def _stored(self, name, access):
+        """What this program has stored in that entry, None where it has stored nothing in the tensor."""
+        stores = self.stores.get(name)
+        if name in self.faults:
+            raise NotRead(f"{name} is read after a store that is not followed")
+        if not stores:
+            return None
+        for store in stores:
+            self._apart(name, store, access)
+        same = any(s.column == access.column for s in stores)
+        if not self._all_columns(name, stores) and not same:
+            raise NotRead(f"{name} is read where it may not be written yet")
+        words = f"what a program stores in {name} it reads there again"
+        self.assumed[words] = None
+        symbols = {}
+        if access.row is not None:
+            symbols[i] = access.row.symbol
+        if access.column is not None:
+            symbols[j] = access.column.symbol
+        return stores[0].value.xreplace(symbols)
+
+    def _apart(self, name, store, load):
+        """Refuses a load of what another turn or another program may write."""
+        loops = [loop for loop in store.loops if loop in load.loops]
+        same_row = store.row == load.row and store.row is not None
+        same_column = store.column == load.column and store.column is not None
+        turns = {store.row.loop} if same_row else set()
+        turns |= {store.column.loop} if same_column else set()
+        if store.row != load.row or not set(loops) <= turns:
+            raise NotRead(f"{name} is read and written in different turns of a loop")
+        pids = store.row.pids if same_row else frozenset()
+        pids |= store.column.pids if same_column else frozenset()
+        axes = {a for a, kind in enumerate(self.launch.grid) if isinstance(kind, str)}
+        if store.atomic or not axes <= pids:
+            raise NotRead(f"{name} is read where another program may write it")
+
+    # stores
+
+    def store(self, pointer: Pointer, value: Number, mask: Mask, atomic: bool):
+        """Keeps what a store leaves in memory; what is wrong with it is kept, too, and the reading goes on."""
+        try:
+            self._store(pointer, value, mask, atomic)
+        except NotRead as reason:
+            if self.launch.arguments[pointer.name].before is not None:
+                raise  # what was read there may be another value in another turn
+            fault = type(reason), self.line, str(reason)
+            self.faults.setdefault(pointer.name, fault)
+
+    def _store(self, pointer, value, mask, atomic):
+        name = pointer.name
+        bound, found = self.entry(pointer)
+        if bound.after is None or atomic and not isinstance(bound, Out):
+            raise NotRead(f"{name} is written, and bound as what the kernel reads")
+        places = [p for p in found.values() if p.axis != "P"]
+        self._bounds(mask, places, "writes")
+        if set(pointer.offset.axes) - {"1"} != {p.axis for p in places if p.lanes}:
+            raise NotRead(f"{name}: several lanes are written to one entry")
+        axes = fit(pointer.offset.axes, value.axes)
+        if set(axes) - {"1"} != set(pointer.offset.axes) - {"1"}:
+            raise NotRead(f"{name}: a value of more lanes than its address")
+        if value.pending:
+            raise NotRead("a sum is stored before it is complete")
+        value = self._all_rows(name, value, found, atomic)
+        if nan in value.parts[:1]:
+            raise Unknown(f"{name}: what is not known is stored")
+        symbols = {
+            p.symbol: HERE[letter] for letter, p in found.items() if letter != "p"
+        }
+        inside = value.inside.xreplace(symbols)
+        left = inside.free_symbols & {p.symbol for p in self.places.found()}
+        left |= {s for s in inside.free_symbols if "_before_" in str(s)}
+        if left:
+            raise NotRead(f"{name}: what is stored depends on another entry's place")
+        row = found.get("i", found.get("p"))
+        loops = tuple(self.places.active)
+        access = Access(row, found.get("j"), loops, self.line, inside, atomic)
+        own = [row, access.column, value.place("R") if atomic else None]
+        if not set(loops) <= {p.loop for p in own if p is not None}:
+            raise NotRead(f"{name}: the turns of a loop store in one entry")
+        for load in self.loads.get(name, []):
+            self._apart(name, access, load)
+        self.stores.setdefault(name, []).append(access)
+
+    def _all_rows(self, name, value, found, atomic):
+        """A value that every program adds to, as the sum over all rows."""
+        place = value.place("R")
+        if "i" in found:
+            if value.share:
+                raise Wrong(
+                    f"{name}: a sum over a program's rows is stored for each row"
+                )
+            if atomic:
+                self._once(name, found, place or found["i"])
+            return value
+        share = value.share
+        if place is not None:
+            alone = place.cover == "own" and not place.lanes
+            if not alone or share or not atomic and place.loop is not None:
+                raise NotRead(f"{name}: a value of one row is stored for all rows")
+            inside = total(M, lambda r: value.inside.xreplace({place.symbol: r}))
+            value = replace(value, parts=(inside, *value.parts[1:]))
+            share = place.pids
+        own = found["p"].pids if "p" in found else frozenset()
+        if atomic:
+            column = found["j"].pids if "j" in found else frozenset()
+            self._added(name, share | column)
+            if "p" in found:
+                raise NotRead(f"{name}: a program adds to a row of its own")
+        elif share - own:
+            raise Wrong(f"{name}: each program stores a sum over its own rows there")
+        elif own - share:
+            raise Wrong(f"{name}: a program stores what is no sum over its own rows")
+        return value
+
+    def _once(self, name, found, place):
+        pids = place.pids.union(*[p.pids for p in found.values()])
+        self._added(name, pids)
+
+    def _added(self, name, pids):
+        axes = {a for a, kind in enumerate(self.launch.grid) if isinstance(kind, str)}
+        if axes - pids:
+            raise Wrong(f"{name}: programs along axis {min(axes - pids)} add, too")
+        self.assumed[f"{name} is 0 before the kernel runs"] = None
+
+    # the end
+
+    def _all_columns(self, name, stores) -> bool:
+        """Whether stores of one value reach every column once."""
+        for store in stores[1:]:
+            if nf(expand(store.value - stores[0].value)) != 0:
+                raise NotRead(f"{name} is written twice, with different values")
+        covers = [s.column.cover for s in stores if s.column is not None]
+        if not covers or covers == ["grid"]:
+            return len(stores) == 1
+        if "grid" in covers:
+            raise NotRead(f"{name} is written twice")
+        column, total = S.Zero, self.launch.column_tiles
+        if (0, expand(total - 1)) in covers:
+            return True
+        while covers:
+            following = [c for c in covers if expand(c[0] - column) == 0]
+            if len(following) != 1:
+                return False
+            covers.remove(following[0])
+            column = expand(following[0][1] + 1)
+        return column == total
+
+    def left(self) -> dict[str, Expr]:
+        """{argument: what it holds in the end, in i and j}, of those whose stores are followed."""
+        for name, bound in self.launch.arguments.items():
+            if isinstance(bound, T) and bound.after and name not in self.stores:
+                self.faults.setdefault(name, (Wrong, 0, f"{name} is not written"))
+        for name, stores in self.stores.items():
+            try:
+                self._left(name, stores)
+            except NotRead as reason:
+                fault = type(reason), stores[0].line, str(reason)
+                self.faults.setdefault(name, fault)
+        return {
+            name: stores[0].value
+            for name, stores in self.stores.items()
+            if name not in self.faults
+        }
+
+    def _left(self, name, stores):
+        """Refuses stores that leave out places, or write some twice."""
+        if not self._all_columns(name, stores):
+            kind = Wrong if len(stores) == 1 else NotRead
+            raise kind(f"{name}: columns are left out")
+        if any(store.row != stores[0].row for store in stores):
+            raise NotRead(f"{name} is written for different rows")
+        if any(store.atomic for store in stores) and len(stores) > 1:
+            raise NotRead(f"{name} is added to at two places")
+        self._all_programs(name, stores[0])
+
+    def _all_programs(self, name, store):
+        """Refuses entries that several programs write."""
+        axes = {a for a, kind in enumerate(self.launch.grid) if isinstance(kind, str)}
+        if not store.atomic and axes - store.pids:
+            axis = min(axes - store.pids)
+            words = f"all programs along axis {axis} write the same entries"
+            raise NotRead(f"{name}: {words}")

@@ -1,0 +1,258 @@
+"""Which rows or columns an index runs through, by a table of the patterns that cover each of them once.
+
+An index with lanes is `block * q + lane`, one without is `q` itself. The number q is a constant, a program's number,
+or A, A + s, A + 2 s and so on below E, as a loop counts. What the table does not hold is not read.
+
+| q | columns | rows |
+|---|---|---|
+| a constant, or the last tile | that tile | |
+| the program's number | its own tile | its own row or tile |
+| 0, 1, ..., T - 1 | all | all |
+| from any tile to any, upwards or downwards | these | |
+| pid, pid + P, ..., below T | | the program's share |
+| pid K, ..., below pid K + K, or below min(that, T) | | the program's share |
+"""
+
+from __future__ import annotations
+
+from sympy import Expr, Function, S, Symbol, cancel, expand, fraction
+
+from ..symbolic.symbols import M, N
+from .binding import PIDS, Launch, letter
+from .values import LANES, NotRead, Place
+
+CEILING = Function("cdiv", integer=True)
+FLOOR = Function("floordiv", integer=True)
+LEAST = Function("least", integer=True)
+
+
+def least(*integers: Expr) -> Expr:
+    """The smallest of integers."""
+    parts: set[Expr] = set()
+    for e in map(expand, integers):
+        parts |= set(e.args) if isinstance(e, LEAST) else {e}
+    smallest = {
+        a for a in parts if not any((a - b).is_nonnegative and a != b for b in parts)
+    }
+    return LEAST(*sorted(smallest, key=str)) if len(smallest) > 1 else smallest.pop()
+
+
+def exact(a: Expr, b: Expr) -> Expr | None:
+    """a / b where that is a polynomial with whole coefficients, else None."""
+    quotient = cancel(expand(a) / b)
+    if fraction(quotient)[1] != 1:
+        return None
+    return expand(quotient)
+
+
+class Places:
+    """The table, for one launch; assumed: what it relies on, in words; active: the turns of the open loops."""
+
+    def __init__(self, launch: Launch, assumed: dict):
+        self.launch, self.assumed = launch, assumed
+        self.loops: dict[Symbol, tuple] = {}
+        self.active: list[Symbol] = []
+        self._places: dict[tuple, Place | None] = {}
+        self.row_block = launch.block("a block of rows")
+        self.column_block = launch.block(
+            "a block of columns", "a block of at least N columns"
+        )
+
+    # integers
+
+    def cdiv(self, a: Expr, b: Expr) -> Expr:
+        """a / b rounded up, for a of at least 0."""
+        a, b = expand(a), expand(b)
+        for size, block, tiles in (
+            (N, self.column_block, self.launch.column_tiles),
+            (M, self.row_block, self.launch.row_tiles),
+        ):
+            more = exact(a - size, b) if b == block else None
+            if more is not None:
+                return expand(tiles + more)
+        quotient = exact(a, b)
+        return CEILING(a, b) if quotient is None else quotient
+
+    def floor(self, a: Expr, b: Expr) -> Expr:
+        """a // b, where its rounding is known, else a symbol of its own."""
+        a, b = expand(a), expand(b)
+        if not b.is_positive:
+            return FLOOR(a, b)
+        if a in PIDS and b == self.launch.programs(PIDS.index(a)):
+            return S.Zero
+        quotient = exact(a, b)
+        if quotient is not None:
+            return quotient
+        top = expand(a - b + 1)
+        if top.is_Symbol and top.is_positive:
+            return self.cdiv(top, b)
+        top = expand(a + 1)
+        if top.is_Symbol and top.is_positive:
+            return self.cdiv(top, b) - 1
+        return FLOOR(a, b)
+
+    def below(self, a: Expr, b: Expr) -> bool | None:
+        """Whether a < b for every program; None where that depends."""
+        difference = expand(b - a)
+        if difference.is_positive:
+            return True
+        if difference.is_nonpositive:
+            return False
+        for axis in range(len(self.launch.grid)):
+            number, programs = self.launch.number(axis), self.launch.programs(axis)
+            if number.is_Symbol and (a - number).is_nonpositive:
+                if (b - programs).is_nonnegative:
+                    return True
+        return None
+
+    # loops
+
+    def turns(self, low: Expr, high: Expr, step: Expr) -> Expr:
+        """How many turns a loop makes."""
+        return self.cdiv(high - low, step)
+
+    def _progression(self, q, unit, size, tiles):
+        """(A, s, E, turn): q is A, A + s, ... below E, at each turn one; None where it is not."""
+        turns = [turn for turn in self.loops if q.has(turn)]
+        if not turns:
+            return q, S.Zero, None, None
+        turn = turns[-1]
+        s = q.coeff(turn, 1)
+        first = expand(q - s * turn)
+        if len(turns) > 1 or first.has(turn) or s == 0:
+            return None
+        low, high, step = self.loops[turn]
+        if step == s:
+            return first, s, expand(high + first - low), turn
+        if expand(step - s * unit) == 0:  # the counter counts rows or columns
+            last = expand(high - low + first * unit)
+            end = tiles if last == size else exact(last, unit)
+            if end is not None:
+                return first, s, end, turn
+        return first, s, expand(first + s * self.turns(low, high, step)), turn
+
+    # the table
+
+    def at(self, axis: str, e: Expr) -> Place:
+        """The place of an index; NotRead for one that the table does not hold."""
+        e = expand(e)
+        if (axis, e) not in self._places:
+            found = self._column(e) if axis == "C" else self._row(e)
+            if found is not None:
+                cover, past, end, turn, pids = found
+                symbol = letter(f"{'j' if axis == 'C' else 'i'}{len(self._places)}")
+                lanes = e.has(LANES[axis])
+                found = Place(symbol, axis, cover, past, end, turn, lanes, pids)
+            self._places[axis, e] = found
+        place = self._places[axis, e]
+        name = "column" if axis == "C" else "row"
+        if place is None:
+            why = f"which {name}s these are is not known"
+            if e == LANES["C"]:
+                why = "the first block of columns, where a row may have several"
+            raise NotRead(f"{name} {e}: {why}")
+        if place.loop not in (None, *self.active):
+            raise NotRead(f"{name} {e} of a loop that has ended")
+        return place
+
+    def of(self, e: Expr) -> Place | None:
+        """The place that an index was found to have, None for another one."""
+        found = [p for (_, index), p in self._places.items() if index == expand(e)]
+        return found[0] if len(found) == 1 else None
+
+    def found(self) -> list[Place]:
+        """All places."""
+        return [place for place in self._places.values() if place]
+
+    def _column(self, e):
+        lane, block, tiles = LANES["C"], self.column_block, self.launch.column_tiles
+        if e == lane and block is None:  # exactly N lanes
+            return (S.Zero, S.Zero), False, N, None, frozenset()
+        if e.coeff(lane, 1) != 1 or block is None:
+            return None
+        q = exact(e - lane, block)
+        if q is None or q.has(block, *LANES.values()):
+            return None
+        for axis, kind in enumerate(self.launch.grid):
+            if q == PIDS[axis] and kind == "column tiles":
+                return "grid", True, N, None, frozenset({axis})
+        run = self._progression(q, block, N, tiles)
+        if run is None or q.has(*PIDS):
+            return None
+        first, s, end, turn = run
+        if s == 0:
+            last = first
+        elif s == 1:
+            last = expand(end - 1)
+        elif s == -1:
+            first, last = expand(end + 1), first
+        else:
+            return None
+        left = expand(tiles - 1 - last)
+        starts = first.is_number and first >= 0 or expand(first - tiles + 1) == 0
+        ends = left.is_number and left >= 0
+        if not starts or not ends:
+            return None
+        return (first, last), left == 0, N, turn, frozenset()
+
+    def _row(self, e):
+        lane, lanes = LANES["R"], e.has(LANES["R"])
+        unit, tiles = S.One, M
+        if lanes:
+            unit, tiles = self.row_block, self.launch.row_tiles
+            if e.coeff(lane, 1) != 1 or unit is None:
+                return None
+            q = exact(e - lane, unit)
+            if q is None:
+                return self._unaligned(expand(e - lane))
+        else:
+            q = e
+        if q.has(*LANES.values()) or lanes and q.has(unit):
+            return None
+        run = self._progression(q, unit, M, tiles)
+        if run is None:
+            return None
+        first, s, end, turn = run
+        if (first, s, end) == (0, 1, tiles):
+            return "all", lanes, M, turn, frozenset()
+        for axis, kind in enumerate(self.launch.grid):
+            pid, own = PIDS[axis], frozenset({axis})
+            if s == 0 and q == pid and kind == ("row tiles" if lanes else "rows"):
+                return "own", lanes, M, None, own
+            programs = self.launch.programs(axis)
+            if s != 0 and (first, s, end) == (pid, programs, tiles):
+                return "own", lanes, M, turn, own
+            size = first.coeff(pid, 1)
+            if s == 1 and first == expand(pid * size) and kind == "programs":
+                inside = end == least(first + size, tiles)
+                if inside or end == expand(first + size):
+                    if self._covers(size, programs, tiles):
+                        return "own", lanes or not inside, M, turn, own
+        return None
+
+    def _unaligned(self, start):
+        """Tiles that start at a program's first row, whatever that is: they end where the program's rows do."""
+        turns = [turn for turn in self.loops if start.has(turn)]
+        if len(turns) != 1:
+            return None
+        low, high, step = self.loops[turns[0]]
+        if step != self.row_block or start != expand(low + turns[0] * step):
+            return None
+        for axis, kind in enumerate(self.launch.grid):
+            size = low.coeff(PIDS[axis], 1)
+            if kind != "programs" or low != expand(PIDS[axis] * size) or size == 0:
+                continue
+            end = least(low + size, M)
+            if high in (end, expand(low + size)):
+                if self._covers(size, self.launch.programs(axis), M):
+                    return "own", True, end, turns[0], frozenset({axis})
+        return None
+
+    def _covers(self, size, programs, total):
+        """Whether the programs take everything, by the launcher's promise or by the kernel's own division."""
+        if size in self.launch.chunks:
+            words = "rows" if total == M else "tiles of rows"
+            promise = f"{programs} * {size} is at least the number of {words}"
+            self.assumed[promise] = None
+            return True
+        return size == CEILING(total, programs)

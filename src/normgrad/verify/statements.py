@@ -1,0 +1,419 @@
+"""A kernel's statements, run once on symbols: a loop's body stands for any of its turns."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from sympy import Expr, S, Symbol, expand, nan
+
+from .binding import T
+from .calls import Calls
+from .expressions import Function
+from .sums import has_marker, marker_of
+from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Qualified
+
+SPEED = {
+    "num_stages",
+    "loop_unroll_factor",
+    "disallow_acc_multi_buffer",
+    "flatten",
+    "warp_specialize",
+}
+DEEPEST, LONGEST = 20, 64
+
+
+class _Return(Exception):
+    """A return statement, with its value."""
+
+
+class Reader(Calls):
+    """Runs a kernel; line: the number of the statement that is run; ran: of all that were."""
+
+    def __init__(self, source, launch, fill=nan):
+        super().__init__(source, launch, fill)
+        self.line, self.depth, self.inner = 0, 0, 0
+        self.ran: set[int] = set()
+
+    def bound(self, kernel: str) -> dict:
+        """{argument: its value}."""
+        names, defaults = parameters(self.source.function(kernel))
+        return {name: self.argument(name, defaults.get(name)) for name in names}
+
+    def check_binding(self, kernel: str) -> None:
+        """ValueError where the binding names what is no argument, and no constant that was read."""
+        names, _ = parameters(self.source.function(kernel))
+        for name, bound in self.launch.arguments.items():
+            early = not self.line and name.isupper() and not isinstance(bound, T)
+            if name not in {*names, *self.constants} and not early:
+                message = f"binding: got {name}, needs one of {', '.join(names)}"
+                raise ValueError(message)
+
+    def read(self, kernel: str, local: dict) -> dict[str, Expr]:
+        """{argument: what it holds in the end}; NotRead for a line that is not followed."""
+        self.run(Function(self.source, self.source.function(kernel)), local)
+        return self.memory.left()
+
+    def arguments(self, function: Function, given, named) -> dict:
+        """The local names of a function that is called."""
+        names, defaults = parameters(function.node)
+        if len(given) > len(names) or set(named) - set(names[len(given) :]):
+            raise NotRead(f"{function.node.name}: its arguments do not fit")
+        local = dict(zip(names, given, strict=False)) | named
+        for name in names:
+            if name not in local:
+                if name not in defaults:
+                    raise NotRead(f"{function.node.name}: {name} is missing")
+                before, self.source = self.source, function.source
+                local[name] = self.value(defaults[name], {})
+                self.source = before
+        return local
+
+    def inlined(self, function: Function, given, named):
+        """What a function returns."""
+        line = self.line
+        if self.depth == DEEPEST:
+            raise NotRead("functions that call each other without end")
+        self.depth += 1
+        value = self.run(function, self.arguments(function, given, named))
+        self.depth -= 1
+        self.line = line
+        return value
+
+    def run(self, function: Function, local: dict):
+        """Runs a function's body."""
+        before = self.source, self.inner
+        self.source, self.inner = function.source, 0
+        value = None
+        try:
+            self.block(function.node.body, local)
+        except _Return as returned:
+            value = returned.args[0]
+        self.source, self.inner = before
+        return value
+
+    # statements
+
+    def block(self, body: list[ast.stmt], local: dict):
+        """Runs statements."""
+        for node in body:
+            self.line = node.lineno
+            self.ran.add(node.lineno)
+            method = getattr(self, f"run_{type(node).__name__.lower()}", None)
+            if method is None:
+                kind = type(node).__name__.lower()
+                raise NotRead(f"a statement of the kind {kind}")
+            method(node, local)
+
+    def run_pass(self, node, local):
+        """Nothing."""
+
+    run_assert = run_pass
+
+    def run_expr(self, node, local):
+        """A call, or a docstring."""
+        if not isinstance(node.value, ast.Constant):
+            self.value(node.value, local)
+
+    def run_return(self, node, local):
+        """The value of the function."""
+        if self.inner:
+            raise NotRead("a return from inside a loop or a branch")
+        raise _Return(None if node.value is None else self.value(node.value, local))
+
+    def run_assign(self, node, local):
+        """name = value."""
+        value = self.value(node.value, local)
+        for target in node.targets:
+            self.assign(target, value, local)
+
+    def run_annassign(self, node, local):
+        """name: tl.constexpr = value."""
+        if node.value is None:
+            raise NotRead("a name without a value")
+        self.assign(node.target, self.value(node.value, local), local)
+
+    def run_augassign(self, node, local):
+        """name += value."""
+        value = self.value(node.value, local)
+        held = self.value(node.target, local)
+        self.assign(node.target, self.operate(node.op, held, value), local)
+
+    def assign(self, target, value, local):
+        """Gives a name its value, or each name of a tuple."""
+        if isinstance(target, ast.Tuple):
+            if not isinstance(value, tuple) or len(value) != len(target.elts):
+                raise NotRead("several names for what are not as many values")
+            for part, entry in zip(target.elts, value, strict=True):
+                self.assign(part, entry, local)
+        elif isinstance(target, ast.Name):
+            local[target.id] = value
+        else:
+            raise NotRead("an assignment to what is no name")
+
+    def run_if(self, node, local):
+        """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
+        test = self.value(node.test, local)
+        if isinstance(test, Mask) and not test.axes:
+            holds = [self.places.below(*pair) for pair in test.below]
+            if None in holds and False not in holds and not node.orelse:
+                return self._guarded(node, test, local)
+        decided = self.decided(test)
+        if decided is None:
+            return self._either(node, local)
+        return self.block(node.body if decided else node.orelse, local)
+
+    def _either(self, node, local):
+        """Both ways of a branch on a dtype, which may differ in dtypes alone."""
+        ways, memory = [dict(local), dict(local)], self.memory
+        before = {name: len(stores) for name, stores in memory.stores.items()}
+        self.inner += 1
+        for way, body in zip(ways, (node.body, node.orelse), strict=True):
+            self.block(body, way)
+        self.inner -= 1
+        if before != {name: len(stores) for name, stores in memory.stores.items()}:
+            raise NotRead("a store that depends on a dtype")
+        local.clear()
+        for name in ways[0].keys() & ways[1].keys():
+            first, second = ways[0][name], ways[1][name]
+            if (
+                first == second
+                or isinstance(first, Dtype)
+                and isinstance(second, Dtype)
+            ):
+                local[name] = first if first == second else Dtype("")
+
+    def _guarded(self, node, mask, local):
+        """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
+        before = dict(local)
+        self.memory.guards.append(mask.below)
+        self.inner += 1
+        self.block(node.body, local)
+        self.inner -= 1
+        self.memory.guards.pop()
+        for name, value in list(local.items()):
+            if name not in before:
+                del local[name]
+            elif value is not before[name] and value != before[name]:
+                both = [value, before[name]]
+                if all(isinstance(v, Number) and v.complete for v in both):
+                    local[name] = self.where(mask, *both)
+                else:
+                    del local[name]
+
+    # loops
+
+    def run_for(self, node, local):
+        """A loop over a range: its body is run once, for any turn."""
+        call = node.iter
+        called = self.value(call.func, local) if isinstance(call, ast.Call) else None
+        paths = ("triton.language.range", "triton.language.static_range")
+        path = called.path if isinstance(called, Qualified) else ""
+        if path not in ("builtins.range", *paths) or node.orelse:
+            raise NotRead("a loop over what is no range")
+        if any(keyword.arg not in SPEED for keyword in call.keywords):
+            raise NotRead("a range with arguments that are not read")
+        if not isinstance(node.target, ast.Name) or not 1 <= len(call.args) <= 3:
+            raise NotRead("a range of this kind")
+        bounds = [self.value(argument, local) for argument in call.args]
+        if any(not isinstance(b, Index) or b.axes for b in bounds):
+            raise NotRead("a range between what are no integers")
+        low, high, step = {
+            1: lambda a: (S.Zero, a, S.One),
+            2: lambda a, b: (a, b, S.One),
+            3: lambda a, b, c: (a, b, c),
+        }[len(bounds)](*[bound.e for bound in bounds])
+        self.loop(node.body, node.target.id, (low, high, step), local)
+
+    def run_while(self, node, local):
+        """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
+        test, last = node.test, node.body[-1]
+        counts = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt)
+        adds = isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Add)
+        simple = counts and adds and len(test.ops) == 1 and not node.orelse
+        if not simple or not isinstance(test.left, ast.Name):
+            raise NotRead("a while loop that does not count")
+        counter, body = test.left.id, node.body[:-1]
+        if ast.unparse(last.target) != counter or counter in assigned(body):
+            raise NotRead("a while loop that does not count")
+        names = names_in(test.comparators[0]) | names_in(last.value)
+        if names & (assigned(body) | {counter}):
+            raise NotRead("a while loop whose end or step changes")
+        parts = (test.left, test.comparators[0], last.value)
+        bounds = [self.value(part, local) for part in parts]
+        if any(not isinstance(b, Index) or b.axes for b in bounds):
+            raise NotRead("a while loop between what are no integers")
+        del local[counter]
+        self.loop(body, counter, [bound.e for bound in bounds], local)
+
+    def loop(self, body, counter, bounds, local):
+        """Runs a loop's body, once for any turn, or turn by turn where the text says how many."""
+        low, high, step = map(expand, bounds)
+        body = self._live(body, assigned(body) | {counter}, local)
+        names = assigned(body)
+        if counter in names:
+            raise NotRead(f"{counter} is a loop's counter and is assigned in it")
+        if not (step.is_positive or step.is_negative):
+            raise NotRead("a loop whose step has no known sign")
+        turns = self.places.turns(low, high, step)
+        if turns.is_Integer:
+            return self._unrolled(body, counter, [low, step], int(turns), local)
+        turn = Symbol(f"turn_{len(self.places.loops)}", integer=True, nonnegative=True)
+        self.places.loops[turn] = (low, high, step)
+        before, after = dict(local), self._carried(body, names, turn, local)
+        local[counter] = Index(expand(low + turn * step))
+        line = self.line
+        self.places.active.append(turn)
+        self.inner += 1
+        self.block(body, local)
+        self.inner -= 1
+        self.line = line
+        for name, value in after.items():
+            if local.get(name) != value:
+                raise NotRead(f"{name} does not move by the same step in each turn")
+        self.places.active.pop()
+        self._leave(before, names | {counter}, set(after), turn, local)
+
+    def _live(self, body, names, local):
+        """A loop's statements without the branches that flags from outside it rule out."""
+        live = []
+        for node in body:
+            if isinstance(node, ast.For | ast.While):
+                inner = self._live(node.body, names, local)
+                fields = {**dict(ast.iter_fields(node)), "body": inner}
+                node = ast.copy_location(type(node)(**fields), node)
+            elif isinstance(node, ast.If) and not names_in(node.test) & names:
+                decided = None
+                try:
+                    decided = self.decided(self.value(node.test, local))
+                except NotRead:
+                    pass  # the branch itself says so, if it is come to
+                if decided is not None:
+                    branch = node.body if decided else node.orelse
+                    live += self._live(branch, names, local)
+                    continue
+            live.append(node)
+        return live
+
+    def _unrolled(self, body, counter, start, turns, local):
+        low, step = start
+        if turns > LONGEST:
+            raise NotRead(f"a loop of {turns} turns that are counted in the text")
+        for turn in range(turns):
+            local[counter] = Index(expand(low + turn * step))
+            self.block(body, local)
+        local.pop(counter, None)
+
+    def _carried(self, body, names, turn, local):
+        """Puts in what the names hold before any turn; {counter: what it must hold after it}."""
+        after = {}
+        for name in sorted(names & set(local)):
+            value = local[name]
+            step = self._step(body, name, names, local)
+            if step is not None:
+                local[name] = self._moved(value, turn, step)
+                after[name] = self._moved(value, turn + 1, step)
+        for name in sorted(names & set(local) - set(after)):
+            if isinstance(local[name], Number):
+                marker = marker_of(name, turn)
+                local[name] = Number((marker,) * 4, local[name].axes)
+            else:
+                del local[name]
+        return after
+
+    def _moved(self, value, turns, step):
+        if isinstance(value, Pointer) and value.edges:
+            offsets = tuple(Index(expand(turns * e)) for e in step)
+            return self.call_advance(value, offsets)
+        if isinstance(value, Pointer):
+            moved = replace(value.offset, e=expand(value.offset.e + turns * step))
+            return replace(value, offset=moved)
+        return replace(value, e=expand(value.e + turns * step))
+
+    def _step(self, body, name, names, local):
+        """How far a line such as `pointer += step` moves a pointer or a counter in each turn."""
+        value = local[name]
+        if not isinstance(value, Pointer | Index) or count_of(body, name) != 1:
+            return None
+        for node in flat(body):
+            added = None
+            if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
+                added = node.value if isinstance(node.op, ast.Add) else None
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+                added = self._added(node.value, name)
+            if added is None or names_in(added) & names:
+                continue
+            step = self.value(added, {k: v for k, v in local.items() if k not in names})
+            if isinstance(step, tuple):
+                return tuple(part.e for part in step)
+            return step.e if isinstance(step, Index) and not step.axes else None
+        return None
+
+    @staticmethod
+    def _added(node, name):
+        """What is added, in `name + step` or `tl.advance(name, step)`."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return node.right if ast.unparse(node.left) == name else None
+        if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
+            advance = ast.unparse(node.func).endswith("advance")
+            if advance and ast.unparse(node.args[0]) == name:
+                return node.args[1]
+        return None
+
+    def _leave(self, before, names, counters, turn, local):
+        """What the names hold after all turns; those that hold the last turn's value have none."""
+        for name in names & set(local):
+            value, start = local[name], before.get(name)
+            carried = isinstance(start, Number) and isinstance(value, Number)
+            marker = marker_of(name, turn)
+            if name in counters or not carried or not has_marker(value):
+                del local[name]
+            elif value == Number((marker,) * 4, start.axes):
+                local[name] = start
+            else:
+                local[name] = self.sums.added_up(name, start, value, marker, turn)
+
+
+def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr]]:
+    """(the names of a function's parameters, {name: its default})."""
+    args = function.args
+    if args.vararg or args.kwarg:
+        raise NotRead(f"{function.name} takes any number of arguments")
+    positional = [a.arg for a in (*args.posonlyargs, *args.args)]
+    start = len(positional) - len(args.defaults)
+    defaults = dict(zip(positional[start:], args.defaults, strict=True))
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if default is not None:
+            defaults[arg.arg] = default
+    return positional + [a.arg for a in args.kwonlyargs], defaults
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names in an expression."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _stored(body):
+    for node in body:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id
+
+
+def assigned(body: list[ast.stmt]) -> set[str]:
+    """The names that statements assign."""
+    return set(_stored(body))
+
+
+def count_of(body: list[ast.stmt], name: str) -> int:
+    """How often statements assign a name."""
+    return list(_stored(body)).count(name)
+
+
+def flat(body: list[ast.stmt]):
+    """Statements, and those inside their branches."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from flat(node.body)
+            yield from flat(node.orelse)

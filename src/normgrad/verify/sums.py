@@ -1,0 +1,259 @@
+"""Sums over rows and columns: of the lanes of a tile, of the turns of a loop, and of all programs.
+
+A sum is pending until every tile is in it and its lanes are added up. What is pending may only be multiplied by
+factors from outside the sum, or added to a sum over the same places.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from sympy import Expr, S, Symbol, expand, nan
+
+from ..symbolic.normal_form import nf
+from ..symbolic.notation import total
+from ..symbolic.signs import is_nonnegative, is_positive
+from ..symbolic.symbols import M, N, i, j
+from .domain import DIVISOR, NONNEGATIVE
+from .places import Places
+from .values import (
+    COLUMN,
+    ROW,
+    NotRead,
+    Number,
+    Pending,
+    Unknown,
+    fit,
+    known,
+    merged,
+)
+
+SIZES = {"R": M, "C": N}
+WORDS = {"R": "row", "C": "column"}
+
+
+class Sums:
+    """Arithmetic of numbers that may hold sums, for one launch."""
+
+    def __init__(self, places: Places):
+        self.places, self.tiles = places, places.launch.column_tiles
+        self.domain: dict[tuple[Expr, str], None] = {}
+
+    def full(self, axis: str, cover) -> bool:
+        """Whether these are all of the columns, or all or the program's own of the rows."""
+        if axis == "R":
+            return cover in ("own", "all")
+        return cover == (0, expand(self.tiles - 1))
+
+    def operate(self, operator: ast.operator, a: Number, b: Number) -> Number:
+        """a + b, a - b, a * b or a / b, lane by lane."""
+        function = {
+            ast.Add: lambda x, y: x + y,
+            ast.Sub: lambda x, y: x - y,
+            ast.Mult: lambda x, y: x * y,
+            ast.Div: lambda x, y: nan if y == 0 else x / y,
+        }.get(type(operator))
+        if function is None:
+            raise NotRead(f"the operation {type(operator).__name__} of numbers")
+        if isinstance(operator, ast.Div):
+            self.needs(b, DIVISOR)
+        marked = has_marker(a) or has_marker(b)
+        pending, share = a.pending, a.share
+        if (a.pending, a.share) != (b.pending, b.share):
+            pending, share = a.pending + b.pending, a.share | b.share
+            if isinstance(operator, ast.Add | ast.Sub) and not marked:
+                if isinstance(operator, ast.Add) and a.pending and not a.share:
+                    return self.settled(self.joined(a, b))
+                raise NotRead("a sum that is not complete is added to something else")
+        if pending or share:
+            self._linear(operator, a, b)
+        axes = fit(a.axes, b.axes)
+        parts = []
+        for x, y in zip(a.parts, b.parts, strict=True):
+            parts.append(nan if nan in (x, y) else known(function(x, y)))
+        return Number(tuple(parts), axes, merged(a, b), pending, share)
+
+    def needs(self, value: Number, words: str) -> None:
+        """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
+        e = value.inside
+        seen = is_nonnegative(e) if words == NONNEGATIVE else is_positive(e)
+        if e is not nan and e != 0 and not seen:
+            self.domain[e, words] = None
+
+    def conditions(self) -> list[tuple[Expr, str]]:
+        """(a number, what must hold of it) for all operations to be defined, in i and j."""
+        letters = {p.symbol: {"R": i, "C": j}[p.axis] for p in self.places.found()}
+        return [(e.xreplace(letters), words) for e, words in self.domain]
+
+    def _linear(self, operator, a, b):
+        """Refuses all but sums of one kind, and a sum times a factor from outside it."""
+        if isinstance(operator, ast.Add | ast.Sub):
+            for p in a.pending + b.pending:
+                if (p.place.axis in a.axes) != (p.place.axis in b.axes):
+                    raise NotRead("a sum is added to what has other lanes")
+            return
+        if isinstance(operator, ast.Mult) and b.pending + tuple(b.share):
+            a, b = b, a
+        if not self._factor(b, a):
+            raise NotRead("a sum is used before it is complete")
+
+    def _factor(self, factor, value):
+        axes = {p.place.axis for p in value.pending} | ({"R"} if value.share else set())
+        outside = not axes & {p.axis for p in factor.places} | axes & set(factor.axes)
+        return outside and factor.complete and not has_marker(factor)
+
+    # lanes
+
+    def over(self, value: Number, axis: str) -> Number:
+        """The lanes of an axis added up; their place in value.axes becomes "1"."""
+        axes = tuple("1" if a == axis else a for a in value.axes)
+        if axis == "1":
+            return value
+        if has_marker(value):
+            raise NotRead("a sum over lanes of what a loop carries")
+        pending = [p for p in value.pending if p.place.axis == axis]
+        place = value.place(axis)
+        if pending:
+            p = pending[0]
+        elif place is not None and place.lanes:
+            p = Pending(place, place.cover)
+        else:
+            words = f"a sum over the lanes of {WORDS[axis]}s"
+            raise NotRead(f"{words}, of what has none that a kernel loaded there")
+        if not p.place.lanes:
+            raise NotRead("a sum over lanes of what has no lanes there")
+        if p.cover == "grid":
+            raise NotRead("the sum over one tile of columns, where a row has several")
+        self._ended(value, p)
+        rest = tuple(q for q in value.pending if q.place.axis != axis)
+        value = replace(value, axes=axes, pending=(*rest, p))
+        return self.settled(value)
+
+    def _ended(self, value, p):
+        """Refuses lanes past the end of which nothing is known, or whose number is not."""
+        columns = p.place.axis == "C"
+        past = value.parts[COLUMN if columns else ROW]
+        where = f"a {WORDS[p.place.axis]} past the end"
+        if p.place.past and past is nan:
+            raise Unknown(f"{where} adds what is not known to a sum")
+        if p.place.past and not columns and nf(past) != 0:
+            raise NotRead(f"{where} adds {past} to a sum")
+
+    def settled(self, value: Number) -> Number:
+        """The value, with each sum that has all its tiles and no lanes left written as a sum."""
+        for p in value.pending:
+            open_ = p.place.loop in self.places.active
+            if p.place.axis in value.axes and p.place.lanes or open_:
+                continue
+            if self.full(p.place.axis, p.cover):
+                value = self._summed(value, p)
+        return value
+
+    def _summed(self, value, p):
+        size, axis = SIZES[p.place.axis], p.place.axis
+
+        def added(part: Expr) -> Expr:
+            if part is nan or part == 0:
+                return part
+            return total(size, lambda r: part.xreplace({p.place.symbol: r}))
+
+        inside, column, row, corner = value.parts
+        if axis == "C":  # lanes past the end add, too
+            extra = S.Zero
+            if p.place.past:
+                extra = self.tiles * self.places.column_block - N
+            whole = added(inside) + extra * column
+            past = nan if nan in (row, corner) else added(row) + extra * corner
+            parts = (whole, whole, past, past)
+        else:
+            empty = corner == 0 or not p.place.past
+            whole, past = added(inside), added(column) if empty else nan
+            parts = (whole, past, whole, past)
+        own = p.place.pids if p.cover == "own" else frozenset()
+        pending = tuple(q for q in value.pending if q is not p)
+        places = frozenset(q for q in value.places if q != p.place)
+        return Number(parts, value.axes, places, pending, value.share | own)
+
+    # turns
+
+    def added_up(self, name: str, start: Number, value: Number, marker: Symbol, turn):
+        """What a loop leaves in a name that was `start` before it, if each turn leaves `value`."""
+        parts = tuple(_without(part, marker) for part in value.parts)
+        if any("_before_" in str(s) for part in parts for s in part.free_symbols):
+            raise NotRead(f"{name}: a turn of the loop does something else than add")
+        if value.axes != start.axes:
+            raise NotRead(f"{name} changes its shape in a loop")
+        added = replace(value, parts=parts)
+        pending = [p for p in added.pending if p.place.loop == turn]
+        found = {p.place for p in pending}
+        found |= {place for place in added.places if place.loop == turn}
+        if len(found) != 1:
+            raise NotRead(f"{name}: each turn adds what is no term of a sum")
+        (place,) = found
+        if not pending:
+            if (place.axis in added.axes) != place.lanes:
+                raise NotRead(f"{name}: a tile is added to what has other lanes")
+            rest = tuple(p for p in added.pending if p.place.axis != place.axis)
+            added = replace(added, pending=(*rest, Pending(place, place.cover)))
+        if start.pending or start.share or any(part != 0 for part in start.parts):
+            added = self.joined(start, added)
+        return self.settled(added)
+
+    def joined(self, one: Number, another: Number) -> Number:
+        """Two parts of one sum over columns, of tiles that follow each other."""
+        one, another = self._as_pending(one), self._as_pending(another)
+        alike = one.axes == another.axes and not one.share and not another.share
+        if not alike or len(one.pending) != 1 or len(another.pending) != 1:
+            raise NotRead("a sum that is not complete is added to something else")
+        (a,), (b,) = one.pending, another.pending
+        if {a.place.axis, b.place.axis} != {"C"} or "grid" in (a.cover, b.cover):
+            raise NotRead("a sum that is not complete is added to something else")
+        if expand(b.cover[0] - a.cover[1]) != 1:
+            one, another, a, b = another, one, b, a
+        if expand(b.cover[0] - a.cover[1]) != 1:
+            raise NotRead("the tiles of one sum leave out columns or take some twice")
+        symbols = {a.place.symbol: b.place.symbol}
+        moved = one.inside.xreplace(symbols)
+        if a.place.past or expand(moved - another.inside) != 0:
+            raise NotRead("two parts of one sum differ")
+        rows = one.parts[ROW]
+        same = rows is not nan and rows.xreplace(symbols) == another.parts[ROW]
+        inside, column, row, corner = another.parts
+        parts = another.parts if same else (inside, column, nan, nan)
+        others = {p for p in one.places | another.places if p.axis != "C"}
+        if len({p.axis for p in others}) < len(others):
+            raise NotRead("values of two different tiles meet in one lane")
+        places = frozenset(others | {b.place})
+        pending = (Pending(b.place, (a.cover[0], b.cover[1])),)
+        return Number(parts, another.axes, places, pending)
+
+    def _as_pending(self, value):
+        """A tile of columns as a part of a sum over them."""
+        place = value.place("C")
+        if value.pending or place is None or place.loop in self.places.active:
+            return value
+        if place.lanes and "C" not in value.axes:
+            return value
+        return replace(value, pending=(Pending(place, place.cover),))
+
+
+def _without(part, marker):
+    """What is added to the marker; not expanded where that is not needed, so that squares are still seen."""
+    rest = part - marker
+    return expand(rest) if marker in rest.free_symbols else rest
+
+
+def marker_of(name: str, turn: Symbol) -> Symbol:
+    """What a name holds before a turn of a loop."""
+    return Symbol(f"{name}_before_{turn}", real=True, commutative=True)
+
+
+def has_marker(*values: Number) -> bool:
+    """Whether one of the values holds what a loop carries."""
+    return any(
+        "_before_" in str(symbol)
+        for value in values
+        for part in value.parts
+        for symbol in part.free_symbols
+    )

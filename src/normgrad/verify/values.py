@@ -1,0 +1,207 @@
+"""What a name in a kernel can hold: an integer, a number, a mask, a pointer or a dtype, each a kind of its own.
+
+A number is held four times: in a lane that exists, in a column past the end, in a row past the end, and past both.
+`nan` says that nothing is known of a lane; neither is anything then of 0 times it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sympy import Expr, Symbol, nan, oo, sympify, zoo
+
+INSIDE, COLUMN, ROW, CORNER = range(4)
+LANES = {
+    "R": Symbol("row_lane", integer=True, nonnegative=True),
+    "C": Symbol("column_lane", integer=True, nonnegative=True),
+}
+
+
+class NotRead(ValueError):
+    """A line that is not followed, with the reason."""
+
+
+class Wrong(NotRead):
+    """A line that is followed and wrong whatever the definitions."""
+
+
+class Unknown(Wrong):
+    """A value is used that a masked load leaves undefined."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The rows or columns that an index runs through, in a program and in all of them together.
+
+    Args:  symbol: stands for it in numbers; axis: "R" or "C"
+           cover: of columns (first tile, last tile) or "grid"; of rows "own", the program's share, or "all"
+           past: whether a lane can be past the end; end: the first index that is past it
+           loop: the turn that it depends on; lanes: whether it has lanes; pids: the axes of the grid it depends on
+    """
+
+    symbol: Symbol
+    axis: str
+    cover: object
+    past: bool
+    end: Expr
+    loop: Symbol | None
+    lanes: bool
+    pids: frozenset
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A sum over a place that lacks terms as yet, or whose lanes are still apart; cover: as a Place's."""
+
+    place: Place
+    cover: object
+
+
+@dataclass(frozen=True)
+class Index:
+    """An integer; e: a polynomial in lanes, turns, programs, sizes and strides; axes: of "R", "C" and "1"."""
+
+    e: Expr
+    axes: tuple = ()
+
+
+@dataclass(frozen=True)
+class Number:
+    """A floating-point number, or a tile of them.
+
+    Args:  parts: inside, past the columns, past the rows, past both; axes: as Index
+           places: those that it depends on, one for each axis
+           pending: sums that are not complete; share: axes of the grid over whose programs it is yet to be summed
+    """
+
+    parts: tuple
+    axes: tuple = ()
+    places: frozenset = frozenset()
+    pending: tuple = ()
+    share: frozenset = frozenset()
+
+    @property
+    def inside(self) -> Expr:
+        """The value in a lane that exists."""
+        return self.parts[INSIDE]
+
+    def place(self, axis: str) -> Place | None:
+        """The place that it depends on along an axis."""
+        return next((p for p in self.places if p.axis == axis), None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no sum in it lacks terms."""
+        return not self.pending and not self.share
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Whether each of some integers is below its bound; below: {(integer, bound)}; axes: as Index."""
+
+    below: frozenset
+    axes: tuple = ()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest number of a dtype, whichever it is."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of numbers.
+
+    Args:  holds: for each of a number's parts, whether it is sure to hold; axes: as Index
+           a, b: where it is a > b; zero: where it says that this number is 0
+    """
+
+    holds: tuple[bool, ...] = (False,) * 4
+    axes: tuple = ()
+    a: Number | None = None
+    b: Number | None = None
+    zero: Number | None = None
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An argument, and an offset from its first element; edges: (index, size) of each axis of a block pointer."""
+
+    name: str
+    offset: Index
+    edges: tuple = ()
+    strides: tuple = ()
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """A dtype; kind: "float", "integer" or "boolean", and "" where it is not known."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A condition on dtypes: the kernel does the same either way, or it is not read."""
+
+
+@dataclass(frozen=True)
+class Qualified:
+    """A name of a library, such as triton.language.sum; bound: the value that it is a method of."""
+
+    path: str
+    bound: object = field(default=None, compare=False)
+
+
+def plain(e, axes=()) -> Number:
+    """A number that is the same in every lane."""
+    return Number((sympify(e),) * 4, axes)
+
+
+def fit(one: tuple, another: tuple) -> tuple:
+    """The axes of two tiles that are broadcast against each other."""
+    longest = max(len(one), len(another))
+    one, another = (("1",) * (longest - len(a)) + tuple(a) for a in (one, another))
+    for a, b in zip(one, another, strict=True):
+        if a != b and "1" not in (a, b):
+            words = f"shapes {shape(one)} and {shape(another)} do not fit"
+            raise NotRead(f"{words} for every size of the blocks")
+    axes = tuple(b if a == "1" else a for a, b in zip(one, another, strict=True))
+    long = [a for a in axes if a != "1"]
+    if len(set(long)) < len(long):
+        raise NotRead(f"a tile of shape {shape(axes)}, which has one axis twice")
+    return axes
+
+
+def shape(axes) -> str:
+    """Axes in words."""
+    names = {"R": "rows", "C": "columns", "1": "1"}
+    return f"({', '.join(names[a] for a in axes)})"
+
+
+def merged(*values: Number) -> frozenset:
+    """The places of numbers that meet in one operation; NotRead for two places along one axis."""
+    places = frozenset().union(*[value.places for value in values])
+    axes = [p.axis for p in places]
+    if len(set(axes)) < len(axes):
+        raise NotRead("values of two different tiles meet in one lane")
+    return places
+
+
+def known(part: Expr) -> Expr:
+    """The part, or nan where it has no value."""
+    return nan if part.has(nan, zoo, oo) else part
+
+
+def apply(function: Callable[..., Expr], *values: Number) -> Number:
+    """A function of numbers, lane by lane."""
+    if not all(value.complete for value in values):
+        raise NotRead("a sum is used before it is complete")
+    axes: tuple = ()
+    for value in values:
+        axes = fit(axes, value.axes)
+    parts = []
+    for arguments in zip(*[value.parts for value in values], strict=True):
+        parts.append(nan if nan in arguments else known(sympify(function(*arguments))))
+    return Number(tuple(parts), axes, merged(*values))

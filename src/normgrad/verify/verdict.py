@@ -1,0 +1,141 @@
+"""What a program was found to be: one of six verdicts, for each output and for the whole, with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sympy import Add, Expr, evaluate
+
+from ..symbolic.definitions import Defs
+from ..symbolic.normal_form import as_powers, nf
+from ..symbolic.patience import OutOfPatience
+from ..symbolic.proof import NotProved, lettered, prove
+from ..symbolic.witness import Counterexample
+
+PROVED = "proved for every M and N"
+IF_ZERO = "proved if masked lanes hold 0"
+EQUAL = "equal at the sizes tried"
+NOT_READ = "not read"
+WRONG = "wrong in itself"
+REFUTED = "refuted"
+KINDS = (PROVED, IF_ZERO, EQUAL, NOT_READ, WRONG, REFUTED)  # from best to worst
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One verdict on an output, or on a whole program: the worst of its outputs'.
+
+    Args:  kind: of KINDS; claim: what was to be shown, as "y = y[i, j]"
+           assumptions: everything that the verdict rests on, in words
+           difference: the terms of (what is stored) - (what is defined), in the definitions' symbols
+           counterexample: values where the two differ; line: of the source; why: what is wrong, or not read
+           outputs: {name: its verdict} of a whole program
+    Raises:  ValueError for a kind that there is not
+    """
+
+    kind: str
+    claim: str = ""
+    assumptions: tuple[str, ...] = ()
+    difference: tuple[Expr, ...] = ()
+    counterexample: Counterexample | str | None = None
+    line: int | None = None
+    why: str = ""
+    outputs: Mapping[str, Verdict] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"kind: got {self.kind!r}, needs one of {KINDS}")
+
+    def __bool__(self) -> bool:
+        """True only where the program is proved for every M and N."""
+        return self.kind == PROVED
+
+    @property
+    def _details(self) -> list[str]:
+        lines = []
+        if self.why:
+            where = f"line {self.line}: " if self.line else ""
+            lines.append(where + self.why)
+        if self.difference:
+            terms = " + ".join(lettered(*self.difference)).replace("+ -", "- ")
+            lines.append(f"stored - defined = {terms}")
+        if self.counterexample is not None:
+            lines.append(f"counterexample {self.counterexample}")
+        return lines
+
+    def __str__(self):
+        claim = f": {self.claim}" if self.claim else ""
+        lines = [self.kind + claim]
+        lines += [f"  {line}" for line in self._details]
+        for name, verdict in self.outputs.items():
+            first, *more = str(replace(verdict, assumptions=())).split("\n")
+            if verdict._details != self._details:
+                lines += [f"  {name}: {first}", *[f"  {line}" for line in more]]
+        lines += [f"  assumed: {words}" for words in self.assumptions]
+        return "\n".join(lines)
+
+    def _repr_markdown_(self):
+        claim = f": {self.claim}" if self.claim else ""
+        lines = [f"**{self.kind}**{claim}", ""]
+        lines += [f"* `{line}`" for line in self._details]
+        for name, verdict in self.outputs.items():
+            details = "".join(f"; `{line}`" for line in verdict._details)
+            lines.append(f"* {name}: **{verdict.kind}**{details}")
+        lines += [f"* assumed: {words}" for words in self.assumptions]
+        return "\n".join(lines)
+
+
+def whole(
+    outputs: Mapping[str, Verdict], claim: str = "", assumptions: Iterable[str] = ()
+) -> Verdict:
+    """The verdict on a program: the worst of its outputs', with all of their assumptions.
+
+    Raises:  ValueError where there is no output, of which nothing would be proved
+    """
+    if not outputs:
+        raise ValueError("outputs: got none, needs at least one to be compared")
+    worst = max(outputs.values(), key=lambda verdict: KINDS.index(verdict.kind))
+    words = [*assumptions]
+    for verdict in outputs.values():
+        words += verdict.assumptions
+    return replace(
+        worst, claim=claim, assumptions=tuple(dict.fromkeys(words)), outputs=outputs
+    )
+
+
+def terms(stored: Expr, defined: Expr, defs: Defs) -> tuple[Expr, ...]:
+    """The terms of stored - defined, with the names that both sides use left as they are."""
+    with evaluate(True):
+        names = defs.differing(stored, defined)
+        difference = defs.unfold(stored, names) - defs.unfold(defined, names)
+        return Add.make_args(as_powers(nf(difference)))
+
+
+def compare(
+    stored: Expr, defined: Expr, defs: Defs, claim: str = "", seconds: float = 20
+) -> Verdict:
+    """What a program stores against its definition: proved, refuted with the difference, or not read.
+
+    Args:  stored, defined: the two sides in one set of symbols; defs: what the names stand for
+           seconds: how long a proof may take
+    """
+    try:
+        prove(stored, defined, defs, seconds=seconds)
+    except NotProved as reason:
+        if reason.counterexample is None:
+            why = f"neither proved nor refuted: {reason.why}"
+            return Verdict(NOT_READ, claim, why=why)
+        try:
+            difference = terms(stored, defined, defs)
+        except (NotImplementedError, OutOfPatience, ValueError):
+            difference = (stored - defined,)
+        return Verdict(
+            REFUTED,
+            claim,
+            difference=difference,
+            counterexample=reason.counterexample,
+        )
+    except (NotImplementedError, TypeError, ValueError) as reason:
+        return Verdict(NOT_READ, claim, why=f"neither proved nor refuted: {reason}")
+    return Verdict(PROVED, claim)

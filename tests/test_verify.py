@@ -1,0 +1,232 @@
+"""verify proves right kernels of many house styles, and proves no wrong one."""
+
+import random
+import re
+
+import pytest
+from machine_mutants import machine_mutants, statement_at
+from verify_kernels import ATTACKS, BINDINGS, HEAD, KERNELS
+
+from normgrad.verify import FLOAT, ROWS, WHOLE, M, N, Out, T, eps, norm, verify
+from normgrad.verify.__main__ import main
+from normgrad.verify.binding import letter
+
+PROVED, IF_ZERO = "proved for every M and N", "proved if masked lanes hold 0"
+
+
+def verdict(text, binding, grid, definitions):
+    return verify(HEAD + text, binding, grid, definitions, kernel="kernel", seconds=10)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_right_kernels_are_proved(name):
+    assert verdict(*KERNELS[name])
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_edit_by_hand_is_proved(name):
+    text, *launch = KERNELS[name]
+    for old, new, why in ATTACKS[name]:
+        assert text.count(old) >= 1, old
+        result = verdict(text.replace(old, new), *launch)
+        unknown = result.kind == IF_ZERO and why == "0 of what is not known"
+        assert bool(result) == (why is None) and (unknown or result.kind != IF_ZERO), (
+            f"{why}: {result}"
+        )
+
+
+@pytest.mark.parametrize(("name", "change", "grid", "why"), BINDINGS)
+def test_no_binding_that_does_not_fit_is_proved(name, change, grid, why):
+    text, binding, _, definitions = KERNELS[name]
+    result = verdict(text, binding | change, grid, definitions)
+    assert result.kind not in (PROVED, IF_ZERO), why
+
+
+# Edits that leave a kernel right: a part of the edit, a part of its statement, and why.
+EQUAL = (
+    ("branch", "if affine", "the flag is set"),
+    ("branch", "if mode == LLAMA", "digits"),
+    ("== -> !=", "if mode == LLAMA", "digits"),
+    ("branch", "if HAS_BIAS", "the flag is set"),
+    ("branch", "if TRAIN", "the flag is set"),
+    ("axis", "tl.sum(", "the tile has one axis"),
+    ("eviction_policy", "", "speed"),
+    ("num_stages", "num_stages", "speed"),
+    ("3 -> 4", "num_stages", "speed"),
+)
+MASKED = ("other", "0 -> 1", "0.0 -> 1.0")  # a lane that is not summed, or times 0
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_edit_by_machine_is_proved_that_makes_a_kernel_wrong(name):
+    text, *launch = KERNELS[name]
+    full, start = HEAD + text, HEAD.count("\n")
+    for mutant in machine_mutants(full):
+        if mutant.line <= start:
+            continue
+        try:
+            result = verify(mutant.applied(full), *launch, kernel="kernel", seconds=10)
+        except ValueError as refusal:  # an argument of the binding that is gone
+            assert "binding" in str(refusal)
+            continue
+        code = statement_at(full, mutant.line)
+        if result.kind == IF_ZERO:
+            assert "other" in str(mutant) or "padding_option" in str(mutant), mutant
+        elif result:
+            masked = "mask=" in code and any(word in str(mutant) for word in MASKED)
+            listed = any(a in str(mutant) and b in code for a, b, _ in EQUAL)
+            assert masked or listed, f"{mutant}: {code}"
+
+
+def swaps(text):
+    """Texts in which a name, of which not only the dtype is asked, is another one of the kernel's."""
+    start = text.rindex("def kernel(")
+    header, _, body = text[start:].partition("):\n")
+    names = re.findall(r"(\w+)(?=[,:]|$)", header.partition("(")[2])
+    names = [name for name in names if name != "constexpr"]
+    pattern = rf"(?<!if )\b({'|'.join(names)})\b(?! *=|\.dtype)"
+    for match in re.finditer(pattern, body):
+        for name in names:
+            if name != match[1]:
+                edited = body[: match.start()] + name + body[match.end() :]
+                yield f"{text[:start]}{header}):\n{edited}"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_exchange_of_two_names_is_proved(name):
+    text, *launch = KERNELS[name]
+    edits = list(swaps(text))
+    for edited in random.Random(name).sample(edits, min(40, len(edits))):
+        result = verdict(edited, *launch)
+        changed = [
+            f"{a.strip()} -> {b.strip()}"
+            for a, b in zip(text.split("\n"), edited.split("\n"), strict=True)
+            if a != b
+        ]
+        assert result.kind not in (PROVED, IF_ZERO), changed
+
+
+@pytest.mark.parametrize(
+    ("function", "old", "new", "kind"),
+    [
+        ("def cast(x, dtype):\n    return 2 * x", "x.to(tl", "cast(x, tl", "refuted"),
+        ("def cast(x, dtype):\n    return x", "x.to(tl", "cast(x, tl", PROVED),
+        ("def sum(x, axis):\n    return x", "tl.sum(", "sum(", "refuted"),
+        ("def sum(x, axis):\n    return tl.sum(x, 0)", "tl.sum(", "sum(", PROVED),
+        (
+            "def float(x):\n    return 2 * x",
+            "rsqrt(square",
+            "rsqrt(float(square)",
+            "refuted",
+        ),
+        ("def row(x):\n    return x", "rsqrt(square", "rsqrt(row(square)", "not read"),
+    ],
+)
+def test_names_are_the_module_s_own_before_they_are_python_s(function, old, new, kind):
+    text, *launch = KERNELS["a program for each row"]
+    assert old in text
+    text = f"@triton.jit\n{function}\n\n{text.replace(old, new)}"
+    assert verdict(text, *launch).kind == kind
+
+
+def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
+    text, *launch = KERNELS["a program for each row"]
+    result = verdict(text.replace("(offset + w)", "w"), *launch)
+    assert result.kind == "refuted" and result.outputs["R"]
+    shown = str(result.outputs["Y"])
+    assert "stored - defined = -sqrt(N)*weight_offset*x[i, j]/sqrt(" in shown
+    assert "counterexample at M = 3, N = 2" in shown and "left = " in shown
+    assert "assumed: axis 0 of the grid: M programs" in str(result)
+    assert "**refuted**" in result._repr_markdown_()
+
+
+def test_what_is_taken_for_granted_is_printed():
+    atomic = str(verdict(*KERNELS["atomic additions"])).partition("\n")[0]
+    assert atomic.endswith("dw = dw[j], if dw is 0 before the kernel runs")
+    chunks = verdict(*KERNELS["chunks of rows"]).assumptions
+    assert "programs_0 * K is at least the number of rows" in chunks
+    text, *launch = KERNELS["atomic additions"]
+    quotient = verdict(
+        text.replace("* tl.load(rstd", "/ a * a * tl.load(rstd"), *launch
+    )
+    assert quotient and "x[i, j] is not 0" in quotient.assumptions
+    text, *launch = KERNELS["a program for each row"]
+    filled = verdict(text.replace(", other=0)\n    dtype", ")\n    dtype"), *launch)
+    assert filled.kind == IF_ZERO and not filled
+    assert "(lines 14); Triton leaves it open" in filled.assumptions[0]
+
+
+def test_a_value_that_depends_on_the_block_is_wrong_in_itself():
+    text, *launch = KERNELS["tiles by block pointers"]
+    unmasked = text.replace(
+        "tl.where(m_d[None, :], b_x - b_mean[:, None], 0.0)", "b_x - b_mean[:, None]"
+    )
+    result = verdict(unmasked, *launch)
+    assert result.kind == "wrong in itself" and "BD*" in str(result)
+    assert result.outputs["mean"]
+
+
+def test_a_kernel_object_is_read_from_its_file_and_those_beside_it():
+    rows = pytest.importorskip("normgrad.triton_kernels.rows")
+    binding = dict(
+        x_ptr=T("x", stride=letter("x_step") * letter("VECTOR")),
+        residual_ptr=None, weight_ptr=T("weight"), bias_ptr=None, y_ptr=Out("y"),
+        residual_out_ptr=None, mean_ptr=None, rstd_ptr=Out("rstd"), M=M, N=N,
+        MEAN=True, SCALE=1, EPS=eps, OFFSET=0, PLACEMENT="clamp", PER_HEAD=False,
+        CENTER=False, ROUND=True, ACC=FLOAT, ROWS=ROWS, BLOCK=WHOLE, _ROUND_BF16=False,
+        heads=None, x_head_step=None, residual_head_step=None,
+    )  # fmt: skip
+    clamped = norm(placement="clamp")
+    strides = dict(stride="x_step", heads=("heads", "x_head_step"))
+    of_heads = binding | dict(x_ptr=T("x", **strides), VECTOR=1)
+    del of_heads["heads"], of_heads["x_head_step"]
+    assert verify(rows.forward_rows, of_heads, "row tiles", clamped)
+    of_heads["x_ptr"] = T("x", stride="x_step", heads=("heads", "x_step"))
+    assert not verify(rows.forward_rows, of_heads, "row tiles", clamped)
+    assert verify(rows.forward_rows, binding, "row tiles", clamped)
+    assert verify(rows.forward_rows, binding, "row tiles", norm()).kind == "refuted"
+    assert verify(rows.forward_rows, binding, "rows", clamped).kind == "not read"
+
+
+@pytest.mark.parametrize(
+    ("change", "grid", "words"),
+    [
+        (dict(Z=T("x")), "rows", "binding: got Z, needs one of Y, Y_stride"),
+        (dict(Y=Out("z", "i, j")), "rows", "binding: got the output z, needs"),
+        (dict(Y_stride=WHOLE), "rows", "needs at most one block of rows and one"),
+        ({}, "row", "grid: got 'row', needs numbers or one of"),
+    ],
+)
+def test_a_binding_that_makes_no_sense_is_refused(change, grid, words):
+    text, binding, _, definitions = KERNELS["a program for each row"]
+    with pytest.raises(ValueError, match=words):
+        verdict(text, binding | change, grid, definitions)
+
+
+def test_the_command_proposes_a_binding_and_takes_none_silently(
+    tmp_path, capsys, monkeypatch
+):
+    file = tmp_path / "kernel.py"
+    file.write_text(HEAD + KERNELS["chunks of rows"][0])
+    words = ["verify", str(file), "--kernel", "kernel"]
+    monkeypatch.setattr("sys.argv", words)
+    assert main() == 2
+    proposed = capsys.readouterr().out
+    assert "--bind 'DX=Out(\"dx\")'" in proposed and "--as-proposed" in proposed
+    words += ["--as-proposed", "--norm", "center=True, bias=True", "--bind", "K=CHUNK"]
+    words += ["--grid", "programs"]
+    for name in ("DY", "DX", "X"):
+        kind = "Out" if name == "DX" else "T"
+        words += [
+            "--bind",
+            f'{name}={kind}("{name.lower()}", stride="{name.lower()}_stride")',
+        ]
+    for name in ("DW", "DB"):
+        words += ["--bind", f'{name}=Out("{name.lower()}", "p, j", stride="dw_stride")']
+    monkeypatch.setattr("sys.argv", [*words, "--bind", "Z=N"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "error: binding: got Z, needs one of DY" in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", words)
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("proved for every M and N: kernel: DX")
