@@ -863,6 +863,11 @@ MISTAKES |= {
         CELL % (MEAN + SYMPY + IN_SYMPY + ".rhs"),
         "the cell ln-entry-mean has 0 verdicts, and needs one",
     ),
+    "a label on a refutation": (
+        CELL
+        % (MEAN.replace("mean", "jacobian", 1) + SYMPY + "refute(diff(mean, x[j]), 1)"),
+        "the cell ln-entry-jacobian refutes what it labels",
+    ),
     "a label without a claim": (
         CELL % (":label: ln-entry-rstd\n" + SYMPY + IN_SYMPY),
         "the cell ln-entry-rstd has no claim",

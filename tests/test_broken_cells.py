@@ -9,11 +9,13 @@ import pytest
 from page_cells import CHAPTERS, execute, pages_of, signs, turned
 from torch.autograd.gradcheck import GradcheckError
 
+from normgrad.prove.claim import CannotJudge
+from normgrad.prove.verdict import Verdict
 from normgrad.symbolic import NotProved
 
 TAGS = ("derivation", "numpy-backward", "torch-function", "triton-kernel")
 # What a check raises; anything else would be a broken page, not a found mistake.
-NOTICED = (AssertionError, NotProved, GradcheckError)
+NOTICED = (AssertionError, NotProved, CannotJudge, GradcheckError)
 FOLLOWING = 8  # how many of the cells that use the broken one are run
 
 
@@ -31,12 +33,14 @@ def noticed(target, after, namespace, source) -> str:
     """What the first check says that fails with the target's changed source; nothing where none does."""
     namespace = page_cells.copied(namespace)
     try:
-        execute(target, namespace, source)
-        for cell in after:
-            execute(cell, namespace)
+        verdicts = [execute(target, namespace, source)]
+        for cell in after:  # a verdict of the reader's own is false to begin with
+            value = execute(cell, namespace)
+            verdicts += [] if "your-turn" in cell.tags else [value]
     except NOTICED as refusal:
         return str(refusal)
-    return ""
+    false = [value for value in verdicts if isinstance(value, Verdict) and not value]
+    return repr(false[0]) if false else ""
 
 
 def tagged():

@@ -465,6 +465,27 @@ def test_the_reason_of_a_step_is_the_least_that_proves_it(source, reasons, space
     assert [line.reason for line in verdict.lines[1:]] == reasons
 
 
+def test_several_chains_stand_below_one_another(space):
+    cell = """derive(
+        (Sum(x_hat[r], (r, 1, N)) / N, 0),
+        (Sum(x_hat[r]**2, (r, 1, N)) / N, rstd**2 * v, 1 - eps * rstd**2),
+    )"""
+    verdict = run(cell, dict(space))
+    assert verdict and [len(chain) for chain in verdict.equation().chains] == [2, 3]
+    assert [line.reason != "" for line in verdict.lines] == [False] * 3 + [True] * 2
+    assert verdict.latex.count("&=") == 3 and "; Sum(x_hat[r]**2" in repr(verdict)
+    kind, text = answer(cell.replace("- eps", "+ eps"), space)
+    assert kind == "refuted" and text.startswith(
+        "refuted at step 3: rstd**2 * v = 1 + eps"
+    )
+    given = dict(
+        space, both=run("derive((mean, mean), (diff(mean, x[j]), 1 / N))", dict(space))
+    )
+    used = run("derive(2 * diff(mean, x[j]), 2 / N, both)", given)
+    assert used.lines[-1].reason == "substituted"
+    assert answer("derive((mean, mean), (v,))", space)[0] == "refused"
+
+
 def test_what_a_notebook_gets(space):
     right = run("jacobian", dict(space))._repr_mimebundle_()
     assert right["text/markdown"].endswith("**proved for every $N$**")

@@ -12,6 +12,7 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+from normgrad.prove.verdict import REFUTED
 from normgrad.prove.verdict import STATEMENT as VERDICT
 from normgrad.symbolic.derive import STATEMENT
 from normgrad.symbolic.derive import with_numbers as references_numbered
@@ -48,6 +49,7 @@ def labelled(notebook) -> dict[str, tuple[str, dict]]:
         for cell in notebook["cells"]
         if "label" in cell["metadata"]
         for verdict in verdicts(cell)
+        if verdict["kind"] != REFUTED  # the page is refused
     }
 
 
@@ -93,7 +95,8 @@ class Derived(SphinxTransform):
             for verdict in verdicts(cell):
                 node = next(block for block in blocks if not block.get("judged"))
                 node["judged"] = True
-                if label := cell["metadata"].get("label"):
+                label = cell["metadata"].get("label")
+                if label and verdict["kind"] != REFUTED:
                     self.number(node, label)
                     node["claim"] = cell["metadata"].get("claim", "")
                     node["kind"] = verdict["kind"]

@@ -12,6 +12,7 @@ import re
 from sphinx.transforms import SphinxTransform
 
 from normgrad.ledger.entries import MIME
+from normgrad.prove.verdict import REFUTED
 from normgrad.symbolic.derive import STATEMENT
 
 from .cells import MAGIC
@@ -45,17 +46,19 @@ def cell_problems(cell) -> list[str]:
 
 def verdict_problems(cell) -> list[str]:
     """A label without exactly one verdict and a claim, a false verdict, and one that no reader sees."""
-    found, options = verdicts(cell), cell["metadata"]
+    stated, options = verdicts(cell), cell["metadata"]
     label, problems = options.get("label", ""), []
-    if label and len(found) != 1:
-        problems.append(f"the cell {label} has {len(found)} verdicts, and needs one")
+    if label and len(stated) != 1:
+        problems.append(f"the cell {label} has {len(stated)} verdicts, and needs one")
+    if label and any(verdict["kind"] == REFUTED for verdict in stated):
+        problems.append(f"the cell {label} refutes what it labels")
     if label and not options.get("claim"):
         problems.append(f"the cell {label} has no claim")
     if "your-turn" in options.get("tags", ()):
         return problems
     problems += [
         f"a verdict is false{f' in the cell {label}' if label else ''}: {' '.join(verdict['words'])}"
-        for verdict in found
+        for verdict in stated
         if not verdict["true"]
     ]
     return problems

@@ -98,8 +98,10 @@ def _count_verdicts(amount, cell):
         if verb == "definitions":
             amount.display(len(call.args))
         elif verb == "derive":  # a name after a line is its reason
-            steps = [line for line in call.args[1:] if not isinstance(line, ast.Name)]
-            amount.display(len(steps))
+            chains = [arg.elts for arg in call.args if isinstance(arg, ast.Tuple)]
+            for chain in chains or [call.args]:
+                steps = [line for line in chain[1:] if not isinstance(line, ast.Name)]
+                amount.display(len(steps))
         elif verb in ("prove", "refute"):
             amount.display(1)
 

@@ -64,6 +64,7 @@ class Claim:
         self._spelled: dict[str, object] = {}
         self._heads: dict[Name, Expr] = {}
         self._readers: dict = {}
+        self._functions: dict = {}
 
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
@@ -211,11 +212,9 @@ class Claim:
         self._spell(function.__name__, function)
         if function._kwargs not in ({}, Function("_", real=True)._kwargs):
             raise CannotJudge(f"{function}: of a function only real can be read")
-        known = [one for one, name in self._readers.items() if name == function]
-        if not known:
-            known = [opaque(function.__name__)]
-            self._readers[known[0]] = function
-        return known[0]
+        if function not in self._functions:
+            self._functions[function] = opaque(function.__name__)
+        return self._functions[function]
 
     # -- back
 
@@ -229,10 +228,6 @@ class Claim:
         return e.func(*map(self._back, e.args)) if e.args else e
 
     def _applied(self, e):
-        (function,) = [
-            name
-            for kind, name in self._readers.items()
-            if isinstance(kind, type) and kind.letter == e.letter
-        ]
+        (function,) = [f for f in self._functions if f.__name__ == e.letter]
         t = Symbol("t", real=True)
         return function(t).diff(t, e.order).subs(t, self._back(e.args[0]))

@@ -88,8 +88,8 @@ def _entries(defs, sizes) -> Iterator[Expr]:
     for head, _ in defs:
         shape = head.base.shape if isinstance(head, Indexed) else ()
         fitting = [[i for i in sizes if sizes[i] == size] for size in shape]
-        for place in product(*fitting):
-            yield head.base[place] if place else head
+        for indices in product(*fitting):
+            yield head.base[indices] if indices else head
 
 
 def _input_entries(body, defs):
@@ -111,10 +111,10 @@ def _solved(name, body, generators) -> dict[Expr, Expr]:
             entered = 1 / letter if inverse else letter
             linear = multiply_out(body.xreplace({generator: entered}))
             slope = linear.coeff(letter, 1)
-            rest = multiply_out(linear - letter * slope)
-            if slope == 0 or slope.is_Add or (slope + rest).has(letter):
+            constant = multiply_out(linear - letter * slope)
+            if slope == 0 or slope.is_Add or (slope + constant).has(letter):
                 continue
-            value = (name - rest) / slope
+            value = (name - constant) / slope
             value = 1 / value if inverse else value
             summed = not isinstance(generator, Indexed)
             if summed and _length(value) > LONGER * _length(generator):

@@ -24,13 +24,14 @@ SECONDS = 10
 def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
     """Why left = right, a proved step, holds, in Markdown; empty for algebra.
 
-    Args:    left, right: the sides as displayed; facts: earlier results, with lhs and rhs, that are substituted first
-    Raises:  CannotJudge where a fact does not occur in the left side
+    Args:    left, right: the sides as displayed
+             facts: earlier results that are substituted first, each a list of equations with lhs and rhs
+    Raises:  CannotJudge where a result does not occur in the left side
     """
     with evaluate(True):
         left, right = rename_bound(left), rename_bound(right)
-        for fact in facts:
-            before, left = left, using(fact)(left, claim.defs)
+        for chains in facts:
+            before, left = left, using(*chains)(left, claim.defs)
             if same(before, left):
                 raise CannotJudge(
                     "a result that it names does not occur in the line before"
@@ -50,11 +51,11 @@ def same(left: Expr, right: Expr) -> bool:
 
     def put_away(node):
         f, v = node.args[:2]
-        place = getattr(f, "indices", ()) + getattr(v, "indices", ())
-        if not isinstance(f, Indexed | Symbol) or not place:
+        indices = getattr(f, "indices", ()) + getattr(v, "indices", ())
+        if not isinstance(f, Indexed | Symbol) or not indices:
             return kept.setdefault(node, Dummy("kept", real=True))
         key = type(node), name_of(f), name_of(v)
-        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[place]
+        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[indices]
 
     sides = [everywhere(side, (Partial, Local), put_away) for side in (left, right)]
     return clear(multiply_out(nf(sides[0]) - nf(sides[1])))[0] == 0

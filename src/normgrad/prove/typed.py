@@ -33,9 +33,10 @@ WRITERS = (sympy.sqrt, sympy.cbrt, sympy.root)
 def typed_arguments(frame: types.FrameType, values: tuple, local=None) -> list:
     """For each argument of the call that a frame makes, (expression as typed, its text), or (None, None).
 
-    Args:  frame: where the call stands; values: its positional arguments; local: the function that is read as a node
+    Args:  frame: where the call stands; values: its positional arguments, of which a tuple gives a list
+           local: the function that is read as a node
     """
-    nothing = [(None, None)] * len(values)
+    nothing = [_nothing(value) for value in values]
     try:
         call, tree, text = _call(frame)
         reader = _Reader(frame, tree, call, local)
@@ -49,6 +50,10 @@ def typed_arguments(frame: types.FrameType, values: tuple, local=None) -> list:
         Exception
     ):  # whatever goes wrong here costs the display as typed, nothing else
         return nothing
+
+
+def _nothing(value):
+    return [(None, None)] * len(value) if isinstance(value, tuple) else (None, None)
 
 
 def evaluated(e: Expr, local=None) -> Expr:
@@ -101,6 +106,9 @@ class _Reader:
 
     def argument(self, node, value, text):
         """(an argument as typed, its text); no text where a call in it computes, and says not what came out."""
+        if isinstance(value, tuple):
+            pairs = zip(node.elts, value, strict=True)
+            return [self.argument(*pair, text) for pair in pairs]
         self.computes = False
         e = self.typed(node, value)
         if e is None or self.computes:

@@ -128,6 +128,8 @@ def refute(lhs: Expr, rhs: Expr) -> Verdict:
 def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
     """A chain start = step = step = ..., every "=" proved for every size, with the reason that was found for it.
 
+    Several chains below one another are tuples: derive((start, step), (start, step)).
+
     Args:    start: the left end; steps: the expressions that follow. A Verdict after an expression says that the
              expression follows from it, which is checked; a text after an expression is shown as its reason
     Returns: Verdict, false at the first step that is false
@@ -136,22 +138,29 @@ def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
 
 
 def _judged(frame, values, refuting=False):
-    claim, lines = Claim(), []
+    typed, claim = typed_arguments(frame, values, local), Claim()
+    if not all(isinstance(value, tuple) for value in values):
+        values, typed = (values,), (typed,)
     with in_one_line():
-        for typed, value in zip(
-            typed_arguments(frame, values, local), values, strict=True
-        ):
-            if isinstance(value, Verdict | str) and len(lines) < 2:
-                raise CannotJudge("a reason stands after the step that it leads to")
-            if isinstance(value, Verdict):
-                lines[-1].facts.append(value)
-            elif isinstance(value, str):
-                lines[-1].reason = value
-            else:
-                lines.append(_line(f"line {len(lines) + 1}", typed, value, claim)[0])
-        if len(lines) < 2:
-            raise CannotJudge("a derivation needs a start and at least one step")
-        return Verdict(lines, claim, refuting)
+        chains = [_chain(*pair, claim) for pair in zip(values, typed, strict=True)]
+        return Verdict(chains, claim, refuting)
+
+
+def _chain(values, typed, claim):
+    """The lines of a chain, with the reasons that stand after them."""
+    lines: list[Line] = []
+    for value, text in zip(values, typed, strict=True):
+        if isinstance(value, Verdict | str) and len(lines) < 2:
+            raise CannotJudge("a reason stands after the step that it leads to")
+        if isinstance(value, Verdict):
+            lines[-1].facts.append(value)
+        elif isinstance(value, str):
+            lines[-1].reason = value
+        else:
+            lines.append(_line(f"line {len(lines) + 1}", text, value, claim)[0])
+    if len(lines) < 2:
+        raise CannotJudge("a derivation needs a start and at least one step")
+    return lines
 
 
 def _line(name, typed, value, claim=None):

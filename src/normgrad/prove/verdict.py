@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -23,6 +24,7 @@ from .reasons import reason
 STATEMENT = "application/vnd.normgrad.proved+json"
 # a difference that is longer than this says nothing to a reader
 LONGEST = 240
+REFUTED = "refuted"
 NOT_EQUAL = r"\overset{?}{=}"
 
 
@@ -43,62 +45,66 @@ class Line:
 
 @dataclass
 class Verdict:
-    """Whether every "=" of a chain is proved for every size: true or false in `bool`.
+    """Whether every "=" of its chains is proved for every size: true or false in `bool`.
 
-    Args:  lines: the chain; claim: its definitions; refuting: whether it is expected to be false
+    Args:  chains: of lines; claim: their definitions; refuting: whether they are expected to be false
     """
 
-    lines: list[Line]
+    chains: list[list[Line]]
     claim: Claim
     refuting: bool = False
 
     def __post_init__(self):
         self.step, self.refusal = 0, None
         self.conditions: tuple[Expr, ...] = ()
+        self.steps = [pair for chain in self.chains for pair in pairwise(chain)]
         start = time.perf_counter()
         self._judge()
         self.seconds = time.perf_counter() - start
 
+    @property
+    def lines(self) -> list[Line]:
+        """The lines of all chains."""
+        return [line for chain in self.chains for line in chain]
+
     def _judge(self):
-        for step in range(1, len(self.lines)):
-            left, right = self._sides(step)
+        derived = {
+            id(line) for chain in self.chains if len(chain) > 2 for line in chain
+        }
+        for step, (left, right) in enumerate(self.steps, start=1):
             try:
                 kernel_prove(left.shown, right.shown, self.claim.defs)
             except NotProved as refusal:
                 self.step, self.refusal = step, refusal
                 return
-            if len(self.lines) > 2 or self.lines[step].facts:
+            if id(right) in derived or right.facts:
                 self._explain(step)
         # what it stands on is refused here, and not when it is shown
-        self.conditions = side_conditions(self._chain(), self.claim.defs)
+        self.conditions = side_conditions(self._shown(), self.claim.defs)
 
-    def _chain(self):
+    def _shown(self):
         return [line.shown for line in self.lines]
-
-    def _sides(self, step):
-        return self.lines[step - 1 : step + 1]
 
     def _explain(self, step):
         """Find the reason of a step; one that was typed stays, and facts have to occur."""
-        left, right = self._sides(step)
+        left, right = self.steps[step - 1]
         try:
-            words = reason(
-                left.shown, right.shown, self.claim, [*map(self._fact, right.facts)]
-            )
+            facts = [list(self._facts(verdict)) for verdict in right.facts]
+            words = reason(left.shown, right.shown, self.claim, facts)
         except CannotJudge as problem:
             raise CannotJudge(f"step {step} is true, but {problem}") from None
         right.reason = right.reason or words
 
-    def _fact(self, verdict):
+    def _facts(self, verdict):
         """An earlier result in this claim's terms."""
         if verdict.refuting or not verdict:
             raise CannotJudge("a result that it names is not proved")
         with evaluate(True):
-            lhs, rhs = (
-                self.claim(verdict.claim.back(line.shown))
-                for line in (verdict.lines[0], verdict.lines[-1])
-            )
-        return SimpleNamespace(lhs=lhs, rhs=rhs)
+            for first, *_, last in verdict.chains:
+                lhs, rhs = (
+                    self.claim(verdict.claim.back(line.shown)) for line in (first, last)
+                )
+                yield SimpleNamespace(lhs=lhs, rhs=rhs)
 
     def __bool__(self):
         if self.refuting:
@@ -123,15 +129,15 @@ class Verdict:
     def _words(self, write):
         if self.refusal:
             return "\n".join(self._refused())
-        words = known(self._chain(), self.claim.defs, map(write, self.conditions))
+        words = known(self._shown(), self.claim.defs, map(write, self.conditions))
         return f"not refuted: {words}" if self.refuting else words
 
     def _refused(self):
         """At most three lines: the step, the difference, a counterexample."""
         counterexample = self.refusal.counterexample
         kind = "refuted" if counterexample else f"undecided ({self.refusal.why})"
-        where = f" at step {self.step}" if len(self.lines) > 2 else ""
-        yield f"{kind}{where}: {' = '.join(line.text for line in self._sides(self.step))}"
+        where = f" at step {self.step}" if len(self.steps) > 1 else ""
+        yield f"{kind}{where}: {_equated(self.steps[self.step - 1])}"
         if counterexample:
             difference = lettered(self._difference)[0]
             if len(difference) <= LONGEST:
@@ -145,7 +151,7 @@ class Verdict:
             # a name by itself says nothing of what it differs in
             left, right = (
                 defs.body(line.shown) if line.shown in defs else line.shown
-                for line in self._sides(self.step)
+                for line in self.steps[self.step - 1]
             )
             return in_short(left - right, defs)
 
@@ -154,36 +160,41 @@ class Verdict:
         """The chain as the body of a display; of a false one the step that fails."""
         if not self.refusal:
             return self.equation().latex()
-        sides = [self.claim.defs.shown(line.shown) for line in self._sides(self.step)]
+        sides = [
+            self.claim.defs.shown(line.shown) for line in self.steps[self.step - 1]
+        ]
         write = printer(set().union(*map(used_names, sides)))
         return f" {NOT_EQUAL} ".join(map(write, sides))
 
     def equation(self, label: str = "", claim: str = "") -> Equation:
         """The chain as an equation of the registry."""
-        whys = tuple(line.reason for line in self.lines[1:])
-        return Equation(
-            label, claim, (tuple(self._chain()),), self.claim.defs, whys=whys
-        )
+        chains = tuple(tuple(line.shown for line in chain) for chain in self.chains)
+        whys = tuple(right.reason for _, right in self.steps)
+        return Equation(label, claim, chains, self.claim.defs, whys=whys)
 
     def __repr__(self):
         if self.refusal:
             return self.known
         words = self._words(lambda condition: lettered(condition)[0]).replace("$", "")
-        return f"{words}: {' = '.join(line.text for line in self.lines)}"
+        return f"{words}: {'; '.join(map(_equated, self.chains))}"
 
     @property
     def words(self) -> list[str]:
         """How the display is known, in Markdown, one paragraph each."""
         if not self.refusal:
             return [f"**{self.known}**"]
-        kind, *rest = self._refused()
+        kind, *details = self._refused()
         words = f"**{kind.partition(':')[0]}**"
-        if len(rest) > 1:
+        if len(details) > 1:
             words += f": left \N{MINUS SIGN} right is ${latex(self._difference)}$"
-        return [words, *rest[-1:]]
+        return [words, *details[-1:]]
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return bundle(self, PROVED, self.seconds)
+        return bundle(self, REFUTED if self.refuting else PROVED, self.seconds)
+
+
+def _equated(lines):
+    return " = ".join(line.text for line in lines)
 
 
 def bundle(output, kind: str, seconds: float | None = None) -> dict:
