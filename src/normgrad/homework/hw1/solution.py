@@ -34,7 +34,7 @@ def local_and_total(x, j, k, N):
 
     Args:     x: an array; j, k: letters; N: the length
     Returns:  (local, total): with the mean held fixed, and with the mean following x_k
-    Equations: index-local, index-local-mean, index-total (chapter Notation)
+    Equations: index-local, index-total (chapter Notation)
     """
     ### BEGIN SOLUTION
     r = letter("r")
