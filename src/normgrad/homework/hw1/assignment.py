@@ -168,7 +168,7 @@ VJP = Task(
         ),
         Confusion(
             "free-letter-summed", "a sum over j", {"dx": lambda A, p: (A["w"] * (A["dy"] - A["dy"].mean())).sum()},
-            equation="index-vjp", hint="dx_j is one number for every j. Sums run over the other letter.",
+            equation="index-vjp", hint="dx_j is one number for every j. Sums run over the other index.",
         ),
     ),
     stages=stages(("dx", 3)),
