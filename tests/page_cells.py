@@ -50,9 +50,10 @@ def pages_of(chapter):
 
 
 def derived(page):
-    """The labels of the equations that are outputs of a page's visible cells."""
-    visible = [cell for cell in page_cells.of_page(page) if cell.visible]
-    return {label for cell in visible for label in cell.labels}
+    """The labels of the equations that are outputs in view; a cell whose input alone is hidden shows its output."""
+    folded = {"hide-cell", "remove-cell"}
+    shown = [cell for cell in page_cells.of_page(page) if not folded & cell.tags]
+    return {label for cell in shown for label in cell.labels}
 
 
 def broken_rules(cells):

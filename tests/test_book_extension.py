@@ -811,7 +811,7 @@ IMPORTS = """from IPython.display import Markdown, Math
 from normgrad import ledger
 """
 CELL = "```{code-cell} ipython3\n%s\n```\n"
-TYPED_PROOF = "$$\n\\sum_{r=1}^{N} \\delta_{rr} = N + 1\n$$ (index-trace)\n\n"
+TYPED_PROOF = "$$\n\\sum_{r=1}^{N} \\delta_{rr} = N + 1\n$$ (index-partial-x)\n\n"
 # name: (a page, what the build says of it)
 MISTAKES = {
     "a label typed into Math": (
@@ -819,8 +819,8 @@ MISTAKES = {
         "an output has the label index-count, which no derivation gave it",
     ),
     "a proof beside a typed formula": (
-        TYPED_PROOF + CELL % (IMPORTS + "ledger.prove('index-trace')"),
-        "the equation index-trace claims a proof but is typed by hand",
+        TYPED_PROOF + CELL % (IMPORTS + "ledger.prove('index-partial-x')"),
+        "the equation index-partial-x claims a proof but is typed by hand",
     ),
     "a claim as a definition": (
         "$$\n2 m = 3\n$$ (claimed)\n\n" + CELL % (IMPORTS + "ledger.define('claimed')"),

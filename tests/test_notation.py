@@ -44,7 +44,7 @@ def quantities(e) -> dict[str, set[str]]:
     for base in e.atoms(IndexedBase):
         shapes.setdefault(str(base.label), set()).add(shape_of(base))
     letters = {letter.name for letter in free_letters(e)}
-    for symbol in e.atoms(Symbol):
+    for symbol in e.free_symbols & e.atoms(Symbol):
         if (
             not isinstance(symbol, Dummy)
             and symbol.name not in letters

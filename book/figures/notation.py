@@ -1,4 +1,4 @@
-"""Figures of the chapters on notation: where quantities live, two paths through the mean, two layouts."""
+"""Figures of the page on notation: what there is one of per entry, row and column; two paths through the mean."""
 
 from __future__ import annotations
 
@@ -73,45 +73,3 @@ def two_paths() -> None:
     axes.text(4.25, 0.3, "$-1$", ha="center", color=ORANGE)
     axes.set(xlim=(-0.6, 5.8), ylim=(-0.4, 1.9))
     axes.axis("off")
-
-
-def layouts(jacobian) -> None:
-    """A Jacobian with its outputs down the rows, and its transpose.
-
-    Args:  jacobian: (N, N), numerator layout
-    """
-    _, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.4))
-    _matrix(left, jacobian, "numerator layout: $J$", "output $k$", "input $j$")
-    _matrix(
-        right,
-        jacobian.T,
-        r"denominator layout: $J^{\mathsf{T}}$",
-        "input $j$",
-        "output $k$",
-    )
-
-
-def _matrix(axes, matrix, title, down, across):
-    top = 2.2 * np.abs(matrix - np.diag(np.diag(matrix))).max()
-    axes.imshow(matrix, cmap="PuOr", vmin=-top, vmax=top)
-    places, names = range(len(matrix)), range(1, len(matrix) + 1)
-    axes.set(
-        ylabel=down,
-        xlabel=across,
-        xticks=places,
-        yticks=places,
-        xticklabels=names,
-        yticklabels=names,
-    )
-    axes.set_title(title, fontsize=12)
-    for (row, column), value in np.ndenumerate(matrix):
-        color = "white" if abs(value) > 0.7 * top else "black"
-        axes.text(
-            column,
-            row,
-            f"{value:.2f}",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color=color,
-        )

@@ -19,7 +19,7 @@ def letter(name):
 def contract_delta(x, w, k, N):
     """The sum over r = 1..N of w_r (delta_kr - 1/N) x_r, without the delta.
 
-    Args:     x, w: arrays, x[r] is the entry r; k: a letter; N: the length
+    Args:     x, w: arrays, x[r] is the entry r; k: an index; N: the length
     Returns:  a SymPy expression; a sum is Sum(x[r], (r, 1, N)) with a letter of your own
     Equations: index-delta, index-count (chapter Notation)
     """
@@ -32,9 +32,9 @@ def contract_delta(x, w, k, N):
 def local_and_total(x, j, k, N):
     """Both derivatives of y_j = x_j mean by x_k, where mean is the mean of the row x.
 
-    Args:     x: an array; j, k: letters; N: the length
+    Args:     x: an array; j, k: indices; N: the length
     Returns:  (local, total): with the mean held fixed, and with the mean following x_k
-    Equations: index-local, index-local-mean, index-total (chapter Notation)
+    Equations: index-local, index-total (chapter Notation)
     """
     ### BEGIN SOLUTION
     r = letter("r")
@@ -47,7 +47,7 @@ def local_and_total(x, j, k, N):
 def jacobian_layouts(w, a, b, N):
     """The entry in row a and column b of the Jacobian of y_k = w_k x_k - mean(w x), in both layouts.
 
-    Args:     w: an array; a, b: letters; N: the length
+    Args:     w: an array; a, b: indices; N: the length
     Returns:  (numerator, denominator): rows are outputs in the first, inputs in the second
     Equations: index-jacobian, index-jacobian-transposed (chapter Notation)
     """
@@ -61,7 +61,7 @@ def jacobian_layouts(w, a, b, N):
 def cotangent(w, dy, j, N):
     """dx_j for y_k = w_k x_k - mean(w x): the derivative of the sum over k of dy_k y_k, with no delta and no matrix.
 
-    Args:     w, dy: arrays; j: a letter; N: the length
+    Args:     w, dy: arrays; j: an index; N: the length
     Returns:  dx_j, an expression
     Equations: index-loss, index-vjp (chapter Notation)
     """
@@ -75,7 +75,7 @@ def cotangent(w, dy, j, N):
 def parameter_sums(x, dy, j, M, N):
     """dw_j and db_j of y_ij = w_j (x_ij - mean_i) + b_j, where mean_i is the mean of row i.
 
-    Args:     x, dy: arrays, x[i, j] is row i, column j; j: a letter; M: the number of rows; N: the length of a row
+    Args:     x, dy: arrays, x[i, j] is row i, column j; j: an index; M: the number of rows; N: the length of a row
     Returns:  (dw_j, db_j), expressions
     Equations: index-broadcast (chapter Notation), pg-dw, pg-db (chapter Parameter gradients)
     """
