@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 from sympy import Expr, evaluate
 
+from ..symbolic.chains import PROVED, Equation
 from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, known, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.chains import PROVED, Equation
 from ..symbolic.render import latex, printer, used_names
 from .claim import CannotJudge, Claim
 from .folding import in_short
