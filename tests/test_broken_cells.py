@@ -9,11 +9,12 @@ import pytest
 from page_cells import CHAPTERS, execute, pages_of, signs, turned
 from torch.autograd.gradcheck import GradcheckError
 
+from normgrad.prove.claim import CannotJudge
 from normgrad.symbolic import NotProved
 
 TAGS = ("derivation", "numpy-backward", "torch-function", "triton-kernel")
 # What a check raises; anything else would be a broken page, not a found mistake.
-NOTICED = (AssertionError, NotProved, GradcheckError)
+NOTICED = (AssertionError, NotProved, CannotJudge, GradcheckError)
 FOLLOWING = 8  # how many of the cells that use the broken one are run
 
 
@@ -35,7 +36,7 @@ def noticed(target, after, namespace, source) -> str:
         for cell in after:
             execute(cell, namespace)
     except NOTICED as refusal:
-        return str(refusal)
+        return repr(refusal)  # a cell that prints what is wrong asserts without a message
     return ""
 
 
