@@ -36,7 +36,8 @@ def noticed(target, after, namespace, source) -> str:
         for cell in after:
             execute(cell, namespace)
     except NOTICED as refusal:
-        return repr(refusal)  # a cell that prints what is wrong asserts without a message
+        # a cell that prints what is wrong asserts without a message
+        return repr(refusal)
     return ""
 
 
