@@ -38,7 +38,8 @@ def noticed(target, after, namespace, source) -> str:
             value = execute(cell, namespace)
             verdicts += [] if "your-turn" in cell.tags else [value]
     except NOTICED as refusal:
-        return str(refusal)
+        # a cell that prints what is wrong asserts without a message
+        return repr(refusal)
     false = [value for value in verdicts if isinstance(value, Verdict) and not value]
     return repr(false[0]) if false else ""
 

@@ -156,7 +156,16 @@ def test_no_module_needs_itself():
 
 
 # What stands on the operator: only these import each other, and the operator none of them.
-ABOVE = ("checks", "teaching", "mistakes", "ledger", "prove", "symbolic", "bench", "homework")
+ABOVE = (
+    "checks",
+    "teaching",
+    "mistakes",
+    "ledger",
+    "prove",
+    "symbolic",
+    "bench",
+    "homework",
+)
 OPERATOR = ("torch_ops", "triton_kernels", "numba_kernels")
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from sympy import Dummy, IndexedBase, Symbol
+from sympy import Dummy, IndexedBase, Sum, Symbol
 
 from normgrad.ledger.formulas import formulas
 from normgrad.symbolic import Local as Held
@@ -44,6 +44,8 @@ def quantities(e) -> dict[str, set[str]]:
     for base in e.atoms(IndexedBase):
         shapes.setdefault(str(base.label), set()).add(shape_of(base))
     letters = {letter.name for letter in free_letters(e)}
+    for part in e.atoms(Sum):
+        letters |= {bound.name for bound in part.variables}
     for symbol in e.free_symbols & e.atoms(Symbol):
         if (
             not isinstance(symbol, Dummy)

@@ -694,7 +694,12 @@ BINDINGS = [
     ("a program for each row", dict(B=COLUMNS), "rows", "the block may be smaller"),
     ("a program for each row", {}, "row tiles", "a program for each tile of rows"),
     ("a program for each row", {}, "programs", "any number of programs"),
-    ("a program for each row", {}, ("rows", "programs"), "programs that store the same"),
+    (
+        "a program for each row",
+        {},
+        ("rows", "programs"),
+        "programs that store the same",
+    ),
     ("a program for each row", dict(n_cols=M), "rows", "rows taken for columns"),
     ("a program for each row", dict(Y=Out("y")), "rows", "another stride"),
     ("a program for each row", dict(R=Out("rstd", stride=2)), "rows", "another stride"),
@@ -702,7 +707,12 @@ BINDINGS = [
     ("chunks of rows", dict(K=M), "programs", "a chunk that is not promised"),
     ("chunks of rows", dict(DW=Out("dw", "j")), "programs", "no row for each program"),
     ("atomic additions", {}, ("rows", "programs"), "programs that add the same"),
-    ("atomic additions", dict(dw=InOut("dw")), "rows", "an output that holds something"),
+    (
+        "atomic additions",
+        dict(dw=InOut("dw")),
+        "rows",
+        "an output that holds something",
+    ),
     ("a tile of columns down all rows", {}, "rows", "no tiles of columns"),
     ("a reduction of partial sums", dict(n_programs=N), "column tiles", "other rows"),
 ]

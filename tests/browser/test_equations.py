@@ -7,7 +7,7 @@ import pytest
 from built_site import SITE
 from test_site import parsed
 
-LN_DX = "book/layer_norm_theorem.html"
+LN_DX = "book/layer_norm_graph.html"
 # What readers type, and where the first hit has to lead: a label, or a page and its anchor.
 SEARCHES = {
     "rstd": "ln-forward",

@@ -47,7 +47,7 @@ def graph_defs() -> Defs:
     g = alphabet(M)
     passes = {name: Symbol(name, nonnegative=True) for name in ARROWS}
     with as_written():
-        defs = lines_of("ln-graph-total", g.L)
+        defs = lines_of("ln-graph-dx-closed", g.L)
         along_D = -total(N, lambda r: g.dy[p, r] * g.q[p, r] * g.w[r] / g.D[p] ** 2)
         through_v = 2 / N * g.dv[p] * g.q[p, k]
         through_y = g.dy[p, k] * g.w[k] / g.D[p]

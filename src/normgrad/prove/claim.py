@@ -14,6 +14,7 @@ from sympy import (
     KroneckerDelta,
     Mul,
     Pow,
+    S,
     Subs,
     Sum,
     Symbol,
@@ -27,9 +28,10 @@ from sympy.core.sympify import SympifyError
 
 from ..symbolic.admission import check_expression
 from ..symbolic.definitions import Defs
-from ..symbolic.notation import Local, Partial
+from ..symbolic.notation import Local, Partial, rename_bound
 from ..symbolic.opaque import Opaque, derivative, opaque
 from ..symbolic.render import name_latex
+from ..symbolic.steps import has_bound_delta, in_sums, normal
 from .names import DefinedBase, Name, with_letters
 
 READ = Add | Mul | Pow | Application | Relational | Tuple
@@ -54,6 +56,17 @@ def in_one_line(prefix: str = ""):
         raise
     except (ValueError, TypeError, NotImplementedError, IndexError) as problem:
         raise CannotJudge(f"{prefix}{problem}") from problem
+
+
+def contracted(e: Expr) -> Expr:
+    """A kernel's expression with the sums carried out in which a Kronecker delta has a summed index."""
+
+    def carried_out(part):
+        if part.function == 0:
+            return S.Zero
+        return normal(part) if has_bound_delta(part) else part
+
+    return in_sums(rename_bound(e), carried_out)
 
 
 class Claim:
@@ -169,6 +182,7 @@ class Claim:
             opened = label.typed.has(Partial, Local)
             with evaluate(opened):
                 formula = self(label.formula if opened else label.typed)
+                formula = contracted(formula) if opened else formula
             with evaluate(True):
                 self.defs[self._named(label)] = formula
             self._heads[label] = self._named(label)

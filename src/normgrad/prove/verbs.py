@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from sympy import Derivative, Expr, IndexedBase, S, Symbol, evaluate, sympify
+from sympy import Derivative, Expr, IndexedBase, Symbol, evaluate, sympify
 
 from ..symbolic.calculus import index_ranges, resolve
 from ..symbolic.chains import DEFINITION, Equation
-from ..symbolic.notation import Local, Partial, name_of, rename_bound
+from ..symbolic.notation import Local, Partial, name_of
 from ..symbolic.proof import NotProved, lettered
 from ..symbolic.proof import prove as kernel_prove
 from ..symbolic.signs import is_positive
-from ..symbolic.steps import has_bound_delta, in_sums, normal
-from .claim import CannotJudge, Claim, in_one_line
+from .claim import CannotJudge, Claim, contracted, in_one_line
 from .folding import in_short
 from .names import DefinedBase, Name, head
 from .typed import typed_arguments
@@ -37,13 +36,7 @@ def contract(e: Expr) -> Expr:
             sympify(e).replace(Derivative, lambda *parts: Derivative(*parts).doit()),
         )
         index_ranges(e)
-
-        def carried_out(part):
-            if part.function == 0:
-                return S.Zero
-            return normal(part) if has_bound_delta(part) else part
-
-        return claim.back(in_sums(rename_bound(e), carried_out))
+        return claim.back(contracted(e))
 
 
 def local(f: Expr, v: Expr) -> Expr:

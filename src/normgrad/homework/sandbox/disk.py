@@ -23,9 +23,7 @@ OFFERED = (
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
 )  # fmt: skip
-NAMED = (
-    "normgrad.checks.finite_difference, .tolerance and .cases, normgrad.prove and normgrad.symbolic"
-)
+NAMED = "normgrad.checks.finite_difference, .tolerance and .cases, normgrad.prove and normgrad.symbolic"
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share", "/usr/local/share", "/etc/fonts",
           "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom", "/dev/zero")  # fmt: skip
 
