@@ -637,8 +637,8 @@ PAGES = {
         ("LayerNorm", None, {}),
     ],
     ("one_row", NUMPY): [("backward", ROW, {})],
-    ("residual_code", NUMPY): [("backward", RESIDUAL, {})],
-    ("residual_code", TORCH_CELL): [("AddLayerNorm", RESIDUAL, {})],
+    ("residual", NUMPY): [("backward", RESIDUAL, {})],
+    ("residual", TORCH_CELL): [("AddLayerNorm", RESIDUAL, {})],
     ("rms_norm_code", NUMPY): [("backward", norm(bias=True), {})],
     ("rms_norm_code", TORCH_CELL): [("RMSNorm", norm(bias=True), {})],
 }
