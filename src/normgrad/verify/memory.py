@@ -91,7 +91,9 @@ class Memory:
         try:
             return self.places.at(axis, index)
         except NotRead as reason:
-            words = f"its address is {pointer.offset.e}, and its row stride {row_stride}"
+            words = (
+                f"its address is {pointer.offset.e}, and its row stride {row_stride}"
+            )
             raise NotRead(f"{pointer.name}: {reason}; {words}") from None
 
     def _of_heads(self, token, rest, heads, stride):
