@@ -1,8 +1,12 @@
 """verify proves right kernels of many house styles, and proves no wrong one."""
 
+import json
+import linecache
 import random
 import re
+from pathlib import Path
 
+import field_kernels
 import pytest
 from machine_mutants import machine_mutants, statement_at
 from verify_kernels import ATTACKS, BINDINGS, HEAD, KERNELS
@@ -186,6 +190,66 @@ def test_a_kernel_object_is_read_from_its_file_and_those_beside_it():
     assert verify(rows.forward_rows, binding, "row tiles", clamped)
     assert verify(rows.forward_rows, binding, "row tiles", norm()).kind == "refuted"
     assert verify(rows.forward_rows, binding, "rows", clamped).kind == "not read"
+
+
+CELLS = {
+    "cell 1": "import triton.language as tl\ndef once(a):\n    return a",
+    "cell 2": "def max(a, b):\n    return 2 * a",
+    "cell 3": KERNELS["a program for each row"][0]
+    .replace("@triton.jit\n", "")
+    .replace("rsqrt(", "tl.rsqrt(")
+    .replace("LLAMA", "0"),
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [("y", PROVED), ("once(y)", "not read"), ("max(y, y)", "not read")],
+)
+def test_a_kernel_of_a_notebook_is_read_with_the_modules_of_other_cells(
+    value, kind, monkeypatch
+):
+    names = {}
+    for cell, text in CELLS.items():
+        text = text.replace("cols, y,", f"cols, {value},").replace(": tl.constexpr", "")
+        lines = text.splitlines(keepends=True)
+        monkeypatch.setitem(linecache.cache, cell, (len(text), None, lines, cell))
+        exec(compile(text, cell, "exec"), names)
+    _, binding, grid, definitions = KERNELS["a program for each row"]
+    result = verify(names["kernel"], binding | dict(mode=1), grid, definitions)
+    assert result.kind == kind, result
+
+
+def test_the_table_of_the_book_is_of_the_bindings_and_the_page_explains_it():
+    root = Path(__file__).parents[1]
+    table = (root / "src/normgrad/verify/field_kernels.json").read_text()
+    rows = json.loads(table)["rows"]
+    page = (root / "book/field_kernels.md").read_text()
+    bound = [
+        [case[name] for name in ("package", "file", "name", "note")]
+        for case in field_kernels.cases()
+    ]
+    assert bound == [
+        [row[name] for name in ("package", "file", "kernel", "note")] for row in rows
+    ]
+    for row in rows:
+        assert row["version"] == field_kernels.PACKAGES[row["package"]]
+        explained = row["kernel"] in page or row["kernel"].endswith("backward_tiled")
+        assert row["verdict"] in (PROVED, IF_ZERO) or explained
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("X", "bind pointers as T, Out or InOut; arguments that are not bound: "),
+        ("eps", "nothing is guessed from its name: bind it"),
+        ("B", "which is bound as no block: WHOLE, COLUMNS or ROWS"),
+    ],
+)
+def test_what_is_not_bound_is_named(name, words):
+    text, binding, *launch = KERNELS["a program for each row"]
+    binding = {key: value for key, value in binding.items() if key != name}
+    assert words in verdict(text, binding, *launch).why
 
 
 @pytest.mark.parametrize(

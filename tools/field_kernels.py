@@ -3,7 +3,8 @@
 python tools/field_kernels.py                fetches the packages with pip and prints the table
 python tools/field_kernels.py --folder F     keeps the wheels in F; --only TEXT; --json FILE writes the table, too
 
-The bindings are in field_kernels.json, as after --bind of python -m normgrad.verify.
+The bindings are in field_kernels.json, as after --bind of python -m normgrad.verify; the table that a page of the book
+shows is src/normgrad/verify/field_kernels.json.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 from normgrad.symbolic import Defs, tensor, total
@@ -79,14 +81,32 @@ def row(case: dict, text: str) -> dict:
         helpers=case.get("helpers"),
     )
     return {
-        **{name: case[name] for name in ("package", "file", "name", "note")},
+        "package": case["package"],
         "version": PACKAGES[case["package"]],
+        "file": case["file"],
+        "kernel": case["name"],
+        "note": case["note"],
         "against": against,
         "verdict": verdict.kind,
         "words": str(verdict).partition("\n  assumed")[0],
         "assumptions": verdict.assumptions,
         "seconds": round(time.perf_counter() - start, 2),
     }
+
+
+def written(table: list[dict]) -> str:
+    """The table as JSON, in which each row names its assumptions by their numbers in one list."""
+    assumptions = list(dict.fromkeys(a for line in table for a in line["assumptions"]))
+    numbers = {words: number for number, words in enumerate(assumptions)}
+    rows = [
+        {**line, "assumptions": [numbers[words] for words in line["assumptions"]]}
+        for line in table
+    ]
+    lines = ",\n".join(json.dumps(line) for line in rows)
+    return (
+        f'{{"date": "{date.today()}",\n"assumptions": {json.dumps(assumptions, indent=0)}'
+        f',\n"rows": [\n{lines}\n]}}\n'
+    )
 
 
 def main() -> None:
@@ -111,7 +131,7 @@ def main() -> None:
                 print(line["words"].partition("\n")[2])
     print(f"{len(table)} variants: {dict(Counter(line['verdict'] for line in table))}")
     if options.json:
-        options.json.write_text(json.dumps(table, indent=1), encoding="utf8")
+        options.json.write_text(written(table), encoding="utf8")
 
 
 if __name__ == "__main__":

@@ -199,7 +199,8 @@ class Calls(Expressions):
             if e == N and self.places.column_block is not None:
                 raise NotRead("lanes for N columns beside a block of columns")
             return "C"
-        raise NotRead(f"a tile of {e} lanes, which is bound as no block")
+        words = "which is bound as no block: WHOLE, COLUMNS or ROWS"
+        raise NotRead(f"a tile of {e} lanes, {words}")
 
     def axes(self, shape) -> tuple:
         """The axes of a shape."""
@@ -368,7 +369,9 @@ class Calls(Expressions):
     def mask(self, pointer, mask, boundary_check) -> tuple[Mask, bool]:
         """(the mask of an access, whether it is by a block pointer)."""
         if not isinstance(pointer, Pointer):
-            raise NotRead("an address that is no pointer")
+            names = ", ".join(sorted(self.unbound)) or "none"
+            why = "bind pointers as T, Out or InOut; arguments that are not bound"
+            raise NotRead(f"an address that is no pointer: {why}: {names}")
         if pointer.edges:
             if mask is not None:
                 raise NotRead("a block pointer with a mask")

@@ -126,7 +126,8 @@ class Expressions:
         if not isinstance(local[name], Unbound):
             return local[name]
         if name in TAKEN:
-            raise NotRead(f"{name} is not bound, and its name is not guessed from")
+            why = "is not bound, and nothing is guessed from its name: bind it"
+            raise NotRead(f"{name} {why}")
         self.unbound.add(name)
         return Index(letter(name))
 
@@ -152,7 +153,8 @@ class Expressions:
             return self._imported(name, source)
         if name in BUILTINS:
             return Qualified(f"builtins.{name}")
-        raise NotRead(f"{name} has no value here")
+        why = "not defined or imported in this text, or a loop changes it at each turn"
+        raise NotRead(f"{name} has no value here: {why}")
 
     def _imported(self, name, source):
         path, file = source.imported(name)

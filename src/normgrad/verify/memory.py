@@ -83,9 +83,18 @@ class Memory:
             if name == "p":
                 found["p"] = self._own_row(pointer.name, row)
             else:
-                axis = "R" if name == "i" else "C"
-                found[name] = self.places.at(axis, row if axis == "R" else column)
+                found[name] = self._place(pointer, name, row, column, row_stride)
         return bound, found
+
+    def _place(self, pointer, name, row, column, row_stride):
+        axis, index = ("R", row) if name == "i" else ("C", column)
+        try:
+            return self.places.at(axis, index)
+        except NotRead as reason:
+            words = (
+                f"its address is {pointer.offset.e}, and its row stride {row_stride}"
+            )
+            raise NotRead(f"{pointer.name}: {reason}; {words}") from None
 
     def _of_heads(self, token, rest, heads, stride):
         """(the row, what is left of the address) where a row is heads * token + head."""

@@ -149,7 +149,7 @@ class Places:
         if place is None:
             why = f"which {name}s these are is not known"
             if e == LANES["C"]:
-                why = "the first block of columns, where a row may have several"
+                why = "the first of several blocks; bind it as WHOLE if it is the only one"
             raise NotRead(f"{name} {e}: {why}")
         if place.loop not in (None, *self.active):
             raise NotRead(f"{name} {e} of a loop that has ended")

@@ -53,6 +53,8 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
             index = "p, j" if tensors[0] in ("dw", "db") else None
             start = name.removesuffix("_ptr")
             pattern = rf"{start}_(row_)?stride|stride_{word}"
+            if tensors[0] not in ("mean", "rstd"):
+                pattern += "|(row_)?stride"
             strides = [n for n in names if re.fullmatch(pattern, n)]
             vector = tensors[0] in ("weight", "bias")
             stride = strides[0] if strides and not vector else None

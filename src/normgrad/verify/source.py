@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 from pathlib import Path
+from types import FunctionType
 
 from .values import NotRead
 
@@ -101,6 +103,33 @@ class Source:
         return self._files.get(file)
 
 
+def plain(program) -> FunctionType | None:
+    """The function that decorators have wrapped, None for what is no function."""
+    while program is not None and not inspect.isfunction(program):
+        program = getattr(program, "fn", None)
+    return program
+
+
+def cell_of(function: FunctionType) -> Source:
+    """The notebook's cell that defines a function, with the modules that other cells imported.
+
+    What else other cells define is not read, so that it is not taken for Python's own.
+    """
+    file = function.__code__.co_filename
+    text = "".join(linecache.getlines(file))
+    cell, elsewhere = Source(text), []
+    for name, value in function.__globals__.items():
+        inner = plain(value) if hasattr(value, "fn") else value
+        if inspect.ismodule(value):
+            elsewhere.append(f"import {value.__name__} as {name}")
+        elif inspect.isfunction(inner):
+            if inner.__code__.co_filename != file:
+                elsewhere.append(f"{name}: object")
+        elif name not in cell.constants and name not in cell.imports:
+            elsewhere.append(f"{name}: object")
+    return Source("\n".join([text, *elsewhere]))
+
+
 def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """(the module's text, the kernel's name) of a kernel, a path or a text.
 
@@ -116,14 +145,15 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
                 raise ValueError(f"kernel: got none, needs one of {', '.join(names)}")
             kernel = names[0]
     else:
-        function = program
-        while not inspect.isfunction(function):  # what decorators have wrapped
-            function = getattr(function, "fn", None)
-            if function is None:
-                got = type(program).__name__
-                raise ValueError(f"program: got {got}, needs a kernel, a path or text")
-        path = Path(inspect.getsourcefile(function))
-        source = Source(path.read_text(encoding="utf8"), path)
+        function = plain(program)
+        if function is None:
+            got = type(program).__name__
+            raise ValueError(f"program: got {got}, needs a kernel, a path or text")
+        path = Path(function.__code__.co_filename)
+        if path.is_file():
+            source = Source(path.read_text(encoding="utf8"), path)
+        else:
+            source = cell_of(function)
         kernel = kernel or function.__name__
     if kernel not in source.functions:
         raise ValueError(

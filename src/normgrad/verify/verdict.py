@@ -80,9 +80,12 @@ class Verdict:
         lines = [f"**{self.kind}**{claim}", ""]
         lines += [f"* `{line}`" for line in self._details]
         for name, verdict in self.outputs.items():
-            details = "".join(f"; `{line}`" for line in verdict._details)
+            details = ""
+            if verdict._details != self._details:
+                details = "".join(f"; `{line}`" for line in verdict._details)
             lines.append(f"* {name}: **{verdict.kind}**{details}")
-        lines += [f"* assumed: {words}" for words in self.assumptions]
+        if self.assumptions:
+            lines.append(f"* assumed: {'; '.join(self.assumptions)}")
         return "\n".join(lines)
 
 
