@@ -43,7 +43,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from normgrad.symbolic.elementary import sigmoid
-from normgrad.symbolic.notation import Local, Partial, rename_bound
+from normgrad.symbolic.notation import Local, Partial, as_written, rename_bound
 from normgrad.symbolic.opaque import Opaque
 
 TOKEN = re.compile(r"\s*(\\[A-Za-z]+|\\[,;!_]|\d+|[A-Za-z]|[-+=(){}^_',;*/&|])")
@@ -74,7 +74,9 @@ class Quantities:
         """The quantities of some expressions; ValueError where two of them have one name."""
         quantities = cls()
         for e in expressions:  # a letter that a sum binds is no quantity
-            quantities.take(rename_bound(e))
+            with as_written():
+                e = rename_bound(e)
+            quantities.take(e)
         return quantities
 
     def take(self, e: Expr) -> None:

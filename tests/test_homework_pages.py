@@ -69,7 +69,7 @@ def test_the_last_cell_writes_the_submission(name):
 @each_homework
 def test_page_names_modules_that_a_submission_may_import(name):
     """At least one of those that are offered, by the name under which it is imported, and no other one."""
-    modules = set(re.findall(r"normgrad\.(?:checks|symbolic)[.\w]*", page(name)))
+    modules = set(re.findall(r"normgrad\.(?:checks|prove|symbolic)[.\w]*", page(name)))
     modules = {module.rstrip(".") for module in modules}
     assert modules and modules <= set(OFFERED), modules - set(OFFERED)
 

@@ -341,8 +341,8 @@ IN_BOOK = (
     Unseen(
         "a badge of the last entry",
         "ledger_page.py",
-        "main = own_entries[0]",
-        "main = own_entries[-1]",
+        "node, entries[label][0])",
+        "node, entries[label][-1])",
         badge_of_the_first_entry,
     ),
 )

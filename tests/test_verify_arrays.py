@@ -616,6 +616,7 @@ ROW = norm(center=True, weight=False)
 DOUBLE = {"outputs": ("to_dy", "to_x", "to_weight")}
 PLACES = [{"place": word} for word in ("inside", "outside", "clamp")]
 L2 = {"outputs": ("dq",), "q": "(M, N)", "dr": "dy", "r": "y", "s": "y1"}
+SUM = {"p": "residual_out", "outputs": ("dx", "dresidual", "dw", "db")}
 NUMPY, TORCH_CELL = "numpy-backward", "torch-function"
 # (page, tag): [(program, definitions, what is said of them)]; a text names what the page defines
 PAGES = {
@@ -631,13 +632,13 @@ PAGES = {
     ],
     ("l2_norm", NUMPY): [("backward", "forward", L2)],
     ("l2_norm", TORCH_CELL): [("L2Norm", None, {"q": "(M, N)"})],
-    ("layer_norm_code", NUMPY): [("backward", LAYER, {})],
+    ("layer_norm", NUMPY): [("backward", LAYER, {})],
     ("layer_norm_code", TORCH_CELL): [
         ("LayerNorm", LAYER, {}),
         ("LayerNorm", None, {}),
     ],
     ("one_row", NUMPY): [("backward", ROW, {})],
-    ("residual", NUMPY): [("backward", RESIDUAL, {})],
+    ("residual", NUMPY): [("backward", RESIDUAL, SUM)],
     ("residual", TORCH_CELL): [("AddLayerNorm", RESIDUAL, {})],
     ("rms_norm_code", NUMPY): [("backward", norm(bias=True), {})],
     ("rms_norm_code", TORCH_CELL): [("RMSNorm", norm(bias=True), {})],

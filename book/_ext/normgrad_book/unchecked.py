@@ -136,8 +136,15 @@ def sides(formula: str) -> frozenset[str]:
     )
 
 
+GRADIENT = re.compile(r"\\frac\{\\partial L\}\{\\partial ([a-z]+)(_\{[^{}]*\}|_\w)?\}")
+
+
 def plain(formula: str) -> str:
-    r"""A formula without spaces and sizes of brackets, and without the limits of sums over a whole row or batch."""
+    r"""A formula without spaces and sizes of brackets, and without the limits of sums over a whole row or batch.
+
+    The gradient of L with respect to x is dx.
+    """
+    formula = GRADIENT.sub(r"\\mathrm{d\1}\2", formula)
     text = re.sub(r"\\(?:left|right|[Bb]ig[lr]?)(?![A-Za-z])|\\[,;! ]", " ", formula)
     text = re.sub(r"\\(hat|dot|tilde) ([a-z])", r"\\\1{\2}", text)
     text = re.sub(

@@ -51,7 +51,9 @@ class Grade:
     def remarks(self) -> str:
         """Why there is no report, or what a teacher may want to look at."""
         flags = [
-            flag for task in self.report.get("tasks", ()) for flag in task["flags"]
+            flag
+            for task in self.report.get("tasks", ())
+            for flag in task.get("flags", ())
         ]
         return self.note or " ".join(flags)
 
