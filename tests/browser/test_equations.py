@@ -44,7 +44,7 @@ SEARCHES = {
     "triton layer norm backward": "write_kernel_backward.html#",
     "race condition dw": "write_kernel_backward.html#step-6-one-program-a-row-and-a-race",
     "bf16 gradients": "floating_point.html#",
-    "how do I prove my own kernel": "kernels_proved.html#",
+    "how do I prove my own kernel": "field_kernels.html#",
     "finite differences": "testing_gradients.html#",
     "batch norm": "batch-dx",
     "double backward": "twice-dx",
