@@ -83,7 +83,7 @@ def shown(cell):
 @pytest.mark.sampled(of=3)
 @each(HOMEWORKS)
 def test_homework_runs_with_the_solution(path, colab, tmp_path, record_property):
-    """Every check gives full marks."""
+    """Every check gives full marks, and the last cell writes the submission."""
     if path is None:
         pytest.skip("no homework in _build/html")
     notebook = timed(
@@ -96,6 +96,7 @@ def test_homework_runs_with_the_solution(path, colab, tmp_path, record_property)
     for cell in entry_checks(notebook, path.stem):
         points = re.search(r"(\d+) of (\d+) points", shown(cell))
         assert points and points[1] == points[2], shown(cell)
+    assert (tmp_path / "empty/solution.py").exists()
 
 
 @each(NOTEBOOKS)
