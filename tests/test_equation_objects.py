@@ -72,11 +72,13 @@ ROUNDING = 4096 * np.finfo(float).eps
 
 
 def about_rows():
-    """(label, its definitions, its outputs) of the equations whose copied function takes leading axes."""
+    """(label, NumPy's and torch's text, definitions, outputs) of equations whose function takes leading axes."""
     for label, statement in equations().items():
-        if code(statement, "numpy").startswith("import numpy as np"):
+        text = code(statement, "numpy")
+        if text.startswith("import numpy as np"):
+            texts = text, code(statement, "torch")
             with evaluate(True):
-                yield label, *definitions(statement)
+                yield label, texts, *definitions(statement)
 
 
 def by_index(defs, outputs, arrays, scalars):
@@ -99,7 +101,7 @@ def by_index(defs, outputs, arrays, scalars):
 def test_copied_code_takes_leading_axes(torch):
     """Each function that a reader copies, on arrays of (3, 2, N), against the function with an axis for each index."""
     labels = []
-    for label, defs, outputs in about_rows():
+    for label, texts, defs, outputs in about_rows():
         labels.append(label)
         rng = np.random.default_rng(crc32(label.encode()))
         parts = computation(defs, outputs)
@@ -116,9 +118,9 @@ def test_copied_code_takes_leading_axes(torch):
         }
         scalars = {str(s): rng.uniform(0.5, 2) for s in sorted(parts.scalars, key=str)}
         expected = by_index(defs, outputs, arrays, scalars)
-        for dialect, module in (("numpy", np), ("torch", torch)):
+        for text, module in zip(texts, (np, torch), strict=True):
             scope = {}
-            exec(code(equation(label), dialect), scope)
+            exec(text, scope)
             function = scope[label.replace("-", "_")]
             inputs = {name: module.asarray(value) for name, value in arrays.items()}
             inputs |= scalars

@@ -13,9 +13,8 @@ from sympy import Add, Indexed, Mul, Pow, Sum, Symbol
 from normgrad.symbolic.calculus import free_letters
 from normgrad.symbolic.codegen import ArrayCode, computation, label
 
-MODULES = {"numpy": "np", "torch": "torch"}
 REDUCTIONS = {
-    "numpy": "np.{0}({1}, axis=-1, keepdims=True)",
+    "numpy": "numpy.{0}({1}, axis=-1, keepdims=True)",
     "torch": "torch.{0}({1}, dim=-1, keepdim=True)",
 }
 ROWS, COLUMNS = "M", "N"
@@ -42,8 +41,7 @@ class RowCode(ArrayCode):
             return self._sum_of_terms(e)
         if isinstance(e, Mul):
             return self._product(e)
-        text = super().code(e)
-        return text.replace("numpy.", "np.") if self.dialect == "numpy" else text
+        return super().code(e)
 
     def _sum_of_terms(self, e):
         terms = sorted(e.args, key=lambda term: term.could_extract_minus_sign())
@@ -136,9 +134,9 @@ def function(defs, outputs, dialect, name) -> str:
     head = f"def {name}({', '.join(inputs)}):\n"
     body = "".join(f"    {line}\n" for line in lines)
     code = ast.unparse(ast.parse(f"{head}{body}    return {parts.results}\n"))
-    module = MODULES[dialect]
-    imported = "import numpy as np" if module == "np" else f"import {module}"
-    return f"{imported}\n\n\n{code}\n"
+    if dialect == "torch":
+        return f"import torch\n\n\n{code}\n"
+    return f"import numpy as np\n\n\n{code.replace('numpy.', 'np.')}\n"
 
 
 def _line(head, formula, dialect):

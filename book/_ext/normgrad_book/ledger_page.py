@@ -97,14 +97,14 @@ def inline(text) -> list[nodes.Node]:
 def add_badges(app, doctree, docname):
     """Below each numbered equation, a link to its row of the ledger; below one that is quoted, to the equation."""
     domain = app.env.get_domain("ledger")
-    entries = domain.entries()
+    entries, equations = domain.entries(), domain.equations()
     if app.builder.format != "html" or not domain.page:
         return
     for node in list(doctree.findall(nodes.math_block)):
         label = node.get("label") or node.get("shows")
         if label not in entries:
             continue
-        equation = domain.equations()[label]
+        equation = equations[label]
         classes = ["ledger-badge"]
         if node.get("label"):
             badge = _kind(app, docname, node, entries[label][0])
@@ -118,7 +118,7 @@ def add_badges(app, doctree, docname):
             nodes.Text(" · "),
             nodes.literal("", label),
             nodes.Text(" "),
-            button(app.env, label),
+            button(app.env, equation),
         )
         line = nodes.paragraph("", "", *parts, classes=classes)
         node.parent.insert(node.parent.index(node) + 1, line)
@@ -141,13 +141,12 @@ def _where_it_is(app, docname, equation):
     return link(f"({number(app.env, equation)})", uri)
 
 
-def button(env, label) -> nodes.Node:
+def button(env, equation) -> nodes.Node:
     """The control below an equation, which equations.js brings to life."""
-    equation = env.get_domain("ledger").equations()[label]
     says = f"Copy or prove equation {number(env, equation)}"
     text = (
         f'<button type="button" class="equation-menu pst-js-only" aria-expanded="false" aria-label="{says}"'
-        f' title="{says}" data-label="{label}" data-page="{equation.docname}">&#x22EF;</button>'
+        f' title="{says}" data-label="{equation.label}" data-page="{equation.docname}">&#x22EF;</button>'
     )
     return nodes.raw("", text, format="html")
 

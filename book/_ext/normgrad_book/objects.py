@@ -159,10 +159,9 @@ def proof(equation) -> list[list[str]]:
 
 
 def made(label) -> dict:
-    """{numpy, torch, proof, latex of its ends} of a registered equation."""
+    """{numpy, torch, proof} of a registered equation."""
     one = equation(label)
-    objects = {dialect: code(one, dialect) for dialect in DIALECTS}
-    return objects | {"proof": proof(one), "latex": one.ends().latex()}
+    return {dialect: code(one, dialect) for dialect in DIALECTS} | {"proof": proof(one)}
 
 
 def kept_in(app) -> Path:
@@ -272,8 +271,9 @@ def write(app, error):
             more = found.get(one.label, {})
             filled = {key: value for key, value in more.items() if value}
             derivation = with_numbers(one.latex, of)
+            ends = entries().get(one.label, {}).get("latex", [derivation])
             shown[one.label] = {
-                "latex": derivation,
+                "latex": "\n".join(ends),
                 **filled,
                 "links": links(app, one.label, known),
             }

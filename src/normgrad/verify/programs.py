@@ -198,15 +198,14 @@ def verify_function(
     except NotTraced as reason:
         return _refused(reason)
     run = not isinstance(program, str) if run is None else run
-    first = None
+    variants, first = _variants(bound, inputs), None
     with evaluate(True):
-        for variant in _variants(bound, inputs):
+        for variant in variants:
             verdict = claim.verdict(definitions, variant, run)
             if verdict or verdict.kind not in (WRONG, NOT_READ):
                 return verdict
             first = verdict if first is None else first
         if run and first.kind == NOT_READ:
-            variants = _variants(bound, inputs)
             verdicts = [
                 claim.at_sizes(definitions, variant, first) for variant in variants
             ]

@@ -37,6 +37,7 @@ from ..symbolic.calculus import resolve
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
 from ..symbolic.symbols import M, N, i, p
+from .interpreter import flat
 
 PLAIN = ((4, 3), (1, 1), (1, 4), (4, 1), (5, 5), (3, 16))
 LARGEST = 2048
@@ -176,7 +177,7 @@ def results(
     Args:  arguments: {parameter: array or plain value}; cotangents: arrays, of an autograd Function's results
     """
     if library == "numpy":
-        return [np.asarray(v, float) for v in flattened(target(**arguments))]
+        return [np.asarray(v, float) for v in flat(target(**arguments))]
     import torch
 
     values = {
@@ -184,26 +185,13 @@ def results(
         for name, value in arguments.items()
     }
     if not isinstance(target, type):
-        return [value.detach().numpy() for value in flattened(target(**values))]
+        return [value.detach().numpy() for value in flat(target(**values))]
     leaves = [v.requires_grad_() for v in values.values() if torch.is_tensor(v)]
-    outputs = list(flattened(target.apply(*values.values())))
+    outputs = list(flat(target.apply(*values.values())))
     gradients = torch.autograd.grad(
         outputs, leaves, [torch.from_numpy(c.copy()) for c in cotangents]
     )
     return [value.detach().numpy() for value in (*outputs, *gradients)]
-
-
-def flattened(values: Any):
-    """The values in tuples, lists and dicts, one after the other."""
-    if isinstance(values, dict):
-        values = list(values.values())
-    if not isinstance(values, tuple | list):
-        values = [values]
-    for value in values:
-        if isinstance(value, tuple | list | dict):
-            yield from flattened(value)
-        else:
-            yield value
 
 
 def apart(value: Any, right: np.ndarray) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from dataclasses import replace
 
 from sympy import Expr, S, Symbol, expand, nan
@@ -284,10 +285,8 @@ class Reader(Calls):
                 node = ast.copy_location(type(node)(**fields), node)
             elif isinstance(node, ast.If) and not names_in(node.test) & names:
                 decided = None
-                try:
+                with suppress(NotRead):  # the branch itself says so, if it is read
                     decided = self.decided(self.value(node.test, local))
-                except NotRead:
-                    pass  # the branch itself says so, if it is come to
                 if decided is not None:
                     branch = node.body if decided else node.orelse
                     live += self._live(branch, names, local)
