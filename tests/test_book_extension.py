@@ -228,7 +228,7 @@ def test_first_cell_installs_the_wheel_of_its_chapter(
 @pytest.mark.parametrize(
     "options, error, words",
     [
-        ({}, ModuleNotFoundError, rf"Put {re.escape(WHEEL)} beside this notebook"),
+        ({}, ModuleNotFoundError, rf"Put {re.escape(WHEEL)} into this notebook.s folder"),
         (
             {"installed": "0.1.0+g123", "loaded": "0.1.0+g123", "near": "a"},
             RuntimeError,

@@ -10,6 +10,7 @@ MODULES = (
     "live",
     "workbench",
     "execution",
+    "folded",
     "equations",
     "guard",
     "derived",

@@ -56,7 +56,9 @@ if not source and checkout:
 elif source or version != VERSION:
     source = source or find_wheel()
     if not source:
-        raise ModuleNotFoundError(f"Put {{WHEEL}} beside this notebook; it is in _sources of the book's site.")
+        raise ModuleNotFoundError(
+            f"Put {{WHEEL}} into this notebook's folder (in Colab: upload it); the page's rocket menu has it."
+        )
     if not pip_install("--force-reinstall", source):
         raise ModuleNotFoundError(f"normgrad cannot be installed from {{source}}: download this chapter once more.")
 

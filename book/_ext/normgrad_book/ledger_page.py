@@ -24,7 +24,7 @@ KINDS = {
 }
 JSON = "ledger.json"
 FIELDS = ("kind", "claim", "error", "tolerance", "seconds", "follows_from", "because")
-HEADINGS = ("Equation", "Claim", "Evidence")
+HEADINGS = ("Number", "Equation", "Evidence")
 
 
 class LedgerNode(nodes.General, nodes.Element):
@@ -167,7 +167,7 @@ def measured(entry) -> list[str]:
         [] if error is None else [f"error {error:.1e}", f"tolerance {tolerance:.1e}"]
     )
     parts += [] if entry.get("slack") is None else [slack_in_words(entry["slack"])]
-    return parts + ([] if seconds is None else [f"{seconds:.2g} s"])
+    return parts + ([] if seconds is None else [f"{seconds:.2g}\N{NO-BREAK SPACE}s"])
 
 
 def rows(env, equation, own_entries, uri):
@@ -182,20 +182,27 @@ def rows(env, equation, own_entries, uri):
             "", "", *inline(known(env, entry)), classes=[f"ledger-{entry['kind']}"]
         )
         evidence = cell(kind, nodes.Text(", ".join(["", *measured(entry)])))
-        yield nodes.row(
-            "", head, cell(*inline(claim(equation, entry))), evidence, ids=ids
-        )
+        claimed = cell(*inline(claim(equation, entry)))
+        if ids:
+            claimed += formula(equation)
+        yield nodes.row("", head, claimed, evidence, ids=ids)
         head, ids = cell(), []
 
 
-def table(headings, body):
+def formula(equation) -> nodes.Node:
+    """The equation itself, without its number, which stands in front of it."""
+    latex = equation.latex
+    return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
+
+
+def table(headings, body, *classes):
+    """A table of rows in a wrapper of our own, which scrolls where the screen is too narrow."""
     widths = [nodes.colspec(colwidth=1) for _ in headings]
     head = nodes.thead(
         "", nodes.row("", *(cell(nodes.Text(text)) for text in headings))
     )
     group = nodes.tgroup("", *widths, head, nodes.tbody("", *body), cols=len(headings))
-    # A wrapper of our own scrolls where the screen is too narrow.
-    return nodes.container("", nodes.table("", group), classes=["wide-table"])
+    return nodes.container("", nodes.table("", group), classes=["wide-table", *classes])
 
 
 def reading_order(env) -> list[str]:
@@ -260,7 +267,7 @@ def chapter(app, docname, equations, entries, fromdocname):
     ]
     return [
         nodes.rubric("", "", link(heading(app, docname), uri)),
-        table(HEADINGS, body),
+        table(HEADINGS, body, "with-equations"),
     ]
 
 

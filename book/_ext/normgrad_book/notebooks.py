@@ -9,6 +9,8 @@ import json
 import re
 from pathlib import Path
 
+from sphinx.util.osutil import relative_uri
+
 from normgrad.teaching.notebook import MARK
 
 from . import wheel
@@ -21,8 +23,6 @@ from .plain_markdown import PlainMarkdown
 # Tags that Jupyter and its runners know, and the mark of what a student writes; the others concern the page alone.
 KEPT_TAGS = ("raises-exception", "skip-execution", "homework", "triton", "your-turn")
 KEPT_TAGS += ("derivation", "numpy-backward", "torch-function", "triton-kernel")
-# The page that says how a site gets its links to Colab.
-HOW = "book/your_course"
 
 
 def is_notebook(env, docname) -> bool:
@@ -139,14 +139,21 @@ def folder_on_site(app, docname) -> str:
     return f"{base}/{folder}/" if base and folder else f"{base}/" if base else ""
 
 
+def build_wheel(app, env):
+    """The wheel that the notebooks install, before the pages that link it are written."""
+    if app.builder.name != "html" or PAGE:
+        return
+    root = Path(app.config.book_package or app.srcdir)
+    folder = Path(app.outdir) / "_sources"
+    app.config.book_wheel = wheel.build(root, app.config.book_commit, folder)
+
+
 def write_notebooks(app, error):
     """Beside Sphinx's copies of the sources, where the theme's download menu and Colab look for them."""
     if error or app.builder.name != "html" or PAGE:
         return
     folder = Path(app.outdir) / "_sources"
-    version = wheel.build(
-        Path(app.config.book_package or app.srcdir), app.config.book_commit, folder
-    )
+    version = app.config.book_wheel
     wheels, number = folder_on_site(app, "_sources/"), number_of(app.env)
     for docname in sorted(app.env.found_docs):
         if is_notebook(app.env, docname):
@@ -174,7 +181,7 @@ def write_notebooks(app, error):
 
 
 def offer_notebook(app, pagename, templatename, context, doctree):
-    """The download, and Colab where a repository is known; elsewhere the page that says how to get it.
+    """The download, and Colab where a repository is known; elsewhere the package's wheel.
 
     Runs at priority 500 after the theme's prep_header_buttons, which is registered earlier, and before its
     add_header_buttons (501), which reads what is set here.
@@ -186,20 +193,19 @@ def offer_notebook(app, pagename, templatename, context, doctree):
         base = f"https://colab.research.google.com/github/{app.config.book_repository}/blob"
         words = {"text": "Open in Colab", "tooltip": "Run this chapter in Google Colab"}
         url = f"{base}/{app.config.book_site_branch}/_sources/{pagename}.ipynb"
-    elif HOW in app.env.found_docs:
+        icon = "_static/images/logo_colab.png"
+    elif app.config.book_wheel:
         words = {
-            "text": "Colab: how to get it",
-            "tooltip": "This site was built without the name of a repository",
+            "text": "The package (.whl)",
+            "tooltip": "Download it into the folder of the notebook, which installs it",
         }
-        url = app.builder.get_relative_uri(pagename, HOW) + "#colab-button"
+        here = app.builder.get_target_uri(pagename)
+        name = wheel.file_name(app.config.book_wheel)
+        url = relative_uri(here, "_sources/" + name)
+        icon = "fas fa-box"
     else:
         return
-    colab = {
-        "type": "link",
-        "icon": "_static/images/logo_colab.png",
-        "url": url,
-        **words,
-    }
+    button = {"type": "link", "icon": icon, "url": url, **words}
     # A group, because the theme's style scales the logo only inside one.
     group = {
         "type": "group",
@@ -207,10 +213,12 @@ def offer_notebook(app, pagename, templatename, context, doctree):
         "icon": "fas fa-rocket",
         "tooltip": "Run this chapter",
     }
-    context["header_buttons"].append(group | {"buttons": [colab]})
+    context["header_buttons"].append(group | {"buttons": [button]})
 
 
 def setup(app):
+    app.add_config_value("book_wheel", "", "", str)
+    app.connect("env-updated", build_wheel)
     app.connect("html-page-context", offer_notebook, priority=500)
     # After the ledger is found to hold: an equation that nobody registered has no plain form either.
     app.connect("build-finished", write_notebooks, priority=950)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from html import escape
+from urllib.parse import urlencode
 
 
 def git(root, *arguments) -> str:
@@ -55,7 +57,6 @@ def configure(app, config):
     config.html_baseurl = config.html_baseurl or site_address(config.book_repository)
     options = config.html_theme_options
     options["launch_buttons"] = {}
-    # An erratum names the commit that the page was built from.
     options["extra_footer"] = "Text CC BY 4.0, code Apache-2.0." + (
         f" Built from commit {config.book_commit[:12]}." if config.book_commit else ""
     )
@@ -64,6 +65,23 @@ def configure(app, config):
     if config.book_repository:
         options["repository_url"] = f"https://github.com/{config.book_repository}"
         options["repository_branch"] = config.book_branch
+
+
+def report_an_error(app, pagename, templatename, context, doctree):
+    """In the page's footer, a link to the erratum form with the page and the commit filled in."""
+    repository = app.config.book_repository
+    if not repository or doctree is None:
+        return
+    title = app.env.titles[pagename].astext()
+    form = {
+        "template": "erratum.yml",
+        "title": f"Erratum: {title}",
+        "page": f"{title} ({pagename})",
+        "commit": app.config.book_commit,
+    }
+    address = f"https://github.com/{repository}/issues/new?{urlencode(form)}"
+    link = f'<a href="{escape(address)}">Report an error on this page</a>.'
+    context["theme_extra_footer"] = f"{context['theme_extra_footer']} {link}"
 
 
 def setup(app):
@@ -75,3 +93,4 @@ def setup(app):
     app.add_config_value("book_branch", "main", "html", str)
     app.add_config_value("book_site_branch", "gh-pages", "html", str)
     app.connect("config-inited", configure)
+    app.connect("html-page-context", report_an_error)
