@@ -109,7 +109,7 @@ function drawEdge(from, to, slope) {
   }
   const stroke = (color, gone) => {
     group.replaceChildren(
-      line(...ends, "transparent", {"stroke-width": 22}),
+      line(...ends, "transparent", {"stroke-width": 36}),
       arrow(...ends, color, gone ? {"stroke-dasharray": "3 6"} : {}),
       svg("rect", {x: x - wide / 2, y: y - 11, width: wide, height: 22, fill: PAPER}),
       label(x, y + 5, gone ? "cut" : slope, {"text-anchor": "middle", fill: gone ? GREY : INK}),

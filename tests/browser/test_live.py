@@ -153,3 +153,22 @@ def test_a_bar_is_dragged(disk):
     page.mouse.up()
     assert float(handle.get_attribute("aria-valuenow")) < 1.2
     assert page.locator(".live-words").inner_text() != before
+
+
+@each_figure
+def test_on_a_phone_letters_can_be_read_and_controls_hit(chromium, name):
+    """At 390 pixels letters are at least 9 high, and what a finger takes hold of 24."""
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto((SITE / home(name)).as_uri(), wait_until="domcontentloaded")
+    page.wait_for_selector(".live svg")
+    letters = page.locator(".live svg text").evaluate_all(
+        "all => all.map(e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)"
+    )
+    assert min(letters) >= 9
+    controls = page.locator(".live input[type=range], .live-handle, .live select")
+    heights = controls.evaluate_all("""all => all.map(e => {
+      const rim = e.getScreenCTM ? parseFloat(getComputedStyle(e).strokeWidth) * e.getScreenCTM().a : 0;
+      return e.getBoundingClientRect().height + rim;
+    })""")
+    page.close()
+    assert all(height >= 24 for height in heights), heights
