@@ -7,13 +7,13 @@ import re
 from functools import cache
 from pathlib import Path
 
+import notation_sheet as sheet
 import pytest
 from sympy import Dummy, IndexedBase, Sum, Symbol
 
 from normgrad.ledger.formulas import formulas
 from normgrad.symbolic import Local as Held
 from normgrad.symbolic import dim, equations, index, tensor
-from normgrad.symbolic import notation_sheet as sheet
 from normgrad.symbolic.calculus import free_letters, index_ranges
 from normgrad.symbolic.notation import rename_bound
 from normgrad.symbolic.opaque import Opaque

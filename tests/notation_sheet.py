@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from .render import name_latex
+from normgrad.symbolic.render import name_latex
 
 ANY = "*"
 # What a letter runs over, by the first letter of the dimension's name.
