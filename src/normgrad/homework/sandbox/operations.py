@@ -439,34 +439,25 @@ def operator_inputs(target, arguments, options):
 
 
 @operation
-def operator_forward(target, arguments, options):
-    """The output of the operator."""
-    return _method(target, "forward")(*arguments.values()), {}
+def operator_call(target, arguments, options):
+    """What one of the operator's functions returns.
 
-
-@operation
-def operator_versions(target, arguments, options):
-    """A result of one of the operator's functions for versions of an argument, which come last."""
-    *names, versions = arguments
-    results = []
-    for version in arguments[versions]:
-        given = {name: copy.deepcopy(arguments[name]) for name in names} | {
-            options["name"]: version
-        }
-        results.append(
-            returned(_method(target, options["method"])(*given.values()))[options["at"]]
-        )
-    return results, {}
-
-
-@operation
-def operator_backward(target, arguments, options):
-    """The gradients of the operator; dy is the first argument, the last ones go to forward before."""
-    own = list(arguments.values())
+    With a number "earlier" in the options, so many arguments at the end go to forward before. With a name "version",
+    the last argument holds versions of that argument, and each of them is a call with copies of the others.
+    """
+    function, given = _method(target, options["method"]), list(arguments.values())
+    if name := options.get("version"):
+        *names, versions = arguments
+        results = []
+        for version in arguments[versions]:
+            copies = {each: copy.deepcopy(arguments[each]) for each in names}
+            copies[name] = version
+            results.append(function(*copies.values()))
+        return results, {}
     if earlier := options.get("earlier"):
-        _method(target, "forward")(*own[-earlier:])
-        del own[-earlier:]
-    return _method(target, "backward")(*own), {}
+        _method(target, "forward")(*given[-earlier:])
+        del given[-earlier:]
+    return function(*given), {}
 
 
 @operation
