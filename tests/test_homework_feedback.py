@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from wrong_solutions import wrong
 
 import normgrad.homework as hw
 from normgrad.homework.grade import grade_file
 from normgrad.homework.sandbox import operations
-from normgrad.homework.wrong import wrong
 
 MEMORY = """
 import numpy as np

@@ -2,11 +2,11 @@
 
 import homework_operators
 import pytest
+from wrong_solutions import hw7
 
 import normgrad.homework as hw
 from normgrad.homework import solutions
 from normgrad.homework.grade import grade_file
-from normgrad.homework.hw7 import wrong as hw7
 from normgrad.mistakes.edits import edited
 
 RETURN, WDY = hw7.RETURN, hw7.WDY

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from homework_solutions import of_source, tasks_of
+from wrong_solutions import wrong
 
 import normgrad.homework as hw
 from normgrad.homework import folder
 from normgrad.homework.equations import place
 from normgrad.homework.gravity import GRAVITY, deduction
 from normgrad.homework.task import find, homeworks
-from normgrad.homework.wrong import wrong
 from normgrad.mistakes.table import MISTAKES
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 from homework_solutions import of_source
+from wrong_solutions import wrong
 
 import normgrad.homework as hw
 from normgrad.homework import solutions
 from normgrad.homework.task import find, homeworks
-from normgrad.homework.wrong import wrong
 
 # Some mistakes show a second belief, which is named, too: what torch computes in float16 is rounded there, a test that
 # looks at dx alone compares neither dw nor db.

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 5: ways to a variance that do not survive an offset, and wrong merges."""
 
-from ..wrong import of
+from wrong_solutions import of
 
 ZERO, HUNDRED, FAR = (f"variance, mean near {offset}" for offset in (0, 100, 10000))
 VAR, LAST = "var = (q * q).mean(-1)", "q = q - left\n    var = (q * q).mean(-1)"

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 7: what goes wrong when one derives a backward alone."""
 
-from ..wrong import of
+from wrong_solutions import of
 
 FIRST, OTHERS, SHAPES, ALONE = "gradient of the first input", "gradients of the others", "shapes and dtypes", \
     "inputs left alone"  # fmt: skip

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 2: what a wrong RMSNorm and its wrong gradients look like."""
 
-from ..wrong import Wrong
+from wrong_solutions import Wrong
 
 Y, RSTD, DX, DW = "y", "rstd", "dx, row by row", "dw"
 F_RSTD, F_X_HAT, F_OUT = (

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 6: tests that cannot see something, let it pass, or cry for no reason."""
 
-from ..wrong import of
+from wrong_solutions import of
 
 RIGHT = "right backwards pass"
 RANDOM_DY = "normal(columns), normal((rows, columns))"

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 1: letters, deltas, layouts and paths that were confused."""
 
-from ..wrong import Wrong, of
+from wrong_solutions import Wrong, of
 
 IMPORT = "from sympy import KroneckerDelta, Sum, symbols"
 VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
