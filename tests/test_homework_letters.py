@@ -82,7 +82,7 @@ WRONG = {
 @pytest.mark.parametrize("mistake", WRONG)
 def test_the_wrong_term_is_named(mistake):
     task, answer, stage, keys, shown = WRONG[mistake]
-    report = hw.check(task, answer, feedback="coefficients")
+    report = hw.check(task, answer, feedback="solution")
     assert not report[stage].passed, report
     assert [diagnosis.misconception for diagnosis in report.diagnoses] == keys, report
     assert any(

@@ -38,7 +38,7 @@ def test_stubs_are_friendly(tmp_path, libraries, homework):
         assert "Not implemented yet" in report._repr_html_()
 
 
-def wrong_report(feedback="coefficients"):
+def wrong_report(feedback="solution"):
     mistake = next(
         entry
         for entry in wrong("hw2")
@@ -64,7 +64,7 @@ def test_the_report_in_every_form():
 
 
 @pytest.mark.parametrize(
-    ("feedback", "level"), [("hint", 0), ("equation", 1), ("coefficients", 2)]
+    ("feedback", "level"), [("hint", 0), ("equation", 1), ("solution", 2)]
 )
 def test_feedback_has_levels(feedback, level):
     report = wrong_report(feedback)

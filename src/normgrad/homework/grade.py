@@ -17,6 +17,7 @@ from .diagnosis.diagnose import attributed
 from .diagnosis.named import named
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .notebook import SUFFIX, cells_of, solution_of
+from .reading.tasks import read
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
@@ -33,7 +34,7 @@ AGAIN = "Out of time again; this stage had less of it."
 
 
 def grade_task(
-    task: Task, student, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
+    task: Task, student, draw=None, feedback="solution", seconds=STAGE_SECONDS
 ) -> Report:
     """All stages of one task.
 
@@ -68,9 +69,15 @@ def grade_task(
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
-    found = attributed(
-        evidence, lambda: bool(_formats(Exam(task, student, draw, "formats"), NARROW))
-    )
+    if task.reads is None:
+        found = attributed(
+            evidence,
+            lambda: bool(_formats(Exam(task, student, draw, "formats"), NARROW)),
+        )
+    else:
+        wrong = [output for output, *_ in evidence]
+        program = student.program(task.entry)
+        found = read(task.reads, task.entry, program, wrong)
     known = {each.misconception for each in found}
     found += [each for (key, _), each in told.items() if key not in known]
     # Numbers that a program spoils have no formula: what it does says all. A wrong rstd spoils what is hidden, too.
@@ -221,7 +228,7 @@ def check(
     """Grades a function or an autograd Function of this process: `check("layernorm-backward", my_backward)`.
 
     Args:     name: a task, see tasks(); target: the student's function or class; seed: of the inputs
-              feedback: "hint", "equation" or "coefficients", how much a diagnosis gives away; seconds: for each stage
+              feedback: "hint", "equation" or "solution", how much a diagnosis gives away; seconds: for each stage
     Returns:  Report, which a notebook shows as a table
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
@@ -239,7 +246,7 @@ def check(
 
 
 def grade_file(
-    path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
+    path, homework: str, draw=None, feedback="solution", seconds=STAGE_SECONDS
 ) -> list[Report]:
     """Grades a solution.py, or the one that a notebook stands for, in a process of its own.
 

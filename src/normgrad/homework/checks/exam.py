@@ -44,7 +44,7 @@ class Exam:
     student: Student
     draw: Draw
     inputs: str
-    feedback: str = "coefficients"
+    feedback: str = "solution"
     shared: dict = field(default_factory=dict)
     remembers: bool = False
     printed: tuple[int, str] = (0, "")

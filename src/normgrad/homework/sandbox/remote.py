@@ -51,6 +51,10 @@ class Remote(Student):
         """What solution.py says of a name."""
         return self.looks.get(entry, NOTHING)
 
+    def program(self, entry):
+        """The text of solution.py."""
+        return self.path.read_text(encoding="utf8", errors="replace")
+
     def close(self) -> None:
         """Ends the process."""
         if self.process is not None:

@@ -85,6 +85,10 @@ class Student:
         """What source.look says of a name; of one that is not there, nothing."""
         raise NotImplementedError
 
+    def program(self, entry: str):
+        """What is read of a name: the function or class itself, or the text of its module."""
+        raise NotImplementedError
+
     def _asked(self, entry, header, arrays):
         """(header, arrays) of the reply to a request."""
         raise NotImplementedError
@@ -111,6 +115,10 @@ class Local(Student):
     def look(self, entry):
         """What the live object says."""
         return source.look(self.targets[entry]) if entry in self.targets else NOTHING
+
+    def program(self, entry):
+        """The live object."""
+        return self.targets.get(entry)
 
     def _asked(self, entry, header, arrays):
         if entry not in self.targets:
