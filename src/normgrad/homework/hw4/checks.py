@@ -12,8 +12,8 @@ from ...checks.cases import Case
 from ...checks.tolerance import LARGEST
 from ..checks.norms import NormOracle, Trial
 from ..checks.values import low_precision, same_again, two_shapes
-from ..diagnosis.named import named
 from ..messages import Wrong
+from ..named import named
 from ..sandbox.student import Request
 from . import gpu, reading
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from ...mistakes.table import UNKNOWN
-from ..diagnosis.named import Diagnosis
+from ..named import Diagnosis
 from .gpu import module_text
 
 # M and N of the launch that tells what each argument is: no number in it stands for two things.
 SHAPE = (5, 1030)
 SECONDS = 5
+# {result: the label of its registered equation}
+LABELS = {
+    "residual_out": "res-forward",
+    "y": "ln-forward",
+    "dx": "res-dx-layer-norm",
+    "dw": "ln-dw",
+    "db": "ln-db",
+}
 HINT = "This was read from the kernel's text: look at the line, or at what its masks and addresses let through."
 
 
@@ -46,15 +55,22 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
         verdict = verify(text, binding, grid, definitions, kernel=name, seconds=SECONDS)
     except ValueError as reason:
         return [_unread(name, f"not read: {reason}")]
+    outputs = {
+        getattr(binding.get(argument), "after", argument): each
+        for argument, each in verdict.outputs.items()
+    }
     found, lines = [], text.split("\n")
-    for equation in equations_of(verdict, definitions):
-        found += diagnoses(equation)
-    for argument, each in (verdict.outputs or {name: verdict}).items():
-        if each.why:
+    for equation in equations_of(replace(verdict, outputs=outputs), definitions):
+        found += diagnoses(equation, LABELS.get(equation.output, ""))
+    reasons = {}
+    for output, each in (outputs or {"": verdict}).items():
+        if each.why and not each.kind.startswith("proved"):
             words = f"{each.kind}: {each.why}"
             if each.line:
                 words += f" ({lines[each.line - 1].strip()})"
-            found.append(_unread(f"{name}, {argument}", words))
+            reasons.setdefault(words, []).append(output)
+    for words, names in reasons.items():
+        found.append(_unread(f"{name} {', '.join(names)}".strip(), words))
     return found
 
 

@@ -22,8 +22,8 @@ from ...checks.tolerance import (
 )
 from ..checks.norms import DEGENERATE, USUAL
 from ..checks.values import two_shapes
-from ..diagnosis.named import named
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare
+from ..named import named
 from ..sandbox.student import Given, Request
 
 OFFSETS = (0.0, 1e2, 1e4)
