@@ -142,20 +142,6 @@ def test_a_hostile_operator_ends_in_a_report(name):
     )
 
 
-def test_a_gradient_that_is_right_for_special_inputs_alone_is_told_so():
-    """x / |x| on rows of length 1, without the factor 1 / |x|."""
-    unit = "{'x': (lambda v: v / np.sqrt((v * v).sum(-1, keepdims=True)))(rng.standard_normal((3, 4)))}"
-    length, along = (
-        "np.sqrt((x * x).sum(-1, keepdims=True))",
-        "(dy * x).sum(-1, keepdims=True)",
-    )
-    report = hw.check("norm-project", operator(
-        inputs=unit, forward=f"x / {length}", backward=f"dy - x * {along} / {length}**2"))  # fmt: skip
-    assert "right for the inputs that you draw" in flat(
-        report
-    ) and "the gradient for x" in flat(report), report
-
-
 @pytest.mark.parametrize(
     ("detached", "words"), [(False, ""), (True, "looks like a constant")]
 )
@@ -170,5 +156,3 @@ def test_an_operator_in_torch(tmp_path, detached, words):
     (report,) = grade_file(tmp_path / "solution.py", "hw7")
     assert report.passed != detached and words in flat(report), report
 
-
-# The pages

@@ -2,9 +2,12 @@
 
 import pytest
 from homework_operators import OPERATORS, TRIVIAL
+from wrong_solutions import hw7
 
 import normgrad.homework as hw
 from normgrad.homework.grade import grade_file
+from normgrad.homework.solutions import solution
+from normgrad.mistakes.edits import edited
 
 WRONG = [
     (name, belief) for name, (_, _, wrong) in OPERATORS.items() for belief in wrong
@@ -122,3 +125,13 @@ def test_a_backward_that_needs_what_forward_kept_is_told_so(tmp_path):
     assert "it reads what forward has kept" in report["shapes and dtypes"].message, (
         report
     )
+
+
+def test_a_bias_that_cancels_is_allowed_its_rounding():
+    """It moves neither y nor its own gradient, and both are sums in which it, or dy, was taken off again."""
+    y = hw7.Y.removeprefix("return ")
+    centred = f"y = {y}\n        return y - y.mean(2, keepdims=True)"
+    dy = f"dy = dy - dy.mean(2, keepdims=True)\n        {hw7.WDY}"
+    source = edited(solution("hw7"), [(hw7.Y, centred), (hw7.WDY, dy)], "hw7")
+    report = hw.check("norm-project", operator(source))
+    assert report.passed, report

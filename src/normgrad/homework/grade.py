@@ -13,7 +13,6 @@ import numpy as np
 from ..mistakes.table import REFUSED, SPOILS, UNKNOWN
 from .checks.exam import IMPATIENT_SECONDS, Exam
 from .checks.values import HIDDEN
-from .diagnosis.diagnose import attributed
 from .diagnosis.named import named
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .notebook import SUFFIX, cells_of, solution_of
@@ -69,12 +68,8 @@ def grade_task(
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
-    if task.reads is None:
-        found = attributed(
-            evidence,
-            lambda: bool(_formats(Exam(task, student, draw, "formats"), NARROW)),
-        )
-    else:
+    found = []
+    if task.reads is not None:
         wrong = [output for output, *_ in evidence]
         program = student.program(task.entry)
         found = read(task.reads, task.entry, program, wrong)
@@ -93,7 +88,6 @@ def grade_task(
     return report
 
 
-NARROW = {"float32", "float16", "bfloat16"}
 WIDE = {"complex64", "complex128", "complex256", "float128", "float96"}
 
 

@@ -22,8 +22,8 @@ from ...checks.tolerance import (
 )
 from ..checks.norms import DEGENERATE, USUAL
 from ..checks.values import two_shapes
-from ..diagnosis.named import named
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare
+from ..named import named
 from ..sandbox.student import Given, Request
 
 OFFSETS = (0.0, 1e2, 1e4)
@@ -239,24 +239,30 @@ def variance_at(offset):
         if not offset:
             # Far from 0, rounding may be what is wrong for the longer rows alone.
             two_shapes(exam, [usual], longer, ("var",))
-        try:
-            return exam.compare([usual, *longer, with_outlier(longer[0])], ("var",))
-        except Wrong as wrong:
-            near = rows_of_lengths(exam, 0.0, (exam.draw.columns, 64, 512))
-            if not offset or wrong.stub or not _right(exam, near, ("var",)):
-                raise
-            words = "Near 0 its variances are right: the same formula loses digits here"
-            raise Wrong(f"{wrong} {words}.", wrong.evidence) from None
+        return compared(exam, [usual, *longer, with_outlier(longer[0])], ("var",))
 
     return stage
 
 
-def _right(exam, trials, names) -> bool:
+def compared(exam, trials, names) -> str:
+    """As Exam.compare; of wrong numbers also the line at which float32 and more digits part, where they do."""
     try:
-        exam.compare(trials, names)
-    except Wrong:
-        return False
-    return True
+        return exam.compare(trials, names)
+    except Wrong as wrong:
+        if not wrong.evidence:
+            raise
+        name, _, trial = wrong.evidence[0]
+        request = exam.task.oracle.request(trial, op="digits")
+        outcome = exam.student.call(exam.task.entry, request)
+        places = outcome.facts.get("places", [])
+        place = dict(zip(exam.task.oracle.results, places, strict=False)).get(name)
+        if not place:
+            raise
+        words = (
+            f"{wrong} With more digits, the same steps give another {name}. The two part in line {place['line']}: "
+            f"{place['code']}"
+        )
+        raise Wrong(words, wrong.evidence) from None
 
 
 def others(exam) -> str:
@@ -267,14 +273,14 @@ def others(exam) -> str:
     trials = [replace(small, name=name)]
     for offset in OFFSETS:
         trials += rows_of_lengths(exam, offset, (draw.columns, 64))
-    return exam.compare(trials, ("mean", "rstd", "x_hat"))
+    return compared(exam, trials, ("mean", "rstd", "x_hat"))
 
 
 def lengths(exam) -> str:
     """Rows of 1 to 4096 numbers, near 0 and far from it."""
     for offset in (0.0, 1e4):
         trials = rows_of_lengths(exam, offset, LENGTHS)
-        exam.compare(trials, exam.task.oracle.results)
+        compared(exam, trials, exam.task.oracle.results)
     return f"Right for rows of {', '.join(map(str, LENGTHS))} numbers."
 
 
@@ -391,7 +397,7 @@ def merged_at(*names):
         for less, offset in enumerate(OFFSETS):
             draw = replace(exam.draw, rows=max(2, exam.draw.rows - less))
             trials += oracle.trials(rng, draw, USUAL, offset)
-        sentence = exam.compare(trials, names)
+        sentence = compared(exam, trials, names)
         try:
             exam.compare(oracle.trials(rng, exam.draw, LONG), names)
         except Wrong as wrong:

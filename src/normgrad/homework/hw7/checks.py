@@ -6,8 +6,8 @@ import numpy as np
 
 from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
-from ..diagnosis.named import named
 from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, small
+from ..named import named
 from .operator import Operator
 
 SEEDS = 3

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...checks.cases import cases
 from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
-from ..diagnosis.named import named
 from ..hw3.checks import FunctionOracle
 from ..hw4.checks import StreamOracle, StreamTrial, problems
 from ..messages import INPUTS, Wrong, compare, small
+from ..named import named
 from ..sandbox.student import Given, Request
 from ..task import Draw
 from .text import text

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import sys
 import warnings
 
 import numpy as np
@@ -311,10 +310,6 @@ def perform(target, request: dict, arrays) -> tuple[list, dict, list[str]]:
     return [summary(each) for each in returned(result)], facts, changed
 
 
-# What gives a tensor another format, and computes nothing.
-CONVERSIONS = frozenset("to type half double float bfloat16 type_as".split())
-
-
 class Float32(np.ndarray):
     """An array that notes the formats of everything computed from it, and of everything it is converted to."""
 
@@ -349,60 +344,20 @@ def _plain(value):
     return value.view(np.ndarray) if isinstance(value, Float32) else value
 
 
-def _torch_noted(found):
-    """A mode that notes the formats of torch's results; one that does nothing where torch is not there."""
-    if "torch" not in sys.modules:
-        return contextlib.nullcontext()
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    class Noted(TorchFunctionMode):
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            result = func(*args, **(kwargs or {}))
-            how = found[
-                "converted"
-                if getattr(func, "__name__", "") in CONVERSIONS
-                else "computed"
-            ]
-            for each in returned(result):
-                if isinstance(each, torch.Tensor) and each.dtype.is_floating_point:
-                    how.append(str(each.dtype).removeprefix("torch."))
-            return result
-
-    return Noted()
-
-
-def _watched(target, found):
-    """A class of autograd's whose backward is noted, too: autograd's engine does not know of modes."""
-    if not hasattr(target, "backward") or not hasattr(target, "apply"):
-        return target
-
-    def backward(ctx, *cotangents):
-        with _torch_noted(found):
-            return target.backward(ctx, *cotangents)
-
-    return type(target.__name__, (target,), {"backward": staticmethod(backward)})
-
-
 @operation
 def formats(target, arguments, options):
-    """The results of a function, and the floating-point formats that its arithmetic went through.
+    """The results of a function of NumPy arrays, and the floating-point formats that its arithmetic went through.
 
-    With a "method" in the options, the function is that one of an operator; with a "run", it is called by that
-    operation.
+    With a "run" in the options, it is called by that operation.
     """
     Float32.formats = found = {"computed": [], "converted": []}
-    target = getattr(target, options["method"]) if "method" in options else target
     given = {
         name: v.view(Float32) if isinstance(v, np.ndarray) else v
         for name, v in arguments.items()
     }
-    with _torch_noted(found):
-        run = OPERATIONS[options.get("run", "call")]
-        result, _ = run(_watched(target, found), given, options)
-    return list(map(_plain, returned(result))), {
-        name: sorted(set(each)) for name, each in found.items()
-    }
+    run = OPERATIONS[options.get("run", "call")]
+    result, _ = run(target, given, options)
+    return list(map(_plain, returned(result))), found
 
 
 @operation

@@ -94,10 +94,8 @@ class Remote(Student):
         header, _ = self._asked(None, request, [])
         try:
             if "looks" in header:
-                self.looks = {
-                    str(entry): _looked(**found)
-                    for entry, found in header["looks"].items()
-                }
+                for entry, looks in header["looks"].items():
+                    self.looks[str(entry)] = _looked(looks)
                 return
             failed = outcome({"printed": (0, ""), **header}, [], LOAD_SECONDS)
         except NOT_WHAT_IT_SAYS:
@@ -168,13 +166,11 @@ class Remote(Student):
             ) from None
 
 
-def _looked(raises, **texts) -> dict:
+def _looked(looks) -> dict:
     """What source.look said, made of what it should be made of."""
-    if texts.keys() != NOTHING.keys() - {"raises"}:
+    if looks.keys() != NOTHING.keys():
         raise KeyError("look")
-    return {name: list(map(str, names)) for name, names in texts.items()} | {
-        "raises": bool(raises)
-    }
+    return {name: list(map(str, names)) for name, names in looks.items()}
 
 
 def _plain(value):

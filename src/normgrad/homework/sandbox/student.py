@@ -103,7 +103,7 @@ class Student:
         self.close()
 
 
-NOTHING = {"names": [], "globals": [], "raises": True, "parameters": [], "shortcuts": [], "calls": []}  # fmt: skip
+NOTHING = {"names": [], "globals": [], "parameters": [], "shortcuts": [], "calls": []}
 
 
 class Local(Student):
