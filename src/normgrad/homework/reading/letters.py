@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from operator import add, mul, pow, sub, truediv
 
-from sympy import Add, Expr, Integer, KroneckerDelta, Mul, Sum, Symbol, cancel, sqrt
+from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Sum, cancel, sqrt
 
+from ...symbolic.calculus import RangeError
 from ...symbolic.normal_form import as_powers, nf
 from ...symbolic.notation import dim, index, tensor
+from ...symbolic.patience import OutOfPatience, limited
 from ...symbolic.symbols import M, N
-from .difference import Edit, Finding, of_ratio
+from ..named import Diagnosis, named
+from .difference import Edit, Finding, differences, of_ratio
 from .terms import Term, terms_of
 
 OPERATORS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow}
@@ -83,20 +86,16 @@ def terms(e: Expr) -> list[Term]:
 WHOLES: dict[str, Callable[[Expr], Expr]] = {
     "lengths-exchanged": lambda e: e.subs({M: N, N: M}, simultaneous=True),
     "indices-exchanged": lambda e: _entries(e, lambda x: x.base[x.indices[::-1]]),
-    "arguments-exchanged": lambda e: _exchanged(e),
+    "arguments-exchanged": lambda e: _arrays_exchanged(e),
 }
 
 
 def _entries(e, change):
-    from sympy import Indexed
-
     entries = [x for x in e.atoms(Indexed) if len(x.indices) == 2]
     return e.xreplace({x: change(x) for x in entries})
 
 
-def _exchanged(e):
-    from sympy import Indexed
-
+def _arrays_exchanged(e):
     entries = e.atoms(Indexed)
     bases = sorted({x.base for x in entries}, key=str)
     if len(bases) != 2:
@@ -120,8 +119,9 @@ def edits(yours: Term, right: Term) -> list[Edit] | None:
             words = "is missing" if n < 0 else "is too many"
             found.append(Edit(f"{name} {n:+}", f"{name} {words}"))
     if not any(change.values()):
-        found += _of_places(yours, right)
-    if ratio != 1:
+        found += _of_places(yours, right, mine)
+    split = any(edit.key == "split" for edit in found)
+    if ratio != 1 and not (split and ratio in (1 / N, 1 / M)):  # each sum is a mean
         found.append(of_ratio(ratio, yours, right))
     return found if len(found) <= 2 else None
 
@@ -130,11 +130,11 @@ def _bases(flat):
     """{array or delta: how often}, without indices."""
     counted: Counter = Counter()
     for name, n in flat.items():
-        counted["delta" if name.startswith("Kronecker") else name.split("[")[0]] += n
+        counted["delta" if name.startswith("delta(") else name.split("[")[0]] += n
     return counted
 
 
-def _of_places(yours, right):
+def _of_places(yours, right, mine):
     """The edits where all factors are there, and stand at other places."""
     count = len(yours.sums) - len(right.sums)
     if count < 0:
@@ -156,6 +156,86 @@ def _of_places(yours, right):
         return [Edit(where, words)]
     if [total.axes for total in yours.sums] != [total.axes for total in right.sums]:
         return [Edit("axes", "the sum runs over other letters")]
-    if yours.product != right.product:
-        return [Edit("letters", "it has another letter")]
-    return []
+    if yours.product == right.product:
+        return []
+    arrays = sorted(mine)
+    if len(arrays) == 2 and _renamed(yours.flat, *arrays) == right.flat:
+        return [Edit("exchanged", f"{arrays[0]} and {arrays[1]} have changed places")]
+    return [Edit("letters", "it has another letter")]
+
+
+def _renamed(flat, one, other):
+    """The factors with two arrays exchanged."""
+    names = {one: other, other: one}
+    changed = {}
+    for name, n in flat.items():
+        array, bracket, indices = name.partition("[")
+        changed[names[array] + bracket + indices] = n
+    return Counter(changed)
+
+
+# {what was done to a term: key of the table of mistakes of homework 1}
+BELIEFS = {
+    "sign": "term-sign",
+    "factor N": "mean-is-a-sum",
+    "factor 1/M": "rows-averaged",
+    "number": "one-shape",
+    "delta -1": "delta-is-one",
+    "delta +1": "delta-extra",
+    "before": "pulled-out",
+    "within": "term-replaced",
+    "exchanged": "arrays-exchanged",
+    "letters": "letters-exchanged",
+    "axes": "rows-apart",
+    "entry for sum": "entry-for-sum",
+    "sum for entry": "sum-for-entry",
+    "split": "sum-split",
+    "missing": "term-missing",
+}
+CANNOT = (NotImplementedError, OutOfPatience, RangeError, TypeError, ValueError)
+SECONDS = 5
+
+
+def read(
+    name: str, yours: Mapping[str, str], oracle, exchanged: bool = False
+) -> list[Diagnosis]:
+    """What a wrong answer shows; [] where its text is not read.
+
+    Args:  name: of the result that is wrong; yours: {result: the text of the answer}; oracle: of the task
+           exchanged: whether the function names its arguments in another order
+    """
+    try:
+        with limited(SECONDS):
+            return _read_answer(name, yours, oracle, exchanged)
+    except CANNOT:
+        return []
+
+
+def _read_answer(name, yours, oracle, exchanged):
+    mine = {key: expression(text, oracle.shapes) for key, text in yours.items()}
+    right = expression(oracle.texts[name], oracle.shapes)
+    text = f"{name} = {yours[name]}"
+    for key, change in WHOLES.items():
+        is_asked = exchanged or key != "arguments-exchanged"
+        if is_asked and is_same(mine[name], change(right)):
+            return [named(key, text, homework="hw1")]
+    for confusion in oracle.confusions:
+        answers = {
+            key: expression(t, oracle.shapes) for key, t in confusion.answers.items()
+        }
+        if name in answers and all(is_same(mine[key], answers[key]) for key in answers):
+            return [confusion.diagnosis(text)]
+    findings = differences(name, terms(mine[name]), terms(right), edits)
+    return [_named(finding, name, yours[name]) for finding in findings]
+
+
+def _named(finding: Finding, name, text) -> Diagnosis:
+    done = finding.edit.key if finding.alone else "several"
+    key = BELIEFS.get(done, "term-factor" if done.startswith("factor") else "")
+    if done.startswith("added"):
+        key = "term-extra"
+    elif done[-2:] in ("-1", "+1") and not key:
+        key = "factor-left-out" if done.endswith("-1") else "factor-extra"
+    entry = named(key or "another-formula", homework="hw1")
+    entry.implemented, entry.difference = f"{name} = {text}", str(finding)
+    return entry
