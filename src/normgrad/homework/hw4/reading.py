@@ -23,6 +23,9 @@ LABELS = {
 HINT = "This was read from the kernel's text: look at the line, or at what its masks and addresses let through."
 
 
+NORM = {"center": True, "bias": True, "residual": True, "dresidual_out": True}
+
+
 def readings(exam, trial) -> list[Diagnosis]:
     """What is wrong with the results of a launcher's kernels, or cannot be read. Args: trial: of SHAPE"""
     try:
@@ -47,7 +50,7 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     from ..reading.beliefs import diagnoses
     from ..reading.equations import equations_of
 
-    definitions = norm(center=True, bias=True, residual=True, dresidual_out=True)
+    definitions = norm(**NORM)
     name, text = launch["kernel"], module_text(launch["described"])
     binding, grid = propose(source_of(text, name)[0], name)
     binding |= bound(launch["arguments"], results, eps)
