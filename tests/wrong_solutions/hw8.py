@@ -13,7 +13,7 @@ RETURN = "return dx, dx, dw, db, None"
 TILE, STEP, NORM = (
     "rows = 32",
     "stream = norms[k](dy, stream)",
-    "found.append(stream.square().sum().sqrt())",
+    "sizes.append(stream.square().sum().sqrt())",
 )
 
 
@@ -41,6 +41,6 @@ WRONG = (
                                    "    p = tl.load(residual_out_ptr + at, mask=mask, other=0)"), stage=FULL),
     norms("the stream is cut", (STEP, "stream = norms[k](dy, torch.zeros_like(dy))")),
     norms("the stream is added again", (STEP, "stream = norms[k](dy, stream) + stream")),
-    norms("from the last place to the first", ("torch.stack(found[::-1])", "torch.stack(found)")),
+    norms("from the last place to the first", ("torch.stack(sizes[::-1])", "torch.stack(sizes)")),
     norms("no root", (NORM, NORM.replace(".sqrt()", ""))),
 )  # fmt: skip

@@ -81,8 +81,8 @@ class StreamOracle(NormOracle):
         facts = outcome.facts
         for launch in facts["launches"]:
             kernel = launch["kernel"]
-            for place, count in launch["outside"].items():
-                words = f"{kernel} {place} ({count} numbers): {MASK}"
+            for stray, count in launch["outside"].items():
+                words = f"{kernel} {stray} ({count} numbers): {MASK}"
                 raise Wrong(words, diagnoses=[named("out-of-bounds")])
             if launch["foreign data"]:
                 names = ", ".join(launch["foreign data"])
@@ -98,7 +98,7 @@ class StreamOracle(NormOracle):
                     "helpers under @triton.jit."
                 )
                 raise Wrong(words, diagnoses=[named("python-in-kernel")])
-        rows = all(np.size(given.value) for given in request.arguments)
+        rows = all(np.size(argument.value) for argument in request.arguments)
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
             raise Wrong(NO_KERNEL)
 
@@ -114,9 +114,9 @@ def rows(*names):
     """A stage that compares some results, as value."""
 
     def stage(exam) -> str:
-        *usual, other = exam.trials()
+        *usual, second = exam.trials()
         try:
-            return two_shapes(exam, usual, [other], names)
+            return two_shapes(exam, usual, [second], names)
         except Wrong as wrong:
             raise _with_reading(exam, wrong) from None
 

@@ -37,7 +37,9 @@ def refusal(kernels) -> str:
     Args:  kernels: what calls_watched.described gives for each launch
     """
     whole = {
-        json.dumps(each, sort_keys=True): each for each in kernels if each["whole"]
+        json.dumps(kernel, sort_keys=True): kernel
+        for kernel in kernels
+        if kernel["whole"]
     }
     return _refusal(json.dumps(list(whole.values())))
 
@@ -166,10 +168,10 @@ def _compile(kernel, folder, number):
 def _constant(value):
     import triton.language as tl
 
-    known = {
-        each.name: each for each in vars(tl).values() if isinstance(each, tl.dtype)
+    dtypes = {
+        dtype.name: dtype for dtype in vars(tl).values() if isinstance(dtype, tl.dtype)
     }
-    return known[value[1]] if isinstance(value, list) else value
+    return dtypes[value[1]] if isinstance(value, list) else value
 
 
 def main(folder):

@@ -23,6 +23,9 @@ LABELS = {
 HINT = "This was read from the kernel's text: look at the line, or at what its masks and addresses let through."
 
 
+NORM = {"center": True, "bias": True, "residual": True, "dresidual_out": True}
+
+
 def readings(exam, trial) -> list[Diagnosis]:
     """What is wrong with the results of a launcher's kernels, or cannot be read. Args: trial: of SHAPE"""
     try:
@@ -31,13 +34,13 @@ def readings(exam, trial) -> list[Diagnosis]:
         return []
     request = exam.task.oracle.request(trial, layout="wide")
     outcome = exam.student.call(exam.task.entry, request)
-    found = []
+    shown = []
     for launch in outcome.facts.get("launches", ()):
         arguments = launch["arguments"].values()
         if any("input" in argument for argument in arguments):
             results, eps = exam.task.oracle.results, trial.spec.eps
-            found += in_child(partial(_of_launch, launch, results, eps))
-    return found
+            shown += in_child(partial(_of_launch, launch, results, eps))
+    return shown
 
 
 def _of_launch(launch, results, eps) -> list[Diagnosis]:
@@ -47,7 +50,7 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     from ..reading.beliefs import diagnoses
     from ..reading.equations import equations_of
 
-    definitions = norm(center=True, bias=True, residual=True, dresidual_out=True)
+    definitions = norm(**NORM)
     name, text = launch["kernel"], module_text(launch["described"])
     binding, grid = propose(source_of(text, name)[0], name)
     binding |= bound(launch["arguments"], results, eps)
@@ -56,26 +59,26 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     except ValueError as reason:
         return [_unread(name, f"not read: {reason}")]
     outputs = {
-        getattr(binding.get(argument), "after", argument): each
-        for argument, each in verdict.outputs.items()
+        getattr(binding.get(argument), "after", argument): own
+        for argument, own in verdict.outputs.items()
     }
-    found, lines = [], text.split("\n")
+    shown, lines = [], text.split("\n")
     for equation in equations_of(replace(verdict, outputs=outputs), definitions):
-        found += diagnoses(equation, LABELS.get(equation.output, ""))
+        shown += diagnoses(equation, LABELS.get(equation.output, ""))
     reasons = {}
-    for output, each in (outputs or {"": verdict}).items():
-        if each.why and not each.kind.startswith("proved"):
-            words = f"{each.kind}: {each.why}"
-            if each.line:
-                words += f" ({lines[each.line - 1].strip()})"
+    for output, own in (outputs or {"": verdict}).items():
+        if own.why and not own.kind.startswith("proved"):
+            words = f"{own.kind}: {own.why}"
+            if own.line:
+                words += f" ({lines[own.line - 1].strip()})"
             reasons.setdefault(words, []).append(output)
     for words, names in reasons.items():
-        found.append(_unread(f"{name} {', '.join(names)}".strip(), words))
-    return found
+        shown.append(_unread(f"{name} {', '.join(names)}".strip(), words))
+    return shown
 
 
-def _unread(what, words) -> Diagnosis:
-    return Diagnosis(UNKNOWN, f"{what} is {words}", HINT)
+def _unread(subject, words) -> Diagnosis:
+    return Diagnosis(UNKNOWN, f"{subject} is {words}", HINT)
 
 
 def bound(arguments, results, eps) -> dict:

@@ -255,12 +255,12 @@ def compared(exam, trials, names) -> str:
         request = exam.task.oracle.request(trial, op="digits")
         outcome = exam.student.call(exam.task.entry, request)
         places = outcome.facts.get("places", [])
-        place = dict(zip(exam.task.oracle.results, places, strict=False)).get(name)
-        if not place:
+        parted = dict(zip(exam.task.oracle.results, places, strict=False)).get(name)
+        if not parted:
             raise
         words = (
-            f"{wrong} With more digits, the same steps give another {name}. The two part in line {place['line']}: "
-            f"{place['code']}"
+            f"{wrong} With more digits, the same steps give another {name}. The two part in line {parted['line']}: "
+            f"{parted['code']}"
         )
         raise Wrong(words, wrong.evidence) from None
 

@@ -184,7 +184,7 @@ def _rejects(exam, number) -> str:
     subject, facts = subjects()[number - 1], _facts(exam, number)
     if facts["rejected"]:
         rejected = f"Number {number} is rejected, but a backward passes whose"
-        outputs = [each.output for each in subjects()]
+        outputs = [s.output for s in subjects()]
         first = outputs.index(subject.output) == number - 1
         if first and _passes(exam, subject.negated()):
             raise Wrong(f"{rejected} {subject.output} has the other sign.")
@@ -212,4 +212,4 @@ def _all_rejected(exam) -> bool:
     tried = _tried(exam)
     numbers = range(1, len(subjects()) + 1)
     facts = [tried[which] for which in (ZERO, *numbers)]
-    return all(isinstance(each, dict) and each["rejected"] for each in facts)
+    return all(isinstance(own, dict) and own["rejected"] for own in facts)

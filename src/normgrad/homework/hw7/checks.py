@@ -167,20 +167,28 @@ def linear(exam) -> str:
     operator = Operator(exam)
     inputs = operator.usual()
     y = operator.y(inputs)
-    dy, other = operator.like(y), operator.like(y)
-    grads, others = operator.grads(dy, inputs), operator.grads(other, inputs)
-    sums = operator.grads(3 * dy - other, inputs)
+    dy, second = operator.like(y), operator.like(y)
+    grads, of_second = operator.grads(dy, inputs), operator.grads(second, inputs)
+    sums = operator.grads(3 * dy - second, inputs)
     large = operator.grads(LARGE * dy, inputs)
     for name, gradient in grads.items():
-        size = np.abs(gradient).max(initial=0) + _rounded_away(gradient, dy)
-        bound = SAFETY * U * (y.size + ELEMENTWISE) * size
-        more = SAFETY * U * (y.size + ELEMENTWISE) * np.abs(others[name]).max(initial=0)
+        unit = SAFETY * U * (y.size + ELEMENTWISE)
+        bound = unit * (np.abs(gradient).max(initial=0) + _rounded_away(gradient, dy))
+        second_gradient = of_second[name]
+        loose = ELEMENTWISE * (
+            3 * bound + unit * np.abs(second_gradient).max(initial=0)
+        )
         for which, got, expected, allowed in (
-            ("3 dy - dy' for two cotangents", sums, 3 * gradient - others[name], ELEMENTWISE * (3 * bound + more)),
+            (
+                "3 dy - dy' for two cotangents",
+                sums,
+                3 * gradient - second_gradient,
+                loose,
+            ),
             (f"{LARGE} dy", large, LARGE * gradient, LARGE * bound),
-        ):  # fmt: skip
-            place = f"the gradient for {name}, at "
-            if words := compare(place, got[name], expected, allowed)[2]:
+        ):
+            which_gradient = f"the gradient for {name}, at "
+            if words := compare(which_gradient, got[name], expected, allowed)[2]:
                 nonlinear = "The backward is not linear in dy"
                 raise Wrong(f"{INPUTS}{which}. {nonlinear}: {words}")
     return "The backward is linear in dy."
@@ -396,7 +404,7 @@ def cancelled(rng, f, arrays) -> list[float]:
     largest = [0.0] * len(f(arrays))
     for at, array in enumerate(arrays):
         size = float(np.abs(array).max(initial=0))
-        ways = [np.zeros(each.shape) for each in arrays]
+        ways = [np.zeros(a.shape) for a in arrays]
         ways[at] = array * rng.choice([-1.0, 1.0], array.shape)
         for result, slope in enumerate(_slopes(f, arrays, ways)):
             if 0 < np.abs(slope).max(initial=0) <= U**0.5 * size:

@@ -80,9 +80,9 @@ def bytes_within(most):
         oracle = exam.task.oracle
         trial = oracle.large(exam.rng())
         outcome = exam.ask(oracle.request(trial, op="layer_kernels", apart=True))
-        got, known = exam.named(outcome, trial, exam.base), oracle.expected(trial)
+        got, expected = exam.named(outcome, trial, exam.base), oracle.expected(trial)
         for name in oracle.results:
-            if words := compare(name, got[name], *known[name])[2]:
+            if words := compare(name, got[name], *expected[name])[2]:
                 raise Wrong(
                     f"{INPUTS}{ROWS} rows of {COLUMNS}. {words} Bytes of wrong numbers do not count."
                 )
@@ -114,8 +114,8 @@ def trains(exam) -> str:
                "size": SIZE, "seed": seed}  # fmt: skip
     outcome = exam.ask(Request("program", (), options))
     losses = outcome.values[0].numbers
-    known, bound = _losses(options, exam.rng("nudges"))
-    error, allowed, words = compare("the loss before step ", losses, known, bound)
+    expected, bound = _losses(options, exam.rng("nudges"))
+    error, allowed, words = compare("the loss before step ", losses, expected, bound)
     if words:
         raise Wrong(
             f"{INPUTS}{STEPS} steps of training, {DEPTH} branches between norms. {words[0].upper()}{words[1:]}"
@@ -138,10 +138,10 @@ def _losses(options, rng):
         layer = SimpleNamespace(apply=_nudged(rng, nudge))
         return model.trained(layer, {}, options, model.torch.autograd.grad)[0].numpy()
 
-    known = losses()
-    moved = np.max([np.abs(losses(NUDGE) - known) for _ in range(DRAWS)], axis=0)
+    expected = losses()
+    moved = np.max([np.abs(losses(NUDGE) - expected) for _ in range(DRAWS)], axis=0)
     rounding = SAFETY * (model.HIDDEN + SIZE + ELEMENTWISE) * unit_roundoff("float64")
-    return known, rounding * (np.maximum.accumulate(moved) / NUDGE + known)
+    return expected, rounding * (np.maximum.accumulate(moved) / NUDGE + expected)
 
 
 def _nudged(rng, nudge):
@@ -211,7 +211,7 @@ class Stack:
 
 def norms(gradients) -> np.ndarray:
     """The root of the sum of squares of each."""
-    return np.sqrt([np.square(each).sum() for each in gradients])
+    return np.sqrt([np.square(gradient).sum() for gradient in gradients])
 
 
 SHAPE, PLACES = (3, 5), 6

@@ -101,15 +101,15 @@ def call(target, arguments, options):
 def warned(target, arguments, options):
     """The results of a plain function, and the first warning that NumPy gave on the way."""
     with (
-        warnings.catch_warnings(record=True) as found,
+        warnings.catch_warnings(record=True) as caught,
         np.errstate(divide="warn", invalid="warn", over="warn"),
     ):
         warnings.simplefilter("always")
         result = target(*arguments.values())
     said = [
-        str(each.message)[:KEPT_NAME]
-        for each in found
-        if issubclass(each.category, RuntimeWarning)
+        str(warning.message)[:KEPT_NAME]
+        for warning in caught
+        if issubclass(warning.category, RuntimeWarning)
     ]
     return result, {"warning": said[0] if said else ""}
 
@@ -137,11 +137,11 @@ def _padded(target, facts):
     """The same Function, whose backward may leave out the last None; facts: where it is said that it did."""
 
     def backward(ctx, *cotangents):
-        found = target.backward(ctx, *cotangents)
-        grads = found if isinstance(found, tuple) else (found,)
+        results = target.backward(ctx, *cotangents)
+        grads = results if isinstance(results, tuple) else (results,)
         left = ctx.needs_input_grad[len(grads) :]
         if not left or any(left):
-            return found
+            return results
         facts["left out"] = len(left)
         return *grads, *(None for _ in left)
 
@@ -174,17 +174,17 @@ def gradients(target, arguments, options):
     """
     facts = {}
     outputs, sent = _sent(_apply(target, arguments, options, facts), arguments, options)
-    wanted = [arguments[name] for name in options["differentiable"]]
+    inputs = [arguments[name] for name in options["differentiable"]]
     twice = options.get("second")
-    grads = grad(outputs, wanted, sent, create_graph=bool(twice), allow_unused=True)
+    grads = grad(outputs, inputs, sent, create_graph=bool(twice), allow_unused=True)
     if not twice:
         return [*outputs, *grads], facts
     cotangents = [arguments[name] for name in twice["cotangents"]]
     facts["by hand"] = _by_hand(grads)
-    found, facts["graph"] = _onward(
+    second, facts["graph"] = _onward(
         grads, cotangents, [arguments[name] for name in twice["inputs"]]
     )
-    return found, facts
+    return second, facts
 
 
 def _onward(grads, cotangents, inputs):
@@ -204,15 +204,18 @@ def _by_hand(grads) -> bool:
     """Whether a Function of the student's stands between the gradients and the inputs."""
     from torch.autograd.function import BackwardCFunction
 
-    left, seen = [g.grad_fn for g in grads if g is not None and g.requires_grad], set()
-    while left:
-        node = left.pop()
-        if node is None or node in seen:
+    nodes, visited = (
+        [g.grad_fn for g in grads if g is not None and g.requires_grad],
+        set(),
+    )
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in visited:
             continue
         if isinstance(node, BackwardCFunction):
             return True
-        seen.add(node)
-        left += [each for each, _ in node.next_functions]
+        visited.add(node)
+        nodes += [function for function, _ in node.next_functions]
     return False
 
 
@@ -221,13 +224,15 @@ def two_layers(target, arguments, options):
     """The gradients of a first layer, after a second one with another weight and eps went forward and backward."""
     outputs, sent = _sent(_apply(target, arguments, options, {}), arguments, options)
     # With tensors of its own, so that what it writes to its inputs is not taken for what it leaves behind.
-    own = {name: given.detach().clone().requires_grad_(given.requires_grad) if hasattr(given, "detach") else given
-           for name, given in arguments.items()}  # fmt: skip
+    own = {name: value.detach().clone().requires_grad_(value.requires_grad) if hasattr(value, "detach") else value
+           for name, value in arguments.items()}  # fmt: skip
     swapped = own | {"weight": own["other"], "eps": 4 * own["eps"]}
-    other, cotangents = _sent(_apply(target, swapped, options, {}), own, options)
-    grad(other, swapped["x"], cotangents, allow_unused=True)
-    wanted = [arguments[name] for name in options["differentiable"]]
-    return [*outputs, *grad(outputs, wanted, sent, allow_unused=True)], {}
+    outputs_of_other, cotangents = _sent(
+        _apply(target, swapped, options, {}), own, options
+    )
+    grad(outputs_of_other, swapped["x"], cotangents, allow_unused=True)
+    inputs = [arguments[name] for name in options["differentiable"]]
+    return [*outputs, *grad(outputs, inputs, sent, allow_unused=True)], {}
 
 
 def held(value, deep=3):
@@ -251,8 +256,8 @@ def held(value, deep=3):
             inside += [
                 cell.cell_contents for cell in getattr(value, "__closure__", None) or ()
             ]
-        for each in inside:
-            yield from held(each, deep - 1)
+        for part in inside:
+            yield from held(part, deep - 1)
 
 
 @operation
@@ -280,14 +285,14 @@ def saved(target, arguments, options):
     for name, value in (
         vars(results[0].grad_fn).items() if results[0].grad_fn is not None else ()
     ):
-        for each in held(value):
-            note(each, f"ctx.{name}")
-    for each in kept:
-        if not each["name"] and (results[0].data_ptr(), list(results[0].shape)) == (
-            each["storage"],
-            each["shape"],
+        for entry in held(value):
+            note(entry, f"ctx.{name}")
+    for entry in kept:
+        if not entry["name"] and (results[0].data_ptr(), list(results[0].shape)) == (
+            entry["storage"],
+            entry["shape"],
         ):
-            each["name"] = "y"
+            entry["name"] = "y"
     return [], {"saved": kept}
 
 

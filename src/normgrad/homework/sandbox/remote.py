@@ -94,8 +94,8 @@ class Remote(Student):
         header, _ = self._asked(None, request, [])
         try:
             if "looks" in header:
-                for entry, looks in header["looks"].items():
-                    self.looks[str(entry)] = _looked(looks)
+                for entry, described in header["looks"].items():
+                    self.looks[str(entry)] = _looked(described)
                 return
             failed = outcome({"printed": (0, ""), **header}, [], LOAD_SECONDS)
         except NOT_WHAT_IT_SAYS:
@@ -166,19 +166,19 @@ class Remote(Student):
             ) from None
 
 
-def _looked(looks) -> dict:
+def _looked(described) -> dict:
     """What source.look said, made of what it should be made of."""
-    if looks.keys() != NOTHING.keys():
+    if described.keys() != NOTHING.keys():
         raise KeyError("look")
-    return {name: list(map(str, names)) for name, names in looks.items()}
+    return {name: list(map(str, names)) for name, names in described.items()}
 
 
 def _plain(value):
     """What came from a student's process with short texts, in which nothing can steer a terminal."""
     if isinstance(value, dict):
-        return {_plain(key): _plain(each) for key, each in value.items()}
+        return {_plain(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(part) for part in value]
     if isinstance(value, str):
         return "".join(
             c if c.isprintable() or c in "\n\t" else " " for c in value[:LONGEST_TEXT]
