@@ -315,56 +315,6 @@ def perform(target, request: dict, arrays) -> tuple[list, dict, list[str]]:
     return [summary(each) for each in returned(result)], facts, changed
 
 
-class Float32(np.ndarray):
-    """An array that notes the formats of everything computed from it, and of everything it is converted to."""
-
-    formats: dict = {"computed": [], "converted": []}
-
-    @classmethod
-    def note(cls, how, kind):
-        """Remembers a floating-point format once."""
-        if kind.kind in "fc" and str(kind) not in cls.formats[how]:
-            cls.formats[how].append(str(kind))
-
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        plain = [_plain(each) for each in inputs]
-        options = {name: _plain(each) for name, each in options.items()}
-        if out is not None:
-            options["out"] = tuple(map(_plain, out))
-        result = getattr(ufunc, method)(*plain, **options)
-        for each in result if isinstance(result, tuple) else (result,):
-            if hasattr(each, "dtype"):
-                self.note("computed", each.dtype)
-        if out is not None:
-            return out[0] if len(out) == 1 else out
-        return result.view(Float32) if isinstance(result, np.ndarray) else result
-
-    def astype(self, dtype, *args, **options):
-        """A copy in another format, which is noted, too."""
-        self.note("converted", np.dtype(dtype))
-        return super().astype(dtype, *args, **options)
-
-
-def _plain(value):
-    return value.view(np.ndarray) if isinstance(value, Float32) else value
-
-
-@operation
-def formats(target, arguments, options):
-    """The results of a function of NumPy arrays, and the floating-point formats that its arithmetic went through.
-
-    With a "run" in the options, it is called by that operation.
-    """
-    Float32.formats = found = {"computed": [], "converted": []}
-    given = {
-        name: v.view(Float32) if isinstance(v, np.ndarray) else v
-        for name, v in arguments.items()
-    }
-    run = OPERATIONS[options.get("run", "call")]
-    result, _ = run(target, given, options)
-    return list(map(_plain, returned(result))), found
-
-
 @operation
 def program(target, arguments, options):
     """What options["run"], a function of the grader's own text options["source"], makes of a student's code."""
@@ -376,23 +326,24 @@ def program(target, arguments, options):
 
 
 def _method(target, name):
-    found = getattr(target, name, None)
-    if not callable(found):
+    function = getattr(target, name, None)
+    if not callable(function):
         raise TypeError(f"the operator has no function {name}")
-    return found
+    return function
 
 
 @operation
 def operator_inputs(target, arguments, options):
     """All arrays that the operator's own `inputs` or `degenerate` draws, one set after the other, and their names."""
     drawn = _method(target, options["method"])(np.random.default_rng(options["seed"]))
-    sets = drawn if isinstance(drawn, (tuple, list)) else [drawn]
-    if not all(isinstance(each, dict) for each in sets):
-        raise TypeError(
-            f"{options['method']} must return dictionaries, {{name: array}}"
-        )
-    arrays = [array for each in sets for array in each.values()]
-    return arrays, {"names": [[str(name) for name in each] for each in sets]}
+    arrays, names = [], []
+    for inputs in returned(drawn):
+        if not isinstance(inputs, dict):
+            words = "must return dictionaries, {name: array}"
+            raise TypeError(f"{options['method']} {words}")
+        arrays += inputs.values()
+        names.append(list(map(str, inputs)))
+    return arrays, {"names": names}
 
 
 @operation
@@ -402,19 +353,19 @@ def operator_call(target, arguments, options):
     With a number "earlier" in the options, so many arguments at the end go to forward before. With a name "version",
     the last argument holds versions of that argument, and each of them is a call with copies of the others.
     """
-    function, given = _method(target, options["method"]), list(arguments.values())
+    function, values = _method(target, options["method"]), list(arguments.values())
     if name := options.get("version"):
         *names, versions = arguments
         results = []
         for version in arguments[versions]:
-            copies = {each: copy.deepcopy(arguments[each]) for each in names}
+            copies = copy.deepcopy({kept: arguments[kept] for kept in names})
             copies[name] = version
             results.append(function(*copies.values()))
         return results, {}
     if earlier := options.get("earlier"):
-        _method(target, "forward")(*given[-earlier:])
-        del given[-earlier:]
-    return function(*given), {}
+        _method(target, "forward")(*values[-earlier:])
+        del values[-earlier:]
+    return function(*values), {}
 
 
 @operation
@@ -436,11 +387,11 @@ def operator_second(target, arguments, options):
     tensors = [arguments[name] for name in options["names"]]
     grads = grad(Wrapped.apply(*tensors), tensors, arguments["dy"], create_graph=True)
     ways = [arguments["dy"], *tensors]
-    found, count = _onward(grads, cotangents, ways)
-    return [
-        torch.zeros_like(t) if g is None else g
-        for g, t in zip(found, ways, strict=False)
-    ], {"graph": count}
+    passed, count = _onward(grads, cotangents, ways)
+    for at, gradient in enumerate(passed):
+        if gradient is None:
+            passed[at] = torch.zeros_like(ways[at])
+    return passed, {"graph": count}
 
 
 KEPT_TEXT = 300
