@@ -183,7 +183,7 @@ class Report:
         if level >= 1 and diagnosis.equation:
             page, number = equations.place(diagnosis.equation)
             parts |= {"equation": diagnosis.equation, "page": page, "number": number}
-        if level >= 2 and diagnosis.right:
+        if level >= 2:
             parts |= {"right": diagnosis.right, "difference": difference}
         return parts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -57,9 +58,12 @@ class Finding:
         return f"{where}: {self.edit.words}"
 
 
-def differences(output: str, yours: list[Term], right: list[Term]) -> list[Finding]:
+def differences(
+    output: str, yours: list[Term], right: list[Term], compare: Callable | None = None
+) -> list[Finding]:
     """What leads from the right terms to yours, by the fewest edits.
 
+    Args:     compare: takes your term and the right one, returns the edits, as `edits` does
     Returns:  [] where the two are equal, or have too many terms to be told apart
     """
     same = [term for term in right if term in yours]
@@ -68,9 +72,9 @@ def differences(output: str, yours: list[Term], right: list[Term]) -> list[Findi
     if len(extra) > MOST_TERMS:
         return []
     findings = []
-    paired = _paired(extra, missing)
-    for term, partner, edits in paired:
-        for edit in edits:
+    paired = _paired(extra, missing, compare or edits)
+    for term, partner, done in paired:
+        for edit in done:
             findings.append(Finding(slot(output, partner), edit, term, partner))
     taken = [(term, partner) for term, partner, _ in paired]
     for term in extra:
@@ -100,13 +104,13 @@ def slot(output: str, term: Term) -> str:
     return "c1" if flat["x_hat"] or flat["x"] else "c2"
 
 
-def _paired(extra, missing):
+def _paired(extra, missing, compare):
     """(your term, right term, edits) of the cheapest way to pair them."""
     short, long = sorted((extra, missing), key=len)
     costs = {}
     for term in extra:
         for partner in missing:
-            costs[term, partner] = edits(term, partner)
+            costs[term, partner] = compare(term, partner)
     best, least = [], UNPAIRED * (len(extra) + len(missing))
     for order in permutations(long, len(short)):
         pairs, cost = [], UNPAIRED * (len(extra) + len(missing))
@@ -167,7 +171,7 @@ def edits(yours: Term, right: Term) -> list[Edit] | None:
         where = "" if not own or not same else _where(name, yours, right)
         found.append(_of_power(name, n, where))
     if ratio != 1:
-        found.append(_of_ratio(ratio))
+        found.append(of_ratio(ratio, yours, right))
     return found if len(found) <= MOST_EDITS else None
 
 
@@ -239,7 +243,12 @@ def _of_power(name, n, where):
     return Edit(f"{name} {n:+}", words)
 
 
-def _of_ratio(ratio: Expr):
+def of_ratio(ratio: Expr, yours: Term, right: Term) -> Edit:
+    """The edit of a coefficient. Args: ratio: how many times the right one yours is"""
+    number = abs_of(yours.coefficient)
+    if number.is_number and number not in (S.One, S.Zero) and ratio.has(M, N):
+        words = f"the number {number} stands for {abs_of(right.coefficient)}"
+        return Edit("number", words)
     for known, (key, words) in RATIOS.items():
         if cancel(ratio / known) == 1:
             return Edit(f"factor {key}", words)

@@ -76,7 +76,9 @@ class Term:
                 word = "columns" if size == N else "rows"
                 if word in axes and (number * size).has(size) is False:
                     number, name = number * size, "mean"
-            means.append(f"{name}({_product(body)}{AXES[axes]})")
+            product = _product(body)
+            where = ", over i" if "[i, " in product else AXES[axes]
+            means.append(f"{name}({product}{where})")
         product = "" if not self.outer.powers else _product(self.outer)
         parts = [part for part in (product, *means) if part]
         top, bottom = number.as_numer_denom()
@@ -125,14 +127,14 @@ def written(terms: Iterable[Term]) -> str:
     return text or "0"
 
 
-def terms_of(parts: Iterable[Expr]) -> list[Term]:
+def terms_of(parts: Iterable[Expr], letters: bool = False) -> list[Term]:
     """The terms of a sum in normal form, those with one product added up.
 
-    Args:  parts: the summands, in the definitions' symbols
+    Args:  parts: the summands, in the definitions' symbols; letters: whether a factor's name has its indices
     """
     added: dict[tuple, Expr] = {}
     for part in parts:
-        term = _term(part)
+        term = _term(part, letters)
         added[term.product] = added.get(term.product, S.Zero) + term.coefficient
     terms = []
     for (outer, sums), coefficient in added.items():
@@ -142,22 +144,22 @@ def terms_of(parts: Iterable[Expr]) -> list[Term]:
     return sorted(terms, key=lambda term: (len(term.sums), term.outer, term.sums))
 
 
-def _term(e):
+def _term(e, letters):
     coefficient, outer, sums = S.One, Counter(), []
     for factor in Mul.make_args(e):
         base, power = factor.as_base_exp()
         if factor.free_symbols <= {M, N} and not factor.has(Sum):
             coefficient *= factor
         elif isinstance(base, Sum) and power.is_Integer and power > 0:
-            sums += [_total(base)] * int(power)
+            sums += [_total(base, letters)] * int(power)
         elif power.is_Integer:
-            outer[_name(base, (), "")] += int(power)
+            outer[_name(base, (), "", letters)] += int(power)
         else:
             outer[lettered(factor)[0]] += 1
     return Term(coefficient, Factors.of(outer), tuple(sorted(sums)))
 
 
-def _total(e):
+def _total(e, letters):
     bound = {letter: last for letter, _, last in e.limits}
     words = [
         word for word, size in (("rows", M), ("columns", N)) if size in bound.values()
@@ -169,15 +171,19 @@ def _total(e):
         base, power = factor.as_base_exp()
         if not known or not power.is_Integer:
             return Total("columns", Factors(((lettered(e)[0], 1),)))
-        body[_name(base, tuple(bound), axes)] += int(power)
+        body[_name(base, tuple(bound), axes, letters)] += int(power)
     return Total(axes, Factors.of(body))
 
 
-def _name(e, bound, axes):
+def _name(e, bound, axes, letters):
     """The name of a factor; one with other indices than its place asks for has them in its name."""
     if not isinstance(e, Indexed):
         return lettered(e)[0]
     label, indices = str(e.base.label), []
+    if letters:
+        sizes = zip(e.indices, e.base.shape, strict=True)
+        names = [{M: "i", N: "r"}[n] if k in bound else str(k) for k, n in sizes]
+        return f"{label}[{', '.join(names)}]"
     usual = True
     for index, size in zip(e.indices, e.base.shape, strict=True):
         letter, word = (i, "rows") if size == M else (j, "columns")
