@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..mistakes.table import REFUSED, SPOILS, UNKNOWN
+from ..mistakes.table import SPOILS, UNKNOWN
 from .checks.exam import IMPATIENT_SECONDS, Exam
-from .checks.values import HIDDEN
-from .diagnosis.named import named
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
+from .named import named
 from .notebook import SUFFIX, cells_of, solution_of
-from .reading.tasks import read
+from .reading.tasks import RIGHT, read
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
@@ -27,7 +26,7 @@ from .task import Draw, Task, find, find_homework, homeworks
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
 # Another task may still be right; it has time enough for that, and a file of endless loops is graded in 20 seconds.
 LATE_SECONDS = 1.0
-OPEN_KEYS = (UNKNOWN, REFUSED, "not-finite")
+OPEN_KEYS = (UNKNOWN, "not-finite")
 UNEARNED = "Right, and counts as soon as one stage about values passes."
 AGAIN = "Out of time again; this stage had less of it."
 
@@ -68,24 +67,27 @@ def grade_task(
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
+    report.diagnoses = _diagnoses(task, student, evidence, list(told.values()))
+    return report
+
+
+def _diagnoses(task, student, evidence, told) -> list:
+    """What the reading of a program says where its results are wrong, and what the stages have found out."""
     found = []
     if task.reads is not None:
         wrong = [output for output, *_ in evidence]
         program = student.program(task.entry)
         found = read(task.reads, task.entry, program, wrong)
     known = {each.misconception for each in found}
-    found += [each for (key, _), each in told.items() if key not in known]
-    # Numbers that a program spoils have no formula: what it does says all. A wrong rstd spoils what is hidden, too.
-    known = {each.misconception for each in found}
-    spoiled = (
-        (*OPEN_KEYS, *HIDDEN)
-        if known & set(SPOILS)
-        else HIDDEN
-        if "rstd-value" in known
-        else ()
-    )
-    report.diagnoses = [each for each in found if each.misconception not in spoiled]
-    return report
+    if known - {UNKNOWN}:  # rows without spread follow from a wrong formula
+        known |= {"not-finite", "flat-row"}
+    found += [each for each in told if each.misconception not in known]
+    # Numbers that a program spoils have no formula: what it does says all.
+    if {each.misconception for each in found} & set(SPOILS):
+        found = [each for each in found if each.misconception not in OPEN_KEYS]
+    if len(found) > 1:  # that a formula is right says little beside what is wrong
+        found = [each for each in found if each.title != RIGHT]
+    return found
 
 
 WIDE = {"complex64", "complex128", "complex256", "float128", "float96"}

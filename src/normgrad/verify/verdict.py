@@ -30,7 +30,7 @@ class Verdict:
            assumptions: everything that the verdict rests on, in words
            difference: the terms of (what is stored) - (what is defined), in the definitions' symbols
            counterexample: values where the two differ; line: of the source; why: what is wrong, or not read
-           outputs: {name: its verdict} of a whole program; stored: what was read, where it is refuted
+           outputs: {name: its verdict} of a whole program; stored: what was read, where it is compared
     Raises:  ValueError for a kind that there is not
     """
 
@@ -143,4 +143,4 @@ def compare(
         )
     except (NotImplementedError, TypeError, ValueError) as reason:
         return Verdict(NOT_READ, claim, why=f"neither proved nor refuted: {reason}")
-    return Verdict(PROVED, claim)
+    return Verdict(PROVED, claim, stored=stored)

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..named import Diagnosis
+from ...mistakes.table import UNKNOWN
+from ..named import Diagnosis, named
 from .child import SECONDS, in_child
+
+RIGHT = "The formula is right for every M and N"
+DIGITS = (
+    "Nothing is wrong with the formula, read with exact numbers. Look at what becomes of the digits on the way: at the "
+    "difference of two numbers that are nearly equal, at the dtype of each intermediate result, at rows without spread."
+)
 
 # {output: the label of its registered equation} of the norms that homeworks ask for
 RMS = {"y": "rms-forward", "rstd": "rms-statistics", "dx": "rms-dx", "dw": "rms-dw"}
@@ -50,11 +57,32 @@ def _read(reads, entry, program, wrong):
         entry if isinstance(program, str) else "", SECONDS / 2, run=False,
     )  # fmt: skip
     found: list[Diagnosis] = []
+    for output in wrong & set(verdict.outputs):
+        own = verdict.outputs[output]
+        if own and _is_one_pass(own.stored, definitions):
+            return [named("one-pass-variance")]
+    if wrong and all(verdict.outputs.get(output) for output in wrong):
+        return [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
     for equation in equations_of(verdict, definitions, SECONDS / 2):
         if equation.output in wrong:
-            named = diagnoses(equation, reads.labels.get(equation.output, ""))
+            more = diagnoses(equation, reads.labels.get(equation.output, ""))
             known = {each.misconception for each in found}
             if equation.output == "rstd":  # that of y has been named
-                named = [each for each in named if each.misconception not in known]
-            found += named
+                more = [each for each in more if each.misconception not in known]
+            found += more
     return found
+
+
+def _is_one_pass(stored, definitions) -> bool:
+    """Whether a norm that centres has the squares of x itself summed up."""
+    from sympy import Indexed, Sum
+
+    from ...verify.difference import MEAN, X_HAT, X, i, j
+
+    if not definitions.defs.body(X_HAT[i, j]).has(MEAN):
+        return False
+    for total in stored.atoms(Sum):
+        base, power = total.function.as_base_exp()
+        if isinstance(base, Indexed) and base.base == X and power == 2:
+            return True
+    return False
