@@ -14,8 +14,9 @@ from ..checks.norms import NormOracle, Trial
 from ..checks.values import low_precision, same_again, two_shapes
 from ..messages import Wrong
 from ..named import named
+from ..reading import kernels
 from ..sandbox.student import Request
-from . import gpu, reading
+from . import gpu
 
 NO_KERNEL = "No result was written by a Triton kernel. Launch one that writes them."
 
@@ -126,8 +127,8 @@ def rows(*names):
 def _with_reading(exam, wrong) -> Wrong:
     """The same Wrong; where numbers are, with what the kernels store by their text, once in a report."""
     if wrong.evidence and "read" not in exam.shared:
-        (trial,) = _of_size(exam, *reading.SHAPE)
-        exam.shared["read"] = reading.readings(exam, trial)
+        (trial,) = _of_size(exam, *kernels.SHAPE)
+        exam.shared["read"] = kernels.readings(exam, trial)
         wrong.diagnoses = (*wrong.diagnoses, *exam.shared["read"])
     return wrong
 

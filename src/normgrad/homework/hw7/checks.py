@@ -8,8 +8,8 @@ from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
 from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, small
 from ..named import named
+from ..reading.operators import readings
 from .operator import Operator
-from .reading import readings
 
 SEEDS = 3
 U = unit_roundoff("float64")

@@ -506,73 +506,58 @@ def _number(expression, point, arrays, notes) -> float:
     return float(value) if value.is_extended_real else np.nan
 
 
-def _described(expression, known) -> dict:
-    """What the grader wants to know about the form of an expression. Args: known: {argument's name: what it is}"""
+def _described(expression, arguments) -> dict:
+    """What the grader wants to know about the form of an expression. Args: arguments: {name: what it is}"""
     import sympy
 
-    bases = {
-        name
-        for name, argument in known.items()
-        if isinstance(argument, sympy.IndexedBase)
-    }
-    letters = {
-        symbol
-        for symbol in expression.free_symbols
-        if not isinstance(symbol, sympy.Indexed)
-    }
-    free = {str(symbol) for symbol in letters} - bases
-    names = {"text": str(expression)[:KEPT_TEXT], "free": sorted(free)}
-    # A case that asks whether two letters agree is a delta, too.
-    deltas = (sympy.KroneckerDelta, sympy.Equality, sympy.Unequality)
-    names["deltas"] = sums_with(expression, deltas, lambda delta: delta.free_symbols)
-    names["nested"] = any(
-        len(each.limits) > 1 or each.function.has(sympy.Sum)
-        for each in expression.atoms(sympy.Sum)
-    )
-    names["idle"] = sum(
-        not each.function.free_symbols & {limit[0] for limit in each.limits}
-        for each in expression.atoms(sympy.Sum)
-    )
-    # A sum begins with an entry 0 where its letter begins at 0 and is an index as it is.
-    zero = sums_with(
-        expression,
-        sympy.Indexed,
-        lambda entry: entry.indices,
-        lambda limit: limit[1:2] == (0,),
-    )
-    own = {
-        str(symbol) for symbol in letters if known.get(str(symbol), symbol) != symbol
-    } - bases
-    counted = {str(limit[0]) for each in expression.atoms(sympy.Sum) for limit in each.limits
-               if limit[0] in known.values()}  # fmt: skip
+    sums, letters = expression.atoms(sympy.Sum), set()
+    for symbol in expression.free_symbols:
+        base = isinstance(arguments.get(str(symbol)), sympy.IndexedBase)
+        if not (base or isinstance(symbol, sympy.Indexed)):
+            letters.add(symbol)
+    summed = {limit[0] for each in sums for limit in each.limits}
     twice = [
         str(entry)
         for entry in expression.atoms(sympy.Indexed)
         if len(set(entry.indices)) < len(entry.indices)
     ]
-    names |= {
-        "namesakes": sorted(own),
-        "counted": sorted(counted),
+    # A case that asks whether two letters agree is a delta, too.
+    deltas = (sympy.KroneckerDelta, sympy.Equality, sympy.Unequality)
+    return {
+        "text": str(expression)[:KEPT_TEXT],
+        "free": sorted(map(str, letters)),
+        "namesakes": sorted(str(s) for s in letters if arguments.get(str(s), s) != s),
+        "counted": sorted(str(s) for s in summed if s in arguments.values()),
         "twice": sorted(twice)[:1],
+        "deltas": sums_with(sums, deltas, lambda delta: delta.free_symbols),
+        "nested": any(
+            len(each.limits) > 1 or each.function.has(sympy.Sum) for each in sums
+        ),
+        "idle": sum(
+            not each.function.free_symbols & {limit[0] for limit in each.limits}
+            for each in sums
+        ),
+        # A sum begins with an entry 0 where its letter begins at 0 and is an index as it is.
+        "from zero": sums_with(
+            [each for each in sums if any(limit[1:2] == (0,) for limit in each.limits)],
+            sympy.Indexed,
+            lambda entry: entry.indices,
+        ),
+        "floors": expression.has(sympy.floor),
     }
-    return names | {"from zero": zero, "floors": expression.has(sympy.floor)}
 
 
-def sums_with(expression, kind, letters_of, starts=lambda limit: True) -> int:
-    """How many sums of an expression have something of a kind inside that has their own letter.
+def sums_with(sums, kind, letters_of) -> int:
+    """How many sums have something of a kind inside that has their own letter.
 
-    Args:  kind: a class or several; letters_of: takes it, returns its letters; starts: which of a sum's limits count
+    Args:  kind: a class or several; letters_of: takes it, returns its letters
     """
-    import sympy
-
-    found = 0
-    for each in expression.atoms(sympy.Sum):
-        letters = {limit[0] for limit in each.limits if starts(limit)}
-        found += any(
-            letters & set(letters_of(inside))
-            for inside in each.function.atoms(*np.atleast_1d(kind))
-        )
-    return found
+    count = 0
+    for each in sums:
+        letters = {limit[0] for limit in each.limits}
+        parts = each.function.atoms(*np.atleast_1d(kind))
+        count += any(letters & set(letters_of(part)) for part in parts)
+    return count
 
 
 @operation
@@ -584,15 +569,13 @@ def written(target, arguments, options):
     import sympy
 
     known = objects(options["kinds"])
-    result = target(
-        *(
-            known
-            | {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}
-        ).values()
-    )
-    results = (
-        list(result) if isinstance(result, (tuple, list, sympy.Tuple)) else [result]
-    )
+    fixed = {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}
+    result = target(*(known | fixed).values())
+    results = [*result] if isinstance(result, sympy.Tuple) else returned(result)
+    points = [
+        {known[name]: sympy.Integer(value) for name, value in point.items()}
+        for point in options["points"]
+    ]
     numbers, forms = [], []
     for each in results:
         if not isinstance(each, (sympy.Expr, int, float)) or isinstance(each, bool):
@@ -600,17 +583,10 @@ def written(target, arguments, options):
             numbers.append(np.zeros(0))
             continue
         expression, notes = sympy.sympify(each), {"left": set(), "outside": set()}
-        points = [
-            {known[name]: sympy.Integer(value) for name, value in point.items()}
-            for point in options["points"]
-        ]
-        numbers.append(
-            np.array([_number(expression, point, arguments, notes) for point in points])
-        )
-        forms.append(
-            _described(expression, known)
-            | {name: sorted(found)[:5] for name, found in notes.items()}
-        )
+        values = [_number(expression, point, arguments, notes) for point in points]
+        numbers.append(np.array(values))
+        notes = {name: sorted(words)[:5] for name, words in notes.items()}
+        forms.append(_described(expression, known) | notes)
     return numbers, {"forms": forms}
 
 
@@ -632,32 +608,23 @@ def fitting(inputs) -> list:
 
     Raises:  TypeError or ValueError that names what is wrong with them
     """
-    arrays = [np.array(value) for value in inputs]
-    if sum(array.size for array in arrays) > MOST_NUMBERS:
+    arrays = dict(zip(NAMES, map(np.array, inputs), strict=True))
+    if sum(array.size for array in arrays.values()) > MOST_NUMBERS:
         raise ValueError(f"backward takes at most {MOST_NUMBERS} numbers a call")
-    for name, array in zip(NAMES, arrays, strict=True):
+    shape = arrays["x"].shape
+    if len(shape) != 2 or not shape[1]:
+        raise ValueError(f"x: got shape {shape}, needs (M, N) with a column at least")
+    rows, columns = shape
+    shapes = shape, shape, (columns,), (rows,), (rows,)
+    for (name, array), needs in zip(arrays.items(), shapes, strict=True):
         if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
             raise TypeError(f"{name}: got dtype {array.dtype}, needs float64")
-    shapes = dict(zip(NAMES, (array.shape for array in arrays), strict=True))
-    if len(shapes["x"]) != 2 or not shapes["x"][1]:
-        raise ValueError(
-            f"x: got shape {shapes['x']}, needs (M, N) with a column at least"
-        )
-    rows, columns = shapes["x"]
-    for name, needs in (
-        ("dy", (rows, columns)),
-        ("weight", (columns,)),
-        ("mean", (rows,)),
-        ("rstd", (rows,)),
-    ):
-        if shapes[name] != needs:
-            raise ValueError(
-                f"{name}: got shape {shapes[name]}, needs {needs} for x of shape {shapes['x']}"
-            )
-    return [
-        array if array.dtype.kind == "f" else array.astype(np.float64)
-        for array in arrays
-    ]
+        if array.shape != needs:
+            got = f"got shape {array.shape}, needs {needs}"
+            raise ValueError(f"{name}: {got} for x of shape {shape}")
+        if array.dtype.kind != "f":
+            arrays[name] = array.astype(np.float64)
+    return list(arrays.values())
 
 
 @operation
@@ -700,19 +667,13 @@ def warm_up(libraries) -> None:
             def backward(ctx, dy):
                 return 2 * ctx.saved_tensors[0] * dy
 
-        x = torch.ones(2, requires_grad=True)
-        (dx,) = grad(Square.apply(x), x, torch.ones(2), create_graph=True)
-        grad(dx, x, torch.ones(2))
+        x = torch.ones((), requires_grad=True)
+        (dx,) = grad(Square.apply(x), x, create_graph=True)
+        grad(dx, x)
     if "sympy" in libraries:
         import sympy
 
-        letter, length, x = (
-            sympy.Symbol("r", integer=True),
-            sympy.Symbol("N", integer=True),
-            sympy.IndexedBase("x"),
-        )
-        one = sympy.Sum(
-            sympy.KroneckerDelta(letter, 2) * x[letter] / length, (letter, 1, length)
-        ).subs(length, 3)
-        str(float(one.doit().xreplace({x[2]: sympy.Rational(1, 2)})))
-        str(one)
+        r, x = sympy.Symbol("r", integer=True), sympy.IndexedBase("x")
+        total = sympy.Sum(sympy.KroneckerDelta(r, 2) * x[r], (r, 1, 3))
+        str(float(total.doit().xreplace({x[2]: sympy.Rational(1, 2)})))
+        str(total)

@@ -7,7 +7,7 @@ from inspect import signature
 
 from ...mistakes.table import UNKNOWN
 from ..named import Diagnosis
-from ..reading.child import in_child
+from .child import in_child
 
 SECONDS = 5
 LONGEST = 300  # characters of an expression that is still read by a person
