@@ -140,6 +140,9 @@ def sizes(exam) -> str:
     try:
         exam.compare(trials, names, apart=True)
     except Wrong as wrong:
+        if wrong.diagnoses:  # there are two reasons, and numbers do not tell them apart
+            words = "Or the sum is normalized as it was before it was rounded."
+            raise Wrong(f"{wrong} {words}") from None
         raise _with_reading(exam, wrong) from None
     try:
         exam.compare(trials[:1], names, layout="wide")
@@ -246,4 +249,12 @@ def problems(facts, most) -> list[tuple[str, str]]:
 def narrow(exam) -> str:
     """float32 and float16, whose largest number is 65504: the scale of a draw is not to lead past it."""
     scale = min(exam.draw.scale, LARGEST["float16"] / SPREAD)
-    return low_precision(replace(exam, draw=replace(exam.draw, scale=scale)))
+    narrow = replace(exam, draw=replace(exam.draw, scale=scale))
+    try:
+        return low_precision(narrow)
+    except Wrong as wrong:
+        if not wrong.diagnoses:
+            raise _with_reading(exam, wrong) from None
+        # Two mistakes look like that, and numbers do not tell which.
+        words = "Or the sum is normalized as it was before it was rounded."
+        raise Wrong(f"{wrong} {words}") from None

@@ -7,7 +7,7 @@ from functools import partial
 
 from ...mistakes.table import UNKNOWN
 from ..hw4.gpu import module_text
-from ..named import Diagnosis
+from ..named import Diagnosis, named
 from .child import in_child
 
 # M and N of the launch that tells what each argument is: no number in it stands for two things.
@@ -44,6 +44,7 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     from ...verify.source import source_of
     from .beliefs import diagnoses
     from .equations import equations_of
+    from .tasks import is_one_pass
 
     definitions = norm(**NORM)
     name, text = launch["kernel"], module_text(launch["described"])
@@ -60,6 +61,9 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     shown, lines = [], text.split("\n")
     for equation in equations_of(replace(verdict, outputs=outputs), definitions):
         shown += diagnoses(equation, LABELS.get(equation.output, ""))
+    proved = [own for own in outputs.values() if own and own.stored is not None]
+    if any(is_one_pass(own.stored, definitions) for own in proved):
+        shown.append(named("one-pass-variance"))
     reasons = {}
     for output, own in (outputs or {"": verdict}).items():
         if own.why and not own.kind.startswith("proved"):
