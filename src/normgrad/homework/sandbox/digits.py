@@ -124,10 +124,10 @@ def formats(target, arguments, options):
     """The results of a function of NumPy arrays, the floating-point formats that its arithmetic went through, and for
     each result the place at which it parted from float64."""
     Both.formats = {"computed": [], "converted": []}
-    given = [
+    pairs = [
         both(v, np.float64(v), ()) if isinstance(v, np.ndarray) else v
         for v in arguments.values()
     ]
-    results = returned(target(*given))
+    results = returned(target(*pairs))
     places = [getattr(result, "place", None) for result in results]
     return list(map(_narrow, results)), Both.formats | {"places": places}

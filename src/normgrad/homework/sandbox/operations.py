@@ -312,7 +312,7 @@ def perform(target, request: dict, arrays) -> tuple[list, dict, list[str]]:
     before = {name: seen(name) for name in built}
     result, facts = OPERATIONS[request["op"]](target, arguments, request["options"])
     changed = [name for name in built if seen(name) != before[name]]
-    return [summary(each) for each in returned(result)], facts, changed
+    return [summary(part) for part in returned(result)], facts, changed
 
 
 @operation
@@ -415,15 +415,15 @@ def _entry(entry, arrays):
     """The number in an array's place, counted from 1; None where there is no such place."""
     import sympy
 
-    array, place = (
+    array, index = (
         arrays.get(str(entry.base)),
         [int(i) if i.is_Integer else 0 for i in entry.indices],
     )
-    if array is None or len(place) != array.ndim:
+    if array is None or len(index) != array.ndim:
         return None
-    if not all(1 <= i <= n for i, n in zip(place, array.shape, strict=True)):
+    if not all(1 <= i <= n for i, n in zip(index, array.shape, strict=True)):
         return None
-    return sympy.Rational(float(array[tuple(i - 1 for i in place)]))
+    return sympy.Rational(float(array[tuple(i - 1 for i in index)]))
 
 
 # SymPy's own way takes a sum with more terms than this.
@@ -448,7 +448,7 @@ def _worth(expression, point, arrays):
         points = _counted(expression.limits, point, arrays)
         if points is not None:
             return sympy.Add(
-                *(_worth(expression.function, each, arrays) for each in points)
+                *(_worth(expression.function, part, arrays) for part in points)
             )
     if isinstance(
         expression, (ExprWithLimits, sympy.Derivative, sympy.Subs, sympy.Lambda)
@@ -460,7 +460,7 @@ def _worth(expression, point, arrays):
         )
     if not expression.args:
         return point.get(expression, expression)
-    return expression.func(*(_worth(each, point, arrays) for each in expression.args))
+    return expression.func(*(_worth(part, point, arrays) for part in expression.args))
 
 
 def _counted(limits, point, arrays):
@@ -470,15 +470,15 @@ def _counted(limits, point, arrays):
     points = [point]
     for letter, *ends in reversed(limits):
         further = []
-        for each in points:
-            ends_there = [_worth(end, each, arrays) for end in ends]
+        for start in points:
+            ends_there = [_worth(end, start, arrays) for end in ends]
             if len(ends) != 2 or not all(end.is_Integer for end in ends_there):
                 return None
             low, high = map(int, ends_there)
             if not 0 <= high - low + 1 <= MOST_SUMMED:
                 return None
             further += [
-                each | {letter: sympy.Integer(value)} for value in range(low, high + 1)
+                start | {letter: sympy.Integer(value)} for value in range(low, high + 1)
             ]
         points = further
     return points
@@ -498,9 +498,9 @@ def _number(expression, point, arrays, notes) -> float:
             if not any(i.free_symbols for i in entry.indices)
         }
         notes["left"] |= {
-            str(each)
-            for each in value.free_symbols - missing
-            if not isinstance(each, sympy.Indexed)
+            str(symbol)
+            for symbol in value.free_symbols - missing
+            if not isinstance(symbol, sympy.Indexed)
         }
         return np.nan
     return float(value) if value.is_extended_real else np.nan
@@ -515,7 +515,7 @@ def _described(expression, arguments) -> dict:
         base = isinstance(arguments.get(str(symbol)), sympy.IndexedBase)
         if not (base or isinstance(symbol, sympy.Indexed)):
             letters.add(symbol)
-    summed = {limit[0] for each in sums for limit in each.limits}
+    summed = {limit[0] for one_sum in sums for limit in one_sum.limits}
     twice = [
         str(entry)
         for entry in expression.atoms(sympy.Indexed)
@@ -531,15 +531,20 @@ def _described(expression, arguments) -> dict:
         "twice": sorted(twice)[:1],
         "deltas": sums_with(sums, deltas, lambda delta: delta.free_symbols),
         "nested": any(
-            len(each.limits) > 1 or each.function.has(sympy.Sum) for each in sums
+            len(one_sum.limits) > 1 or one_sum.function.has(sympy.Sum)
+            for one_sum in sums
         ),
         "idle": sum(
-            not each.function.free_symbols & {limit[0] for limit in each.limits}
-            for each in sums
+            not one_sum.function.free_symbols & {limit[0] for limit in one_sum.limits}
+            for one_sum in sums
         ),
         # A sum begins with an entry 0 where its letter begins at 0 and is an index as it is.
         "from zero": sums_with(
-            [each for each in sums if any(limit[1:2] == (0,) for limit in each.limits)],
+            [
+                one_sum
+                for one_sum in sums
+                if any(limit[1:2] == (0,) for limit in one_sum.limits)
+            ],
             sympy.Indexed,
             lambda entry: entry.indices,
         ),
@@ -553,9 +558,9 @@ def sums_with(sums, kind, letters_of) -> int:
     Args:  kind: a class or several; letters_of: takes it, returns its letters
     """
     count = 0
-    for each in sums:
-        letters = {limit[0] for limit in each.limits}
-        parts = each.function.atoms(*np.atleast_1d(kind))
+    for one_sum in sums:
+        letters = {limit[0] for limit in one_sum.limits}
+        parts = one_sum.function.atoms(*np.atleast_1d(kind))
         count += any(letters & set(letters_of(part)) for part in parts)
     return count
 
@@ -568,25 +573,25 @@ def written(target, arguments, options):
     """
     import sympy
 
-    known = objects(options["kinds"])
+    of_sympy = objects(options["kinds"])
     fixed = {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}
-    result = target(*(known | fixed).values())
+    result = target(*(of_sympy | fixed).values())
     results = [*result] if isinstance(result, sympy.Tuple) else returned(result)
     points = [
-        {known[name]: sympy.Integer(value) for name, value in point.items()}
+        {of_sympy[name]: sympy.Integer(value) for name, value in point.items()}
         for point in options["points"]
     ]
     numbers, forms = [], []
-    for each in results:
-        if not isinstance(each, (sympy.Expr, int, float)) or isinstance(each, bool):
-            forms.append({"type": type(each).__name__})
+    for answer in results:
+        if not isinstance(answer, (sympy.Expr, int, float)) or isinstance(answer, bool):
+            forms.append({"type": type(answer).__name__})
             numbers.append(np.zeros(0))
             continue
-        expression, notes = sympy.sympify(each), {"left": set(), "outside": set()}
+        expression, notes = sympy.sympify(answer), {"left": set(), "outside": set()}
         values = [_number(expression, point, arguments, notes) for point in points]
         numbers.append(np.array(values))
         notes = {name: sorted(words)[:5] for name, words in notes.items()}
-        forms.append(_described(expression, known) | notes)
+        forms.append(_described(expression, of_sympy) | notes)
     return numbers, {"forms": forms}
 
 
@@ -633,10 +638,10 @@ def examine(target, arguments, options):
     right, calls = function(options["source"]), []
 
     def backward(dy, x, weight, mean, rstd):
-        given = fitting((dy, x, weight, mean, rstd))
+        arrays = fitting((dy, x, weight, mean, rstd))
         with np.errstate(all="ignore"):
-            grads = right(*(array.copy() for array in given))
-        calls.append((*given, *(np.array(array) for array in grads)))
+            grads = right(*(array.copy() for array in arrays))
+        calls.append((*arrays, *(np.array(array) for array in grads)))
         return grads
 
     facts = {"rejected": False, "words": ""}
