@@ -2,6 +2,7 @@
 
 import pytest
 from homework_operators import OPERATORS, TRIVIAL
+from homework_solutions import of_source
 from wrong_solutions import hw7
 
 import normgrad.homework as hw
@@ -135,3 +136,26 @@ def test_a_bias_that_cancels_is_allowed_its_rounding():
     source = edited(solution("hw7"), [(hw7.Y, centred), (hw7.WDY, dy)], "hw7")
     report = hw.check("norm-project", operator(source))
     assert report.passed, report
+
+
+READ = {
+    "weight norm": ("the length is a constant", "yours less what forward has: 1000000"),
+    "mean absolute value": ("no weight", "dx is not the gradient of forward"),
+    "softmax": ("temperature once", ""),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("where", ["cell", "shell"])
+def test_a_forward_that_can_be_read_has_its_gradients_worked_out(tmp_path, name, where):
+    pytest.importorskip("sympy")
+    belief, words = READ[name]
+    source, _ = written(name, belief)
+    (tmp_path / "solution.py").write_text(source, encoding="utf8")
+    if where == "shell":
+        (report,) = grade_file(tmp_path / "solution.py", "hw7")
+    else:
+        target = of_source(source)["Operator"]
+        report = hw.check("norm-project", target, feedback="solution")
+    assert words in " ".join(str(report).split()), report
+    assert bool(report.diagnoses) == bool(words), report

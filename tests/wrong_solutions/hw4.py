@@ -49,15 +49,12 @@ FORWARD = (
     forward("y has the strides of x", (STORE_Y, STORE_Y.replace("at * N", "at * x_step")), stage=SIZES,
             misconception="stride-ignored"),
     forward("the mean of the sum before it is rounded",
-            ("mean = tl.sum(p, axis=1) / N", "mean = tl.sum(x + residual, axis=1) / N"), stage=NARROW,
-            misconception="sum-not-rounded"),
+            ("mean = tl.sum(p, axis=1) / N", "mean = tl.sum(x + residual, axis=1) / N"), stage=NARROW),
     forward("the variance of the sum before it is rounded", (Q, "s = tl.where(mask, x + residual, 0)\n    "
-            "s = tl.where(mask, s - tl.sum(s, axis=1)[:, None] / N, 0)\n    " + Q), ("q * q", "s * s"), stage=NARROW,
-            misconception="sum-not-rounded"),
+            "s = tl.where(mask, s - tl.sum(s, axis=1)[:, None] / N, 0)\n    " + Q), ("q * q", "s * s"), stage=NARROW),
     forward("the residual is left out", (P, "p = x\n")),
-    forward("normalizes the sum before it is rounded", (P, "p = x + residual\n"), stage=NARROW,
-            misconception="sum-not-rounded"),
-    forward("sums in float16", (P, "p = stored\n"), stage=NARROW, misconception="narrow-intermediate"),
+    forward("normalizes the sum before it is rounded", (P, "p = x + residual\n"), stage=NARROW),
+    forward("sums in float16", (P, "p = stored\n"), stage=NARROW),
     forward("one-pass variance",
             (RSTD, RSTD.replace("tl.sum(q * q, axis=1) / N", "tl.sum(p * p, axis=1) / N - mean * mean")),
             stage=NARROW, misconception="one-pass-variance"),
@@ -131,8 +128,7 @@ BACKWARD = (
              (PARTIAL, PARTIAL.replace("tl.sum(", "tl.load(dw_ptr + mine, mask=cols < N, other=0) + tl.sum(")),
              stage=KERNELS, misconception="another-answer"),
     backward("partial sums in float16", ("partial = p.new_empty(2, programs, n, dtype=acc)",
-                                         "partial = p.new_empty(2, programs, n)"), stage=NARROW,
-             misconception="narrow-intermediate"),
+                                         "partial = p.new_empty(2, programs, n)"), stage=NARROW),
 )  # fmt: skip
 
 WRONG = FORWARD + BACKWARD

@@ -252,7 +252,7 @@ def compared(exam, trials, names) -> str:
         if not wrong.evidence:
             raise
         name, _, trial = wrong.evidence[0]
-        request = exam.task.oracle.request(trial, op="digits")
+        request = exam.task.oracle.request(trial, op="formats")
         outcome = exam.student.call(exam.task.entry, request)
         places = outcome.facts.get("places", [])
         parted = dict(zip(exam.task.oracle.results, places, strict=False)).get(name)

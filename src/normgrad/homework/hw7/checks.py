@@ -8,6 +8,7 @@ from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
 from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, small
 from ..named import named
+from ..reading.operators import readings
 from .operator import Operator
 
 SEEDS = 3
@@ -134,8 +135,19 @@ def _compared(exam, choose) -> str:
                 wrong.append(_where(operator, inputs, dy, grads, name, claimed, slope))
             worst = _worse(worst, (error, slope.tolerance))
         if wrong:
-            raise Wrong(f"{INPUTS}drawn by your inputs. {' '.join(wrong)}")
+            raise _with_reading(
+                exam, f"{INPUTS}drawn by your inputs. {' '.join(wrong)}", inputs
+            )
     return f"Slopes agree: {_largest(worst)}."
+
+
+def _with_reading(exam, words, inputs) -> Wrong:
+    """The Wrong of gradients, with what is read from the operator's text, once in a report."""
+    read = ()
+    if "read" not in exam.shared:
+        read = readings(exam.student.program(exam.task.entry), inputs)
+    exam.shared["read"] = True
+    return Wrong(words, diagnoses=read)
 
 
 def _worse(*errors) -> tuple[float, float]:

@@ -77,8 +77,8 @@ class Operator:
         """Random numbers in an array's shape, such as a cotangent."""
         return self.rng.standard_normal(np.shape(array))
 
-    def _ask(self, method, given, **options):
-        request = Request("operator_call", given, {"method": method, **options})
+    def _ask(self, method, arguments, **options):
+        request = Request("operator_call", arguments, {"method": method, **options})
         return self.exam.ask(request)
 
     def forward(self, inputs, dtype="float64", layout="contiguous"):
@@ -123,10 +123,12 @@ class Operator:
         return grads, outcome.changed
 
     def _backward(self, dy, inputs, dtype, layout, before):
-        given = _given(inputs, dtype, layout, dy)
+        arguments = _given(inputs, dtype, layout, dy)
         earlier = _given(before, dtype, layout) if before else ()
-        given += tuple(replace(each, name=f"earlier {each.name}") for each in earlier)
-        return self._ask("backward", given, earlier=len(earlier))
+        arguments += tuple(
+            replace(argument, name=f"earlier {argument.name}") for argument in earlier
+        )
+        return self._ask("backward", arguments, earlier=len(earlier))
 
     def grads(self, dy, inputs, dtype="float64") -> dict:
         """{name: gradient}."""
@@ -164,11 +166,11 @@ class Operator:
             for step in (h, -h, h / 2, -h / 2):
                 versions.append(array.copy())
                 versions[-1][index] += step
-        given = _given(inputs, "float64", "contiguous")
-        kind = given[0].kind
+        arguments = _given(inputs, "float64", "contiguous")
+        kind = arguments[0].kind
         last = Given(f"versions of {name}", np.stack(versions), kind=kind)
         try:
-            values = self._ask("forward", (*given, last), version=name).values
+            values = self._ask("forward", (*arguments, last), version=name).values
         except Wrong:  # asked for one at a time, it may be right where it matters
             return
         for version, value in zip(versions, values, strict=True):
@@ -177,13 +179,13 @@ class Operator:
 
     def second(self, dy, inputs, cotangents):
         """What torch's derivative of the student's backward passes on, or None where it sees no way."""
-        given = [Given("dy", dy, kind="torch", grad=True)]
+        arguments = [Given("dy", dy, kind="torch", grad=True)]
         for name, array in inputs.arrays.items():
-            given.append(Given(name, array, kind="torch", grad=True))
+            arguments.append(Given(name, array, kind="torch", grad=True))
         for name, u in cotangents.items():
-            given.append(Given(f"u_{name}", u, kind="torch"))
+            arguments.append(Given(f"u_{name}", u, kind="torch"))
         options = {"names": list(inputs.arrays)}
-        outcome = self.exam.ask(Request("operator_second", tuple(given), options))
+        outcome = self.exam.ask(Request("operator_second", tuple(arguments), options))
         if not outcome.facts["graph"]:
             return None
         return [value.numbers for value in outcome.values]

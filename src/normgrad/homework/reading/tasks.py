@@ -59,7 +59,7 @@ def _read(reads, entry, program, wrong):
     found: list[Diagnosis] = []
     for output in wrong & set(verdict.outputs):
         own = verdict.outputs[output]
-        if own and _is_one_pass(own.stored, definitions):
+        if own and is_one_pass(own.stored, definitions):
             return [named("one-pass-variance")]
     if wrong and all(verdict.outputs.get(output) for output in wrong):
         return [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
@@ -73,16 +73,18 @@ def _read(reads, entry, program, wrong):
     return found
 
 
-def _is_one_pass(stored, definitions) -> bool:
-    """Whether a norm that centres has the squares of x itself summed up."""
+def is_one_pass(stored, definitions) -> bool:
+    """Whether a norm that centres has the squares of x itself, or of x + residual, summed up."""
     from sympy import Indexed, Sum
 
-    from ...verify.difference import MEAN, X_HAT, X, i, j
+    from ...verify.difference import MEAN, X_HAT, i, j
 
     if not definitions.defs.body(X_HAT[i, j]).has(MEAN):
         return False
     for total in stored.atoms(Sum):
         base, power = total.function.as_base_exp()
-        if isinstance(base, Indexed) and base.base == X and power == 2:
+        names = {str(part.base) for part in base.atoms(Indexed)}
+        own = names and names <= {"x", "residual"} and not base.has(Sum)
+        if own and power == 2:
             return True
     return False

@@ -1,4 +1,5 @@
-"""A call in float32 and in float64 at once: the student's line at which a wrong result parts from more digits.
+"""A call in the arrays' own format and in float64 at once: the formats that it goes through, and the student's line at
+which a wrong result parts from more digits.
 
 Nothing of normgrad is imported here.
 """
@@ -20,23 +21,38 @@ SHAPES = "reshape ravel squeeze transpose swapaxes copy".split()
 
 
 class Both(np.ndarray):
-    """An array in float32 that carries what float64 makes of the same steps, and where the two have parted."""
+    """An array that carries what float64 makes of the same steps, and where the two have parted."""
 
     wide, place = None, None
+    # The formats of everything computed from such arrays, and of everything that they are converted to.
+    formats: dict = {"computed": [], "converted": []}
+
+    @classmethod
+    def note(cls, how, dtype):
+        """Remembers a floating-point format once."""
+        if dtype.kind in "fc" and str(dtype) not in cls.formats[how]:
+            cls.formats[how].append(str(dtype))
 
     def __array_finalize__(self, parent):
         self.wide, self.place = None, None
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        narrow = getattr(ufunc, method)(*map(_narrow, inputs), **options)
-        options.pop("dtype", None)
-        wide = getattr(ufunc, method)(*map(_wide, inputs), **options)
+        options = {name: _narrow(value) for name, value in options.items()}
+        if out is not None:
+            options["out"] = tuple(map(_narrow, out))
+        run = getattr(ufunc, method)
+        narrow = run(*map(_narrow, inputs), **options)
+        for result in returned(narrow):
+            self.note("computed", np.asarray(result).dtype)
         if isinstance(narrow, tuple):
             return narrow
-        result = both(narrow, wide, inputs)
+        options.pop("dtype", None)
+        options.pop("out", None)
+        result = both(narrow, run(*map(_wide, inputs), **options), inputs)
         if out is None:
             return result
-        out[0][...] = result
+        if isinstance(out[0], Both):
+            out[0].wide, out[0].place = result.wide, result.place
         return out[0]
 
     def __getitem__(self, key):
@@ -49,7 +65,8 @@ class Both(np.ndarray):
         self.wide, self.place = wide, getattr(value, "place", None) or self.place
 
     def astype(self, dtype, *args, **options):
-        """The same digits beside another format."""
+        """The same digits beside another format, which is noted."""
+        self.note("converted", np.dtype(dtype))
         return both(_narrow(self).astype(dtype), _wide(self), [self])
 
 
@@ -84,7 +101,7 @@ def _wide(value):
 def both(narrow, wide, inputs) -> Both:
     """Both as one array. Args: inputs: what it was made of, whose place of parting it has where it is off as well"""
     result = np.asarray(narrow).view(Both)
-    result.wide = np.array(wide, np.float64)
+    result.wide = np.asarray(wide)
     off = np.abs(_narrow(result) - result.wide).max(initial=0)
     if off > SHARE * np.abs(result.wide).max(initial=0):
         places = [getattr(value, "place", None) for value in inputs]
@@ -103,11 +120,14 @@ def _place() -> dict:
 
 
 @operation
-def digits(target, arguments, options):
-    """The results of a function of float32 arrays; for each result the place at which it parted from float64."""
-    given = [
-        both(v, v, ()) if isinstance(v, np.ndarray) else v for v in arguments.values()
+def formats(target, arguments, options):
+    """The results of a function of NumPy arrays, the floating-point formats that its arithmetic went through, and for
+    each result the place at which it parted from float64."""
+    Both.formats = {"computed": [], "converted": []}
+    pairs = [
+        both(v, np.float64(v), ()) if isinstance(v, np.ndarray) else v
+        for v in arguments.values()
     ]
-    results = returned(target(*given))
+    results = returned(target(*pairs))
     places = [getattr(result, "place", None) for result in results]
-    return list(map(_narrow, results)), {"places": places}
+    return list(map(_narrow, results)), Both.formats | {"places": places}

@@ -64,11 +64,11 @@ def _read(function):
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     with contextlib.suppress(ValueError):  # a cell that is not filled yet
         space |= {name: cell.cell_contents for name, cell in cells}
-    for does, what in _steps(function.__code__):
-        if does in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and what in space:
-            yield what, space[what]
-        elif does == "IMPORT_NAME" or what == "handle":
-            yield str(what), np
+    for does, argument in _steps(function.__code__):
+        if does in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and argument in space:
+            yield argument, space[argument]
+        elif does == "IMPORT_NAME" or argument == "handle":
+            yield str(argument), np
 
 
 def described(function, arguments) -> dict:
@@ -148,7 +148,7 @@ class Launch:
            what; known: addresses of storages with numbers of inputs and kernels
     """
 
-    def __init__(self, kernel, arguments, places, known):
+    def __init__(self, kernel, arguments, places, traced):
         self.described, self.arguments, self.places = kernel, arguments, places
         self.programs, self.atomics, self.torch = 0, 0, []
         self.ranges, self.foreign, self.foreign_read = {}, {}, set()
@@ -161,7 +161,7 @@ class Launch:
             start = storage.data_ptr()
             self.ranges[name] = start, start + storage.nbytes()
             # A single number may come from anywhere.
-            if value.is_floating_point() and value.numel() > 1 and start not in known:
+            if value.is_floating_point() and value.numel() > 1 and start not in traced:
                 self.foreign[name] = self.ranges[name]
 
     def note(self, kind, addresses, mask, size, program):
@@ -255,33 +255,33 @@ def _watch_builder(builder, running, undefined):
 
     kind = type(builder)
 
-    def look(what, ptrs, mask):
+    def look(access, ptrs, mask):
         (x, y, z), (nx, ny, nz) = builder.grid_idx, builder.grid_dim
         launch = running[-1]
         launch.programs = nx * ny * nz
         size = ptrs.get_element_ty().primitive_bitwidth // 8
         # Of a block pointer the mask comes as it is.
         plain = mask if isinstance(mask, np.ndarray) else mask.data
-        noted = launch.note(what, ptrs.data, plain, size, (x * ny + y) * nz + z)
+        inside = launch.note(access, ptrs.data, plain, size, (x * ny + y) * nz + z)
         dtype = tl.int1 if plain is mask else getattr(mask, "dtype", None)
-        return TensorHandle(noted, dtype)
+        return TensorHandle(inside, dtype)
 
-    def load(ptrs, mask, *rest):
-        seen = look("reads", ptrs, mask)
-        loaded = kind.create_masked_load(builder, ptrs, seen, *rest)
-        if undefined and rest[0] is None and loaded.data.dtype.kind == "f":
+    def load(ptrs, mask, *options):
+        within = look("reads", ptrs, mask)
+        loaded = kind.create_masked_load(builder, ptrs, within, *options)
+        if undefined and options[0] is None and loaded.data.dtype.kind == "f":
             nan = loaded.data.dtype.type("nan")
-            loaded.data = np.where(seen.data, loaded.data, nan)
+            loaded.data = np.where(within.data, loaded.data, nan)
         return loaded
 
-    def store(ptrs, value, mask, *rest):
+    def store(ptrs, value, mask, *options):
         mask = look("writes", ptrs, mask)
-        return kind.create_masked_store(builder, ptrs, value, mask, *rest)
+        return kind.create_masked_store(builder, ptrs, value, mask, *options)
 
-    def atomic(how, ptrs, *rest):
+    def atomic(how, ptrs, *options):
         running[-1].atomics += 1
         running[-1].wrote(ptrs.data.astype(np.int64))
-        return kind.create_atomic_rmw(builder, how, ptrs, *rest)
+        return kind.create_atomic_rmw(builder, how, ptrs, *options)
 
     builder.create_masked_load, builder.create_masked_store = load, store
     builder.create_atomic_rmw = atomic
@@ -289,7 +289,7 @@ def _watch_builder(builder, running, undefined):
 
 
 @contextlib.contextmanager
-def launches_watched(running, places, written, known, undefined=False):
+def launches_watched(running, places, written, traced, undefined=False):
     """The list of Launches made meanwhile.
 
     Args:  running: a list that holds the one that is under way; places: as Launch; written, known: sets of addresses
@@ -304,7 +304,7 @@ def launches_watched(running, places, written, known, undefined=False):
     def launched(self, *args, **kwargs):
         named = dict(zip(self.arg_names, args, strict=False)) | kwargs
         kernel = described(inspect.unwrap(self.fn), named)
-        launches.append(Launch(kernel, named, places, known | written))
+        launches.append(Launch(kernel, named, places, traced | written))
         running.append(launches[-1])
         try:
             return original(self, *args, **kwargs)
@@ -321,31 +321,31 @@ def launches_watched(running, places, written, known, undefined=False):
             vars(builder).pop(name, None)
 
 
-def _torch_watched(pointers, running, names, written, known):
+def _torch_watched(pointers, running, names, written, traced):
     """A mode that notes torch's own arithmetic on the tensors with these storages, outside of launches; what torch
     makes of a kernel's results is added to those in written, what it makes of known numbers to those in known."""
     import torch
     from torch.overrides import TorchFunctionMode
 
-    inputs = frozenset(known)
+    inputs = frozenset(traced)
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
-            given = []
+            values = []
             for arg in (*args, *(kwargs or {}).values()):
-                given += arg if isinstance(arg, (list, tuple)) else [arg]
-            tensors = [each for each in given if isinstance(each, torch.Tensor)]
+                values += arg if isinstance(arg, (list, tuple)) else [arg]
+            tensors = [value for value in values if isinstance(value, torch.Tensor)]
             storages = _storages(tensors)
             name = getattr(func, "__name__", "").strip("_")
-            noted = running[-1].torch if running else names
-            computes = name not in QUIET and name not in noted
+            computed = running[-1].torch if running else names
+            computes = name not in QUIET and name not in computed
             if computes and (running or storages & pointers):
-                noted.append(name)
+                computed.append(name)
             result = func(*args, **(kwargs or {}))
             if isinstance(result, torch.Tensor) and storages & written:
                 written.add(result.untyped_storage().data_ptr())
             if not running:
-                _trace(name, tensors, result, inputs, known, written)
+                _trace(name, tensors, result, inputs, traced, written)
             if name in EMPTY and result.is_floating_point():
                 # What is never written must not look right by chance.
                 result.fill_(float("nan"))
@@ -354,7 +354,7 @@ def _torch_watched(pointers, running, names, written, known):
     return Watch()
 
 
-def _trace(name, tensors, result, inputs, known, written) -> None:
+def _trace(name, tensors, result, inputs, traced, written) -> None:
     """Adds the storages of a result to those with known numbers, or takes them out."""
     storages = _storages(tensors)
     if name in LENT:
@@ -362,11 +362,11 @@ def _trace(name, tensors, result, inputs, known, written) -> None:
     else:
         # What writes to its first argument may return nothing.
         changed = _storages(tensors[:1] if result is None else returned(result))
-        whole = name in FRESH or bool(storages) and storages <= known | written
+        whole = name in FRESH or bool(storages) and storages <= traced | written
     if whole:
-        known |= changed
+        traced |= changed
     else:
-        known -= changed
+        traced -= changed
         written -= changed
 
 
@@ -414,30 +414,30 @@ def kernels(target, arguments, options, reader=None):
 
     if isinstance(tl.sum, triton.JITFunction):
         raise RuntimeError(COMPILED)
-    given = list(arguments.values())
+    values = list(arguments.values())
     if options.get("apart"):
         # In the grader's buffer, where one input ends, another one begins.
-        given = [v.clone() if isinstance(v, torch.Tensor) else v for v in given]
+        values = [v.clone() if isinstance(v, torch.Tensor) else v for v in values]
     tensors = {
         name: value
-        for name, value in zip(arguments, given, strict=True)
+        for name, value in zip(arguments, values, strict=True)
         if isinstance(value, torch.Tensor)
     }
     matrices = _storages(t for t in tensors.values() if t.dim() == 2)
     if options.get("again"):
-        others = [1 - v if isinstance(v, torch.Tensor) else v for v in given]
+        moved = [1 - v if isinstance(v, torch.Tensor) else v for v in values]
         with contextlib.suppress(Exception):
-            target(*others)
+            target(*moved)
     running, names, written = [], [], set()
     # What stands in variables is from an earlier call: another stage sees that.
-    known = _storages([*given, *_in_variables(reader or target)])
-    watched = _torch_watched(matrices, running, names, written, known)
+    traced = _storages([*values, *_in_variables(reader or target)])
+    watched = _torch_watched(matrices, running, names, written, traced)
     apart, undefined = bool(options.get("apart")), bool(options.get("undefined"))
     with (
-        launches_watched(running, apart, written, known, undefined) as launches,
+        launches_watched(running, apart, written, traced, undefined) as launches,
         watched,
     ):
-        result = target(*given)
+        result = target(*values)
     results = returned(result)
     inputs = {t.data_ptr(): str(name) for name, t in tensors.items()}
     outputs = {}
@@ -481,7 +481,7 @@ def layer_kernels(target, arguments, options):
 
     Backward is handed what forward saved, so that torch's arithmetic on that is seen as well; "own" is true of both.
     """
-    ctx, count, given = Context(), len(options["cotangents"]), list(arguments.values())
+    ctx, count, values = Context(), len(options["cotangents"]), list(arguments.values())
 
     def forward(*inputs):
         return _forward(target, ctx, inputs)
@@ -489,11 +489,13 @@ def layer_kernels(target, arguments, options):
     def backward(*sent):
         ctx.saved_tensors = sent[count:]
         return [
-            each for each in target.backward(ctx, *sent[:count]) if each is not None
+            gradient
+            for gradient in target.backward(ctx, *sent[:count])
+            if gradient is not None
         ]
 
-    outputs, there = kernels(forward, dict(enumerate(given[:-count])), options, target)
-    sent = dict(enumerate([*given[-count:], *ctx.saved_tensors]))
+    outputs, there = kernels(forward, dict(enumerate(values[:-count])), options, target)
+    sent = dict(enumerate([*values[-count:], *ctx.saved_tensors]))
     gradients, back = kernels(backward, sent, options, target)
     facts = {name: there[name] + back[name] for name in ("launches", "torch")}
     return [*returned(outputs), *gradients], facts | {

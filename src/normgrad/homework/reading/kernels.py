@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import partial
 
 from ...mistakes.table import UNKNOWN
-from ..named import Diagnosis
-from .gpu import module_text
+from ..hw4.gpu import module_text
+from ..named import Diagnosis, named
+from .child import in_child
 
 # M and N of the launch that tells what each argument is: no number in it stands for two things.
 SHAPE = (5, 1030)
@@ -21,17 +22,11 @@ LABELS = {
     "db": "ln-db",
 }
 HINT = "This was read from the kernel's text: look at the line, or at what its masks and addresses let through."
-
-
 NORM = {"center": True, "bias": True, "residual": True, "dresidual_out": True}
 
 
 def readings(exam, trial) -> list[Diagnosis]:
     """What is wrong with the results of a launcher's kernels, or cannot be read. Args: trial: of SHAPE"""
-    try:
-        from ..reading.child import in_child
-    except ImportError:  # it needs SymPy
-        return []
     request = exam.task.oracle.request(trial, layout="wide")
     outcome = exam.student.call(exam.task.entry, request)
     shown = []
@@ -47,8 +42,9 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     from ...verify import norm, verify
     from ...verify.proposal import propose
     from ...verify.source import source_of
-    from ..reading.beliefs import diagnoses
-    from ..reading.equations import equations_of
+    from .beliefs import diagnoses
+    from .equations import equations_of
+    from .tasks import is_one_pass
 
     definitions = norm(**NORM)
     name, text = launch["kernel"], module_text(launch["described"])
@@ -65,6 +61,9 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     shown, lines = [], text.split("\n")
     for equation in equations_of(replace(verdict, outputs=outputs), definitions):
         shown += diagnoses(equation, LABELS.get(equation.output, ""))
+    proved = [own for own in outputs.values() if own and own.stored is not None]
+    if any(is_one_pass(own.stored, definitions) for own in proved):
+        shown.append(named("one-pass-variance"))
     reasons = {}
     for output, own in (outputs or {"": verdict}).items():
         if own.why and not own.kind.startswith("proved"):
