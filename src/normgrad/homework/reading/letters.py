@@ -84,10 +84,20 @@ def terms(e: Expr) -> list[Term]:
 
 # What can happen to a whole answer: {key: what leads from the right answer to it}.
 WHOLES: dict[str, Callable[[Expr], Expr]] = {
-    "lengths-exchanged": lambda e: e.subs({M: N, N: M}, simultaneous=True),
+    "lengths-exchanged": lambda e: _lengths_exchanged(e),
     "indices-exchanged": lambda e: _entries(e, lambda x: x.base[x.indices[::-1]]),
     "arguments-exchanged": lambda e: _arrays_exchanged(e),
 }
+
+
+def _lengths_exchanged(e):
+    other = {M: N, N: M}
+
+    def exchanged(part):
+        limits = [(letter, low, other[high]) for letter, low, high in part.limits]
+        return Sum(part.function, *limits)
+
+    return e.replace(lambda part: isinstance(part, Sum), exchanged)
 
 
 def _entries(e, change):

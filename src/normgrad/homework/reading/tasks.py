@@ -14,7 +14,9 @@ DIGITS = (
     "Nothing is wrong with the formula, read with exact numbers. Look at what becomes of the digits on the way: at the "
     "difference of two numbers that are nearly equal, at the dtype of each intermediate result, at rows without spread."
 )
-
+UNREAD = (
+    "Your equation cannot be shown: what that line does is not followed in letters."
+)
 # {output: the label of its registered equation} of the norms that homeworks ask for
 RMS = {"y": "rms-forward", "rstd": "rms-statistics", "dx": "rms-dx", "dw": "rms-dw"}
 LN = {"y": "ln-forward", "dx": "ln-dx", "dw": "ln-dw", "db": "ln-db"}
@@ -61,6 +63,9 @@ def _read(reads, entry, program, wrong):
         own = verdict.outputs[output]
         if own and is_one_pass(own.stored, definitions):
             return [named("one-pass-variance")]
+    if verdict.line and not verdict.outputs:
+        title = f"{verdict.kind.capitalize()}: line {verdict.line}, {verdict.why}"
+        return [Diagnosis(UNKNOWN, title, UNREAD)]
     if wrong and all(verdict.outputs.get(output) for output in wrong):
         return [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
     for equation in equations_of(verdict, definitions, SECONDS / 2):
