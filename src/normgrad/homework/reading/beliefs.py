@@ -113,10 +113,7 @@ def diagnoses(equation: Equation, label: str = "") -> list[Diagnosis]:
     found = []
     for key in _keys(equation.findings):
         each = named(key, yours, right)
-        label_of = each.equation if isinstance(each.equation, dict) else {}
-        each.equation = (
-            label_of.get(head, label) if label_of else each.equation or label
-        )
+        each.equation = each.equation or label
         each.difference = words
         found.append(each)
     if found:
