@@ -90,22 +90,12 @@ def test_a_forward_earns_its_points_without_a_backward(torch):
     assert "not implemented yet" in str(report)
 
 
-WATCHED = {
-    "a load outside": ("tl.store(y_ptr + row * N + cols, tl.load(x_ptr + row * N + cols) * 2, mask=cols < N)",
-                       "copy reads outside of x_ptr"),
-    "a store outside": ("tl.store(y_ptr + row * N + cols, tl.load(x_ptr + row * N + cols, mask=cols < N))",
-                        "copy writes outside of y_ptr"),
-    "a race": ("tl.store(mean_ptr + tl.arange(0, 1), row + tl.zeros([1], tl.float64))", "copy is a race"),
-    "a race between a reader and a writer": ("tl.store(y_ptr + row * N + cols, tl.load(y_ptr + cols, mask=cols < N), "
-                                             "mask=cols < N)", "copy is a race"),
-    "an atomic": ("tl.atomic_add(mean_ptr + tl.arange(0, 1), tl.zeros([1], tl.float64))", "with atomics"),
-}  # fmt: skip
 KERNEL = """
 import torch, triton, triton.language as tl
 @triton.jit
 def copy(x_ptr, y_ptr, mean_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
     row, cols = tl.program_id(0), tl.arange(0, BLOCK)
-    {line}
+    tl.store(y_ptr + row * N + cols, tl.load(y_ptr + cols, mask=cols < N), mask=cols < N)
 def addnorm_forward(x, residual, weight, bias, eps):
     (m, n), x = x.shape, x.contiguous()
     y, mean = torch.empty_like(x), x.new_zeros(m)
@@ -114,12 +104,10 @@ def addnorm_forward(x, residual, weight, bias, eps):
 """
 
 
-@pytest.mark.parametrize("line", WATCHED)
-def test_what_the_interpreter_does_not_see_is_seen(torch, line):
+def test_a_race_between_a_reader_and_a_writer_is_seen(torch):
     pytest.importorskip("triton")
-    code, words = WATCHED[line]
-    target = of_source(KERNEL.format(line=code))["addnorm_forward"]
-    assert words in hw.check("addnorm-forward", target)["kernels"].message
+    report = hw.check("addnorm-forward", of_source(KERNEL)["addnorm_forward"])
+    assert "copy is a race" in report["kernels"].message
 
 
 def test_points_for_the_interface_are_earned():
