@@ -8,7 +8,7 @@ import triton.language as tl
 @triton.jit
 def one_row(x_ptr, r_ptr, w_ptr, b_ptr, y_ptr, s_ptr, mean_ptr, rstd_ptr, xs, xc, rs, rc, N, EPS: tl.constexpr,
             WIDE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """One row a program, swept in blocks of columns, any strides, the reciprocal root of its own."""
+    """One row a program, swept in blocks of columns, any strides, the bias through a block pointer."""
     row = tl.program_id(0)
     total = tl.zeros([BLOCK], WIDE)
     for start in range(0, N, BLOCK):
@@ -29,7 +29,8 @@ def one_row(x_ptr, r_ptr, w_ptr, b_ptr, y_ptr, s_ptr, mean_ptr, rstd_ptr, xs, xc
         cols = start + tl.arange(0, BLOCK)
         p = tl.load(s_ptr + row * N + cols, mask=cols < N, other=0.0).to(WIDE)
         w = tl.load(w_ptr + cols, mask=cols < N).to(WIDE)
-        b = tl.load(b_ptr + cols, mask=cols < N).to(WIDE)
+        block = tl.make_block_ptr(b_ptr, (N,), (1,), (start,), (BLOCK,), (0,))
+        b = tl.load(block, boundary_check=(0,)).to(WIDE)
         tl.store(
             y_ptr + row * N + cols,
             (b + w * ((p - mean) * rstd)).to(y_ptr.dtype.element_ty),
@@ -130,49 +131,7 @@ def by_columns(dy, dresidual_out, residual_out, weight, mean, rstd):
     return dx, dr, dw, db
 
 
-@triton.jit
-def of_blocks(x_ptr, r_ptr, w_ptr, b_ptr, y_ptr, s_ptr, mean_ptr, rstd_ptr, M, xs, xc, rs, rc, N: tl.constexpr,
-              EPS: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """One row a program, read and written through block pointers."""
-    row = tl.program_id(0)
-    x_block = tl.make_block_ptr(x_ptr, (M, N), (xs, xc), (row, 0), (1, BLOCK), (1, 0))
-    r_block = tl.make_block_ptr(r_ptr, (M, N), (rs, rc), (row, 0), (1, BLOCK), (1, 0))
-    s_block = tl.make_block_ptr(s_ptr, (M, N), (N, 1), (row, 0), (1, BLOCK), (1, 0))
-    y_block = tl.make_block_ptr(y_ptr, (M, N), (N, 1), (row, 0), (1, BLOCK), (1, 0))
-    w_block = tl.make_block_ptr(w_ptr, (N,), (1,), (0,), (BLOCK,), (0,))
-    b_block = tl.make_block_ptr(b_ptr, (N,), (1,), (0,), (BLOCK,), (0,))
-    x = tl.load(x_block, boundary_check=(0, 1), padding_option="zero").to(WIDE)
-    r = tl.load(r_block, boundary_check=(0, 1), padding_option="zero").to(WIDE)
-    s = (x + r).to(s_ptr.dtype.element_ty)
-    tl.store(s_block, s, boundary_check=(0, 1))
-    p = s.to(WIDE)
-    cols = tl.arange(0, BLOCK)[None, :]
-    mean = tl.sum(p, axis=1) / N
-    q = tl.where(cols < N, p - mean[:, None], 0)
-    rstd = 1 / tl.sqrt(tl.sum(q * q, axis=1) / N + EPS)
-    w = tl.load(w_block, boundary_check=(0,), padding_option="zero").to(WIDE)
-    b = tl.load(b_block, boundary_check=(0,)).to(WIDE)
-    y = q * rstd[:, None] * w[None, :] + b[None, :]
-    tl.store(y_block, y.to(y_ptr.dtype.element_ty), boundary_check=(0, 1))
-    tl.store(mean_ptr + row + tl.arange(0, 1), mean)
-    tl.store(rstd_ptr + row + tl.arange(0, 1), rstd)
-
-
-def by_block_pointers(x, residual, weight, bias, eps):
-    """One program a row, block pointers of any strides."""
-    (m, n), (wide, WIDE) = x.shape, sums_of(x)
-    y, s = torch.empty(m, n, dtype=x.dtype), torch.empty(m, n, dtype=x.dtype)
-    mean, rstd = torch.empty(m, dtype=wide), torch.empty(m, dtype=wide)
-    if m > 0:
-        of_blocks[(m,)](
-            x, residual, weight, bias, y, s, mean, rstd, m, *x.stride(), *residual.stride(), N=n, EPS=eps, WIDE=WIDE,
-            BLOCK=triton.next_power_of_2(n),
-        )  # fmt: skip
-    return y, s, mean, rstd
-
-
 RIGHT = [
     ("addnorm-forward", swept),
-    ("addnorm-forward", by_block_pointers),
     ("addnorm-backward", by_columns),
 ]

@@ -4,11 +4,11 @@ import json
 import linecache
 
 import pytest
+from wrong_solutions import wrong
 
 import normgrad.homework as hw
 from normgrad.homework import export, solutions
 from normgrad.homework.task import find_homework, homeworks
-from normgrad.homework.wrong import wrong
 
 
 def codes(path):

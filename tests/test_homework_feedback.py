@@ -1,12 +1,10 @@
-"""Homework 6: what a test is given and remembers; and the titles of all misconceptions."""
+"""Homework 6: what a test is given and remembers."""
 
 import numpy as np
 import pytest
 
-import normgrad.homework as hw
 from normgrad.homework.grade import grade_file
 from normgrad.homework.sandbox import operations
-from normgrad.homework.wrong import wrong
 
 MEMORY = """
 import numpy as np
@@ -46,16 +44,3 @@ def test_inputs_that_do_not_fit_are_refused_by_name():
             (ValueError, TypeError), match=words.replace("(", r"\(").replace(")", r"\)")
         ):
             operations.fitting(inputs)
-
-
-def test_all_misconceptions_have_a_title():
-    titles = hw.misconceptions()
-    for name in hw.homeworks():
-        for mistake in wrong(name):
-            assert not mistake.misconception or titles[mistake.misconception], (
-                f"{name}: {mistake.name}"
-            )
-            assert (
-                not mistake.misconception
-                or hw.misconceptions(mistake.task)[mistake.misconception]
-            )

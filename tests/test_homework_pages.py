@@ -9,7 +9,6 @@ import pytest
 import normgrad.homework as hw
 from normgrad.homework import solutions
 from normgrad.homework.sandbox.disk import OFFERED
-from normgrad.homework.wrong import wrong
 
 BOOK = Path(__file__).parents[1] / "book"
 HOMEWORKS = list(hw.homeworks())
@@ -106,16 +105,3 @@ def test_page_does_not_hold_the_answer(name):
         if len(line) > 20 and not line.startswith(("import", "from", '"""', "#", "def"))
     }
     assert not answer & {line.strip() for line in page(name).split("\n")}
-
-
-def test_the_teachers_example_exists():
-    """The page for teachers takes a wrong solution by its name."""
-    names = {f"{mistake.task}: {mistake.name}" for mistake in wrong("hw2")}
-    assert set(re.findall(r'found\["([^"]+)"\]', page("teachers"))) <= names
-
-
-def test_the_example_in_homework_3_exists():
-    names = {
-        mistake.name for mistake in wrong("hw3") if mistake.task == "layernorm-function"
-    }
-    assert set(re.findall(r'wrong_solution\("([^"]+)"\)', page("hw3"))) <= names

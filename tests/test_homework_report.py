@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from homework_solutions import of_source, tasks_of
+from wrong_solutions import wrong
 
 import normgrad.homework as hw
 from normgrad.homework import folder
 from normgrad.homework.equations import place
 from normgrad.homework.gravity import GRAVITY, deduction
 from normgrad.homework.task import find, homeworks
-from normgrad.homework.wrong import wrong
 from normgrad.mistakes.table import MISTAKES
 
 
@@ -38,7 +38,7 @@ def test_stubs_are_friendly(tmp_path, libraries, homework):
         assert "Not implemented yet" in report._repr_html_()
 
 
-def wrong_report(feedback="coefficients"):
+def wrong_report(feedback="solution"):
     mistake = next(
         entry
         for entry in wrong("hw2")
@@ -64,7 +64,7 @@ def test_the_report_in_every_form():
 
 
 @pytest.mark.parametrize(
-    ("feedback", "level"), [("hint", 0), ("equation", 1), ("coefficients", 2)]
+    ("feedback", "level"), [("hint", 0), ("equation", 1), ("solution", 2)]
 )
 def test_feedback_has_levels(feedback, level):
     report = wrong_report(feedback)

@@ -46,7 +46,7 @@ def test_a_right_function_may_be_written_differently(torch, name, seeds):
 
 
 @pytest.mark.sampled(of=2)
-@pytest.mark.parametrize("way", range(3))
+@pytest.mark.parametrize("way", range(2))
 def test_right_kernels_may_be_written_differently(torch, way):
     pytest.importorskip("triton")
     import homework_kernels

@@ -133,35 +133,6 @@ def test_a_layer_in_torch_lacks_the_bytes_alone(draw):
     assert report.points == report.max_points - 4
 
 
-FROM_HOMEWORK_4 = """
-
-class AddNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, residual, weight, bias, eps):
-        y, residual_out, mean, rstd = addnorm_forward(x, residual, weight, bias, eps)
-        ctx.save_for_backward(residual_out, weight, mean, rstd)
-        return y, residual_out
-
-    @staticmethod
-    def backward(ctx, dy, dresidual_out):
-        return *addnorm_backward(dy, dresidual_out, *ctx.saved_tensors), None
-"""
-
-
-@pytest.mark.parametrize(
-    ("rows", "lost"), [(4, ["bytes within 5 % of the floor"]), (32, [])]
-)
-def test_the_launchers_of_homework_4_make_a_layer(rows, lost):
-    """As they are, up to the last bytes; with more rows a program they have those as well."""
-    pytest.importorskip("triton")
-    source = solutions.solution("hw4")
-    for tile in ("accumulator(x), 4", "accumulator(p), 4"):
-        assert source.count(tile) == 1
-        source = source.replace(tile, tile.replace("4", str(rows)))
-    report = hw.check("addnorm-layer", of_source(source + FROM_HOMEWORK_4)["AddNorm"])
-    assert [stage.name for stage in report.stages if not stage.passed] == lost, report
-
-
 def test_what_training_allows_is_rounding(answers):
     """A gradient that is wrong by a part in ten thousand million is noticed; the bound is a few roundings of a loss."""
 

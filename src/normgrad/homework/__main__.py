@@ -117,7 +117,7 @@ def _export(options):
 def _how(command):
     """The options that every kind of grading has."""
     command.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
-    levels = "hint: where to look; equation: also what is wrong; coefficients: also the formula beside the right one"
+    levels = "hint: where to look; equation: also what is wrong; solution: also the right equation and the difference"
     command.add_argument(
         "--feedback",
         choices=FEEDBACK,

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..mistakes.table import REFUSED, SPOILS, UNKNOWN
+from ..mistakes.table import SPOILS, UNKNOWN
 from .checks.exam import IMPATIENT_SECONDS, Exam
-from .checks.values import HIDDEN
-from .diagnosis.diagnose import attributed
-from .diagnosis.named import named
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
+from .named import named
 from .notebook import SUFFIX, cells_of, solution_of
+from .reading.tasks import RIGHT, read
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
 from .sandbox.remote import Remote
@@ -27,13 +26,13 @@ from .task import Draw, Task, find, find_homework, homeworks
 STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
 # Another task may still be right; it has time enough for that, and a file of endless loops is graded in 20 seconds.
 LATE_SECONDS = 1.0
-OPEN_KEYS = (UNKNOWN, REFUSED, "not-finite")
+OPEN_KEYS = (UNKNOWN, "not-finite")
 UNEARNED = "Right, and counts as soon as one stage about values passes."
 AGAIN = "Out of time again; this stage had less of it."
 
 
 def grade_task(
-    task: Task, student, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
+    task: Task, student, draw=None, feedback="solution", seconds=STAGE_SECONDS
 ) -> Report:
     """All stages of one task.
 
@@ -68,25 +67,35 @@ def grade_task(
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
-    found = attributed(
-        evidence, lambda: bool(_formats(Exam(task, student, draw, "formats"), NARROW))
-    )
-    known = {each.misconception for each in found}
-    found += [each for (key, _), each in told.items() if key not in known]
-    # Numbers that a program spoils have no formula: what it does says all. A wrong rstd spoils what is hidden, too.
-    known = {each.misconception for each in found}
-    spoiled = (
-        (*OPEN_KEYS, *HIDDEN)
-        if known & set(SPOILS)
-        else HIDDEN
-        if "rstd-value" in known
-        else ()
-    )
-    report.diagnoses = [each for each in found if each.misconception not in spoiled]
+    exam = Exam(task, student, draw, "formats")
+    report.diagnoses = _diagnoses(exam, evidence, list(told.values()))
     return report
 
 
 NARROW = {"float32", "float16", "bfloat16"}
+
+
+def _diagnoses(exam, evidence, told) -> list:
+    """What the reading of a program says where its results are wrong, and what the stages have found out."""
+    found, task = [], exam.task
+    if task.reads is not None:
+        wrong = [output for output, *_ in evidence]
+        program = exam.student.program(task.entry)
+        found = read(task.reads, task.entry, program, wrong)
+    if any(each.title == RIGHT for each in found) and _formats(exam, NARROW):
+        found = [named("narrow-arithmetic")]
+    known = {each.misconception for each in found}
+    if any(each.implemented for each in found):  # rows without spread follow from it
+        known |= {"not-finite", "flat-row"}
+    found += [each for each in told if each.misconception not in known]
+    # Numbers that a program spoils have no formula: what it does says all.
+    if {each.misconception for each in found} & set(SPOILS):
+        found = [each for each in found if each.misconception not in OPEN_KEYS]
+    if len(found) > 1:  # what was not read says little beside what is wrong
+        found = [each for each in found if each.misconception != UNKNOWN or each.difference]
+    return found
+
+
 WIDE = {"complex64", "complex128", "complex256", "float128", "float96"}
 
 
@@ -221,7 +230,7 @@ def check(
     """Grades a function or an autograd Function of this process: `check("layernorm-backward", my_backward)`.
 
     Args:     name: a task, see tasks(); target: the student's function or class; seed: of the inputs
-              feedback: "hint", "equation" or "coefficients", how much a diagnosis gives away; seconds: for each stage
+              feedback: "hint", "equation" or "solution", how much a diagnosis gives away; seconds: for each stage
     Returns:  Report, which a notebook shows as a table
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
@@ -239,7 +248,7 @@ def check(
 
 
 def grade_file(
-    path, homework: str, draw=None, feedback="coefficients", seconds=STAGE_SECONDS
+    path, homework: str, draw=None, feedback="solution", seconds=STAGE_SECONDS
 ) -> list[Report]:
     """Grades a solution.py, or the one that a notebook stands for, in a process of its own.
 

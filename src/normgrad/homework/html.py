@@ -114,7 +114,7 @@ def _formulas(parts):
     cell = '<td style="padding:.1em .8em .1em 0;vertical-align:top;text-align:left">'
     rows = [
         f'<tr style="background:none">{cell}{words}</td>{cell}{code(parts[name])}</td></tr>'
-        for name, words in (("implemented", "yours"), ("right", "needed"), ("where", "where")) if parts.get(name)
+        for name, words in (("implemented", "yours"), ("right", "needed"), ("difference", "differs")) if parts.get(name)
     ]  # fmt: skip
     style = "border-collapse:collapse;font:inherit;color:inherit;margin:.3em 0"
     return f'<table style="{style}">{"".join(rows)}</table>'

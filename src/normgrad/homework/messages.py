@@ -7,7 +7,7 @@ import signal
 
 import numpy as np
 
-from .diagnosis.named import named
+from .named import named
 from .sandbox.refusals import EXTRA_MEMORY
 
 INPUTS = "Inputs: "

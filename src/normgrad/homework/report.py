@@ -45,7 +45,7 @@ class StageResult:
         return replace(self, points=0, message=why)
 
 
-FEEDBACK = ("hint", "equation", "coefficients")
+FEEDBACK = ("hint", "equation", "solution")
 SEVERAL = 10_000  # printed characters that deserve a remark
 PRINTED, PRINTED_LINES, PRINTED_WIDTH = "It printed, at first:", 6, 72
 
@@ -54,7 +54,7 @@ PRINTED, PRINTED_LINES, PRINTED_WIDTH = "It printed, at first:", 6, 72
 class Report:
     """What `check` returns.
 
-    Args:  stages: StageResults; diagnoses: of the term attribution, each with misconception, equation, coefficients
+    Args:  stages: StageResults; diagnoses: what the reading and the stages found, each with misconception, title, hint
            notes: remarks about what the code printed; feedback: how much of a diagnosis is shown
            flags: what a teacher may want to look at; it costs nothing, and the student's report has none of it
     """
@@ -63,7 +63,7 @@ class Report:
     stages: list[StageResult] = field(default_factory=list)
     diagnoses: list = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    feedback: str = "coefficients"
+    feedback: str = "solution"
     flags: list[str] = field(default_factory=list)
 
     @property
@@ -173,20 +173,23 @@ class Report:
             self.notes.append(text)
 
     def shown(self, diagnosis) -> dict:
-        """The parts of a diagnosis that the feedback level shows: hint, equation, page, number, implemented, right."""
-        parts = {"title": diagnosis.title, "hint": diagnosis.hint}
-        level = FEEDBACK.index(self.feedback)
+        """The parts of a diagnosis that the feedback level shows; what was read of the student's text, always."""
+        level, parts = FEEDBACK.index(self.feedback), {"hint": diagnosis.hint}
+        difference = getattr(diagnosis, "difference", "")
+        if level >= 1:
+            parts["title"] = diagnosis.title
+        if diagnosis.implemented and (level >= 2 or difference):
+            parts["implemented"] = diagnosis.implemented
         if level >= 1 and diagnosis.equation:
             page, number = equations.place(diagnosis.equation)
             parts |= {"equation": diagnosis.equation, "page": page, "number": number}
-        if level >= 2 and diagnosis.implemented:
-            parts |= {"implemented": diagnosis.implemented, "right": diagnosis.right}
-            parts |= {"where": diagnosis.where} if diagnosis.where else {}
-        return parts if level else {"hint": diagnosis.hint}
+        if level >= 2:
+            parts |= {"right": diagnosis.right, "difference": difference}
+        return parts
 
     def explained(self):
         """The shown parts of all diagnoses, with nothing said twice; "new" tells whether a heading is due."""
-        head, formula, said = None, None, set()
+        head, formula = None, None
         for diagnosis in self.diagnoses:
             parts = self.shown(diagnosis)
             new = head != (parts.get("title"), parts["hint"])
@@ -195,14 +198,10 @@ class Report:
                 parts = {
                     name: words
                     for name, words in parts.items()
-                    if name not in ("implemented", "right", "where")
+                    if name not in ("implemented", "right", "difference")
                 }
             formula = parts.get("implemented", formula)
-            if "where" in parts:
-                left = [words for words in parts["where"] if words not in said]
-                said.update(left)
-                parts |= {"where": ", ".join(left)}
-            if new or "equation" in parts:
+            if new or {"equation", "implemented"} & set(parts):
                 yield parts | {"new": new}
 
     def __str__(self):
@@ -216,14 +215,10 @@ class Report:
     def to_dict(self) -> dict:
         """Plain data, for JSON."""
         stages = [asdict(stage) for stage in self.stages]
-        named = ("misconception", "equation", "coefficients")
-        shown = {"hint": (), "equation": named[:2], "coefficients": named}[
-            self.feedback
-        ]
-        found = [
-            {**self.shown(each), **{name: getattr(each, name) for name in shown}}
-            for each in self.diagnoses
-        ]
+        found = [self.shown(each) for each in self.diagnoses]
+        if self.feedback != FEEDBACK[0]:
+            for parts, each in zip(found, self.diagnoses, strict=True):
+                parts |= {"misconception": each.misconception, "equation": each.equation}
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
                 "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback,
                 "flags": self.flags, "deducted": self.deducted[0]}  # fmt: skip
@@ -292,7 +287,7 @@ def diagnosis_lines(report):
         for name, words in (
             ("implemented", "yours:"),
             ("right", "needed:"),
-            ("where", "where"),
+            ("difference", "differs:"),
         ):
             if parts.get(name):
                 yield from _wrap(parts[name], "               ", f"     {words:10}")

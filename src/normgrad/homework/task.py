@@ -18,6 +18,7 @@ import numpy as np
 
 from ..mistakes.table import titles
 from .equations import place, shown
+from .reading.tasks import Reads
 from .solutions import starter
 
 PUBLIC_SEED = 0
@@ -96,6 +97,7 @@ class Task:
            library: what arrays are made of; forbidden: names that may not occur; forbidden_because: and why
            forbidden_key: of the table, what their use is
            patience: how many times as long as others its stages may take
+           reads: how its program is read, where results are wrong
     """
 
     name: str
@@ -111,6 +113,7 @@ class Task:
     forbidden_because: str = "this task asks you to write that yourself"
     forbidden_key: str = "library-call"
     patience: float = 1.0
+    reads: Reads | None = None
 
     @property
     def max_points(self) -> int:

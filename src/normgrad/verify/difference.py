@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Add, Expr, Indexed, S, Sum, evaluate, expand
+from sympy import Add, Expr, Indexed, Mul, S, Sum, evaluate, expand
 
 from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
 from ..symbolic.symbols import i, j
@@ -19,6 +19,17 @@ def in_field_names(stored: Expr, output: Expr, definitions: Norm) -> tuple[Expr,
     Args:    stored: what a program returns; output: the head of its definition
     Raises:  ValueError where the definitions are none of a norm, NotImplementedError where there is no normal form
     """
+    return field_terms(stored - output, definitions)
+
+
+def field_terms(
+    e: Expr, definitions: Norm, root: Expr | None = None
+) -> tuple[Expr, ...]:
+    """The terms of an expression, with x written as x_hat / rstd + mean and a row's root as rstd.
+
+    Args:    root: what is called rstd[i], of row i; without one the definitions' own
+    Raises:  as in_field_names
+    """
     defs = definitions.defs
     if not all(head in defs for head in (P[i, j], X_HAT[i, j], RSTD[i])):
         raise ValueError("definitions: needs x_hat, rstd and residual_out")
@@ -27,10 +38,9 @@ def in_field_names(stored: Expr, output: Expr, definitions: Norm) -> tuple[Expr,
     with evaluate(True):
         residual = defs.body(P[i, j]) - X[i, j]
         shift = expand(P[i, j] - defs.body(X_HAT[i, j]) / RSTD[i])
-        e = nf(stored - defs.unfold(output, opened))
-        e = _with_entries(
-            _with_rstd(e, nf(defs.unfold(RSTD[i]))), X, P[i, j] - residual
-        )
+        root = defs.unfold(RSTD[i]) if root is None else root
+        e = nf(defs.unfold(e, opened))
+        e = _with_entries(_with_rstd(e, nf(root)), X, P[i, j] - residual)
         e = _with_entries(e, P, X_HAT[i, j] / RSTD[i] + shift)
         e = expand(as_powers(nf(e)))
         if shift != 0:
@@ -71,9 +81,11 @@ def _with_entries(e, base, body):
 
 
 def _is_whole(e):
-    """Whether a sum is that of x_hat over its row, which is 0."""
-    body = e.function
-    bound = [limit[0] for limit in e.limits]
-    return (
-        body.func is Indexed and body.base == X_HAT and body.indices[1:] == tuple(bound)
-    )
+    """Whether a sum is one of x_hat over its row, which is 0, whatever stands before it."""
+    for letter, *_ in e.limits:
+        own = [part for part in Mul.make_args(e.function) if part.has(letter)]
+        if len(own) != 1 or own[0].func is not Indexed:
+            continue
+        if own[0].base == X_HAT and own[0].indices[1] == letter != own[0].indices[0]:
+            return True
+    return False

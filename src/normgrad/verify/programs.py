@@ -167,7 +167,8 @@ def verify_function(
     """Whether a function, or an autograd Function, computes what the definitions say.
 
     Args:     program: a function, a subclass of torch.autograd.Function, or the text of a module
-              definitions: a norm, as `norm(center=True, bias=True)`, or a forward, whose gradients are worked out;
+              definitions: a norm, as `norm(center=True, bias=True)`, or a forward, whose gradients are worked out, as a
+              function or as (a module's text, its name);
               an autograd Function without definitions is compared with the gradients of its own forward
               outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
               library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
@@ -218,9 +219,10 @@ def _of_forward(forward, inputs, names):
 
     Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
     """
-    claim = _Claim(forward, "", library_of(forward), None, 0, False)
+    forward, name = forward if isinstance(forward, tuple) else (forward, "")
+    claim = _Claim(forward, name, library_of(forward), None, 0, False)
     bound = _bound(claim.names, claim.needed, inputs, {})
-    traced = trace(forward, bound, (), claim.library)
+    traced = trace(forward, bound, (), claim.library, name)
     shared, cotangents = {}, []
     roles = [inputs.get(name, name) for name in names]
     outputs = names_of(traced, bound)

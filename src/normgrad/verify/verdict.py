@@ -30,7 +30,7 @@ class Verdict:
            assumptions: everything that the verdict rests on, in words
            difference: the terms of (what is stored) - (what is defined), in the definitions' symbols
            counterexample: values where the two differ; line: of the source; why: what is wrong, or not read
-           outputs: {name: its verdict} of a whole program
+           outputs: {name: its verdict} of a whole program; stored: what was read, where it is compared
     Raises:  ValueError for a kind that there is not
     """
 
@@ -42,6 +42,7 @@ class Verdict:
     line: int | None = None
     why: str = ""
     outputs: Mapping[str, Verdict] = field(default_factory=dict)
+    stored: Expr | None = None
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -138,7 +139,8 @@ def compare(
             claim,
             difference=difference,
             counterexample=reason.counterexample,
+            stored=stored,
         )
     except (NotImplementedError, TypeError, ValueError) as reason:
         return Verdict(NOT_READ, claim, why=f"neither proved nor refuted: {reason}")
-    return Verdict(PROVED, claim)
+    return Verdict(PROVED, claim, stored=stored)

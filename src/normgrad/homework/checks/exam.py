@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..diagnosis.named import named
 from ..messages import INPUTS, Wrong, a, compare, failure, small, swapped
+from ..named import named
 from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task
 from .norms import AXES, USUAL, shape_of
@@ -44,7 +44,7 @@ class Exam:
     student: Student
     draw: Draw
     inputs: str
-    feedback: str = "coefficients"
+    feedback: str = "solution"
     shared: dict = field(default_factory=dict)
     remembers: bool = False
     printed: tuple[int, str] = (0, "")

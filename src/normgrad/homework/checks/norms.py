@@ -21,12 +21,7 @@ from ...checks.tolerance import (
     round_to,
     unit_roundoff,
 )
-from ...mistakes.table import UNKNOWN
 from ...spec import NormSpec
-from ..diagnosis.explain import flat_rows
-from ..diagnosis.formulas import Setting, other_rstd
-from ..diagnosis.misread import NEAR
-from ..diagnosis.named import equation, named
 from ..sandbox.student import Given, Request
 
 USUAL = ("random", "rows of different scale and offset", "cotangent along x_hat and 1")
@@ -36,7 +31,6 @@ OFFSET = ("mean a thousand deviations away",)
 LARGE_EPS = 0.25
 # By how many rows and columns the second shape is larger: no multiple and no power of two for the usual draw.
 MORE = 2, 3
-RSTD = "rstd = 1 / sqrt(s**2 + eps)"
 
 
 @dataclass(frozen=True)
@@ -60,59 +54,9 @@ class Trial:
             self.case.x, self.case.weight, self.case.bias, spec=self.spec
         )
 
-    def diagnose_rstd(self, output, numbers) -> list:
-        """What the rows' rstd is instead: that of a known mistake, not inverted, or 0 without spread alone."""
-        rstd, zero = self.forward().rstd, numbers == 0
-        if (
-            zero.any()
-            and not zero.all()
-            and (flat_rows(self.case, self.spec) | ~zero).all()
-        ):
-            return (
-                [named("flat-row", "rstd = 0", RSTD)]
-                if _near(numbers[~zero], rstd[~zero])
-                else []
-            )
-        if _near(numbers, rstd) or (mixed := _permuted(numbers, rstd)):
-            return [] if _near(numbers, rstd) else mixed
-        others = other_rstd(self.forward(), self.case, self.spec)
-        found = [
-            (keys, words) for keys, words, other in others if _near(numbers, other)
-        ]
-        fewest = min((len(keys) for keys, _ in found), default=0)
-        found = {keys: words for keys, words in found if len(keys) == fewest}
-        if len(found) != 1:  # none, or several that these rows do not tell apart
-            return [] if found else [named(UNKNOWN)]
-        ((keys, words),), setting = found.items(), Setting.of(self.case, self.spec)
-        right = "p = x + residual" if words.startswith("p =") else RSTD
-        return [named(key, words, right, equation(key, "y", setting)) for key in keys]
-
-    def diagnose_mean(self, output, numbers) -> list:
-        """One Diagnosis where the rows have the right means of each other."""
-        return _permuted(numbers, self.forward().mean)
-
     def rounded(self, dtype) -> Trial:
         """The trial with numbers that the dtype holds."""
         return replace(self, case=self.case.rounded(dtype))
-
-
-def _near(numbers, rstd) -> bool:
-    return bool(
-        ((numbers == rstd) | (np.abs(numbers - rstd) <= NEAR * np.abs(rstd))).all()
-    )
-
-
-def _permuted(numbers, right) -> list:
-    """One Diagnosis of the right numbers in the wrong rows."""
-    if _near(numbers, right) or not _near(np.sort(numbers), np.sort(right)):
-        return []
-    return [
-        named(
-            "rows-mixed",
-            "right numbers in other rows",
-            "each row's number in its own row",
-        )
-    ]
 
 
 # Of every result its axes, M rows and N columns.

@@ -10,10 +10,8 @@ from functools import partial
 import numpy as np
 
 from ...checks.finite_difference import directional, inner
-from ...checks.tolerance import Dtypes
-from ..diagnosis.diagnose import OUTPUTS, diagnose
-from ..diagnosis.named import named
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare, small
+from ..named import named
 from .norms import DEGENERATE, OFFSET, USUAL
 
 WRITTEN, STRIDES = (named("input-overwritten"),), (named("stride-ignored"),)
@@ -209,12 +207,25 @@ def degenerate(exam) -> str:
             [*exam.trials(DEGENERATE), *_weight_of_0(exam)], exam.task.oracle.results
         )
     except Wrong as wrong:
-        if wrong.evidence and not any(
-            trial.case.x.size for _, _, trial in wrong.evidence
-        ):
-            wrong.diagnoses = (named("no-rows"),)
+        if wrong.evidence:
+            wrong.diagnoses = _of_flat_rows(exam, wrong.evidence)
         raise
     return "Constant rows, zero rows, no rows, one row and one column are right."
+
+
+def _of_flat_rows(exam, evidence) -> tuple:
+    """One Diagnosis of results that are wrong for degenerate rows, by their numbers; none where these do not tell."""
+    wrong = []
+    for name, numbers, trial in evidence:
+        value, bound = exam.task.oracle.expected(trial)[name]
+        with np.errstate(invalid="ignore"):
+            wrong.append(numbers[~(np.abs(numbers - value) <= bound)])
+    entries = np.concatenate(wrong)
+    if not any(trial.case.x.size for *_, trial in evidence):
+        return (named("no-rows"),)
+    if not np.isfinite(entries).all():
+        return (named("not-finite"),)
+    return () if entries.any() else (named("flat-row"),)
 
 
 def _weight_of_0(exam) -> list:
@@ -251,12 +262,10 @@ def low_precision(exam) -> str:
                 f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}"
             )
         except Wrong as wrong:
-            found = rounding(exam, wrong.evidence, dtype)
-            narrow = "float16" in dtype and {each.misconception for each in found} == {
-                "narrow-intermediate"
-            }
-            hint = " Compute in float32 and round once, at the end." if narrow else ""
-            raise Wrong(f"{wrong}{hint}", stub=wrong.stub, diagnoses=found) from None
+            if not wrong.evidence or not _is_rounding(exam, wrong.evidence, dtype):
+                raise
+            words = f"{wrong} Compute in float32 and round once, at the end."
+            raise Wrong(words, diagnoses=[named("narrow-intermediate")]) from None
     return " ".join(sentences)
 
 
@@ -316,88 +325,10 @@ def _own_loss(exam, trial, names, reference_loss):
     return loss
 
 
-# Mistakes that ordinary rows hide in float64.
-HIDDEN = ("one-pass-variance", "narrow-statistics")
-
-
-def rounding(exam, evidence, dtype) -> list:
-    """The Diagnosis of results that are wrong in a narrow dtype; none where it is not the rounding that is wrong.
-
-    Args:  evidence: (output, numbers, trial) of what is wrong in the dtype
-    """
-    known = [each for each in evidence if each[0] in OUTPUTS]
-    trials = list(
-        {id(trial): trial.rounded(dtype) for _, _, trial in evidence}.values()
-    )
+def _is_rounding(exam, evidence, dtype) -> bool:
+    """Whether results that are wrong in 16 bits are right in float32 and in the wide dtype."""
+    trials = list({id(trial): trial.rounded(dtype) for *_, trial in evidence}.values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        right = bool(trials) and exam.is_right(trials, exam.base)
-        if right and known and all(_not_rounded(*each, dtype) for each in known):
-            return [named("sum-not-rounded")]
-        if right and known and (found := _partly_rounded(exam, known, dtype)):
-            return found
-        if right and "16" in dtype and exam.is_right(trials, "float32"):
-            return [named("narrow-intermediate")]
-        for output, numbers, trial in known:
-            if (
-                not right and not np.isfinite(numbers).all()
-            ):  # rows that are missing in float64, too
-                continue
-            found = diagnose(output, numbers, trial.case, trial.spec, dtype)
-            if hidden := [each for each in found if each.misconception in HIDDEN]:
-                return hidden[:1]
-    return []
-
-
-def _not_rounded(output, numbers, trial, dtype) -> bool:
-    """Whether a result is that of a sum that was normalized as it was computed, and stored rounded."""
-    if getattr(trial.case, "residual", None) is None or not np.isfinite(numbers).all():
-        return False
-    return not diagnose(
-        output, numbers, trial.case, trial.spec, Dtypes(dtype, round_residual=False)
-    )
-
-
-ROW, MEAN, DEVIATION = "row", "mean", "variance"
-UNROUNDED = {
-    (MEAN,): "The mean is that of the sum before it was rounded",
-    (DEVIATION,): "The variance is that of the sum before it was rounded",
-    (MEAN, DEVIATION): "The statistics are those of the sum before it was rounded",
-    (
-        ROW,
-    ): "The sum before it was rounded is normalized, by statistics of the rounded one",
-}
-
-
-def _partly_rounded(exam, known, dtype) -> list:
-    """One Diagnosis where each y is that of a sum of which a part of the formula has the rounded one, another not."""
-    for parts, title in UNROUNDED.items():
-        if all(_of_both(exam, *each, dtype, parts) for each in known):
-            return [named("sum-not-rounded", title=title)]
-    return []
-
-
-def _of_both(exam, output, numbers, trial, dtype, parts) -> bool:
-    """Whether a y is right but for these parts of the formula, which take the sum as it was computed."""
-    rounded = trial.rounded(dtype)
-    case, spec = rounded.case, rounded.spec
-    if (
-        output != "y"
-        or getattr(case, "residual", None) is None
-        or case.bias is None
-        or not spec.center
-    ):
-        return False
-    kept, wide = rounded.forward().residual_out, case.x + case.residual
-    row, mean, spread = (
-        wide if part in parts else kept for part in (ROW, MEAN, DEVIATION)
-    )
-    mean = mean.mean(-1, keepdims=True)
-    # The variance is that about the mean in use where it is of the rounded row, and else about its own.
-    q = spread - (spread.mean(-1, keepdims=True) if DEVIATION in parts else mean)
-    y = (row - mean) / np.sqrt(
-        (q * q).mean(-1, keepdims=True) + spec.eps
-    ) * case.weight + case.bias
-    return bool(
-        (np.abs(numbers - y) <= exam.task.oracle.expected(trial, dtype)["y"][1]).all()
-    )
+        dtypes = (exam.base, "float32") if "16" in dtype else ()
+        return bool(dtypes) and all(exam.is_right(trials, each) for each in dtypes)

@@ -10,11 +10,10 @@ from itertools import product
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, unit_roundoff
-from ..diagnosis.named import Diagnosis, named
 from ..messages import INPUTS, Wrong, apart, swapped
+from ..named import Diagnosis, named
 from ..sandbox.student import Given, Request
 from ..task import Stage
-from .fit import fitted
 
 # Rows and columns of the small cases; the last one comes from the draw, as far as writing out sums stays quick.
 SIZES = ((2, 3), (3, 2), (2, 1))
@@ -56,23 +55,18 @@ class Sheet:
 class Confusion:
     """An answer that a known confusion leads to.
 
-    Args:  key: of the table; text: the answer, for the report
-           answers: {result: a function of (arrays, point) that gives what the confused answer is worth}
-           together: whether all results have to be the confused ones; made: takes {result: numbers}, what is compared
+    Args:  key: of the table; answers: {result: the text of the confused answer}, of which all have to be there
            equation: the label of the equation to read, and a hint, where this task has other ones than the table
     """
 
     key: str
-    text: str
-    answers: dict[str, Callable]
-    together: bool = False
-    made: Callable = dict
+    answers: dict[str, str]
     equation: str = ""
     hint: str = ""
 
-    def diagnosis(self, right: str) -> Diagnosis:
-        """What the report shows."""
-        found = named(self.key, self.text, right, self.equation, "hw1")
+    def diagnosis(self, yours: str) -> Diagnosis:
+        """What the report shows of your answer."""
+        found = named(self.key, yours, "", self.equation, "hw1")
         return replace(found, hint=self.hint or found.hint)
 
 
@@ -81,8 +75,7 @@ class LetterOracle:
     """What the tasks with expressions share.
 
     Args:  arguments: names, of arrays where KINDS has none; right: {result: function of (arrays, point)}
-           texts: {result: what it is}
-           confusions: known ones; texts lead to an answer and are none, so that no report hands one out
+           texts: {result: the right answer as a text}; confusions: known ones
     """
 
     arguments: tuple[str, ...]
@@ -103,6 +96,15 @@ class LetterOracle:
     def axes(self, name) -> str:
         """The lengths of an array, or the length that a letter counts to."""
         return "MN" if "M" in self.arguments and name in ("x", "dy") else "N"
+
+    @property
+    def shapes(self) -> dict[str, tuple]:
+        """{array: its dimensions, as SymPy has them}."""
+        from ...symbolic.symbols import M, N
+
+        sizes = {"M": M, "N": N}
+        names = [name for name, kind in self.kinds if kind == "array"]
+        return {name: tuple(map(sizes.get, self.axes(name))) for name in names}
 
     def trials(self, rng, draw, kinds=()) -> list[Sheet]:
         """A few small cases with numbers that fractions of two hold, so that nothing is rounded."""
@@ -234,8 +236,9 @@ def letters_match(exam) -> str:
             entry = form["outside"][0]
             both = "the first index counts the M rows, the second the N columns"
             counts = both if "," in entry else "its index counts N entries"
-            raise Wrong(f"{name} asks for {entry}, which is not there: {counts}, from 1 on.",
-                        diagnoses=zero if form["from zero"] else _by_form(form) or _lengths(exam, name))  # fmt: skip
+            words = f"{name} asks for {entry}, which is not there: {counts}, from 1 on."
+            known = zero if form["from zero"] else _by_form(form)
+            raise Wrong(words, diagnoses=known or _read(exam, forms, name))
         letters = {
             letter for letter, kind in oracle.kinds if kind == "letter"
         } & _needed(oracle, name, trial)
@@ -246,6 +249,19 @@ def letters_match(exam) -> str:
                 diagnoses=_by_form(form, missing),
             )
     return "The free letters are those of the left side."
+
+
+def _read(exam, forms, name):
+    """What the text of an answer shows; [] where a letter in it is no argument."""
+    from ..reading.letters import read
+
+    arguments = list(exam.task.oracle.arguments)
+    if any(set(form["free"]) - set(arguments) for form in forms.values()):
+        return []
+    parameters = exam.student.look(exam.task.entry)["parameters"]
+    exchanged = parameters != arguments and sorted(parameters) == sorted(arguments)
+    texts = {key: form["text"] for key, form in forms.items()}
+    return read(name, texts, exam.task.oracle, exchanged)
 
 
 def _needed(oracle, name, trial) -> set[str]:
@@ -283,19 +299,10 @@ def _worth(exam, names) -> str:
                 )
                 needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
-                known = _by_forms(oracle, trial, asked[0][1], name) or _one_length(
-                    oracle, trials, got, name
-                )
-                known = known or _compared(exam, name, form)
-                known = (
-                    known or _arguments(exam) or _confused(oracle, trials, got, name)
-                )
-                known = (
-                    known
-                    or (idle if form["idle"] else fitted(exam, name))
-                    or _lengths(exam, name)
-                )
-                raise Wrong(words, diagnoses=known)
+                known = _by_forms(oracle, trial, asked[0][1], name)
+                known = known or (idle if form["idle"] else ())
+                known = known or _swapped(oracle, trials, got, name)
+                raise Wrong(words, diagnoses=known or _read(exam, asked[0][1], name))
     count = sum(len(trial.points()) for trial in trials)
     return f"Equal at all {count} values of the letters and lengths."
 
@@ -321,133 +328,11 @@ def _words(name, found, value, bound, trial, form) -> str:
     return f"{INPUTS}{where}. Your {name} is {got} there, needs {needs}."
 
 
-def _confused(oracle, trials, got, name) -> list:
-    """The confusion whose answer is the student's on every case, if there is one."""
-    if all(
-        swapped(name, each, oracle.expected(trial))
-        for each, trial in zip(got, trials, strict=True)
-    ):
+def _swapped(oracle, trials, got, name) -> list:
+    """One Diagnosis where a result is what another one must be, in every case."""
+    pairs = zip(got, trials, strict=True)
+    if all(swapped(name, each, oracle.expected(trial)) for each, trial in pairs):
         return [named("results-swapped")]
-
-    def gives(confusion, result):
-        wrong = {result: confusion.answers[result]}
-        pairs = [(oracle.values(wrong, trial)[result], confusion.made(each)[result], trial)
-                 for trial, each in zip(trials, got, strict=True)]  # fmt: skip
-        return all(a.shape == b.shape and (np.isnan(a) & np.isnan(b) | (np.abs(a - b) <= oracle.bound(a, t))).all()
-                   for a, b, t in pairs)  # fmt: skip
-
-    for confusion in oracle.confusions:
-        results = [*confusion.answers] if confusion.together else [name]
-        if name in confusion.answers and all(
-            gives(confusion, result) for result in results
-        ):
-            return [confusion.diagnosis(oracle.texts[name])]
-    return []
-
-
-def _one_length(oracle, trials, got, name) -> list:
-    """One Diagnosis of an answer that is right for rows of one length alone, of two entries or more."""
-    lengths = {True: set(), False: set()}
-    for trial, found in zip(trials, got, strict=True):
-        value, bound = oracle.expected(trial)[name]
-        right = found[name].shape == value.shape and bool(
-            (np.abs(found[name] - value) <= bound).all()
-        )
-        lengths[right].add(trial.lengths.get("N", 0))
-    if (
-        len(oracle.axes("x")) > 1
-        or lengths[True] & lengths[False]
-        or len(lengths[True]) != 1
-        or max(lengths[True]) < 2
-    ):
-        return []
-    return [
-        named(
-            "one-shape",
-            f"an answer for N = {max(lengths[True])}",
-            "an answer for every N",
-        )
-    ]
-
-
-def _compared(exam, name, form) -> list:
-    """One Diagnosis of an answer that is right where the letters are numbers when the function is called."""
-    oracle, trial = exam.task.oracle, exam.trials()[0]
-    if len(trial.letters) < 2:
-        return []
-    value, bound = oracle.expected(trial)[name]
-    for at, point in enumerate(trial.points()):
-        request = oracle.request(trial)
-        letters = {letter: point[letter] for letter in trial.letters}
-        outcome = exam.student.call(
-            exam.task.entry,
-            replace(request, options={**request.options, "at": letters}),
-        )
-        if outcome.values is None or len(outcome.values) != len(oracle.results):
-            return []
-        got = outcome.values[oracle.results.index(name)].numbers
-        if got.shape != value.shape or not abs(got[at] - value[at]) <= bound[at]:
-            return []
-    delta = f"KroneckerDelta({', '.join(trial.letters)})"
-    return [
-        named(
-            "letters-compared",
-            f"{form['text'][:120]}, by a comparison",
-            delta,
-            "index-delta",
-            "hw1",
-        )
-    ]
-
-
-def _arguments(exam) -> list:
-    """One Diagnosis of answers that are all right for the numbers of two arrays exchanged, as the def line has them."""
-    oracle, trials = exam.task.oracle, exam.trials()
-    arrays, parameters = (
-        list(trials[0].arrays),
-        exam.student.look(exam.task.entry)["parameters"],
-    )
-    if (
-        len(arrays) != 2
-        or parameters == list(oracle.arguments)
-        or sorted(parameters) != sorted(oracle.arguments)
-    ):
-        return []
-    for trial in trials:
-        numbers = dict(zip(arrays, reversed(trial.arrays.values()), strict=True))
-        outcome, _ = _forms(exam, replace(trial, arrays=numbers))
-        for value, (right, bound) in zip(
-            outcome.values, oracle.expected(trial).values(), strict=True
-        ):
-            if (
-                value.numbers.shape != right.shape
-                or not (np.abs(value.numbers - right) <= bound).all()
-            ):
-                return []
-    places = ", ".join(oracle.arguments)
-    return [named("arguments-exchanged", f"{arrays[1]} in every place of {arrays[0]}, and the other way round",
-                  f"arguments in the order {places}", exam.task.equations[0], "hw1")]  # fmt: skip
-
-
-def _lengths(exam, name) -> list:
-    """One Diagnosis of an answer that is right where M = N, or is so for the arrays with rows and columns exchanged."""
-    oracle = exam.task.oracle
-    if "M" not in oracle.arguments:
-        return []
-    sheet = oracle.sheet(exam.rng("square"), {"M": 3, "N": 3})
-    value, bound = oracle.expected(sheet)[name]
-    turned = {each: array.T.copy() for each, array in sheet.arrays.items()}
-    for key, arrays in (
-        ("lengths-exchanged", sheet.arrays),
-        ("indices-exchanged", turned),
-    ):
-        try:
-            outcome, _ = _forms(exam, replace(sheet, arrays=arrays))
-        except Wrong:
-            return []
-        got = outcome.values[oracle.results.index(name)].numbers
-        if got.shape == value.shape and (np.abs(got - value) <= bound).all():
-            return [named(key, homework="hw1")]
     return []
 
 

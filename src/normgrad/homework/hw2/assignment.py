@@ -12,6 +12,7 @@ from ..checks.values import (
     signature,
     value,
 )
+from ..reading.tasks import RMS, Reads
 from ..task import Homework, Stage, Task
 
 SPEC = RMS_NORM.replace(eps=1e-5)
@@ -32,6 +33,7 @@ FORWARD = Task(
         Stage("degenerate rows", 1, quietly_degenerate, follows=True),
         Stage("float32", 1, low_precision, follows=True),
     ),
+    reads=Reads(("y", "rstd"), RMS),
 )
 
 BACKWARD = Task(
@@ -62,6 +64,7 @@ BACKWARD = Task(
         Stage("gradcheck", 1, gradcheck, follows=True),
         Stage("float32", 1, low_precision, follows=True),
     ),
+    reads=Reads(("dx", "dw"), RMS),
 )
 
 HOMEWORK = Homework(

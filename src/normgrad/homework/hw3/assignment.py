@@ -10,6 +10,7 @@ from ..checks.values import (
     signature,
     value,
 )
+from ..reading.tasks import LN, Reads
 from ..task import Homework, Stage, Task
 from .checks import FunctionOracle, gradgradcheck, structure
 
@@ -47,6 +48,7 @@ BACKWARD = Task(
         Stage("float32", 1, low_precision, follows=True),
     ),
     forbidden=FORBIDDEN,
+    reads=Reads(("dx", "dw", "db"), LN, {"center": True, "bias": True}),
 )
 
 FUNCTION = Task(
@@ -73,6 +75,7 @@ FUNCTION = Task(
     ),
     library="torch",
     forbidden=FORBIDDEN,
+    reads=Reads(("y",), LN, {"center": True, "bias": True}, "torch"),
 )
 
 HOMEWORK = Homework(

@@ -12,8 +12,8 @@ from ...checks.finite_difference import complex_step
 from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
 from ..checks.norms import DEGENERATE, USUAL, NormOracle, Trial
 from ..checks.values import GRADIENTS
-from ..diagnosis.named import named
 from ..messages import INPUTS, WRONG_BEFORE, Wrong, a, compare, small
+from ..named import named
 from ..sandbox.student import Given, Request
 
 

@@ -1,1 +1,1 @@
-"""Homework 4: `assignment` has its tasks, `solution` what a student writes, `wrong` what a student may get wrong."""
+"""Homework 4: `assignment` has its tasks, `solution` what a student writes."""

@@ -9,21 +9,16 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.cases import Case
-from ...checks.tolerance import ELEMENTWISE, LARGEST, unit_roundoff
-from ...mistakes.table import BLOCKS
-from ..checks.norms import AXES, NormOracle, Trial
+from ...checks.tolerance import LARGEST
+from ..checks.norms import NormOracle, Trial
 from ..checks.values import low_precision, same_again, two_shapes
-from ..diagnosis.diagnose import attributed
-from ..diagnosis.named import named
 from ..messages import Wrong
+from ..named import named
+from ..reading import kernels
 from ..sandbox.student import Request
 from . import gpu
 
 NO_KERNEL = "No result was written by a Triton kernel. Launch one that writes them."
-
-# In Triton 1.0 / N is a float32.
-FLOAT32_DIGITS = "It is right for one shape of x, and for another as far as float32 goes: a number is held in float32"
-
 
 # What is said of a kernel that leaves its tensors, for which there are several reasons, and where it does so for rows
 # of a wider matrix alone.
@@ -51,22 +46,6 @@ class StreamTrial(Trial):
             self.case.bias,
             spec=self.spec,
         )
-
-    def diagnose_residual_out(self, output, numbers) -> list:
-        """One Diagnosis where one half of the sum came back."""
-        both = (self.case.x, self.case.residual)
-        if not all(each.any(-1).all() for each in both) or not any(
-            np.array_equal(numbers, each) for each in both
-        ):
-            return []
-        return [
-            named(
-                "residual-left-out",
-                "one half of the sum",
-                "residual_out = x + residual",
-                "res-forward",
-            )
-        ]
 
     def rounded(self, dtype) -> StreamTrial:
         """The trial with numbers that the dtype holds."""
@@ -100,40 +79,29 @@ class StreamOracle(NormOracle):
 
     def admit(self, request, outcome) -> None:
         """Raises Wrong where nothing is to be earned: no result is a kernel's, or one leaves its tensors."""
-        facts, rows = (
-            outcome.facts,
-            all(np.size(given.value) for given in request.arguments),
-        )
+        facts = outcome.facts
         for launch in facts["launches"]:
-            for place, count in launch["outside"].items():
-                words = f"{launch['kernel']} {place} ({count} numbers): {MASK}"
+            kernel = launch["kernel"]
+            for stray, count in launch["outside"].items():
+                words = f"{kernel} {stray} ({count} numbers): {MASK}"
                 raise Wrong(words, diagnoses=[named("out-of-bounds")])
             if launch["foreign data"]:
                 names = ", ".join(launch["foreign data"])
-                words = f"{launch['kernel']} reads {names}, whose numbers come from no input and no kernel"
-                raise Wrong(
-                    f"{words}: NumPy or Python computed them. Compute them in the kernel.",
-                    diagnoses=[named("work-outside")],
+                words = (
+                    f"{kernel} reads {names}, whose numbers come from no input and no kernel: NumPy or Python computed "
+                    "them. Compute them in the kernel."
                 )
+                raise Wrong(words, diagnoses=[named("work-outside")])
             if launch["foreign"]:
-                words = f"{launch['kernel']} uses {', '.join(launch['foreign'][:3])} in its body. No GPU runs Python."
-                raise Wrong(f"{words} Write it with triton.language, and helpers under @triton.jit.",
-                            diagnoses=[named("python-in-kernel")])  # fmt: skip
+                names = ", ".join(launch["foreign"][:3])
+                words = (
+                    f"{kernel} uses {names} in its body. No GPU runs Python. Write it with triton.language, and "
+                    "helpers under @triton.jit."
+                )
+                raise Wrong(words, diagnoses=[named("python-in-kernel")])
+        rows = all(np.size(argument.value) for argument in request.arguments)
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
-            # Memory that nothing was written to is none that torch wrote: a grid may be empty.
-            raise Wrong(
-                NO_KERNEL,
-                diagnoses=() if _unwritten(outcome) else [named("work-outside")],
-            )
-
-
-def _unwritten(outcome) -> bool:
-    """Whether no result holds a number: fresh memory holds NaN here."""
-    return all(
-        np.isnan(value.numbers).all()
-        for value in outcome.values
-        if value.numbers.dtype.kind == "f"
-    )
+            raise Wrong(NO_KERNEL)
 
 
 # (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less,
@@ -144,102 +112,25 @@ SPREAD = 4096
 
 
 def rows(*names):
-    """A stage that compares some results, as value, and says so where programs leave rows out."""
+    """A stage that compares some results, as value."""
 
     def stage(exam) -> str:
-        *usual, other = exam.trials()
+        *usual, second = exam.trials()
         try:
-            return two_shapes(
-                exam, usual, [other], names, lambda wrong: _of_shape(exam, wrong)
-            )
+            return two_shapes(exam, usual, [second], names)
         except Wrong as wrong:
-            raise _without_rows(exam, wrong) from None
+            raise _with_reading(exam, wrong) from None
 
     return stage
 
 
-def _of_shape(exam, wrong, **options) -> list:
-    """Why kernels that are right for one shape are wrong for another."""
-    if found := list(_without_rows(exam, wrong, **options).diagnoses):
-        return found
-    trials = list({id(trial): trial for _, _, trial in wrong.evidence}.values())
-    try:
-        exam.compare(trials, exam.task.oracle.results, **options)
-    except Wrong as whole:  # statistics have no formula, and what is made of them has
-        found = [
-            each
-            for each in attributed(whole.evidence)
-            if each.misconception in (*BLOCKS, "rows-left-out")
-        ]
-    nearly = not options and _nearly(exam, wrong)
-    return found or [named("one-shape", title=FLOAT32_DIGITS if nearly else "")]
-
-
-def _nearly(exam, wrong) -> bool:
-    """Whether float64 results are off by no more than rounding some numbers on the way to float32 makes them."""
-    shares = []
-    for output, got, trial in wrong.evidence:
-        known = exam.task.oracle.expected(trial)[output][0]
-        shares.append(
-            np.abs(got - known).max(initial=0) / np.abs(known).max(initial=1e-300)
-        )
-    return bool(shares) and max(shares) <= ELEMENTWISE * unit_roundoff("float32")
-
-
-def _without_rows(exam, wrong, **options) -> Wrong:
-    """The same Wrong, or one that names the rows without results: then no formula is to blame."""
-    for trial in {id(trial): trial for _, _, trial in wrong.evidence}.values():
-        got, known = exam.answers(trial, **options), exam.task.oracle.expected(trial)
-        by_rows = [name for name in known if AXES[name][0] == "M"]
-        empty = np.array([_missing(got[name], known[name][0]) for name in by_rows])
-        right = np.array([_right(got[name], *known[name]) for name in by_rows])
-        if (empty & ~right).any() and right.any() and (empty | right).all():
-            lost = np.flatnonzero((empty & ~right).any(0))
-            words = f"{wrong} No program computes row {', '.join(map(str, lost[:8]))} of {empty.shape[1]}."
-            return Wrong(words, diagnoses=[named("rows-left-out")])
-        if times := _counted(trial, got, known):
-            return Wrong(f"{wrong} {times}", diagnoses=[named("rows-counted-twice")])
-        if right.all() and (
-            sums := [name for name in known if np.isnan(got[name]).any()]
-        ):
-            words = f"{wrong} Memory that no program wrote is added up in {' and '.join(sums)}."
-            return Wrong(words, diagnoses=[named("partials-unwritten")])
+def _with_reading(exam, wrong) -> Wrong:
+    """The same Wrong; where numbers are, with what the kernels store by their text, once in a report."""
+    if wrong.evidence and "read" not in exam.shared:
+        (trial,) = _of_size(exam, *kernels.SHAPE)
+        exam.shared["read"] = kernels.readings(exam, trial)
+        wrong.diagnoses = (*wrong.diagnoses, *exam.shared["read"])
     return wrong
-
-
-def _counted(trial, got, known) -> str:
-    """A sentence where dw and db are right up to how often each row is counted in them, some of them several times."""
-    if not {"dw", "db"} <= got.keys() or not len(trial.case.dy):
-        return ""
-    saved = trial.forward()
-    x_hat = (saved.residual_out - saved.mean[:, None]) * saved.rstd[:, None]
-    terms = np.concatenate([trial.case.dy * x_hat, trial.case.dy], axis=-1).T
-    sums = np.concatenate([got["dw"], got["db"]])
-    if not np.isfinite(sums).all() or len(terms) <= terms.shape[1]:
-        return ""
-    times, *_ = np.linalg.lstsq(terms, sums, rcond=None)
-    bound = np.concatenate([known["dw"][1], known["db"][1]])
-    whole = np.round(times)
-    if (
-        (np.abs(terms @ whole - sums) > bound * np.maximum(1, whole.max())).any()
-        or whole.min() < 0
-        or whole.max() < 2
-    ):
-        return ""
-    rows = ", ".join(
-        f"row {row} ({int(whole[row])} times)" for row in np.flatnonzero(whole > 1)[:4]
-    )
-    return f"dw and db count rows more than once: {rows}."
-
-
-def _missing(got, known):
-    """Row by row, whether nothing was ever written: fresh memory holds NaN here, or the zeros that were asked for."""
-    got, known = got.reshape(len(got), -1), known.reshape(len(known), -1)
-    return np.isnan(got).all(-1) | (got == 0).all(-1) & known.any(-1)
-
-
-def _right(got, known, bound):
-    return (np.abs(got - known) <= bound).reshape(len(got), -1).all(-1)
 
 
 def sizes(exam) -> str:
@@ -249,41 +140,26 @@ def sizes(exam) -> str:
     try:
         exam.compare(trials, names, apart=True)
     except Wrong as wrong:
-        found = wrong.diagnoses
-        if not found and not wrong.stub and _usually_right(exam):
-            found = _of_shape(exam, wrong, apart=True)
-        raise Wrong(
-            f"{wrong}{_columns_left(exam, wrong)}", stub=wrong.stub, diagnoses=found
-        ) from None
+        if wrong.diagnoses:  # there are two reasons, and numbers do not tell them apart
+            words = "Or the sum is normalized as it was before it was rounded."
+            raise Wrong(f"{wrong} {words}") from None
+        raise _with_reading(exam, wrong) from None
     try:
         exam.compare(trials[:1], names, layout="wide")
-    except (
-        Wrong
-    ) as wrong:  # the same numbers were right one line above, so it is where they lie
+    except Wrong as wrong:
+        # The same numbers were right one line above, so it is where they lie.
         same_again(exam, trials[0], exam.answers(trials[0], apart=True))
-        found = (
-            [named("stride-ignored")] if wrong.evidence or MASK in str(wrong) else ()
-        )
-        raise Wrong(
-            str(wrong).replace(MASK, STRIDES), stub=wrong.stub, diagnoses=found
-        ) from None
+        key = []
+        if wrong.evidence or MASK in str(wrong):
+            key = [named("stride-ignored")]
+        words = str(wrong).replace(MASK, STRIDES)
+        raise Wrong(words, stub=wrong.stub, diagnoses=key) from None
     shapes = ", ".join(f"({m}, {n})" for m, n in SIZES)
     return f"Right for the shapes {shapes}, and for rows of a wider matrix."
 
 
-def _columns_left(exam, wrong) -> str:
-    """A sentence where columns from some place on are never written."""
-    for trial in {id(trial): trial for _, _, trial in wrong.evidence}.values():
-        got, known = exam.answers(trial, apart=True), exam.task.oracle.expected(trial)
-        for name in (name for name in known if AXES[name] == "MN"):
-            empty = _missing(got[name].T, known[name][0].T)
-            if empty.any() and not empty.all() and empty[empty.argmax() :].all():
-                return f" No column of {name} from {empty.argmax()} on is computed."
-    return ""
-
-
 def _usually_right(exam) -> bool:
-    """Whether the results are right for the shapes of the other stages, which name what is wrong there."""
+    """Whether the results are right for the shapes of the other stages."""
     usual = exam.trials()
     return exam.is_right([usual[0], usual[-1]])
 
@@ -301,21 +177,17 @@ def launches(most):
             (trial,) = _of_size(exam, rows, columns)
             outcome = exam.ask(exam.task.oracle.request(trial, apart=True))
             exam.named(outcome, trial, exam.base)
-            if found := problems(outcome.facts, most):
-                words, key = found[0]
-                diagnoses = [named(key)] if key else ()
-                raise Wrong(
-                    f"For x of shape ({rows}, {columns}): {words}", diagnoses=diagnoses
-                )
+            for words, key in problems(outcome.facts, most):
+                keys = [named(key)] if key else ()
+                shape = f"For x of shape ({rows}, {columns})"
+                raise Wrong(f"{shape}: {words}", diagnoses=keys)
         _past_the_mask(exam)
-        # It takes some seconds, which are well spent on kernels that are right otherwise.
-        if _usually_right(exam) and (
-            refused := gpu.refusal(
-                [each["described"] for each in outcome.facts["launches"]]
-            )
-        ):
-            raise Wrong(f"The interpreter runs it, a GPU would not: {refused}")
         last = outcome.facts["launches"]
+        # It takes some seconds, which are well spent on kernels that are right otherwise.
+        if _usually_right(exam):
+            refused = gpu.refusal([launch["described"] for launch in last])
+            if refused:
+                raise Wrong(f"The interpreter runs it, a GPU would not: {refused}")
         read, written = (
             sum(launch[kind] for launch in last) / (rows * columns)
             for kind in ("read", "written")
@@ -333,61 +205,58 @@ def _past_the_mask(exam) -> None:
         exam.compare(trials, names, apart=True)
     except Wrong:  # another stage says why
         return
-    try:
-        exam.compare(trials, names, again=True)
-    except Wrong as wrong:
-        words = "Called once more in the same process, with other numbers, it gives another result."
-        raise Wrong(f"{words} {wrong}", diagnoses=[named("another-answer")]) from None
-    try:
-        exam.compare(trials, names, undefined=True)
-    except Wrong as wrong:
-        words = "Where its mask is false, a load without other= gives 0 in the interpreter, any number on a GPU."
-        raise Wrong(
-            f"{words} With NaN there: {wrong}", diagnoses=[named("masked-lanes")]
-        ) from None
+    for option, key, words in MASKED:
+        try:
+            exam.compare(trials, names, **{option: True})
+        except Wrong as wrong:
+            raise Wrong(f"{words}: {wrong}", diagnoses=[named(key)]) from None
+
+
+MASKED = (
+    ("again", "another-answer", "Called once more in the same process, with other numbers, it gives another result"),
+    ("undefined", "masked-lanes", "Where its mask is false, a load without other= gives 0 in the interpreter, any "
+     "number on a GPU. With NaN there"),
+)  # fmt: skip
 
 
 def problems(facts, most) -> list[tuple[str, str]]:
     """(what is wrong with the launches of one call, in words; the key of the mistake), the worst first."""
-    found, all_launches = [], facts["launches"]
-    for launch in all_launches:
-        found += _of_launch(launch, launch["kernel"])
+    problems, launches = [], facts["launches"]
+    for launch in launches:
+        kernel = launch["kernel"]
+        if launch["shared"]:
+            words = (
+                f"{kernel} is a race: of its {launch['programs']} programs, one writes to {launch['shared']} places "
+                "that another one reads or writes. The interpreter runs them one after the other, a GPU does not."
+            )
+            problems.append((words, "race"))
+        if launch["atomics"]:
+            words = (
+                f"{kernel} adds with atomics: the order, and with it the last bits, differ from run to run. Give each "
+                "program a row of partial sums of its own."
+            )
+            problems.append((words, "atomics"))
     if facts["torch"]:
         names = ", ".join(facts["torch"][:3])
         words = f"torch computes with whole matrices ({names}). That is the kernel's work: fuse it."
-        found.append((words, "work-outside"))
-    if len(all_launches) > most:
-        found.append(
-            (
-                f"{len(all_launches)} kernels were launched, at most {most} are needed.",
-                "",
-            )
-        )
-    return found
-
-
-def _of_launch(launch, kernel):
-    if launch["shared"]:
-        words = (
-            f"{kernel} is a race: of its {launch['programs']} programs, one writes to {launch['shared']} places that "
-            "another one reads or writes. The interpreter runs them one after the other, a GPU does not."
-        )
-        yield words, "race"
-    if launch["atomics"]:
-        words = (
-            f"{kernel} adds with atomics: the order, and with it the last bits, differ from run to run. Give each "
-            "program a row of partial sums of its own."
-        )
-        yield words, "atomics"
+        problems.append((words, "work-outside"))
+    if len(launches) > most:
+        words = f"{len(launches)} kernels were launched, at most {most} are needed."
+        problems.append((words, ""))
+    return problems
 
 
 def narrow(exam) -> str:
     """float32 and float16, whose largest number is 65504: the scale of a draw is not to lead past it."""
-    return low_precision(
-        replace(
-            exam,
-            draw=replace(
-                exam.draw, scale=min(exam.draw.scale, LARGEST["float16"] / SPREAD)
-            ),
-        )
-    )
+    scale = min(exam.draw.scale, LARGEST["float16"] / SPREAD)
+    narrow = replace(exam, draw=replace(exam.draw, scale=scale))
+    try:
+        return low_precision(narrow)
+    except Wrong as wrong:
+        if not wrong.diagnoses:
+            raise _with_reading(exam, wrong) from None
+        if "y" not in exam.task.oracle.results:
+            raise
+        # Two mistakes look like that, and numbers do not tell which.
+        words = "Or the sum is normalized as it was before it was rounded."
+        raise Wrong(f"{wrong} {words}") from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import json
 import os
 import re
@@ -27,6 +28,7 @@ LANGUAGE = (
 )
 # What the child says of a kernel begins like this; whatever else is wrong is no fault of the student's.
 SAYS = "refused: "
+FUNCTIONS, CONSTANT = "# functions", "triton.language.constexpr"
 
 
 def refusal(kernels) -> str:
@@ -35,7 +37,9 @@ def refusal(kernels) -> str:
     Args:  kernels: what calls_watched.described gives for each launch
     """
     whole = {
-        json.dumps(each, sort_keys=True): each for each in kernels if each["whole"]
+        json.dumps(kernel, sort_keys=True): kernel
+        for kernel in kernels
+        if kernel["whole"]
     }
     return _refusal(json.dumps(list(whole.values())))
 
@@ -59,97 +63,88 @@ def _refusal(kernels: str) -> str:
     return lines[0].removeprefix(SAYS) if lines else ""
 
 
+def module_text(kernel) -> str:
+    """The text of a module with a kernel and what it calls, each a plain definition under one decorator.
+
+    Args:    kernel: what calls_watched.described gives; it may come from anybody
+    Raises:  SyntaxError or ValueError for what is no kernel
+    """
+    lines = ["import triton", "import triton.language"]
+    for alias, path in kernel["modules"].items():
+        lines.append(f"import {_language(path)} as {_name(alias)}")
+    for alias, (path, name) in kernel["names"].items():
+        if path.partition(".")[0] != "triton":
+            raise ValueError(f"the module {path}")
+        lines.append(f"from {_name(path)} import {_name(name)} as {_name(alias)}")
+    for name, (value, constant) in kernel["globals"].items():
+        text = f"triton.language.constexpr({value!r})" if constant else repr(value)
+        lines.append(f"{_name(name)} = {text}")
+    lines.append(FUNCTIONS)
+    for source in kernel["sources"]:
+        (function,) = ast.parse(textwrap.dedent("\n".join(source))).body
+        function.decorator_list, function.returns = [], None
+        arguments = function.args
+        for argument in (*arguments.args, *arguments.kwonlyargs):
+            constant = str(argument.annotation and ast.unparse(argument.annotation))
+            argument.annotation = None
+            if constant.endswith("constexpr"):
+                argument.annotation = ast.parse(CONSTANT, mode="eval").body
+        for default in (*arguments.defaults, *filter(None, arguments.kw_defaults)):
+            ast.literal_eval(default)
+        lines += ["", "", "@triton.jit", ast.unparse(function)]
+    return "\n".join(lines) + "\n"
+
+
+def _name(text) -> str:
+    if not all(map(str.isidentifier, text.split("."))):
+        raise ValueError("a name that is none")
+    return text
+
+
+def _language(path) -> str:
+    """The name of a module of Triton's language, which holds nothing else that a name could lead to.
+
+    Raises:  ValueError for another one
+    """
+    if path not in LANGUAGE and not path.startswith("triton.language.extra."):
+        raise ValueError(f"the module {path}")
+    return _name(path)
+
+
 def _resolved(node, space):
     """What a name or an attribute of a module stands for, None where that is not known."""
     if isinstance(node, ast.Name):
         return space.get(node.id)
     base = _resolved(node.value, space) if isinstance(node, ast.Attribute) else None
-    return (
-        getattr(base, node.attr, None) if isinstance(base, types.ModuleType) else None
-    )
+    is_module = isinstance(base, types.ModuleType)
+    return getattr(base, node.attr, None) if is_module else None
 
 
-def _language(module) -> bool:
-    """Whether a module is Triton's language, and holds nothing else that a name could lead to."""
-    return module.__name__ in LANGUAGE or module.__name__.startswith(
-        "triton.language.extra."
-    )
-
-
-def _checked(tree, space):
+def _check(tree, space):
     """Raises ValueError for names that lead out of Triton's language: the compiler evaluates some of what it reads."""
     for node in ast.walk(tree):
         name = getattr(node, "attr", getattr(node, "id", ""))
-        found = _resolved(node, space)
         if name.startswith("_") and name.strip("_") or name == "getattr":
             raise ValueError(f"the name {name}")
-        if isinstance(found, types.ModuleType) and not _language(found):
-            raise ValueError(f"the module {found.__name__}")
+        value = _resolved(node, space)
+        if isinstance(value, types.ModuleType):
+            _language(value.__name__)
 
 
 def _module(kernel, folder, number):
-    """A module with a kernel and what it calls, each a plain definition under one decorator.
-
-    What describes the kernel may come from anybody.  Raises:  ValueError for what is no name of Triton's language
-    """
-    import importlib
-
-    space = {
-        alias: importlib.import_module(path)
-        for alias, path in kernel["modules"].items()
-    }
-    for alias, (path, name) in kernel["names"].items():
-        space[alias] = (
-            getattr(importlib.import_module(path), name)
-            if path.startswith("triton.language")
-            else folder
-        )
-    words = [
-        *kernel["modules"],
-        *kernel["names"],
-        *kernel["globals"],
-        *(name for _, name in kernel["names"].values()),
-    ]
-    if not all(map(str.isidentifier, words)) or not all(
-        map(_language, filter(_is_module, space.values()))
-    ):
-        raise ValueError("a name that is none")
-    lines = ["import triton", "import triton.language"]
-    lines += [f"import {path} as {alias}" for alias, path in kernel["modules"].items()]
-    lines += [
-        f"from {path} import {name} as {alias}"
-        for alias, (path, name) in kernel["names"].items()
-    ]
-    for name, (value, constant) in kernel["globals"].items():
-        lines.append(
-            f"{name} = triton.language.constexpr({value!r})"
-            if constant
-            else f"{name} = {value!r}"
-        )
-    for source in kernel["sources"]:
-        tree = ast.parse(textwrap.dedent("\n".join(source)))
-        (function,) = tree.body
-        _checked(tree, space)
-        function.decorator_list, function.returns = [], None
-        for each in ast.walk(function.args):
-            if isinstance(each, ast.arg) and each.annotation is not None:
-                constant = ast.unparse(each.annotation).endswith("constexpr")
-                each.annotation = (
-                    ast.parse("triton.language.constexpr", mode="eval").body
-                    if constant
-                    else None
-                )
-        for each in (*function.args.defaults, *filter(None, function.args.kw_defaults)):
-            ast.literal_eval(each)
-        lines += ["", "", "@triton.jit", ast.unparse(tree)]
-    place = Path(folder) / f"kernel_{number}.py"
-    place.write_text("\n".join(lines) + "\n", encoding="utf8")
+    """The module of a kernel, once its names are known to be Triton's."""
+    text = module_text(kernel)
+    imports, _, functions = text.partition(FUNCTIONS)
+    space = {}
+    exec(imports, space)
+    for value in space.values():
+        if isinstance(value, types.ModuleType):
+            _language(value.__name__)
+    _check(ast.parse(functions), space)
+    path = Path(folder) / f"kernel_{number}.py"
+    path.write_text(text, encoding="utf8")
     sys.path.insert(0, folder)
-    return importlib.import_module(place.stem)
-
-
-def _is_module(value) -> bool:
-    return isinstance(value, types.ModuleType)
+    return importlib.import_module(path.stem)
 
 
 def _compile(kernel, folder, number):
@@ -173,10 +168,10 @@ def _compile(kernel, folder, number):
 def _constant(value):
     import triton.language as tl
 
-    known = {
-        each.name: each for each in vars(tl).values() if isinstance(each, tl.dtype)
+    dtypes = {
+        dtype.name: dtype for dtype in vars(tl).values() if isinstance(dtype, tl.dtype)
     }
-    return known[value[1]] if isinstance(value, list) else value
+    return dtypes[value[1]] if isinstance(value, list) else value
 
 
 def main(folder):

@@ -1,1 +1,1 @@
-"""Homework 6: `assignment` has its tasks, `solution` what a student writes, `wrong` what a student may get wrong."""
+"""Homework 6: `assignment` has its tasks, `solution` what a student writes."""

@@ -1,1 +1,1 @@
-"""Homework 8: tasks, reference solution, wrong solutions, and the model that they train."""
+"""Homework 8: tasks, reference solution, and the model that it trains."""

@@ -11,6 +11,8 @@ from ..checks.values import (
 )
 from ..hw3.assignment import AFFINE, FORBIDDEN
 from ..hw3.checks import structure
+from ..reading.kernels import LABELS, NORM
+from ..reading.tasks import Reads
 from ..task import Homework, Stage, Task
 from .checks import LayerOracle, by_depth, bytes_within, returns_norms, trains
 
@@ -43,6 +45,8 @@ LAYER = Task(
     library="triton",
     forbidden=FORBIDDEN,
     patience=4,  # the interpreter takes a millisecond for what a GPU does in none, and a training has many launches
+    # A layer in torch; kernels are read in homework 4.
+    reads=Reads(("y", "residual_out"), LABELS, NORM, "torch"),
 )  # fmt: skip
 
 NORMS = Task(

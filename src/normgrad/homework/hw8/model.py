@@ -98,10 +98,10 @@ def train(network, batches, grad=torch.autograd.grad):
     losses, speeds = [], [torch.zeros_like(p) for p in network.parameters]
     for contexts, following in batches:
         loss, _ = network.loss(contexts, following)
-        found = grad(loss, network.parameters)
+        gradients = grad(loss, network.parameters)
         with torch.no_grad():
             for parameter, speed, gradient in zip(
-                network.parameters, speeds, found, strict=True
+                network.parameters, speeds, gradients, strict=True
             ):
                 parameter -= RATE * speed.mul_(MOMENTUM).add_(gradient)
         losses.append(loss.item())

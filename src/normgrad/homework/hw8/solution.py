@@ -154,11 +154,11 @@ def gradient_norms(dy, norms, branches):
                The graph in reverse)
     """
     ### BEGIN SOLUTION
-    stream, found = torch.zeros_like(dy), []
+    stream, sizes = torch.zeros_like(dy), []
     for k in reversed(range(len(norms))):
         stream = norms[k](dy, stream)
-        found.append(stream.square().sum().sqrt())
+        sizes.append(stream.square().sum().sqrt())
         if k > 0:
             dy = branches[k - 1](stream)
-    return torch.stack(found[::-1])
+    return torch.stack(sizes[::-1])
     ### END SOLUTION

@@ -88,12 +88,12 @@ def respond(setting, request, arrays) -> bytes:
             }
         )
     if request["action"] == "look":
-        looks = {
+        described = {
             entry: source.look(getattr(module, entry))
             for entry in request["entries"]
             if hasattr(module, entry)
         }
-        return wire.pack({"error": None, "looks": looks})
+        return wire.pack({"error": None, "looks": described})
     target = getattr(module, request["entry"])
     return wire.pack(*running.answer(target, request, arrays, last=True))
 

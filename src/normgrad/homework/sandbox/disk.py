@@ -86,7 +86,7 @@ class Readable:
     def holds(self, path: str) -> bool:
         """Whether a file may be read."""
         path = os.path.realpath(path)
-        beneath = (os.path.join(each, "") for each in self.paths)
+        beneath = (os.path.join(root, "") for root in self.paths)
         return path in self.files or f"{path}{os.sep}".startswith(tuple(beneath))
 
     def ruleset(self):
@@ -94,15 +94,15 @@ class Readable:
         if not sys.platform.startswith("linux"):
             return None
         attributes = _Ruleset(ALL_RIGHTS)
-        made = _system(CREATE_RULESET, ctypes.byref(attributes), 8, 0)
-        if made < 0:
+        ruleset = _system(CREATE_RULESET, ctypes.byref(attributes), 8, 0)
+        if ruleset < 0:
             return None
         for path in (*self.paths, *self.files):
             rights = READ_FILE | READ_FOLDER if os.path.isdir(path) else READ_FILE
-            _allow(made, path, rights)
+            _allow(ruleset, path, rights)
         for path in self.folders:
-            _allow(made, path, READ_FOLDER)
-        return made
+            _allow(ruleset, path, READ_FOLDER)
+        return ruleset
 
 
 def _system(number, *arguments):

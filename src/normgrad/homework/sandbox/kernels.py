@@ -53,8 +53,8 @@ def _steps(code):
     """(name of the instruction, its argument) of what a function does, functions in it included."""
     return [
         (step.opname, step.argval)
-        for each in codes(code)
-        for step in dis.get_instructions(each)
+        for part in codes(code)
+        for step in dis.get_instructions(part)
     ]
 
 
@@ -64,11 +64,11 @@ def _read(function):
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     with contextlib.suppress(ValueError):  # a cell that is not filled yet
         space |= {name: cell.cell_contents for name, cell in cells}
-    for does, what in _steps(function.__code__):
-        if does in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and what in space:
-            yield what, space[what]
-        elif does == "IMPORT_NAME" or what == "handle":
-            yield str(what), np
+    for does, argument in _steps(function.__code__):
+        if does in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and argument in space:
+            yield argument, space[argument]
+        elif does == "IMPORT_NAME" or argument == "handle":
+            yield str(argument), np
 
 
 def described(function, arguments) -> dict:
@@ -77,89 +77,97 @@ def described(function, arguments) -> dict:
 
     Args:  function: the Python function under @triton.jit; arguments: {name: what it was launched with}
     """
-    found = {"kernel": function.__name__, "sources": [], "modules": {}, "names": {}, "globals": {}, "foreign": [],
-             "types": {}, "constants": {}, "whole": True}  # fmt: skip
-    left, seen = [function], set()
-    while left and len(seen) < MOST_SOURCES:
-        each = left.pop()
-        if each in seen:
-            continue
-        seen.add(each)
+    kernel = {"kernel": function.__name__, "sources": [], "modules": {}, "names": {}, "globals": {}, "foreign": [],
+              "types": {}, "constants": {}, "whole": True}  # fmt: skip
+    functions = [function]
+    for part in functions:
         with contextlib.suppress(OSError, TypeError):
-            found["sources"].insert(
-                0, inspect.getsource(each).splitlines()
-            )  # no text that is sent is long
-        for name, value in _read(each):
-            home = str(getattr(value, "__module__", "") or "")
-            if (
-                isinstance(value, types.ModuleType)
-                and value.__name__.partition(".")[0] == "triton"
-            ):
-                found["modules"][name] = value.__name__
-            elif isinstance(held := getattr(value, "value", value), (int, float, str)):
-                annotated = "constexpr" in str(
-                    each.__globals__.get("__annotations__", {}).get(name)
-                )
-                found["globals"][name] = [held, annotated or held is not value]
-            elif type(value).__name__ == "constexpr":
-                found["whole"] = False
-            elif isinstance(
-                getattr(value, "fn", None), types.FunctionType
-            ) and not home.startswith("triton.language"):
-                left.append(value.fn)
-            elif (
-                name == "interpreter_semantic"
-            ):  # what the interpreter itself puts there
-                continue
-            elif home.partition(".")[0] == "triton":
-                found["names"][name] = (home, getattr(value, "__name__", name))
-            elif isinstance(value, types.ModuleType) or hasattr(value, "shape"):
-                found["foreign"].append(name)
-            elif callable(value) and not (home == "builtins" and name in COMPILE_TIME):
-                found["foreign"].append(name)
+            # No text that is sent is long.
+            kernel["sources"].insert(0, inspect.getsource(part).splitlines())
+        for name, value in _read(part):
+            _describe(kernel, part, name, value)
+            called = _called(value)
+            if called and called not in functions and len(functions) < MOST_SOURCES:
+                functions.append(called)
     for name, value in arguments.items():
+        constant = "constexpr" in str(function.__annotations__.get(name))
         if hasattr(value, "untyped_storage"):
-            found["types"][name] = "*" + TYPES.get(
-                str(value.dtype).removeprefix("torch."), "fp32"
-            )
+            dtype = str(value.dtype).removeprefix("torch.")
+            kernel["types"][name] = "*" + TYPES.get(dtype, "fp32")
         elif type(value).__name__ == "dtype":
-            found["constants"][name] = ["dtype", str(getattr(value, "name", value))]
-        elif value is None or "constexpr" in str(function.__annotations__.get(name)):
-            found["constants"][name] = (
-                value if isinstance(value, (int, float, str)) else None
-            )
+            kernel["constants"][name] = ["dtype", str(getattr(value, "name", value))]
+        elif value is None or constant:
+            plain = isinstance(value, (int, float, str))
+            kernel["constants"][name] = value if plain else None
         else:
-            found["types"][name] = "fp32" if isinstance(value, float) else "i32"
-    return found
+            kernel["types"][name] = "fp32" if isinstance(value, float) else "i32"
+    return kernel
+
+
+def _home(value) -> str:
+    """The module that a value is from, or is."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    return str(getattr(value, "__module__", "") or "")
+
+
+def _called(value):
+    """The function under another @triton.jit; None for what is none, or Triton's own."""
+    function = getattr(value, "fn", None)
+    own = not _home(value).startswith("triton.language")
+    return function if own and isinstance(function, types.FunctionType) else None
+
+
+def _describe(kernel, function, name, value) -> None:
+    """Adds what a name in a kernel stands for."""
+    plain = getattr(value, "value", value)
+    is_module, home = isinstance(value, types.ModuleType), _home(value)
+    if isinstance(plain, (int, float, str)) and not is_module:
+        annotations = function.__globals__.get("__annotations__", {})
+        constant = "constexpr" in str(annotations.get(name)) or plain is not value
+        kernel["globals"][name] = [plain, constant]
+    elif type(value).__name__ == "constexpr":
+        kernel["whole"] = False
+    elif _called(value) or name == "interpreter_semantic":
+        return  # its source comes besides; the interpreter itself puts the other one there
+    elif home.partition(".")[0] == "triton":
+        if is_module:
+            kernel["modules"][name] = home
+        else:
+            kernel["names"][name] = (home, getattr(value, "__name__", name))
+    elif is_module or hasattr(value, "shape"):
+        kernel["foreign"].append(name)
+    elif callable(value) and not (home == "builtins" and name in COMPILE_TIME):
+        kernel["foreign"].append(name)
 
 
 class Launch:
-    """What the programs of one launch read and write. Args: kernel: as described gives it; tensors: {argument: tensor};
-    places: whether to remember which program touched what"""
+    """What the programs of one launch read and write.
 
-    def __init__(self, kernel, tensors, places):
-        self.kernel, self.places, self.programs, self.atomics = (
-            kernel["kernel"],
-            places,
-            0,
-            0,
-        )
-        self.described, self.torch = kernel, []
-        self.ranges, self.outside, self.written = {}, {}, set()
-        self.foreign, self.foreign_read = {}, set()
-        for name, tensor in tensors.items():
-            storage = tensor.untyped_storage()
-            self.ranges[name] = (
-                storage.data_ptr(),
-                storage.data_ptr() + storage.nbytes(),
-            )
+    Args:  kernel: as described gives it; arguments: {name: value}; places: whether to remember which program touched
+           what; known: addresses of storages with numbers of inputs and kernels
+    """
+
+    def __init__(self, kernel, arguments, places, traced):
+        self.described, self.arguments, self.places = kernel, arguments, places
+        self.programs, self.atomics, self.torch = 0, 0, []
+        self.ranges, self.foreign, self.foreign_read = {}, {}, set()
+        self.outside, self.written = {}, set()
         self.seen = {"reads": [], "writes": []}
+        for name, value in arguments.items():
+            if not hasattr(value, "untyped_storage"):
+                continue
+            storage = value.untyped_storage()
+            start = storage.data_ptr()
+            self.ranges[name] = start, start + storage.nbytes()
+            # A single number may come from anywhere.
+            if value.is_floating_point() and value.numel() > 1 and start not in traced:
+                self.foreign[name] = self.ranges[name]
 
     def note(self, kind, addresses, mask, size, program):
         """The part of the mask that stays inside of the tensors; what does not is remembered."""
-        addresses, mask = np.broadcast_arrays(
-            addresses.astype(np.int64), mask.astype(bool)
-        )
+        mask = mask.astype(bool)
+        addresses, mask = np.broadcast_arrays(addresses.astype(np.int64), mask)
         inside = np.zeros(addresses.shape, bool)
         for start, end in self.ranges.values():
             inside |= (addresses >= start) & (addresses + size <= end)
@@ -171,44 +179,70 @@ class Launch:
             }
             words = f"{kind} outside of {min(ends, key=ends.get)}"
             self.outside[words] = self.outside.get(words, 0) + int(stray.size)
+        touched = np.unique(addresses[mask & inside])
         if self.places:
-            touched = np.unique(addresses[mask & inside])
-            self.seen[kind].append(
-                np.stack([touched, np.full_like(touched, program)], -1)
-            )
+            programs = np.full_like(touched, program)
+            self.seen[kind].append(np.stack([touched, programs], -1))
         if kind == "writes":
-            self.wrote(addresses[mask & inside])
-        for name, (start, end) in self.foreign.items():
-            reached = (addresses >= start) & (addresses < end) & mask & inside
-            if kind == "reads" and reached.any():
+            self.wrote(touched)
+        for name, bounds in self.foreign.items():
+            if kind == "reads" and _reaches(touched, bounds):
                 self.foreign_read.add(name)
         return mask & inside
 
     def wrote(self, addresses) -> None:
         """Remembers the tensors that addresses lie in."""
-        for start, end in self.ranges.values():
-            if ((addresses >= start) & (addresses < end)).any():
-                self.written.add(start)
+        for bounds in self.ranges.values():
+            if _reaches(addresses, bounds):
+                self.written.add(bounds[0])
 
     def shared(self) -> int:
         """How many addresses one program writes that another one writes or reads."""
-        writes, reads = (
-            np.concatenate([np.zeros((0, 2), np.int64), *self.seen[kind]])
-            for kind in ("writes", "reads")
-        )
-        both = np.unique(np.concatenate([writes, reads]), axis=0)
-        touched, programs = np.unique(both[:, 0], return_counts=True)
+        nothing = np.zeros((0, 2), np.int64)
+        writes = np.concatenate([nothing, *self.seen["writes"]])
+        both = np.concatenate([writes, *self.seen["reads"]])
+        touched, programs = np.unique(np.unique(both, axis=0)[:, 0], return_counts=True)
         return int(np.isin(touched[programs > 1], writes[:, 0]).sum())
 
-    def facts(self) -> dict:
-        """Plain data for the grader."""
-        read, written = (
-            sum(len(each) for each in self.seen[kind]) for kind in ("reads", "writes")
-        )
-        foreign = sorted({*self.described["foreign"], *self.torch})
-        return {"kernel": self.kernel, "described": self.described, "foreign": foreign, "programs": self.programs,
-                "foreign data": sorted(self.foreign_read), "outside": self.outside, "shared": self.shared(),
-                "atomics": self.atomics, "read": read, "written": written}  # fmt: skip
+    def facts(self, inputs, results) -> dict:
+        """Plain data for the grader. Args: inputs: {address: name}; results: {address: which one}"""
+        return {
+            "kernel": self.described["kernel"],
+            "described": self.described,
+            "arguments": {
+                name: _what(value, inputs, results)
+                for name, value in self.arguments.items()
+            },
+            "foreign": sorted({*self.described["foreign"], *self.torch}),
+            "programs": self.programs,
+            "foreign data": sorted(self.foreign_read),
+            "outside": self.outside,
+            "shared": self.shared(),
+            "atomics": self.atomics,
+            "read": sum(len(places) for places in self.seen["reads"]),
+            "written": sum(len(places) for places in self.seen["writes"]),
+        }
+
+
+def _reaches(addresses, bounds) -> bool:
+    start, end = bounds
+    return bool(((addresses >= start) & (addresses < end)).any())
+
+
+def _what(value, inputs, results) -> dict:
+    """What an argument of a kernel is: an input or a result of the launcher, a block, a number, a dtype."""
+    if hasattr(value, "untyped_storage"):
+        address = value.data_ptr()
+        if address in inputs:
+            stride = value.stride(0) if value.dim() == 2 else 1
+            return {"input": inputs[address], "stride": stride}
+        return {"result": results[address]} if address in results else {}
+    if type(value).__name__ == "dtype":
+        return {"dtype": True}
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return {}
+    block = isinstance(value, int) and value > 1 and value & (value - 1) == 0
+    return {"block" if block else "number": value}
 
 
 def _watch_builder(builder, running, undefined):
@@ -221,35 +255,33 @@ def _watch_builder(builder, running, undefined):
 
     kind = type(builder)
 
-    def look(what, ptrs, mask):
+    def look(access, ptrs, mask):
         (x, y, z), (nx, ny, nz) = builder.grid_idx, builder.grid_dim
         launch = running[-1]
         launch.programs = nx * ny * nz
         size = ptrs.get_element_ty().primitive_bitwidth // 8
-        seen = (
-            mask if isinstance(mask, np.ndarray) else mask.data
-        )  # of a block pointer it comes as it is
-        noted = launch.note(what, ptrs.data, seen, size, (x * ny + y) * nz + z)
-        return TensorHandle(
-            noted, getattr(mask, "dtype", None) if seen is not mask else tl.int1
-        )
+        # Of a block pointer the mask comes as it is.
+        plain = mask if isinstance(mask, np.ndarray) else mask.data
+        inside = launch.note(access, ptrs.data, plain, size, (x * ny + y) * nz + z)
+        dtype = tl.int1 if plain is mask else getattr(mask, "dtype", None)
+        return TensorHandle(inside, dtype)
 
-    def load(ptrs, mask, *rest):
-        seen = look("reads", ptrs, mask)
-        found = kind.create_masked_load(builder, ptrs, seen, *rest)
-        if undefined and rest[0] is None and found.data.dtype.kind == "f":
-            found.data = np.where(seen.data, found.data, found.data.dtype.type("nan"))
-        return found
+    def load(ptrs, mask, *options):
+        within = look("reads", ptrs, mask)
+        loaded = kind.create_masked_load(builder, ptrs, within, *options)
+        if undefined and options[0] is None and loaded.data.dtype.kind == "f":
+            nan = loaded.data.dtype.type("nan")
+            loaded.data = np.where(within.data, loaded.data, nan)
+        return loaded
 
-    def store(ptrs, value, mask, *rest):
-        return kind.create_masked_store(
-            builder, ptrs, value, look("writes", ptrs, mask), *rest
-        )
+    def store(ptrs, value, mask, *options):
+        mask = look("writes", ptrs, mask)
+        return kind.create_masked_store(builder, ptrs, value, mask, *options)
 
-    def atomic(how, ptrs, *rest):
+    def atomic(how, ptrs, *options):
         running[-1].atomics += 1
         running[-1].wrote(ptrs.data.astype(np.int64))
-        return kind.create_atomic_rmw(builder, how, ptrs, *rest)
+        return kind.create_atomic_rmw(builder, how, ptrs, *options)
 
     builder.create_masked_load, builder.create_masked_store = load, store
     builder.create_atomic_rmw = atomic
@@ -257,30 +289,23 @@ def _watch_builder(builder, running, undefined):
 
 
 @contextlib.contextmanager
-def launches_watched(running, places, written, known=None, undefined=False):
-    """The list of Launches made meanwhile; running: a list that holds the one that is under way; places: as Launch;
-    written: a set that the addresses of tensors with results of kernels are added to; known: addresses of tensors with
-    numbers of the inputs, None where nothing is known; undefined: as _watch_builder."""
+def launches_watched(running, places, written, traced, undefined=False):
+    """The list of Launches made meanwhile.
+
+    Args:  running: a list that holds the one that is under way; places: as Launch; written, known: sets of addresses
+           of storages, written by kernels, which are added to, or with numbers of the inputs; undefined: as
+           _watch_builder
+    """
     from triton.runtime import interpreter
 
-    builder, executor, found = (
-        interpreter.interpreter_builder,
-        interpreter.GridExecutor,
-        [],
-    )
-    original = executor.__call__
+    builder, executor = interpreter.interpreter_builder, interpreter.GridExecutor
+    launches, original = [], executor.__call__
 
     def launched(self, *args, **kwargs):
         named = dict(zip(self.arg_names, args, strict=False)) | kwargs
-        tensors = {
-            name: value
-            for name, value in named.items()
-            if hasattr(value, "untyped_storage")
-        }
-        found.append(Launch(described(inspect.unwrap(self.fn), named), tensors, places))
-        running.append(found[-1])
-        if known is not None:
-            found[-1].foreign = _foreign(tensors, found[-1].ranges, known | written)
+        kernel = described(inspect.unwrap(self.fn), named)
+        launches.append(Launch(kernel, named, places, traced | written))
+        running.append(launches[-1])
         try:
             return original(self, *args, **kwargs)
         finally:
@@ -289,79 +314,60 @@ def launches_watched(running, places, written, known=None, undefined=False):
     names = _watch_builder(builder, running, undefined)
     executor.__call__ = launched
     try:
-        yield found
+        yield launches
     finally:
         executor.__call__ = original
         for name in names:
             vars(builder).pop(name, None)
 
 
-def _foreign(tensors, ranges, known) -> dict:
-    """{argument: range} of tensors whose numbers come from no input and no kernel; a single number may."""
-    return {
-        name: ranges[name]
-        for name, tensor in tensors.items()
-        if tensor.is_floating_point() and tensor.numel() > 1
-        if tensor.untyped_storage().data_ptr() not in known
-    }
-
-
-def _torch_watched(pointers, running, names, written, known):
+def _torch_watched(pointers, running, names, written, traced):
     """A mode that notes torch's own arithmetic on the tensors with these storages, outside of launches; what torch
     makes of a kernel's results is added to those in written, what it makes of known numbers to those in known."""
     import torch
     from torch.overrides import TorchFunctionMode
 
-    inputs = frozenset(known)
+    inputs = frozenset(traced)
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
-            given = (*args, *(kwargs or {}).values())
-            flat = [
-                each
-                for arg in given
-                for each in (arg if isinstance(arg, (list, tuple)) else [arg])
-            ]
-            tensors = [each for each in flat if isinstance(each, torch.Tensor)]
+            values = []
+            for arg in (*args, *(kwargs or {}).values()):
+                values += arg if isinstance(arg, (list, tuple)) else [arg]
+            tensors = [value for value in values if isinstance(value, torch.Tensor)]
+            storages = _storages(tensors)
             name = getattr(func, "__name__", "").strip("_")
-            if running and name not in QUIET and name not in running[-1].torch:
-                running[-1].torch.append(name)
-            if not running and name not in QUIET and name not in names:
-                if any(
-                    tensor.untyped_storage().data_ptr() in pointers
-                    for tensor in tensors
-                ):
-                    names.append(name)
+            computed = running[-1].torch if running else names
+            computes = name not in QUIET and name not in computed
+            if computes and (running or storages & pointers):
+                computed.append(name)
             result = func(*args, **(kwargs or {}))
-            if isinstance(result, torch.Tensor) and any(
-                t.untyped_storage().data_ptr() in written for t in tensors
-            ):
+            if isinstance(result, torch.Tensor) and storages & written:
                 written.add(result.untyped_storage().data_ptr())
             if not running:
-                _trace(name, tensors, result, inputs, known, written)
+                _trace(name, tensors, result, inputs, traced, written)
             if name in EMPTY and result.is_floating_point():
-                result.fill_(
-                    float("nan")
-                )  # what is never written must not look right by chance
+                # What is never written must not look right by chance.
+                result.fill_(float("nan"))
             return result
 
     return Watch()
 
 
-def _trace(name, tensors, result, inputs, known, written) -> None:
+def _trace(name, tensors, result, inputs, traced, written) -> None:
     """Adds the storages of a result to those with known numbers, or takes them out."""
     storages = _storages(tensors)
     if name in LENT:
-        made, whole = storages - inputs, False
+        changed, whole = storages - inputs, False
     else:
         # What writes to its first argument may return nothing.
-        made = _storages(tensors[:1] if result is None else returned(result))
-        whole = name in FRESH or bool(storages) and storages <= known | written
+        changed = _storages(tensors[:1] if result is None else returned(result))
+        whole = name in FRESH or bool(storages) and storages <= traced | written
     if whole:
-        known |= made
+        traced |= changed
     else:
-        known -= made
-        written -= made
+        traced -= changed
+        written -= changed
 
 
 def _in_variables(target):
@@ -408,44 +414,40 @@ def kernels(target, arguments, options, reader=None):
 
     if isinstance(tl.sum, triton.JITFunction):
         raise RuntimeError(COMPILED)
-    given = list(arguments.values())
-    if options.get(
-        "apart"
-    ):  # in the grader's buffer, where one input ends, another one begins
-        given = [
-            value.clone() if isinstance(value, torch.Tensor) else value
-            for value in given
-        ]
-    matrices = {
-        t.untyped_storage().data_ptr()
-        for t in given
-        if isinstance(t, torch.Tensor) and t.dim() == 2
+    values = list(arguments.values())
+    if options.get("apart"):
+        # In the grader's buffer, where one input ends, another one begins.
+        values = [v.clone() if isinstance(v, torch.Tensor) else v for v in values]
+    tensors = {
+        name: value
+        for name, value in zip(arguments, values, strict=True)
+        if isinstance(value, torch.Tensor)
     }
+    matrices = _storages(t for t in tensors.values() if t.dim() == 2)
     if options.get("again"):
+        moved = [1 - v if isinstance(v, torch.Tensor) else v for v in values]
         with contextlib.suppress(Exception):
-            target(
-                *[
-                    1 - value if isinstance(value, torch.Tensor) else value
-                    for value in given
-                ]
-            )
+            target(*moved)
     running, names, written = [], [], set()
     # What stands in variables is from an earlier call: another stage sees that.
-    known = _storages([*given, *_in_variables(reader or target)])
-    watched = _torch_watched(matrices, running, names, written, known)
+    traced = _storages([*values, *_in_variables(reader or target)])
+    watched = _torch_watched(matrices, running, names, written, traced)
     apart, undefined = bool(options.get("apart")), bool(options.get("undefined"))
-    with launches_watched(running, apart, written, known, undefined) as found, watched:
-        result = target(*given)
+    with (
+        launches_watched(running, apart, written, traced, undefined) as launches,
+        watched,
+    ):
+        result = target(*values)
     results = returned(result)
-    own = any(
-        r.untyped_storage().data_ptr() in written
-        for r in results
-        if isinstance(r, torch.Tensor)
-    )
+    inputs = {t.data_ptr(): str(name) for name, t in tensors.items()}
+    outputs = {}
+    for number, value in enumerate(results):
+        if isinstance(value, torch.Tensor):
+            outputs.setdefault(value.data_ptr(), number)
     return results, {
-        "launches": [launch.facts() for launch in found],
+        "launches": [launch.facts(inputs, outputs) for launch in launches],
         "torch": names,
-        "own": own,
+        "own": bool(_storages(results) & written),
     }
 
 
@@ -479,7 +481,7 @@ def layer_kernels(target, arguments, options):
 
     Backward is handed what forward saved, so that torch's arithmetic on that is seen as well; "own" is true of both.
     """
-    ctx, count, given = Context(), len(options["cotangents"]), list(arguments.values())
+    ctx, count, values = Context(), len(options["cotangents"]), list(arguments.values())
 
     def forward(*inputs):
         return _forward(target, ctx, inputs)
@@ -487,11 +489,13 @@ def layer_kernels(target, arguments, options):
     def backward(*sent):
         ctx.saved_tensors = sent[count:]
         return [
-            each for each in target.backward(ctx, *sent[:count]) if each is not None
+            gradient
+            for gradient in target.backward(ctx, *sent[:count])
+            if gradient is not None
         ]
 
-    outputs, there = kernels(forward, dict(enumerate(given[:-count])), options, target)
-    sent = dict(enumerate([*given[-count:], *ctx.saved_tensors]))
+    outputs, there = kernels(forward, dict(enumerate(values[:-count])), options, target)
+    sent = dict(enumerate([*values[-count:], *ctx.saved_tensors]))
     gradients, back = kernels(backward, sent, options, target)
     facts = {name: there[name] + back[name] for name in ("launches", "torch")}
     return [*returned(outputs), *gradients], facts | {

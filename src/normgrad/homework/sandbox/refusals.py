@@ -79,23 +79,29 @@ def switch_off() -> None:
     torch.autograd.Variable._execution_engine = OneAtATime(
         torch.autograd.Variable._execution_engine
     )
-    for place, names in (
+    for module, names in (
         (torch, NORMS),
         (torch.nn.functional, NORMS),
         (torch._VF, NORMS),
         (torch.func, DERIVATIVES),
     ):
         for name in names:
-            if hasattr(place, name):
-                setattr(place, name, _refusing(name))
+            if hasattr(module, name):
+                setattr(module, name, _refusing(name))
     for name in NORMS:
         operator = getattr(torch.ops.aten, name, None)
-        for each in (
-            (operator, *(getattr(operator, one) for one in operator.overloads()))
+        for overload in (
+            (
+                operator,
+                *(
+                    getattr(operator, overload_name)
+                    for overload_name in operator.overloads()
+                ),
+            )
             if operator
             else ()
         ):
-            each._op = _refusing(name)
+            overload._op = _refusing(name)
 
 
 EXTRA_MEMORY = 2 * 2**30

@@ -51,6 +51,10 @@ class Remote(Student):
         """What solution.py says of a name."""
         return self.looks.get(entry, NOTHING)
 
+    def program(self, entry):
+        """The text of solution.py."""
+        return self.path.read_text(encoding="utf8", errors="replace")
+
     def close(self) -> None:
         """Ends the process."""
         if self.process is not None:
@@ -90,10 +94,8 @@ class Remote(Student):
         header, _ = self._asked(None, request, [])
         try:
             if "looks" in header:
-                self.looks = {
-                    str(entry): _looked(**found)
-                    for entry, found in header["looks"].items()
-                }
+                for entry, described in header["looks"].items():
+                    self.looks[str(entry)] = _looked(described)
                 return
             failed = outcome({"printed": (0, ""), **header}, [], LOAD_SECONDS)
         except NOT_WHAT_IT_SAYS:
@@ -164,21 +166,19 @@ class Remote(Student):
             ) from None
 
 
-def _looked(raises, **texts) -> dict:
+def _looked(described) -> dict:
     """What source.look said, made of what it should be made of."""
-    if texts.keys() != NOTHING.keys() - {"raises"}:
+    if described.keys() != NOTHING.keys():
         raise KeyError("look")
-    return {name: list(map(str, names)) for name, names in texts.items()} | {
-        "raises": bool(raises)
-    }
+    return {name: list(map(str, names)) for name, names in described.items()}
 
 
 def _plain(value):
     """What came from a student's process with short texts, in which nothing can steer a terminal."""
     if isinstance(value, dict):
-        return {_plain(key): _plain(each) for key, each in value.items()}
+        return {_plain(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(part) for part in value]
     if isinstance(value, str):
         return "".join(
             c if c.isprintable() or c in "\n\t" else " " for c in value[:LONGEST_TEXT]

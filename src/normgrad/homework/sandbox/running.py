@@ -13,7 +13,7 @@ import time
 import traceback
 import warnings
 
-from . import kernels, operations  # noqa: F401  (kernels adds an operation)
+from . import digits, kernels, operations  # noqa: F401  (they add operations)
 
 KEPT_OUTPUT, KEPT_MESSAGE = 1000, 400
 # Whoever catches the end of the time gets it again, so often.

@@ -1,4 +1,4 @@
-"""What a student's code says before it runs: the names that it uses, the globals that it reads, whether it raises."""
+"""What a student's code says before it runs: the names that it uses, the globals that it reads."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 
 # Types of torch's that a call can change.
 MUTABLE = ("Tensor", "Parameter")
-# Names of functions that assert begin like this: NumPy's assert_allclose, unittest's assertTrue, pytest's fail.
-ASSERTING = ("assert", "fail")
 # What finds a derivative where the task asks to derive it: other number formats, libraries that differentiate or have
 # more digits, the package's own differences.
 FORMATS = frozenset(
@@ -23,6 +21,7 @@ LIBRARIES = ("sympy", "mpmath", "decimal", "fractions", "normgrad")
 DIFFERENCES = frozenset(
     "approx_fprime approx_derivative finite_difference complex_step".split()
 )
+ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
 
 
@@ -37,63 +36,52 @@ def look(target) -> dict:
     """What there is to see in a function or a class, and in what it reads in its module, directly or not.
 
     Returns:  {"names": that its code mentions, and those of the library's functions that it has under other names;
-              "globals": that hold arrays, containers or nothing, or that it assigns; "raises": whether it can say no;
-              "parameters": of a function, by name; "shortcuts": what is there in place of a derivation;
-              "calls": the student's own functions}
+              "globals": that hold arrays, containers or nothing, or that it assigns; "parameters": of a function, by
+              name; "shortcuts": what is there in place of a derivation; "calls": the student's own functions}
     """
-    names, changing, raises, texts, calls = set(), set(), False, set(), set()
+    names, changing, texts, calls = set(), set(), set(), set()
     for function in reached(target):
         calls.add(function.__name__)
+        values = read(function)
         # What the student defined under a name is no library's function of that name.
-        found = read(function)
-        own = {name for name, value in found.items() if _same_module(value, function)}
+        own = {name for name, v in values.items() if _same_module(v, function)}
         for code in codes(function.__code__):
-            steps = list(dis.get_instructions(code))
-            of_others = {
-                each.argval
-                for each in steps
-                if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
-            }
-            names.update(
-                name
-                for name in (*code.co_names, *code.co_freevars)
-                if name not in own - of_others
-            )
-            changing.update(
-                each.argval for each in steps if each.opname == "STORE_GLOBAL"
-            )
-            raises |= any(each.opname == "RAISE_VARARGS" for each in steps)
-            constants = [
-                part
-                for c in code.co_consts
-                for part in (c if isinstance(c, tuple) else [c])
-            ]
-            texts.update(c for c in constants if isinstance(c, str))
-            if any(isinstance(constant, complex) for constant in constants):
-                texts.add("complex")
-        for name, value in found.items():
-            container = (
-                isinstance(value, (np.ndarray, list, dict, set))
-                or type(value).__name__ in MUTABLE
-            )
-            if value is None or container:
+            attributes = set()
+            for step in dis.get_instructions(code):
+                if step.opname in ATTRIBUTE:
+                    attributes.add(step.argval)
+                elif step.opname == "STORE_GLOBAL":
+                    changing.add(step.argval)
+            mentioned = {*code.co_names, *code.co_freevars}
+            names |= mentioned - (own - attributes)
+            for constant in code.co_consts:
+                parts = constant if isinstance(constant, tuple) else [constant]
+                texts.update(part for part in parts if isinstance(part, str))
+                if isinstance(constant, complex):
+                    texts.add("complex")
+        for name, value in values.items():
+            if value is None or _changes(value):
                 changing.add(name)
             elif callable(value) and name not in own:
                 names.add(str(getattr(value, "__name__", "")))
-            names.update(home for home in (_home(value),) if home in LIBRARIES)
-    raises |= any(name.startswith(ASSERTING) for name in names)
+            if _home(value) in LIBRARIES:
+                names.add(_home(value))
     code = getattr(target, "__code__", None)
-    parameters = list(code.co_varnames[: code.co_argcount]) if code else []
     roots = {name.partition(".")[0] for name in names}
-    shortcuts = (names | texts) & FORMATS | names & DIFFERENCES
+    shortcuts = (names | texts) & FORMATS | names & DIFFERENCES | roots & {*LIBRARIES}
     return {
-        "shortcuts": sorted(shortcuts | roots & {*LIBRARIES}),
+        "shortcuts": sorted(shortcuts),
         "calls": sorted(calls),
         "names": sorted(names),
         "globals": sorted(changing),
-        "raises": raises,
-        "parameters": parameters,
+        "parameters": list(code.co_varnames[: code.co_argcount]) if code else [],
     }
+
+
+def _changes(value) -> bool:
+    """Whether a call can change a value: an array, a container, a tensor."""
+    container = isinstance(value, (np.ndarray, list, dict, set))
+    return container or type(value).__name__ in MUTABLE
 
 
 def _home(value) -> str:
@@ -113,43 +101,36 @@ def codes(code):
 
 def reached(target) -> list:
     """The Python functions of an object and those of the same module that they read, directly or not."""
-    found, left = {}, functions(target)
-    while left:
-        function = left.pop()
-        if id(function) not in found:
-            found[id(function)] = function
-            named = [
-                each for value in read(function).values() for each in functions(value)
-            ]
-            left += [each for each in named if _same_module(each, function)]
-    return list(found.values())
+    reached, waiting = [], functions(target)
+    while waiting:
+        function = waiting.pop()
+        if function not in reached:
+            reached.append(function)
+            for value in read(function).values():
+                waiting += [f for f in functions(value) if _same_module(f, function)]
+    return reached
 
 
 def functions(value):
     """The functions of a value: itself, what a decorator wrapped, or the methods of a class and of its bases."""
     members = [value, getattr(value, "fn", None), getattr(value, "__wrapped__", None)]
     if isinstance(value, type):
-        classes = [
-            base
-            for base in value.__mro__[:-1]
-            if base.__module__.partition(".")[0] != "torch"
-        ]
-        members = [member for base in classes for member in vars(base).values()]
-    found = [getattr(member, "__func__", member) for member in members]
-    return [function for function in found if isinstance(function, types.FunctionType)]
+        members = []
+        for base in value.__mro__[:-1]:
+            if base.__module__.partition(".")[0] != "torch":
+                members += vars(base).values()
+    plain = [getattr(member, "__func__", member) for member in members]
+    return [member for member in plain if isinstance(member, types.FunctionType)]
 
 
 def read(function) -> dict:
     """{name: value} of the globals that a function names; the value is None where the name is not defined."""
-    steps = [
-        each for code in codes(function.__code__) for each in dis.get_instructions(code)
-    ]
-    names = {each.argval for each in steps if each.opname in GLOBAL}
-    return {
-        name: function.__globals__.get(name)
-        for name in names
-        if not hasattr(builtins, name)
-    }
+    names = set()
+    for code in codes(function.__code__):
+        for step in dis.get_instructions(code):
+            if step.opname in GLOBAL and not hasattr(builtins, step.argval):
+                names.add(step.argval)
+    return {name: function.__globals__.get(name) for name in names}
 
 
 def imported(text: str) -> list[str]:

@@ -85,6 +85,10 @@ class Student:
         """What source.look says of a name; of one that is not there, nothing."""
         raise NotImplementedError
 
+    def program(self, entry: str):
+        """What is read of a name: the function or class itself, or the text of its module."""
+        raise NotImplementedError
+
     def _asked(self, entry, header, arrays):
         """(header, arrays) of the reply to a request."""
         raise NotImplementedError
@@ -99,7 +103,7 @@ class Student:
         self.close()
 
 
-NOTHING = {"names": [], "globals": [], "raises": True, "parameters": [], "shortcuts": [], "calls": []}  # fmt: skip
+NOTHING = {"names": [], "globals": [], "parameters": [], "shortcuts": [], "calls": []}
 
 
 class Local(Student):
@@ -111,6 +115,10 @@ class Local(Student):
     def look(self, entry):
         """What the live object says."""
         return source.look(self.targets[entry]) if entry in self.targets else NOTHING
+
+    def program(self, entry):
+        """The live object."""
+        return self.targets.get(entry)
 
     def _asked(self, entry, header, arrays):
         if entry not in self.targets:
@@ -124,20 +132,22 @@ class Local(Student):
 def plain(request: Request, entry: str, seconds: float) -> tuple[dict, list]:
     """A request as plain data and arrays."""
     specs, arrays, more = [], [], 0
-    for given in request.arguments:
+    for argument in request.arguments:
         spec = {
-            "name": given.name,
-            "kind": given.kind,
-            "dtype": given.dtype,
-            "grad": given.grad,
+            "name": argument.name,
+            "kind": argument.kind,
+            "dtype": argument.dtype,
+            "grad": argument.grad,
         }
-        if given.kind == "scalar":
-            specs.append(spec | {"value": given.value})
+        if argument.kind == "scalar":
+            specs.append(spec | {"value": argument.value})
             continue
         arrays.append(
-            np.array(given.value, STORED.get(given.dtype, given.dtype), order="C")
+            np.array(
+                argument.value, STORED.get(argument.dtype, argument.dtype), order="C"
+            )
         )
-        layout = given.layout if arrays[-1].ndim >= 2 else "contiguous"
+        layout = argument.layout if arrays[-1].ndim >= 2 else "contiguous"
         more += layout != "contiguous"
         specs.append(spec | {"layout": layout, "more": more})
     options = {**request.options, "entry": entry}
@@ -162,9 +172,9 @@ def outcome(header: dict, arrays, seconds: float) -> Outcome:
     count, kept = header["printed"]
     printed = int(count), str(kept)
     if error := header["error"]:
-        what = "time" if error["type"] == "TimeUp" else "raised"
+        kind = "time" if error["type"] == "TimeUp" else "raised"
         return Outcome(
-            None, {"seconds": seconds, **error, "what": what}, printed=printed
+            None, {"seconds": seconds, **error, "what": kind}, printed=printed
         )
     values = [
         Value(array, dict(facts))

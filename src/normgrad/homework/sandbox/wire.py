@@ -52,12 +52,12 @@ def receive(stream) -> bytes:
 
 
 def _exactly(stream, count):
-    found = stream.read(count)
-    if not found and count:
+    read = stream.read(count)
+    if not read and count:
         raise EOFError
-    if len(found) < count:
-        raise Garbled(f"{len(found)} bytes of {count}")
-    return found
+    if len(read) < count:
+        raise Garbled(f"{len(read)} bytes of {count}")
+    return read
 
 
 def unpack(message: bytes) -> tuple[dict, list[np.ndarray]]:

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 1: letters, deltas, layouts and paths that were confused."""
 
-from ..wrong import Wrong, of
+from wrong_solutions import Wrong, of
 
 IMPORT = "from sympy import KroneckerDelta, Sum, symbols"
 VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
@@ -71,7 +71,7 @@ WRONG = (
     layouts("one layout for both", (DENOMINATOR, "denominator = w[b]"), stage="denominator",
             misconception="letters-exchanged"),
     layouts("a third for 1 / N", (J, "numerator = w[b] * KroneckerDelta(a, b) - w[b] / 3"), misconception="one-shape"),
-    layouts("letters compared", (J, "numerator = w[a] * int(a == b) - w[b] / N"), misconception="letters-compared"),
+    layouts("letters compared", (J, "numerator = w[a] * int(a == b) - w[b] / N"), misconception="term-missing"),
     layouts("a reciprocal", (J_T, "denominator = 1 / numerator"), stage="denominator",
             misconception="reciprocal-for-layout"),
     layouts("no path through the mean", (J, "numerator = w[b] * KroneckerDelta(a, b)"),

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 8: a layer whose gradients, memory or bytes are wrong, and a stream that is cut."""
 
-from ..wrong import of
+from wrong_solutions import of
 
 DX, NORMS = "dx, row by row", "norms by depth"
 HALF, FULL = "bytes within 50 % of the floor", "bytes within 5 % of the floor"
@@ -13,7 +13,7 @@ RETURN = "return dx, dx, dw, db, None"
 TILE, STEP, NORM = (
     "rows = 32",
     "stream = norms[k](dy, stream)",
-    "found.append(stream.square().sum().sqrt())",
+    "sizes.append(stream.square().sum().sqrt())",
 )
 
 
@@ -22,10 +22,10 @@ norms = of("gradient-norms", NORMS)
 
 
 WRONG = (
-    layer("the stream's gradient is forgotten", (STREAM, "pass"), misconception="dresidual-forgotten"),
-    layer("rstd is a constant", (OUT, OUT.replace(" - x_hat * c1[:, None]", "")), misconception="c1-dropped"),
+    layer("the stream's gradient is forgotten", (STREAM, "pass")),
+    layer("rstd is a constant", (OUT, OUT.replace(" - x_hat * c1[:, None]", ""))),
     layer("the residual has the stream's gradient alone", (RETURN, "return dx, dresidual_out, dw, db, None"),
-          stage="dresidual", misconception="dresidual-alone"),
+          stage="dresidual"),
     layer("saves x and residual, too", (SAVE, SAVE.replace("rstd)", "rstd, x, residual)")),
           (SAVED, SAVED.replace("rstd =", "rstd, _, _ =")), stage="structure", misconception="saves-too-much"),
     layer("the weight is a global", ("def tiles(m, n)", "gamma = None\n\n\ndef tiles(m, n)"),
@@ -35,14 +35,12 @@ WRONG = (
                                "        programs, sizes = tiles(*x.shape)"), stage=HALF, misconception="work-outside"),
     layer("torch helps on the way back", (SAVED, f"{SAVED}\n        residual_out = residual_out * 1"), stage=HALF,
           misconception="work-outside"),
-    layer("one row a program", (TILE, "rows = 1"), stage=HALF, misconception="above-the-floor"),
+    layer("one row a program", (TILE, "rows = 1"), stage=HALF),
     layer("the sum is read back", ("tl.store(residual_out_ptr + at, p, mask=mask)",
                                    "tl.store(residual_out_ptr + at, p, mask=mask)\n"
-                                   "    p = tl.load(residual_out_ptr + at, mask=mask, other=0)"), stage=FULL,
-          misconception="above-the-floor"),
-    norms("the stream is cut", (STEP, "stream = norms[k](dy, torch.zeros_like(dy))"), misconception="stream-cut"),
-    norms("the stream is added again", (STEP, "stream = norms[k](dy, stream) + stream"), misconception="stream-twice"),
-    norms("from the last place to the first", ("torch.stack(found[::-1])", "torch.stack(found)"),
-          misconception="order-reversed"),
-    norms("no root", (NORM, NORM.replace(".sqrt()", "")), misconception="squared-norm"),
+                                   "    p = tl.load(residual_out_ptr + at, mask=mask, other=0)"), stage=FULL),
+    norms("the stream is cut", (STEP, "stream = norms[k](dy, torch.zeros_like(dy))")),
+    norms("the stream is added again", (STEP, "stream = norms[k](dy, stream) + stream")),
+    norms("from the last place to the first", ("torch.stack(sizes[::-1])", "torch.stack(sizes)")),
+    norms("no root", (NORM, NORM.replace(".sqrt()", ""))),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Wrong solutions of homework 2: what a wrong RMSNorm and its wrong gradients look like."""
 
-from ..wrong import Wrong
+from wrong_solutions import Wrong
 
 Y, RSTD, DX, DW = "y", "rstd", "dx, row by row", "dw"
 F_RSTD, F_X_HAT, F_OUT = (
@@ -35,7 +35,7 @@ WRONG = (
             "str((x.shape, x.dtype)), np.empty_like(x))), rstd", "inputs left alone", "memory-shared"),
     forward("no axis for one row", F_OUT, "x_hat * weight, rstd.squeeze()", "signature and shapes", "axis-of-one"),
     backward("written over", B_DX, "dx = wdy\n    for j in range(x.shape[1]):\n        c1 = (x_hat * dx).mean(-1)\n"
-             "        dx[:, j] = rstd[:, 0] * (dx[:, j] - x_hat[:, j] * c1)", misconception="overwritten-on-the-way"),
+             "        dx[:, j] = rstd[:, 0] * (dx[:, j] - x_hat[:, j] * c1)", misconception="unknown"),
     forward("eps outside the root", F_RSTD, "1 / (np.sqrt((x * x).mean(-1)) + eps)", Y, "eps-placement"),
     forward("eps beside the sum", F_RSTD, "1 / np.sqrt(((x * x).sum(-1) + eps) / x.shape[-1])", Y, "eps-on-sum"),
     forward("the mean squared", F_RSTD, "1 / np.sqrt(x.mean(-1) ** 2 + eps)", Y, "mean-squared"),
@@ -50,9 +50,9 @@ WRONG = (
     forward("chooses after the logarithm", F_RSTD, "np.where(x.any(-1), np.exp(-np.log((x * x).mean(-1)) / 2)"
             " / np.sqrt(1 + eps / (x * x).mean(-1)), eps**-0.5)", "degenerate rows", "warns"),
     forward("the row scaled before eps", F_RSTD, "1 / np.sqrt((x * x).mean(-1) + eps * np.abs(x).max(-1) ** 2)", Y,
-            "eps-scaled"),
+            "not-finite"),
     forward("the weight in other columns", F_OUT, "x_hat * np.repeat(weight, len(x)).reshape(x.shape), rstd", Y,
-            "weight-misplaced"),
+            "unknown"),
     forward("eps as a floor", F_RSTD, "1 / np.sqrt(np.maximum((x * x).mean(-1), eps))", Y, "eps-placement"),
     forward("the weight before the statistics", F_RSTD, "1 / np.sqrt(((weight * x)**2).mean(-1) + eps)", Y,
             "weight-in-statistics"),
@@ -68,7 +68,7 @@ WRONG = (
     backward("sum for mean", C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True)", DX, "sum-for-mean-c1"),
     backward("the matrix for a row", C1, "c1 = (x_hat * wdy).sum() / x.shape[-1]", DX, "matrix-summed"),
     backward("the weight in other columns", B_WDY, "wdy = np.repeat(weight, len(x)).reshape(x.shape) * dy", DX,
-             "weight-misplaced"),
+             "unknown"),
     backward("N - 1", C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / (x.shape[-1] - 1)", DX, "bessel"),
     backward("divided by M", C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / len(x)", DX, "divided-by-rows"),
     backward("no gradient for zero rows", B_DX, B_DX + " * x.any(-1, keepdims=True)", "degenerate rows", "flat-row"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from ..mistakes.edits import edited
-from .solutions import solution
+from normgrad.homework.solutions import solution
+from normgrad.mistakes.edits import edited
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Wrong:
 def of(task: str, stage: str):
     """A maker of wrong solutions of a task, from a name and edits; stage: where it takes no other one."""
 
-    def made(name, *edits, stage=stage, misconception=""):
+    def mistake(name, *edits, stage=stage, misconception=""):
         return Wrong(name, task, edits, stage, misconception)
 
-    return made
+    return mistake
 
 
 def wrong(homework: str) -> tuple[Wrong, ...]:
     """The wrong solutions of a homework."""
-    return import_module(f".{homework}.wrong", __package__).WRONG
+    return import_module(f".{homework}", __package__).WRONG

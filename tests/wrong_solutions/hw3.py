@@ -1,6 +1,6 @@
 """Wrong solutions of homework 3: wrong gradients of LayerNorm, and Functions that work only as long as no one asks."""
 
-from ..wrong import Wrong, of
+from wrong_solutions import Wrong, of
 
 DX, DW, DB, BOTH, Y = "dx, row by row", "dw", "db", "db, dw", "forward"
 TWICE, STRUCTURE, NARROW = "gradgradcheck", "structure", "float32 and bfloat16"

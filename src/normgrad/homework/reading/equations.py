@@ -1,0 +1,252 @@
+"""What a program was read as, beside the definitions: both equations, and how the one differs from the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sympy import Abs, Add, Expr, Indexed, Max, Mul, Pow, S, Sum, evaluate, expand
+
+from ...symbolic.normal_form import as_powers, nf
+from ...symbolic.notation import tensor
+from ...symbolic.patience import OutOfPatience, limited
+from ...symbolic.symbols import M, N, i, j
+from ...verify.definitions import TENSORS, Norm
+from ...verify.difference import field_terms
+from ...verify.verdict import REFUTED, Verdict
+from .difference import Edit, Finding, differences
+from .terms import Factors, Term, terms_of, written
+
+X, P, X_HAT, RSTD, MEAN = (
+    TENSORS[name] for name in ("x", "residual_out", "x_hat", "rstd", "mean")
+)
+Q = tensor("q", M, N)
+CANNOT = (NotImplementedError, OutOfPatience, TypeError, ValueError)
+LONGEST = 200  # characters of an equation that is still read by a person
+
+
+@dataclass
+class Equation:
+    """What a program stores for one output.
+
+    Args:  output: its name; yours, right: the two sides as text, "" for one that is too long
+           findings: what leads from the right one to yours
+    """
+
+    output: str
+    yours: str
+    right: str
+    findings: list[Finding] = field(default_factory=list)
+
+
+def equations_of(verdict: Verdict, definitions: Norm, seconds: float = 10) -> list:
+    """An Equation for each output that was read and is not as defined; none that takes longer than the seconds."""
+    made, root = [], None
+    for output, own in verdict.outputs.items():
+        if own.kind != REFUTED or own.stored is None:
+            continue
+        try:
+            with limited(seconds), evaluate(True):
+                equation, own_root = _equation(output, own.stored, definitions, root)
+        except CANNOT:
+            continue
+        if equation.yours and (equation.findings or not root):
+            made.append(equation)
+        root = own_root or root
+    return made
+
+
+def _equation(output, stored, definitions, root):
+    """(Equation, what stands for rstd[i] where it is another one).
+
+    Args:  root: the same of an output before
+    """
+    head = definitions.outputs[output]
+    try:
+        right = terms_of(field_terms(head, definitions))
+        yours = _in_fewest_terms(stored, definitions, root)
+    except ValueError:  # the definitions are none of a norm
+        right, yours = (terms_of(_plain(e, definitions)) for e in (head, stored))
+        return _of_terms(output, yours, right), None
+    own = None
+    if output == "rstd" or output == "y" and _is_opaque(yours):
+        own = _own_rstd(output, stored, definitions)
+    if own is None:
+        return _of_terms(output, yours, right), None
+    under = _right_root(definitions)
+    text, findings = _of_root(own, under)
+    if output == "rstd":
+        equation = Equation(output, text, f"1 / sqrt({written(under)})", findings)
+    else:
+        equation = _of_terms(output, [_with_rstd(term) for term in yours], right)
+        equation.yours += f", rstd = {text}"
+        equation.right += f", rstd = 1 / sqrt({written(under)})"
+        equation.findings = findings + equation.findings
+    names = {p: _centred(p, definitions) for p in own.atoms(Indexed) if p.base == Q}
+    return equation, own.xreplace(names)
+
+
+def _of_terms(output, yours, right):
+    findings = [] if _is_opaque(yours) else differences(output, yours, right)
+    text, needed = written(yours), written(right)
+    return Equation(output, text if len(text) <= LONGEST else "", needed, findings)
+
+
+def _centred(entry, definitions):
+    """An entry of q as the definitions' x_hat / rstd."""
+    row, column = entry.indices
+    body = definitions.defs.body(X_HAT[i, j]) / RSTD[i]
+    return body.xreplace({i: row, j: column})
+
+
+def _plain(e, definitions):
+    """The terms of an expression in the symbols of its definitions."""
+    return Add.make_args(as_powers(nf(definitions.defs.unfold(e))))
+
+
+def _is_opaque(terms):
+    """Whether a term has a root, a quotient or another function in it."""
+    return any(_is_function(name) for term in terms for name in term.flat)
+
+
+def _is_function(name):
+    return "(" in name or " + " in name
+
+
+def _in_fewest_terms(stored, definitions, root):
+    """The terms of what is stored, with x where that takes fewer of them than x_hat: before sums, within, or both."""
+    e = Add(*field_terms(stored, definitions, root))
+    best = terms_of(Add.make_args(e))
+    if not e.has(MEAN):
+        return best
+    for outside, within in ((True, True), (True, False), (False, True)):
+        opened = Add.make_args(expand(as_powers(nf(_opened(e, outside, within)))))
+        terms = terms_of(opened)
+        if len(terms) < len(best):
+            best = terms
+    return best
+
+
+def _opened(e, outside, within):
+    """The expression with (x - mean) * rstd for x_hat outside of sums, within them, or both."""
+    sums = {part: S(0) for part in e.atoms(Sum)}
+    for part in sums:
+        sums[part] = _with_x(part) if within else part
+    names = {part: tensor(f"t{k}") for k, part in enumerate(sums)}
+    e = e.xreplace(names)
+    e = _with_x(e) if outside else e
+    return e.xreplace({name: sums[part] for part, name in names.items()})
+
+
+def _with_x(e):
+    names = {}
+    for part in e.atoms(Indexed):
+        if part.base == X_HAT:
+            row = part.indices[0]
+            names[part] = (X[part.indices] - MEAN[row]) * RSTD[row]
+    return e.xreplace(names)
+
+
+def _row(definitions):
+    """The row that is scaled by rstd: q = x - mean, or x where the norm does not centre."""
+    body = definitions.defs.body(X_HAT[i, j])
+    return Q if body.has(MEAN) else X
+
+
+def _own_rstd(output, stored, definitions):
+    """What stands for rstd[i], as an expression in the row; None where it is rstd, or no function of the row."""
+    parts = field_terms(stored, definitions)
+    e = Add(*parts)
+    if output == "y":
+        scales = set()
+        for part in parts:
+            if part.has(X_HAT):
+                own = [f for f in Mul.make_args(part) if not f.has(j)]
+                scales.add(Mul(*own) * RSTD[i])
+        if len(scales) != 1:
+            return None
+        e = scales.pop()
+    row = _row(definitions)
+    names = {Abs(RSTD[i]): RSTD[i]}
+    for part in e.atoms(Indexed):
+        if part.base == X_HAT:
+            names[part] = row[part.indices] * RSTD[i]
+    for _ in range(2):
+        e = as_powers(nf(e.xreplace(names))).xreplace({Abs(RSTD[i]): RSTD[i]})
+    if e.has(RSTD):  # within a quotient it cancels only upside down
+        e = 1 / expand(as_powers(nf(1 / e))).xreplace({Abs(RSTD[i]): RSTD[i]})
+    return None if e.has(RSTD) else e
+
+
+def _right_root(definitions):
+    """The terms under the right root."""
+    row, centred = _row(definitions), S(int(_row(definitions) is Q))
+    square = 1 / definitions.defs.body(RSTD[i]) ** 2
+    names = {}
+    for part in square.atoms(Indexed):
+        if part.base == P:
+            names[part] = row[part.indices] + centred * MEAN[i]
+    return _terms(square.xreplace(names))
+
+
+def _terms(e):
+    """The terms of an expression that is multiplied out."""
+    return terms_of(Add.make_args(expand(as_powers(nf(e)))))
+
+
+def _opaque(e):
+    """Whether an expression has a root, a quotient of a sum, or another function in it."""
+    return e.has(Abs, Max) or any(
+        isinstance(part.base, Add) or not part.exp.is_Integer
+        for part in e.atoms(Pow)
+        if not part.free_symbols <= {M, N}
+    )
+
+
+def _of_root(e: Expr, right: list[Term]):
+    """(your rstd as text, findings) of what stands for rstd; right: the terms under the right root."""
+    if not _opaque(e):
+        edit = Edit("variance", "it is the mean square, without the root")
+        return _text(e), [Finding("root", edit, right=right[0])]
+    below = expand(as_powers(nf(1 / e)))
+    if not _opaque(below):
+        edit = Edit("no root", "the root is missing")
+        return f"1 / ({_text(below)})", [Finding("root", edit, right=right[0])]
+    square = expand(as_powers(nf(1 / e**2)))
+    if not _opaque(square):
+        terms = _terms(square)
+        return f"1 / sqrt({written(terms)})", differences("root", terms, right)
+    return _of_sum(below, right)
+
+
+def _of_sum(below, right):
+    """(text, findings) of 1 / below, a sum of something with a root and of eps."""
+    parts = Add.make_args(below)
+    inside = Add(*[part for part in parts if part.has(Indexed)])
+    text = f"1 / ({_text(below)})"
+    if below.has(Max):
+        edit = Edit("eps floor", "eps is a floor")
+        return text, [Finding("root", edit, right=right[-1])]
+    if inside.has(Abs):
+        edit = Edit("absolute", "sizes stand for squares, without a root")
+        return text, [Finding("root", edit, right=right[-1])]
+    square = nf(inside**2)
+    if _opaque(as_powers(square)) or inside == below:
+        return text, []
+    text = f"1 / (sqrt({_text(square)}) + {_text(below - inside)})"
+    edit = Edit("eps outside", "eps stands outside of the root")
+    squares = [term for term in right if term.sums]
+    more = differences("root", _terms(square), squares)
+    return text, [Finding("root", edit, right=right[0]), *more]
+
+
+def _text(e):
+    return written(_terms(e))
+
+
+def _with_rstd(term):
+    """Your term with rstd in the place of your own root."""
+    powers = [(name, n) for name, n in term.outer.powers if not _is_function(name)]
+    if len(powers) == len(term.outer.powers):
+        return term
+    kept = [(name, n) for name, n in powers if name != "rstd"]
+    return Term(S.One, Factors(tuple(kept)), term.sums)

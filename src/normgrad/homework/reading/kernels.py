@@ -1,0 +1,110 @@
+"""What a student's kernels store, read from their text by `normgrad.verify`; no points depend on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from ...mistakes.table import UNKNOWN
+from ..hw4.gpu import module_text
+from ..named import Diagnosis, named
+from .child import in_child
+
+# M and N of the launch that tells what each argument is: no number in it stands for two things.
+SHAPE = (5, 1030)
+SECONDS = 5
+# {result: the label of its registered equation}
+LABELS = {
+    "residual_out": "res-forward",
+    "y": "ln-forward",
+    "dx": "res-dx-layer-norm",
+    "dw": "ln-dw",
+    "db": "ln-db",
+}
+HINT = "This was read from the kernel's text: look at the line, or at what its masks and addresses let through."
+NORM = {"center": True, "bias": True, "residual": True, "dresidual_out": True}
+
+
+def readings(exam, trial) -> list[Diagnosis]:
+    """What is wrong with the results of a launcher's kernels, or cannot be read. Args: trial: of SHAPE"""
+    request = exam.task.oracle.request(trial, layout="wide")
+    outcome = exam.student.call(exam.task.entry, request)
+    shown = []
+    for launch in outcome.facts.get("launches", ()):
+        arguments = launch["arguments"].values()
+        if any("input" in argument for argument in arguments):
+            results, eps = exam.task.oracle.results, trial.spec.eps
+            shown += in_child(partial(_of_launch, launch, results, eps))
+    return shown
+
+
+def _of_launch(launch, results, eps) -> list[Diagnosis]:
+    from ...verify import norm, verify
+    from ...verify.proposal import propose
+    from ...verify.source import source_of
+    from .beliefs import diagnoses
+    from .equations import equations_of
+    from .tasks import is_one_pass
+
+    definitions = norm(**NORM)
+    name, text = launch["kernel"], module_text(launch["described"])
+    binding, grid = propose(source_of(text, name)[0], name)
+    binding |= bound(launch["arguments"], results, eps)
+    try:
+        verdict = verify(text, binding, grid, definitions, kernel=name, seconds=SECONDS)
+    except ValueError as reason:
+        return [_unread(name, f"not read: {reason}")]
+    outputs = {
+        getattr(binding.get(argument), "after", argument): own
+        for argument, own in verdict.outputs.items()
+    }
+    shown, lines = [], text.split("\n")
+    for equation in equations_of(replace(verdict, outputs=outputs), definitions):
+        shown += diagnoses(equation, LABELS.get(equation.output, ""))
+    proved = [own for own in outputs.values() if own and own.stored is not None]
+    if any(is_one_pass(own.stored, definitions) for own in proved):
+        shown.append(named("one-pass-variance"))
+    reasons = {}
+    for output, own in (outputs or {"": verdict}).items():
+        if own.why and not own.kind.startswith("proved"):
+            words = f"{own.kind}: {own.why}"
+            if own.line:
+                words += f" ({lines[own.line - 1].strip()})"
+            reasons.setdefault(words, []).append(output)
+    for words, names in reasons.items():
+        shown.append(_unread(f"{name} {', '.join(names)}".strip(), words))
+    return shown
+
+
+def _unread(subject, words) -> Diagnosis:
+    return Diagnosis(UNKNOWN, f"{subject} is {words}", HINT)
+
+
+def bound(arguments, results, eps) -> dict:
+    """{argument: what it is to `verify`} as far as a launch tells.
+
+    Args:  arguments: of a launch's facts; results: of the launcher, in their order; eps: a number
+    """
+    from ...verify import FLOAT, WHOLE, M, N, Out, T
+    from ...verify import eps as eps_symbol
+
+    rows, columns = SHAPE
+    numbers, binding = {rows: M, columns: N, eps: eps_symbol, 1: 1}, {}
+    strides = {
+        argument["number"]: name
+        for name, argument in arguments.items()
+        if argument.get("number", 0) > columns
+    }
+    for name, argument in arguments.items():
+        if "input" in argument:
+            stride = strides.get(argument["stride"])
+            binding[name] = T(argument["input"], None, stride)
+        elif "result" in argument:
+            binding[name] = Out(results[argument["result"]])
+        elif "dtype" in argument:
+            binding[name] = FLOAT
+        elif argument.get("number") in numbers:
+            binding[name] = numbers[argument["number"]]
+        elif argument.get("block", 0) >= columns:
+            binding[name] = WHOLE
+    return binding

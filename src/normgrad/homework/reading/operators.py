@@ -1,0 +1,110 @@
+"""The gradients that a student's forward has, worked out from its text, beside what backward returns."""
+
+from __future__ import annotations
+
+import ast
+from inspect import signature
+
+from ...mistakes.table import UNKNOWN
+from ..named import Diagnosis
+from .child import in_child
+
+SECONDS = 5
+LONGEST = 300  # characters of an expression that is still read by a person
+HINT = "Both were read from your text. Which step of forward does the difference leave out, or take twice?"
+
+
+def readings(program, inputs) -> list[Diagnosis]:
+    """One Diagnosis for each gradient that is another one than forward's; [] where the two cannot be read.
+
+    Args:  program: the text of a solution, or the class itself; inputs: what the student's code draws
+    """
+    roles = _roles(list(inputs.arrays.values()))
+    if roles is None:
+        return []
+    return in_child(lambda: _read(program, roles, inputs.library))
+
+
+def _roles(arrays) -> list[str] | None:
+    """What each input is: a matrix, a number for each column or for each row; None for what is none of them."""
+    shapes = {array.shape for array in arrays if array.ndim == 2}
+    if len(shapes) != 1:
+        return None
+    ((rows, columns),) = shapes
+    roles = {(rows, columns): "(M, N)", (rows,): "(M,)", (columns,): "(N,)"}
+    of_inputs = [roles.get(array.shape) for array in arrays]
+    return None if rows == columns or None in of_inputs else of_inputs
+
+
+def _read(program, roles, library):
+    from ...symbolic.proof import lettered
+    from ...verify.programs import verify_function
+    from ...verify.verdict import REFUTED
+
+    if isinstance(program, str):
+        text = as_functions(program)
+        forward, backward = (text, "forward"), text
+        names = parameters(text, "forward") + parameters(text, "backward")[1:]
+    else:
+        forward, backward = program.forward, program.backward
+        names = list(signature(forward).parameters)
+        names += list(signature(backward).parameters)[1:]
+    verdict = verify_function(
+        backward,
+        forward,
+        library=library,
+        name="backward",
+        seconds=SECONDS,
+        run=False,
+        **dict(zip(names, 2 * roles, strict=True)),
+    )
+    diagnoses = []
+    for name, own in verdict.outputs.items():
+        if own.kind == REFUTED:
+            (yours,) = lettered(own.stored)
+            terms = " + ".join(lettered(*own.difference)).replace("+ -", "- ")
+            diagnoses.append(
+                Diagnosis(
+                    UNKNOWN,
+                    f"{name} is not the gradient of forward, for every M and N",
+                    HINT,
+                    implemented=_short(f"{name} = {yours}"),
+                    difference=_short(f"yours less what forward has: {terms}"),
+                )
+            )
+    return diagnoses
+
+
+def _short(text) -> str:
+    return text if len(text) <= LONGEST else ""
+
+
+def as_functions(text: str) -> str:
+    """A solution's text with the functions of its Operator as functions of the module."""
+    tree, statements = ast.parse(text), []
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef):
+            statements.append(node)
+            continue
+        for function in node.body:
+            if isinstance(function, ast.FunctionDef):
+                function.decorator_list = []
+                statements.append(function)
+    tree.body = statements
+    return ast.unparse(_OfModule().visit(tree))
+
+
+class _OfModule(ast.NodeTransformer):
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id == "Operator":
+            return ast.Name(node.attr, node.ctx)
+        return node
+
+
+def parameters(text: str, name: str) -> list[str]:
+    """The names of a function's parameters."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return [argument.arg for argument in node.args.args]
+    return []

@@ -1,0 +1,95 @@
+"""How a task's program is read, and what is found out about the outputs that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...mistakes.table import UNKNOWN
+from ..named import Diagnosis, named
+from .child import SECONDS, in_child
+
+RIGHT = "The formula is right for every M and N"
+DIGITS = (
+    "Nothing is wrong with the formula, read with exact numbers. Look at what becomes of the digits on the way: at the "
+    "difference of two numbers that are nearly equal, at the dtype of each intermediate result, at rows without spread."
+)
+UNREAD = (
+    "Your equation cannot be shown: what that line does is not followed in letters."
+)
+# {output: the label of its registered equation} of the norms that homeworks ask for
+RMS = {"y": "rms-forward", "rstd": "rms-statistics", "dx": "rms-dx", "dw": "rms-dw"}
+LN = {"y": "ln-forward", "dx": "ln-dx", "dw": "ln-dw", "db": "ln-db"}
+
+
+@dataclass(frozen=True)
+class Reads:
+    """How a task's program is read.
+
+    Args:  outputs: what it returns; labels: {output: label}; norm: the options of normgrad.verify.norm
+           library: of its arrays
+    """
+
+    outputs: tuple[str, ...]
+    labels: dict[str, str]
+    norm: dict = field(default_factory=dict)
+    library: str = "numpy"
+
+
+def read(reads: Reads, entry: str, program, wrong: Iterable[str]) -> list[Diagnosis]:
+    """What the reading of a program says about outputs that are wrong; [] where it cannot be read.
+
+    Args:  entry: the name of the function or class; program: the text of the module, or the function or class
+           wrong: the outputs that the contract has found wrong
+    """
+    wrong = set(wrong)
+    return in_child(lambda: _read(reads, entry, program, wrong)) if wrong else []
+
+
+def _read(reads, entry, program, wrong):
+    # SymPy takes a second to load, and a homework in NumPy that is right does without it.
+    from ...verify import norm
+    from ...verify.programs import verify_function
+    from .beliefs import diagnoses
+    from .equations import equations_of
+
+    definitions = norm(**reads.norm)
+    verdict = verify_function(
+        program, definitions, reads.outputs, reads.library,
+        entry if isinstance(program, str) else "", SECONDS / 2, run=False,
+    )  # fmt: skip
+    found: list[Diagnosis] = []
+    for output in wrong & set(verdict.outputs):
+        own = verdict.outputs[output]
+        if own and is_one_pass(own.stored, definitions):
+            return [named("one-pass-variance")]
+    if verdict.line and not verdict.outputs:
+        title = f"{verdict.kind.capitalize()}: line {verdict.line}, {verdict.why}"
+        return [Diagnosis(UNKNOWN, title, UNREAD)]
+    if wrong and all(verdict.outputs.get(output) for output in wrong):
+        return [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
+    for equation in equations_of(verdict, definitions, SECONDS / 2):
+        if equation.output in wrong:
+            more = diagnoses(equation, reads.labels.get(equation.output, ""))
+            known = {each.misconception for each in found}
+            if equation.output == "rstd":  # that of y has been named
+                more = [each for each in more if each.misconception not in known]
+            found += more
+    return found
+
+
+def is_one_pass(stored, definitions) -> bool:
+    """Whether a norm that centres has the squares of x itself, or of x + residual, summed up."""
+    from sympy import Indexed, Sum
+
+    from ...verify.difference import MEAN, X_HAT, i, j
+
+    if not definitions.defs.body(X_HAT[i, j]).has(MEAN):
+        return False
+    for total in stored.atoms(Sum):
+        base, power = total.function.as_base_exp()
+        names = {str(part.base) for part in base.atoms(Indexed)}
+        own = names and names <= {"x", "residual"} and not base.has(Sum)
+        if own and power == 2:
+            return True
+    return False

@@ -1,0 +1,148 @@
+"""Homework 4: what only a look at memory, masks and names shows, and what is read from a kernel's text."""
+
+import pytest
+from homework_solutions import of_source
+from wrong_solutions import wrong
+
+import normgrad.homework as hw
+from normgrad.homework.hw4 import gpu
+from normgrad.homework.solutions import solution
+from normgrad.mistakes.edits import edited
+
+pytest.importorskip("triton")
+
+SIZES, KERNELS = "sizes and strides", "kernels"
+FORWARD, BACKWARD = "addnorm-forward", "addnorm-backward"
+MEAN, EPS = "mean = tl.sum(p, axis=1) / N", "tl.sum(q * q, axis=1) / N + EPS)"
+HEAD, JIT = "import torch\n", "@triton.jit\ndef forward_kernel"
+SAME = "p.handle.data[:] = np.sqrt(np.square(p.handle.data)) * np.sign(p.handle.data)"
+
+
+def report_of(task, *edits):
+    """The report on the reference with some texts replaced."""
+    source = edited(solution("hw4"), edits, "hw4")
+    return hw.check(task, of_source(source)[hw.describe(task).entry])
+
+
+def keys(report):
+    return {diagnosis.misconception for diagnosis in report.diagnoses}
+
+
+# {what the kernel takes for the row stride: (task, edit)}
+STRIDES = {
+    "x for residual": (
+        FORWARD,
+        ("x.stride(0), residual.stride(0),", "x.stride(0), x.stride(0),"),
+    ),
+    "columns": (
+        FORWARD,
+        ("x.stride(0), residual.stride(0),", "x.stride(1), residual.stride(1),"),
+    ),
+    "dy for dresidual_out": (
+        BACKWARD,
+        ("dy.stride(0), stream.stride(0),", "dy.stride(0), dy.stride(0),"),
+    ),
+    "dy for residual_out": (BACKWARD, ("p.stride(0), N=n", "dy.stride(0), N=n")),
+}
+
+
+@pytest.mark.parametrize("name", STRIDES)
+def test_each_matrix_has_a_row_stride_of_its_own(name):
+    task, edit = STRIDES[name]
+    report = report_of(task, edit)
+    assert not report.passed
+    assert "stride-ignored" in keys(report) or name == "columns", report
+
+
+PYTHON = {
+    "torch": [(MEAN, MEAN + " + torch.zeros(1).sin().item()")],
+    "NumPy": [(MEAN, f"{MEAN}\n    {SAME}"), (HEAD, HEAD + "import numpy as np\n")],
+    "a function": [
+        (EPS, EPS + " * one()"),
+        (JIT, "def one():\n    return 1.0\n\n\n" + JIT),
+    ],
+    "an import": [(MEAN, f"import math\n    {MEAN} + math.sin(0.0)")],
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python_in_a_kernel_earns_nothing(name):
+    report = report_of(FORWARD, *PYTHON[name])
+    assert report.points == 0 and "No GPU runs Python" in str(report), report
+
+
+GPU = {
+    "a loop over a list": ([(MEAN, MEAN + "\n    for _ in [0]:\n        mean = mean + 0")], "Look at"),
+    "a global number": ([(EPS, "tl.sum(q * q, axis=1) / N + EPS + ZERO)"), (HEAD, HEAD + "ZERO = 0.0\n")], "ZERO"),
+    "an annotated constant": ([(EPS, "tl.sum(q * q, axis=1) / N + EPS + ZERO)"),
+                               (JIT, "ZERO: tl.constexpr = 0.0\n\n\n" + JIT)], ""),
+    "a helper under jit": ([("1 / tl.sqrt(" + EPS, "inverse(" + EPS), (JIT, "@triton.jit\ndef inverse(v):\n"
+                            "    return 1 / tl.sqrt(v)\n\n\n" + JIT)], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GPU)
+def test_what_would_not_compile_for_a_gpu_is_said(name):
+    edits, words = GPU[name]
+    report = report_of(FORWARD, *edits)
+    assert report["y"].passed, report
+    message = report[KERNELS].message
+    if not words:
+        assert report.passed, report
+    else:
+        assert "a GPU would not: forward_kernel does not compile" in message
+        assert words in message
+
+
+FORGED = {
+    "a module": {"modules": {"tl": "triton.language", "os": "os"}},
+    "a statement": {
+        "modules": {"tl": "triton.language\nimport os; os.mkdir('forged')\nimport os"}
+    },
+    "a name": {"names": {"builtins": ("triton.language.core", "builtins")}},
+    "a name of a module": {
+        "sources": [
+            ["def kernel(x):", "    tl.core.builtins.exec('import os; os.mkdir(1)')"]
+        ]
+    },
+    "a name of another module": {"names": {"run": ("os", "system")}},
+    "a default": {"sources": [["def kernel(x=tl.mkdir(1)):", "    pass"]]},
+    "getattr": {"sources": [["def kernel(x):", "    getattr(tl, 'core')"]]},
+}
+TRUE = {
+    "modules": {"tl": "triton.language"},
+    "names": {},
+    "globals": {},
+    "sources": [["def kernel(x):", "    tl.store(x, 0)"]],
+    "kernel": "kernel",
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_describes_a_kernel_is_not_run(tmp_path, name):
+    """It comes from the student's process, who may say anything."""
+    number = list(FORGED).index(name)
+    assert callable(gpu._module(TRUE, str(tmp_path), f"right_{number}").kernel)
+    with pytest.raises((ValueError, ImportError)):
+        gpu._module(TRUE | FORGED[name], str(tmp_path), f"forged_{number}")
+
+
+READ = {
+    "rstd is a constant": "the term rstd * x_hat * mean(x_hat * wdy) is missing",
+    "dresidual_out is forgotten": "the term dresidual_out is missing",
+    "the weight in db": "db = weight * sum(dy, axis=0)",
+    "divided by the block": "what is stored depends on BLOCK",
+    "eps outside the root": "eps stands outside of the root",
+    "one mean for a tile": "backward_kernel is not read",
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_kernel_is_read_where_its_numbers_are_wrong(name):
+    pytest.importorskip("sympy")
+    mistake = next(entry for entry in wrong("hw4") if entry.name == name)
+    names = of_source(mistake.source("hw4"))
+    report = hw.check(
+        mistake.task, names[hw.describe(mistake.task).entry], feedback="solution"
+    )
+    assert READ[name] in " ".join(str(report).split()), report
