@@ -6,7 +6,6 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import normgrad
@@ -61,19 +60,6 @@ def _close(found, expected):
 
 @on_each
 @each
-def test_fake_tensors_give_shapes_and_leave_nothing_behind(name, backend, torch_rng):
-    function, theirs = FUNCTIONS[name]
-    with FakeTensorMode() as mode:
-        fake = [mode.from_tensor(t) for t in _draw(torch_rng)]
-        y = function(*fake, backend)
-        (dx,) = torch.autograd.grad(y, fake[0], torch.empty_like(y))
-    assert type(y) is type(dx) is FakeTensor and y.shape == dx.shape == (3, 5)
-    tensors = _draw(torch_rng)
-    _close([function(*tensors, backend)], [theirs(*tensors)])
-
-
-@on_each
-@each
 @pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
 def test_a_traced_graph_computes_what_was_traced(mode, name, backend, torch_rng):
     """Forward and backward; make_fx sees nothing of what a compiled kernel writes."""
@@ -89,19 +75,6 @@ def test_a_traced_graph_computes_what_was_traced(mode, name, backend, torch_rng)
     graph = make_fx(ours, tracing_mode=mode)(*_draw(torch_rng))
     tensors = _draw(torch_rng)
     _close(graph(*tensors), with_gradients(theirs, *tensors))
-
-
-@on_each
-@each
-def test_a_backward_may_be_traced_alone(name, backend, torch_rng):
-    function, theirs = FUNCTIONS[name]
-    tensors, (dy, other) = _draw(torch_rng), _draw(torch_rng, (3, 5), (3, 5))
-
-    def gradient(y):
-        return lambda dy: torch.autograd.grad(y, tensors[0], dy, retain_graph=True)
-
-    graph = make_fx(gradient(function(*tensors, backend)))(dy.detach())
-    _close(graph(other.detach()), gradient(theirs(*tensors))(other.detach()))
 
 
 def _batched(function, tensors, dys):
@@ -221,33 +194,6 @@ def test_an_exported_program_runs_without_the_package(strict, model, tmp_path):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.filterwarnings("ignore")  # of what torch itself calls there
-def test_onnx_translates_every_module(model):
-    pytest.importorskip("onnxscript", reason="torch.onnx.export needs onnxscript")
-    reference = pytest.importorskip("onnx.reference")
-    model, given = model
-    program = torch.onnx.export(model, given, dynamo=True, verbose=False)
-    proto = program.model_proto
-    assert {one.domain for one in proto.opset_import} <= {
-        "",
-        "pkg.onnxscript.torch_lib",
-    }
-    named = zip([one.name for one in proto.graph.input], given, strict=True)
-    feeds = {name: t.numpy() for name, t in named}
-    (y,) = reference.ReferenceEvaluator(proto).run(None, feeds)
-    torch.testing.assert_close(torch.from_numpy(y), model(*given).detach())
-
-
-@pytest.mark.filterwarnings("ignore")  # torch.jit.trace warns that it is old
-@on_each
-def test_a_trace_of_jit_holds_torchs_operations(backend, model):
-    given = model[1]
-    norm = nn.LayerNorm(5, backend=backend)
-    graph = torch.jit.trace(norm, given[0])
-    torch.testing.assert_close(graph(given[1]), norm(given[1]))
-    assert "normgrad::" not in str(graph.inlined_graph)
-
-
 # torch's encoder, which without gradients takes weight, bias and eps of its norms and calls no forward of theirs
 
 NORMS = {
@@ -276,19 +222,6 @@ def test_torchs_encoder_computes_our_norms(norm, norm_first, torch_rng):
     room = 256 * torch.finfo(torch.float64).eps * expected.abs().max()
     with torch.no_grad():
         assert (layer.eval()(x) - expected).abs().max() <= room
-
-
-@pytest.mark.filterwarnings("ignore:.*nested tensor")
-def test_a_padded_batch_of_torchs_encoder_names_the_remedy():
-    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-    layer.norm1, layer.norm2 = (
-        nn.RMSNorm(8, backend="torch"),
-        nn.RMSNorm(8, backend="torch"),
-    )
-    padded = torch.tensor([[False, False, True]])
-    encoder = torch.nn.TransformerEncoder(layer, 1).eval()
-    with torch.no_grad(), pytest.raises(TypeError, match="enable_nested_tensor=False"):
-        encoder(torch.ones(1, 3, 8), src_key_padding_mask=padded)
 
 
 @pytest.mark.parametrize(

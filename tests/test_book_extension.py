@@ -1,19 +1,13 @@
 """The book's Sphinx extension: its rules one by one, and small books that must build or must not."""
 
-import importlib.metadata
 import json
 import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-
-import normgrad
-from normgrad.teaching.notebook import MARK
 
 pytest.importorskip("myst_nb", reason="the book's packages are not installed")
 
@@ -22,14 +16,9 @@ EXTENSION = ROOT / "book/_ext"
 sys.path.insert(0, str(EXTENSION))
 
 from normgrad_book import (  # noqa: E402
-    bootstrap,
-    docstrings,
     execution,
     ledger,
     notebooks,
-    plain_markdown,
-    repository,
-    wheel,
 )
 
 # -- execution ----------------------------------------------------------------------
@@ -51,229 +40,9 @@ def test_a_number_that_moves_executes_no_page_again(tmp_path):
     assert key({"rms-dx": ["rms_norm", "7.8"]}, "a = 1") != before
 
 
-# -- repository ---------------------------------------------------------------------
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A function that makes a repository with the given origin."""
-
-    def make(origin=""):
-        subprocess.run(["git", "init", "-q", tmp_path], check=True)
-        if origin:
-            subprocess.run(
-                ["git", "-C", tmp_path, "remote", "add", "origin", origin], check=True
-            )
-        return tmp_path
-
-    return make
-
-
-@pytest.mark.parametrize(
-    "origin, expected",
-    [
-        ("git@github.com:someone/book.git", "someone/book"),
-        ("https://github.com/someone/book", "someone/book"),
-        ("https://x:secret@github.com/someone/book.git", "someone/book"),
-        ("https://example.org/someone/book.git", ""),
-        ("../book", ""),
-        ("", ""),
-    ],
-)
-def test_repository_is_read_from_origin(checkout, origin, expected):
-    assert repository.github_repository(checkout(origin), environ={}) == expected
-
-
-# -- the wheel ----------------------------------------------------------------------
-
-
-def built_things():
-    """What building a package leaves behind, wherever it lies in the checkout."""
-    return {
-        path
-        for folder in ("", "src", "book/figures")
-        for name in ("build", "dist", "*.egg-info", "*.whl")
-        for path in (ROOT / folder).glob(name)
-    }
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """(version, path) of a wheel of this checkout, for a commit that it is not at."""
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "normgrad-0.0.1-py3-none-any.whl").touch()
-    before = built_things()
-    version = wheel.build(ROOT, "1a2b3c4d5e6f7788", folder)
-    assert built_things() == before, "building the wheel leaves files in the checkout"
-    (path,) = folder.iterdir()  # the older one is gone
-    return version, path
-
-
-def test_wheel_names_the_commit_wherever_the_version_stands(built):
-    version, path = built
-    assert re.fullmatch(
-        re.escape(normgrad.__version__) + r"\+g1a2b3c4d5e6f(\.d[0-9a-f]{8})?", version
-    )
-    assert (
-        path.name == f"normgrad-{version}-py3-none-any.whl" == wheel.file_name(version)
-    )
-    with zipfile.ZipFile(path) as archive:
-        assert (
-            f'__version__ = "{version}"'
-            in archive.read("normgrad/__init__.py").decode()
-        )
-        assert (
-            f"\nVersion: {version}\n"
-            in archive.read(f"normgrad-{version}.dist-info/METADATA").decode()
-        )
-
-
-def test_wheel_holds_the_package_and_the_figures_and_is_small(built):
-    with zipfile.ZipFile(built[1]) as archive:
-        names = set(archive.namelist())
-    assert {
-        "normgrad/py.typed",
-        "normgrad/symbolic/equations.json",
-        "normgrad/teaching/notebook.py",
-        "normgrad_figures/style.py",
-    } <= names
-    assert {name.split("/")[0].split("-")[0] for name in names} == {
-        "normgrad",
-        "normgrad_figures",
-    }
-    assert built[1].stat().st_size < 1e6
-
-
 # -- the first cell of a notebook ---------------------------------------------------
 
 WHEEL = "normgrad-0.1.0+gabc-py3-none-any.whl"
-
-
-@pytest.fixture
-def session(monkeypatch, tmp_path):
-    """A function that runs a first cell in a session with some normgrad, and returns what pip was asked to install."""
-
-    def run(
-        installed=None, loaded=None, editable=False, near="", works=True, **options
-    ):
-        state, asked = {"version": installed}, []
-
-        def pip(command, **_):
-            asked.append(command[command.index("--no-deps") + 1 :])
-            state["version"] = (
-                "0.1.0+gabc" if "NORMGRAD_SOURCE" not in os.environ else "0.2.0"
-            )
-            return SimpleNamespace(
-                returncode=0 if works else 1, stdout="", stderr="no such thing"
-            )
-
-        def distribution(name):
-            if state["version"] is None:
-                raise importlib.metadata.PackageNotFoundError(name)
-            direct = json.dumps({"dir_info": {"editable": True}}) if editable else None
-            return SimpleNamespace(
-                version=state["version"], read_text=lambda name: direct
-            )
-
-        class Loaded:
-            """What `import normgrad` gives: the one that is loaded, else the one that is installed by then."""
-
-            doctor = staticmethod(lambda: print("the doctor ran"))
-
-            @property
-            def __version__(self):
-                return loaded or state["version"]
-
-        (tmp_path / "a/b").mkdir(parents=True)
-        monkeypatch.chdir(tmp_path / "a/b")
-        if near:
-            (tmp_path / near).mkdir(parents=True, exist_ok=True)
-            (tmp_path / near / WHEEL).touch()
-        monkeypatch.setattr(subprocess, "run", pip)
-        monkeypatch.setattr(importlib.metadata, "distribution", distribution)
-        monkeypatch.setitem(sys.modules, "normgrad", Loaded())
-        exec(
-            compile(bootstrap.bootstrap("0.1.0+gabc", **options), "first cell", "exec"),
-            {},
-        )
-        return asked
-
-    for name in ("NORMGRAD_SOURCE", "NORMGRAD_BOOK", "NORMGRAD_NUMBERS"):
-        monkeypatch.setenv(name, "")  # so that what the cell sets is taken back
-        monkeypatch.delenv(name)
-    return run
-
-
-OF_SITE = "https://a/_sources/normgrad-0.1.0%2Bgabc-py3-none-any.whl"
-
-
-@pytest.mark.parametrize(
-    "options, asked",
-    [
-        ({"near": "a/b", "site": "https://a/_sources/"}, f"{{0}}/a/b/{WHEEL}"),
-        ({"near": "_sources", "site": "https://a/"}, f"{{0}}/_sources/{WHEEL}"),
-        ({"near": "a/b/site/_sources"}, f"{{0}}/a/b/site/_sources/{WHEEL}"),
-        ({"site": "https://a/_sources/"}, OF_SITE),
-        ({"installed": "0.1.0", "near": "a"}, f"{{0}}/a/{WHEEL}"),
-        ({"installed": "0.1.0+g123", "near": "a"}, f"{{0}}/a/{WHEEL}"),
-    ],
-)
-def test_first_cell_installs_the_wheel_of_its_chapter(
-    session, tmp_path, options, asked
-):
-    """The one that lies near comes first, then that of the site; another version is replaced."""
-    assert session(**options) == [["--force-reinstall", asked.format(tmp_path)]]
-
-
-@pytest.mark.parametrize(
-    "options, error, words",
-    [
-        ({}, ModuleNotFoundError, rf"Put {re.escape(WHEEL)} beside this notebook"),
-        (
-            {"installed": "0.1.0+g123", "loaded": "0.1.0+g123", "near": "a"},
-            RuntimeError,
-            r"normgrad 0\.1\.0\+g123 is loaded: restart the session to use 0\.1\.0\+gabc\.",
-        ),
-    ],
-)
-def test_first_cell_says_in_a_sentence_what_it_lacks(session, options, error, words):
-    with pytest.raises(error, match=words):
-        session(**options)
-
-
-def test_first_cell_says_what_cannot_be_installed(session, capsys):
-    with pytest.raises(
-        ModuleNotFoundError,
-        match="cannot be installed from https://a/.* download this chapter",
-    ):
-        session(site="https://a/", works=False)
-    assert "no such thing" in capsys.readouterr().out
-
-
-def test_first_cell_keeps_the_normgrad_of_its_chapter_and_no_other(session, capsys):
-    assert session(installed="0.1.0+gabc") == []
-    assert "the doctor ran" in capsys.readouterr().out
-
-
-def test_first_cell_leaves_a_checkout_alone_and_says_so(session, capsys):
-    assert session(installed="0.1.0", editable=True) == []
-    assert "installed from a checkout" in capsys.readouterr().out
-
-
-def test_first_cell_installs_what_the_reader_names(session, monkeypatch):
-    monkeypatch.setenv("NORMGRAD_SOURCE", "some/folder")
-    assert session(installed="0.1.0+gabc", editable=True) == [
-        ["--force-reinstall", "some/folder"]
-    ]
-
-
-def test_first_cell_tells_the_session_where_the_book_is_and_its_numbers(session):
-    numbers = ", ".join(f"label-{i} 7.{i}" for i in range(30))
-    session(installed="0.1.0+gabc", pages="https://a/b/", numbers=numbers)
-    assert (
-        os.environ["NORMGRAD_BOOK"] == "https://a/b/"
-        and os.environ["NORMGRAD_NUMBERS"] == numbers
-    )
 
 
 # -- the ledger's rules -------------------------------------------------------------
@@ -327,101 +96,6 @@ def test_ledger_refuses(equations, entries, message):
 # -- text ---------------------------------------------------------------------------
 
 
-def test_docstring_sections_become_fields():
-    lines = [
-        "Head with **x** and `code`.",
-        "",
-        "Args:     x (M, N) the rows; all",
-        "          of them",
-        "          y: more",
-    ]
-    lines += ["Returns:  y"]
-    assert docstrings.convert(lines) == [
-        "Head with \\*\\*x\\*\\* and ``code``.",
-        "",
-        ":Args:",
-        "    | x (M, N) the rows; all of them",
-        "    | y: more",
-        "",
-        ":Returns:",
-        "    | y",
-        "",
-    ]
-
-
-def test_docstring_formulas_become_code_and_links():
-    assert docstrings.convert(["y = x * w        {eq}`ln-y`"]) == [
-        "::",
-        "",
-        "    y = x * w",
-        "",
-        "See :eq:`ln-y`.",
-        "",
-    ]
-    converted = docstrings.convert(["As in:", "", "    a = b", "", "    c = d", "Then"])
-    assert converted == [
-        "As in:",
-        "",
-        "::",
-        "",
-        "    a = b",
-        "",
-        "    c = d",
-        "",
-        "Then",
-        "",
-    ]
-    assert docstrings.convert(["Prove lhs = rhs for every N."]) == [
-        "Prove lhs = rhs for every N.",
-        "",
-    ]
-
-
-def test_options_of_a_directive():
-    assert plain_markdown.split_options([":a: b c", ":flag:", "", "x"]) == (
-        {"a": "b c", "flag": ""},
-        ["", "x"],
-    )
-    assert plain_markdown.split_options(["---", "a: b", "---", "x"]) == (
-        {"a": "b"},
-        ["x"],
-    )
-
-
-def test_notebook_keeps_what_runs_and_drops_what_is_for_the_page():
-    plain = SimpleNamespace(
-        convert=str.upper, caption=lambda name, text: f"{name}: {text}"
-    )
-
-    def cell(source, kind="code", **metadata):
-        return {
-            "cell_type": kind,
-            "source": source,
-            "metadata": metadata,
-            "execution_count": 1,
-            "outputs": [],
-        }
-
-    figure = {"figure": {"name": "fig-a", "caption": "A"}}
-    cells = [
-        cell("title", "markdown"),
-        cell("glue", tags=["book-only"]),
-        cell("1 / 0", tags=["raises-exception"]),
-    ]
-    cells += [cell("plot", mystnb=figure), cell("setup", tags=["remove-cell"])]
-    plain_cells = notebooks.plain_notebook(
-        {"cells": cells, "metadata": {"kernelspec": {}}}, plain, "first"
-    )["cells"]
-    sources = ["".join(plain_cell["source"]) for plain_cell in plain_cells]
-    assert sources.pop(1) == "first"
-    assert sources == ["TITLE", "1 / 0", "plot", "fig-a: A", "setup"]
-    assert plain_cells[2]["metadata"] == {"tags": ["raises-exception"]}
-    assert plain_cells[-1]["metadata"] == {
-        "jupyter": {"source_hidden": True},
-        "cellView": "form",
-    }
-
-
 REPORT = '<p><a href="./rms_norm.html#equation-rms-dx">rms-dx</a> on a page</p>'
 
 
@@ -448,14 +122,6 @@ def test_links_of_a_report_lead_to_the_site_or_nowhere(site, shown):
     assert output["data"]["text/html"] == REPORT
     stream = {"output_type": "stream", "text": "./rms_norm.html"}
     assert notebooks.relinked(stream, site) is stream
-
-
-def test_a_cell_that_needs_triton_says_so():
-    cell = notebooks.code_cell("x = 1\n", tags=["triton", "hide-input"])
-    assert cell["source"] == f"{MARK}\nx = 1\n" and cell["metadata"]["tags"] == [
-        "triton"
-    ]
-    assert notebooks.code_cell("x = 1")["source"] == "x = 1"
 
 
 # -- small books --------------------------------------------------------------------
@@ -653,21 +319,6 @@ def test_ledger_is_written_for_programs(book):
         "index-count",
     ]
     assert count["follows_from"] == [] and count["because"] == ""
-
-
-def test_chapter_offers_notebook_and_colab(book):
-    page = (book / "one.html").read_text()
-    assert 'href="_sources/one.ipynb"' in page
-    assert (
-        "https://colab.research.google.com/github/someone/book/blob/gh-pages/_sources/one.ipynb"
-        in page
-    )
-    assert "colab" not in (book / "ledger.html").read_text()
-
-
-def test_mathjax_is_served_by_the_site(book):
-    assert (book / "_static/mathjax/mathjax.js").is_file()
-    assert 'src="_static/mathjax/mathjax.js' in (book / "one.html").read_text()
 
 
 def test_notebook_is_executed_and_plain(book):

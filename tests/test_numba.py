@@ -14,9 +14,6 @@ numba = pytest.importorskip("numba")
 
 import normgrad  # noqa: E402
 from normgrad import numba_kernels  # noqa: E402
-from normgrad.checks import cases, contract  # noqa: E402
-from normgrad.checks.backends import TorchBackend  # noqa: E402
-from normgrad.mistakes import mutants  # noqa: E402
 from normgrad.numba_kernels import kernels, launch  # noqa: E402
 from normgrad.torch_ops import rows as torch_rows  # noqa: E402
 from normgrad.torch_ops.arguments import kernels_of  # noqa: E402
@@ -174,26 +171,6 @@ def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rn
     )
 
 
-@pytest.mark.parametrize(
-    ("edit", "off", "columns"),
-    [
-        (("data % AT_ONCE == 0", "data % 16 == 0"), 4, 1024),
-        (("N * rows.itemsize % AT_ONCE == 0", "True"), 0, 1020),
-    ],
-    ids=["rows that begin at 16 bytes", "rows that end between"],
-)
-def test_a_wrong_program_streams_what_does_not_begin_at_64_bytes(edit, off, columns):
-    """Its machine code would end the process, so it is asked as plain Python."""
-    rows = kernels.STREAMED // (4 * columns) + 1
-    memory = torch.zeros(rows * columns + off).numpy()
-    y = memory[off:].reshape(rows, columns)
-    text = (mutants.PACKAGE / "numba_kernels/kernels.py").read_text()
-    texts = {"kernels.py": mutants.edited(text, [edit], "streamed")}
-    with mutants.plain_python():
-        wrong = mutants.package("numba_kernels", texts, f"streamed {off}")
-    assert len(kernels.line_for(y)) == 0 and len(wrong.kernels.line_for(y)) == 1
-
-
 def test_rows_are_sent_past_the_caches_and_a_fence_waits_for_them():
     """On this kind of processor no result shows a fence that is missing: what is compiled is read."""
 
@@ -239,14 +216,6 @@ def test_the_number_of_threads_changes_no_bit(inputs, threads):
     assert all(_equal(each, found[0]) for each in found[1:])
 
 
-@pytest.mark.parametrize(
-    ("m", "n", "wanted"),
-    [(0, 7, 1), (1, 2**20, 1), (64, 1024, 2), (3, 2**20, 3), (4096, 1024, 16)],
-)
-def test_programs_follow_from_the_shape(m, n, wanted):
-    assert launch.programs(m, n) == wanted
-
-
 @pytest.mark.usefixtures("team")
 def test_each_program_is_run_once_and_its_error_is_raised(threads):
     threads(4)
@@ -281,12 +250,6 @@ def test_python_threads_and_torchs_own_at_the_same_time(inputs, threads):
 
     with ThreadPoolExecutor(3) as pool:
         assert all(pool.map(work, range(6)))
-
-
-@pytest.mark.usefixtures("team")
-def test_programs_run_at_the_same_time(threads):
-    threads(2)
-    _meet()
 
 
 def _meet():
@@ -382,32 +345,3 @@ def test_only_who_asks_for_numba_gets_it():
         kernels_of("auto", cpu) is torch_rows
         and kernels_of("numba", cpu) is numba_kernels
     )
-
-
-def _kept(backend, dtypes=("float64", "float32", "float16", "bfloat16")):
-    for case in cases.cases(np.random.default_rng(3), 3, 5):
-        for spec in cases.SPECS.values():
-            for dtype in dtypes:
-                if contract.defined(case, spec, dtype):
-                    contract.check_values(backend, case, spec, dtype)
-
-
-def test_the_text_as_plain_python_keeps_the_contract():
-    """What mutants are: so that one is rejected for its mistake."""
-    with mutants.plain_python():
-        plain = mutants.package("numba_kernels", {}, "plain")
-    assert not hasattr(plain.launch.kernels.forward, "py_func") and hasattr(
-        kernels.forward, "py_func"
-    )
-    _kept(TorchBackend("numba", plain))
-
-
-def test_a_mutant_that_is_compiled_is_rejected():
-    mutant = mutants.find("c1 dropped")
-    texts = mutants.edited_package("numba_kernels", mutant.edits["numba"], mutant.name)
-    texts["kernels.py"] = mutants.edited(
-        texts["kernels.py"], [("cache=True, ", "")], mutant.name
-    )
-    wrong = mutants.package("numba_kernels", texts, "compiled")
-    with pytest.raises(AssertionError, match="dx"):
-        _kept(TorchBackend("numba", wrong), ("float32",))

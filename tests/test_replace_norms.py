@@ -2,13 +2,11 @@
 
 import copy
 import functools
-import warnings
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-import normgrad
 from normgrad import nn
 from normgrad.checks.tolerance import unit_roundoff
 
@@ -390,37 +388,6 @@ def test_every_row_length_is_recognised(kind, columns):
     ).replaced.keys() == {"0"}
 
 
-class ByAProduct(LikeLlama):
-    """Sums by a product of matrices, which autocast rounds, and warns."""
-
-    def x_hat(self, x):
-        warnings.warn("slow", stacklevel=2)
-        x = x.float()
-        s2 = (x * x) @ torch.full(
-            (x.shape[-1], 1), 1 / x.shape[-1], dtype=x.dtype, device=x.device
-        )
-        return x * torch.rsqrt(s2 + self.variance_epsilon)
-
-
-@pytest.mark.filterwarnings("error")
-def test_what_runs_around_the_call_does_not_matter():
-    """Dtypes, devices, autocast, modes and filters of whoever builds a model; and nothing of theirs is moved."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        with (
-            torch.device("meta"),
-            torch.inference_mode(),
-            torch.autocast("cpu", torch.bfloat16),
-        ):
-            with torch.device("cpu"):
-                model = torch.nn.Sequential(LikeLlama(), LikeBert(), ByAProduct())
-            state = torch.get_rng_state()
-            assert len(nn.replace_norms(model, backend="torch").replaced) == 3
-            assert torch.equal(torch.get_rng_state(), state)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
 class RememberingNorm(UnbiasedNorm):
     def __init__(self):
         super().__init__()
@@ -504,48 +471,3 @@ def test_the_model_itself_is_not_replaced():
         "": "LayerNorm, which is the model itself: put it into a module that holds it, as"
         " torch.nn.Sequential(model)"
     }
-
-
-def test_a_compiler_breaks_nowhere(torch_rng):
-    """fullgraph raises at a break; the numbers are those of eager mode."""
-    model = _model(torch_rng)
-    nn.replace_norms(model, backend="torch")
-    x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
-    torch._dynamo.reset()
-    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    for got, want in zip(
-        _gradients(compiled, x, dy), _gradients(model, x, dy), strict=True
-    ):
-        assert torch.equal(got, want)
-
-
-class Residual(torch.nn.Module):
-    def __init__(self, norm):
-        super().__init__()
-        self.norm = nn.AddNorm(norm)
-
-    def forward(self, x):
-        y, p = self.norm(x, torch.sin(x))
-        return y + p
-
-
-def test_fx_keeps_each_norm_as_one_call(torch_rng):
-    """torch.fx follows no module but torch's own, as feature extractors of torchvision and timm do."""
-    model = _model(torch_rng)
-    nn.replace_norms(model, backend="torch")
-    for norm in (
-        nn.LayerNorm(COLUMNS, backend="torch"),
-        nn.RMSNorm(COLUMNS, backend="torch"),
-        nn.RMSNorm(COLUMNS, casting="llama", backend="torch"),
-    ):
-        model.append(Residual(_fill(norm, torch_rng)))
-    traced = torch.fx.symbolic_trace(model)
-    x = torch.randn(4, COLUMNS, generator=torch_rng)
-    assert torch.equal(traced(x), model(x))
-    called = [node.target for node in traced.graph.nodes if node.op == "call_function"]
-    assert {
-        normgrad.rms_norm,
-        normgrad.layer_norm,
-        normgrad.add_layer_norm,
-        normgrad.add_rms_norm,
-    } <= set(called)

@@ -120,7 +120,6 @@ def test_a_layer_that_changes_the_shape_does_not_broadcast(stack_function, torch
 
 f, norm, norm_adjoint, xs, ys, zs = sequences("f norm norm* x y z")
 ps, ys_fused, zs_fused, dxs = sequences("p y' z' dx")
-dps, dys_fused, dzs_fused = sequences("dp dy' dz'")
 
 
 def stack():
@@ -182,33 +181,6 @@ def test_a_false_claim_is_refused_and_the_half_is_named(name):
         induction(lines, [claim], **options)
     counterexample = refusal.value.counterexample
     assert counterexample.lhs != counterexample.rhs
-
-
-def test_the_backward_claims_need_each_other_and_the_invariant():
-    lines, claims = LINES, [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))]
-    invariant = [(*INVARIANT, 0)]
-    assert [
-        proof.how for proof in induction(lines, claims, down=True, given=invariant)
-    ] == ["base and step"] * 2
-    for fewer in (claims[:1], claims[1:]):
-        with pytest.raises(NotProved, match="from one k to the next.*undecided"):
-            induction(lines, fewer, down=True, given=invariant)
-    with pytest.raises(NotProved, match="undecided"):
-        induction(lines, claims, down=True)
-
-
-@pytest.mark.parametrize("head", [dzs_fused, dps])
-def test_a_backward_without_dresidual_out_is_refused(head):
-    lines = LINES.changed(head(k - 1), norm_adjoint(k, ps(k), dys_fused(k)))
-    with pytest.raises(
-        NotProved, match="from one k to the next.*refuted at K = 1, k = 0"
-    ):
-        induction(
-            lines,
-            [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))],
-            down=True,
-            given=[(*INVARIANT, 0)],
-        )
 
 
 def test_a_claim_is_for_every_depth_not_for_small_ones():

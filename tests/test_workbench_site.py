@@ -1,11 +1,8 @@
 """What the build puts on the site for the workbench: all that proofs import, and a word where something is missing."""
 
-import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -60,47 +57,3 @@ def test_all_that_proofs_import_is_on_the_site(tmp_path):
     assert missing == []
     assert (tmp_path / "normgrad/symbolic/equations.json").exists()
     assert "workbench.py" in there and not any("/tests/" in name for name in there)
-
-
-@pytest.fixture
-def built(tmp_path, monkeypatch):
-    """A function that finishes a site on a machine with some programs, and returns what the page says is missing."""
-    app = SimpleNamespace(
-        builder=SimpleNamespace(name="html"),
-        env=SimpleNamespace(found_docs={"one"}, metadata={"one": {"workbench": True}}),
-        outdir=tmp_path / "html",
-        srcdir=tmp_path,
-    )
-
-    def build(programs, run=None):
-        monkeypatch.setattr(
-            shutil, "which", lambda name: name if name in programs else None
-        )
-        monkeypatch.setattr(workbench.subprocess, "run", run)
-        workbench.write(app, None)
-        told = (app.outdir / "_static/workbench/here.js").read_text(encoding="utf8")
-        return json.loads(told[told.index("{") : told.rindex("}") + 1])["missing"]
-
-    build.app = app
-    return build
-
-
-def npm(content=None):
-    """npm that fetches an archive of this content, or nothing."""
-
-    def run(command, **options):
-        if content is not None:
-            folder = Path(command[command.index("--pack-destination") + 1])
-            (folder / f"pyodide-{workbench.PYODIDE}.tgz").write_bytes(content)
-        return SimpleNamespace(returncode=int(content is None), stderr="")
-
-    return run
-
-
-def test_the_build_goes_on_without_node_and_the_page_says_so(built):
-    assert "no Node here" in built(())
-    assert (built.app.outdir / "_static/workbench/workbench.js").is_file()
-
-
-def test_another_package_than_the_known_one_is_not_taken(built):
-    assert "another content than is known" in built(("node", "npm"), npm(b"another"))

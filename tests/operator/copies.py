@@ -7,7 +7,7 @@ All imports in the package are relative, so each of its modules finds the copy's
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -37,6 +37,7 @@ class Edit:
 
     Args:  name: what is wrong; backend: whose points must meet it; path: the file or folder below the package
            edits: ((old, new), ...), each old text exactly once in a file; dtype: of the points, None for any
+           check: what a package of a name must pass and this one fails, None where the contract's points reject it
     """
 
     name: str
@@ -44,6 +45,7 @@ class Edit:
     path: str
     edits: tuple[tuple[str, str], ...]
     dtype: str | None = None
+    check: Callable[[str], None] | None = None
 
     def __str__(self):
         return f"{self.path.removesuffix('.py')}: {self.name}"
