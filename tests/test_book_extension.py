@@ -16,33 +16,13 @@ EXTENSION = ROOT / "book/_ext"
 sys.path.insert(0, str(EXTENSION))
 
 from normgrad_book import (  # noqa: E402
-    execution,
     ledger,
-    notebooks,
 )
 
 # -- execution ----------------------------------------------------------------------
 
 
-def test_a_number_that_moves_executes_no_page_again(tmp_path):
-    """An equation that goes to another page does, and so does any change of code."""
-    folder = tmp_path / "src/normgrad/homework"
-    folder.mkdir(parents=True)
-
-    def key(places, code=""):
-        (folder / "equations.json").write_text(json.dumps(places), encoding="utf8")
-        (folder / "task.py").write_text(code, encoding="utf8")
-        return execution.source_key(tmp_path)
-
-    before = key({"rms-dx": ["rms_norm", "7.8"]})
-    assert key({"rms-dx": ["rms_norm", "7.9"]}) == before
-    assert key({"rms-dx": ["rms_norm_code", "7.8"]}) != before
-    assert key({"rms-dx": ["rms_norm", "7.8"]}, "a = 1") != before
-
-
 # -- the first cell of a notebook ---------------------------------------------------
-
-WHEEL = "normgrad-0.1.0+gabc-py3-none-any.whl"
 
 
 # -- the ledger's rules -------------------------------------------------------------
@@ -94,34 +74,6 @@ def test_ledger_refuses(equations, entries, message):
 
 
 # -- text ---------------------------------------------------------------------------
-
-
-REPORT = '<p><a href="./rms_norm.html#equation-rms-dx">rms-dx</a> on a page</p>'
-
-
-@pytest.mark.parametrize(
-    "site, shown",
-    [
-        (
-            "https://a.github.io/b/book/",
-            REPORT.replace("./", "https://a.github.io/b/book/"),
-        ),
-        ("", "<p>rms-dx on a page</p>"),
-    ],
-)
-def test_links_of_a_report_lead_to_the_site_or_nowhere(site, shown):
-    """A notebook lies beside no pages; the output of the page itself stays as it is."""
-    output = {
-        "output_type": "execute_result",
-        "data": {"text/html": REPORT, "text/plain": "x"},
-    }
-    assert notebooks.relinked(output, site)["data"] == {
-        "text/html": shown,
-        "text/plain": "x",
-    }
-    assert output["data"]["text/html"] == REPORT
-    stream = {"output_type": "stream", "text": "./rms_norm.html"}
-    assert notebooks.relinked(stream, site) is stream
 
 
 # -- small books --------------------------------------------------------------------
@@ -226,15 +178,6 @@ def book(tmp_path_factory):
     return folder / "_build/html"
 
 
-def test_equations_carry_badges(book):
-    page = (book / "one.html").read_text()
-    assert page.count('class="ledger-badge"') == 4
-    assert (
-        'href="ledger.html#ledger-index-count"' in page and "proved for every N" in page
-    )
-    assert 'href="ledger.html#ledger-mean"' in page
-
-
 def test_a_cell_is_an_equation(book):
     """Numbered, referred to, with its badge and label; the notebook's output has the number and the label too."""
     page = (book / "one.html").read_text()
@@ -281,83 +224,6 @@ def test_a_changed_derivation_fails_every_build(tmp_path, old, new, message):
     for _ in range(2):
         status, output = build(tmp_path)
         assert status != 0 and message in output
-
-
-def test_ledger_page_links_back(book):
-    page = (book / "ledger.html").read_text()
-    for label in ("mean", "index-count", "twice"):
-        assert (
-            f'id="ledger-{label}"' in page
-            and f'href="one.html#equation-{label}"' in page
-        )
-        assert f'id="equation-{label}"' in (book / "one.html").read_text()
-
-
-def test_ledger_is_written_for_programs(book):
-    mean, count, twice, delta = json.loads((book / "ledger.json").read_text())
-    assert (
-        mean["label"] == "mean"
-        and mean["kind"] == "definition"
-        and mean["chapter"] == "one"
-    )
-    assert delta["label"] == "index-delta" and delta["number"] == "4"
-    assert count["url"] == "one.html#equation-index-count" and count["seconds"] > 0
-    fields = {
-        "label",
-        "number",
-        "chapter",
-        "kind",
-        "claim",
-        "error",
-        "tolerance",
-        "seconds",
-        "url",
-    }
-    assert set(count) == set(twice) == fields | {"follows_from", "because"}
-    assert twice["kind"] == "follows-from" and twice["follows_from"] == [
-        "mean",
-        "index-count",
-    ]
-    assert count["follows_from"] == [] and count["because"] == ""
-
-
-def test_notebook_is_executed_and_plain(book):
-    notebook = json.loads((book / "_sources/one.ipynb").read_text())
-    text = "\n".join(
-        "".join(cell["source"])
-        for cell in notebook["cells"]
-        if cell["cell_type"] == "markdown"
-    )
-    assert "{equation}" not in text and ":::" not in text and "{prf:ref}" not in text
-    assert "\\tag{1}" in text and "\\tag{2}" in text
-    assert (
-        "$$\n\nBy [(2)](https://someone.github.io/book/one.html#equation-index-count) and [the ledger](https"
-        in text
-    )
-    assert (
-        "```python\ndef f():\n    return x\n```" in text
-        and "> **Theorem 1 (Small).**" in text
-    )
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    first = "".join(code[0]["source"])
-    assert (
-        first.endswith("normgrad.doctor()")
-        and 'SITE = "https://someone.github.io/book/_sources/"' in first
-    )
-    assert (
-        '"NORMGRAD_NUMBERS"] = "mean 1, index-count 2, twice 3, index-delta 4"' in first
-    )
-    assert (
-        book / "_sources" / re.search(r'^WHEEL = "(.+)"$', first, re.M)[1]
-    ).is_file()
-    assert code[-1]["outputs"][0]["data"]["text/plain"]
-
-
-def test_deleted_check_fails_every_build(book, tmp_path):
-    write(tmp_path, ONE.replace('ledger.define("mean")', "pass"))
-    for _ in range(2):
-        status, output = build(tmp_path)
-        assert status != 0 and "the equation mean has no ledger entry" in output
 
 
 def test_everything_wrong_is_named_at_once(tmp_path):

@@ -165,3 +165,49 @@ def test_the_formula_moves_no_more_than_an_honest_one(direction, times):
         "layer_norm", direction, rows=64, columns=256, dtype="bfloat16"
     )
     assert count.total < times * floor.total
+
+
+# What the model counts
+
+BF16 = {"rows": 16384, "columns": 4096, "dtype": "bfloat16"}
+
+
+@pytest.mark.parametrize(
+    ("operator", "direction", "reads", "writes"),
+    [
+        ("layer_norm", "forward", "x weight bias", "y mean rstd"),
+        ("layer_norm", "backward", "dy x mean rstd weight", "dx dw db"),
+        ("rms_norm", "backward", "dy x rstd weight", "dx dw"),
+        ("l2_norm", "forward", "x", "y rstd"),
+        ("add_rms_norm", "forward", "x residual weight", "y residual_out rstd"),
+        (
+            "add_rms_norm",
+            "backward",
+            "dy residual_out dresidual_out rstd weight",
+            "dx dw",
+        ),
+    ],
+)
+def test_what_is_read_and_written(operator, direction, reads, writes):
+    """dx and dresidual are one array; the backward reads the sum, neither of its terms, and no bias."""
+    moved = traffic.moved(operator, direction, **BF16)
+    assert set(moved.reads) == set(reads.split()) and set(moved.writes) == set(
+        writes.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "counts"),
+    [("layer_norm", (7, 13)), ("rms_norm", (4, 9)), ("l2_norm", (3, 6))],
+)
+def test_operations(operator, counts):
+    """Counted on paper, term by term; the residual adds one a direction."""
+    assert (
+        tuple(
+            traffic.operations(operator, direction)
+            for direction in traffic.DIRECTIONS[:2]
+        )
+        == counts
+    )
+    if operator != "l2_norm":
+        assert traffic.operations(f"add_{operator}", "both") == sum(counts) + 2

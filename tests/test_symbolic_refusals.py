@@ -207,33 +207,6 @@ def _lines(*lines):
     return recurrences
 
 
-def test_a_base_within_the_places_of_its_step_is_refused():
-    for lines in (
-        [(xs(1), X), (xs(k), xs(k - 1) + 1)],
-        [(xs(k - 1), layer(k)), (xs(0), X)],
-        [(xs(n), X), (xs(k), xs(k - 1))],
-    ):
-        with pytest.raises(ValueError, match="a place that the step"):
-            _lines(*lines)
-    for head in (xs(2 * k), layer(k, X)):
-        with pytest.raises(ValueError, match="a line is for a sequence"):
-            _lines((head, X))
-
-
-def test_a_sequence_has_one_base_and_one_step():
-    lines = _lines((xs(0), X), (xs(k), xs(k - 1) + 1))
-    lines[xs(0)], lines[xs(k)] = X, xs(k - 1) + 1  # a cell that is run again
-    for head, e, which in (
-        (xs(0), X + 1, "base"),
-        (xs(S(-1)), X, "base"),
-        (xs(k), xs(k - 1) + 2, "step"),
-    ):
-        with pytest.raises(ValueError, match=f"x has a {which} already"):
-            lines[head] = e
-    assert induction(lines, [(xs(k), X + k)])
-    assert induction(lines.changed(xs(0), X + 1), [(xs(k), X + k + 1)])
-
-
 def test_the_base_of_an_induction_that_goes_down_is_checked():
     lines = _lines((xs(n), X), (xs(k - 1), xs(k)), (ys(n), X + 1), (ys(k - 1), ys(k)))
     assert (

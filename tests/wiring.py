@@ -18,24 +18,6 @@ import torch
 from torch.autograd import forward_ad
 
 SEED, SHAPE = 20240504, (2, 3, 4)
-MODULES = ("", "nn", "residual", "numpy_ref", "teaching.double_backward")
-# Public names without a row, and why.
-EXCLUDED = {
-    "doctor": "has no argument",
-    "Fused": "its arguments are definitions: test_fused.py",
-    "gated_rms_norm": "each of its arguments changes what comes out in test_gated.py",
-    "nn.GatedRMSNorm": "each of its arguments changes what comes out in test_gated.py",
-    "nn.ReplacedNorms": "what a function returns",
-    "numpy_ref.Forward": "what a function returns",
-    "numpy_ref.Grads": "what a function returns",
-    **{
-        f"teaching.double_backward.{name}": "a part of double_backward.layer_norm, which has rows"
-        for name in (
-            "ExplicitBackward", "ExplicitNorm", "RecomputeNorm", "StatisticsNorm", "affine", "asked_for", "centred",
-            "gradients", "normalized", "over_rows", "projected", "row_mean", "second_gradients", "times",
-        )
-    },
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -713,21 +695,3 @@ def finding(package, subject, argument, compiled):
         if asked and not matters(package, row):
             return row
     return None
-
-
-def public_names(package):
-    """The public functions and classes of the package's public modules, named as in SUBJECTS."""
-    names = set()
-    for module in MODULES:
-        of = submodule(package, module)
-        listed = of.__all__ if module == "" else vars(of)
-        for name in listed:
-            value = getattr(of, name)
-            home = getattr(value, "__module__", "") if callable(value) else ""
-            if (
-                callable(value)
-                and not name.startswith("_")
-                and (not module or home == of.__name__)
-            ):
-                names.add(f"{module}.{name}".lstrip("."))
-    return names
