@@ -11,7 +11,7 @@ import killing
 import numpy as np
 import pytest
 from torch.autograd.gradcheck import GradcheckError
-from wrong_programs import BESIDE_THE_CONTRACT, IN_BOOK, UNSEEN, explicit_backward
+from wrong_programs import CHECKED
 
 from normgrad.checks import cases, contract
 from normgrad.checks.cases import SPECS
@@ -27,38 +27,41 @@ sys.path.insert(0, str(EXTENSION.parent))
 
 # What overflows on its way to a wrong number warns.
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
-@pytest.mark.parametrize("program", [*killing.PROGRAMS, *BESIDE_THE_CONTRACT], ids=str)
-def test_a_wrong_program_is_rejected(program, tmp_path):
-    if program.check is None:
-        first = RECORD.get(str(program), 0)
-        assert killing.killed_at(program, first) is not None
-        return
-    if program in IN_BOOK:
-        name = Path(program.path).name
-        text = (EXTENSION / name).read_text()
-        (tmp_path / name).write_text(mutants.edited(text, program.edits, str(program)))
-        qualified = f"normgrad_book._wrong_{tmp_path.name}"
-        package = mutants.imported(qualified, tmp_path / name)
-    else:
-        package = copies.copied({program.path: program.edits}, str(program))
-        with mutants.plain_python():
-            import_module(f"{package}.numba_kernels")
-    with pytest.raises(REJECTED):
-        program.check(package)
-    if isinstance(package, str):
-        copies.forget(package)
+@pytest.mark.parametrize("program", killing.PROGRAMS, ids=str)
+def test_the_contract_rejects(program):
+    assert killing.killed_at(program, RECORD.get(str(program), 0)) is not None
 
 
-@pytest.mark.parametrize("program", IN_BOOK, ids=str)
-def test_the_book_passes(program):
-    program.check(import_module(f"normgrad_book.{Path(program.path).stem}"))
+def in_the_book(program, folder):
+    """The edited module of the book's extension."""
+    file = folder / Path(program.path).name
+    text = (EXTENSION / file.name).read_text()
+    file.write_text(mutants.edited(text, program.edits, str(program)))
+    return mutants.imported(f"normgrad_book._wrong_{file.stem}", file)
+
+
+def right_one(program):
+    """What the program is an edit of."""
+    if program.path.startswith("book/"):
+        return import_module(f"normgrad_book.{Path(program.path).stem}")
+    return "normgrad"
 
 
 @pytest.mark.parametrize(
-    "check", {explicit_backward, *(program.check for program in UNSEEN)}
+    ("program", "check"), CHECKED, ids=[str(program) for program, _ in CHECKED]
 )
-def test_the_package_passes(check):
-    check("normgrad")
+def test_a_check_rejects_the_wrong_program(program, check, tmp_path):
+    check(right_one(program))
+    if program.path.startswith("book/"):
+        with pytest.raises(REJECTED):
+            check(in_the_book(program, tmp_path))
+        return
+    package = copies.copied({program.path: program.edits}, str(program))
+    with mutants.plain_python():
+        import_module(f"{package}.numba_kernels")
+    with pytest.raises(REJECTED):
+        check(package)
+    copies.forget(package)
 
 
 # NumPy warns of an overflow where compiled code does not.

@@ -6,6 +6,7 @@ derivatives, fused layers, layouts, reports and the book.
 
 import csv
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import wiring
-from copies import Edit
+from copies import listed
 from docutils import nodes
 from docutils.utils import new_document
 from sympy import S
@@ -192,22 +193,6 @@ def layouts(package):
                         same(result, right)
 
 
-def wrong(name, path, old, new, check):
-    return Edit(name, "torch", path, ((old, new),), check=check)
-
-
-def wired(name, path, old, new, subject, argument):
-    """A program in which an argument does not reach what it is for."""
-    # What is wrong with the operators of a compiler, only a compiler meets.
-    compiled = path == "torch_ops/torch_compile.py"
-
-    def reaches(package):
-        module = import_module(package)
-        assert wiring.finding(module, subject, argument, compiled) is None
-
-    return wrong(name, path, old, new, reaches)
-
-
 def explicit_backward(package):
     """Derivatives of the explicit backward of LayerNorm against differences."""
     layer = import_module(f"{package}.teaching.double_backward").layer_norm
@@ -219,92 +204,6 @@ def explicit_backward(package):
     leaves = [t.requires_grad_() for t in inputs]
     assert torch.autograd.gradcheck(function, leaves)
     torch.autograd.gradgradcheck(function, leaves)
-
-
-WIDEST = "torch.promote_types(found, values[name].dtype)"
-REFUTED = "self.refusal is not None and self.refusal.counterexample is not None"
-EPS = "spec.resolve(torch.finfo(accumulator(promoted(input, residual))).eps)"
-SHAPES = "((2, -1), (2, 1, -1), (1, 2, 1, -1))"
-POINTS = "*(points.get(task, 0) for task in tasks)"
-UNSEEN = [
-    wrong(
-        "a third vector of parameters is not added up",
-        "fused/launch.py",
-        "for place in range(0, len(names), 2):",
-        "for place in range(0, min(len(names), 2), 2):",
-        three_vectors,
-    ),
-    wrong(
-        "the dtype of the first of two inputs",
-        "fused/launch.py",
-        WIDEST,
-        "found",
-        two_dtypes,
-    ),
-    wrong(
-        "columns with a stride of 0 are read as adjacent ones",
-        "triton_kernels/launch.py",
-        "adjacent = t.stride(-1) == 1 or",
-        "adjacent = t.stride(-1) <= 1 or",
-        layouts,
-    ),
-    wrong(
-        "any column stride is taken for 1",
-        "triton_kernels/launch.py",
-        "if not adjacent or any(",
-        "if any(",
-        layouts,
-    ),
-    wrong(
-        "a negated view is read as it lies in memory",
-        "triton_kernels/launch.py",
-        "t = t.resolve_neg()",
-        "t = t",
-        layouts,
-    ),
-    wrong(
-        "an undecided change counts as refuted",
-        "fused/mutants.py",
-        REFUTED,
-        "self.refusal is not None",
-        undecided,
-    ),
-    wrong(
-        "eps of x's dtype where the residual is wider",
-        "torch_ops/prepare.py",
-        EPS,
-        EPS.replace("promoted(input, residual)", "input.dtype"),
-        eps_of_two_dtypes,
-    ),
-    wrong(
-        "a norm is compared with three axes at most",
-        "torch_ops/recognition.py",
-        SHAPES,
-        "((2, -1),)",
-        norms_of_many_axes,
-    ),
-    wrong(
-        "a norm is compared with four axes at most",
-        "torch_ops/recognition.py",
-        SHAPES,
-        "((2, -1), (2, 1, -1))",
-        norms_of_many_axes,
-    ),
-    wrong(
-        "a layer may return another shape of as many numbers",
-        "residual.py",
-        "z.shape != y.shape",
-        "z.numel() != y.numel()",
-        layer_of_another_shape,
-    ),
-    wrong(
-        "a student without a report has no columns",
-        "homework/classroom.py",
-        POINTS,
-        "*points.values()",
-        class_with_a_missing_report,
-    ),
-]
 
 
 def figures_are_in_the_key(execution):
@@ -338,360 +237,26 @@ def badge_of_the_first_entry(ledger_page):
     assert badge["classes"] == ["ledger-proved"]
 
 
-IN_BOOK = [
-    wrong(
-        "figures are left out of the key of the execution cache",
-        "book/execution.py",
-        '[*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]',
-        '(root / "src").rglob("*")',
-        figures_are_in_the_key,
-    ),
-    wrong(
-        "a badge of the last entry",
-        "book/ledger_page.py",
-        "node, entries[label][0])",
-        "node, entries[label][-1])",
-        badge_of_the_first_entry,
-    ),
-]
+def wired(package, subject, argument, compiled):
+    """The argument of the subject changes what comes out."""
+    row = wiring.finding(import_module(package), subject, argument, compiled)
+    assert row is None
 
-# The lines that are edited, each written once.
-NORM_CALL = "return _normalized(call, input, None, weight, bias)[0]\n\n\ndef rms_norm"
-NORM_ASKED = (
-    "out_dtype)\n    call = prepare(LAYER_NORM, input, None, weight, bias, *asked)"
-)
-NORM_BACKEND = "backend, " + NORM_ASKED
-RMS_ASKED = "weight_offset, heads, backend, out_dtype)\n    call = prepare(RMS_NORM, input, None, weight, None, *asked)"
-RMS_EPS = "eps, " + RMS_ASKED
-ADD_ASKED = (
-    "eps, weight_offset, heads, backend, out_dtype, residual_dtype, round_residual)\n"
-    "    call = prepare(LAYER_NORM, input, residual"
-)
-L2_AXIS = "    x = input.movedim(dim, -1)\n"
-L2_CALL = "prepare(L2_NORM, x, None, None, None, OF_INPUT, eps, 0.0,"
-NORM_KEYWORDS = (
-    'return {**of_weight, "out_dtype": self.out_dtype, "backend": self.backend}'
-)
-OF_WEIGHT = 'of_weight = {"weight_offset": self.weight_offset, "heads": self.heads}'
-ADD_KEYWORDS = 'keywords |= {"residual_dtype": self.residual_dtype, "round_residual": self.round_residual}'
-OPTIONS = (
-    "dtypes = (out_dtype or input.dtype, residual_dtype or sum_dtype)\n"
-    "    return Options(*dtypes, round_residual, portable_sums, heads is not None)"
-)
-OF_FORWARD = '"round_residual": self.round_residual}'
-KERNELS = "return kernels_of(name, self.device)"
-TOTAL = "differentiable.total(x, residual, residual_dtype, ctx.options.round_residual)"
-SUMMED = '"portable_sums": ctx.options.portable_sums'
-OPERATOR = "*scalars_of(spec), *scalars_of(options), backend)"
-BACKWARD = "tensors, *scalars_of(spec), *dtypes, portable_sums, per_head, self.backend)"
-PARAMETER = "self.weight = torch.nn.Parameter(weight) if affine else None"
-FINAL = "return x if final_norm is None else final_norm(x)"
-# Name, file, old and new text, and the subject and the argument of `wiring` whose rows find it.
-WIRED = [
-    wired(
-        "add_layer_norm ignores eps",
-        "torch_ops/api.py",
-        ADD_ASKED,
-        ADD_ASKED.replace("eps, weight", "1e-5, weight"),
-        "add_layer_norm",
-        "eps",
-    ),
-    wired(
-        "layer_norm ignores out_dtype",
-        "torch_ops/api.py",
-        NORM_ASKED,
-        NORM_ASKED.replace("out_dtype", "None"),
-        "layer_norm",
-        "out_dtype",
-    ),
-    wired(
-        "layer_norm ignores bias",
-        "torch_ops/api.py",
-        NORM_CALL,
-        NORM_CALL.replace("bias)", "None)"),
-        "layer_norm",
-        "bias",
-    ),
-    wired(
-        "layer_norm ignores backend",
-        "torch_ops/api.py",
-        NORM_BACKEND,
-        NORM_BACKEND.replace("backend", '"auto"'),
-        "layer_norm",
-        "backend",
-    ),
-    wired(
-        "rms_norm ignores out_dtype",
-        "torch_ops/api.py",
-        RMS_ASKED,
-        RMS_ASKED.replace("out_dtype", "None"),
-        "rms_norm",
-        "out_dtype",
-    ),
-    wired(
-        "rms_norm ignores eps",
-        "torch_ops/api.py",
-        RMS_EPS,
-        RMS_EPS.replace("eps,", "None,"),
-        "rms_norm",
-        "eps",
-    ),
-    wired(
-        "rms_norm ignores weight_offset",
-        "torch_ops/api.py",
-        RMS_ASKED,
-        RMS_ASKED.replace("weight_offset", "0.0"),
-        "rms_norm",
-        "weight_offset",
-    ),
-    wired(
-        "modules ignore weight_offset",
-        "nn.py",
-        OF_WEIGHT,
-        OF_WEIGHT.replace("self.weight_offset", "0.0"),
-        "nn.AddNorm of RMSNorm",
-        "weight_offset",
-    ),
-    wired(
-        "the operator has no weight_offset",
-        "torch_ops/torch_compile.py",
-        "NormSpec(*scalars[:SPEC_FIELDS]), Options",
-        "NormSpec(*scalars[: SPEC_FIELDS - 1]), Options",
-        "NormSpec",
-        "weight_offset",
-    ),
-    wired(
-        "l2_norm takes the last axis",
-        "torch_ops/api.py",
-        L2_AXIS,
-        f"    dim = -1\n{L2_AXIS}",
-        "l2_norm",
-        "dim",
-    ),
-    wired(
-        "l2_norm ignores eps",
-        "torch_ops/api.py",
-        L2_CALL,
-        L2_CALL.replace("eps", "1e-12"),
-        "l2_norm",
-        "eps",
-    ),
-    wired(
-        "the sum is always rounded",
-        "torch_ops/arguments.py",
-        OPTIONS,
-        OPTIONS.replace("round_residual,", "True,"),
-        "add_rms_norm",
-        "round_residual",
-    ),
-    wired(
-        "the sum has no dtype of its own",
-        "torch_ops/arguments.py",
-        OPTIONS,
-        OPTIONS.replace("residual_dtype or ", ""),
-        "add_layer_norm",
-        "residual_dtype",
-    ),
-    wired(
-        "sums are never portable",
-        "torch_ops/arguments.py",
-        OPTIONS,
-        OPTIONS.replace("portable_sums,", "False,"),
-        "add_normalize",
-        "portable_sums",
-    ),
-    wired(
-        "autograd forgets portable sums",
-        "torch_ops/autograd.py",
-        SUMMED,
-        '"portable_sums": False',
-        "add_normalize",
-        "portable_sums",
-    ),
-    wired(
-        "the kernel forgets how the sum is rounded",
-        "torch_ops/arguments.py",
-        OF_FORWARD,
-        OF_FORWARD.replace("self.round_residual", "True"),
-        "add_normalize",
-        "round_residual",
-    ),
-    wired(
-        "tangents forget how the sum is rounded",
-        "torch_ops/autograd.py",
-        TOTAL,
-        TOTAL.replace(", ctx.options.round_residual", ", True"),
-        "add_normalize",
-        "round_residual",
-    ),
-    wired(
-        "every backend is the same",
-        "torch_ops/prepare.py",
-        KERNELS,
-        KERNELS.replace("name", '"torch"'),
-        "add_normalize",
-        "backend",
-    ),
-    wired(
-        "the operator has one backend",
-        "torch_ops/torch_compile.py",
-        OPERATOR,
-        OPERATOR.replace("backend)", '"torch")'),
-        "add_normalize",
-        "backend",
-    ),
-    wired(
-        "the operator's backward has one backend",
-        "torch_ops/torch_compile.py",
-        BACKWARD,
-        BACKWARD.replace("self.backend", '"torch"'),
-        "add_normalize",
-        "backend",
-    ),
-    wired(
-        "the operator's sums are never portable",
-        "torch_ops/torch_compile.py",
-        BACKWARD,
-        BACKWARD.replace("portable_sums,", "False,"),
-        "add_normalize",
-        "portable_sums",
-    ),
-    wired(
-        "AddNorm ignores its LayerNorm's eps",
-        "nn.py",
-        "norm.bias, norm.eps, **",
-        "norm.bias, **",
-        "nn.AddNorm",
-        "norm",
-    ),
-    wired(
-        "AddNorm ignores its RMSNorm's eps",
-        "nn.py",
-        "add_rms_norm(*arguments, norm.eps, **",
-        "add_rms_norm(*arguments, **",
-        "nn.AddNorm of RMSNorm",
-        "eps",
-    ),
-    wired(
-        "AddNorm always rounds",
-        "nn.py",
-        ADD_KEYWORDS,
-        ADD_KEYWORDS.replace("self.round_residual", "True"),
-        "nn.AddNorm",
-        "round_residual",
-    ),
-    wired(
-        "AddNorm's sum has no dtype of its own",
-        "nn.py",
-        ADD_KEYWORDS,
-        ADD_KEYWORDS.replace("self.residual_dtype", "None"),
-        "nn.AddNorm",
-        "residual_dtype",
-    ),
-    wired(
-        "AddNorm ignores the bias",
-        "nn.py",
-        "norm.bias, norm.eps, **",
-        "None, norm.eps, **",
-        "nn.AddNorm of LayerNorm",
-        "bias",
-    ),
-    wired(
-        "modules ignore out_dtype",
-        "nn.py",
-        NORM_KEYWORDS,
-        NORM_KEYWORDS.replace("self.out_dtype", "None"),
-        "nn.AddNorm of LayerNorm",
-        "out_dtype",
-    ),
-    wired(
-        "modules ignore backend",
-        "nn.py",
-        NORM_KEYWORDS,
-        NORM_KEYWORDS.replace("self.backend", '"auto"'),
-        "nn.RMSNorm",
-        "backend",
-    ),
-    wired(
-        "modules have one casting",
-        "nn.py",
-        'if self.casting == "llama":',
-        'if self.casting == "LLAMA":',
-        "nn.RMSNorm",
-        "casting",
-    ),
-    wired(
-        "AddNorm has one casting",
-        "nn.py",
-        'if norm.casting == "llama":',
-        'if norm.casting == "LLAMA":',
-        "nn.AddNorm of RMSNorm",
-        "casting",
-    ),
-    wired(
-        "replaced norms have one backend",
-        "nn.py",
-        'spec.weight_offset, "backend": backend}',
-        'spec.weight_offset, "backend": "torch"}',
-        "nn.replace_norms",
-        "backend",
-    ),
-    wired(
-        "modules ignore dtype",
-        "nn.py",
-        '"dtype": dtype}',
-        '"dtype": None}',
-        "nn.LayerNorm",
-        "dtype",
-    ),
-    wired(
-        "modules ignore device",
-        "nn.py",
-        '{"device": device, ',
-        '{"device": None, ',
-        "nn.LayerNorm",
-        "device",
-    ),
-    wired(
-        "a norm is always affine",
-        "nn.py",
-        PARAMETER,
-        PARAMETER.removesuffix(" if affine else None"),
-        "nn.RMSNorm",
-        "elementwise_affine",
-    ),
-    wired(
-        "the final norm is forgotten",
-        "residual.py",
-        FINAL,
-        "return x",
-        "residual.naive_stack",
-        "final_norm",
-    ),
-    wired(
-        "the reference ignores the bias",
-        "numpy_ref.py",
-        "        y = y + bias\n",
-        "        pass\n",
-        "numpy_ref.forward",
-        "bias",
-    ),
-]
 
-EXPLICIT = {
-    "coefficient 4": ("3 * c1 * e1", "4 * c1 * e1"),
-    "cov dropped": ("(cov - 3 * c1 * e1)", "(-3 * c1 * e1)"),
-    "wdy not centred": ("centred(wdy)", "wdy"),
-    "ddx not centred": ("centred(ddx)", "ddx"),
-    "sign": ("- rstd.square() * bent", "+ rstd.square() * bent"),
-    "rstd once": ("rstd.square() * bent", "rstd * bent"),
-    "c1 dropped": ("c1 * ddq + ", ""),
-    "e1 dropped": ("e1 * centred(wdy) + ", ""),
-    "ddw dropped": ("projected(ddw * dy, x_hat, rstd) - ", "-"),
-    "weight missing": ("times(x_hat_dot, weight)", "x_hat_dot"),
-}
-SECOND = [
-    wrong(name, "teaching/double_backward.py", *edit, explicit_backward)
-    for name, edit in EXPLICIT.items()
+def check_of(fails, path):
+    """The check that a program of the list fails, a function of the name of a package or of a module of the book."""
+    kind, _, named = fails.partition(" ")
+    if kind == "check":
+        return globals()[named]
+    # What is wrong with the operators of a compiler, only a compiler meets.
+    compiled = path == "torch_ops/torch_compile.py"
+    subject, argument = named.split(": ")
+    return partial(wired, subject=subject, argument=argument, compiled=compiled)
+
+
+# (program, check): those that no point of the contract rejects.
+CHECKED = [
+    (program, check_of(fails, program.path))
+    for fails, program in listed()
+    if program.backend in ("check", "wired")
 ]
-BESIDE_THE_CONTRACT = [*UNSEEN, *IN_BOOK, *WIRED, *SECOND]

@@ -67,6 +67,7 @@ TESTS = (
     "test_residual.py",
     "test_subclasses.py",
     "test_torch.py",
+    "test_what_works.py",
     "test_wiring.py",
 )
 # Without tests that edit these very files, and fail where the text to edit is missing.
