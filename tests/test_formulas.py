@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Symbol, sqrt
+from sympy import Symbol, sqrt  # noqa: F401 - VALUES names it
 from sympy.core.relational import Eq
 
 from normgrad import ledger
@@ -12,9 +12,9 @@ from normgrad.checks.tolerance import unit_roundoff
 from normgrad.ledger.formula import Near, formula
 from normgrad.ledger.formulas import formulas
 from normgrad.ledger.values import Values
-from normgrad.symbolic import as_written, delta, dim, index, tensor, total
-from normgrad.symbolic.measured import Log2, Stretch, largest
-from normgrad.symbolic.opaque import derivative, opaque
+from normgrad.symbolic import as_written, delta, dim, index, tensor, total  # noqa: F401
+from normgrad.symbolic.measured import Log2, Stretch, largest  # noqa: F401
+from normgrad.symbolic.opaque import derivative, opaque  # noqa: F401
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")
@@ -23,37 +23,38 @@ u, s = Symbol("u", positive=True), Symbol("s")
 f = opaque("f")
 
 
-def test_values_are_those_of_numpy(rng):
-    arrays = {
-        "x": rng.standard_normal((3, 5)),
-        "t": rng.standard_normal(5),
-        "A": rng.standard_normal((5, 5)),
-        "s": 2.5,
-    }
-    row, columns, matrix = arrays["x"], arrays["t"], arrays["A"]
+# formula: its value in NumPy
+VALUES = {
+    "x[i, j] * t[j]": "row * columns",
+    "total(N, lambda r: x[i, r] * t[r])": "row @ columns",
+    "total(M, lambda p: total(N, lambda r: x[p, r])) / N": "row.sum() / 5",
+    "total(N, lambda r: A[k, r] * A[r, j])": "(matrix @ matrix).T",  # j before k
+    "total(N, lambda r: A[r, r])": "np.trace(matrix)",
+    "total(M, lambda p: t[j])": "3 * columns",
+    "largest(N, lambda r: x[i, r] ** 2)": "(row**2).max(-1)",
+    "A[j, k] - delta(j, k)": "matrix - np.eye(5)",
+    "sqrt(s) * f(s + 1)": "2.5**0.5 * np.sin(3.5)",
+    "derivative(f)(s) / s": "7 / 2.5",
+    "Log2(N) + s": "np.log2(5) + 2.5",
+}
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_values_are_those_of_numpy(text, rng):
+    row, columns = rng.standard_normal((3, 5)), rng.standard_normal(5)
+    matrix = rng.standard_normal((5, 5))
+    arrays = {"row": row, "columns": columns, "matrix": matrix, "np": np}
     with as_written():
-        pairs = [
-            (x[i, j] * t[j], row * columns),
-            (total(N, lambda r: x[i, r] * t[r]), row @ columns),
-            (total(M, lambda p: total(N, lambda r: x[p, r])) / N, row.sum() / 5),
-            (total(N, lambda r: A[k, r] * A[r, j]), (matrix @ matrix).T),  # j before k
-            (total(N, lambda r: A[r, r]), np.trace(matrix)),
-            (total(M, lambda p: t[j]), 3 * columns),
-            (largest(N, lambda r: x[i, r] ** 2), (row**2).max(-1)),
-            (A[j, k] - delta(j, k), matrix - np.eye(5)),
-            (sqrt(s) * f(s + 1), 2.5**0.5 * np.sin(3.5)),
-            (derivative(f)(s) / s, 7 / 2.5),
-            (Log2(N) + s, np.log2(5) + 2.5),
-        ]
-    for e, expected in pairs:
-        read = Values({**arrays, "f": np.sin, "f'": 7.0})
-        read(x[i, j] * t[j])  # from which the sizes are known
-        value = read(e)
-        assert value.shape == np.shape(expected)
-        assert (
-            abs(value - expected)
-            <= 64 * unit_roundoff("float64") * (1 + abs(np.asarray(expected)))
-        ).all(), e
+        e = eval(text)
+    expected = np.asarray(eval(VALUES[text], arrays))
+    read = Values(
+        {"x": row, "t": columns, "A": matrix, "s": 2.5, "f": np.sin, "f'": 7.0}
+    )
+    read(x[i, j] * t[j])  # from which the sizes are known
+    value = read(e)
+    assert value.shape == expected.shape
+    room = 64 * unit_roundoff("float64") * (1 + abs(expected))
+    assert (abs(value - expected) <= room).all()
     assert Values({"J": matrix})(Stretch(Symbol("J"))) == np.linalg.norm(matrix, 2)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import tomllib
 import yaml
-from packaging.requirements import Requirement
 
 import normgrad
 
@@ -17,9 +16,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").glob("*.py")])
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
-EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 # Written in pieces, so that this file does not hold what it looks for.
 FOLDERS = ("ro" + "ot", "ho" + "me", "wo" + "rk", "tm" + "p", "op" + "t")
@@ -61,15 +58,6 @@ def tracked_texts():
         content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b"\0"
         if b"\0" not in content:
             yield name, content.decode("utf8")
-
-
-def test_every_folder_of_modules_is_in_the_wheel():
-    """A folder without __init__.py is found from a clone, and left out of what is installed."""
-    assert [
-        relative(path.parent)
-        for path in SOURCES
-        if not path.with_name("__init__.py").exists()
-    ] == []
 
 
 def lines_with(pattern):
@@ -122,23 +110,6 @@ def test_named_files_exist(name):
     assert missing == []
 
 
-def make_targets(text):
-    """Targets of the commands `make ...`, in backticks or at the start of a line."""
-    commands = re.findall(
-        r"`make ([a-z -]+)`|^[\s-]*(?:run: )?make ([a-z-]+)", text, re.M
-    )
-    return {target for pair in commands for target in " ".join(pair).split()}
-
-
-@pytest.mark.parametrize(
-    "path", [*DOCUMENTS, "book/intro.md", *map(relative, WORKFLOWS)]
-)
-def test_make_targets_exist(path):
-    assert make_targets(read(path)) <= set(
-        re.findall(r"^([a-z-]+):", read("Makefile"), re.M)
-    )
-
-
 def test_versions_agree():
     top = re.search(r"^## (\S+)", read("CHANGELOG.md"), re.M)[1]
     citation = str(yaml.safe_load(read("CITATION.cff"))["version"])
@@ -149,46 +120,6 @@ def test_versions_agree():
 
 
 # Pins
-
-
-def pins():
-    """{name: version} of requirements.txt, all of them exact."""
-    lines = [
-        line.split("#")[0].strip() for line in read("requirements.txt").split("\n")
-    ]
-    requirements = [Requirement(line) for line in lines if line]
-    assert [
-        str(requirement)
-        for requirement in requirements
-        if not re.fullmatch(r"==[\w.!+]+", str(requirement.specifier))
-    ] == []
-    return {
-        requirement.name.lower(): str(requirement.specifier).removeprefix("==")
-        for requirement in requirements
-    }
-
-
-# Named by an extra that neither the book nor the checks install, with its one version there.
-PINNED_BY_EXTRA = {"liger-kernel"}
-
-
-def test_pins_satisfy_the_ranges():
-    ranges = [
-        *PROJECT["build-system"]["requires"],
-        *PROJECT["project"]["dependencies"],
-        *sum(EXTRAS.values(), []),
-    ]
-    pinned = pins()
-    for requirement in map(Requirement, ranges):
-        if requirement.name in PINNED_BY_EXTRA:
-            assert (
-                re.fullmatch(r"==[\w.]+", str(requirement.specifier))
-                and requirement.name not in pinned
-            )
-        elif requirement.name != "normgrad":
-            assert requirement.specifier.contains(pinned[requirement.name.lower()]), (
-                str(requirement)
-            )
 
 
 # What no file holds

@@ -10,10 +10,8 @@ from sympy import (
     S,
     Sum,
     Symbol,
-    exp,
     log,
     sign,
-    sqrt,
 )
 
 from normgrad.symbolic import (
@@ -32,13 +30,11 @@ from normgrad.symbolic import (
 from normgrad.symbolic.induction import induction
 from normgrad.symbolic.normal_form import nf
 from normgrad.symbolic.recurrences import Recurrences, sequences
-from normgrad.symbolic.signs import is_nonnegative, is_positive
 
 M, N, K = dim("M"), dim("N"), dim("K")
 i, j, k = index("i", "j", "k")
 x, y, A = tensor("x", N), tensor("y", N), tensor("A", N, N)
 s, f, g, L, t = (tensor(name) for name in ("s", "f", "g", "L", "t"))
-eps = Symbol("eps", positive=True)
 
 # -- claims that are false for some size or some index, and were proved or passed at fixed sizes
 
@@ -117,24 +113,6 @@ def test_what_was_compared_nowhere_does_not_pass():
         with pytest.raises(AssertionError, match="fails for rows"):
             check_fixed(lhs, rhs, (2,))
         assert counterexample(lhs, rhs) is None
-
-
-SIGNS = [
-    # (expression, is it seen to be at least 0, is it seen to be greater than 0)
-    (s**3, False, False),
-    (s**5 * t**2, False, False),
-    (s**2, True, False),
-    (sqrt(s), True, False),
-    (s**2 + eps, True, True),
-    (s**3 + eps, False, False),
-    (total(N, lambda r: x[r] ** 2), True, False),
-    (total(N, lambda r: exp(x[r])), True, True),
-]
-
-
-@pytest.mark.parametrize("e, nonnegative, positive", SIGNS, ids=str)
-def test_odd_powers_have_both_signs(e, nonnegative, positive):
-    assert (is_nonnegative(e), is_positive(e)) == (nonnegative, positive)
 
 
 # -- definitions
