@@ -31,6 +31,10 @@ PER_HEAD = torch.ones(H, 4)
 DEFS, SEED = symbolic.Defs(), symbolic.tensor("dy", M, N)
 
 
+class NamedParameter(torch.nn.Parameter):
+    """A parameter of another type."""
+
+
 def gated(**changed):
     """gated_rms_norm with some arguments changed."""
     pytest.importorskip("triton")
@@ -60,6 +64,9 @@ def read(text):
     return eval(text, globals())
 
 
+@pytest.mark.filterwarnings(
+    "ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor support"
+)
 @pytest.mark.parametrize(("error", "columns"), list(refused()))
 def test_a_bad_value_is_refused(error, columns):
     if len(columns) == 2:

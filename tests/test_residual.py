@@ -81,41 +81,6 @@ def test_the_stacks_are_their_definition(stacks, torch_rng):
         ).abs().max() <= 256 * unit_roundoff("float64") * expected.abs().max()
 
 
-def test_a_stack_of_another_norm_cannot_be_fused(torch_rng):
-    x, identity = torch.ones(2, COLUMNS), [torch.nn.Identity()]
-    torch_norm = torch.nn.LayerNorm(COLUMNS)
-    for fused in (residual.fused_stack, residual.fused_post_norm):
-        with pytest.raises(
-            TypeError, match=r"norm: got torch\..*LayerNorm, needs a normgrad.nn"
-        ):
-            fused(x, identity, [torch_norm])
-    with pytest.raises(
-        TypeError, match=r"norm: got torch\..*LayerNorm, needs a normgrad.nn"
-    ):
-        residual.fused_stack(x, [], [], final_norm=torch_norm)
-
-
-@pytest.mark.parametrize("stack_function", [*PRE, *POST])
-def test_the_stacks_want_a_norm_for_each_layer(stack_function, torch_rng):
-    layers, norms, _ = _modules(nn.RMSNorm, 2, torch_rng, torch.float32)
-    with pytest.raises(ValueError, match="norms: got 1, needs 2, one for each layer"):
-        stack_function(torch.ones(1, COLUMNS), layers, norms[:1])
-
-
-@pytest.mark.parametrize("stack_function", [*PRE, *POST])
-def test_a_layer_that_changes_the_shape_does_not_broadcast(stack_function, torch_rng):
-    layers = [lambda y: y, lambda y: y.sum(-1, keepdim=True)]
-    norms = [nn.RMSNorm(COLUMNS, backend="torch"), nn.RMSNorm(COLUMNS, backend="torch")]
-    with pytest.raises(
-        ValueError, match=r"output of layers\[1\]: got shape \(2, 1\), needs \(2, 5\)"
-    ):
-        stack_function(torch.ones(2, COLUMNS), layers, norms)
-    with pytest.raises(
-        TypeError, match=r"output of layers\[0\]: got builtins.NoneType"
-    ):
-        stack_function(torch.ones(2, COLUMNS), [lambda y: None], norms[:1])
-
-
 # -- induction
 
 f, norm, norm_adjoint, xs, ys, zs = sequences("f norm norm* x y z")

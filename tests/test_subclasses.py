@@ -22,10 +22,6 @@ class Named(torch.Tensor):
     """A subclass that changes nothing."""
 
 
-class NamedParameter(torch.nn.Parameter):
-    """A parameter of another type."""
-
-
 def _named(t):
     return t.as_subclass(Named)
 
@@ -36,10 +32,6 @@ def mesh():
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     yield init_device_mesh("cpu", (1,))
     dist.destroy_process_group()
-
-
-def _jagged(t):
-    return torch.nested.nested_tensor(list(t.unbind()), layout=torch.jagged)
 
 
 # Every tensor of every public function; what is handed on to these functions is refused there.
@@ -102,41 +94,6 @@ def test_a_dtensor_on_another_mesh_is_refused(torch_rng, mesh):
         ValueError, match=r"^weight: got a DTensor on .*, needs .*, the mesh of input"
     ):
         normgrad.rms_norm(x, 4, weight, backend="torch")
-
-
-KINDS = {
-    "a parameter of another type": (
-        lambda t: NamedParameter(t),
-        f"NamedParameter, {SUBCLASS}",
-    ),
-    "jagged": (_jagged, f"NestedTensor, {SUBCLASS}"),
-    "nested": (
-        lambda t: torch.nested.nested_tensor(list(t.unbind())),
-        "got a nested tensor, needs a dense one",
-    ),
-    "sparse": (
-        torch.Tensor.to_sparse,
-        "got a torch.sparse_coo tensor, needs a dense one",
-    ),
-    "rows compressed": (
-        torch.Tensor.to_sparse_csr,
-        "got a torch.sparse_csr tensor, needs a dense one",
-    ),
-    "of another library": (
-        torch.Tensor.to_mkldnn,
-        "got a torch._mkldnn tensor, needs a dense one",
-    ),
-}
-
-
-@pytest.mark.filterwarnings(
-    "ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor support"
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_other_kind_is_refused_by_name(kind, torch_rng):
-    make, message = KINDS[kind]
-    with pytest.raises(TypeError, match=f"^input: .*{message}"):
-        normgrad.l2_norm(make(torch.randn(3, 4, generator=torch_rng)), backend="torch")
 
 
 @pytest.mark.parametrize("place", [0, 1])

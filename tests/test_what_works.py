@@ -168,42 +168,24 @@ def _compiles_ahead(norm, x, _dy):
     torch.testing.assert_close(package(x), _theirs(norm, x).detach())
 
 
-def _maps(norm, x, _dy):
-    torch.testing.assert_close(torch.vmap(norm)(x), _theirs(norm, x))
+# What a transform gives of a function f; the same of the module and of torch's functions.
+TRANSFORMS = {
+    "`torch.vmap`": "vmap(f)(x)",
+    "`torch.func.jvp`": "jvp(f, (x,), (dy,))",
+    "`torch.func.vjp`": "vjp(f, x)[1](dy)",
+    "batched cotangents": "grad(f(x), x, stack([dy, dy.flip(0)]), is_grads_batched=True)",
+    "double backward": "grad(grad(f(x), x, dy, create_graph=True)[0], x, dy)",
+}
 
 
-def _pushes(norm, x, dy):
-    found, expected = (
-        torch.func.jvp(lambda x, run=run: run(x), (x,), (dy,))
-        for run in (norm, lambda x: _theirs(norm, x))
+def _transforms(text, norm, x, dy):
+    grad = torch.autograd.grad
+    scope = vars(torch.func) | {"grad": grad, "stack": torch.stack, "dy": dy}
+    scope["x"] = x.requires_grad_("grad(" in text)
+    outcome, expected = (
+        eval(text, scope | {"f": f}) for f in (norm, partial(_theirs, norm))
     )
-    torch.testing.assert_close(found, expected)
-
-
-def _pulls(norm, x, dy):
-    found, expected = (
-        torch.func.vjp(run, x)[1](dy) for run in (norm, lambda x: _theirs(norm, x))
-    )
-    torch.testing.assert_close(found, expected)
-
-
-def _takes_batches(norm, x, dy):
-    x.requires_grad_()
-    batch = torch.stack([dy, dy.flip(0)])
-    found, expected = (
-        torch.autograd.grad(y, x, batch, is_grads_batched=True)
-        for y in (norm(x), _theirs(norm, x))
-    )
-    torch.testing.assert_close(found, expected)
-
-
-def _differentiates_twice(norm, x, dy):
-    x.requires_grad_()
-    found = []
-    for y in (norm(x), _theirs(norm, x)):
-        (dx,) = torch.autograd.grad(y, x, dy, create_graph=True)
-        found.append(torch.autograd.grad(dx, x, dy))
-    torch.testing.assert_close(*found)
+    torch.testing.assert_close(outcome, expected)
 
 
 def _replicates(norm, x, dy):
@@ -271,11 +253,7 @@ USES = {
     "`torch.export`": _exports,
     "`torch.onnx.export`": _translates_to_onnx,
     "AOTInductor": _compiles_ahead,
-    "`torch.vmap`": _maps,
-    "`torch.func.jvp`": _pushes,
-    "`torch.func.vjp`": _pulls,
-    "batched cotangents": _takes_batches,
-    "double backward": _differentiates_twice,
+    **{use: partial(_transforms, text) for use, text in TRANSFORMS.items()},
     "DDP": _replicates,
     "FSDP2": _shards,
     "DTensor": _takes_dtensors,
@@ -283,18 +261,11 @@ USES = {
     "checkpointing": _checkpoints,
     "`copy.deepcopy`": _is_copied,
 }
-ON_EACH = (
-    _compiles_dynamically,
-    _is_faked,
-    _is_traced,
-    _exports,
-    _maps,
-    _pushes,
-    _pulls,
-    _takes_batches,
-    _differentiates_twice,
-    _casts_a_cotangent,
-)
+ON_EACH = {
+    **{use: USES[use] for use in (*TRANSFORMS, "fake tensors", "`make_fx`")},
+    **{use: USES[use] for use in ("`torch.export`", "`torch.compile(dynamic=True)`")},
+    "another dtype's cotangent": _casts_a_cotangent,
+}
 
 
 @pytest.fixture(scope="module")
@@ -330,4 +301,4 @@ def test_the_page_says_what_works(use, backend, process):
 @pytest.mark.parametrize("layer", [*LAYERS][1:])
 @pytest.mark.parametrize("use", ON_EACH)
 def test_it_works_with_every_layer(use, layer, backend):
-    use(_norm(backend, layer), *_inputs())
+    ON_EACH[use](_norm(backend, layer), *_inputs())
