@@ -1,8 +1,6 @@
 """The book's Sphinx extension: its rules one by one, and small books that must build or must not."""
 
-import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -178,31 +176,6 @@ def book(tmp_path_factory):
     return folder / "_build/html"
 
 
-def test_a_cell_is_an_equation(book):
-    """Numbered, referred to, with its badge and label; the notebook's output has the number and the label too."""
-    page = (book / "one.html").read_text()
-    assert (
-        'id="equation-index-delta"' in page
-        and 'href="#equation-index-delta">(4)</a>' in page
-    )
-    badge = page[page.index('href="ledger.html#ledger-index-delta"') :]
-    assert re.search(r"proved for every .*?N.*? · .*?index-delta", badge[:600], re.S)
-    assert r"\tag" not in page and "the delta contracted" in page
-    notebook = json.loads((book / "_sources/one.ipynb").read_text())
-    cells = [
-        cell
-        for cell in notebook["cells"]
-        if "derivation" in cell["metadata"].get("tags", ())
-    ]
-    (output,) = [cell["outputs"][0]["data"] for cell in cells]
-    assert r"\tag{4}" in "".join(
-        output["text/markdown"]
-    ) and "`index-delta`" in "".join(output["text/markdown"])
-    assert "".join(output["text/plain"]).startswith(
-        "(4) index-delta: proved for every N"
-    )
-
-
 @pytest.mark.parametrize(
     "old, new, message",
     [
@@ -365,7 +338,6 @@ x = symbols("x", cls=IndexedBase, shape=(N,), real=True)
 mean = define("mean", Sum(x[r], (r, 1, N)) / N)
 """
 MEAN = ":label: ln-entry-mean\n:claim: Every entry contributes 1/N to the mean.\n"
-TURN = ":tags: [your-turn]\n"
 IN_SYMPY = "prove(diff(mean, x[j]), 1 / N)"
 MISTAKES |= {
     "a false verdict": (
@@ -402,51 +374,6 @@ MISTAKES |= {
         "another equation ln-entry-mean than equations.json has",
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def in_sympy(tmp_path_factory):
-    """A site whose page types its derivations in SymPy."""
-    folder = tmp_path_factory.mktemp("in_sympy")
-    cells = [
-        MEAN + SYMPY + f"slope = {IN_SYMPY}\nslope",
-        "refute(diff(mean, x[j]), 1)",
-        TURN + "prove(diff(mean, x[j]), 2)",
-        f"assert {IN_SYMPY}",
-    ]
-    text = "# One\n\nBy {eq}`ln-entry-mean`:\n" + "".join(CELL % cell for cell in cells)
-    write(folder, text)
-    status, output = build(folder)
-    assert status == 0, output
-    return folder / "_build/html"
-
-
-def test_label_and_claim_are_options_of_a_cell_in_sympy(in_sympy):
-    """The equation has number, badge and ledger entry; a verdict without label has its words below it."""
-    page = (in_sympy / "one.html").read_text()
-    assert 'id="equation-ln-entry-mean"' in page
-    assert 'href="#equation-ln-entry-mean">(1)</a>' in page
-    badge = page[page.index('href="ledger.html#ledger-ln-entry-mean"') :]
-    assert re.search(r"proved for every .*?N.*? · .*?ln-entry-mean", badge[:700], re.S)
-    assert page.count('<p class="verdict">') == 4
-    assert page.count("<strong>refuted</strong>: left − right is") == 2
-    entries = json.loads((in_sympy / "ledger.json").read_text())
-    (entry,) = [each for each in entries if each["label"] == "ln-entry-mean"]
-    assert entry["kind"] == "proved-for-every-n" and entry["claim"].startswith("Every")
-
-
-def test_a_notebook_in_sympy_has_label_and_claim_above_the_cell(in_sympy):
-    notebook = json.loads((in_sympy / "_sources/one.ipynb").read_text())
-    sources = ["".join(cell["source"]) for cell in notebook["cells"]]
-    place = next(n for n, source in enumerate(sources) if source.startswith("(1) "))
-    assert sources[place] == (
-        "(1) `ln-entry-mean`: Every entry contributes 1/N to the mean."
-    )
-    cells = notebook["cells"][place + 1 :]
-    (cell,) = [each for each in cells if "slope = prove" in "".join(each["source"])]
-    assert "label" not in "".join(cell["source"])
-    (output,) = cell["outputs"]
-    assert "**proved for every $N$**" in "".join(output["data"]["text/markdown"])
 
 
 @pytest.fixture(scope="module")

@@ -194,21 +194,6 @@ def test_the_fewest_copies_decide(torch_rng):
         found, (third, x, None, residual), strict=True)] == [False, True, True, True]  # fmt: skip
 
 
-def test_modules_have_a_weight_for_each_head(torch_rng):
-    norm = nn.LayerNorm(N, heads=H, backend="torch")
-    assert norm.weight.shape == norm.bias.shape == (H, N) and f"heads={H}" in repr(norm)
-    assert "heads" not in repr(nn.RMSNorm(N, backend="torch"))
-    torch.nn.init.normal_(norm.weight, generator=torch_rng)
-    x, residual, _, _ = slices(torch_rng)
-    wanted = normgrad.add_layer_norm(
-        x, residual, N, norm.weight, norm.bias, heads=H, backend="torch"
-    )
-    assert all(
-        torch.equal(*pair)
-        for pair in zip(nn.AddNorm(norm)(x, residual), wanted, strict=True)
-    )
-
-
 def test_llamas_casting_takes_the_weight_of_each_head(torch_rng):
     norm = nn.RMSNorm(N, 1e-6, heads=H, casting="llama", backend="torch")
     torch.nn.init.normal_(norm.weight, generator=torch_rng)

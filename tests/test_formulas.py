@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sympy import Symbol, sqrt  # noqa: F401 - VALUES names it
-from sympy.core.relational import Eq
 
 from normgrad import ledger
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.ledger.formula import Near, formula
 from normgrad.ledger.formulas import formulas
 from normgrad.ledger.values import Values
 from normgrad.symbolic import as_written, delta, dim, index, tensor, total  # noqa: F401
@@ -75,17 +73,3 @@ def test_the_error_of_an_entry_is_the_formulas_own():
             ledger.check("tolerance-sum", case | {"fl": wrong}, "c")
         with pytest.raises(AssertionError, match="tolerance-sum: error"):
             ledger.check("tolerance-sum", [case, case | {"fl": wrong}], "c")
-
-
-def test_an_equality_needs_its_distance_and_an_order_of_magnitude_does_not():
-    with as_written():
-        equal, near = (
-            formula("e", Eq(s, u + 1, evaluate=False)),
-            formula("n", Near(s, u)),
-        )
-    with pytest.raises(ValueError, match="within: e is an equality"):
-        equal.measure({"s": 2.0, "u": 1.0})
-    assert equal.measure({"s": 2.5, "u": 1.0}, within=1) == (0.5, 1)
-    assert near.measure({"s": 100.0, "u": 1.0}) == (2, 1)
-    with pytest.raises(AssertionError, match="n: error"):
-        ledger.check(near, {"s": 0.05, "u": 1.0}, "c")

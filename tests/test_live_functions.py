@@ -8,19 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sympy import Symbol, evaluate
 
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
 from normgrad.checks import tolerance
 from normgrad.checks.cases import draw
 from normgrad.symbolic import (
-    Defs,
     dim,
-    equation,
-    prove,
     tensor,
 )
-from normgrad.symbolic.symbols import M, alphabet, k, p
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
@@ -134,19 +129,3 @@ def test_the_graph_agrees_with_the_reference_and_misses_what_is_cut(run, rng):
     assert (abs(right["dx"] - grads.dx) <= bound.dx).all()
     for arrow, outputs in zip(live.ARROWS, cut, strict=True):
         assert (abs(outputs["dx"] - grads.dx) > bound.dx).any(), arrow
-
-
-def test_the_graph_is_the_one_that_is_proved():
-    """With every arrow in place, the lines of the figure are equal to the equations of the page, for every N."""
-    passes = {Symbol(name, nonnegative=True): 1 for name in live.ARROWS}
-    defs, whole = live.graph_defs(), Defs()
-    with evaluate(True):
-        for head, formula in defs:
-            whole[head] = formula.xreplace(passes)
-    for name in live.COTANGENTS:
-        shown = equation(f"ln-graph-{name}")
-        prove(
-            getattr(alphabet(M), name)[(p, k) if name in ("dq", "dx") else p],
-            shown.chain[-1],
-            whole,
-        )

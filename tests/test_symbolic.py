@@ -11,7 +11,6 @@ from normgrad.symbolic import (
     equation,
     equations,
     tensor,
-    total,
 )
 from normgrad.symbolic.codegen import compile, source
 from normgrad.symbolic.symbols import M, N, alphabet, i, j, k
@@ -34,16 +33,6 @@ def test_side_conditions_use_the_names_of_the_definitions():
     assert list(map(str, equation("ln-entry-std").side_conditions)) == ["sigma > 0"]
     assert list(map(str, equation("norm-dx-outside").side_conditions)) == ["s[i] > 0"]
     assert equation("ln-dx").side_conditions == ()
-
-
-def test_a_cell_of_definitions_may_be_run_again():
-    x, y = tensor("x", N), tensor("y", N)
-    defs = Defs()
-    for _ in range(2):
-        defs[y[j]] = x[j] * total(N, lambda r: x[r] * total(N, lambda s: x[s] ** 2))
-    assert len(list(defs)) == 1
-    with pytest.raises(ValueError, match="defined already"):
-        defs[y[j]] = x[j] * total(N, lambda r: x[r] * total(N, lambda s: x[r] ** 2))
 
 
 # -- the formula that is proved is the function that runs

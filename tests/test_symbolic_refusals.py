@@ -39,22 +39,6 @@ s, f, g, L, t = (tensor(name) for name in ("s", "f", "g", "L", "t"))
 # -- claims that are false for some size or some index, and were proved or passed at fixed sizes
 
 
-def test_the_number_of_rows_varies_as_their_length_does():
-    B = tensor("B", M, N)
-    everything = total(M, lambda r: total(N, lambda c: B[r, c]))
-    wrong = everything * (1 + (M - 1) * (M - 3))
-    with pytest.raises(AssertionError, match="fails for rows of length .*, M = "):
-        check_fixed(everything, wrong)
-    every = dim("K")
-    for columns in range(1, 8):
-        sizes = counterexample(M * N * every, S(-1), sizes=(columns,)).sizes
-        assert len(set(sizes.values())) == 3 and sizes[N] == columns
-    assert {
-        counterexample(M * N, S(-1), sizes=(columns,)).sizes[M]
-        for columns in range(1, 8)
-    } == {1, 2, 3}
-
-
 # -- values that are no formulas
 
 

@@ -1,6 +1,6 @@
 """Wrong programs that the covering set does not meet, each beside the check that it fails and the package passes.
 
-The contract rejects those of `condition_mutants`, `signs` and the catalogue; these are about wiring, derivatives of
+The contract rejects the others of the list, `signs` and the catalogue; these are about wiring, derivatives of
 derivatives, fused layers, layouts, reports and the book.
 """
 

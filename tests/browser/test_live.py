@@ -84,16 +84,3 @@ def test_without_scripts_and_on_paper_the_picture_stands(disk, opened, name):
     page.locator(f"#fig-live-{name} img").wait_for(state="visible")
     assert not page.locator(".live").is_visible()
     page.emulate_media(media="screen")
-
-
-def test_a_bar_is_dragged(disk):
-    page = disk("jacobian")
-    handle = page.get_by_role("slider", name="x, entry 1")
-    handle.scroll_into_view_if_needed()
-    box, before = handle.bounding_box(), page.locator(".live-words").inner_text()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60, steps=4)
-    page.mouse.up()
-    assert float(handle.get_attribute("aria-valuenow")) < 1.2
-    assert page.locator(".live-words").inner_text() != before
