@@ -56,7 +56,8 @@ lint: .venv/installed
 
 # The client of tests/typed_client.py, read by mypy, and by pyright, which npx fetches.
 types: .venv/installed
-	$(BIN)/python tests/type_checkers.py mypy pyright
+	$(BIN)/python -m mypy --warn-unused-ignores tests/typed_client.py
+	npx --yes pyright@1.1.414 --pythonpath $(BIN)/python tests/typed_client.py
 
 # The source distribution and the wheel that is built from it, in dist, as a release has them.
 distributions:

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import quick_interpreter
-from notebook_summary import pytest_terminal_summary  # noqa: F401
 
 # Before torch is imported: each worker has threads for all processors, and one that waits for others would keep a
 # processor busy with it.
@@ -41,7 +40,7 @@ def pytest_collection_finish():
 # What `make quick` runs: files of tests, and what the name of a test must hold.
 QUICK = {
     "test_contract.py": "numpy|torch-0",
-    "test_mutants.py": "numpy",
+    "test_wrong_programs.py": "numpy",
     "test_imports.py": "",
     "test_refusals.py": "",
     "test_nn.py": "",

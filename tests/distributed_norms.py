@@ -1,4 +1,4 @@
-"""The operator on DTensors: the contract in every placement, and sharded models beside torch's own norms.
+"""The operator on DTensors: the contract in every placement.
 
     python tests/distributed_norms.py 2      in so many processes, on the CPU
     python tests/distributed_norms.py 2 0    the same with one backend for each placement, function and dtype, by turns
@@ -24,7 +24,6 @@ import numpy as np
 import quick_interpreter
 import torch
 import torch.distributed as dist
-from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import (
     DTensor,
     Partial,
@@ -32,14 +31,12 @@ from torch.distributed.tensor import (
     Shard,
     init_device_mesh,
 )
-from torch.distributed.tensor.parallel import SequenceParallel, parallelize_module
-from torch.nn.parallel import DistributedDataParallel
 
-from normgrad import LAYER_NORM, RMS_NORM, nn
+from normgrad import LAYER_NORM, RMS_NORM
 from normgrad.checks.backends import TorchBackend
 from normgrad.checks.cases import cases, draw
 from normgrad.checks.contract import check_values
-from normgrad.checks.tolerance import Dtypes, unit_roundoff
+from normgrad.checks.tolerance import Dtypes
 
 # Three batches do not divide among two or four processes: one holds fewer rows, or none.
 BATCH, SEQUENCE, COLUMNS = 3, 5, 8
@@ -140,94 +137,6 @@ def contract(world, turn=None):
             )
 
 
-# -- models -------------------------------------------------------------------------
-
-
-class Block(torch.nn.Module):
-    """A norm between two layers."""
-
-    def __init__(self, norm):
-        super().__init__()
-        self.first, self.norm, self.last = (
-            torch.nn.Linear(COLUMNS, COLUMNS),
-            norm,
-            torch.nn.Linear(COLUMNS, 2),
-        )
-
-    def forward(self, x):
-        return self.last(self.norm(self.first(x)))
-
-
-def sequence_parallel(model, world):
-    """The norm alone, its input split along the sequence."""
-    return parallelize_module(
-        model.norm, init_device_mesh("cpu", (world,)), SequenceParallel()
-    )
-
-
-def fully_sharded(model, world):
-    """Every parameter split, gathered where it is used."""
-    fully_shard(model, mesh=init_device_mesh("cpu", (world,)))
-    return model
-
-
-def data_parallel(model, _):
-    """The same parameters everywhere."""
-    return DistributedDataParallel(model)
-
-
-def _whole(t):
-    return t.full_tensor() if isinstance(t, DTensor) else t
-
-
-def _trained(wrapped, make, world):
-    """y and all gradients of a block, in one process's turn."""
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    model = wrapped(Block(make(COLUMNS)), world)
-    generator = torch.Generator().manual_seed(
-        1 + (dist.get_rank() if wrapped is not sequence_parallel else 0)
-    )
-    # a sequence is split evenly: SequenceParallel counts on it
-    x = torch.randn(BATCH, 4, COLUMNS, generator=generator)
-    if wrapped is sequence_parallel:
-        x = x.chunk(world, 1)[dist.get_rank()]
-    x.requires_grad_()
-    y = _whole(model(x))
-    y.backward(torch.randn(y.shape, generator=generator))
-    grads = {
-        name.removeprefix("module."): _whole(p.grad)
-        for name, p in model.named_parameters()
-    }
-    return {"y": y.detach(), "dx": x.grad, **grads}
-
-
-def models(world):
-    """(title, check) of sharded models."""
-    norms = {
-        "LayerNorm": (nn.LayerNorm, torch.nn.LayerNorm),
-        "RMSNorm": (nn.RMSNorm, torch.nn.RMSNorm),
-        "RMSNorm of Llama": (partial(nn.RMSNorm, casting="llama"), torch.nn.RMSNorm),
-    }
-    for wrapped in (sequence_parallel, fully_sharded, data_parallel):
-        for name, pair in norms.items():
-
-            def check(wrapped=wrapped, pair=pair):
-                mine, theirs = (_trained(wrapped, make, world) for make in pair)
-                assert mine.keys() == theirs.keys()
-                errors = {}
-                for key, expected in theirs.items():
-                    error = (mine[key] - expected).abs().max().item()
-                    bound = 64 * unit_roundoff("float64") * expected.abs().max().item()
-                    assert error <= bound, (
-                        f"{key}: error {error:.1e} exceeds the bound {bound:.1e}"
-                    )
-                    errors[key] = error, bound
-                return errors
-
-            yield f"{name}, {wrapped.__name__.replace('_', ' ')}", check
-
-
 def work(rank, world, file, turn):
     """What one process does."""
     torch.set_num_threads(1)
@@ -245,7 +154,7 @@ def work(rank, world, file, turn):
         for (case, spec), dtype in product(calls().values(), DTYPES):
             check_values("numba", case, spec, dtype)
     dist.barrier()
-    for title, check in [*contract(world, turn), *models(world)]:
+    for title, check in contract(world, turn):
         errors = check()
         if rank == 0:
             parts = (

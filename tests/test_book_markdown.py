@@ -113,49 +113,6 @@ def test_plain_form(page, myst, plain):
     assert page.convert(myst) == plain
 
 
-def test_hidden_solution_opens_on_a_click(page):
-    text = page.convert("```{solution} ex\n:class: dropdown\nS.\n```")
-    assert (
-        text
-        == "<details>\n<summary>Solution to exercise 3.4</summary>\n\nS.\n\n</details>"
-    )
-
-
-def test_hints_stay_folded(page):
-    text = page.convert("```{dropdown} Hint: *one*\nH.\n```")
-    assert text == "<details>\n<summary>Hint: *one*</summary>\n\nH.\n\n</details>"
-
-
-def test_registered_equation(page):
-    from normgrad.symbolic import equation
-
-    latex = equation("index-count").latex()
-    assert (
-        page.convert("```{equation} index-count\n:unnumbered:\n```")
-        == f"$$\n{latex}\n$$"
-    )
-    chain = equation("rule-chain").chain
-    assert equation("rule-chain").ends().chain == (chain[0], chain[-1]) != chain
-    ends = equation("rule-chain").ends().latex()
-    assert page.convert("```{equation} rule-chain\n:ends:\n```") == f"$$\n{ends}\n$$"
-
-
-def test_pictures_travel_with_the_notebook(page, tmp_path):
-    (tmp_path / "a.svg").write_text("<svg/>")
-    text = page.convert(
-        "```{figure} a.svg\n:alt: what one sees\n:name: fig-a\nA caption.\n```"
-    )
-    assert (
-        text
-        == "![what one sees](data:image/svg+xml;base64,PHN2Zy8+)\n\n*Figure 3.2.* A caption."
-    )
-
-
-def test_without_a_site_references_are_text(page):
-    page.app.config.html_baseurl = ""
-    assert page.convert("{eq}`dx` and [this](there.md)") == "(3.1) and this"
-
-
 @pytest.mark.parametrize(
     "myst, message",
     [

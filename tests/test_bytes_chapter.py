@@ -55,33 +55,30 @@ def tensors():
 
 # What is run, and the numbers it reads, writes and computes.
 CALLS = {
-    "add": (lambda x, w, t: x + t, 48, 24, 24),
-    "square": (lambda x, w, t: x * x, 24, 24, 24),
-    "broadcast": (lambda x, w, t: x * w, 30, 24, 24),
-    "expanded": (lambda x, w, t: x * w.expand(4, 6), 30, 24, 24),
-    "sum": (lambda x, w, t: x.sum(0), 24, 6, 24),
-    "views": (lambda x, w, t: x.t().reshape(6, 4)[1:].detach().unsqueeze(0), 0, 0, 0),
-    "in place": (lambda x, w, t: x.mul_(w), 30, 24, 24),
-    "out": (lambda x, w, t: torch.mul(x, x, out=t), 24, 24, 24),
-    "copy": (lambda x, w, t: x.copy_(w), 6, 24, 0),
-    "zeros": (lambda x, w, t: torch.zeros_like(x), 0, 24, 0),
-    "empty": (lambda x, w, t: torch.empty_like(x), 0, 0, 0),
-    "clone": (lambda x, w, t: x.clone(), 24, 24, 0),
+    "x + t": (48, 24, 24),
+    "x * x": (24, 24, 24),
+    "x * w": (30, 24, 24),
+    "x * w.expand(4, 6)": (30, 24, 24),
+    "x.sum(0)": (24, 6, 24),
+    "x.t().reshape(6, 4)[1:].detach().unsqueeze(0)": (0, 0, 0),
+    "x.mul_(w)": (30, 24, 24),
+    "torch.mul(x, x, out=t)": (24, 24, 24),
+    "x.copy_(w)": (6, 24, 0),
+    "torch.zeros_like(x)": (0, 24, 0),
+    "torch.empty_like(x)": (0, 0, 0),
+    "x.clone()": (24, 24, 0),
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_counted(name):
-    run, reads, writes, operations = CALLS[name]
+@pytest.mark.parametrize("call", CALLS)
+def test_counted(call):
+    reads, writes, operations = CALLS[call]
     x, w = tensors()
-    target = torch.empty(4, 6)
+    scope = {"torch": torch, "x": x, "w": w, "t": torch.empty(4, 6)}
     with Counted() as count:
-        run(x, w, target)
-    assert (count.reads, count.writes, count.operations) == (
-        4 * reads,
-        4 * writes,
-        operations,
-    )
+        eval(call, scope)
+    assert (count.reads, count.writes) == (4 * reads, 4 * writes)
+    assert count.operations == operations
 
 
 def test_a_kept_gradient_is_read_and_written():
@@ -165,3 +162,49 @@ def test_the_formula_moves_no_more_than_an_honest_one(direction, times):
         "layer_norm", direction, rows=64, columns=256, dtype="bfloat16"
     )
     assert count.total < times * floor.total
+
+
+# What the model counts
+
+BF16 = {"rows": 16384, "columns": 4096, "dtype": "bfloat16"}
+
+
+@pytest.mark.parametrize(
+    ("operator", "direction", "reads", "writes"),
+    [
+        ("layer_norm", "forward", "x weight bias", "y mean rstd"),
+        ("layer_norm", "backward", "dy x mean rstd weight", "dx dw db"),
+        ("rms_norm", "backward", "dy x rstd weight", "dx dw"),
+        ("l2_norm", "forward", "x", "y rstd"),
+        ("add_rms_norm", "forward", "x residual weight", "y residual_out rstd"),
+        (
+            "add_rms_norm",
+            "backward",
+            "dy residual_out dresidual_out rstd weight",
+            "dx dw",
+        ),
+    ],
+)
+def test_what_is_read_and_written(operator, direction, reads, writes):
+    """dx and dresidual are one array; the backward reads the sum, neither of its terms, and no bias."""
+    moved = traffic.moved(operator, direction, **BF16)
+    assert set(moved.reads) == set(reads.split()) and set(moved.writes) == set(
+        writes.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "counts"),
+    [("layer_norm", (7, 13)), ("rms_norm", (4, 9)), ("l2_norm", (3, 6))],
+)
+def test_operations(operator, counts):
+    """Counted on paper, term by term; the residual adds one a direction."""
+    assert (
+        tuple(
+            traffic.operations(operator, direction)
+            for direction in traffic.DIRECTIONS[:2]
+        )
+        == counts
+    )
+    if operator != "l2_norm":
+        assert traffic.operations(f"add_{operator}", "both") == sum(counts) + 2

@@ -6,26 +6,12 @@ import page_cells
 import pytest
 from page_cells import derivations, deriving_pages, execute, signs, turned
 from sympy import evaluate
-from test_parse_back import wrong
 from test_symbolic_honesty import refuted_steps
 
 from normgrad.symbolic import NotProved
 
 page_cells_of = page_cells.page_cells.of_page
 deriving = pytest.mark.parametrize("page", deriving_pages(), ids=lambda page: page.stem)
-
-
-@pytest.mark.sampled(of=5)
-@deriving
-def test_what_a_cell_prints_is_read_back(page):
-    """Every expression of its chains, by the reader that the registered equations are read with."""
-    for derived in derivations(page):
-        assert (
-            wrong(
-                derived.equation.latex(), derived.equation.chains, derived.equation.defs
-            )
-            == []
-        ), derived.label
 
 
 @pytest.mark.sampled(of=5)

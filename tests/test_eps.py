@@ -6,81 +6,25 @@ import pytest
 import torch
 from sympy import Symbol
 
-import normgrad
 from normgrad import LAYER_NORM_STD, NormSpec, numpy_ref
 from normgrad.checks import cases
 from normgrad.checks.tolerance import bounds, unit_roundoff
 from normgrad.symbolic import (
-    NotProved,
-    Partial,
-    check_fixed,
-    delta,
-    equation,
-    latex,
-    prove,
     tensor,
 )
-from normgrad.symbolic.opaque import derivative, opaque
-from normgrad.symbolic.symbols import N, j, k
+from normgrad.symbolic.symbols import N
 
 u = unit_roundoff("float64")
 EPS = 0.3
-PLACED = [
-    NormSpec(eps=EPS, placement=placement)
-    for placement in ("inside", "outside", "clamp")
-]
-by_placement = pytest.mark.parametrize("spec", PLACED, ids=lambda spec: spec.placement)
 RULES = [piecewise_rules.closed, piecewise_rules.pieces, piecewise_rules.matrix]
 by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 
 
 # -- opaque functions
 
-D = opaque("D")
-slope = derivative(D)
 s, rstd = tensor("s"), tensor("rstd")
 q, r = tensor("q", N), tensor("r", N)
 n = Symbol("n", integer=True, positive=True)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda D, slope, s: 1,
-        lambda D, slope, s: slope,
-        lambda D, slope, s: D * slope / s**2,
-        lambda D, slope, s: D * derivative(slope.func)(s) / s,
-    ],
-    ids=["kappa dropped", "D' alone", "s^2 for s", "D'' for D'"],
-)
-def test_a_wrong_kappa_is_refuted_for_an_opaque_denominator(wrong):
-    right = D(s) * slope(s) / s
-    for kappa, holds in (
-        (right, True),
-        (wrong(D(s), slope(s), s), False),
-    ):
-        defs = equation("eps-theorem-jacobian").defs
-        claim = (
-            Partial(r[k], q[j]),
-            rstd * (delta(k, j) - kappa / n * r[k] * r[j]),
-        )
-        if holds:
-            assert prove(*claim, defs) and check_fixed(*claim, (2,), defs)
-            continue
-        with pytest.raises(NotProved, match="refuted at"):
-            prove(*claim, defs)
-        with pytest.raises(AssertionError, match="fails for rows of length 2"):
-            check_fixed(*claim, (2,), defs)
-
-
-def test_the_denominator_must_not_vanish_and_says_so_by_the_name_of_its_size():
-    row = equation("eps-theorem-jacobian").defs
-    proof = prove(
-        Partial(r[k], q[j]),
-        Partial(r[k], q[j]),
-        row,
-    )
-    assert list(map(latex, proof.side_conditions)) == ["s > 0", r"D(s) \neq 0"]
 
 
 # -- rows without variance
@@ -103,44 +47,6 @@ def test_plain_autograd_gives_nan_at_a_constant_row(rng):
     y = _flux(leaf, EPS) * torch.tensor(weight)
     y.backward(torch.tensor(dy))
     assert y.isfinite().all() and leaf.grad.isnan().all()
-
-
-@pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
-@by_placement
-def test_the_gradient_at_a_constant_row_is_centred_and_over_the_denominator_at_0(
-    spec, backend, rng
-):
-    x, weight, dy = _flat(rng)
-    leaf = torch.tensor(x, requires_grad=True)
-    normgrad.normalize(leaf, torch.tensor(weight), spec=spec, backend=backend).backward(
-        torch.tensor(dy)
-    )
-    wdy = dy * weight
-    want = (wdy - wdy.mean(-1, keepdims=True)) / (
-        EPS**0.5 if spec.placement == "inside" else EPS
-    )
-    assert (
-        np.abs(leaf.grad.numpy() - want).max()
-        <= 16 * x.shape[-1] * u * np.abs(wdy).max() / EPS
-    )
-
-
-@by_placement
-def test_that_gradient_is_the_limit_of_difference_quotients(spec, rng):
-    x, weight, dy = _flat(rng)
-    direction = rng.standard_normal(x.shape)
-    claimed = (
-        numpy_ref.backward(dy, numpy_ref.forward(x, weight, spec=spec)).dx * direction
-    ).sum()
-    h = u**0.5
-    moved = numpy_ref.forward(x + h * direction, weight, spec=spec).y
-    # D(h s) is off by at most h s from D(0), and x + h v by a rounding of x.
-    longest = np.abs(direction).max()
-    off = h * longest / EPS + u / h * np.abs(x).max()
-    assert (
-        abs((dy * moved).sum() / h - claimed)
-        <= 4 * np.abs(dy * weight).sum() * longest / EPS * off
-    )
 
 
 # -- on the mean or on the sum; scale and sign

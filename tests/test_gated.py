@@ -88,18 +88,6 @@ def test_sums_are_float32_in_16_bits(gate_first, torch_rng):
         assert (mine.double() - theirs).abs().max() <= _bound(2, theirs, "bfloat16")
 
 
-@ORDERS
-def test_without_a_weight_it_is_1(gate_first, torch_rng):
-    (x, gate, _), _ = _drawn(torch_rng, 3, 4)
-    y = gated_rms_norm(x, gate, eps=EPS, gate_first=gate_first)
-    assert torch.equal(
-        y,
-        gated_rms_norm(
-            x, gate, torch.ones(4, dtype=x.dtype), EPS, gate_first=gate_first
-        ),
-    )
-
-
 def test_the_text_that_runs_is_the_text_that_the_proved_layers_write():
     for file, text in texts().items():
         assert Path(gated.__file__).with_name(file).read_text() == text, (

@@ -1,7 +1,6 @@
 """What the kernels promise beyond right values: a row's bits depend on the row alone, whatever stands beside it."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,31 +80,6 @@ def test_a_row_is_the_same_bits_in_every_batch_and_at_every_place(columns, dtype
         assert all(
             torch.equal(a[rows], b) for a, b in zip(whole[:3], part[:3], strict=True)
         )
-
-
-@every()
-def test_all_results_are_the_same_bits_at_every_run(columns):
-    case = cases.draw(np.random.default_rng(columns), 20, columns)
-    first, second = (gradients(case, torch.float32) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-
-
-@every()
-def test_what_is_not_wanted_changes_nothing_else(columns):
-    case = cases.draw(np.random.default_rng(columns), 20, columns)
-    x, weight, dy = (torch.tensor(a).float() for a in (case.x, case.weight, case.dy))
-    _, _, mean, rstd = triton_kernels.forward(x, weight, None, None, SPEC)
-
-    def backward(*dtypes):
-        return triton_kernels.backward(dy, dy, x, weight, mean, rstd, SPEC, dtypes)
-
-    dtypes = (torch.float32, torch.bfloat16, torch.float32, torch.float16)
-    for index, gradient in enumerate(backward(*dtypes)):
-        alone = backward(
-            *(dtype if index == at else None for at, dtype in enumerate(dtypes))
-        )
-        assert gradient.dtype == dtypes[index] and torch.equal(alone[index], gradient)
-        assert all(result is None for at, result in enumerate(alone) if at != index)
 
 
 @pytest.mark.parametrize(
@@ -235,9 +209,3 @@ def test_a_row_stride_that_no_vector_divides_is_copied(stride, torch_rng):
         x.clone(memory_format=torch.contiguous_format), 8, backend="triton"
     )
     assert torch.equal(layer_norm(x, 8, backend="triton"), right)
-
-
-def test_an_unknown_placement_is_refused_by_the_launch():
-    spec = SimpleNamespace(**vars(SPECS["layer_norm"]) | {"placement": "beside"})
-    with pytest.raises(NotImplementedError, match="placement: got 'beside'"):
-        launch.kernel_options(8, torch.float32, spec, per_head=False)

@@ -8,24 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sympy import Symbol, evaluate
 
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
 from normgrad.checks import tolerance
 from normgrad.checks.cases import draw
 from normgrad.symbolic import (
-    Defs,
     dim,
-    equation,
-    index,
-    mean,
-    prove,
-    sigmoid,
     tensor,
 )
-from normgrad.symbolic.browser_code import HELPERS, browser_source
-from normgrad.symbolic.symbols import M, alphabet, k, p
-from normgrad.teaching import bytes as traffic
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
@@ -33,7 +23,6 @@ from normgrad_book import live_functions as live  # noqa: E402
 
 N = dim("N")
 x, y = tensor("x", N), tensor("y", N)
-r, t = index("r", "t")
 
 
 @pytest.fixture(scope="module")
@@ -140,84 +129,3 @@ def test_the_graph_agrees_with_the_reference_and_misses_what_is_cut(run, rng):
     assert (abs(right["dx"] - grads.dx) <= bound.dx).all()
     for arrow, outputs in zip(live.ARROWS, cut, strict=True):
         assert (abs(outputs["dx"] - grads.dx) > bound.dx).any(), arrow
-
-
-def test_the_graph_is_the_one_that_is_proved():
-    """With every arrow in place, the lines of the figure are equal to the equations of the page, for every N."""
-    passes = {Symbol(name, nonnegative=True): 1 for name in live.ARROWS}
-    defs, whole = live.graph_defs(), Defs()
-    with evaluate(True):
-        for head, formula in defs:
-            whole[head] = formula.xreplace(passes)
-    for name in live.COTANGENTS:
-        shown = equation(f"ln-graph-{name}")
-        prove(
-            getattr(alphabet(M), name)[(p, k) if name in ("dq", "dx") else p],
-            shown.chain[-1],
-            whole,
-        )
-
-
-def test_slopes_agree_with_the_reference(run, rng):
-    """The right dx claims the slope of the reference; the loss is the reference's own on the line."""
-    case, grads, bound = plain_layer_norm(rng, 2, 6)
-    x_dot, step = draw(rng, 2, 6).x, 0.25
-    inputs = as_lists(
-        {"x0": case.x, "x_dot": x_dot, "w": case.weight, "b": case.bias, "dy": case.dy}
-    )
-    inputs |= {"eps": LAYER_NORM.eps, "h": step}
-    loss, claimed = run(
-        live.written("v-curve"),
-        [
-            {"name": "loss", "inputs": inputs},
-            {"name": "claimed", "inputs": inputs | {"h": 0}},
-        ],
-    )
-    assert (
-        abs(claimed["right"] - (grads.dx * x_dot).sum())
-        <= (bound.dx * abs(x_dot)).sum()
-    )
-    moved = numpy_ref.forward(case.x + step * x_dot, case.weight, case.bias)
-    limit = tolerance.bounds(case.dy, None, moved, "float64").y
-    assert abs(loss["L"] - (case.dy * moved.y).sum()) <= (abs(case.dy) * limit).sum()
-
-
-def test_the_floor_is_that_of_the_package(run):
-    shapes = [(1, 8, "float32"), (16384, 4096, "bfloat16"), (1000, 1001, "float16")]
-    calls = [
-        {
-            "name": "floor",
-            "inputs": {"M": rows, "N": columns, "e": traffic.BYTES[dtype]},
-        }
-        for rows, columns, dtype in shapes
-    ]
-    for (rows, columns, dtype), outputs in zip(
-        shapes, run(live.written("bytes"), calls), strict=True
-    ):
-        for prefix, operator in (("", "layer_norm"), ("add_", "add_layer_norm")):
-            for direction in ("forward", "backward"):
-                least = traffic.moved(
-                    operator, direction, rows=rows, columns=columns, dtype=dtype
-                )
-                assert outputs[prefix + direction] == least.total
-
-
-def test_a_bound_letter_never_takes_the_name_of_an_array(run):
-    """The sum runs over r, and an array is called r."""
-    row, out = tensor("r", N), tensor("out", N)
-    defs = Defs()
-    defs[out[r]] = row[r] * mean(N, lambda r: row[r])
-    code = HELPERS + browser_source(defs, (out[r],), "centre")
-    (outputs,) = run(code, [{"name": "centre", "inputs": {"r": [1, 3]}}])
-    assert outputs["out"].tolist() == [2, 6]
-
-
-def test_what_has_no_browser_code_is_refused():
-    defs = Defs()
-    name = tensor("const", N)
-    defs[name[r]] = x[r]
-    with pytest.raises(ValueError, match="const: is no name of its own"):
-        browser_source(defs, (name[r],), "f")
-    defs[y[t]] = sigmoid(x[t])
-    with pytest.raises(NotImplementedError, match="no browser code"):
-        browser_source(defs, (y[t],), "f")

@@ -13,7 +13,7 @@ from sympy import Dummy, IndexedBase, Sum, Symbol
 
 from normgrad.ledger.formulas import formulas
 from normgrad.symbolic import Local as Held
-from normgrad.symbolic import dim, equations, index, tensor
+from normgrad.symbolic import dim, equations
 from normgrad.symbolic.calculus import free_letters, index_ranges
 from normgrad.symbolic.notation import rename_bound
 from normgrad.symbolic.opaque import Opaque
@@ -119,61 +119,9 @@ def test_every_symbol_is_in_the_sheet(label):
 
 
 N, M = dim("N"), dim("M")
-(i, k), x = index("i", "k"), tensor("x", M, N)
 
 
 # -- typed formulas
-
-SPACING = r"\\[,;!]|\\q?quad|\\ldots|\\dots|&|\\\\"
-PLAIN = r"\\(?:text|operatorname|mathbf)\{[^{}]*\}(?:_\{\\mathrm\{\w+\}\})?|\\mathsf\{?\s*T\}?"
-SHAPES = r"\\(?:t?frac|sum|left|right|Big|sqrt|(?:begin|end)\{\w+\}|le|ge|ne|approx|max|min|log|cdot|[lr]ceil|partial)"
-ACCENT = re.compile(r"\\(hat|dot|tilde)\{([^{}]*)\}")
-
-
-def typed_symbols(text: str) -> tuple[set[str], set[str]]:
-    """(quantities, indices) of a formula that was typed: an index is a lone letter in a subscript."""
-    text = re.sub(PLAIN, " ", text)
-    text = re.sub(r"_\{\\mathrm\{\w+\}\}", " ", text)
-    text = text.replace(r"\mathrm{i}", " ")  # the imaginary unit
-    text = ACCENT.sub(
-        lambda found: rf"\mathrm{{{found[2]}!{found[1]}}}", text.replace(r"\_", "!")
-    )
-    indices = set()
-
-    def subscript(match):
-        indices.update(
-            re.findall(r"[a-z]", re.sub(r"\\\w+|=.*", " ", match[1] or match[2]))
-        )
-        return " "
-
-    text = re.sub(r"_(?:\{([^{}]*)\}|(\w))", subscript, text)
-    text = re.sub(rf"{SPACING}|{SHAPES}(?![a-zA-Z])", " ", text)
-    names = {
-        name.replace("\\", "").replace("!", "_")
-        for name in re.findall(r"\\mathrm\{([^{}]*)\}", text)
-    }
-    text = re.sub(r"\\mathrm\{[^{}]*\}", " ", text)
-    greek = re.findall(r"\\([a-zA-Z]+)", text)
-    names |= {{"varepsilon": "eps", "varphi": "phi"}.get(name, name) for name in greek}
-    return names | set(
-        re.findall(r"[a-zA-Z]", re.sub(r"\\[a-zA-Z]+", " ", text))
-    ), indices
-
-
-@pytest.mark.parametrize("label", TYPED)
-def test_every_symbol_of_a_typed_formula_is_in_the_sheet(label):
-    names, indices = typed_symbols(TYPED[label])
-    # an index that stands on the line, as in "if k = j", is still an index
-    names -= {name for name in indices if sheet.known(name, label) is None}
-    assert not [name for name in names if sheet.known(name, label) is None], (
-        names,
-        indices,
-    )
-    assert indices <= set(ROWS + COLUMNS + OTHER)
-    for letter, last in BOUND.findall(TYPED[label]):
-        assert letter in sheet.INDICES.get(last[0].upper(), OTHER), (
-            f"{letter} runs over {last}"
-        )
 
 
 # -- the sheet itself

@@ -1,12 +1,9 @@
 """torch.compile: the two custom operators, what a compiler sees of them, and that it changes no bit."""
 
-import copy
-import math
 import os
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 import torch
@@ -17,7 +14,6 @@ from torch.library import opcheck
 import normgrad
 from normgrad import nn
 from normgrad.checks.cases import SPECS
-from normgrad.torch_ops import rows as torch_rows
 from normgrad.torch_ops import torch_compile
 from normgrad.torch_ops.arguments import check_options
 
@@ -96,12 +92,6 @@ def _compiled(function, backend="aot_eager", **options):
     return torch.compile(function, backend=backend, fullgraph=True, **options)
 
 
-def _counter():
-    """A compiler that counts its programs; an import of torch._dynamo brings no testing."""
-    testing = import_module("torch._dynamo.testing")
-    return testing.CompileCounterWithBackend("aot_eager")
-
-
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor"
 )  # the tracer's own look, in torch 2.14
@@ -115,23 +105,6 @@ def test_opcheck_forward(name, torch_rng):
         torch_compile.forward,
         (*tensors.values(), *torch_compile.scalars_of(spec), *scalars, "torch"),
     )
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [(F32, F32, F32, F32), (BF16, F32, None, BF16), (None, F32, None, None)],
-    ids=str,
-)
-@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
-@pytest.mark.parametrize("heads", [(), (2,)])
-def test_opcheck_backward(heads, name, wanted, torch_rng):
-    dy, p = torch.randn(2, 6 // math.prod(heads), *heads, 5, generator=torch_rng)
-    mean, rstd = torch.rand(2, 6, generator=torch_rng)
-    mean = mean if SPECS[name].center else None
-    for dresidual_out, weight in ((dy.flip(0), None), (None, dy[0])):
-        tensors = (dy, dresidual_out, p, weight, mean, rstd)
-        scalars = (*torch_compile.scalars_of(SPECS[name]), *wanted, False, bool(heads))
-        opcheck(torch_compile.backward, (*tensors, *scalars, "torch"))
 
 
 @pytest.mark.parametrize("backend", ["torch", "triton", "numba"])
@@ -163,33 +136,6 @@ def test_inductor_is_eager_bit_for_bit(torch_rng):
     )
 
 
-def test_an_older_compiler_traces_it_too(torch_rng, monkeypatch):
-    """What the compiler of torch 2.11 cannot look into is closed to this one as well; transforms are still seen."""
-    for module, name in (
-        (torch._C._functorch, "get_dynamic_layer_stack_depth"),
-        (copy, "deepcopy"),
-    ):
-        monkeypatch.setattr(module, name, torch._dynamo.disable(getattr(module, name)))
-    spec, tensors, options, cotangents = _draw("unrounded", torch_rng)
-    function = _function(spec, options)
-    eager = _outputs_and_gradients(function, tensors, cotangents)
-    compiled = _outputs_and_gradients(_compiled(function), tensors, cotangents)
-    assert all(
-        torch.equal(got, want) for got, want in zip(compiled, eager, strict=True)
-    )
-
-    x, dot = torch.randn(2, 3, 5, generator=torch_rng, dtype=torch.float64)
-
-    def tangent(x, dot):
-        return torch.func.jvp(
-            lambda x: normgrad.layer_norm(x, 5, backend="torch"), (x,), (dot,)
-        )[1]
-
-    expected = tangent(x, dot)
-    room = 64 * torch.finfo(torch.float64).eps * expected.abs().max()
-    assert (_compiled(tangent)(x, dot) - expected).abs().max() <= room
-
-
 def test_a_call_in_eager_mode_imports_no_compiler():
     """It would import Triton to compile, and without a GPU Triton could then not interpret."""
     code = (
@@ -205,22 +151,6 @@ def test_a_call_in_eager_mode_imports_no_compiler():
         [sys.executable, "-c", code], env=clean, capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
-
-
-@pytest.mark.parametrize("portable", [False, True])
-def test_portable_sums_reach_the_kernels(portable, torch_rng, monkeypatch):
-    given, original = [], torch_rows.backward
-
-    def backward(*arguments, portable_sums, **options):
-        given.append(portable_sums)
-        return original(*arguments, portable_sums=portable_sums, **options)
-
-    monkeypatch.setattr(torch_rows, "backward", backward)
-    spec, tensors, _, cotangents = _draw("layer norm", torch_rng)
-    function = _function(spec, {"portable_sums": portable})
-    for each in (function, _compiled(function)):
-        _outputs_and_gradients(each, tensors, cotangents)
-    assert given == [portable, portable]
 
 
 def test_a_compiler_sees_one_operator_each_way(torch_rng):
@@ -244,91 +174,6 @@ def test_a_compiler_sees_one_operator_each_way(torch_rng):
         _compiled(_function(spec, options), both), tensors, cotangents
     )
     assert seen == [["normgrad.forward.default"], ["normgrad.backward.default"]]
-
-
-def test_another_number_of_rows_compiles_nothing_anew(torch_rng):
-    counter = _counter()
-    function = None
-    for rows in (4, 2, 7, 100):
-        spec, tensors, options, cotangents = _draw("add, layer norm", torch_rng, rows)
-        if function is None:
-            function = _compiled(_function(spec, options), counter)
-            for name in ("x", "residual"):
-                torch._dynamo.mark_dynamic(tensors[name], 1)
-        compiled = _outputs_and_gradients(function, tensors, cotangents)
-        eager = _outputs_and_gradients(_function(spec, options), tensors, cotangents)
-        assert all(
-            torch.equal(got, want) for got, want in zip(compiled, eager, strict=True)
-        )
-    assert counter.frame_count == 1
-
-
-# Every public function of x, residual (2, M, N), weight, bias (N,), and every module of x or of x and residual.
-ENTRIES = {
-    "layer_norm": lambda x, r, w, b: normgrad.layer_norm(
-        x, x.shape[-1], w, b, backend="torch"
-    ),
-    "rms_norm": lambda x, r, w, b: normgrad.rms_norm(x, w.shape, w, backend="torch"),
-    "l2_norm": lambda x, r, w, b: normgrad.l2_norm(x, 1, backend="torch"),
-    "add_layer_norm": lambda x, r, w, b: normgrad.add_layer_norm(
-        x, r, len(w), w, b, backend="torch"
-    ),
-    "add_rms_norm": lambda x, r, w, b: normgrad.add_rms_norm(
-        x, r, len(w), w, backend="torch"
-    ),
-    "normalize": lambda x, r, w, b: normgrad.normalize(x, w, b, backend="torch"),
-    "add_normalize": lambda x, r, w, b: normgrad.add_normalize(
-        x, r, w, b, backend="torch"
-    ),
-    "gated_rms_norm": lambda x, r, w, b: normgrad.gated_rms_norm(x, r, w),
-    "of two axes": lambda x, r, w, b: normgrad.layer_norm(
-        x, x.shape[1:], r[0], backend="torch"
-    ),
-    "of heads": lambda x, r, w, b: normgrad.normalize(
-        x, r[0], heads=x.shape[1], backend="torch"
-    ),
-}
-MODULES = {
-    "LayerNorm": lambda: nn.LayerNorm(8, backend="torch"),
-    "RMSNorm": lambda: nn.RMSNorm(8, weight_offset=1.0, backend="torch"),
-    "RMSNorm of Llama": lambda: nn.RMSNorm(8, casting="llama", backend="torch"),
-    "AddNorm": lambda: nn.AddNorm(nn.RMSNorm(8, casting="llama", backend="torch")),
-    "GatedRMSNorm": lambda: nn.GatedRMSNorm(8),
-}
-
-
-def _with_gradients(function, tensors, cotangents):
-    outputs = function(*tensors)
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    grads = torch.autograd.grad(
-        outputs, tensors, cotangents[: len(outputs)], materialize_grads=True
-    )
-    return [*outputs, *grads]
-
-
-@pytest.mark.parametrize("entry", [*ENTRIES, *MODULES])
-def test_dynamic_shapes_need_no_more_programs_than_torchs_own(entry, torch_rng):
-    """Rows and columns change; eps, scale and weight_offset are symbols there, as is each size."""
-    counter, module = _counter(), MODULES.get(entry, lambda: None)()
-    function = module or ENTRIES[entry]
-    compiled = _compiled(function, counter, dynamic=True)
-    for m, n in ((3, 8), (5, 12), (4, 1000), (6, 4096)):
-        shapes = ((2, m, n), (2, m, n), (n,), (n,))
-        if module:
-            shapes = ((2, m, 8),) * (
-                2 - isinstance(module, torch.nn.LayerNorm | torch.nn.RMSNorm)
-            )
-        tensors = [torch.randn(one, generator=torch_rng) for one in shapes]
-        for t in tensors:
-            t.requires_grad_()
-        cotangents = [torch.randn(shapes[0], generator=torch_rng) for _ in range(2)]
-        expected = _with_gradients(function, tensors, cotangents)
-        found = _with_gradients(compiled, tensors, cotangents)
-        for got, want in zip(found, expected, strict=True):
-            # a gated norm is the compiler's own program
-            room = 64 * math.sqrt(n) * torch.finfo(F32).eps * want.abs().max()
-            assert (got - want).abs().max() <= (room if "ated" in entry else 0)
-    assert counter.frame_count <= 2
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
@@ -371,19 +216,6 @@ def problem(torch_rng):
     return function, x, dy, dot
 
 
-def _second(function, x, dy, dot):
-    x = x.clone().requires_grad_()
-    (dx,) = torch.autograd.grad(function(x), x, dy, create_graph=True)
-    return torch.autograd.grad(dx, x, dot)[0]
-
-
-def test_a_graph_that_is_run_as_it_is_has_second_derivatives(problem):
-    function, *point = problem
-    assert torch.equal(
-        _second(_compiled(function, "eager"), *point), _second(function, *point)
-    )
-
-
 def test_a_compiled_backward_refuses_to_be_differentiated(problem):
     """In the words that torch has for its own layer_norm: in 2.11 the gradient is a constant, later they say more."""
     function, x, dy, dot = problem
@@ -404,15 +236,11 @@ def test_a_compiled_backward_refuses_to_be_differentiated(problem):
 
 
 TRANSFORMS = {
-    "grad of grad": lambda f, x, dy, dot: torch.func.vjp(
-        lambda x: torch.func.vjp(f, x)[1](dy)[0], x
-    )[1](dot)[0],
-    "jvp": lambda f, x, dy, dot: torch.func.jvp(f, (x,), (dot,))[1],
-    "jvp of jvp": lambda f, x, dy, dot: torch.func.jvp(
-        lambda x: torch.func.jvp(f, (x,), (dy,))[1], (x,), (dot,)
-    )[1],
-    "vmap": lambda f, x, dy, dot: torch.func.vmap(f)(torch.stack([x, dy])),
-    "hessian": lambda f, x, dy, dot: torch.func.hessian(lambda x: (f(x) * dy).sum())(x),
+    "grad of grad": "vjp(lambda x: vjp(f, x)[1](dy)[0], x)[1](dot)[0]",
+    "jvp": "jvp(f, (x,), (dot,))[1]",
+    "jvp of jvp": "jvp(lambda x: jvp(f, (x,), (dy,))[1], (x,), (dot,))[1]",
+    "vmap": "vmap(f)(torch.stack([x, dy]))",
+    "hessian": "hessian(lambda x: (f(x) * dy).sum())(x)",
 }
 
 
@@ -421,8 +249,8 @@ def test_transforms_inside_a_compiled_function(name, problem):
     """A custom operator would give a tangent of 0, and no error."""
     function, *point = problem
 
-    def transformed(x, dy, dot):
-        return TRANSFORMS[name](function, x, dy, dot)
+    scope = {"f": function, "torch": torch, **vars(torch.func)}
+    transformed = eval(f"lambda x, dy, dot: {TRANSFORMS[name]}", scope)
 
     expected = transformed(*point)
     room = 64 * torch.finfo(torch.float64).eps * expected.abs().max()

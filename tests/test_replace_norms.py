@@ -2,13 +2,12 @@
 
 import copy
 import functools
-import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-import normgrad
 from normgrad import nn
 from normgrad.checks.tolerance import unit_roundoff
 
@@ -16,69 +15,70 @@ COLUMNS = 12
 
 
 class Weighted(torch.nn.Module):
-    """One weight, and a bias for those that ask for it."""
+    """A weight, and a bias for those that ask for it."""
 
-    def __init__(self, columns=COLUMNS, eps=1e-6, bias=False):
+    has_bias, eps = False, 1e-6
+
+    def __init__(self, columns=COLUMNS):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.ones(columns))
-        if bias:
-            self.bias = torch.nn.Parameter(torch.zeros(columns))
-        self.variance_epsilon = eps
+        if self.has_bias:
+            self.bias = torch.nn.Parameter(torch.ones(columns))
+        self.variance_epsilon = self.eps
+
+    def rstd(self, x, eps=None):
+        eps = self.variance_epsilon if eps is None else eps
+        return torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
 
     def x_hat(self, x):
-        x = x.float()
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return x.float() * self.rstd(x.float())
 
     def centred(self, x):
         x = x - x.mean(-1, keepdim=True)
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return x * self.rstd(x)
+
+
+# name: what forward returns
+FORWARD = {
+    "LikeLlama": "self.weight * self.x_hat(x).to(x.dtype)",
+    "LikeOlmo2": "(self.weight * self.x_hat(x)).to(x.dtype)",
+    "LikeGemma": "(self.x_hat(x) * (1.0 + self.weight.float())).type_as(x)",
+    "LikeT5": "self.weight * (x * self.rstd(x.float())).to(self.weight.dtype)",
+    "LikeBert": "(self.centred(x.float()) * self.weight + self.bias).to(x.dtype)",
+    # with a number among its attributes that is no eps
+    "EpsInForward": "self.weight * (x * self.rstd(x.float(), 1e-5)).to(x.dtype)",
+    # what is left, each wrong in one way
+    "EpsOutsideNorm": "self.weight * (x / (1 / self.rstd(x.float(), 0) + self.variance_epsilon)).to(x.dtype)",
+    "OtherEpsNorm": "self.weight * (x * self.rstd(x.float(), 2 * self.variance_epsilon)).to(x.dtype)",
+    "UnbiasedNorm": "self.weight * (x * self.rstd(x.float() * (1 - 1 / x.shape[-1]) ** -0.5)).to(x.dtype)",
+    "BiasedRMSNorm": "(self.weight * self.x_hat(x) + self.bias).to(x.dtype)",
+    "NarrowNorm": "self.weight * x * self.rstd(x)",
+    "LateWeightLayerNorm": "self.weight * self.centred(x.float()).to(x.dtype)",
+    # as LikeOlmo2, but for rows in 16 bits beside a weight in float32
+    "WidensMixedNorm": "(self.weight * self.x_hat(x)).to(self.weight.dtype)",
+    # the values of LikeLlama, with statistics that are held fixed in the backward
+    "DetachedNorm": "self.weight * (x.float() * self.rstd(x.float()).detach()).to(x.dtype)",
+    "TrainingNorm": "self.weight * self.x_hat(x).to(x.dtype) * (2 if self.training else 1)",
+}
+
+
+def _class(name, **attributes):
+    """A class of norms by what its forward returns."""
+    scope = {}
+    exec(f"def forward(self, x):\n    return {FORWARD[name]}", globals(), scope)
+    return type(name, (Weighted,), scope | attributes)
+
+
+BIAS = {
+    "LikeBert": {"has_bias": True, "eps": 1e-12},
+    "BiasedRMSNorm": {"has_bias": True},
+}
+NORMS = SimpleNamespace(
+    **{name: _class(name, **BIAS.get(name, {})) for name in FORWARD}
+)
 
 
 # What is replaced
-
-
-class LikeLlama(Weighted):
-    def forward(self, hidden_states):
-        return self.weight * self.x_hat(hidden_states).to(hidden_states.dtype)
-
-
-class LikeOlmo2(Weighted):
-    def forward(self, x):
-        return (self.weight * self.x_hat(x)).to(x.dtype)
-
-
-class LikeGemma(Weighted):
-    def forward(self, x):
-        return (self.x_hat(x) * (1.0 + self.weight.float())).type_as(x)
-
-
-class LikeT5(Weighted):
-    def forward(self, x):
-        x = x * torch.rsqrt(
-            x.float().pow(2).mean(-1, keepdim=True) + self.variance_epsilon
-        )
-        return self.weight * (
-            x.to(self.weight.dtype)
-            if self.weight.dtype in (torch.float16, torch.bfloat16)
-            else x
-        )
-
-
-class LikeBert(Weighted):
-    def __init__(self, columns=COLUMNS):
-        super().__init__(columns, 1e-12, bias=True)
-
-    def forward(self, x):
-        return (self.centred(x.float()) * self.weight + self.bias).to(x.dtype)
-
-
-class EpsInForward(Weighted):
-    """With a number among its attributes that is no eps."""
-
-    def forward(self, x):
-        return self.weight * (
-            x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-5)
-        ).to(x.dtype)
 
 
 class LayerNormWithoutWeight(torch.nn.Module):
@@ -103,12 +103,12 @@ class LayerNormOfALibrary(torch.nn.LayerNorm):
 
 AFFINE = f"({COLUMNS},), eps=1e-06, elementwise_affine=True, bias=False"
 REPLACED = {
-    LikeLlama: f"RMSNorm({AFFINE}, backend='torch', casting='llama')",
-    LikeOlmo2: f"RMSNorm({AFFINE}, backend='torch')",
-    LikeGemma: f"RMSNorm({AFFINE}, weight_offset=1.0, backend='torch')",
-    LikeT5: f"RMSNorm({AFFINE}, backend='torch', casting='llama')",
-    LikeBert: f"LayerNorm(({COLUMNS},), eps=1e-12, elementwise_affine=True, bias=True, backend='torch')",
-    EpsInForward: f"RMSNorm({AFFINE.replace('06', '05')}, backend='torch', casting='llama')",
+    NORMS.LikeLlama: f"RMSNorm({AFFINE}, backend='torch', casting='llama')",
+    NORMS.LikeOlmo2: f"RMSNorm({AFFINE}, backend='torch')",
+    NORMS.LikeGemma: f"RMSNorm({AFFINE}, weight_offset=1.0, backend='torch')",
+    NORMS.LikeT5: f"RMSNorm({AFFINE}, backend='torch', casting='llama')",
+    NORMS.LikeBert: f"LayerNorm(({COLUMNS},), eps=1e-12, elementwise_affine=True, bias=True, backend='torch')",
+    NORMS.EpsInForward: f"RMSNorm({AFFINE.replace('06', '05')}, backend='torch', casting='llama')",
     LayerNormWithoutWeight: f"LayerNorm({AFFINE.replace('06', '05').replace('True', 'False')}, backend='torch')",
     LayerNormOfALibrary: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
     torch.nn.LayerNorm: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
@@ -168,82 +168,6 @@ def test_what_computes_the_same_is_replaced_and_goes_on_to(kind, torch_rng):
 # What is left, each wrong in one way
 
 
-class EpsOutsideNorm(Weighted):
-    def forward(self, x):
-        return self.weight * (
-            x / (x.float().pow(2).mean(-1, keepdim=True).sqrt() + self.variance_epsilon)
-        ).to(x.dtype)
-
-
-class OtherEpsNorm(Weighted):
-    """An eps that is none of its attributes."""
-
-    def forward(self, x):
-        s2 = x.float().pow(2).mean(-1, keepdim=True)
-        return self.weight * (x * torch.rsqrt(s2 + 2 * self.variance_epsilon)).to(
-            x.dtype
-        )
-
-
-class UnbiasedNorm(Weighted):
-    def forward(self, x):
-        n = x.shape[-1]
-        s2 = x.float().pow(2).mean(-1, keepdim=True) * (n / (n - 1))
-        return self.weight * (x * torch.rsqrt(s2 + self.variance_epsilon)).to(x.dtype)
-
-
-class BiasedRMSNorm(Weighted):
-    def __init__(self, columns=COLUMNS):
-        super().__init__(columns, bias=True)
-        torch.nn.init.ones_(self.bias)
-
-    def forward(self, x):
-        return (self.weight * self.x_hat(x) + self.bias).to(x.dtype)
-
-
-class NarrowNorm(Weighted):
-    """Statistics in the input's dtype."""
-
-    def forward(self, x):
-        return (
-            self.weight
-            * x
-            * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
-        )
-
-
-class LateWeightLayerNorm(Weighted):
-    """The casting of Llama, in a LayerNorm."""
-
-    def forward(self, x):
-        return self.weight * self.centred(x.float()).to(x.dtype)
-
-
-class WidensMixedNorm(Weighted):
-    """As LikeOlmo2, but for rows in 16 bits beside a weight in float32."""
-
-    def forward(self, x):
-        return (self.weight * self.x_hat(x)).to(self.weight.dtype)
-
-
-class DetachedNorm(Weighted):
-    """The values of LikeLlama, with statistics that are held fixed in the backward."""
-
-    def forward(self, x):
-        x_hat = (
-            x.float()
-            * torch.rsqrt(
-                x.float().pow(2).mean(-1, keepdim=True) + self.variance_epsilon
-            ).detach()
-        )
-        return self.weight * x_hat.to(x.dtype)
-
-
-class TrainingNorm(LikeLlama):
-    def forward(self, x):
-        return super().forward(x) * (2 if self.training else 1)
-
-
 class LayerNorm2d(torch.nn.LayerNorm):
     """ConvNeXt's, as torchvision and timm have it."""
 
@@ -251,7 +175,7 @@ class LayerNorm2d(torch.nn.LayerNorm):
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
-class GatedRMSNorm(LikeLlama):
+class GatedRMSNorm(NORMS.LikeLlama):
     """Mamba2's."""
 
     def forward(self, hidden_states, gate=None):
@@ -271,7 +195,7 @@ class NamedRMSNorm(torch.nn.Module):
         return F.rms_norm(x, (len(self.scale),), self.scale, 1e-6)
 
 
-class LoadsItsOwnRMSNorm(LikeOlmo2):
+class LoadsItsOwnRMSNorm(NORMS.LikeOlmo2):
     def _load_from_state_dict(self, state_dict, prefix, *arguments):
         state_dict[f"{prefix}weight"] = state_dict[f"{prefix}weight"] + 1
         super()._load_from_state_dict(state_dict, prefix, *arguments)
@@ -312,22 +236,22 @@ def _parametrized(norm):
     torch.nn.utils.parametrize.register_parametrization(norm, "weight", _Shifted())
 
 
-class LikeLlamaNorm(LikeLlama):
+class LikeLlamaNorm(NORMS.LikeLlama):
     """With a name that says norm: what else looks like one is left without a word."""
 
 
 NEITHER = "whose forward is no LayerNorm and no RMSNorm over the last axis"
 ROUNDS = "in float32 and rounds elsewhere in bfloat16"
 LEFT = {
-    "eps outside": (EpsOutsideNorm, NEITHER),
-    "another eps": (OtherEpsNorm, NEITHER),
-    "over N - 1 of 16384": (lambda _: UnbiasedNorm(16384), NEITHER),
-    "a bias and no mean": (BiasedRMSNorm, NEITHER),
-    "statistics in 16 bits": (NarrowNorm, ROUNDS),
-    "LayerNorm with a late weight": (LateWeightLayerNorm, ROUNDS),
-    "the weight's dtype": (WidensMixedNorm, "makes something else than torch.bfloat16"),
-    "statistics held fixed": (DetachedNorm, "and whose gradients are not"),
-    "training": (TrainingNorm, "something else of more axes or in training"),
+    "eps outside": (NORMS.EpsOutsideNorm, NEITHER),
+    "another eps": (NORMS.OtherEpsNorm, NEITHER),
+    "over N - 1 of 16384": (lambda _: NORMS.UnbiasedNorm(16384), NEITHER),
+    "a bias and no mean": (NORMS.BiasedRMSNorm, NEITHER),
+    "statistics in 16 bits": (NORMS.NarrowNorm, ROUNDS),
+    "LayerNorm with a late weight": (NORMS.LateWeightLayerNorm, ROUNDS),
+    "the weight's dtype": (NORMS.WidensMixedNorm, "makes something else than torch.bfloat16"),
+    "statistics held fixed": (NORMS.DetachedNorm, "and whose gradients are not"),
+    "training": (NORMS.TrainingNorm, "something else of more axes or in training"),
     "channels first": (LayerNorm2d, "which takes channels on the second axis"),
     "a gate": (GatedRMSNorm, "whose forward takes (hidden_states, gate=None), a gate, as normgrad.nn.GatedRMSNorm"),
     "another name": (NamedRMSNorm, "holds scale, needs a weight"),
@@ -382,7 +306,13 @@ def test_what_is_no_norm_is_not_mentioned():
 @pytest.mark.parametrize("columns", [2, 3, 64, 16384])
 @pytest.mark.parametrize(
     "kind",
-    [LikeLlama, LikeGemma, LikeBert, LayerNormOfALibrary, LayerNormWithoutWeight],
+    [
+        NORMS.LikeLlama,
+        NORMS.LikeGemma,
+        NORMS.LikeBert,
+        LayerNormOfALibrary,
+        LayerNormWithoutWeight,
+    ],
 )
 def test_every_row_length_is_recognised(kind, columns):
     assert nn.replace_norms(
@@ -390,38 +320,7 @@ def test_every_row_length_is_recognised(kind, columns):
     ).replaced.keys() == {"0"}
 
 
-class ByAProduct(LikeLlama):
-    """Sums by a product of matrices, which autocast rounds, and warns."""
-
-    def x_hat(self, x):
-        warnings.warn("slow", stacklevel=2)
-        x = x.float()
-        s2 = (x * x) @ torch.full(
-            (x.shape[-1], 1), 1 / x.shape[-1], dtype=x.dtype, device=x.device
-        )
-        return x * torch.rsqrt(s2 + self.variance_epsilon)
-
-
-@pytest.mark.filterwarnings("error")
-def test_what_runs_around_the_call_does_not_matter():
-    """Dtypes, devices, autocast, modes and filters of whoever builds a model; and nothing of theirs is moved."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        with (
-            torch.device("meta"),
-            torch.inference_mode(),
-            torch.autocast("cpu", torch.bfloat16),
-        ):
-            with torch.device("cpu"):
-                model = torch.nn.Sequential(LikeLlama(), LikeBert(), ByAProduct())
-            state = torch.get_rng_state()
-            assert len(nn.replace_norms(model, backend="torch").replaced) == 3
-            assert torch.equal(torch.get_rng_state(), state)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
-class RememberingNorm(UnbiasedNorm):
+class RememberingNorm(NORMS.UnbiasedNorm):
     def __init__(self):
         super().__init__()
         self.seen = []
@@ -457,7 +356,7 @@ class Block(torch.nn.Module):
 def _model(generator, *kinds):
     return _fill(
         torch.nn.Sequential(
-            *map(Block, kinds or (LikeLlama, LikeGemma, torch.nn.LayerNorm))
+            *map(Block, kinds or (NORMS.LikeLlama, NORMS.LikeGemma, torch.nn.LayerNorm))
         ),
         generator,
     )
@@ -504,48 +403,3 @@ def test_the_model_itself_is_not_replaced():
         "": "LayerNorm, which is the model itself: put it into a module that holds it, as"
         " torch.nn.Sequential(model)"
     }
-
-
-def test_a_compiler_breaks_nowhere(torch_rng):
-    """fullgraph raises at a break; the numbers are those of eager mode."""
-    model = _model(torch_rng)
-    nn.replace_norms(model, backend="torch")
-    x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
-    torch._dynamo.reset()
-    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    for got, want in zip(
-        _gradients(compiled, x, dy), _gradients(model, x, dy), strict=True
-    ):
-        assert torch.equal(got, want)
-
-
-class Residual(torch.nn.Module):
-    def __init__(self, norm):
-        super().__init__()
-        self.norm = nn.AddNorm(norm)
-
-    def forward(self, x):
-        y, p = self.norm(x, torch.sin(x))
-        return y + p
-
-
-def test_fx_keeps_each_norm_as_one_call(torch_rng):
-    """torch.fx follows no module but torch's own, as feature extractors of torchvision and timm do."""
-    model = _model(torch_rng)
-    nn.replace_norms(model, backend="torch")
-    for norm in (
-        nn.LayerNorm(COLUMNS, backend="torch"),
-        nn.RMSNorm(COLUMNS, backend="torch"),
-        nn.RMSNorm(COLUMNS, casting="llama", backend="torch"),
-    ):
-        model.append(Residual(_fill(norm, torch_rng)))
-    traced = torch.fx.symbolic_trace(model)
-    x = torch.randn(4, COLUMNS, generator=torch_rng)
-    assert torch.equal(traced(x), model(x))
-    called = [node.target for node in traced.graph.nodes if node.op == "call_function"]
-    assert {
-        normgrad.rms_norm,
-        normgrad.layer_norm,
-        normgrad.add_layer_norm,
-        normgrad.add_rms_norm,
-    } <= set(called)

@@ -1,7 +1,6 @@
 """What the files around the book and the package promise, and the house rules that a program can check."""
 
 import ast
-import fnmatch
 import re
 import subprocess
 import sys
@@ -9,9 +8,7 @@ from pathlib import Path
 
 import pytest
 import tomllib
-import triton_matrix
 import yaml
-from packaging.requirements import Requirement
 
 import normgrad
 
@@ -19,9 +16,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").glob("*.py")])
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
-EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 # Written in pieces, so that this file does not hold what it looks for.
 FOLDERS = ("ro" + "ot", "ho" + "me", "wo" + "rk", "tm" + "p", "op" + "t")
@@ -37,7 +32,6 @@ REGISTRIES = re.compile(
     )
 )
 UNFINISHED = re.compile("|".join(("TO" + "DO", "FIX" + "ME")))
-NETWORK = {"aiohttp", "ftplib", "httpx", "requests", "urllib3", "urllib.request"}
 
 
 def read(path):
@@ -66,15 +60,6 @@ def tracked_texts():
             yield name, content.decode("utf8")
 
 
-def test_every_folder_of_modules_is_in_the_wheel():
-    """A folder without __init__.py is found from a clone, and left out of what is installed."""
-    assert [
-        relative(path.parent)
-        for path in SOURCES
-        if not path.with_name("__init__.py").exists()
-    ] == []
-
-
 def lines_with(pattern):
     return [
         f"{name}:{number}: {line.strip()[:90]}"
@@ -95,10 +80,6 @@ def examples():
     return re.findall(
         r"^```python\n(.*?)^```\n+```text\n(.*?)^```", read("README.md"), re.M | re.S
     )
-
-
-def test_each_block_of_the_readme_is_followed_by_its_output():
-    assert len(examples()) == read("README.md").count("```python") > 0
 
 
 @pytest.mark.parametrize(("code", "output"), examples())
@@ -129,267 +110,16 @@ def test_named_files_exist(name):
     assert missing == []
 
 
-def make_targets(text):
-    """Targets of the commands `make ...`, in backticks or at the start of a line."""
-    commands = re.findall(
-        r"`make ([a-z -]+)`|^[\s-]*(?:run: )?make ([a-z-]+)", text, re.M
-    )
-    return {target for pair in commands for target in " ".join(pair).split()}
-
-
-@pytest.mark.parametrize(
-    "path", [*DOCUMENTS, "book/intro.md", *map(relative, WORKFLOWS)]
-)
-def test_make_targets_exist(path):
-    assert make_targets(read(path)) <= set(
-        re.findall(r"^([a-z-]+):", read("Makefile"), re.M)
-    )
-
-
 def test_versions_agree():
     top = re.search(r"^## (\S+)", read("CHANGELOG.md"), re.M)[1]
     citation = str(yaml.safe_load(read("CITATION.cff"))["version"])
     assert {PROJECT["project"]["version"], citation, top} == {normgrad.__version__}
 
 
-def test_the_source_distribution_is_the_repository():
-    if not (ROOT / ".git").exists():
-        pytest.skip("no repository to compare with: this is a source distribution")
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    tracked = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split("\n")
-    lines = [line.split() for line in read("MANIFEST.in").split("\n")]
-    grafted = {f"{line[1]}/" for line in lines if line[:1] == ["graft"]}
-    # Beside what setuptools takes by itself.
-    named = [
-        "LICENSE",
-        "setup.py",
-        *(name for line in lines if line[:1] == ["include"] for name in line[1:]),
-    ]
-    left = [
-        name for name in filter(None, tracked) if not name.startswith(tuple(grafted))
-    ]
-    assert [
-        name
-        for name in left
-        if "/" in name or not any(fnmatch.fnmatch(name, pattern) for pattern in named)
-    ] == []
-
-
 # Workflows and the issue form
 
 
-def jobs():
-    for path in WORKFLOWS:
-        for name, job in yaml.safe_load(path.read_text(encoding="utf8"))[
-            "jobs"
-        ].items():
-            yield pytest.param(job, id=f"{path.stem}-{name}")
-
-
-# What a job may write, and no other job: the branch of the site, and a token for the index of packages.
-WRITES = {
-    ("test", "pages"): {"contents": "write"},
-    ("pages", "publish"): {"contents": "write"},
-    ("release", "publish"): {"id-token": "write"},
-}
-PINNED = re.compile(
-    r"(?P<action>[\w-]+/[\w-]+)@(?P<commit>[0-9a-f]{40}) # v[\d.]+|\./\.github/workflows/\w+\.yml"
-)
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=[path.stem for path in WORKFLOWS])
-def test_workflow_asks_for_least(path):
-    workflow = yaml.safe_load(path.read_text(encoding="utf8"))
-    # YAML reads the key `on` as true.
-    assert {"name", True, "permissions", "jobs"} <= set(workflow)
-    assert workflow["permissions"] in ({}, {"contents": "read"})
-    for name, job in workflow["jobs"].items():
-        assert job.get("permissions") == WRITES.get((path.stem, name)), name
-
-
-def test_each_action_is_one_commit():
-    """A tag can be moved to other code; a commit cannot."""
-    used = [
-        line.partition("uses: ")[2]
-        for path in WORKFLOWS
-        for line in read(path).splitlines()
-        if "uses: " in line
-    ]
-    matches = [PINNED.fullmatch(action) for action in used]
-    assert (
-        used
-        and [action for action, match in zip(used, matches, strict=True) if not match]
-        == []
-    )
-    assert len({match["action"] for match in matches}) == len(
-        {match["commit"] for match in matches}
-    )
-
-
-def test_the_site_is_published_once_everything_has_passed():
-    jobs = yaml.safe_load(read(".github/workflows/test.yml"))["jobs"]
-    assert (
-        set(jobs["pages"]["needs"]) == set(jobs) - {"pages"}
-        and jobs["pages"]["if"] == "github.event_name == 'push'"
-    )
-    commands = [step.get("run", "") for step in jobs["book"]["steps"]]
-    assert [
-        "make book",
-        "make test WHOLE=1",
-        "make browser",
-        "make notebooks",
-    ] == commands[2:6]
-    publishing = yaml.safe_load(read(".github/workflows/pages.yml"))
-    assert list(publishing[True]) == ["workflow_call"] and "make" not in read(
-        ".github/workflows/pages.yml"
-    )
-
-
-@pytest.mark.parametrize("job", list(jobs()))
-def test_job(job):
-    if "uses" in job:
-        assert (ROOT / job["uses"]).is_file()
-        return
-    assert (
-        job["runs-on"] in ("ubuntu-latest", "${{ matrix.system }}")
-        and job["timeout-minutes"] <= 90
-    )
-    for step in job["steps"]:
-        assert ("uses" in step) != ("run" in step), step
-        if step.get("uses", "").startswith("actions/checkout"):
-            assert step["with"] == {"persist-credentials": False}
-        script = re.sub(r"\$\{\{.*?\}\}", "x", step.get("run", ""))
-        assert (
-            subprocess.run(
-                ["bash", "-n", "-c", script], capture_output=True, text=True
-            ).stderr
-            == ""
-        )
-        assert [
-            path
-            for path in re.findall(r"tests/[\w./]+", script)
-            if not (ROOT / path).exists()
-        ] == []
-
-
-def programs():
-    """What the steps of workflows give Python to run."""
-    for path in WORKFLOWS:
-        for job in yaml.safe_load(path.read_text(encoding="utf8"))["jobs"].values():
-            for step in job.get("steps", ()):
-                yield from re.findall(
-                    r"python [^\n]*<<'END'\n(.*?)\nEND", step.get("run", ""), re.S
-                )
-
-
-@pytest.mark.parametrize("program", list(programs()))
-def test_programs_in_workflows_run(program):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-
-
 # Pins
-
-
-def pins():
-    """{name: version} of requirements.txt, all of them exact."""
-    lines = [
-        line.split("#")[0].strip() for line in read("requirements.txt").split("\n")
-    ]
-    requirements = [Requirement(line) for line in lines if line]
-    assert [
-        str(requirement)
-        for requirement in requirements
-        if not re.fullmatch(r"==[\w.!+]+", str(requirement.specifier))
-    ] == []
-    return {
-        requirement.name.lower(): str(requirement.specifier).removeprefix("==")
-        for requirement in requirements
-    }
-
-
-# Named by an extra that neither the book nor the checks install, with its one version there.
-PINNED_BY_EXTRA = {"liger-kernel"}
-
-
-def test_pins_satisfy_the_ranges():
-    ranges = [
-        *PROJECT["build-system"]["requires"],
-        *PROJECT["project"]["dependencies"],
-        *sum(EXTRAS.values(), []),
-    ]
-    pinned = pins()
-    for requirement in map(Requirement, ranges):
-        if requirement.name in PINNED_BY_EXTRA:
-            assert (
-                re.fullmatch(r"==[\w.]+", str(requirement.specifier))
-                and requirement.name not in pinned
-            )
-        elif requirement.name != "normgrad":
-            assert requirement.specifier.contains(pinned[requirement.name.lower()]), (
-                str(requirement)
-            )
-
-
-# Modules that come with something that is declared, which cannot do without them.
-BROUGHT = {
-    "docutils": "sphinx",
-    "functorch": "torch",
-    "llvmlite": "numba",
-    "mpmath": "sympy",
-}
-BROUGHT |= {"matplotlib_inline": "myst-nb", "nbformat": "myst-nb", "yaml": "pyyaml"}
-
-
-def imported_at_once(path):
-    """The outer names of what a file imports when it is imported itself; what its functions import may be missing."""
-    for node in ast.parse(path.read_text(encoding="utf8")).body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module.partition(".")[0]
-
-
-def test_what_is_imported_is_declared():
-    """Where an environment is made from the extras, a test that imports more cannot even be collected."""
-    lines = [*PROJECT["project"]["dependencies"], *sum(EXTRAS.values(), [])]
-    declared = {Requirement(line).name.replace("-", "_") for line in lines}
-    files = [
-        path
-        for folder in ("src", "book", "tests", "tools")
-        for path in (ROOT / folder).rglob("*.py")
-    ]
-    own = {name for path in files for name in (path.stem, path.parent.name)}
-    imported = (
-        {name for path in files for name in imported_at_once(path)}
-        - own
-        - sys.stdlib_module_names
-    )
-    assert (
-        sorted(
-            name
-            for name in imported
-            if BROUGHT.get(name, name).replace("-", "_") not in declared
-        )
-        == []
-    )
-
-
-def test_the_triton_matrix_begins_with_the_lowest_and_has_the_pin():
-    lowest, pinned, _ = triton_matrix.versions()
-    (triton,) = (
-        requirement
-        for requirement in map(Requirement, EXTRAS["triton"])
-        if requirement.name == "triton"
-    )
-    assert (
-        str(triton.specifier) == f">={lowest.removesuffix('.0')}"
-        and pinned == pins()["triton"]
-    )
 
 
 # What no file holds
@@ -399,20 +129,6 @@ def test_the_triton_matrix_begins_with_the_lowest_and_has_the_pin():
 def test_no_file_holds(pattern):
     """Paths of a machine, addresses of package registries, and what is left for later."""
     assert lines_with(pattern) == []
-
-
-@pytest.mark.parametrize("path", TESTS, ids=relative)
-def test_tests_need_no_network(path):
-    imported = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
-        if isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imported |= {
-                node.module,
-                *(f"{node.module}.{alias.name}" for alias in node.names),
-            }
-    assert not imported & NETWORK
 
 
 # House rules of the code

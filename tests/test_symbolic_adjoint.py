@@ -78,19 +78,6 @@ def test_scalars_dead_lines_and_square_inputs():
     prove(Partial(tensor("L"), a[j, k]), tensor("dA", N, N)[j, k], adjoint_lines)
 
 
-def test_what_reverse_cannot_do_is_refused():
-    x, q, y = (tensor(name, N) for name in "xqy")
-    defs = Defs()
-    defs[q[j]] = x[j] * tensor("dx", N)[j]
-    with pytest.raises(ValueError, match="the name dx of its cotangent is taken"):
-        reverse(defs, q[j], tensor("dq", N))
-    with pytest.raises(ValueError, match="not defined here"):
-        reverse(defs, y[j], tensor("dy", N))
-    defs[y[j]] = Partial(q[j], x[j])
-    with pytest.raises(ValueError, match="holds a derivative"):
-        reverse(defs, y[j], tensor("dy", N))
-
-
 # -- the shorthand of source 003
 
 LINES = list(shorthand.shorthand())

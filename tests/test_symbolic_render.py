@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 from sympy import Symbol
@@ -12,7 +10,10 @@ from sympy import Symbol
 from normgrad.symbolic import (
     Defs,
     Equation,
+    Local,
+    Partial,
     as_written,
+    delta,
     dim,
     equations,
     index,
@@ -22,9 +23,8 @@ from normgrad.symbolic import (
     total,
 )
 from normgrad.symbolic.notation import rename_bound
-from normgrad.symbolic.render import name_latex, used_names
+from normgrad.symbolic.render import used_names
 
-TYPED = Path(__file__).parents[1] / "book" / "typed_formulas.json"
 SUM = re.compile(r"\\sum_\{(\w+(?:_\{\w+\})?)=1\}\^\{((?:[^{}]|\{[^{}]*\})*)\}")
 M, N, P, i, j, k = dim("M"), dim("N"), dim("P"), *index("i", "j", "k")
 x, y, w = tensor("x", M, N), tensor("y", M, N), tensor("w", N)
@@ -60,19 +60,6 @@ def test_no_letter_runs_over_two_dimensions(equation):
     ), text
 
 
-@pytest.mark.parametrize(
-    "label, text", json.loads(TYPED.read_text(encoding="utf8")).items()
-)
-def test_no_letter_of_a_typed_formula_runs_over_two_dimensions(label, text):
-    assert not shared(text), text
-    assert {letter for letter, lasts in ranges(text).items() if "M" in lasts} <= set(
-        "ipm"
-    ), text
-    assert not {letter for letter, lasts in ranges(text).items() if "N" in lasts} & set(
-        "ipm"
-    ), text
-
-
 def test_rows_and_columns_have_letters_of_their_own():
     with as_written():
         both = total(M, lambda a: total(N, lambda b: x[a, b]))
@@ -99,39 +86,15 @@ def test_a_row_letter_that_is_free_or_a_quantity_is_not_taken():
         )
 
 
-def test_the_letters_of_a_definition_that_is_not_shown_are_not_in_use():
-    defs = Defs()
-    defs[y[i, j]] = x[i, j] * w[j]
-    with as_written():
-        equation = Equation(
-            "e",
-            "c.",
-            ((total(M, lambda a: y[a, k]), total(M, lambda a: x[a, k] * w[k])),),
-            defs,
-        )
-    assert ranges(equation.latex()) == {"i": {"M"}} and "y_{ik}" in equation.latex()
+def test_a_scalar_and_a_tensor_do_not_share_a_name():
+    with pytest.raises(ValueError, match="w: names a scalar and a tensor"):
+        latex(tensor("w") * w[j])
 
 
-@pytest.mark.parametrize(
-    "name, text",
-    [
-        ("c1", "c_{1}"),
-        ("mean1", r"\mathrm{mean}_{1}"),
-        ("x_hat", r"\hat{x}"),
-        ("dx_dot", r"\dot{\mathrm{dx}}"),
-        ("z'", "z'"),
-        ("dz'", r"\mathrm{dz}'"),
-        ("alpha", r"\alpha"),
-        ("Pi", r"\Pi"),
-        ("dresidual_out", r"\mathrm{dresidual\_out}"),
-    ],
-)
-def test_names(name, text):
-    assert name_latex(name) == text
-
-
-def test_the_two_sides_of_a_proof_share_their_names():
-    row, s, r = tensor("q", N), tensor("s", positive=True), tensor("r", N)
-    inner = total(N, lambda a: row[a] * r[a])
-    text = prove(inner, (1 + s) * inner - s * inner)._repr_mimebundle_()["text/latex"]
-    assert ranges(text) == {"t": {"N"}}
+def test_a_local_derivative_never_reads_as_a_total_one():
+    defs, mean = Defs(), tensor("mean")
+    defs[mean] = total(N, lambda r: w[r]) / N
+    formula = w[j] - mean
+    assert latex(Local(formula, w[k])) != latex(Partial(formula, w[k]))
+    proof = prove(Local(formula, w[k]), delta(j, k), defs)
+    assert r"\right)_{\mathrm{mean}}" in proof._repr_mimebundle_()["text/latex"]

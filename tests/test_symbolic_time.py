@@ -1,13 +1,11 @@
 """A proof ends: sums of many letters have one form without trying all orders, and what takes too long is undecided."""
 
-import random
 import time
 
 import pytest
 from sympy import Add, Mul
 
 from normgrad.symbolic import NotProved, dim, index, prove, tensor, total
-from normgrad.symbolic.normal_form import nf
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")
@@ -41,53 +39,6 @@ def test_a_trace_is_the_same_from_every_matrix_on(count):
     assert time.perf_counter() - start < 30
 
 
-@pytest.mark.sampled(of=3)
-def test_the_form_of_a_sum_depends_on_no_names():
-    draw = random.Random(4)
-    a, b = MATRICES[:2]
-    for _ in range(40):
-        count = draw.randint(5, 6)
-        edges = [
-            (draw.choice([a, b]), draw.randrange(count), draw.randrange(count))
-            for _ in range(count)
-        ]
-        edges += [(a, number, (number + 1) % count) for number in range(count)]
-
-        def product(*letters, edges=edges):
-            return Mul(
-                *[
-                    matrix[letters[row], letters[column]]
-                    for matrix, row, column in edges
-                ]
-            )
-
-        order = draw.sample(range(count), count)
-        renamed = summed(
-            count,
-            lambda *letters, order=order: product(
-                *[letters[number] for number in order]
-            ),
-        )
-        assert nf(summed(count, product)) == nf(renamed)
-
-
-def test_letters_that_can_be_exchanged_are_tried_once():
-    matrix = MATRICES[0]
-    everything = total(N, lambda r: total(N, lambda c: matrix[r, c]) ** 9)
-    start = time.perf_counter()
-    prove(
-        everything,
-        total(
-            N,
-            lambda r: (
-                total(N, lambda c: matrix[r, c]) ** 4
-                * total(N, lambda c: matrix[r, c]) ** 5
-            ),
-        ),
-    )
-    assert time.perf_counter() - start < 30
-
-
 def test_what_takes_too_long_is_undecided_in_words():
     a, b = MATRICES[:2]
     start = time.perf_counter()
@@ -104,17 +55,3 @@ def test_what_takes_too_long_is_undecided_in_words():
         NotProved, match="undecided: multiplied out it has more than 200000 terms"
     ):
         prove(Mul(*many), Mul(*many) * (1 + s) - s * Mul(*many), seconds=2)
-
-
-def test_a_claim_that_is_too_long_to_prove_can_be_refuted():
-    many = [
-        Add(*[tensor(f"{name}{number}") for number in range(8)]) for name in "abcdef"
-    ]
-    with pytest.raises(NotProved, match="refuted"):
-        prove(Mul(*many), 2 * Mul(*many) * (1 + s) - s)
-
-
-@pytest.mark.parametrize("seconds", [0, -1, "5", None])
-def test_a_time_is_a_number(seconds):
-    with pytest.raises(ValueError, match="seconds: got"):
-        prove(s, s, seconds=seconds)

@@ -1,9 +1,5 @@
 """The watcher that chapters use: races and strays are found, and bytes are those of a count by hand."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -40,14 +36,6 @@ def copy_rows(x, y, step, N: tl.constexpr, BLOCK: tl.constexpr, MASKED: tl.const
     )
 
 
-@triton.jit
-def next_row(x, y, BLOCK: tl.constexpr):
-    """A race with no address that two programs store to: each loads what the next one stores."""
-    row, cols = tl.program_id(0), tl.arange(0, BLOCK)
-    tl.store(y + row * BLOCK + cols, tl.load(x + row * BLOCK + cols))
-    tl.store(x + (row + 1) * BLOCK + cols, tl.load(y + row * BLOCK + cols))
-
-
 @pytest.fixture
 def x(torch_rng):
     return torch.randn(3, 8, generator=torch_rng)
@@ -69,28 +57,6 @@ def test_atomics_are_no_race_and_lose_nothing(x):
             add_rows_atomically[(3,)](x, total, BLOCK=8)
         assert torch.equal(total, x[0] + x[1] + x[2]) and not watched.races()
         assert watched.requested == 3 * 8 * 4 * 3
-
-
-def test_loading_what_another_program_stores_is_a_race(x):
-    x, y = torch.cat([x, x[:1]]), torch.empty(3, 8)
-    with watch() as watched:
-        next_row[(3,)](x, y, BLOCK=8)
-    assert [row[1:] for row in watched.races()] == [
-        ("x[1, 0:8]", "1", "0"),
-        ("x[2, 0:8]", "2", "1"),
-    ]
-
-
-def test_a_kernel_without_a_race_gives_the_same_at_once(x):
-    for at_once in (False, True):
-        y = torch.empty(3, 8)
-        with watch(at_once) as watched:
-            copy_rows[(3,)](x, y, 8, N=8, BLOCK=8, MASKED=True)
-        assert torch.equal(x, y) and not watched.races() and not watched.outside()
-        assert (
-            str(watched.races()) == "no race"
-            and str(watched.outside()) == "no access outside"
-        )
 
 
 def test_strays_are_named_and_kept_from_memory(x):
@@ -136,52 +102,3 @@ def test_bytes_are_those_of_a_count_by_hand(x):
         ("copy_rows", 3),
         ("add_rows", 3),
     ]
-
-
-def test_nothing_is_watched_afterwards(x):
-    with watch() as watched:
-        pass
-    add_rows[(3,)](x, torch.zeros(8), BLOCK=8)
-    assert watched.requested == 0 and not watched.launches
-
-
-def run(code, **environment):
-    """The output of a process that has imported nothing yet."""
-    names = {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if name != "TRITON_INTERPRET"
-        },
-        **environment,
-    }
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=names,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-
-
-def in_a_process(turn):
-    """The mark of one of two that each start a process, which takes seconds: a commit has one of them."""
-    return pytest.mark.sampled(of=2, key="counting in a process", turn=turn)
-
-
-@in_a_process(0)
-@pytest.mark.skipif(
-    torch.cuda.is_available(), reason="Triton compiles where there is a GPU"
-)
-def test_watching_may_come_first_in_a_process():
-    code = "import normgrad, torch\nfrom normgrad.teaching.watch import watch\nwith watch() as seen:\n"
-    code += "    normgrad.layer_norm(torch.ones(3, 8), (8,), backend='triton')\nprint(seen.requested)"
-    assert int(run(code)) == 2 * 3 * 8 * 4 + 2 * 3 * 4
-
-
-def test_where_triton_compiles_the_watcher_says_so():
-    code = "import triton\nfrom normgrad.teaching.watch import watch\ntry:\n    with watch(): pass\n"
-    code += "except RuntimeError as error:\n    print(error)"
-    assert run(code, TRITON_INTERPRET="0").startswith(
-        "watch: needs Triton's interpreter, but triton was imported to"
-    )

@@ -1,64 +1,9 @@
 """What a chapter's notebook does about Triton: which one it installs, and which cells it skips where there is none."""
 
-import importlib
-import importlib.metadata
-import sys
-
 import pytest
 
 from normgrad.teaching import notebook
 from normgrad.teaching.notebook import MARK, SKIPPED, Skipping
-
-# normgrad.doctor is the function, once somebody has asked for it.
-doctor = importlib.import_module("normgrad.doctor")
-
-
-@pytest.mark.parametrize(
-    "torch, numpy, expected",
-    [
-        ("2.13.0+cpu", "2.4.6", "triton==3.7.1"),
-        ("2.11.0+cpu", "2.1.3", "triton==3.6.0"),
-        ("2.11.0+cpu", "2.4.0", "triton==3.7.1"),
-        ("2.14.1", "2.4.0", "triton==3.8.0"),
-        ("2.6.0", "1.26.4", "triton==3.2.0"),
-        ("9.1.0", "2.1.3", "triton"),
-    ],
-)
-def test_triton_fits_torch_and_numpy(torch, numpy, expected):
-    assert doctor.fitting_triton(torch, numpy) == expected
-
-
-@pytest.mark.parametrize(
-    "there, platform, expected",
-    [
-        ({"torch"}, "linux", True),
-        ({"torch"}, "darwin", False),
-        ({"torch"}, "win32", False),
-        ({"torch", "triton"}, "linux", False),
-        (set(), "linux", False),
-    ],
-)
-def test_triton_is_installed_where_it_is_missing_and_can_be_had(
-    monkeypatch, there, platform, expected
-):
-    monkeypatch.setattr(doctor, "installed", there.__contains__)
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.4.0")
-    monkeypatch.setattr(sys, "platform", platform)
-    assert bool(doctor.missing_triton()) is expected
-
-
-@pytest.mark.parametrize(
-    "system, said",
-    [
-        ("Linux", "pip install --no-deps triton"),
-        ("Darwin", "it is not made for Darwin"),
-    ],
-)
-def test_doctor_says_what_becomes_of_cells_without_triton(monkeypatch, system, said):
-    monkeypatch.setattr(doctor, "missing_triton", lambda: "triton")
-    monkeypatch.setattr("platform.system", lambda: system)
-    remark = doctor._remark("triton", None)
-    assert said in remark and "skips the cells that need it" in remark
 
 
 def ran(*cells):
@@ -153,11 +98,6 @@ def test_what_is_skipped_spreads_and_what_is_defined_anew_runs():
     for cell in cells:
         # A kernel may ask more than once what becomes of a cell.
         assert skip([cell]) == skip([cell])
-
-
-def test_lines_of_a_cell_that_runs_stay_as_they_are():
-    lines = ["x = 1\n", "\n", "x / 0\n"]
-    assert Skipping()(lines) is lines
 
 
 def test_a_shell_is_given_the_transformer_once_and_only_without_triton(monkeypatch):

@@ -2,7 +2,7 @@
 
 import copy
 import shutil
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -23,9 +23,60 @@ PAGE = Path(__file__).parents[1] / "book/api.md"
 TITLE = "| with | " + " | ".join(f'`"{one}"`' for one in BACKENDS) + " |"
 
 
-def _norm(backend):
+class Added(torch.nn.Module):
+    """A norm of a sum, both of whose outputs are used."""
+
+    def __init__(self, backend):
+        super().__init__()
+        self.add = nn.AddNorm(nn.RMSNorm(5, weight_offset=1.0, backend=backend))
+
+    def forward(self, x):
+        y, residual_out = self.add(x, x.sin())
+        return y * residual_out
+
+
+class Gated(torch.nn.Module):
+    """RMSNorm with a gate."""
+
+    def __init__(self, backend):
+        super().__init__()
+        self.norm = nn.GatedRMSNorm(5)
+
+    def forward(self, x):
+        return self.norm(x, x.cos())
+
+
+def _layer_norm_of_torch(norm, x):
+    return F.layer_norm(x, (5,), eps=norm.eps) * norm.weight + norm.bias
+
+
+def _added_of_torch(module, x):
+    norm, p = module.add.norm, x + x.sin()
+    return F.rms_norm(p, (5,), norm.weight + 1, norm.eps) * p
+
+
+def _gated_of_torch(module, x):
+    norm = module.norm
+    return F.rms_norm(x, (5,), norm.weight, norm.eps) * F.silu(x.cos())
+
+
+def _rms_norm_of_torch(norm, x):
+    return F.rms_norm(x, (5,), norm.weight, norm.eps)
+
+
+# The first is the page's; all are used with what stands in ON_EACH.
+LAYERS = {
+    "LayerNorm": partial(nn.LayerNorm, 5),
+    "of heads": partial(nn.LayerNorm, 5, heads=3),
+    "of Llama": partial(nn.RMSNorm, 5, 1e-6, casting="llama"),
+    "added": Added,
+    "gated": Gated,
+}
+
+
+def _norm(backend, layer="LayerNorm"):
     torch.manual_seed(0)
-    norm = nn.LayerNorm(5, backend=backend)
+    norm = LAYERS[layer](backend=backend)
     for parameter in norm.parameters():
         torch.nn.init.normal_(parameter)
     return norm
@@ -37,8 +88,16 @@ def _inputs():
     return torch.randn(2, 4, 3, 5).unbind()
 
 
+REFERENCES = {
+    nn.LayerNorm: _layer_norm_of_torch,
+    nn.RMSNorm: _rms_norm_of_torch,
+    Added: _added_of_torch,
+    Gated: _gated_of_torch,
+}
+
+
 def _theirs(norm, x):
-    return F.layer_norm(x, (5,), norm.weight, norm.bias, norm.eps)
+    return REFERENCES[type(norm)](norm, x)
 
 
 def _trains(run, norm, x, dy):
@@ -77,7 +136,9 @@ def _exported(norm, x):
 
 
 def _exports(norm, x, dy):
-    _trains(_exported(norm, x).module(), norm, x, dy)
+    program = _exported(norm, x)
+    assert not [node for node in program.graph.nodes if "normgrad" in str(node.target)]
+    _trains(program.module(), norm, x, dy)
 
 
 def _translates_to_onnx(norm, x, _dy):
@@ -107,42 +168,24 @@ def _compiles_ahead(norm, x, _dy):
     torch.testing.assert_close(package(x), _theirs(norm, x).detach())
 
 
-def _maps(norm, x, _dy):
-    torch.testing.assert_close(torch.vmap(norm)(x), _theirs(norm, x))
+# What a transform gives of a function f; the same of the module and of torch's functions.
+TRANSFORMS = {
+    "`torch.vmap`": "vmap(f)(x)",
+    "`torch.func.jvp`": "jvp(f, (x,), (dy,))",
+    "`torch.func.vjp`": "vjp(f, x)[1](dy)",
+    "batched cotangents": "grad(f(x), x, stack([dy, dy.flip(0)]), is_grads_batched=True)",
+    "double backward": "grad(grad(f(x), x, dy, create_graph=True)[0], x, dy)",
+}
 
 
-def _pushes(norm, x, dy):
-    found, expected = (
-        torch.func.jvp(lambda x, run=run: run(x), (x,), (dy,))
-        for run in (norm, lambda x: _theirs(norm, x))
+def _transforms(text, norm, x, dy):
+    grad = torch.autograd.grad
+    scope = vars(torch.func) | {"grad": grad, "stack": torch.stack, "dy": dy}
+    scope["x"] = x.requires_grad_("grad(" in text)
+    outcome, expected = (
+        eval(text, scope | {"f": f}) for f in (norm, partial(_theirs, norm))
     )
-    torch.testing.assert_close(found, expected)
-
-
-def _pulls(norm, x, dy):
-    found, expected = (
-        torch.func.vjp(run, x)[1](dy) for run in (norm, lambda x: _theirs(norm, x))
-    )
-    torch.testing.assert_close(found, expected)
-
-
-def _takes_batches(norm, x, dy):
-    x.requires_grad_()
-    batch = torch.stack([dy, dy.flip(0)])
-    found, expected = (
-        torch.autograd.grad(y, x, batch, is_grads_batched=True)
-        for y in (norm(x), _theirs(norm, x))
-    )
-    torch.testing.assert_close(found, expected)
-
-
-def _differentiates_twice(norm, x, dy):
-    x.requires_grad_()
-    found = []
-    for y in (norm(x), _theirs(norm, x)):
-        (dx,) = torch.autograd.grad(y, x, dy, create_graph=True)
-        found.append(torch.autograd.grad(dx, x, dy))
-    torch.testing.assert_close(*found)
+    torch.testing.assert_close(outcome, expected)
 
 
 def _replicates(norm, x, dy):
@@ -184,6 +227,24 @@ def _is_copied(norm, x, dy):
     _trains(twin, twin, x, dy)
 
 
+class _Wider(torch.autograd.Function):
+    """The identity, with a gradient in another dtype."""
+
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy.double()
+
+
+def _casts_a_cotangent(norm, x, dy):
+    y = norm(x.requires_grad_())
+    (dx,) = torch.autograd.grad(_Wider.apply(y), x, dy, retain_graph=True)
+    assert torch.equal(dx, torch.autograd.grad(y, x, dy)[0])
+
+
 USES = {
     "`torch.compile`": _compiles,
     "`torch.compile(dynamic=True)`": _compiles_dynamically,
@@ -192,17 +253,18 @@ USES = {
     "`torch.export`": _exports,
     "`torch.onnx.export`": _translates_to_onnx,
     "AOTInductor": _compiles_ahead,
-    "`torch.vmap`": _maps,
-    "`torch.func.jvp`": _pushes,
-    "`torch.func.vjp`": _pulls,
-    "batched cotangents": _takes_batches,
-    "double backward": _differentiates_twice,
+    **{use: partial(_transforms, text) for use, text in TRANSFORMS.items()},
     "DDP": _replicates,
     "FSDP2": _shards,
     "DTensor": _takes_dtensors,
     "`torch.autocast`": _casts,
     "checkpointing": _checkpoints,
     "`copy.deepcopy`": _is_copied,
+}
+ON_EACH = {
+    **{use: USES[use] for use in (*TRANSFORMS, "fake tensors", "`make_fx`")},
+    **{use: USES[use] for use in ("`torch.export`", "`torch.compile(dynamic=True)`")},
+    "another dtype's cotangent": _casts_a_cotangent,
 }
 
 
@@ -232,3 +294,11 @@ def test_the_page_has_a_row_for_each_use():
 def test_the_page_says_what_works(use, backend, process):
     assert _cells()[use][backend] == "yes"
     USES[use](_norm(backend), *_inputs())
+
+
+@pytest.mark.filterwarnings("ignore")  # of what torch itself calls
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layer", [*LAYERS][1:])
+@pytest.mark.parametrize("use", ON_EACH)
+def test_it_works_with_every_layer(use, layer, backend):
+    ON_EACH[use](_norm(backend, layer), *_inputs())

@@ -1,7 +1,9 @@
-"""What users write, for checkers of types: each line that is marked as wrong is an error to them, and no other line is.
+"""What users write, for checkers of types: each line that is marked is an error to them, and no other line is.
 
-Nothing here is run: `make types` and tests/test_types.py give the text to checkers.
+Nothing here is run: `make types` gives the text to mypy and pyright, tests/test_types.py to mypy.
 """
+
+# pyright: reportUnnecessaryTypeIgnoreComment=true
 
 import numpy as np
 import torch
@@ -61,24 +63,24 @@ def right_without_torch() -> np.ndarray:
     return grads.dx * (error <= bound) + difference.value
 
 
-normgrad.layer_norm(x, "8")  # wrong: a shape
-normgrad.layer_norm(x, 8, epsilon=1e-5)  # wrong: a keyword
-normgrad.layer_norm(x, 8, backend="cuda")  # wrong: a backend
-normgrad.rms_norm(array, 8)  # wrong: an array for a tensor
-normgrad.l2_norm(x, dim="last")  # wrong: an axis
-normgrad.add_layer_norm(x, None, 8)  # wrong: no residual
-normgrad.normalize(x, spec="layer_norm")  # wrong: a name for a spec
-print(normgrad.add_normalize(x, x).shape)  # wrong: two tensors for one
-normgrad.batch_norm(x, 8)  # wrong: a function that is not there
-nn.LayerNorm(8, backend="numpy")  # wrong: a backend of the checks
-nn.RMSNorm(8, casting="twice")  # wrong: a casting
-nn.replace_norms(torch.nn.LayerNorm)  # wrong: a class for a module
-nn.RMSNorm(8, bias=True)  # wrong: RMSNorm has no bias
-nn.AddNorm(torch.nn.LayerNorm(8))  # wrong: torch's own norm
-residual.fused_stack(x, [torch.sin], [torch.nn.LayerNorm(8)])  # wrong: torch's own norm
-NormSpec(placement="under")  # wrong: a place of eps
-numpy_ref.backward(array, array)  # wrong: what forward did not return
-print(numpy_ref.forward(array).dx)  # wrong: a gradient of the forward
-contract.check_values("cuda", case, spec)  # wrong: a backend
-ledger.prove_small("l2-dq", sizes=3)  # wrong: one size
-doctor(x)  # wrong: an argument
+normgrad.layer_norm(x, "8")  # type: ignore  # a shape
+normgrad.layer_norm(x, 8, epsilon=1e-5)  # type: ignore  # a keyword
+normgrad.layer_norm(x, 8, backend="cuda")  # type: ignore  # a backend
+normgrad.rms_norm(array, 8)  # type: ignore  # an array for a tensor
+normgrad.l2_norm(x, dim="last")  # type: ignore  # an axis
+normgrad.add_layer_norm(x, None, 8)  # type: ignore  # no residual
+normgrad.normalize(x, spec="layer_norm")  # type: ignore  # a name for a spec
+print(normgrad.add_normalize(x, x).shape)  # type: ignore  # two tensors for one
+normgrad.batch_norm(x, 8)  # type: ignore  # a function that is not there
+nn.LayerNorm(8, backend="numpy")  # type: ignore  # a backend of the checks
+nn.RMSNorm(8, casting="twice")  # type: ignore  # a casting
+nn.replace_norms(torch.nn.LayerNorm)  # type: ignore  # a class for a module
+nn.RMSNorm(8, bias=True)  # type: ignore  # RMSNorm has no bias
+nn.AddNorm(torch.nn.LayerNorm(8))  # type: ignore  # torch's own norm
+residual.fused_stack(x, [torch.sin], [torch.nn.LayerNorm(8)])  # type: ignore  # torch's own norm
+NormSpec(placement="under")  # type: ignore  # a place of eps
+numpy_ref.backward(array, array)  # type: ignore  # what forward did not return
+print(numpy_ref.forward(array).dx)  # type: ignore  # a gradient of the forward
+contract.check_values("cuda", case, spec)  # type: ignore  # a backend
+ledger.prove_small("l2-dq", sizes=3)  # type: ignore  # one size
+doctor(x)  # type: ignore  # an argument

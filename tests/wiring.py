@@ -18,24 +18,6 @@ import torch
 from torch.autograd import forward_ad
 
 SEED, SHAPE = 20240504, (2, 3, 4)
-MODULES = ("", "nn", "residual", "numpy_ref", "teaching.double_backward")
-# Public names without a row, and why.
-EXCLUDED = {
-    "doctor": "has no argument",
-    "Fused": "its arguments are definitions: test_fused.py",
-    "gated_rms_norm": "each of its arguments changes what comes out in test_gated.py",
-    "nn.GatedRMSNorm": "each of its arguments changes what comes out in test_gated.py",
-    "nn.ReplacedNorms": "what a function returns",
-    "numpy_ref.Forward": "what a function returns",
-    "numpy_ref.Grads": "what a function returns",
-    **{
-        f"teaching.double_backward.{name}": "a part of double_backward.layer_norm, which has rows"
-        for name in (
-            "ExplicitBackward", "ExplicitNorm", "RecomputeNorm", "StatisticsNorm", "affine", "asked_for", "centred",
-            "gradients", "normalized", "over_rows", "projected", "row_mean", "second_gradients", "times",
-        )
-    },
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,22 +132,32 @@ SHAPES = "a weight of one shape is refused with heads, of the other without: tes
 HEADS_REASONS = {("heads", context): SHAPES for context in ALL}
 
 
-def _function(name, given, changes, contexts=PLAIN, reasons=None, module=""):
-    """A function of torch tensors that returns a tensor or several."""
+def _function(
+    name, *tensors, given=None, contexts=PLAIN, reasons=None, module="", **changes
+):
+    """A function of torch tensors that returns a tensor or several; `changes` are its own, beside COMMON."""
 
     def target(package):
-        return getattr(submodule(package, module), name)
+        # a compiler traces no import
+        return getattr(submodule(package, module) if module else package, name)
 
     def call(package, arguments):
         return _outputs(target(package)(**arguments)), []
 
+    def all_changes(package):
+        absent = dict.fromkeys(set(tensors) & {"weight", "bias"})
+        reshaped = Change((3, 4), absent)
+        own = {"spec": Change(package.RMS_NORM), "normalized_shape": reshaped}
+        return {**_other(*tensors), **COMMON, **own, **changes}
+
+    backend = {} if module else {"backend": "torch"}
     return Subject(
         target,
         call,
-        lambda _: given,
-        lambda _: changes,
+        lambda _: {**_tensors(*tensors), **backend, **(given or {})},
+        all_changes,
         contexts,
-        BIAS_REASONS | HEADS_REASONS | (reasons or {}),
+        BIAS_REASONS | HEADS_REASONS | SUMS_REASONS | (reasons or {}),
     )
 
 
@@ -365,43 +357,20 @@ def _saved(package, arrays, eps=0.5):
     )
 
 
-def _all_of(*changes):
-    return {name: change for changed in changes for name, change in changed.items()}
-
-
-EPS = {"eps": Change(0.5)}
-WEIGHT_OFFSET = {"weight_offset": Change(1.0)}
+COMMON = {
+    "eps": Change(0.5),
+    "weight_offset": Change(1.0),
+    "portable_sums": Change(True),
+    **OPTIONS,
+    **SUM_OPTIONS,
+}
 SHAPED = {"normalized_shape": 4}
-RESHAPED = {"normalized_shape": Change((3, 4), {"weight": None, "bias": None})}
-RESHAPED_RMS = {"normalized_shape": Change((3, 4), {"weight": None})}
-ONE, TWO = ("input", "weight"), ("input", "weight", "bias")
-BACKEND = {"backend": "torch"}
+SAME_WAYS = "each way computes the same"
 
 SUBJECTS = {
-    "normalize": Subject(
-        lambda package: package.normalize,
-        lambda package, arguments: (_outputs(package.normalize(**arguments)), []),
-        lambda _: {**_tensors(*TWO), **BACKEND},
-        lambda package: _all_of(
-            _other(*TWO),
-            {"spec": Change(package.RMS_NORM), "portable_sums": Change(True)},
-            OPTIONS,
-        ),
-        PLAIN,
-        {**BIAS_REASONS, **HEADS_REASONS, **SUMS_REASONS},
-    ),
-    "add_normalize": Subject(
-        lambda package: package.add_normalize,
-        lambda package, arguments: (_outputs(package.add_normalize(**arguments)), []),
-        lambda _: {**TENSORS, **BACKEND},
-        lambda package: _all_of(
-            _other(*TENSORS),
-            {"spec": Change(package.RMS_NORM), "portable_sums": Change(True)},
-            OPTIONS,
-            SUM_OPTIONS,
-        ),
-        ALL,
-        {**BIAS_REASONS, **HEADS_REASONS, **NO_KERNEL, **SUMS_REASONS, **AGAIN},
+    "normalize": _function("normalize", "input", "weight", "bias"),
+    "add_normalize": _function(
+        "add_normalize", *TENSORS, contexts=ALL, reasons=NO_KERNEL | AGAIN
     ),
     "NormSpec": Subject(
         lambda package: package.NormSpec,
@@ -410,37 +379,12 @@ SUBJECTS = {
         _spec_changes,
         ALL,
     ),
-    "layer_norm": _function(
-        "layer_norm",
-        {**_tensors(*TWO), **SHAPED, **BACKEND},
-        _all_of(_other(*TWO), RESHAPED, EPS, WEIGHT_OFFSET, OPTIONS),
-    ),
-    "rms_norm": _function(
-        "rms_norm",
-        {**_tensors(*ONE), **SHAPED, **BACKEND},
-        _all_of(_other(*ONE), RESHAPED_RMS, EPS, WEIGHT_OFFSET, OPTIONS),
-    ),
-    "l2_norm": _function(
-        "l2_norm",
-        {**_tensors("input"), **BACKEND},
-        _all_of(_other("input"), {"dim": Change(-2), "eps": Change(3.0)}, OPTIONS),
-    ),
-    "add_layer_norm": _function(
-        "add_layer_norm",
-        {**TENSORS, **SHAPED, **BACKEND},
-        _all_of(_other(*TENSORS), RESHAPED, EPS, WEIGHT_OFFSET, OPTIONS, SUM_OPTIONS),
-    ),
+    "layer_norm": _function("layer_norm", "input", "weight", "bias", given=SHAPED),
+    "rms_norm": _function("rms_norm", "input", "weight", given=SHAPED),
+    "l2_norm": _function("l2_norm", "input", dim=Change(-2), eps=Change(3.0)),
+    "add_layer_norm": _function("add_layer_norm", *TENSORS, given=SHAPED),
     "add_rms_norm": _function(
-        "add_rms_norm",
-        {**_tensors("input", "residual", "weight"), **SHAPED, **BACKEND},
-        _all_of(
-            _other("input", "residual", "weight"),
-            RESHAPED_RMS,
-            EPS,
-            WEIGHT_OFFSET,
-            OPTIONS,
-            SUM_OPTIONS,
-        ),
+        "add_rms_norm", "input", "residual", "weight", given=SHAPED
     ),
     "nn.LayerNorm": _module("LayerNorm", False),
     "nn.RMSNorm": _module("RMSNorm", False),
@@ -456,7 +400,7 @@ SUBJECTS = {
     "nn.replace_norms": Subject(
         lambda package: package.nn.replace_norms,
         _replace_norms,
-        lambda _: {"model": _of_torch(), **BACKEND},
+        lambda _: {"model": _of_torch(), "backend": "torch"},
         lambda _: {"model": Change(_of_torch(0.5)), "backend": OPTIONS["backend"]},
         PLAIN,
     ),
@@ -492,14 +436,12 @@ SUBJECTS = {
     **{
         f"teaching.double_backward.layer_norm, {way}": _function(
             "layer_norm",
-            {"way": way, "x": TENSORS["input"], **_tensors("weight", "bias")},
-            {"x": Change(OTHER["input"]), **_other("weight", "bias"), **EPS},
-            (*PLAIN, "second"),
-            {
-                ("way", context): "each way computes the same"
-                for context in (*PLAIN, "second")
-            },
-            "teaching.double_backward",
+            *("weight", "bias"),
+            given={"way": way, "x": TENSORS["input"]},
+            contexts=(*PLAIN, "second"),
+            reasons={("way", context): SAME_WAYS for context in (*PLAIN, "second")},
+            module="teaching.double_backward",
+            x=Change(OTHER["input"]),
         )
         for way in ("recompute", "statistics", "explicit")
     },
@@ -713,21 +655,3 @@ def finding(package, subject, argument, compiled):
         if asked and not matters(package, row):
             return row
     return None
-
-
-def public_names(package):
-    """The public functions and classes of the package's public modules, named as in SUBJECTS."""
-    names = set()
-    for module in MODULES:
-        of = submodule(package, module)
-        listed = of.__all__ if module == "" else vars(of)
-        for name in listed:
-            value = getattr(of, name)
-            home = getattr(value, "__module__", "") if callable(value) else ""
-            if (
-                callable(value)
-                and not name.startswith("_")
-                and (not module or home == of.__name__)
-            ):
-                names.add(f"{module}.{name}".lstrip("."))
-    return names

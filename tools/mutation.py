@@ -67,6 +67,7 @@ TESTS = (
     "test_residual.py",
     "test_subclasses.py",
     "test_torch.py",
+    "test_what_works.py",
     "test_wiring.py",
 )
 # Without tests that edit these very files, and fail where the text to edit is missing.
@@ -99,6 +100,7 @@ class Collected:
         self.use = use
 
     def pytest_runtestloop(self, session):
+        gc.unfreeze()  # what conftest.py has frozen is in no list of objects
         self.use(session.items)
         return True
 
@@ -571,7 +573,7 @@ def warm_up():
     os.environ["TRITON_INTERPRET"] = "1"
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     sys.dont_write_bytecode = True
-    sys.path.insert(0, str(ROOT / "src"))
+    sys.path[:0] = [str(ROOT / name) for name in ("src", "tests", "tests/operator")]
     import matplotlib  # noqa: F401
     import numpy  # noqa: F401
     import pytest  # noqa: F401

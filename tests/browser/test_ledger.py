@@ -49,33 +49,6 @@ def test_each_kind_shows_its_equations(read, entries):
         assert page.evaluate(TORN) == []
 
 
-def test_chapter_and_words_together_and_all_again(read, entries):
-    page = read().open(PAGE)
-    chapter = "book/rms_norm"
-    choose(page, "chapter", chapter)
-    there = [entry["label"] for entry in entries if entry["chapter"] == chapter]
-    assert page.evaluate(SHOWN) == there
-    assert page.locator("article p.rubric:visible").count() == 1
-    page.keyboard.press("Tab")
-    page.keyboard.type("rms-DX")
-    assert (
-        page.evaluate(SHOWN)
-        == [label for label in there if label.startswith("rms-dx")]
-        != []
-    )
-    page.keyboard.type(" nowhere")
-    assert (
-        page.evaluate(SHOWN) == []
-        and page.locator("article table:visible").count() == 0
-    )
-    whole = f"{len(entries)} of {len(entries)} equations"
-    page.locator("form.ledger-filter button").press("Enter")
-    page.wait_for_function(
-        "all => document.querySelector('output[name=shown]').value === all", arg=whole
-    )
-    assert len(page.evaluate(SHOWN)) == len(entries)
-
-
 def test_without_scripts_all_of_it_stands_there(chromium, entries):
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()

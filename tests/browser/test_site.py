@@ -90,21 +90,6 @@ def test_badge_and_ledger_lead_to_each_other(read, turn):
     assert page.locator("div.math:target, :target div.math, :target + div.math").count()
 
 
-def test_theme_switch(read):
-    page = read().open(pages()[0])
-    themes = set()
-    for _ in range(3):
-        page.locator("button.theme-switch-button:visible").first.click()
-        themes.add(page.evaluate("document.documentElement.dataset.mode"))
-    assert {"light", "dark"} <= themes
-
-
-def test_front_page_leads_into_the_book(read):
-    reader = read()
-    reader.page.goto(f"{reader.address}/index.html")
-    reader.page.wait_for_url("**/book/intro.html")
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_formula_sheet_prints_on_one_page(read, scheme):
     """A4, nothing cut off, nothing of the site around it, no text below 7.5 pt, black on white."""

@@ -6,12 +6,14 @@ All imports in the package are relative, so each of its modules finds the copy's
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 from normgrad.checks.backends import Backend, NumpyBackend, SympyBackend, TorchBackend
@@ -47,6 +49,30 @@ class Edit:
 
     def __str__(self):
         return f"{self.path.removesuffix('.py')}: {self.name}"
+
+
+LIST = Path(__file__).parents[1] / "wrong_programs.txt"
+
+
+def listed() -> list[tuple[str, Edit]]:
+    """(what it fails, the wrong program) of each block of the list."""
+    programs = []
+    for block in LIST.read_text(encoding="utf8").split("\n\n["):
+        if block.startswith("#"):
+            continue
+        block = block.partition("\n\n")[0].rstrip("\n")
+        head, *lines = f"[{block}".splitlines()
+        fails, path, name = re.fullmatch(r"\[(.+?)\] (\S+): (.+)", head).groups()
+        hunks = re.findall(r"((?:-.*\n)+)((?:\+.*\n)+)", "\n".join([*lines, ""]))
+        edits = tuple((text(old), text(new)) for old, new in hunks)
+        backend, _, dtype = fails.partition(" ")
+        programs.append((fails, Edit(name, backend, path, edits, dtype or None)))
+    return programs
+
+
+def text(lines: str) -> str:
+    """Lines without what stands before each of them."""
+    return "\n".join(line[1:] for line in lines.splitlines())
 
 
 @contextmanager

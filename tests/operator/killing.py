@@ -12,8 +12,7 @@ import warnings
 from functools import partial
 from pathlib import Path
 
-from condition_mutants import BESIDE, COMPILED, DTYPES, HEADS, KINDS, MEANS, OTHERS
-from copies import Edit, opened
+from copies import Edit, listed, opened
 from covering import check_point, points_of
 from signs import signs
 
@@ -33,17 +32,8 @@ CATALOGUE = [
     for mutant in mutants.MUTANTS
     for name in NAMES
 ]
-PROGRAMS = [
-    *CATALOGUE,
-    *KINDS,
-    *COMPILED,
-    *OTHERS,
-    *MEANS,
-    *DTYPES,
-    *HEADS,
-    *BESIDE,
-    *signs(),
-]
+BY_HAND = [program for fails, program in listed() if program.backend in NAMES]
+PROGRAMS = [*CATALOGUE, *BY_HAND, *signs()]
 
 
 def prove(backend):

@@ -1,21 +1,28 @@
-"""The tests of the tests: the contract rejects every wrong program of the operator, on the backend that it is of."""
+"""Each wrong program is rejected: by the contract at one of its points, or by the check that stands beside it."""
 
 import json
+import sys
+from importlib import import_module
+from pathlib import Path
 
 import copies
 import covering
 import killing
 import numpy as np
 import pytest
+from torch.autograd.gradcheck import GradcheckError
+from wrong_programs import CHECKED
 
 from normgrad.checks import cases, contract
-from normgrad.checks.backends import NAMES
 from normgrad.checks.cases import SPECS
 from normgrad.mistakes import mutants
 
 RECORD = json.loads(killing.RECORD.read_text())
 BACKWARD = [mutant for mutant in mutants.MUTANTS if mutant.backward]
 SOURCES = ("torch_ops/rows", "triton_kernels/launch", "numba_kernels/launch")
+REJECTED = (AssertionError, GradcheckError, pytest.fail.Exception)
+EXTENSION = Path(__file__).parents[1] / "book/_ext/normgrad_book"
+sys.path.insert(0, str(EXTENSION.parent))
 
 
 # What overflows on its way to a wrong number warns.
@@ -25,12 +32,36 @@ def test_the_contract_rejects(program):
     assert killing.killed_at(program, RECORD.get(str(program), 0)) is not None
 
 
-def test_each_wrong_program_has_a_name_of_its_own():
-    assert (
-        len({str(program) for program in killing.PROGRAMS})
-        == len(killing.PROGRAMS)
-        == len(RECORD)
-    )
+def in_the_book(program, folder):
+    """The edited module of the book's extension."""
+    file = folder / Path(program.path).name
+    text = (EXTENSION / file.name).read_text()
+    file.write_text(mutants.edited(text, program.edits, str(program)))
+    return mutants.imported(f"normgrad_book._wrong_{file.stem}", file)
+
+
+def right_one(program):
+    """What the program is an edit of."""
+    if program.path.startswith("book/"):
+        return import_module(f"normgrad_book.{Path(program.path).stem}")
+    return "normgrad"
+
+
+@pytest.mark.parametrize(
+    ("program", "check"), CHECKED, ids=[str(program) for program, _ in CHECKED]
+)
+def test_a_check_rejects_the_wrong_program(program, check, tmp_path):
+    check(right_one(program))
+    if program.path.startswith("book/"):
+        with pytest.raises(REJECTED):
+            check(in_the_book(program, tmp_path))
+        return
+    package = copies.copied({program.path: program.edits}, str(program))
+    with mutants.plain_python():
+        import_module(f"{package}.numba_kernels")
+    with pytest.raises(REJECTED):
+        check(package)
+    copies.forget(package)
 
 
 # NumPy warns of an overflow where compiled code does not.
@@ -44,23 +75,11 @@ def test_a_copy_without_a_change_keeps_the_contract():
         for point in covering.points_of(backend)[:10]:
             covering.check_point(copy, point)
     copies.forget(name)
-    with copies.opened(
-        copies.Edit("no change", "sympy", mutants.SOURCES["sympy"], ())
-    ) as copy:
+    unedited = copies.Edit("no change", "sympy", mutants.SOURCES["sympy"], ())
+    with copies.opened(unedited) as copy:
         for point in covering.points_of("sympy")[:10]:
             covering.check_point(copy, point)
         killing.prove(copy)
-
-
-@pytest.mark.parametrize("backend", NAMES)
-def test_a_page_loads_a_mutant_that_values_reject(backend):
-    case = cases.cases(np.random.default_rng(3), 3, 5)[1]
-    with pytest.raises(AssertionError):
-        contract.check_values(
-            mutants.mutated(mutants.find("c1 dropped"), backend),
-            case,
-            SPECS["layer_norm"],
-        )
 
 
 @pytest.mark.parametrize("mutant", BACKWARD, ids=lambda mutant: mutant.name)
@@ -71,12 +90,3 @@ def test_differences_and_gradcheck_reject_every_wrong_backward(mutant, rng):
         contract.check_differences(mutants.mutated(mutant, "numpy"), case, spec, rng)
     with pytest.raises(AssertionError):
         contract.check_gradcheck(mutants.mutated(mutant, "torch"), case, spec)
-
-
-def test_an_edit_that_does_not_apply_is_refused():
-    with pytest.raises(ValueError, match="occurs 2 times, needs 1"):
-        mutants.edited("a a", (("a", "b"),), "a mutant")
-    with pytest.raises(ValueError, match="occurs 0 times, needs 1"):
-        copies.copied({"spec.py": (("no such text", ""),)}, "a copy")
-    with pytest.raises(ValueError, match="'c1 dropped'"):
-        mutants.find("c3 dropped")
