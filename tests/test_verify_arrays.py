@@ -625,7 +625,7 @@ PAGES = {
         for said in PLACES
     ],
     ("eps", TORCH_CELL): [("Placed", None, said) for said in PLACES],
-    ("higher_derivatives_backward", NUMPY): [("double_backward", "backward", DOUBLE)],
+    ("higher_derivatives", NUMPY): [("double_backward", "backward", DOUBLE)],
     ("higher_derivatives_code", TORCH_CELL): [
         ("LayerNorm", LAYER, {}),
         ("Backward", None, {}),
