@@ -4,7 +4,7 @@ r"""A reader of the book's LaTeX, written from the notation's grammar and not fr
     term        = factor {factor}                      side by side is a product; "\," and "\cdot" say no more
     factor      = base ["^{" power "}"]
     base        = number | name | "(" expression ")" | "\sqrt{" expression "}" | "\frac{..}{..}" | "\max(.., ..)"
-                | "e^{" expression "}" | "\operatorname{sigmoid}(" expression ")"
+                | "e^{" expression "}" | "\operatorname{word}(" expression ")"
                 | "\sum_{r=1}^{N}" rest of the term
                 | "\frac{\partial f}{\partial v}"        through everything that depends on v
                 | "\frac{\partial}{\partial v}" factor   the factor behind it; a sum is one, to the end of the term
@@ -197,8 +197,9 @@ class Reader:
             return exp(self.group(self.expression))
         if token == r"\operatorname":
             self.take()
-            self.group(self.sigmoid)
-            return sigmoid(self.bracket())
+            word = self.group(self.word)
+            known = self.names.functions | {"sigmoid": sigmoid}
+            return known[word](self.bracket())
         if token == r"\frac":
             return self.fraction()
         if token == r"\sum":
@@ -211,9 +212,11 @@ class Reader:
             return KroneckerDelta(*self.group(self.letters))
         return self.quantity()
 
-    def sigmoid(self):
-        for letter in "sigmoid":
-            self.take(letter)
+    def word(self):
+        letters = ""
+        while self.peek() != "}":
+            letters += self.take()
+        return letters
 
     def bracket(self):
         big = self.take(*OPEN) == r"\left"

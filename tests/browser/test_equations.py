@@ -30,7 +30,7 @@ SEARCHES = {
     "fused_add_rms_norm": "res-forward",
     "grad_weight": "ln-dw",
     "Welford": "fp-welford",
-    "hessian": "hess-ln-hvp",
+    "hessian": "twice-dx",
     "weight gradient": "ln-dw",
     "gradcheck float32": "testing_gradcheck.html#why-float32-fails",
     "eps inside sqrt": "eps.html#",
