@@ -27,10 +27,10 @@ row = alphabet()
 LABELS = [
     "index-centred-sum",
     "index-vjp",
-    "proof-square-of-sum",
-    "proof-root-content",
-    "proof-length-slope",
-    "proof-jacobian",
+    "rms-statistics",
+    "rms-scale",
+    "l2-partial-norm",
+    "l2-jacobian",
     "l2-projector",
     "ln-proj-centring-facts",
 ]
@@ -65,7 +65,7 @@ def test_the_steps_are_named_in_the_order_of_the_rules():
     ]
     named = [[rule for rule, _ in side] for traced in traces for side in traced.sides]
     assert set().union(*named) >= {GIVEN, "R2", "R3", "R4", "R5"}
-    statement = equation("proof-jacobian")
+    statement = equation("l2-jacobian")
     assert [
         rule for rule, _ in trace(*statement.steps[0], statement.defs).sides[0]
     ] == [
@@ -83,8 +83,9 @@ def test_the_steps_are_named_in_the_order_of_the_rules():
 
 
 def test_a_false_claim_is_traced_to_two_polynomials():
-    defs, z, s = equation("proof-jacobian").defs, tensor("z", N), tensor("s")
-    traced = trace(Partial(z[k], row.x[j]), delta(k, j) / s, defs)
+    defs, s = equation("l2-jacobian").defs, tensor("s")
+    q, r = tensor("q", N), tensor("r", N)
+    traced = trace(Partial(r[k], q[j]), delta(k, j) / s, defs)
     assert not traced.proved
     assert counterexample(*map(_plain, traced.polynomials), defs) is not None
 

@@ -21,8 +21,8 @@ IMPORTED = """
 import sys
 sys.path.insert(0, "book/live/workbench")
 import workbench
-text = workbench.statement("proof-jacobian")
-for changed in (text, text.replace("- z[j]", "+ z[j]"), text.replace("prove(", "trace(")):
+text = workbench.statement("l2-jacobian")
+for changed in (text, text.replace("- r[j]", "+ r[j]"), text.replace("prove(", "trace(")):
     workbench.judge(changed)
 workbench.judge("for proof in equation('res-invariant').prove():\\n    show(proof)")
 print(*[module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)], sep="\\n")

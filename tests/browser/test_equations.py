@@ -32,7 +32,7 @@ SEARCHES = {
     "Welford": "fp-welford",
     "hessian": "twice-dx",
     "weight gradient": "ln-dw",
-    "gradcheck float32": "testing_gradcheck.html#why-float32-fails",
+    "gradcheck float32": "testing_gradients.html#why-float32-fails",
     "eps inside sqrt": "eps.html#",
     "Triton layer norm": "write_kernel.html#",
     "1+w gemma": "relatives.html#a-weight-that-begins-at-0",

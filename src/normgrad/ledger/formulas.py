@@ -57,17 +57,6 @@ def _differences() -> Iterator[Formula]:
     yield formula(
         "fd-complex-step", Line(_relation(Eq, slope(zero), expansion), dots=True)
     )
-    dy, y_dot, dx, x_dot = (
-        tensor(name, M, N) for name in ("dy", "y_dot", "dx", "x_dot")
-    )
-    yield formula(
-        "adjoint-test",
-        _relation(
-            Eq,
-            total(M, lambda a: total(N, lambda b: dy[a, b] * y_dot[a, b])),
-            total(M, lambda a: total(N, lambda b: dx[a, b] * x_dot[a, b])),
-        ),
-    )
 
 
 def _sums() -> Iterator[Formula]:
