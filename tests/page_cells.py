@@ -34,7 +34,6 @@ PAGES = sorted((ROOT / "book").glob("*.md"))
 
 # The operator chapters, each with what the names of its pages begin with.
 CHAPTERS = {
-    "L2": "l2_norm",
     "RMSNorm": "rms_norm",
     "LayerNorm": "layer_norm",
     "Residual add and norm": "residual",

@@ -18,10 +18,10 @@ from normgrad.symbolic.trace import RULES, trace
 LABELS = [
     "index-centred-sum",
     "index-vjp",
-    "proof-square-of-sum",
-    "proof-root-content",
-    "proof-length-slope",
-    "proof-jacobian",
+    "rms-statistics",
+    "rms-scale",
+    "l2-partial-norm",
+    "l2-jacobian",
     "l2-projector",
     "ln-proj-centring-facts",
 ]

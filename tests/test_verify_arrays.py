@@ -615,7 +615,6 @@ RESIDUAL = norm(center=True, bias=True, residual=True, dresidual_out=True)
 ROW = norm(center=True, weight=False)
 DOUBLE = {"outputs": ("to_dy", "to_x", "to_weight")}
 PLACES = [{"place": word} for word in ("inside", "outside", "clamp")]
-L2 = {"outputs": ("dq",), "q": "(M, N)", "dr": "dy", "r": "y", "s": "y1"}
 SUM = {"p": "residual_out", "outputs": ("dx", "dresidual", "dw", "db")}
 NUMPY, TORCH_CELL = "numpy-backward", "torch-function"
 # (page, tag): [(program, definitions, what is said of them)]; a text names what the page defines
@@ -625,13 +624,11 @@ PAGES = {
         for said in PLACES
     ],
     ("eps", TORCH_CELL): [("Placed", None, said) for said in PLACES],
-    ("higher_derivatives_backward", NUMPY): [("double_backward", "backward", DOUBLE)],
+    ("higher_derivatives", NUMPY): [("double_backward", "backward", DOUBLE)],
     ("higher_derivatives_code", TORCH_CELL): [
         ("LayerNorm", LAYER, {}),
         ("Backward", None, {}),
     ],
-    ("l2_norm", NUMPY): [("backward", "forward", L2)],
-    ("l2_norm", TORCH_CELL): [("L2Norm", None, {"q": "(M, N)"})],
     ("layer_norm", NUMPY): [("backward", LAYER, {})],
     ("layer_norm_code", TORCH_CELL): [
         ("LayerNorm", LAYER, {}),

@@ -66,15 +66,15 @@ def judged(text):
 
 
 def test_a_claim_is_proved_with_its_certificate():
-    (answer,) = judged(workbench.statement("proof-jacobian"))
+    (answer,) = judged(workbench.statement("l2-jacobian"))
     assert answer["kind"] == "proved"
     assert "both sides" in answer["text"] and r"\partial" in answer["latex"]
 
 
 def test_a_changed_sign_is_refuted_with_a_point():
-    text = workbench.statement("proof-jacobian")
-    assert "- z[j]*z[k]" in text
-    (answer,) = judged(text.replace("- z[j]*z[k]", "+ z[j]*z[k]"))
+    text = workbench.statement("l2-jacobian")
+    assert "- r[j]*r[k]" in text
+    (answer,) = judged(text.replace("- r[j]*r[k]", "+ r[j]*r[k]"))
     assert answer["kind"] == "refuted"
     assert "N = " in answer["text"] and "left" in answer["text"]
 

@@ -1,4 +1,4 @@
-"""Figures of the chapter on L2 normalization: steps, the backward pass on the sphere, spectrum, field of gradients.
+"""Figures of the chapter on L2 normalization: steps, spectrum, field of gradients.
 
 The numbers are the package's: rows go through numpy_ref.
 """
@@ -67,85 +67,6 @@ def steps() -> None:
         yticks=[0, 1],
     )
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _view():
-    """(towards the viewer, right, up) as unit vectors, for the sphere."""
-    tilt, aim = np.radians(16), np.radians(-60)
-    viewer = np.array(
-        [np.cos(tilt) * np.cos(aim), np.cos(tilt) * np.sin(aim), np.sin(tilt)]
-    )
-    right = np.array([-np.sin(aim), np.cos(aim), 0])
-    return viewer, right, np.cross(viewer, right)
-
-
-def _ball(axes):
-    turn, height = np.mgrid[0 : 2 * np.pi : 40j, 0 : np.pi : 20j]
-    ball = np.cos(turn) * np.sin(height), np.sin(turn) * np.sin(height), np.cos(height)
-    axes.plot_surface(
-        *ball, color="#E4E4E4", alpha=0.4, linewidth=0, zorder=1, shade=False
-    )
-    axes.plot_wireframe(*ball, color="#BBBBBB", lw=0.5, rstride=4, cstride=3, zorder=1)
-
-
-def _plane(axes, r, one, other):
-    corners = np.array(
-        [[r + a * one + b * other for a in (-1.15, 0.7)] for b in (-0.8, 0.8)]
-    )
-    axes.plot_surface(
-        *corners.transpose(2, 0, 1), color=BLUE, alpha=0.14, shade=False, zorder=2
-    )
-
-
-def sphere() -> None:
-    """The cotangent at a point of the unit sphere, its two parts, and the gradient."""
-    viewer, right, up = _view()
-    r = np.sin(0.5) * viewer + np.cos(0.5) * (0.62 * right + 0.785 * up) / np.hypot(
-        0.62, 0.785
-    )
-    one = np.cross(viewer, r) / np.linalg.norm(np.cross(viewer, r))
-    other, s = np.cross(r, one), 1.7
-    dr = 0.55 * r - 0.95 * one - 0.35 * other
-    along, dq = r * (r @ dr), gradient(s * r[None], dr[None])[0]
-    axes = plt.figure(figsize=(6.2, 5)).add_subplot(
-        projection="3d", computed_zorder=False, proj_type="ortho"
-    )
-    _ball(axes)
-    _plane(axes, r, one, other)
-    axes.plot(*np.transpose([[0, 0, 0], s * r]), ":", color="black", lw=1.6, zorder=3)
-    for start, end in ((along, dr), (dr - along, dr)):
-        axes.plot(*np.transpose([r + start, r + end]), "--", color=GREY, lw=1, zorder=4)
-    for part, color, width, name in (
-        (dr, ORANGE, 2.6, "dr"), (along, GREY, 2.6, "its part along $r$"),
-        (dr - along, GREEN, 2.6, "its part in the plane"), (dq, BLUE, 4.6, "dq"),
-    ):  # fmt: skip
-        axes.quiver(
-            *r,
-            *part,
-            color=color,
-            lw=width,
-            arrow_length_ratio=0.15,
-            zorder=6 + (name == "dq"),
-            label=name,
-        )
-    for point, name, (sideways, higher) in (
-        (s * r, "$q$", (0.08, 0.04)), (r, "$r$", (-0.16, 0.05)), (0 * r, "0", (-0.14, -0.14)),
-    ):  # fmt: skip
-        axes.scatter(*point, color="black", s=28, zorder=9)
-        axes.text(
-            *(point + sideways * right + higher * up), name, fontsize=14, zorder=10
-        )
-    axes.legend(loc="lower right", frameon=False, fontsize=11)
-    axes.view_init(16, -60)
-    axes.set_box_aspect((1, 1, 1), zoom=1.55)
-    middle = 0.42 * right + 0.3 * up
-    axes.set(
-        **{
-            f"{axis}lim": (value - 1.3, value + 1.3)
-            for axis, value in zip("xyz", middle, strict=True)
-        }
-    )
-    axes.set_axis_off()
 
 
 def spectrum(matrix, values, share, with_eps) -> None:

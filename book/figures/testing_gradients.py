@@ -1,4 +1,4 @@
-"""Figures of the chapters on tests: the V of finite differences, errors beside their bounds, what catches what."""
+"""Figures of the chapters on tests: the V of finite differences, which test catches which mistake."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from normgrad import LAYER_NORM
-from normgrad.checks.cases import draw
-from normgrad.checks.contract import check_values
 from normgrad.checks.finite_difference import best_step, complex_step
 from normgrad.checks.tolerance import unit_roundoff
 
@@ -35,7 +32,7 @@ def v_curves(phi, slope) -> None:
 
     for dtype in ("float64", "float32", "float16"):
         color, marker = LOOK[dtype]
-        steps_here = steps[steps > unit_roundoff(dtype) / 4]
+        steps_here = steps[steps > unit_roundoff(dtype) / 4].tolist()
         here = phi(0.0, dtype)
         one_sided = [error((phi(h, dtype) - here) / h) for h in steps_here]
         two_sided = [
@@ -62,27 +59,6 @@ def v_curves(phi, slope) -> None:
     axes.loglog(small, imaginary, color="black", label="complex step")
     axes.set(xlabel="step h", ylabel="relative error", ylim=(1e-17, 1e2))
     axes.legend(fontsize=9, loc="lower right")
-
-
-def bounds() -> None:
-    """Measured errors of the torch backend and the computed bounds, against the length of a row."""
-    rng, lengths = np.random.default_rng(2024), (8, 32, 128, 512, 2048)
-    _, panels = plt.subplots(1, 2, figsize=(6.4, 3.8), sharey=True)
-    for dtype in ("bfloat16", "float16", "float32", "float64"):
-        color, marker = LOOK[dtype]
-        runs = [
-            check_values("torch", draw(rng, 4, N), LAYER_NORM, dtype).errors
-            for N in lengths
-        ]
-        for panel, output in zip(panels, ("y", "dx"), strict=True):
-            errors, limits = zip(*(run[output] for run in runs), strict=True)
-            panel.loglog(lengths, limits, color=color, lw=1.5)
-            panel.loglog(
-                lengths, errors, color=color, marker=marker, ls="none", label=dtype
-            )
-            panel.set(xlabel="row length N", title=output)
-    panels[0].set_ylabel("error and bound")
-    panels[1].legend(fontsize=9, loc="center right")
 
 
 def caught(table) -> None:

@@ -55,8 +55,6 @@ IDLE_SCROLLBARS = """() => [...document.querySelectorAll('article :is(.math, .ma
 STOPS = """() => [...document.querySelectorAll('article :is(div.math > mjx-container, span.math)')].filter(box =>
   box.hasAttribute('tabindex') !== (box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX === 'auto')
 ).map(box => box.textContent)"""
-# Displays that no way of breaking them makes narrow enough, by their sections: a table of shorthand and what it means.
-TOO_WIDE = {"how-to-read-p2-to-p6"}
 
 # Code of at most 80 columns that does not fit.
 CODE_CUT = """() => [...document.querySelectorAll('article div.highlight pre')].filter(code =>
@@ -190,7 +188,7 @@ def test_page_renders(view, request):
         ), screen
         assert page.evaluate(OVERLAPS) == [], screen
         assert page.evaluate(CUT_OFF) == [], screen
-        assert set(page.evaluate(SCROLLING)) <= TOO_WIDE, screen
+        assert not page.evaluate(SCROLLING), screen
         assert page.evaluate(IDLE_SCROLLBARS) == [], screen
         assert screen[0] != "desktop" or page.evaluate(CODE_CUT) == []
         assert page.evaluate(STOPS) == [], screen

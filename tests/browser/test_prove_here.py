@@ -52,8 +52,8 @@ def test_an_equation_is_proved_changed_and_refuted(bench):
     assert 0 < sum(sizes) < MOST_BYTES
     cell = page.locator(".workbench textarea")
     text = cell.input_value()
-    assert "- z[j]*z[k]" in text
-    cell.fill(text.replace("- z[j]*z[k]", "+ z[j]*z[k]"))
+    assert "- r[j]*r[k]" in text
+    cell.fill(text.replace("- r[j]*r[k]", "+ r[j]*r[k]"))
     answer = press(page, "prove")
     assert "N = " in answer.locator(".workbench-refuted").inner_text()
     cell.fill(text.replace("prove(", "trace("))

@@ -1,6 +1,6 @@
 """How long a page takes to read: one model for all pages, printed on each and in tables.
 
-    python -m normgrad_book.reading_time book/l2_norm.md ...
+    python -m normgrad_book.reading_time book/rms_norm.md ...
 
 Words, displays, lines of code and figures have their time each. What is folded away (hidden cells, solutions, hints)
 is not read on the way, and takes none.

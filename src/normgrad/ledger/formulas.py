@@ -8,8 +8,8 @@ from functools import cache
 from sympy import I, Integer, Rational, Symbol, ceiling, im
 from sympy.core.relational import Eq, Le
 
-from ..symbolic.measured import Divides, Log2, Stretch, largest
-from ..symbolic.notation import as_written, delta, dim, index, tensor, total
+from ..symbolic.measured import Divides, Log2, largest
+from ..symbolic.notation import as_written, dim, index, tensor, total
 from ..symbolic.opaque import derivative, opaque
 from .formula import Formula, Line, Near, absolute, formula
 
@@ -56,17 +56,6 @@ def _differences() -> Iterator[Formula]:
     expansion = im(phi(I * h), evaluate=False) / h + h**2 / 6 * third(zero)
     yield formula(
         "fd-complex-step", Line(_relation(Eq, slope(zero), expansion), dots=True)
-    )
-    dy, y_dot, dx, x_dot = (
-        tensor(name, M, N) for name in ("dy", "y_dot", "dx", "x_dot")
-    )
-    yield formula(
-        "adjoint-test",
-        _relation(
-            Eq,
-            total(M, lambda a: total(N, lambda b: dy[a, b] * y_dot[a, b])),
-            total(M, lambda a: total(N, lambda b: dx[a, b] * x_dot[a, b])),
-        ),
     )
 
 
@@ -137,17 +126,6 @@ def _variances() -> Iterator[Formula]:
     yield formula("fp-bounds", *lines)
 
 
-def _placements() -> Iterator[Formula]:
-    size, rstd = Stretch(Symbol("J")), tensor("rstd", positive=True)
-    denominator = opaque("D")
-    one = denominator(Integer(0))
-    yield formula("eps-bound", _relation(Le, size, rstd), _relation(Le, rstd, 1 / one))
-    slope = tensor("J", N, N)
-    yield formula(
-        "eps-limit", _relation(Eq, slope[k, j], 1 / one * (delta(k, j) - 1 / N))
-    )
-
-
 def _shares() -> Iterator[Formula]:
     share = tensor("A", P, M)
     yield formula(
@@ -160,7 +138,7 @@ def _shares() -> Iterator[Formula]:
 @cache
 def _registry() -> dict[str, Formula]:
     with as_written():
-        sections = [_differences, _sums, _formats, _variances, _placements, _shares]
+        sections = [_differences, _sums, _formats, _variances, _shares]
         return {one.label: one for section in sections for one in section()}
 
 

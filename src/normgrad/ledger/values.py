@@ -8,7 +8,7 @@ from sympy import I as IMAGINARY
 from sympy.functions.elementary.integers import ceiling
 
 from ..symbolic.calculus import free_letters
-from ..symbolic.measured import Divides, Largest, Log2, Stretch
+from ..symbolic.measured import Divides, Largest, Log2
 from ..symbolic.opaque import Opaque
 
 
@@ -95,8 +95,6 @@ class Values:
         if isinstance(e, Largest):
             found = self._value(e.args[0], axes)
             return _over(np.max, found, axes[e.args[1]], self.sizes[str(e.args[2])])
-        if isinstance(e, Stretch):
-            return _placed(np.linalg.norm(self._given(e.args[0].name), 2), [], axes)
         if isinstance(e, Opaque):
             return self._function(e, axes)
         return self._operation(e, [self._value(part, axes) for part in e.args])

@@ -179,11 +179,11 @@ class Claim:
         if label not in self._heads:
             self._spell(label.name, label)
             # as typed, since `define` found the text to be equal to the formula
-            opened = label.typed.has(Partial, Local)
-            with evaluate(opened):
-                formula = self(label.formula if opened else label.typed)
-                formula = contracted(formula) if opened else formula
+            with evaluate(False):
+                formula = self(label.typed)
             with evaluate(True):
+                if formula.has(Partial, Local):
+                    formula = contracted(self(label.formula))
                 self.defs[self._named(label)] = formula
             self._heads[label] = self._named(label)
         return self._heads[label]

@@ -48,16 +48,6 @@ class Log2(Function):
         return rf"\log_2 {printer._print(self.args[0])}"
 
 
-class Stretch(Function):
-    """The largest factor by which a matrix stretches a vector, its operator norm."""
-
-    nargs = 1
-    is_real = True
-
-    def _latex(self, printer, exp=None):
-        return rf"\| {printer._print(self.args[0])} \|_2"
-
-
 class Divides(Function):
     """1 where the first number divides the second one, 0 elsewhere."""
 

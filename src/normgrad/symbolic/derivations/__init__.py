@@ -1,1 +1,1 @@
-"""What no page derives: the operator's family, which programs are made of, and the shorthand of source 003."""
+"""What no page derives: the operator's family, which programs are made of."""

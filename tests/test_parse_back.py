@@ -1,0 +1,227 @@
+"""What is printed is what is proved: every formula of the book is read back and must be the object again."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+
+import pytest
+from latex_reader import Quantities, Unreadable, canonical, chains, read
+from sympy import Indexed, Integer, Symbol, evaluate, expand, nan, sqrt, zoo
+
+from normgrad.symbolic import (
+    Defs,
+    Equation,
+    Local,
+    Partial,
+    as_written,
+    delta,
+    dim,
+    equations,
+    index,
+    latex,
+    prove,
+    tensor,
+    total,
+)
+from normgrad.symbolic.notation import name_of
+
+N, j, k = dim("N"), *index("j", "k")
+x, y, q, w = (tensor(name, N) for name in ("x", "y", "q", "w"))
+
+
+def by_the_notation(defs):
+    """What a derivative says, given the definitions.
+
+    One without names below a bracket is total by an input; by an intermediate it is local, and its formula has to use
+    no other one. A `Local` holds the intermediates of its formula fixed, and is total where there are none.
+    """
+
+    def meaning(e):
+        f, v = e.args[:2]
+        if isinstance(e, Partial):
+            return Local(f, v) if v in defs else e
+        formula = defs.line(f)[1] if f in defs else f
+        within = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {
+            name_of(v)
+        }
+        fixed = [
+            name_of(head) for head, _ in defs if name_of(head) in within
+        ] or e.args[2]
+        return (
+            Local(f, v, [getattr(name, "label", name) for name in fixed])
+            if fixed or v in defs
+            else Partial(f, v)
+        )
+
+    return meaning
+
+
+def wrong(text, chains_proved, defs):
+    """What of a display is not read back as the object below it: (line, what was read) each."""
+    names, shown = (
+        Quantities.of([e for chain in chains_proved for e in chain]),
+        chains(text),
+    )
+    differences, lines = [], [line for chain in shown for line in chain]
+    assert [len(chain) for chain in shown] == [len(chain) for chain in chains_proved], (
+        text
+    )
+    for line, e in zip(
+        lines, [e for chain in chains_proved for e in chain], strict=True
+    ):
+        read_side, proved_side = (
+            canonical(side, by_the_notation(defs)) for side in (read(line, names), e)
+        )
+        with evaluate(True):
+            if read_side != proved_side and expand(read_side - proved_side) != 0:
+                differences.append((line, read_side, proved_side))
+    return differences
+
+
+@pytest.mark.parametrize(
+    "equation", equations().values(), ids=lambda equation: equation.label
+)
+def test_every_registered_equation_is_read_back(equation):
+    assert wrong(equation.latex(), equation.chains, equation.defs) == []
+    assert wrong(equation.ends().latex(), equation.ends().chains, equation.defs) == []
+
+
+def test_a_local_derivative_never_reads_as_a_total_one():
+    defs = Defs()
+    defs[tensor("mean")] = 1 / N * total(N, lambda r: x[r])
+    mean = tensor("mean")
+    defs[q[j]] = x[j] - mean
+    assert latex(Local(q[j], x[k])) != latex(Partial(q[j], x[k]))
+    assert latex(Local(x[j] - mean, x[k])) != latex(Partial(x[j] - mean, x[k]))
+    with as_written():
+        equation = Equation(
+            "e", "c.", ((Local(q[j], x[k]), Local(x[j] - mean, x[k])),), defs
+        )
+    held = r"\right)_{\mathrm{mean}}"
+    assert equation.latex().count(held) == 2
+    # a name that is typed and is not what the formula holds does not pass
+    assert held in latex(defs.shown(Local(q[j], x[k], (tensor("v"),))))
+    assert (
+        prove(Local(q[j], x[k]), delta(j, k), defs)
+        ._repr_mimebundle_()["text/latex"]
+        .count(held)
+        == 1
+    )
+
+
+def test_a_scalar_and_a_tensor_do_not_share_a_name():
+    with pytest.raises(ValueError, match="q: names a scalar and a tensor"):
+        latex(tensor("q") * q[j])
+    with as_written():
+        equation = Equation(
+            "e", "c.", ((q[j], q[j]), (tensor("q"), tensor("q"))), Defs()
+        )
+    with pytest.raises(ValueError, match="q: names a scalar and a tensor"):
+        equation.latex()
+
+
+def test_signs_stand_in_brackets():
+    with as_written():
+        assert latex(total(N, lambda r: -x[r])) == r"\sum_{r=1}^{N} (-x_{r})"
+        assert (
+            latex(total(N, lambda r: x[r] * Integer(-1) ** 2))
+            == r"\sum_{r=1}^{N} x_{r} (-1)^{2}"
+        )
+        assert latex(Integer(-1) ** Symbol("n", integer=True)) == "(-1)^{n}"
+
+
+def random_expression(draw, depth, bound):
+    """An expression of the notation's kind, for the reader and the printer to agree on."""
+    s, t = tensor("s"), tensor("t")
+    letters = [j, k, *bound]
+    leaves = [
+        s,
+        t,
+        N,
+        Integer(draw.randint(-3, 4)),
+        *[base[draw.choice(letters)] for base in (x, y, w)],
+    ]
+    if depth == 0:
+        return draw.choice([*leaves, delta(draw.choice(letters), draw.choice(letters))])
+
+    def part():
+        return random_expression(draw, depth - 1, bound)
+
+    kind = draw.choice(
+        [
+            "+",
+            "-",
+            "*",
+            "*",
+            "/",
+            "sum",
+            "sum",
+            "negative",
+            "power",
+            "root",
+            "partial",
+            "local",
+        ]
+    )
+    if kind == "sum":
+        return total(N, lambda r: random_expression(draw, depth - 1, [*bound, r]))
+    return {
+        "+": lambda: part() + part(),
+        "-": lambda: part() - part(),
+        "*": lambda: part() * part(),
+        "/": lambda: part() / part(),
+        "negative": lambda: -part(),
+        "power": lambda: part() ** draw.randint(2, 3),
+        "root": lambda: sqrt(part()),
+        "partial": lambda: Partial(part(), x[draw.choice(letters)]),
+        "local": lambda: Local(part(), s, (tensor("v"),)),
+    }[kind]()
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_any_expression_is_read_back(seed):
+    """What no page prints yet: products, signs, fractions and sums within one another, as they are typed."""
+    with as_written():
+        e = random_expression(random.Random(seed), 3, [])
+    with evaluate(True):
+        if canonical(e).has(zoo, nan):
+            return  # a fraction over 0 means nothing
+    assert wrong(f"{latex(e)} = N", ((e, N),), Defs()) == []
+
+
+def test_the_reader_tells_wrong_formulas():
+    """A sign, an index, a limit, a missing bracket: the reader is no rubber stamp."""
+    with as_written():
+        e = x[j] - 2 * w[j] * total(N, lambda r: x[r] * (w[r] + 1))
+    right = r"x_{j} - 2 w_{j} \sum_{r=1}^{N} x_{r} (w_{r} + 1)"
+    assert wrong(f"{right} = N", ((e, N),), Defs()) == []
+    for old, new in (
+        ("- 2", "+ 2"),
+        ("w_{j}", "w_{k}"),
+        (" (w_{r} + 1)", " w_{r} + 1"),
+        ("x_{r} ", ""),
+        ("2 ", ""),
+    ):
+        with contextlib.suppress(Unreadable):
+            assert wrong(
+                f"{right.replace(old, new)} = N", ((e * delta(j, k) ** 0, N),), Defs()
+            ), new
+    # Local by an intermediate, the other one not held: reads as what it is not
+    defs = Defs()
+    v = tensor("v")
+    defs[v], defs[y[j]] = total(N, lambda r: x[r]), w[j]
+    defs[q[j]] = y[j] * v
+    local = Local(q[j], v)
+    assert (
+        wrong(
+            r"\left( \frac{\partial q_{j}}{\partial v} \right)_{y} = N",
+            ((local, N),),
+            defs,
+        )
+        == []
+    )
+    assert wrong(r"\frac{\partial q_{j}}{\partial v} = N", ((local, N),), defs)
+    for text in ("x_{j} - y_{j}^{2}^{3} = N", r"\sum_{j=1}^{N} x_{j} = N", "u_{j} = N"):
+        with pytest.raises(Unreadable):
+            wrong(text, ((e, N),), Defs())
