@@ -5,15 +5,18 @@ A wrong one is an edit of a right one, and computes something else for some rows
 
 from __future__ import annotations
 
+import ast
 import linecache
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-from sympy import S, sqrt, tanh
+from sympy import Max, S, sqrt, tanh
 
 from normgrad.symbolic import Defs, Partial, mean, tensor, total
 from normgrad.symbolic.symbols import M, N, eps, i, j
+from normgrad.verify import COLUMNS, ROWS, WHOLE, InOut, Norm, Out, T, verify
+from normgrad.verify.binding import PROGRAM, PROGRAM_COUNT
 
 x, residual, y, dy, q = (
     tensor(name, M, N) for name in ("x", "residual", "y", "dy", "q")
@@ -40,9 +43,7 @@ IDENTITY, TANH, L2, CLAMPED = (Defs() for _ in range(4))
 IDENTITY[y[i, j]] = x[i, j]
 TANH[y[i, j]] = tanh(x[i, j])
 L2[y[i, j]] = x[i, j] / sqrt(total(N, lambda r: x[i, r] ** 2))
-CLAMPED[rstd[i]] = 1 / sqrt(
-    total(N, lambda r: x[i, r] ** 2)
-)  # where that norm exceeds eps
+CLAMPED[rstd[i]] = 1 / Max(sqrt(total(N, lambda r: x[i, r] ** 2)), eps)
 Y, RSTD = {"y": y[i, j]}, {"rstd": rstd[i]}
 GRADIENTS = {"dx": Partial(loss, x[i, j]), "dw": Partial(loss, w[j])}
 
@@ -52,14 +53,12 @@ class Program:
     """A kernel as text, and what it is to store.
 
     Args:  text: its module; outputs, defs: what it is to store; language: "triton" or "loops"
-           constants: {argument: value} of those that are no tensors
     """
 
     text: str
     outputs: dict
     defs: Defs
     language: str = "triton"
-    constants: tuple = (("EPS", eps), ("eps", eps))
 
     def edited(self, *edits: tuple[str, str]) -> Program:
         """The program after each edit (old, new), of a text that it has once."""
@@ -70,30 +69,68 @@ class Program:
                     f"edits: got {old!r}, which the text has {text.count(old)} times, needs once"
                 )
             text = text.replace(old, new)
-        return Program(text, self.outputs, self.defs, self.language, self.constants)
+        return Program(text, self.outputs, self.defs, self.language)
 
     def verdict(self):
-        """The Verdict of its reader; raises NotProved or Unread."""
-        from normgrad.symbolic import kernel_text, loop_text
-
+        """The Verdict of its reader."""
+        kernel = function(self.text, np=np) if self.language == "loops" else self.text
+        tree = next(
+            n for n in ast.parse(self.text).body if getattr(n, "name", "") == "kernel"
+        )
+        names = [argument.arg for argument in tree.args.args]
+        defs, outputs, binding = Defs(), {}, {}
+        for head, e in self.defs:
+            defs[head] = e
+        for name, e in self.outputs.items():
+            shape = SHAPES.get(name, (M, N))
+            outputs[f"{name}_after"] = tensor(f"{name}_after", *shape)[
+                tuple(map(LETTERS.get, shape))
+            ]
+            defs[outputs[f"{name}_after"]] = e
+        for name in names:
+            held = name.removesuffix("_ptr")
+            index = ", ".join(str(LETTERS[size]) for size in SHAPES.get(held, (M, N)))
+            if index == "j" and held in self.outputs and {"program", "M"} & set(names):
+                index = "p, j"
+            if held in self.outputs:
+                binding[name] = Out(f"{held}_after", index)
+                if held in BEFORE:
+                    binding[name] = InOut(held, index, then=f"{held}_after")
+            elif name in VALUES:
+                binding[name] = VALUES[name]
+            elif self.language == "loops" or held != name:
+                binding[name] = T(held, index)
+        norm = Norm(defs, outputs)
         if self.language == "loops":
-            return loop_text.read(
-                function(self.text, np=np), dict(self.constants)
-            ).prove(self.outputs, self.defs)
-        from normgrad.triton_kernels import arithmetic
-        from normgrad.triton_kernels.interpreter import tl
-
-        kernel = function(
-            self.text,
-            tl=tl,
-            load_tile=arithmetic.load_tile,
-            store_tile=arithmetic.store_tile,
+            return verify(kernel, binding, norm)
+        helpers = {}
+        if "ROWS" in names:
+            binding["BLOCK"], helpers = COLUMNS, {"cast(value, DTYPE)": "value"}
+        grid = (
+            "row tiles" if "ROWS" in names else "programs" if "M" in names else "rows"
         )
-        return kernel_text.read(kernel, dict(self.constants)).prove(
-            self.outputs, self.defs
+        return verify(
+            HEAD + self.text, binding, grid, norm, kernel="kernel", helpers=helpers
         )
 
 
+SHAPES = {"rstd": (M,), "mean": (M,), "weight": (N,), "dw": (N,)}
+LETTERS = {M: i, N: j}
+BEFORE = ("x", "residual", "dy", "rstd")
+VALUES = {
+    "M": M,
+    "N": N,
+    "EPS": eps,
+    "eps": eps,
+    "BLOCK": WHOLE,
+    "ROWS": ROWS,
+    "program": PROGRAM,
+    "programs": PROGRAM_COUNT,
+}
+HEAD = """
+import triton.language as tl
+from normgrad.triton_kernels.arithmetic import load_tile, store_tile
+"""
 NUMBERS = count()
 
 
@@ -496,7 +533,6 @@ def written(program, *edits, outputs=None, defs=None):
         outputs or program.outputs,
         defs or program.defs,
         program.language,
-        program.constants,
     )
 
 

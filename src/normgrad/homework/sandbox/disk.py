@@ -17,8 +17,13 @@ OFFERED = (
     "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
         "adjoint admission calculus chains codegen conditions definitions derive elementary induction labelling "
-        "measured normal_form notation opaque patience proof recurrences refute registry render signs steps trace "
-        "witness written".split()
+        "measured normal_form notation opaque patience proof recurrences refute registry render signs steps symbols "
+        "trace witness written".split()
+    )),
+    "normgrad.verify",
+    *(f"normgrad.verify.{name}" for name in (
+        "api arrays binding calls definitions difference domain expressions front functions interpreter library "
+        "loops memory over_rows places programs python_source sizes source statements sums values verdict".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
