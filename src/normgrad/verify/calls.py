@@ -24,10 +24,11 @@ from sympy import (
 )
 
 from ..symbolic.elementary import sigmoid
+from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
-from .domain import BRANCH, NONNEGATIVE, POSITIVE
+from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
 from .values import (
     COLUMN,
@@ -66,7 +67,12 @@ FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
 
 def _larger(a, b, x, y):
     """x where a > b, and y where a < b."""
-    return Heaviside(a - b) * x + (1 - Heaviside(a - b)) * y
+    difference = a - b
+    if difference.is_positive:
+        return x
+    if difference.is_nonpositive:
+        return y
+    return Heaviside(difference) * x + (1 - Heaviside(difference)) * y
 
 
 @dataclass(frozen=True)
@@ -288,14 +294,23 @@ class Calls(Expressions):
                 self.sums.needs(condition.zero, BRANCH)
                 chosen = y
         elif condition.a is not None and not sure[0]:
-            self.assumed[f"line {self.line}: what is compared differs"] = None
-            return apply(_larger, condition.a, condition.b, x, y)
+            return self._by_step(condition.a, condition.b, x, y)
         if not sure[0]:
             raise NotRead("a choice by values")
         axes = fit(fit(x.axes, y.axes), condition.axes)
         parts = zip(chosen.parts, sure, strict=True)
         parts = tuple(part if holds else nan for part, holds in parts)
         return Number(parts, axes, merged(x, y))
+
+    def _by_step(self, a, b, x, y):
+        """x where a > b, and y where a < b: the claim says where they differ."""
+        difference = apply(lambda p, q: p - q, a, b)
+        if difference.inside is nan or nf(difference.inside) == 0:
+            raise NotRead("a choice by values that are equal, or not known")
+        self.sums.needs(difference, DIVISOR)
+        chosen = apply(_larger, a, b, x, y)
+        past = [nan if part.has(Heaviside) else part for part in chosen.parts[1:]]
+        return replace(chosen, parts=(chosen.inside, *past))
 
     def call_expand_dims(self, input, axis):
         """A tile with an axis of length 1."""
