@@ -360,6 +360,51 @@ def loop_helped(name, body, call):
     )
 
 
+OF_PROGRAM = "range(M * program // programs, M * (program + 1) // programs)"
+squares_of = total(N, lambda r: x[i, r] ** 2)
+LOOP_TOTAL = Program(
+    f"""
+def kernel(program, programs, x, rstd, y):
+    M, N = x.shape
+    own = np.float32(0)
+    counted = np.float32(0)
+    for i in {OF_PROGRAM}:
+        squares = np.float32(0)
+        for j in range(N):
+            squares += x[i, j] * x[i, j]
+        rstd[i] = squares
+        own += squares
+    for n, i in enumerate({OF_PROGRAM}):
+        counted += rstd[i]
+    total = np.float32(0)
+    for k in range(M):
+        total += rstd[k]
+    for i in {OF_PROGRAM}:
+        for j in range(N):
+            y[i, j] = x[i, j] * total
+""",
+    {
+        "rstd": squares_of,
+        "y": x[i, j] * total(M, lambda k: total(N, lambda r: x[k, r] ** 2)),
+    },
+    IDENTITY,
+    "loops",
+)
+
+
+def loop_total(lines):
+    """LOOP_TOTAL with another total, and without the sums that it does not use."""
+    head, _, last = LOOP_TOTAL.text.partition(
+        "    total = np.float32(0)\n    for k in range(M):\n        total += rstd[k]\n"
+    )
+    if "counted" not in lines:
+        start = head.index("    for n, i in enumerate(")
+        head = head[:start]
+    if "own" not in lines:
+        head = head.replace("        own += squares\n", "")
+    return Program(head + lines + last, LOOP_TOTAL.outputs, IDENTITY, "loops")
+
+
 NAN = 'float("nan")'
 # {what is wrong: the program}: a kernel that computes something else, and none of them may be proved.
 WRONG = {
@@ -513,6 +558,48 @@ WRONG = {
     ),
     # sums over rows
     "y is read before it is written in a loop": loop_chosen("y[i, j]"),
+    "a sum over statistics that other programs store": loop_total(
+        "    total = np.float32(0)\n    for k in range(M):\n        total += rstd[k]\n"
+    ),
+    "a sum over the rows of one program": loop_total("    total = own\n"),
+    "a sum over the counted rows of one program": loop_total("    total = counted\n"),
+    "a sum over rows that other programs overwrite": Program(
+        loop_total(
+            "    total = np.float32(0)\n    for k in range(M):\n"
+            "        for r in range(N):\n            total += x[k, r]\n"
+        ).text.replace("y[i, j] =", "x[i, j] ="),
+        {"rstd": squares_of, "x": x[i, j]},
+        IDENTITY,
+        "loops",
+    ),
+    "each program adds up all rows": LOOP_BACKWARD.edited((OF_PROGRAM, "range(M)")),
+    "all programs write all rows": LOOP_COPY.edited((OF_PROGRAM, "range(M)")),
+    "all programs add to the first one's place": LOOP_BACKWARD.edited(
+        ("dw[program, j]", "dw[0, j]")
+    ),
+    "each program adds to all places": LOOP_BACKWARD.edited(
+        ("dw[program, j]", "dw[:, j]")
+    ),
+    "each program adds 1 to its place": LOOP_BACKWARD.edited(
+        (
+            "    M, N = x.shape\n",
+            "    M, N = x.shape\n    for j in range(N):\n        dw[program, j] += 1\n",
+        )
+    ),
+    "rows of rows": Program(
+        """
+def kernel(program, programs, x, y):
+    M, N = x.shape
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        for k in range(M * program // programs, M * (program + 1) // programs):
+            for j in range(N):
+                y[k, j] = x[k, j]
+""",
+        Y,
+        IDENTITY,
+        "loops",
+    ),
+    "the number of programs": LOOP_COPY.edited(("= a\n", "= a * programs\n")),
     "dw is a part of itself": LOOP_BACKWARD_ALONE.edited(
         ("+= dy[i, j] * x[i, j] * rstd[i]\n        for", "+= dw[j] / M\n        for")
     ),

@@ -9,7 +9,8 @@ from sympy import S, evaluate, nan
 
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
-from .binding import Launch, T
+from .arrays import BEFORE
+from .binding import Launch, T, outputs_of
 from .definitions import Norm
 from .domain import conditions
 from .source import Source, source_of
@@ -23,7 +24,7 @@ ALWAYS = (
     "what a program stores, it reads again as it stored it",
 )
 
-BEFORE = "is 0 before the kernel runs"
+
 FILLED = "a masked load without `other` gives 0"
 
 
@@ -55,13 +56,7 @@ def verify(
     grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
     launch = Launch(dict(binding), grid, dict(helpers or {}), zero)
     source, name = source_of(program, kernel)
-    outputs = [b for b in launch.arguments.values() if isinstance(b, T) and b.after]
-    for bound in outputs:
-        if bound.after not in definitions.outputs:
-            known = ", ".join(definitions.outputs)
-            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
-    if not outputs:
-        raise ValueError("binding: got no Out or InOut, needs at least one output")
+    outputs_of(binding, definitions)
     with evaluate(True):
         verdict = _read(source, name, launch, definitions, seconds, nan)
         if verdict is None:

@@ -148,7 +148,8 @@ class Memory:
         self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
-        self.born, self.zero_before = list(state().loops), False
+        self.born, self.zero_before = list(state().loops), ""
+        self.read_whole = False
         # {open loop: the axis that its turn looks into, None where it looks into none}
         self.read_in: dict[Turn, int | None] = {}
         self.written_in: dict[Turn, int | None] = {}
@@ -218,8 +219,16 @@ class Array:
             raise NotTraced("a sum of a program's own rows is read")
         if self._elsewhere(memory.written_in):
             raise NotTraced("an array that is read in the loop that writes it")
+        if self._of_all_programs() and memory.changed:
+            raise NotTraced("what other programs may write is read")
+        memory.read_whole = memory.read_whole or self._of_all_programs()
         self._note(memory.read_in)
         return self.unnoted()
+
+    def _of_all_programs(self):
+        """Whether a program looks into an argument outside of its own rows."""
+        several = PROGRAMS in state().sizes and self.memory.argument
+        return several and not any(turn.shared for turn in self.turns.values())
 
     def _axes_of_loops(self):
         axes = {turn: axis for axis, turn in self.turns.items()}
@@ -290,6 +299,8 @@ class Array:
         if self.memory.argument and PROGRAMS not in self.memory.shape:
             if not set(own) & set(shared):
                 raise NotTraced("an array that every program writes")
+            if self.memory.read_whole:
+                raise NotTraced("what other programs may read is written")
 
 
 def array(shape, e, library, dtype, kind="float", cell=False) -> Array:

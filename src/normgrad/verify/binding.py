@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Expr, Integer, S, Symbol, sympify
 
 from ..symbolic.symbols import M, N
-from .definitions import TENSORS
+from .definitions import TENSORS, Norm
 
 
 class _Word(str):
@@ -129,6 +129,18 @@ class InOut(T):
     def after(self):
         """The output."""
         return self.then or self.name
+
+
+def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
+    """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
+    outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
+    for bound in outputs.values():
+        if bound.after not in definitions.outputs:
+            known = ", ".join(definitions.outputs)
+            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
+    if not outputs:
+        raise ValueError("binding: got no Out or InOut, needs at least one output")
+    return outputs
 
 
 def letter(name: str) -> Symbol:

@@ -16,6 +16,7 @@ from sympy import Expr, Integer, evaluate, sympify
 from ..symbolic.symbols import M, N, i, j
 from .arrays import (
     AXES,
+    BEFORE,
     PROGRAM,
     PROGRAMS,
     Array,
@@ -28,7 +29,7 @@ from .arrays import (
     state,
     tracing,
 )
-from .binding import FLOAT, LIMIT, PROGRAM_COUNT, Filled, T
+from .binding import FLOAT, LIMIT, PROGRAM_COUNT, Filled, T, outputs_of
 from .binding import PROGRAM as OWN
 from .definitions import Norm
 from .functions import entry, followed
@@ -178,6 +179,16 @@ def _argument(name, bound):
     raise ValueError(f"binding: {name} is {bound!r}, which is nothing of a loop's")
 
 
+def _arguments(names, binding):
+    """{argument: its value}."""
+    for name in (*names, *binding):
+        if name not in binding or name not in names:
+            raise ValueError(
+                f"binding: got {', '.join(binding)}, needs {', '.join(names)}"
+            )
+    return {name: _argument(name, binding[name]) for name in names}
+
+
 def verify_loops(
     program: FunctionType,
     binding: Mapping[str, object],
@@ -196,25 +207,17 @@ def verify_loops(
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the function nor the definitions
     """
-    outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
-    for bound in outputs.values():
-        if bound.after not in definitions.outputs:
-            known = ", ".join(definitions.outputs)
-            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
+    outputs = outputs_of(binding, definitions)
     reader = LoopReader()
     with tracing("numpy", "float64") as trace, evaluate(True):
         trace.sizes, trace.zero = (Integer(0),), zero
         if OWN in binding.values():
             trace.sizes = (Integer(0), PROGRAMS)
-        values = {}
         try:
             with followed():
                 target = reader.admit(program)
-                missing = [n for n in target.parameters if n not in binding]
-                if missing:
-                    raise NotTraced(f"{missing[0]}, which is not bound")
-                for name in target.parameters:
-                    values[name] = _argument(name, binding[name])
+            values = _arguments(target.parameters, binding)
+            with followed():
                 reader.call(target, [], values)
                 reader.lines.check()
         except NotTraced as reason:
@@ -229,6 +232,7 @@ def verify_loops(
             elif isinstance(value, Array) and value.memory.changed:
                 return Verdict(WRONG, why=f"it writes over {name}")
         claims = [verdict.claim or name for name, verdict in verdicts.items()]
+        claims += [f"if {words}" for words in trace.words if words.endswith(BEFORE)]
         return noted(trace, definitions, verdicts, ", ".join(claims), list(ALWAYS))
 
 
