@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import FunctionType
 
@@ -114,7 +115,7 @@ class LoopReader(Reader):
 
     def __init__(self):
         super().__init__(symbols=False)
-        self.lines = Lines()
+        self.lines, self.functions = Lines(), {}
         lines = (
             self.lines.line_for,
             self.lines.held,
@@ -127,11 +128,15 @@ class LoopReader(Reader):
     def admit(self, value):
         """An object of Python's as what it is here."""
         value = getattr(value, "py_func", value)
-        if isinstance(value, FunctionType) and value.__name__ in self.helpers:
-            if _is_own(value):
-                name = value.__name__
-                return Known("math", name, self.helpers[name])
-        return super().admit(value)
+        if not isinstance(value, FunctionType):
+            return super().admit(value)
+        if value not in self.functions:
+            name = value.__name__
+            if name in self.helpers and _is_own(value):
+                self.functions[value] = Known("math", name, self.helpers[name])
+            else:
+                self.functions[value] = super().admit(value)
+        return self.functions[value]
 
     def _check_decorators(self, node, scope):
         """The object in hand is what the decorators have left, and its code is compared with its text."""
@@ -140,12 +145,17 @@ class LoopReader(Reader):
 
 def _is_own(function):
     """Whether a function is the package's of that name, or has its very text."""
+    return ast.dump(definition(function)) == _own_text(function.__name__)
+
+
+@cache
+def _own_text(name):
+    """The syntax tree of a function of the package's, as text; None where there is no Numba."""
     try:
         kernels = import_module("normgrad.numba_kernels.kernels")
     except ImportError:
-        return False
-    own = getattr(kernels, function.__name__)
-    return ast.dump(definition(function)) == ast.dump(definition(own))
+        return None
+    return ast.dump(definition(getattr(kernels, name)))
 
 
 def _argument(name, bound):
