@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Indexed, Ne, S, evaluate
+from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
 
 from ..symbolic.calculus import RangeError, index_ranges, resolve
 from ..symbolic.conditions import side_conditions
@@ -643,6 +643,13 @@ def _by_shape(values, names, inputs):
 
 def _readable(e: Expr) -> Expr:
     """An expression of the trace in the indices i and j, where it has one index over the rows, one over the columns."""
+    turns = sorted(
+        (s for s in e.free_symbols if s.name == "turn"), key=default_sort_key
+    )
+    names = [
+        Symbol(f"turn_{n}", integer=True, positive=True) for n in range(len(turns))
+    ]
+    e = e.xreplace(dict(zip(turns, names, strict=True)))
     ranges = {k: size for k, size in index_ranges(e).items() if k.name != "r"}
     names = {}
     for size, index in LETTERS.items():
