@@ -366,7 +366,9 @@ def test_a_wrong_text_in_loops_is_not_proved(edit):
 LEFT = (
     "exact numbers leave nothing of a mean: a correction mends another one, and adds 0"
 )
+TIES = "where the two are equal, which the claim leaves out"
 EQUAL = (
+    ("s > EPS", "> -> >=", TIES),
     ("if ROUND:", "", "rounding"),
     ("most = ", "", "the range of a dtype, which is taken for granted"),
     ("(rstd <= most)", "", "the range of a dtype, which is taken for granted"),
@@ -440,6 +442,7 @@ EQUAL_LOOPS = (
         "a product",
     ),
     ("if len(row(dx, i)) > 0", "-> True", "a loop over no columns"),
+    ("s > ", "operator: > -> >=", TIES),
     ("total += load(p, j)", "operator: + -> -", CORRECTED),
     ("total += load(p, j)", "total += load(p, j) -> pass", CORRECTED),
     ("total += load(p, j) - mean", "- mean -> pass", CORRECTED),

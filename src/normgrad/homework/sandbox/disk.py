@@ -11,7 +11,7 @@ import os
 import sys
 import sysconfig
 
-# Modules of normgrad that a submission may import: they know no norm.
+# Modules of normgrad that a submission may import: they compute no norm; normgrad.verify has definitions as text.
 OFFERED = (
     "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.ledger", "normgrad.ledger.entries", "normgrad.checks",
     "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
