@@ -5,15 +5,18 @@ A wrong one is an edit of a right one, and computes something else for some rows
 
 from __future__ import annotations
 
+import ast
 import linecache
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-from sympy import S, sqrt, tanh
+from sympy import Max, S, sqrt, tanh
 
 from normgrad.symbolic import Defs, Partial, mean, tensor, total
 from normgrad.symbolic.symbols import M, N, eps, i, j
+from normgrad.verify import COLUMNS, ROWS, WHOLE, InOut, Norm, Out, T, verify
+from normgrad.verify.binding import PROGRAM, PROGRAM_COUNT
 
 x, residual, y, dy, q = (
     tensor(name, M, N) for name in ("x", "residual", "y", "dy", "q")
@@ -40,9 +43,7 @@ IDENTITY, TANH, L2, CLAMPED = (Defs() for _ in range(4))
 IDENTITY[y[i, j]] = x[i, j]
 TANH[y[i, j]] = tanh(x[i, j])
 L2[y[i, j]] = x[i, j] / sqrt(total(N, lambda r: x[i, r] ** 2))
-CLAMPED[rstd[i]] = 1 / sqrt(
-    total(N, lambda r: x[i, r] ** 2)
-)  # where that norm exceeds eps
+CLAMPED[rstd[i]] = 1 / Max(sqrt(total(N, lambda r: x[i, r] ** 2)), eps)
 Y, RSTD = {"y": y[i, j]}, {"rstd": rstd[i]}
 GRADIENTS = {"dx": Partial(loss, x[i, j]), "dw": Partial(loss, w[j])}
 
@@ -52,14 +53,12 @@ class Program:
     """A kernel as text, and what it is to store.
 
     Args:  text: its module; outputs, defs: what it is to store; language: "triton" or "loops"
-           constants: {argument: value} of those that are no tensors
     """
 
     text: str
     outputs: dict
     defs: Defs
     language: str = "triton"
-    constants: tuple = (("EPS", eps), ("eps", eps))
 
     def edited(self, *edits: tuple[str, str]) -> Program:
         """The program after each edit (old, new), of a text that it has once."""
@@ -70,30 +69,68 @@ class Program:
                     f"edits: got {old!r}, which the text has {text.count(old)} times, needs once"
                 )
             text = text.replace(old, new)
-        return Program(text, self.outputs, self.defs, self.language, self.constants)
+        return Program(text, self.outputs, self.defs, self.language)
 
     def verdict(self):
-        """The Verdict of its reader; raises NotProved or Unread."""
-        from normgrad.symbolic import kernel_text, loop_text
-
+        """The Verdict of its reader."""
+        kernel = function(self.text, np=np) if self.language == "loops" else self.text
+        tree = next(
+            n for n in ast.parse(self.text).body if getattr(n, "name", "") == "kernel"
+        )
+        names = [argument.arg for argument in tree.args.args]
+        defs, outputs, binding = Defs(), {}, {}
+        for head, e in self.defs:
+            defs[head] = e
+        for name, e in self.outputs.items():
+            shape = SHAPES.get(name, (M, N))
+            outputs[f"{name}_after"] = tensor(f"{name}_after", *shape)[
+                tuple(map(LETTERS.get, shape))
+            ]
+            defs[outputs[f"{name}_after"]] = e
+        for name in names:
+            held = name.removesuffix("_ptr")
+            index = ", ".join(str(LETTERS[size]) for size in SHAPES.get(held, (M, N)))
+            if index == "j" and held in self.outputs and {"program", "M"} & set(names):
+                index = "p, j"
+            if held in self.outputs:
+                binding[name] = Out(f"{held}_after", index)
+                if held in BEFORE:
+                    binding[name] = InOut(held, index, then=f"{held}_after")
+            elif name in VALUES:
+                binding[name] = VALUES[name]
+            elif self.language == "loops" or held != name:
+                binding[name] = T(held, index)
+        norm = Norm(defs, outputs)
         if self.language == "loops":
-            return loop_text.read(
-                function(self.text, np=np), dict(self.constants)
-            ).prove(self.outputs, self.defs)
-        from normgrad.triton_kernels import arithmetic
-        from normgrad.triton_kernels.interpreter import tl
-
-        kernel = function(
-            self.text,
-            tl=tl,
-            load_tile=arithmetic.load_tile,
-            store_tile=arithmetic.store_tile,
+            return verify(kernel, binding, norm)
+        helpers = {}
+        if "ROWS" in names:
+            binding["BLOCK"], helpers = COLUMNS, {"cast(value, DTYPE)": "value"}
+        grid = (
+            "row tiles" if "ROWS" in names else "programs" if "M" in names else "rows"
         )
-        return kernel_text.read(kernel, dict(self.constants)).prove(
-            self.outputs, self.defs
+        return verify(
+            HEAD + self.text, binding, grid, norm, kernel="kernel", helpers=helpers
         )
 
 
+SHAPES = {"rstd": (M,), "mean": (M,), "weight": (N,), "dw": (N,)}
+LETTERS = {M: i, N: j}
+BEFORE = ("x", "residual", "dy", "rstd")
+VALUES = {
+    "M": M,
+    "N": N,
+    "EPS": eps,
+    "eps": eps,
+    "BLOCK": WHOLE,
+    "ROWS": ROWS,
+    "program": PROGRAM,
+    "programs": PROGRAM_COUNT,
+}
+HEAD = """
+import triton.language as tl
+from normgrad.triton_kernels.arithmetic import load_tile, store_tile
+"""
 NUMBERS = count()
 
 
@@ -323,6 +360,51 @@ def loop_helped(name, body, call):
     )
 
 
+OF_PROGRAM = "range(M * program // programs, M * (program + 1) // programs)"
+squares_of = total(N, lambda r: x[i, r] ** 2)
+LOOP_TOTAL = Program(
+    f"""
+def kernel(program, programs, x, rstd, y):
+    M, N = x.shape
+    own = np.float32(0)
+    counted = np.float32(0)
+    for i in {OF_PROGRAM}:
+        squares = np.float32(0)
+        for j in range(N):
+            squares += x[i, j] * x[i, j]
+        rstd[i] = squares
+        own += squares
+    for n, i in enumerate({OF_PROGRAM}):
+        counted += rstd[i]
+    total = np.float32(0)
+    for k in range(M):
+        total += rstd[k]
+    for i in {OF_PROGRAM}:
+        for j in range(N):
+            y[i, j] = x[i, j] * total
+""",
+    {
+        "rstd": squares_of,
+        "y": x[i, j] * total(M, lambda k: total(N, lambda r: x[k, r] ** 2)),
+    },
+    IDENTITY,
+    "loops",
+)
+
+
+def loop_total(lines):
+    """LOOP_TOTAL with another total, and without the sums that it does not use."""
+    head, _, last = LOOP_TOTAL.text.partition(
+        "    total = np.float32(0)\n    for k in range(M):\n        total += rstd[k]\n"
+    )
+    if "counted" not in lines:
+        start = head.index("    for n, i in enumerate(")
+        head = head[:start]
+    if "own" not in lines:
+        head = head.replace("        own += squares\n", "")
+    return Program(head + lines + last, LOOP_TOTAL.outputs, IDENTITY, "loops")
+
+
 NAN = 'float("nan")'
 # {what is wrong: the program}: a kernel that computes something else, and none of them may be proved.
 WRONG = {
@@ -476,6 +558,48 @@ WRONG = {
     ),
     # sums over rows
     "y is read before it is written in a loop": loop_chosen("y[i, j]"),
+    "a sum over statistics that other programs store": loop_total(
+        "    total = np.float32(0)\n    for k in range(M):\n        total += rstd[k]\n"
+    ),
+    "a sum over the rows of one program": loop_total("    total = own\n"),
+    "a sum over the counted rows of one program": loop_total("    total = counted\n"),
+    "a sum over rows that other programs overwrite": Program(
+        loop_total(
+            "    total = np.float32(0)\n    for k in range(M):\n"
+            "        for r in range(N):\n            total += x[k, r]\n"
+        ).text.replace("y[i, j] =", "x[i, j] ="),
+        {"rstd": squares_of, "x": x[i, j]},
+        IDENTITY,
+        "loops",
+    ),
+    "each program adds up all rows": LOOP_BACKWARD.edited((OF_PROGRAM, "range(M)")),
+    "all programs write all rows": LOOP_COPY.edited((OF_PROGRAM, "range(M)")),
+    "all programs add to the first one's place": LOOP_BACKWARD.edited(
+        ("dw[program, j]", "dw[0, j]")
+    ),
+    "each program adds to all places": LOOP_BACKWARD.edited(
+        ("dw[program, j]", "dw[:, j]")
+    ),
+    "each program adds 1 to its place": LOOP_BACKWARD.edited(
+        (
+            "    M, N = x.shape\n",
+            "    M, N = x.shape\n    for j in range(N):\n        dw[program, j] += 1\n",
+        )
+    ),
+    "rows of rows": Program(
+        """
+def kernel(program, programs, x, y):
+    M, N = x.shape
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        for k in range(M * program // programs, M * (program + 1) // programs):
+            for j in range(N):
+                y[k, j] = x[k, j]
+""",
+        Y,
+        IDENTITY,
+        "loops",
+    ),
+    "the number of programs": LOOP_COPY.edited(("= a\n", "= a * programs\n")),
     "dw is a part of itself": LOOP_BACKWARD_ALONE.edited(
         ("+= dy[i, j] * x[i, j] * rstd[i]\n        for", "+= dw[j] / M\n        for")
     ),
@@ -496,7 +620,6 @@ def written(program, *edits, outputs=None, defs=None):
         outputs or program.outputs,
         defs or program.defs,
         program.language,
-        program.constants,
     )
 
 

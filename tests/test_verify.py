@@ -9,6 +9,7 @@ from pathlib import Path
 import field_kernels
 import pytest
 from machine_mutants import machine_mutants, statement_at
+from programs import RIGHT, WRONG
 from verify_kernels import ATTACKS, BINDINGS, HEAD, KERNELS
 
 from normgrad.verify import FLOAT, ROWS, WHOLE, M, N, Out, T, eps, norm, verify
@@ -294,3 +295,18 @@ def test_the_command_proposes_a_binding_and_takes_none_silently(
     monkeypatch.setattr("sys.argv", words)
     assert main() == 0
     assert capsys.readouterr().out.startswith("proved for every M and N: kernel: DX")
+
+
+@pytest.mark.parametrize("program", RIGHT.values(), ids=RIGHT)
+def test_what_is_right_is_proved_and_says_what_it_assumes(program):
+    result = program.verdict()
+    assert result and len(result.outputs) == len(program.outputs)
+    assert all(f"assumed: {text}" in str(result) for text in result.assumptions)
+    assert any("overlap" in text for text in result.assumptions)
+
+
+@pytest.mark.parametrize("program", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_not_proved(program):
+    result = program.verdict()
+    assert result.kind in ("not read", "wrong in itself", "refuted")
+    assert result.counterexample if result.kind == "refuted" else result.why

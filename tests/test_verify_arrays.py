@@ -195,6 +195,20 @@ HIDDEN = [
     (C1, C1.replace("-1", "0")),
     before_return("dx = dx + 0 * dx.T"),
     # loops whose turns depend on one another
+    for_db(
+        "y = np.zeros_like(dx)",
+        "for k in range(len(dy)):",
+        "    for t in range(len(dy)):",
+        "        y[t] = y[t] + dy[t]",
+        "db = y.sum(0)",
+    ),
+    for_db(
+        "y = np.zeros_like(dx)",
+        "for k in range(len(dy)):",
+        "    y[k] = dy[k]",
+        "    y[k] = y[k] + 0 * y.sum(0)",
+        "db = y.sum(0)",
+    ),
     for_db("db = np.zeros_like(weight)", "for row in dy:", "    db = row"),
     for_db("db = np.zeros_like(weight)", "for row in dy:", "    db += row + 0 * db"),
     for_db(

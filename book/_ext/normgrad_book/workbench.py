@@ -57,14 +57,8 @@ UNUSED |= {
     }.items()
     for name in names.split()
 }
-# Of normgrad.symbolic: what reads kernels, and what needs NumPy.
-KERNELS = {
-    "backend.py",
-    "kernel_proofs.py",
-    "kernel_text.py",
-    "loop_proofs.py",
-    "loop_text.py",
-}
+# Of normgrad.symbolic: what needs NumPy.
+WITH_NUMPY = {"backend.py"}
 # Of Python: what neither SymPy nor Pyodide imports.
 PYTHON_UNUSED = {
     "_pyrepl",
@@ -172,7 +166,7 @@ def normgrad_files(home, target):
     source = Path(importlib.util.find_spec("normgrad").origin).parent
     for name in NORMGRAD:
         if (source / name).is_dir():
-            copied(source / name, target / "normgrad" / name, KERNELS)
+            copied(source / name, target / "normgrad" / name, WITH_NUMPY)
         else:
             place = target / "normgrad" / name
             place.parent.mkdir(parents=True, exist_ok=True)

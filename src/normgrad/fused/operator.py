@@ -12,12 +12,13 @@ from ..symbolic.codegen import TORCH, compile
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import tensor
 from ..symbolic.proof import Proof
+from ..verify.verdict import Verdict
 from .backward import by_closed_forms, by_reverse_mode
 from .call import TILE, Call, Forms, check_arguments, interprets, taking
 from .compiled import compile_kernels
 from .kernel_source import kernels_of
 from .kernel_source import source as kernel_source
-from .layer import names_in, needed, read_layer
+from .layer import NotFused, names_in, needed, read_layer
 from .mutants import Mutant, mutants
 from .naming import Functions, in_steps
 from .program import Program, make_program
@@ -65,7 +66,7 @@ class Fused:
 
     def _make(self, defs, outputs, gradients, scalars, name):
         self.layer = read_layer(defs, outputs, scalars, name)
-        self.proved: dict[str, Proof] = prove_independence(self.layer)
+        self.proved: dict[str, Proof | Verdict] = prove_independence(self.layer)
         self.assumed: tuple[str, ...] = ()
         self.closed: dict[str, Proof] = {}
         if gradients is not None:
@@ -79,9 +80,11 @@ class Fused:
         self.source = kernel_source(self.program)
         self._kernels = kernels_of(self.layer.name, self.source)
         if self._kernels:
-            verdict = prove_kernels(self.program, *self._kernels)
-            self.proved |= verdict
-            self.assumed = verdict.assumed
+            verdict = prove_kernels(self.program, self.source)
+            if not verdict:
+                raise NotFused(f"the generated text is not proved: {verdict}")
+            self.proved |= verdict.outputs
+            self.assumed = verdict.assumptions
 
     def __call__(self, **arguments: Tensor | float) -> Any:
         """The outputs for the inputs and constants by name: one tensor, or a tuple where there are several.

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from sympy import Expr, S, evaluate
+import ast
 
-from ..symbolic.kernel_text import read
+from sympy import S, evaluate
+
 from ..symbolic.notation import Partial, tensor
 from ..symbolic.proof import NotProved, Proof, prove
-from ..symbolic.symbols import M, i, p
-from ..symbolic.text_reader import Unread, Verdict
-from .layer import Layer, NotFused, loss_gradient
+from ..symbolic.symbols import M, N, i, p
+from ..verify.api import verify
+from ..verify.binding import FLOAT, ROWS, WHOLE, Out, T, letter
+from ..verify.definitions import Norm
+from ..verify.verdict import Verdict, compare, whole
+from .layer import (
+    COLUMN,
+    NUMBER,
+    PLACES,
+    ROW,
+    SHAPES,
+    TILE,
+    Layer,
+    NotFused,
+    loss_gradient,
+)
 from .program import Program
+
+# Functions of the package that are taken for what their names say.
+HELPERS = {"cast(value, DTYPE)": "value", "tanh(x)": "tl.tanh(x)"}
+INDICES = {TILE: "i, j", ROW: "i", COLUMN: "j", NUMBER: ""}
 
 
 def prove_independence(layer: Layer) -> dict[str, Proof]:
@@ -29,13 +47,12 @@ def prove_independence(layer: Layer) -> dict[str, Proof]:
     return proofs
 
 
-def prove_kernels(program: Program, forward, backward) -> Verdict:
-    """Prove what two kernels store: the outputs as they are defined, and the derivatives of the loss.
+def prove_kernels(program: Program, source: str) -> Verdict:
+    """Read two kernels: they store the outputs as they are defined, and the derivatives of the loss.
 
     Args:    program: what they were written from, of which only names and definitions are used
-             forward, backward: kernels, as text that can be read
-    Returns: {what is stored: Proof}, which prints with what is assumed
-    Raises:  NotProved, Unread
+             source: the text of both kernels
+    Returns: Verdict, with one for each output and each gradient
     """
     layer = program.layer
     with evaluate(True):
@@ -43,44 +60,60 @@ def prove_kernels(program: Program, forward, backward) -> Verdict:
         for name, e in program.forward.items():
             if name not in {*layer.lines, *layer.maxima}:
                 defs[layer.at(name)] = e  # what the layer's own lines do not name
-        stored, assumed = _stored(layer, forward, program.stored)
-        proofs = {
-            name: prove(e, layer.at(name), defs, where=name)
-            for name, e in stored.items()
-        }
-        stored, more = _stored(layer, backward, program.written)
+        largest = {layer.at(name): e for name, e in layer.maxima.items()}
+        stored = {name: layer.at(name) for name in program.stored}
+        forward = _read(layer, source, "forward", Norm(defs, stored, largest))
+        written, handed_on = {}, {}
         for name, gradient in program.gradients.items():
-            e = stored.get(gradient, layer.at(gradient))
-            proofs[f"d{name}"] = prove(
-                loss_gradient(layer, name), e, defs, where=f"d{name}"
-            )
-    return Verdict(proofs, dict.fromkeys(assumed + more))
+            slope = loss_gradient(layer, name)
+            if gradient in program.written and gradient not in written:
+                written[gradient] = _named(layer, gradient)
+                defs[written[gradient]] = slope
+            else:
+                head = written.get(gradient, layer.at(gradient))
+                handed_on[f"d{name}"] = compare(slope, head, defs)
+        backward = _read(layer, source, "backward", Norm(defs, written, largest))
+    assumed = dict.fromkeys((*forward.assumptions, *backward.assumptions))
+    outputs = {**_outputs(forward, "forward"), **handed_on}
+    for name, verdict in _outputs(backward, "backward").items():
+        inputs = [
+            key for key, gradient in program.gradients.items() if gradient == name
+        ]
+        outputs[f"d{inputs[0]}" if inputs else name] = verdict
+    return whole(outputs, layer.name, assumed)
 
 
-def _stored(layer, kernel, wanted) -> tuple[dict[str, Expr], tuple[str, ...]]:
-    """What a kernel's text stores, with the layer's names for the largest of the rows, and what is assumed."""
-    constants = {name: layer.tensors[name] for name in layer.constants}
-    reading = read(kernel, constants, above=None, names=layer.tensors)
-    if set(reading.stored) != set(wanted):
-        raise Unread(
-            f"{kernel.__name__} stores {sorted(reading.stored)}, needs {sorted(wanted)}"
-        )
-    if reading.overwritten:
-        raise Unread(
-            f"{kernel.__name__} overwrites {sorted(reading.overwritten)}, which it reads"
-        )
-    named = {}
-    for found, e in reading.maxima.items():
-        for name, body in layer.maxima.items():
-            try:
-                prove(e, body, layer.definitions())
-            except NotProved:
-                continue
-            named[tensor(found, M)] = layer.tensors[name]
-        if tensor(found, M) not in named:
-            raise Unread(
-                f"{kernel.__name__} takes the largest of {e}, which no definition does"
-            )
-    return {
-        name: e.xreplace(named) for name, e in reading.stored.items()
-    }, reading.assumptions
+def _named(layer, gradient):
+    """A gradient's entry under a name of its own, which the definitions do not use."""
+    kind = layer.kind(gradient)
+    head = tensor(f"{gradient}_of_loss", *SHAPES[kind])
+    return head[PLACES[kind]] if PLACES[kind] else head
+
+
+def _outputs(verdict, way):
+    """{tensor: Verdict} of a kernel's pointers; {way: the verdict} of one that is not read."""
+    outputs = verdict.outputs or {way: verdict}
+    return {name.removesuffix("_ptr"): part for name, part in outputs.items()}
+
+
+def _read(layer, source, way, definitions):
+    """The verdict on one kernel."""
+    kernel = f"{layer.name}_{way}"
+    tree = next(n for n in ast.parse(source).body if getattr(n, "name", "") == kernel)
+    names = [argument.arg for argument in tree.args.args]
+    known = {"M": M, "N": N, "ACC": FLOAT, "ROWS": ROWS, "BLOCK": WHOLE}
+    binding = {name: known[name] for name in names if name in known}
+    binding |= {name: layer.tensors[name] for name in layer.constants if name in names}
+    for name in names:
+        held = name.removesuffix("_ptr")
+        if held == name:
+            continue
+        kind = layer.kind(held)
+        if held in definitions.outputs:
+            share = "p" if kind in (COLUMN, NUMBER) and way == "backward" else ""
+            binding[name] = Out(held, f"{share} {INDICES[kind]}")
+        else:
+            stride = letter(f"{held}_step") * letter("VECTOR") if kind == TILE else None
+            binding[name] = T(layer.tensors[held], INDICES[kind], stride)
+    grid = "row tiles" if way == "forward" else "programs"
+    return verify(source, binding, grid, definitions, kernel=kernel, helpers=HELPERS)

@@ -1,7 +1,8 @@
 """A program is an equation: it is read from its text and proved for every M and N, or its wrong term is named.
 
-verify(kernel, binding, grid, definitions) reads a Triton kernel; it is not run. verify(function, definitions) reads a
-NumPy or torch function, or an autograd Function. One of six verdicts comes out:
+verify(kernel, binding, grid, definitions) reads a Triton kernel; it is not run. verify(kernel, binding, definitions)
+reads a kernel in loops, such as Numba's; it is not run either. verify(function, definitions) reads a NumPy or torch
+function, or an autograd Function. One of six verdicts comes out:
 
 - proved for every M and N: what is stored is the definition, under the assumptions that are printed;
 - proved if masked lanes hold 0: it is, if a masked load without `other` gives 0, which Triton leaves open;
@@ -25,12 +26,16 @@ What is trusted, and no more:
 7. `nan` for what is not known, in the lanes past the end: it is neither summed nor stored, times 0 neither.
 8. The prover of normgrad.symbolic, and the definitions, whose gradients a test proves.
 
-Of a NumPy or torch function 2 and 8 hold, and:
+Of a kernel in loops 1, 2, 3 and 8 hold, and every program runs once; all programs together take each row once in
+`range(M * program // programs, M * (program + 1) // programs)`, and nowhere else may a program depend on its number.
+The package's own `load`, `store`, `row`, `own`, `held` and `send` are what they say. Of a NumPy or torch function 2
+and 8 hold, and:
 
 9. Its arguments have the shapes that the verdict prints and one dtype of floats; they are what they are called, such as
    rstd the definitions' rstd. Of what a module holds besides functions, numbers are as they are now.
 10. The statements and expressions of `interpreter`, the tables of `library`, and the arrays of `arrays`, in which no
-   size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows.
+   size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows. What
+   a loop writes, it reads at the same turn alone.
 11. Where values are compared, the two sides differ; what is divided by is not 0: the verdict prints both.
 
 A function object, not a text, is also run in this process: at the counterexample, or on a few values against what was
@@ -42,9 +47,12 @@ from .binding import (
     CHUNK,
     COLUMNS,
     FLOAT,
+    LIMIT,
+    PROGRAM,
     PROGRAM_COUNT,
     ROWS,
     WHOLE,
+    Filled,
     InOut,
     Out,
     T,
@@ -57,12 +65,15 @@ __all__ = [
     "CHUNK",
     "COLUMNS",
     "FLOAT",
+    "LIMIT",
     "M",
     "N",
     "OFFSET",
+    "PROGRAM",
     "PROGRAM_COUNT",
     "ROWS",
     "WHOLE",
+    "Filled",
     "InOut",
     "Norm",
     "Out",

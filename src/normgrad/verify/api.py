@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from sympy import S, evaluate, nan
 
+from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
-from .binding import Launch, T
+from .arrays import BEFORE
+from .binding import Launch, T, outputs_of
 from .definitions import Norm
 from .domain import conditions
 from .source import Source, source_of
@@ -22,7 +24,7 @@ ALWAYS = (
     "what a program stores, it reads again as it stored it",
 )
 
-BEFORE = "is 0 before the kernel runs"
+
 FILLED = "a masked load without `other` gives 0"
 
 
@@ -34,6 +36,7 @@ def verify(
     *,
     kernel: str | None = None,
     helpers: Mapping[str, str] | None = None,
+    zero: bool = False,
     seconds: float = 20,
 ) -> Verdict:
     """What a Triton kernel stores against definitions, for every number of rows M and of columns N.
@@ -45,20 +48,15 @@ def verify(
               definitions: normgrad.verify.norm(...), or a Norm of your own
               kernel: the function's name, where the text has several
               helpers: {function: what it returns, as text}, taken for granted
+              zero: whether numbers that the kernel compares with 0 are 0, as in a row of zeros
               seconds: how long the proof of one output may take
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the kernel nor the definitions
     """
     grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
-    launch = Launch(dict(binding), grid, dict(helpers or {}))
+    launch = Launch(dict(binding), grid, dict(helpers or {}), zero)
     source, name = source_of(program, kernel)
-    outputs = [b for b in launch.arguments.values() if isinstance(b, T) and b.after]
-    for bound in outputs:
-        if bound.after not in definitions.outputs:
-            known = ", ".join(definitions.outputs)
-            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
-    if not outputs:
-        raise ValueError("binding: got no Out or InOut, needs at least one output")
+    outputs_of(binding, definitions)
     with evaluate(True):
         verdict = _read(source, name, launch, definitions, seconds, nan)
         if verdict is None:
@@ -93,17 +91,24 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
     reader.check_binding(kernel)
     verdicts = {}
+    names, unnamed = _largest(reader.largest, definitions)
+    if unnamed:
+        return _failed(
+            reader, NOT_READ, f"the largest of {unnamed}, which no definition is"
+        )
     for name, (fault, line, why) in memory.faults.items():
         if issubclass(fault, Unknown) and fill is nan and memory.filled:
             return None
         kind = WRONG if issubclass(fault, Wrong) else NOT_READ
         verdicts[name] = Verdict(kind, line=line or None, why=why)
     for name, stored in held.items():
+        stored = stored.xreplace(names)
         verdicts[name] = _compared(name, stored, definitions, reader, seconds)
     where, refused = conditions(reader.sums.conditions(), definitions)
     words = [words for words in reader.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
-        if isinstance(number, int):
+        if axis not in launch.axes:
+            number = launch.number(axis)
             words.append(f"no other program of axis {axis} than {number} writes them")
     claims = [verdict.claim or name for name, verdict in verdicts.items()]
     claims += [f"if {text}" for text in words] + [f"where {text}" for text in where]
@@ -125,6 +130,21 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     return whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
 
 
+def _largest(taken, definitions):
+    """({a kernel's name for the largest of a row: the definitions' tensor}, one that they have not)."""
+    names = {}
+    for head, e in taken.items():
+        named = [
+            name
+            for name, body in definitions.largest.items()
+            if compare(e, body, definitions.defs)
+        ]
+        if not named:
+            return {}, lettered(e)[0]
+        names[head.base] = named[0].base
+    return names, None
+
+
 def _failed(reader, kind, why):
     assumptions = (*reader.assumed, *_promised(reader, reader.launch), *ALWAYS)
     return Verdict(kind, assumptions=assumptions, line=reader.line or None, why=why)
@@ -134,7 +154,7 @@ def _compared(argument, stored, definitions, reader, seconds):
     """The verdict on one output."""
     head = definitions.outputs[reader.launch.arguments[argument].after]
     letters = reader.launch.arguments[argument].letters
-    indices = {str(index) for index in head.indices}
+    indices = {str(index) for index in getattr(head, "indices", ())}
     if indices != set(letters) - {"p"}:
         why = f"{argument} is bound as [{', '.join(letters)}], and {head} is not"
         return Verdict(NOT_READ, why=why)
@@ -165,7 +185,10 @@ GRID = {
 def _promised(reader, launch):
     """What is taken from the binding and the grid, in words."""
     for axis, kind in enumerate(launch.grid):
-        yield f"axis {axis} of the grid: {GRID.get(kind, f'the program {kind}')}"
+        words = GRID.get(kind, f"the program {launch.number(axis)}")
+        if isinstance(kind, tuple):
+            words += f" of {kind[1]}"
+        yield f"axis {axis} of the grid: {words}"
     tensors, values = [], []
     for name, bound in launch.arguments.items():
         if not isinstance(bound, T):
@@ -178,6 +201,8 @@ def _promised(reader, launch):
             words += f" and {bound.column_stride}"
         if bound.heads is not None:
             words += f", {bound.heads[0]} rows of each token {bound.heads[1]} apart"
+        if bound.start != 0:
+            words += f", from entry {bound.start} on"
         tensors.append(words)
     yield "; ".join(tensors)
     if values:

@@ -21,14 +21,18 @@ from sympy import Dummy, Expr, Heaviside, Indexed, IndexedBase, Integer, Pow, S,
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
-from ..symbolic.signs import is_positive
+from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N
+from .binding import PIDS
+from .binding import PROGRAMS as PROGRAM_COUNTS
 from .over_rows import Turn, summed
 
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")
 ONE = Integer(1)
 SIZES = (ONE, M, N)
+PROGRAM, PROGRAMS = PIDS[0], PROGRAM_COUNTS[0]
+BEFORE = "is 0 before the kernel runs"
 
 
 class NotTraced(Exception):
@@ -47,8 +51,11 @@ class State:
 
     Args:  library: "numpy" or "torch", the arguments' own; dtype: the arguments' own, by name
            loops: the turns of the loops that run; domain: powers and logarithms as written, for their side conditions
-           kinks: pairs of values that were compared; dtype_asked: whether a dtype was compared
+           kinks: pairs of values that were compared; zeros: values that are taken for 0
+           dtype_asked: whether a dtype was compared
            words: what else is assumed; twice: whether what is detached is told apart, for a second derivative
+           sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
+           writes: how often memory was written
     """
 
     library: str
@@ -56,9 +63,13 @@ class State:
     loops: list[Turn] = field(default_factory=list)
     domain: list[Expr] = field(default_factory=list)
     kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
+    zeros: list[Expr] = field(default_factory=list)
     dtype_asked: bool = False
     twice: bool = False
     words: list[str] = field(default_factory=list)
+    sizes: tuple[Expr, ...] = ()
+    zero: bool = False
+    writes: int = 0
 
 
 _state: ContextVar[State] = ContextVar("state")
@@ -102,6 +113,9 @@ def number(e: Expr, kind: str) -> int | Scalar:
     return int(e) if kind == "int" and e.is_Integer else Scalar(e, kind)
 
 
+FLOOR = sympy.Function("floordiv", integer=True)
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number of Python's, True and False included."""
     return isinstance(value, int | Scalar)
@@ -127,14 +141,18 @@ class Memory:
 
     def __init__(self, shape, e, library, dtype, kind="float", cell=False):
         for size in shape:
-            if size not in SIZES:
+            if size not in (*SIZES, *state().sizes):
                 raise NotTraced(f"an axis of {size} entries, neither 1, M nor N")
         if len(shape) > len(AXES):
             raise NotTraced(f"an array of {len(shape)} axes")
         self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
-        self.kind, self.cell, self.fixed = kind, cell, ""
+        self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
-        self.born, self.read_in, self.written_in = list(state().loops), [], []
+        self.born, self.zero_before = list(state().loops), ""
+        self.read_whole = False
+        # {open loop: the axis that its turn looks into, None where it looks into none}
+        self.read_in: dict[Turn, int | None] = {}
+        self.written_in: dict[Turn, int | None] = {}
 
     def outside(self) -> list[Turn]:
         """The open loops around which it was made."""
@@ -195,12 +213,37 @@ class Array:
 
     @property
     def e(self) -> Expr:
-        """An entry. What a loop reads it may not write, and the other way round."""
-        memory, outside = self.memory, self.memory.outside()
-        if any(loop in memory.written_in for loop in outside):
+        """An entry. What a loop writes it may read at the same turn alone, and the other way round."""
+        memory = self.memory
+        if PROGRAMS in memory.shape:
+            raise NotTraced("a sum of a program's own rows is read")
+        if self._elsewhere(memory.written_in):
             raise NotTraced("an array that is read in the loop that writes it")
-        memory.read_in += outside
+        if self._of_all_programs() and memory.changed:
+            raise NotTraced("what other programs may write is read")
+        memory.read_whole = memory.read_whole or self._of_all_programs()
+        self._note(memory.read_in)
         return self.unnoted()
+
+    def _of_all_programs(self):
+        """Whether a program looks into an argument outside of its own rows."""
+        several = PROGRAMS in state().sizes and self.memory.argument
+        return several and not any(turn.shared for turn in self.turns.values())
+
+    def _axes_of_loops(self):
+        axes = {turn: axis for axis, turn in self.turns.items()}
+        return {loop: axes.get(loop) for loop in self.memory.outside()}
+
+    def _elsewhere(self, accesses):
+        """Whether one of the accesses may be to this entry in another turn of an open loop."""
+        return any(
+            loop in accesses and (axis is None or accesses[loop] != axis)
+            for loop, axis in self._axes_of_loops().items()
+        )
+
+    def _note(self, accesses):
+        for loop, axis in self._axes_of_loops().items():
+            accesses[loop] = axis if accesses.get(loop, axis) == axis else None
 
     def unnoted(self) -> Expr:
         """An entry, for the statement that writes it."""
@@ -222,20 +265,42 @@ class Array:
             for axis, size in zip(self.axes, self.shape, strict=True)
         ):
             raise NotTraced("a write to a broadcast view")
-        if any(loop in memory.read_in + memory.written_in for loop in outside):
+        if self._elsewhere(memory.read_in) or self._elsewhere(memory.written_in):
             raise NotTraced("an array that is read, or written twice, in one loop")
         if len(set(own)) < len(own) or any(turn not in state().loops for turn in own):
             raise NotTraced("a write to some entries only")
         over = [loop for loop in outside if loop not in own]
         if over and not add:
             raise NotTraced("what the last turn of a loop leaves")
-        if add and not memory.written:
+        if add and memory.zero_before:
+            state().words.append(f"{memory.zero_before} {BEFORE}")
+        elif add and not memory.written:
             raise NotTraced("a sum that was not set to 0 first")
+        self._check_share(own, over)
         back = {here: there for there, here in self._letters().items()}
         e = summed(e, over).xreplace(back)
         memory.e = memory.e + e if add else e
         memory.written = memory.changed = True
-        memory.written_in += outside
+        memory.zero_before = ""
+        state().writes += 1
+        self._note(memory.written_in)
+
+    def _check_share(self, own, over):
+        """Refuse a write that depends on which of several programs has a row."""
+        if PROGRAMS not in state().sizes:
+            return
+        shared = [loop for loop in state().loops if loop.shared]
+        if PROGRAMS in self.shape or len(shared) > 1:
+            raise NotTraced("a write in the places of several programs")
+        if PROGRAMS in self.memory.shape and not (set(over) & set(shared)):
+            raise NotTraced("what a program writes in its own place is no sum of rows")
+        if PROGRAMS not in self.memory.shape and set(over) & set(shared):
+            raise NotTraced("a sum of some rows, in no place of the program's own")
+        if self.memory.argument and PROGRAMS not in self.memory.shape:
+            if not set(own) & set(shared):
+                raise NotTraced("an array that every program writes")
+            if self.memory.read_whole:
+                raise NotTraced("what other programs may read is written")
 
 
 def array(shape, e, library, dtype, kind="float", cell=False) -> Array:
@@ -358,8 +423,13 @@ def above(a: Expr, b: Expr) -> Expr:
     """1 where a > b, and 0 where a < b."""
     if nf(a - b) == 0:
         raise NotTraced("a comparison of equal values")
+    if is_positive(a - b):
+        return S.One
+    if b == 0 and state().zero and is_nonnegative(a):
+        state().zeros.append(a)
+        return S.Zero
     state().kinks.append((a, b))
-    return Heaviside(a - b)
+    return S.One if is_nonnegative(a - b) else Heaviside(a - b)
 
 
 ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
@@ -402,6 +472,8 @@ def _of_numbers(operation, a, b):
     exact = isinstance(a, int) and isinstance(b, int)
     if exact and b != 0 and operation in ("FloorDiv", "Mod"):
         return a // b if operation == "FloorDiv" else a % b
+    if operation == "FloorDiv" and PROGRAMS in state().sizes:
+        return number(FLOOR(sympy.expand(plain(a)), plain(b)), kind)
     if operation not in ARITHMETIC:
         raise NotTraced(f"{operation} of numbers that depend on a size")
     if operation == "Pow":
@@ -511,6 +583,8 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
         if isinstance(part, slice):
             _check_whole(part, a.shape[axis])
             order.append(axis)
+        elif a.shape[axis] == PROGRAMS and part == Scalar(PROGRAM, "int"):
+            pass
         elif isinstance(part, Turn):
             if a.shape[axis] != part.size:
                 raise Misfit(

@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Expr, Integer, S, Symbol, sympify
 
 from ..symbolic.symbols import M, N
-from .definitions import TENSORS
+from .definitions import TENSORS, Norm
 
 
 class _Word(str):
@@ -22,33 +22,38 @@ ROWS = _Word("a block of rows")
 CHUNK = _Word("the rows, or tiles of rows, of one program")
 PROGRAM_COUNT = _Word("the number of programs along axis 0")
 FLOAT = _Word("a dtype of floating-point numbers")
+PROGRAM = _Word("the number of this program")
+LIMIT = _Word("the largest number of the sums' dtype")
 WORDS = ("WHOLE", "COLUMNS", "ROWS", "CHUNK", "PROGRAM_COUNT", "FLOAT")
 BLOCKS = (WHOLE, COLUMNS, ROWS)
 AXES = ("rows", "row tiles", "column tiles", "programs")
-INDICES = (("i", "j"), ("i",), ("j",), ("p", "j"), ("p",))
+INDICES = (("i", "j"), ("i",), ("j",), ("p", "j"), ("p",), ())
 
 
 @dataclass(frozen=True, repr=False)
 class T:
     """A pointer to a tensor that the kernel reads.
 
-    Args:    name: in the definitions, such as "x"
-             index: "i, j", "i", "j", or with a row for each program "p, j"; None for the definitions' own
+    Args:    name: in the definitions, such as "x", or the tensor itself
+             index: "i, j", "i", "j", "" for a number, or with a row for each program "p, j" or "p"; None for the
+             definitions' own
              stride: from row to row, or from entry to entry of "i": a number, a symbol, or the name of the argument
              that holds it; None for N, or 1 where there are no columns
              column_stride: likewise, from column to column
              heads: (rows of each token, the stride from one to the next), where stride leads from token to token
+             start: how far from the pointer the first entry is
     Raises:  ValueError for an index of another kind
     """
 
-    name: str
+    name: str | Expr
     index: str | None = None
     stride: str | int | Expr | None = None
     column_stride: str | int | Expr = 1
     heads: tuple | None = None
+    start: str | int | Expr = 0
 
     def __post_init__(self):
-        if self.index is None and self.name not in TENSORS:
+        if self.index is None and str(self.name) not in TENSORS:
             message = f'{self.name}: got no index, needs one such as "i, j"'
             raise ValueError(f"{message}; the definitions have no such tensor")
         if self.letters not in INDICES:
@@ -59,7 +64,7 @@ class T:
     def letters(self) -> tuple[str, ...]:
         """The letters of the index."""
         if self.index is not None:
-            return tuple(self.index.replace(" ", "").split(","))
+            return tuple(letter for letter in self.index.replace(",", " ").split())
         return tuple({M: "i", N: "j"}[size] for size in TENSORS[self.name].shape)
 
     def __repr__(self):
@@ -72,6 +77,8 @@ class T:
             parts.append(f"column_stride={self.column_stride!r}")
         if self.heads is not None:
             parts.append(f"heads={self.heads!r}")
+        if self.start != 0:
+            parts.append(f"start={self.start!r}")
         if self.after not in (None, self.name):
             parts.append(f"then={self.after!r}")
         return f"{type(self).__name__}({', '.join(parts)})"
@@ -85,6 +92,17 @@ class T:
     def after(self) -> str | None:
         """The output that it is to hold afterwards."""
         return None
+
+
+@dataclass(frozen=True)
+class Filled:
+    """An array that a loop's launcher hands in with one value everywhere; one without columns is absent.
+
+    Args:  shape: in 0, 1, M, N and the number of programs; value: a number
+    """
+
+    shape: tuple
+    value: Expr | int = 0
 
 
 class Out(T):
@@ -113,6 +131,18 @@ class InOut(T):
         return self.then or self.name
 
 
+def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
+    """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
+    outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
+    for bound in outputs.values():
+        if bound.after not in definitions.outputs:
+            known = ", ".join(definitions.outputs)
+            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
+    if not outputs:
+        raise ValueError("binding: got no Out or InOut, needs at least one output")
+    return outputs
+
+
 def letter(name: str) -> Symbol:
     """An integer of at least 1."""
     return Symbol(name, integer=True, positive=True)
@@ -129,18 +159,21 @@ class Launch:
 
     Args:    arguments: {name: T, Out or InOut; a size, number, flag or None; WHOLE, COLUMNS, ROWS, CHUNK or FLOAT}
              grid: for each axis "rows" (M programs), "row tiles" (cdiv(M, the block of rows)), "column tiles",
-             "programs" (any number), or a number, which is then the one program looked at
+             "programs" (any number), or a number, which is then the one program looked at; so is a symbol below a size,
+             (symbol, size)
              helpers: {"function(a, b)": what it returns, as text}, taken for granted
+             zero: whether what the kernel compares with 0 is 0
     Raises:  ValueError for what is none of these, and for two blocks of one kind
     """
 
     arguments: Mapping[str, Any]
     grid: tuple
     helpers: Mapping[str, str] = field(default_factory=dict)
+    zero: bool = False
 
     def __post_init__(self):
         for axis in self.grid:
-            if axis not in AXES and not isinstance(axis, int):
+            if axis not in AXES and not isinstance(axis, int | tuple):
                 raise ValueError(f"grid: got {axis!r}, needs numbers or one of {AXES}")
         if not 1 <= len(self.grid) <= 3:
             raise ValueError(f"grid: got {len(self.grid)} axes, needs 1 to 3")
@@ -170,6 +203,8 @@ class Launch:
         if axis >= len(self.grid):
             return S.One
         kind = self.grid[axis]
+        if isinstance(kind, tuple):
+            return kind[1]
         counts = {
             "rows": M,
             "row tiles": self.row_tiles,
@@ -182,7 +217,19 @@ class Launch:
         if axis >= len(self.grid):
             return S.Zero
         kind = self.grid[axis]
+        if isinstance(kind, tuple):
+            return kind[0]
         return Integer(kind) if isinstance(kind, int) else PIDS[axis]
+
+    @property
+    def shares(self) -> list[tuple[Symbol, Expr]]:
+        """(the program looked at, how many there are) of each axis that a symbol stands for."""
+        return [kind for kind in self.grid if isinstance(kind, tuple)]
+
+    @property
+    def axes(self) -> set[int]:
+        """The axes of the grid along which all programs are looked at."""
+        return {axis for axis, kind in enumerate(self.grid) if isinstance(kind, str)}
 
     def stride(self, value) -> Expr:
         """A stride of a T as an expression."""

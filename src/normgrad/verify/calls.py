@@ -6,14 +6,34 @@ import ast
 import inspect
 from dataclasses import dataclass, replace
 
-from sympy import Abs, Max, Min, S, cos, exp, expand, log, nan, sin, sqrt, tanh
+from sympy import (
+    Abs,
+    Heaviside,
+    Max,
+    Min,
+    S,
+    cos,
+    exp,
+    expand,
+    log,
+    nan,
+    oo,
+    sin,
+    sqrt,
+    tanh,
+)
 
 from ..symbolic.elementary import sigmoid
-from ..symbolic.symbols import N
-from .domain import BRANCH, NONNEGATIVE, POSITIVE
+from ..symbolic.normal_form import nf
+from ..symbolic.notation import tensor
+from ..symbolic.proof import lettered
+from ..symbolic.symbols import M, N, i, j
+from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
 from .values import (
+    COLUMN,
     LANES,
+    ROW,
     Condition,
     Dtype,
     Index,
@@ -43,6 +63,16 @@ FUNCTIONS = {
 }
 HOMES = ("", "math.", "standard.", "extra.libdevice.", "extra.cuda.libdevice.")
 FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
+
+
+def _larger(a, b, x, y):
+    """x where a > b, and y where a < b."""
+    difference = a - b
+    if difference.is_positive:
+        return x
+    if difference.is_nonpositive:
+        return y
+    return Heaviside(difference) * x + (1 - Heaviside(difference)) * y
 
 
 @dataclass(frozen=True)
@@ -130,7 +160,8 @@ class Calls(Expressions):
 
     def call_number(self, value):
         """float(value)."""
-        return plain(nan) if value == "nan" else self.number(value)
+        words = {"nan": nan, "-inf": -oo}
+        return plain(words[value]) if value in words else self.number(value)
 
     def call_constexpr(self, value):
         """What a constexpr holds."""
@@ -255,14 +286,31 @@ class Calls(Expressions):
             raise NotRead("a choice between sums that are not complete")
         chosen, sure = x, condition.holds
         if condition.zero is not None:
-            self.sums.needs(condition.zero, BRANCH)
-            chosen, sure = y, (True, False, False, False)
+            sure = (True, False, False, False)
+            if self.launch.zero:
+                number = lettered(self.sums.lettered(condition.zero.inside))[0]
+                self.assumed[f"{number} is 0 in every row"] = None
+            else:
+                self.sums.needs(condition.zero, BRANCH)
+                chosen = y
+        elif condition.a is not None and not sure[0]:
+            return self._by_step(condition.a, condition.b, x, y)
         if not sure[0]:
             raise NotRead("a choice by values")
         axes = fit(fit(x.axes, y.axes), condition.axes)
         parts = zip(chosen.parts, sure, strict=True)
         parts = tuple(part if holds else nan for part, holds in parts)
         return Number(parts, axes, merged(x, y))
+
+    def _by_step(self, a, b, x, y):
+        """x where a > b, and y where a < b: the claim says where they differ."""
+        difference = apply(lambda p, q: p - q, a, b)
+        if difference.inside is nan or nf(difference.inside) == 0:
+            raise NotRead("a choice by values that are equal, or not known")
+        self.sums.needs(difference, DIVISOR)
+        chosen = apply(_larger, a, b, x, y)
+        past = [nan if part.has(Heaviside) else part for part in chosen.parts[1:]]
+        return replace(chosen, parts=(chosen.inside, *past))
 
     def call_expand_dims(self, input, axis):
         """A tile with an axis of length 1."""
@@ -315,6 +363,28 @@ class Calls(Expressions):
         if not keep_dims:
             axes = [a for position, a in enumerate(axes) if position not in positions]
         return self.sums.settled(replace(value, axes=tuple(axes)))
+
+    def call_max(self, input, axis):
+        """The largest of each row: a tensor of its own, which the definitions have to name."""
+        place = input.place("C") if isinstance(input, Number) else None
+        if (
+            place is None
+            or not input.complete
+            or input.axes[self.whole_number(axis) :] != ("C",)
+        ):
+            raise NotRead("a maximum over something else than columns")
+        if not self.sums.full("C", place.cover) or input.parts[COLUMN] != -oo:
+            raise NotRead("the largest of a row needs all columns, and -inf past them")
+        row = input.place("R")
+        if row is None:
+            raise NotRead("a maximum of what is the same in every row")
+        letters = {row.symbol: i, place.symbol: j}
+        name = tensor(f"largest_{len(self.largest)}", M)
+        self.largest[name[i]] = input.inside.xreplace(letters)
+        e = name[row.symbol]
+        past = input.parts[ROW] if input.parts[ROW].is_number else nan
+        places = frozenset({row})
+        return Number((e, e, past, past), input.axes[:-1], places)
 
     def call_join(self, a, b):
         """Two tiles of one shape side by side."""

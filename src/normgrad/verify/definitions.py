@@ -10,7 +10,7 @@ A test proves once that each formula named as a gradient is the derivative of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sympy import Expr, Indexed, Max, S, Symbol, sqrt, sympify
 
@@ -48,10 +48,12 @@ class Norm:
     """Definitions of one norm.
 
     Args:  defs: the lines; outputs: {name: its head, such as dx[i, j]}
+           largest: {m[i]: e} where m[i] is the largest of e over the columns j, and may be any number in defs
     """
 
     defs: Defs
     outputs: dict[str, Indexed]
+    largest: dict[Indexed, Expr] = field(default_factory=dict)
 
 
 def entry(name: str) -> Indexed:

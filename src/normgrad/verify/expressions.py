@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sympy import Integer, S, expand, nan, sympify
+from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
 
 from ..symbolic.signs import is_positive
 from ..symbolic.symbols import N
@@ -80,6 +80,7 @@ class Expressions:
         self.unbound: set[str] = set()
         self.rests_on: dict[str, int] = {}
         self.constants: set[str] = set()
+        self.largest: dict[Indexed, Expr] = {}
 
     def argument(self, name: str, default: ast.expr | None = None):
         """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
@@ -292,11 +293,11 @@ class Expressions:
             a, b = b, a + 1
         if not isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
             raise NotRead("a comparison of this kind")
-        axes = fit(left.axes, right.axes)
+        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(a, b)
         holds = self.places.below(a, b)
         if holds is not None and not axes:
             return holds
-        return Mask(frozenset({(expand(a), expand(b))}), axes)
+        return Mask(frozenset({(a, b)}), axes)
 
     def _condition(self, operator, left, right):
         """A comparison of numbers, which holds where its sign is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import api, programs
+from . import api, loops, programs
 from .verdict import Verdict
 
 
@@ -13,6 +13,7 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     """Whether a program computes what definitions say, for every number of rows M and of columns N.
 
     verify(kernel, binding, grid, definitions) is `api.verify`, of a Triton kernel.
+    verify(kernel, binding, definitions) is `loops.verify_loops`, of a kernel in loops, such as Numba's.
     verify(function, definitions) is `programs.verify_function`, of a NumPy or torch function, an autograd Function or
     a module's text; the definitions are a norm, or a forward whose gradients are worked out.
 
@@ -20,5 +21,8 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     Raises:   what these raise: ValueError for what is not known by its name, TypeError for what is no program
     """
     kernel = "binding" in options or described and isinstance(described[0], Mapping)
-    read = api.verify if kernel else programs.verify_function
+    if not kernel:
+        return programs.verify_function(program, *described, **options)
+    launched = "grid" in options or isinstance(described[1], str | int | tuple)
+    read = api.verify if launched else loops.verify_loops
     return read(program, *described, **options)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -128,6 +129,19 @@ def library_of(program: Any) -> str:
     return "numpy"
 
 
+@contextmanager
+def followed() -> Iterator[None]:
+    """Whatever goes wrong in reading is a NotTraced."""
+    try:
+        with limited(SECONDS):
+            yield
+    except NotTraced:
+        raise
+    except Exception as reason:
+        words = f"not followed: {type(reason).__name__}: {reason}"
+        raise NotTraced(words) from reason
+
+
 def trace(
     program: Any,
     inputs: dict[str, Any],
@@ -147,14 +161,8 @@ def trace(
     for dtype in DTYPES[library]:
         if len(traces) == 2 and not any(t.noted.dtype_asked for t in traces):
             break
-        with tracing(library, dtype), evaluate(True), limited(SECONDS):
-            try:
-                traces.append(_traced(program, inputs, cotangents, name, twice))
-            except NotTraced:
-                raise
-            except Exception as reason:
-                words = f"not followed: {type(reason).__name__}: {reason}"
-                raise NotTraced(words) from reason
+        with tracing(library, dtype), evaluate(True), followed():
+            traces.append(_traced(program, inputs, cotangents, name, twice))
     for second in traces[1:]:
         if (
             _as_text(second) != _as_text(traces[0])

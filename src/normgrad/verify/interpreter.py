@@ -12,7 +12,7 @@ import ast
 import builtins
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MappingProxyType
@@ -33,6 +33,7 @@ from .arrays import (
     arithmetic,
     array,
     broadcast,
+    chosen,
     compared,
     copied,
     detached,
@@ -60,6 +61,7 @@ from .library import (
 )
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
+from .values import Limit
 
 DEEPEST = 40
 # when a name is bound: while the module is read, in the call, in the backward of an autograd Function
@@ -264,6 +266,8 @@ def truth(value: Any) -> bool:
     """Whether a value counts as true."""
     if isinstance(value, Scalar):
         return not same(value, 0)
+    if isinstance(value, Array) and value.kind == "bool" and value.memory.e in (0, 1):
+        return value.memory.e == 1
     if value is None or isinstance(value, bool | int | str | tuple | list | dict):
         return bool(value)
     raise NotTraced("a branch on values")
@@ -314,6 +318,7 @@ class Reader:
 
     def __init__(self, symbols: bool = True):
         self.symbols, self.used, self.depth = symbols, {}, 0
+        self.helpers: dict[str, Callable] = {}
         self.phase = FORWARD
 
     # what stands around the program
@@ -621,7 +626,9 @@ class Reader:
     def _read_For(self, node, scope):
         if node.orelse:
             raise NotTraced("for with else")
-        items = iterated(self.evaluate(node.iter, scope))
+        items = self.evaluate(node.iter, scope)
+        if not (isinstance(items, Rows) and items.shared):
+            items = iterated(items)
         if isinstance(items, Rows):
             self._all_turns(node, items, scope)
             return
@@ -651,7 +658,7 @@ class Reader:
                 scope.names[name] = _running(value)
             elif not isinstance(value, Array):
                 scope.names.pop(name, None)
-        turn = Turn(rows.size)
+        turn = Turn(rows.size, rows.shared)
         state().loops.append(turn)
         for name in own:
             scope.names.pop(name, None)
@@ -718,8 +725,26 @@ class Reader:
         return slice(*[None if e is None else self.evaluate(e, scope) for e in ends])
 
     def _value_IfExp(self, node, scope):
-        chosen = truth(self.evaluate(node.test, scope))
-        return self.evaluate(node.body if chosen else node.orelse, scope)
+        test = self.evaluate(node.test, scope)
+        if isinstance(test, Array) and not test.ndim and state().loops:
+            return self._either(test, node, scope)
+        return self.evaluate(node.body if truth(test) else node.orelse, scope)
+
+    def _either(self, test, node, scope):
+        """A choice by the values of one entry: of the larger, or by a step function."""
+        if test.kind == "bool" and test.memory.e in (0, 1):
+            return self.evaluate(node.body if truth(test) else node.orelse, scope)
+        writes = state().writes
+        a, b = self.evaluate(node.body, scope), self.evaluate(node.orelse, scope)
+        if state().writes != writes:
+            raise NotTraced("a choice by values of what is written")
+        if isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.Gt):
+            sides = [node.test.left, *node.test.comparators]
+            if list(map(ast.dump, sides)) == list(
+                map(ast.dump, [node.body, node.orelse])
+            ):
+                return elementwise(sympy.Max, a, b)
+        return chosen(test, a, b)
 
     def _value_BoolOp(self, node, scope):
         stop = isinstance(node.op, ast.Or)
@@ -781,6 +806,9 @@ class Reader:
         if is_number(left) and is_number(right):
             relation = ORDER[operation](sympy.expand(plain(left) - plain(right)), 0)
             return decided(relation, f"{plain(left)} and {plain(right)}")
+        if isinstance(right, Limit) and operation in ("Lt", "LtE"):
+            state().words.append("no number is larger than its dtype holds")
+            return True
         if not isinstance(left, Array | Scalar | int):
             raise NotTraced(f"a comparison of {type(left).__name__}")
         if not isinstance(right, Array | Scalar | int):

@@ -15,8 +15,12 @@ import sympy
 from sympy import Abs, Expr, KroneckerDelta, Max, Min, S, exp, sign, tanh
 
 from ..symbolic.elementary import sigmoid
+from ..symbolic.symbols import M
 from .arrays import (
     AXES,
+    FLOOR,
+    PROGRAM,
+    PROGRAMS,
     Array,
     DType,
     Misfit,
@@ -1006,9 +1010,13 @@ def iterated(value: Any) -> Rows | Sequence:
         return Rows(value.shape[0], lambda turn: indexed(value, (turn,)))
     if isinstance(value, Once):
         return value.taken()
-    if isinstance(value, Rows | tuple | list):
+    if isinstance(value, Rows | tuple | list) and not getattr(value, "shared", False):
         return value
     raise NotTraced(f"a loop over {type(value).__name__}")
+
+
+# the block of rows of one program
+SHARE = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * PROGRAM + M, PROGRAMS))
 
 
 def _counted(*args):
@@ -1017,6 +1025,8 @@ def _counted(*args):
         if len(numbers) > LONGEST:
             raise NotTraced(f"a loop of {len(numbers)} turns")
         return list(numbers)
+    if all(map(is_number, args)) and tuple(map(plain, args)) == SHARE:
+        return Rows(M, shared=True)
     whole = args if len(args) == 1 else args[1:] if args[:1] == (0,) else ()
     sizes = [a for a in whole if isinstance(a, Scalar) and a.kind == "int"]
     if len(sizes) == len(whole) == 1 and sizes[0].e.is_Symbol:

@@ -17,6 +17,17 @@ SIZE = {"R": M, "C": N}
 HERE = {"i": i, "j": j}
 
 
+def entry_of(name: str | Expr, indices: list[tuple[Expr, Expr]]) -> Expr:
+    """An entry of a tensor, given by name or itself.
+
+    Args:  indices: (the size of an axis, the index along it)
+    """
+    held = name
+    if isinstance(name, str):
+        held = tensor(name, *[size for size, _ in indices])
+    return held[tuple(index for _, index in indices)] if indices else held
+
+
 @dataclass(frozen=True)
 class Access:
     """A load or a store.
@@ -59,14 +70,15 @@ class Memory:
     def entry(self, pointer: Pointer) -> tuple[T, dict[str, Place]]:
         """The tensor and the places of an address, {letter of its index: place}."""
         bound = self.launch.arguments[pointer.name]
-        offset, letters = expand(pointer.offset.e), bound.letters
-        default = N if letters[-1] == "j" else S.One
+        start, letters = self.launch.stride(bound.start), bound.letters
+        offset = expand(pointer.offset.e - start)
+        default = N if letters[-1:] == ("j",) else S.One
         row_stride = self.launch.stride(
             default if bound.stride is None else bound.stride
         )
         column_stride = self.launch.stride(bound.column_stride)
         row = S.Zero
-        if letters[0] in "ip":
+        if letters[:1] in (("i",), ("p",)):
             row = offset if row_stride == 1 else offset.coeff(row_stride, 1)
         rest = expand(offset - row * row_stride)
         if bound.heads is not None:
@@ -75,7 +87,7 @@ class Memory:
         if column_stride != 1:
             column = rest.coeff(column_stride, 1)
             rest = expand(rest - column * column_stride)
-        if letters[-1] != "j" and column != 0 or column_stride != 1 and rest != 0:
+        if letters[-1:] != ("j",) and column != 0 or column_stride != 1 and rest != 0:
             words = f"{pointer.name}: the address {offset} is not an entry"
             raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
         found: dict[str, Place] = {}
@@ -166,8 +178,7 @@ class Memory:
         if inside is None and bound.before is None:
             raise Wrong(f"{pointer.name} is read before it is written")
         if inside is None:
-            shape = [SIZE[p.axis] for p in places]
-            inside = tensor(bound.before, *shape)[tuple(p.symbol for p in places)]
+            inside = entry_of(bound.before, [(SIZE[p.axis], p.symbol) for p in places])
         self.loads.setdefault(pointer.name, []).append(access)
         masked = self.fill if other is None else other
         if other is None and left & {p.axis for p in places if p.past}:
@@ -222,7 +233,7 @@ class Memory:
             raise NotRead(f"{name} is read and written in different turns of a loop")
         pids = store.row.pids if same_row else frozenset()
         pids |= store.column.pids if same_column else frozenset()
-        axes = {a for a, kind in enumerate(self.launch.grid) if isinstance(kind, str)}
+        axes = self.launch.axes
         if store.atomic or not axes <= pids:
             raise NotRead(f"{name} is read where another program may write it")
 
@@ -309,7 +320,7 @@ class Memory:
         self._added(name, pids)
 
     def _added(self, name, pids):
-        axes = {a for a, kind in enumerate(self.launch.grid) if isinstance(kind, str)}
+        axes = self.launch.axes
         if axes - pids:
             raise Wrong(f"{name}: programs along axis {min(axes - pids)} add, too")
         self.assumed[f"{name} is 0 before the kernel runs"] = None
@@ -367,7 +378,7 @@ class Memory:
 
     def _all_programs(self, name, store):
         """Refuses entries that several programs write."""
-        axes = {a for a, kind in enumerate(self.launch.grid) if isinstance(kind, str)}
+        axes = self.launch.axes
         if not store.atomic and axes - store.pids:
             axis = min(axes - store.pids)
             words = f"all programs along axis {axis} write the same entries"

@@ -14,22 +14,26 @@ from sympy import Dummy, Expr, Sum
 
 
 class Turn:
-    """The row, or column, at which a loop stands: a symbol from 1 to size. It is compared with nothing."""
+    """The row, or column, at which a loop stands: a symbol from 1 to size. It is compared with nothing.
 
-    def __init__(self, size: Expr):
+    Args:  shared: whether a program takes a share of the rows, and all programs together take each once
+    """
+
+    def __init__(self, size: Expr, shared: bool = False):
         self.letter = Dummy("turn", integer=True, positive=True)
-        self.size = size
+        self.size, self.shared = size, shared
 
 
 @dataclass(frozen=True)
 class Rows:
     """An iterable over all rows, or all columns.
 
-    Args:  size: M or N; item: what it yields at a turn
+    Args:  size: M or N; item: what it yields at a turn; shared: as of Turn
     """
 
     size: Expr
     item: Callable[[Turn], Any] = lambda turn: turn
+    shared: bool = False
 
 
 class Once:

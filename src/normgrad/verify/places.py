@@ -83,6 +83,8 @@ class Places:
         quotient = exact(a, b)
         if quotient is not None:
             return quotient
+        if self._shared(a, b) is not None:
+            return self.floor(*self._shared(a, b))
         top = expand(a - b + 1)
         if top.is_Symbol and top.is_positive:
             return self.cdiv(top, b)
@@ -90,6 +92,24 @@ class Places:
         if top.is_Symbol and top.is_positive:
             return self.cdiv(top, b) - 1
         return FLOOR(a, b)
+
+    def _shared(self, a, b):
+        """(c, d) with a // b = c // d and a < b if c < d, where b is a multiple of the programs of an axis.
+
+        Such an a is a multiple of their number and the number of the program looked at, or 1 less than a multiple.
+        """
+        for number, count in self.launch.shares:
+            below = exact(b, count)
+            above = exact(a - number, count)
+            if above is None:
+                above = exact(a + 1 - count, count)
+            if None not in (below, above):
+                return above, below
+        return None
+
+    def bound(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+        """A comparison a < b as one of rows, where it is one of all rows of all heads."""
+        return self._shared(expand(a), expand(b)) or (expand(a), expand(b))
 
     def below(self, a: Expr, b: Expr) -> bool | None:
         """Whether a < b for every program; None where that depends."""

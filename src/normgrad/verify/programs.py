@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Indexed, Ne, S, evaluate
+from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
 
 from ..symbolic.calculus import RangeError, index_ranges, resolve
 from ..symbolic.conditions import side_conditions
@@ -22,7 +22,7 @@ from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import Counterexample
-from .arrays import ONE, Array, Misfit, NotTraced, attached, in_words
+from .arrays import ONE, Array, Misfit, NotTraced, State, attached, in_words
 from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
 from .difference import in_field_names
@@ -197,7 +197,7 @@ def verify_function(
         if unknown and not shared:
             raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
     except NotTraced as reason:
-        return _refused(reason)
+        return refused(reason)
     run = not isinstance(program, str) if run is None else run
     variants, first = _variants(bound, inputs), None
     with evaluate(True):
@@ -244,7 +244,7 @@ def _variants(bound, inputs):
     return [bound] if told or columns == bound else [bound, columns]
 
 
-def _refused(reason):
+def refused(reason):
     kind = WRONG if isinstance(reason, Misfit) else NOT_READ
     return Verdict(kind, line=reason.line, why=str(reason))
 
@@ -269,7 +269,7 @@ class _Claim:
             if verdict and self.twice and cotangents:
                 verdict = self._of_second(verdict, definitions, bound, cotangents)
         except NotTraced as reason:
-            return _refused(reason)
+            return refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
         if not run or verdict.kind not in (PROVED, REFUTED):
@@ -368,7 +368,7 @@ class _Claim:
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
             return Verdict(WRONG, why=f"it writes over {', '.join(traced.written)}")
-        assumptions = [REAL, _in_words(bound, self.library), *traced.noted.words]
+        assumptions = [REAL, _in_words(bound, self.library)]
         assumptions += [
             f"{name} = {value} is eps, and may be any positive number"
             for name, value in traced.constants.items()
@@ -377,18 +377,10 @@ class _Claim:
             name: _of_output(name, value, definitions, self.seconds)
             for name, value in claims.items()
         }
-        conditions = _conditions(traced, definitions)
-        if S.false in conditions:
-            return Verdict(
-                WRONG, why="it divides by 0, or takes a root of what is negative"
-            )
-        assumptions += map(_condition_in_words, conditions)
-        for a, b in traced.noted.kinks:
-            (text,) = lettered(_readable(a - b))
-            assumptions.append(f"what is compared is not equal: {text} is not 0")
         heads = ", ".join(str(definitions.outputs[name]) for name in claims)
         name = self.name or getattr(self.program, "__name__", "the program")
-        return whole(verdicts, f"{name} returns {heads}", assumptions)
+        claim = f"{name} returns {heads}"
+        return noted(traced.noted, definitions, verdicts, claim, assumptions)
 
 
 class _Execution:
@@ -653,6 +645,13 @@ def _by_shape(values, names, inputs):
 
 def _readable(e: Expr) -> Expr:
     """An expression of the trace in the indices i and j, where it has one index over the rows, one over the columns."""
+    turns = sorted(
+        (s for s in e.free_symbols if s.name == "turn"), key=default_sort_key
+    )
+    names = [
+        Symbol(f"turn_{n}", integer=True, positive=True) for n in range(len(turns))
+    ]
+    e = e.xreplace(dict(zip(turns, names, strict=True)))
     ranges = {k: size for k, size in index_ranges(e).items() if k.name != "r"}
     names = {}
     for size, index in LETTERS.items():
@@ -662,10 +661,25 @@ def _readable(e: Expr) -> Expr:
     return e.xreplace(names)
 
 
-def _conditions(traced, definitions):
-    """What must hold for everything that the program divides by, or takes a root of."""
-    written = list(dict.fromkeys(map(_readable, traced.noted.domain)))
-    return side_conditions(written, definitions.defs)
+def noted(
+    state: State, definitions: Norm, verdicts: dict, claim: str, assumptions: list[str]
+) -> Verdict:
+    """The verdict on a program, with what its divisions, roots and comparisons rest on.
+
+    Args:  state: of its trace; verdicts: {output: Verdict}; assumptions: what else it rests on
+    """
+    written = list(dict.fromkeys(map(_readable, state.domain)))
+    conditions = side_conditions(written, definitions.defs)
+    if S.false in conditions:
+        why = "it divides by 0, or takes a root of what is negative"
+        return Verdict(WRONG, why=why)
+    words = [*assumptions, *state.words, *map(_condition_in_words, conditions)]
+    for a in state.zeros:
+        words.append(f"{lettered(_readable(a))[0]} is 0 in every row")
+    for a, b in state.kinks:
+        (text,) = lettered(_readable(a - b))
+        words.append(f"what is compared is not equal: {text} is not 0")
+    return whole(verdicts, claim, words)
 
 
 def _condition_in_words(condition):

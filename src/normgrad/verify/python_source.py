@@ -23,24 +23,25 @@ def definition(function: FunctionType) -> ast.FunctionDef:
     source = textwrap.dedent("".join(lines))
     try:
         body = ast.parse(source).body
-        compiled = _compiled(source, function.__code__)
+        imports = list(_imports(function.__code__.co_filename))
+        codes = [_compiled(source, function.__code__, lines) for lines in (imports, [])]
     except (StopIteration, SyntaxError):
-        body, compiled = [], None
+        body, codes = [], []
     if [type(node) for node in body] != [ast.FunctionDef]:
         raise NotTraced(f"{function.__name__}, whose lines are not those of a function")
-    if not _same_code(compiled, function.__code__):
+    if not any(_same_code(code, function.__code__) for code in codes):
         raise NotTraced(f"{function.__name__}, whose source has changed")
     ast.increment_lineno(body[0], first - 1)
     return body[0]
 
 
-def _compiled(source, code):
+def _compiled(source, code, imports):
     """The code of a definition's text, within a function that has its free names.
 
     A class stands between the two, so that its own name is not free in it. Python compiles the call of a function of
-    a module otherwise where the module was imported in the same file.
+    a module otherwise where the module was imported in the same file; a notebook compiles each statement by itself.
     """
-    imports = "".join(f"{line}\n" for line in _imports(code.co_filename))
+    imports = "".join(f"{line}\n" for line in imports)
     free = "".join(f"    {name} = None\n" for name in code.co_freevars)
     body = textwrap.indent(source, " " * 8)
     text = f"{imports}def outer():\n{free}    class inner:\n{body}"

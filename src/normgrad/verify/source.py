@@ -10,6 +10,7 @@ from types import FunctionType
 
 from .values import NotRead
 
+PACKAGE = Path(__file__).parents[1]
 WRAPPERS = ("jit", "heuristics", "autotune", "libentry")
 
 
@@ -94,9 +95,12 @@ class Source:
         return path, self._file(path.rpartition(".")[0], level)
 
     def _file(self, module, level):
-        if self.path is None or not level or not module:
+        folder = PACKAGE.parent if module.startswith(f"{PACKAGE.name}.") else None
+        if self.path is not None and level and module:
+            folder = self.path.parents[level - 1]
+        if folder is None:
             return None
-        file = self.path.parents[level - 1].joinpath(*module.split("."))
+        file = folder.joinpath(*module.split("."))
         file = file.with_suffix(".py")
         if file not in self._files and file.exists():
             self._files[file] = Source(file.read_text(encoding="utf8"), file)

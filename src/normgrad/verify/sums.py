@@ -83,8 +83,12 @@ class Sums:
 
     def conditions(self) -> list[tuple[Expr, str]]:
         """(a number, what must hold of it) for all operations to be defined, in i and j."""
+        return [(self.lettered(e), words) for e, words in self.domain]
+
+    def lettered(self, e: Expr) -> Expr:
+        """A number in i and j."""
         letters = {p.symbol: {"R": i, "C": j}[p.axis] for p in self.places.found()}
-        return [(e.xreplace(letters), words) for e, words in self.domain]
+        return e.xreplace(letters)
 
     def _linear(self, operator, a, b):
         """Refuses all but sums of one kind, and a sum times a factor from outside it."""

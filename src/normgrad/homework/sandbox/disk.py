@@ -11,14 +11,19 @@ import os
 import sys
 import sysconfig
 
-# Modules of normgrad that a submission may import: they know no norm.
+# Modules of normgrad that a submission may import: they compute no norm; normgrad.verify has definitions as text.
 OFFERED = (
     "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.ledger", "normgrad.ledger.entries", "normgrad.checks",
     "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
         "adjoint admission calculus chains codegen conditions definitions derive elementary induction labelling "
-        "measured normal_form notation opaque patience proof recurrences refute registry render signs steps trace "
-        "witness written".split()
+        "measured normal_form notation opaque patience proof recurrences refute registry render signs steps symbols "
+        "trace witness written".split()
+    )),
+    "normgrad.verify",
+    *(f"normgrad.verify.{name}" for name in (
+        "api arrays binding calls definitions difference domain expressions front functions interpreter library "
+        "loops memory over_rows places programs python_source sizes source statements sums values verdict".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),

@@ -1,0 +1,266 @@
+"""A kernel in loops over rows and columns, as Numba compiles it: its text, on the reader of NumPy functions.
+
+All programs together take each row once: `range(M * program // programs, M * (program + 1) // programs)`. What a
+program adds up in a place of its own is, over all programs, the sum over all rows.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from types import FunctionType
+
+from sympy import Expr, Integer, evaluate, sympify
+
+from ..symbolic.symbols import M, N, i, j
+from .arrays import (
+    AXES,
+    BEFORE,
+    PROGRAM,
+    PROGRAMS,
+    Array,
+    DType,
+    NotTraced,
+    Scalar,
+    array,
+    elementwise,
+    indexed,
+    state,
+    tracing,
+)
+from .binding import FLOAT, LIMIT, PROGRAM_COUNT, Filled, T, outputs_of
+from .binding import PROGRAM as OWN
+from .definitions import Norm
+from .functions import entry, followed
+from .interpreter import Reader
+from .library import Known
+from .memory import entry_of
+from .programs import REAL, noted, refused
+from .python_source import definition
+from .values import Limit
+from .verdict import NOT_READ, WRONG, Verdict, compare
+
+SIZES = {"i": M, "j": N, "p": PROGRAMS}
+ALWAYS = (
+    REAL,
+    "every program runs once",
+    "arguments are arrays of floating-point numbers that do not overlap in memory",
+)
+
+
+class Lines:
+    """Rows of results that are made in a line and sent to memory: a row is sent where it belongs, and arrives."""
+
+    def __init__(self):
+        self.made, self.sent = [], []
+
+    def line_for(self, rows):
+        """The line of an array."""
+        return rows
+
+    def held(self, line, rows, at):
+        """Where a row is made."""
+        self._check(line, rows, at)
+        self.made.append(rows.memory)
+        return indexed(rows, (at,), write=True)
+
+    def send(self, line, rows, at):
+        """Sends a row."""
+        self._check(line, rows, at)
+        if rows.memory not in self.made or not rows.memory.changed:
+            raise NotTraced("a row is sent before it is made")
+        self.made.remove(rows.memory)
+        self.sent.append(rows.memory)
+
+    def arrived(self):
+        """Waits for what was sent."""
+        self.sent.clear()
+
+    def _check(self, line, rows, at):
+        if line is not rows:
+            raise NotTraced("a row is made in the line of another array")
+        if state().loops != [at]:
+            raise NotTraced("a row is made or sent that is not the loop's own")
+
+    def check(self):
+        """Refuses what is not sent, and what need not have arrived."""
+        if self.made:
+            raise NotTraced("a row is made in a line, and not sent")
+        if self.sent:
+            raise NotTraced("a row is sent, and need not have arrived")
+
+
+def _load(words, at):
+    return indexed(words, (at,))
+
+
+def _row(matrix, at):
+    return indexed(matrix, (at,), write=True)
+
+
+def _own(vectors, at):
+    if state().loops[:1] != [at]:
+        raise NotTraced("what belongs to a row that is not the loop's own")
+    return vectors
+
+
+def _store(words, at, value):
+    indexed(words, (at,), write=True).write(elementwise(lambda e: e, value).e)
+
+
+class LoopReader(Reader):
+    """Reads a function of Numba's; the package's own helpers stand for what they say."""
+
+    def __init__(self):
+        super().__init__(symbols=False)
+        self.lines, self.functions = Lines(), {}
+        lines = (
+            self.lines.line_for,
+            self.lines.held,
+            self.lines.send,
+            self.lines.arrived,
+        )
+        self.helpers = {method.__name__: method for method in lines}
+        self.helpers |= {"load": _load, "store": _store, "row": _row, "own": _own}
+
+    def admit(self, value):
+        """An object of Python's as what it is here."""
+        value = getattr(value, "py_func", value)
+        if not isinstance(value, FunctionType):
+            return super().admit(value)
+        if value not in self.functions:
+            name = value.__name__
+            if name in self.helpers and _is_own(value):
+                self.functions[value] = Known("math", name, self.helpers[name])
+            else:
+                self.functions[value] = super().admit(value)
+        return self.functions[value]
+
+    def _check_decorators(self, node, scope):
+        """The object in hand is what the decorators have left, and its code is compared with its text."""
+        return []
+
+
+def _is_own(function):
+    """Whether a function is the package's of that name, or has its very text."""
+    return ast.dump(definition(function)) == _own_text(function.__name__)
+
+
+@cache
+def _own_text(name):
+    """The syntax tree of a function of the package's, as text; None where there is no Numba."""
+    try:
+        kernels = import_module("normgrad.numba_kernels.kernels")
+    except ImportError:
+        return None
+    return ast.dump(definition(getattr(kernels, name)))
+
+
+def _argument(name, bound):
+    """The value of an argument."""
+    if isinstance(bound, T):
+        shape = tuple(SIZES[letter] for letter in bound.letters)
+        e = Integer(0)
+        if bound.before is not None:
+            letters = AXES[: len(shape)][::-1]
+            e = entry_of(bound.before, list(zip(shape, letters, strict=True)))
+        value = array(shape, e, "numpy", "float64")
+        value.memory.argument = True
+        if bound.before is None:
+            value.memory.written, value.memory.zero_before = False, name
+        return value
+    if isinstance(bound, Filled):
+        shape = tuple(map(sympify, bound.shape))
+        return array(shape, sympify(bound.value), "numpy", "float64")
+    if bound is OWN:
+        return Scalar(PROGRAM, "int")
+    if bound is PROGRAM_COUNT:
+        return Scalar(PROGRAMS, "int")
+    if bound is LIMIT:
+        return Limit()
+    if bound is FLOAT:
+        return DType("numpy", "float64")
+    if isinstance(bound, bool):
+        return bound
+    if isinstance(bound, int | float | Expr):
+        return Scalar(sympify(bound), "float")
+    raise ValueError(f"binding: {name} is {bound!r}, which is nothing of a loop's")
+
+
+def _arguments(names, binding):
+    """{argument: its value}."""
+    for name in (*names, *binding):
+        if name not in binding or name not in names:
+            raise ValueError(
+                f"binding: got {', '.join(binding)}, needs {', '.join(names)}"
+            )
+    return {name: _argument(name, binding[name]) for name in names}
+
+
+def verify_loops(
+    program: FunctionType,
+    binding: Mapping[str, object],
+    definitions: Norm,
+    *,
+    zero: bool = False,
+    seconds: float = 20,
+) -> Verdict:
+    """What a function in loops over rows and columns stores against definitions, for every M and N.
+
+    Args:     program: a function, compiled by Numba or not; it is not run
+              binding: {argument: what it is}: T("x"), Out("y"), Out("dw", "p, j"), InOut("x", then="y"); a number or a
+              flag; PROGRAM, PROGRAM_COUNT, LIMIT; Filled((M, 0)) for an array that is absent
+              definitions: normgrad.verify.norm(...), or a Norm of your own
+              zero: whether numbers that are compared with 0 are 0; seconds: how long the proof of one output may take
+    Returns:  Verdict, with one for each output
+    Raises:   ValueError for a binding that fits neither the function nor the definitions
+    """
+    outputs = outputs_of(binding, definitions)
+    reader = LoopReader()
+    with tracing("numpy", "float64") as trace, evaluate(True):
+        trace.sizes, trace.zero = (Integer(0),), zero
+        if OWN in binding.values():
+            trace.sizes = (Integer(0), PROGRAMS)
+        try:
+            with followed():
+                target = reader.admit(program)
+            values = _arguments(target.parameters, binding)
+            with followed():
+                reader.call(target, [], values)
+                reader.lines.check()
+        except NotTraced as reason:
+            return refused(reason)
+        verdicts = {}
+        for name, value in values.items():
+            if name in outputs:
+                head = definitions.outputs[outputs[name].after]
+                verdicts[name] = _compared(
+                    name, value, outputs[name], head, definitions, seconds
+                )
+            elif isinstance(value, Array) and value.memory.changed:
+                return Verdict(WRONG, why=f"it writes over {name}")
+        claims = [verdict.claim or name for name, verdict in verdicts.items()]
+        claims += [f"if {words}" for words in trace.words if words.endswith(BEFORE)]
+        return noted(trace, definitions, verdicts, ", ".join(claims), list(ALWAYS))
+
+
+def _compared(name, value, bound, head, definitions, seconds):
+    """The verdict on one output."""
+    if not value.memory.changed:
+        return Verdict(WRONG, why=f"{name} is not written")
+    letters = {"i": i, "j": j, "p": PROGRAM}
+    try:
+        stored = entry(value, [letters[letter] for letter in bound.letters])
+    except NotTraced as reason:
+        return refused(reason)
+    indices = {letters[letter] for letter in bound.letters} - {PROGRAM}
+    if set(head.indices) != indices:
+        return Verdict(NOT_READ, why=f"{name} is bound as {bound}, and {head} is not")
+    claim = f"{name} = {head}"
+    if "p" in bound.letters:
+        claim = f"the sum of the rows of {name} = {head}"
+    if stored.free_symbols & {PROGRAM, PROGRAMS}:
+        return Verdict(WRONG, claim, why="it depends on the number of programs")
+    return compare(stored, head, definitions.defs, claim, seconds)

@@ -1,0 +1,334 @@
+"""The package's own kernels in every variant of the operator, held against the definitions of `derivations.family`.
+
+The gradients there are proved by norm-dx-..., eps-theorem-dw and eps-theorem-db.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+from sympy import Expr, Heaviside, Indexed, Max, S, Symbol
+
+from ..spec import PLACED, PLACEMENTS
+from ..symbolic.definitions import Defs
+from ..symbolic.derivations import family
+from ..symbolic.notation import tensor, total
+from ..symbolic.symbols import M, N, eps, i, j
+from .api import verify
+from .binding import (
+    COLUMNS,
+    FLOAT,
+    LIMIT,
+    PROGRAM,
+    PROGRAM_COUNT,
+    PROGRAMS,
+    ROWS,
+    WHOLE,
+    Filled,
+    Out,
+    T,
+    letter,
+)
+from .definitions import OFFSET, Norm
+from .loops import verify_loops
+from .source import Source
+from .statements import parameters
+from .verdict import Verdict, whole
+
+FOLDER = Path(__file__).parents[1] / "triton_kernels"
+PIECES = [piece for piece in PLACED if piece != "clamped"]
+HEADS, VECTOR = letter("heads"), letter("VECTOR")
+HEAD = Symbol("head", integer=True, nonnegative=True)
+c1, c2 = tensor("c1", M), tensor("c2", M)
+zero = tensor("zero", M)
+OUTPUTS = {
+    "y": family.y[i, j],
+    "residual_out": family.p[i, j],
+    "mean": family.average[i],
+    "rstd": family.rstd[i],
+    "c1": c1[i],
+    "c2": c2[i],
+    "dx": family.dp[i, j],
+    "dresidual": family.dp[i, j],
+    "dw": family.dw[j],
+    "db": family.db[j],
+    "zero": zero[i],
+}
+NAMES = {"weight": "w", "bias": "b"}
+MATRICES = ("x", "residual", "dy", "dresidual_out", "p")
+VECTORS = ("weight", "bias")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One variant of the operator.
+
+    Args:  center, mean: whether rows are centred, and squares averaged
+           piece: "inside", "outside", "clamp", or "zero", a row of zeros with eps outside, where kappa is 0
+           residual, weight, bias: whether there is one; dx: whether it is wanted
+           dresidual: whether it is an array of its own; offset: whether weight_offset is other than 0
+           heads: "" where an input has one row stride, "strides" where it has two, "weights" where each head has a
+           weight of its own besides: then M, x, w and all others are those of one head
+    """
+
+    center: bool
+    mean: bool
+    piece: str
+    residual: bool = True
+    weight: bool = True
+    bias: bool = True
+    dx: bool = True
+    dresidual: bool = False
+    offset: bool = False
+    heads: str = ""
+
+    def __str__(self):
+        words = ["centred" if self.center else "as it is"]
+        words += ["mean" if self.mean else "sum", self.piece]
+        words += [
+            f"no {name}"
+            for name in ("residual", "weight", "bias", "dx")
+            if not getattr(self, name)
+        ]
+        words += [name for name in ("dresidual", "offset") if getattr(self, name)]
+        return ", ".join(words + [f"{self.heads} of heads"] * bool(self.heads))
+
+    @property
+    def absent(self) -> set[str]:
+        """The tensors that the variant lacks."""
+        pointers = {
+            "center": ("mean",),
+            "residual": ("residual", "residual_out", "dresidual_out"),
+            "weight": ("weight", "dw"),
+            "bias": ("bias", "db"),
+            "dx": ("dx",),
+            "dresidual": ("dresidual",),
+        }
+        return {
+            name
+            for flag, names in pointers.items()
+            if not getattr(self, flag)
+            for name in names
+        }
+
+    def definitions(self) -> Norm:
+        """The operator and its backward as definitions, with the two sums of a row that row_sums stores."""
+        return _definitions(self)
+
+    def binding(self, names: list[str], stored: tuple[str, ...]) -> dict:
+        """What the launcher gives a kernel: {argument: what it is}.
+
+        Args:  names: of the kernel's arguments; stored: the tensors that it stores
+        """
+        binding = {
+            "M": M * HEADS if self.heads == "weights" else M,
+            "N": N,
+            "CENTER": self.center,
+            "MEAN": self.mean,
+            "SCALE": family.c,
+            "OFFSET": OFFSET if self.offset else 0,
+            "EPS": eps,
+            "PLACEMENT": PLACED[self.piece],
+            "ROUND": True,
+            "PER_HEAD": self.heads == "weights",
+            "ACC": FLOAT,
+            "ROWS": ROWS,
+            "BLOCK": COLUMNS if "STAGES" in names and "TWICE" not in names else WHOLE,
+            "heads": HEADS if self.heads else None,
+        }
+        for name in names:
+            held = name.removesuffix("_ptr")
+            if name.endswith("_ptr") and held in self.absent:
+                binding[name] = None
+            elif name.endswith("_ptr"):
+                binding[name] = self._pointer(Out if held in stored else T, held)
+        return {name: value for name, value in binding.items() if name in names}
+
+    def _pointer(self, kind, name):
+        """A pointer, by the strides of its rows."""
+        share, head = (HEADS, HEAD) if self.heads == "weights" else (1, 0)
+        if name in VECTORS:
+            return kind(NAMES[name], "j", start=head * N)
+        if name in ("dw", "db"):
+            return kind(name, "p, j", share * N, start=head * N)
+        if name not in MATRICES or kind is Out:
+            index = "i, j" if name in ("y", "residual_out", "dx", "dresidual") else "i"
+            columns = N if index == "i, j" else 1
+            return kind(name, index, share * columns, start=head * columns)
+        stride, to_head = (
+            letter(f"{name}{end}") * VECTOR for end in ("_step", "_head_step")
+        )
+        if self.heads == "strides":
+            return kind(name, "i, j", stride, heads=(HEADS, to_head))
+        return kind(name, "i, j", stride, start=head * to_head)
+
+
+@cache
+def _definitions(case):
+    if case.piece == "clamp":
+        s = family.s[i]
+        general = family.operator(Max(s, eps), Heaviside(s - eps))
+    else:
+        branch = family.branches()[case.piece]
+        general = family.operator(branch.denominator, branch.factor)
+    r, wdy = family.r, family.wdy
+    products = total(N, lambda t: r[i, t] * wdy[i, t])
+    general[c1[i]] = family.kappa[i] / family.n * products
+    general[c2[i]] = family.a / N * total(N, lambda t: wdy[i, t])
+    values = {} if case.residual else {family.residual: 0, family.dresidual_out: 0}
+    values |= {} if case.weight else {family.w: 1}
+    values |= {} if case.bias else {family.b: 0}
+    numbers = {
+        family.a: S(int(case.center)),
+        family.n: N if case.mean else S.One,
+        family.w0: OFFSET if case.offset else S.Zero,
+    }
+    special = Defs()
+    for head, e in general:
+        special[head] = _with_values(e, values).xreplace(numbers)
+    special[zero[i]] = S.Zero
+    return Norm(special, OUTPUTS)
+
+
+def _with_values(e: Expr, values: dict) -> Expr:
+    """The expression with entries of some tensors replaced."""
+    return e.replace(
+        lambda part: isinstance(part, Indexed) and part.base in values,
+        lambda part: S(values[part.base]),
+    )
+
+
+FORWARD = ("y", "residual_out", "mean", "rstd")
+BACKWARD = ("dx", "dresidual", "dw", "db")
+# {kernel: (its module, what it stores, the grid)}
+KERNELS = {
+    "forward_rows": ("rows", FORWARD, ("row tiles",)),
+    "backward_rows": ("rows", BACKWARD, ("programs",)),
+    "backward_rows, rows read twice": ("rows", BACKWARD, ("programs",)),
+    "forward_sweeps": ("sweeps", FORWARD, ("row tiles",)),
+    "row_sums": ("sweeps", ("c1", "c2"), ("row tiles",)),
+    "backward_columns": ("sweeps", BACKWARD, ("programs", "column tiles")),
+}
+CASES = tuple(Case(*flags) for flags in product((True, False), (True, False), PIECES))
+CASES += (
+    Case(True, True, "inside", residual=False, weight=False, bias=False),
+    Case(False, True, "inside", residual=False, bias=False),
+    Case(False, False, "clamp", residual=False, weight=False, bias=False),
+    Case(True, True, "outside", weight=False, dx=False),
+    Case(True, True, "inside", dresidual=True),
+    Case(True, True, "inside", offset=True),
+    Case(False, False, "outside", residual=False, bias=False, offset=True),
+    Case(True, True, "inside", heads="strides"),
+    Case(False, False, "clamp", residual=False, bias=False, heads="strides"),
+    Case(True, True, "inside", dresidual=True, heads="weights"),
+    Case(
+        False, True, "outside", residual=False, bias=False, offset=True, heads="weights"
+    ),
+    Case(False, False, "clamp", dx=False, heads="weights"),
+)
+
+
+# What rounds to a dtype; the interpreter's bfloat16 is made of bits, which are not read.
+ROUNDING = {"cast(value, DTYPE)": "value"}
+
+
+def _casts_as_here(folder):
+    """Whether a copy of the kernels has the package's own cast."""
+    here, there = [
+        Source((place / "arithmetic.py").read_text(encoding="utf8")).function("cast")
+        for place in (FOLDER, folder)
+    ]
+    return ast.dump(here) == ast.dump(there)
+
+
+def verify_kernel(case: Case, title: str, folder: Path = FOLDER) -> Verdict:
+    """Read one kernel of KERNELS for a variant.
+
+    Args:  title: of KERNELS; the rest as prove_kernels
+    """
+    module, stored, grid = KERNELS[title]
+    file, (kernel, _, twice) = folder / f"{module}.py", title.partition(", ")
+    source = Source(file.read_text(encoding="utf8"), file)
+    names, _ = parameters(source.function(kernel))
+    binding = case.binding(names, stored)
+    if "TWICE" in names:
+        binding["TWICE"] = bool(twice)
+    if case.heads == "weights":
+        grid = (*grid, (HEAD, HEADS))
+    return verify(
+        file,
+        binding,
+        grid,
+        case.definitions(),
+        kernel=kernel,
+        helpers=ROUNDING if _casts_as_here(folder) else {},
+        zero=case.piece == "zero",
+    )
+
+
+# {kernel in loops: what it stores}; dresidual is dx in another dtype, which the launcher makes.
+LOOPS = {"forward": FORWARD, "backward": ("dx", "dw", "db")}
+
+
+def loop_binding(case: Case, names: list[str], stored: tuple[str, ...]) -> dict:
+    """What the launcher gives a kernel in loops: {argument: what it is}; the weight with its offset added."""
+    shapes = {"weight": (N,), "bias": (N,), "mean": (M,)}
+    binding = {
+        "program": PROGRAM,
+        "programs": PROGRAM_COUNT,
+        "N": N,
+        "n": N if case.mean else 1,
+        "zero": 0,
+        "center": case.center,
+        "scale": family.c,
+        "eps": eps,
+        "placement": list(PLACEMENTS).index(PLACED[case.piece]),
+        "most": LIMIT,
+    }
+    for name in names:
+        if name in binding:
+            continue
+        kind = Out if name in stored else T
+        if name in shapes and kind is T and name in case.absent:
+            binding[name] = Filled(shapes[name], int(name == "weight"))
+        elif name in ("dw", "db"):
+            binding[name] = kind(name, "p, j")
+            if name in case.absent:
+                binding[name] = Filled((PROGRAMS[0], 0))
+        elif name in case.absent and name != "mean":
+            binding[name] = Filled((M, 0))
+        else:
+            index = {"mean": "i", "rstd": "i", "weight": "j", "bias": "j"}
+            binding[name] = kind(NAMES.get(name, name), index.get(name, "i, j"))
+    return {name: binding[name] for name in names}
+
+
+def verify_loop(case: Case, kernel) -> Verdict:
+    """Read one Numba kernel for a variant: a function of the package, or of a copy of it."""
+    stored = LOOPS[kernel.__name__]
+    names = [*inspect.signature(getattr(kernel, "py_func", kernel)).parameters]
+    binding = loop_binding(case, names, stored)
+    if not case.center and "mean" in stored:
+        binding["mean"] = Out("zero", "i")
+    definitions = replace(case, offset=False).definitions()
+    return verify_loops(kernel, binding, definitions, zero=case.piece == "zero")
+
+
+def prove_kernels(case: Case, folder: Path = FOLDER) -> Verdict:
+    """Read every Triton kernel of the package for a variant, for every number of rows and columns.
+
+    Args:     case: a variant; folder: of the kernels, or of a copy of them
+    Returns:  Verdict, with one for each output of each kernel
+    """
+    outputs, assumed = {}, []
+    for title in KERNELS:
+        verdict = verify_kernel(case, title, folder)
+        parts = verdict.outputs or {"": verdict}
+        outputs |= {f"{title}: {name}": part for name, part in parts.items()}
+        assumed += verdict.assumptions
+    return whole(outputs, str(case), assumed)
