@@ -67,26 +67,32 @@ def grade_task(
             told.setdefault((each.misconception, each.title), each)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
-    report.diagnoses = _diagnoses(task, student, evidence, list(told.values()))
+    exam = Exam(task, student, draw, "formats")
+    report.diagnoses = _diagnoses(exam, evidence, list(told.values()))
     return report
 
 
-def _diagnoses(task, student, evidence, told) -> list:
+NARROW = {"float32", "float16", "bfloat16"}
+
+
+def _diagnoses(exam, evidence, told) -> list:
     """What the reading of a program says where its results are wrong, and what the stages have found out."""
-    found = []
+    found, task = [], exam.task
     if task.reads is not None:
         wrong = [output for output, *_ in evidence]
-        program = student.program(task.entry)
+        program = exam.student.program(task.entry)
         found = read(task.reads, task.entry, program, wrong)
+    if any(each.title == RIGHT for each in found) and _formats(exam, NARROW):
+        found = [named("narrow-arithmetic")]
     known = {each.misconception for each in found}
-    if known - {UNKNOWN}:  # rows without spread follow from a wrong formula
+    if any(each.implemented for each in found):  # rows without spread follow from it
         known |= {"not-finite", "flat-row"}
     found += [each for each in told if each.misconception not in known]
     # Numbers that a program spoils have no formula: what it does says all.
     if {each.misconception for each in found} & set(SPOILS):
         found = [each for each in found if each.misconception not in OPEN_KEYS]
-    if len(found) > 1:  # that a formula is right says little beside what is wrong
-        found = [each for each in found if each.title != RIGHT]
+    if len(found) > 1:  # what was not read says little beside what is wrong
+        found = [each for each in found if each.misconception != UNKNOWN or each.difference]
     return found
 
 

@@ -257,6 +257,8 @@ MISTAKES = {each.key: each for each in (
     _("one-pass-variance", "The variance is the mean of the squares less the square of the mean",
       "mean(x**2) - mean**2 is the variance and costs one pass",
       "Nothing is wrong with the formula. Look at rows whose mean is large beside their deviations.", "fp-one-pass"),
+    _("narrow-arithmetic", "Computed in float32, where float64 is asked for",
+      "the dtype of the intermediate results does not matter", "Look at the dtype of each intermediate result."),
     _("not-finite", "The result is not finite", "no row leads to an infinity or to 0 / 0",
       "Some results are infinite or not a number: a division by 0, an overflow, or memory of torch.empty or "
       "np.empty to which nothing is written."),

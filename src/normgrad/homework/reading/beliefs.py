@@ -16,6 +16,7 @@ BELIEFS = {
     "projection-sign": ("c1; sign",),
     "c2-sign": ("c2; sign",),
     "negated": ("all; sign", "dw; sign", "db; sign", "y; sign"),
+    "one-shape": ("any; number",),
     "bessel": ("any; factor N/(N-1)",),
     "sum-for-mean-c1": ("c1; factor N",),
     "sum-for-mean-c2": ("c2; factor N",),
@@ -42,7 +43,8 @@ BELIEFS = {
     "rstd-inverted": ("all; rstd -2", "dw; rstd -2", "y; rstd -2"),
     "rstd-in-db": ("db; rstd +1",),
     "projection-power": ("c1; rstd -1", "c1; rstd +1", "c1; rstd -2", "c1; rstd +2"),
-    "rstd-in-some-terms": ("any; rstd -1", "any; rstd +1"),
+    "rstd-in-some-terms": ("wdy; rstd -1", "wdy; rstd +1", "c2; rstd -1", "c2; rstd +1", "c2 wdy; rstd -1",
+                           "c1 c2; rstd -1", "c1 wdy; rstd -1", "c2 wdy; rstd +1", "c1 c2; rstd +1", "c1 wdy; rstd +1"),
     "dw-is-db": ("dw; x_hat -1",),
     "db-is-dw": ("db; x_hat +1",),
     "x_hat-missing": ("c1; x_hat -1",),
@@ -88,6 +90,7 @@ TOGETHER = {
         "c2; added -rstd * mean**2 * mean(wdy)",
     ): "mean-not-scaled",
 }
+MOST_SAID = 4  # findings that a report lists
 UNNAMED = "The equation of your text is not the right one. Compare it, term by term, with the one that you derived."
 
 
@@ -109,15 +112,15 @@ def diagnoses(equation: Equation, label: str = "") -> list[Diagnosis]:
     """
     head = equation.output
     yours, right = f"{head} = {equation.yours}", f"{head} = {equation.right}"
-    words = "; ".join(dict.fromkeys(map(str, equation.findings)))
-    found = []
+    words = "; ".join(dict.fromkeys(map(str, equation.findings[:MOST_SAID])))
+    shown = []
     for key in _keys(equation.findings):
         each = named(key, yours, right)
         each.equation = each.equation or label
         each.difference = words
-        found.append(each)
-    if found:
-        return found
+        shown.append(each)
+    if shown:
+        return shown
     title = f"The equation of {head} is another one"
     return [Diagnosis(UNKNOWN, title, UNNAMED, label, yours, right, difference=words)]
 

@@ -1,4 +1,4 @@
-"""How a task's program is read, and what is found out about the outputs that are wrong."""
+"""How a task's program is read, and what is shown out about the outputs that are wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ DIGITS = (
     "Nothing is wrong with the formula, read with exact numbers. Look at what becomes of the digits on the way: at the "
     "difference of two numbers that are nearly equal, at the dtype of each intermediate result, at rows without spread."
 )
-
+UNREAD = (
+    "Your equation cannot be shown: what that line does is not followed in letters."
+)
 # {output: the label of its registered equation} of the norms that homeworks ask for
 RMS = {"y": "rms-forward", "rstd": "rms-statistics", "dx": "rms-dx", "dw": "rms-dw"}
 LN = {"y": "ln-forward", "dx": "ln-dx", "dw": "ln-dw", "db": "ln-db"}
@@ -41,11 +43,16 @@ def read(reads: Reads, entry: str, program, wrong: Iterable[str]) -> list[Diagno
            wrong: the outputs that the contract has found wrong
     """
     wrong = set(wrong)
-    return in_child(lambda: _read(reads, entry, program, wrong)) if wrong else []
+    if not wrong:
+        return []
+    try:  # SymPy takes a second to load, and a homework in NumPy that is right does without it
+        from . import beliefs  # noqa: F401
+    except ImportError:
+        return []
+    return in_child(lambda: _read(reads, entry, program, wrong))
 
 
 def _read(reads, entry, program, wrong):
-    # SymPy takes a second to load, and a homework in NumPy that is right does without it.
     from ...verify import norm
     from ...verify.programs import verify_function
     from .beliefs import diagnoses
@@ -56,21 +63,24 @@ def _read(reads, entry, program, wrong):
         program, definitions, reads.outputs, reads.library,
         entry if isinstance(program, str) else "", SECONDS / 2, run=False,
     )  # fmt: skip
-    found: list[Diagnosis] = []
+    shown: list[Diagnosis] = []
     for output in wrong & set(verdict.outputs):
         own = verdict.outputs[output]
         if own and is_one_pass(own.stored, definitions):
             return [named("one-pass-variance")]
+    if verdict.line and not verdict.outputs:
+        title = f"{verdict.kind.capitalize()}: line {verdict.line}, {verdict.why}"
+        return [Diagnosis(UNKNOWN, title, UNREAD)]
     if wrong and all(verdict.outputs.get(output) for output in wrong):
         return [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
     for equation in equations_of(verdict, definitions, SECONDS / 2):
         if equation.output in wrong:
             more = diagnoses(equation, reads.labels.get(equation.output, ""))
-            known = {each.misconception for each in found}
+            keys = {each.misconception for each in shown}
             if equation.output == "rstd":  # that of y has been named
-                more = [each for each in more if each.misconception not in known]
-            found += more
-    return found
+                more = [each for each in more if each.misconception not in keys]
+            shown += more
+    return shown
 
 
 def is_one_pass(stored, definitions) -> bool:

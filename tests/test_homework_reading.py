@@ -1,0 +1,91 @@
+"""What a reading says: the difference of an edit, exactly; what was believed, where one edit explains it."""
+
+import homework_edits
+import homework_variants
+import pytest
+
+from normgrad.homework import solutions
+from normgrad.homework.reading import beliefs
+from normgrad.homework.reading.child import in_child
+from normgrad.homework.reading.tasks import RIGHT, read
+from normgrad.homework.task import find
+from normgrad.mistakes.edits import edited
+from normgrad.mistakes.table import MISTAKES
+
+NUMPY = [name for name in homework_edits.TASKS if name != "layernorm-function"]
+MOST = 8
+
+
+@pytest.mark.parametrize("task", NUMPY)
+def test_random_edits_are_read_back(task):
+    """Nine of ten have their difference; one that a run does not confirm would not be read."""
+    read_back = homework_edits.read_edits(task, MOST, seed=1)
+    assert len(read_back) == MOST
+    assert sum(each.is_exact for each in read_back) >= MOST - 1, read_back
+
+
+@pytest.mark.parametrize(("name", "function"), homework_variants.RIGHT)
+def test_nothing_is_said_of_what_is_right(name, function):
+    task = find(name)
+    if task.reads is not None:
+        titles = {each.title for each in read(task.reads, "", function, {"y", "dx"})}
+        assert not titles or titles == {RIGHT} or "Not read" in titles.pop()
+
+
+def test_beliefs_are_mistakes_of_the_table():
+    assert {*beliefs.BELIEFS, *beliefs.TOGETHER.values()} <= MISTAKES.keys()
+    rows = [row for rows in beliefs.BELIEFS.values() for row in rows]
+    assert len(rows) == len(set(rows))
+
+
+C1, DX = (
+    "c1 = (x_hat * wdy).mean(-1, keepdims=True)",
+    "dx = rstd * (wdy - c2 - x_hat * c1)\n    dw = (dy",
+)
+# {edits of LayerNorm's backward: (output, its equation, what is believed)}; the rest stands in test_homework_wrong.py
+READ = {
+    "c2 has another sign": (
+        [(DX, DX.replace("- c2", "+ c2"))],
+        "dx = rstd * wdy + rstd * mean(wdy) - rstd * x_hat * mean(x_hat * wdy)",
+        ["c2-sign"],
+    ),
+    "means of each other": (
+        [(DX, DX.replace("c2 - x_hat * c1", "c1 - x_hat * c2"))],
+        "dx = rstd * wdy - rstd * mean(x_hat * wdy) - rstd * x_hat * mean(wdy)",
+        ["c1-for-c2"],
+    ),
+    "two edits of one term have no name": (
+        [(C1, "c1 = 2 * wdy.mean(-1, keepdims=True)")],
+        "dx = rstd * wdy - rstd * mean(wdy) - 2 * rstd * x_hat * mean(wdy)",
+        ["unknown"],
+    ),
+    "a sum over the rows": (
+        [("db = dy.sum(0)\n    return", "db = dy.sum(0) / len(dy)\n    return")],
+        "db = mean(dy, axis=0)",
+        ["rows-averaged"],
+    ),
+    "a number for N": (
+        [(C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / 8")],
+        "dx = rstd * wdy - rstd * mean(wdy) - rstd * x_hat * sum(x_hat * wdy) / 8",
+        ["one-shape"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_equation_and_what_was_believed(name):
+    edits, equation, keys = READ[name]
+    text = edited(solutions.solution("hw3"), edits, name)
+    task = find("layernorm-backward")
+    shown = read(task.reads, task.entry, text, {"dx", "dw", "db"})
+    assert [each.misconception for each in shown] == keys
+    assert shown[0].implemented == equation and shown[0].difference
+
+
+def test_what_takes_too_long_is_not_read():
+    def endless():
+        while True:
+            pass
+
+    assert in_child(endless, seconds=1) == []
+    assert in_child(lambda: 1 / 0) == []
