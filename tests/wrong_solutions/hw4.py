@@ -128,7 +128,8 @@ BACKWARD = (
              (PARTIAL, PARTIAL.replace("tl.sum(", "tl.load(dw_ptr + mine, mask=cols < N, other=0) + tl.sum(")),
              stage=KERNELS, misconception="another-answer"),
     backward("partial sums in float16", ("partial = p.new_empty(2, programs, n, dtype=acc)",
-                                         "partial = p.new_empty(2, programs, n)"), stage=NARROW),
+                                         "partial = p.new_empty(2, programs, n)"), stage=NARROW,
+             misconception="narrow-intermediate"),
 )  # fmt: skip
 
 WRONG = FORWARD + BACKWARD

@@ -113,14 +113,14 @@ def diagnoses(equation: Equation, label: str = "") -> list[Diagnosis]:
     head = equation.output
     yours, right = f"{head} = {equation.yours}", f"{head} = {equation.right}"
     words = "; ".join(dict.fromkeys(map(str, equation.findings[:MOST_SAID])))
-    found = []
+    shown = []
     for key in _keys(equation.findings):
         each = named(key, yours, right)
         each.equation = each.equation or label
         each.difference = words
-        found.append(each)
-    if found:
-        return found
+        shown.append(each)
+    if shown:
+        return shown
     title = f"The equation of {head} is another one"
     return [Diagnosis(UNKNOWN, title, UNNAMED, label, yours, right, difference=words)]
 

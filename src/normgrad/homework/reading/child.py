@@ -12,11 +12,12 @@ from dataclasses import asdict
 
 from ..named import Diagnosis
 
-SECONDS, MORE_MEMORY = 10, 2 << 30
+SECONDS, MORE_MEMORY = 20, 2 << 30
+WALL = 3  # times as long it may take where the machine does something else, too
 
 
 def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagnosis]:
-    """What a function returns; [] where it does not return in time, or raises.
+    """What a function returns; [] where it does not return in time, or raises. Args: seconds: of the processor
 
     Without fork, as in a browser, it runs in this process.
     """
@@ -31,7 +32,7 @@ def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagn
         _write(into, read, seconds)
     os.close(into)
     try:
-        text = _received(out, seconds + 1)
+        text = _received(out, WALL * seconds)
         return [Diagnosis(**each) for each in json.loads(text)]
     except (TypeError, ValueError):
         return []

@@ -116,10 +116,10 @@ def _paired(extra, missing, compare):
         pairs, cost = [], UNPAIRED * (len(extra) + len(missing))
         for a, b in zip(short, order, strict=True):
             term, partner = (a, b) if short is extra else (b, a)
-            found = costs[term, partner]
-            if found is not None and len(found) < 2 * UNPAIRED:
-                pairs.append((term, partner, found))
-                cost += len(found) - 2 * UNPAIRED
+            steps = costs[term, partner]
+            if steps is not None and len(steps) < 2 * UNPAIRED:
+                pairs.append((term, partner, steps))
+                cost += len(steps) - 2 * UNPAIRED
         if cost < least:
             best, least = pairs, cost
     return best
@@ -147,11 +147,11 @@ def _in_all(findings, right):
 
 def edits(yours: Term, right: Term) -> list[Edit] | None:
     """What leads from the right term to yours; None where that is too much."""
-    found: list[Edit] = []
-    yours = _without_x(yours, right, found)
+    steps: list[Edit] = []
+    yours = _without_x(yours, right, steps)
     ratio = cancel(yours.coefficient / right.coefficient)
     if ratio.could_extract_minus_sign():
-        found.append(Edit("sign", "its sign is wrong"))
+        steps.append(Edit("sign", "its sign is wrong"))
         ratio = -ratio
     mine, own = yours.sums, right.sums
     change = Counter(yours.flat)
@@ -162,29 +162,29 @@ def edits(yours: Term, right: Term) -> list[Edit] | None:
         kind = _of_sums(mine, own)
         if kind is None:
             return None
-        found.append(kind)
+        steps.append(kind)
         if ratio in (N, N / M, 1 / M, 1 / N, M, 1 / (M * N)):  # a mean of its own
             ratio = S.One
     elif not change and (yours.outer, mine) != (right.outer, own):
-        found += _moved(yours, right)
+        steps += _moved(yours, right)
     for name, n in sorted(change.items()):
         where = "" if not own or not same else _where(name, yours, right)
-        found.append(_of_power(name, n, where))
+        steps.append(_of_power(name, n, where))
     if ratio != 1:
-        found.append(of_ratio(ratio, yours, right))
-    return found if len(found) <= MOST_EDITS else None
+        steps.append(of_ratio(ratio, yours, right))
+    return steps if len(steps) <= MOST_EDITS else None
 
 
-def _without_x(yours, right, found):
+def _without_x(yours, right, steps):
     """Your term with x_hat for x, where the right one has x_hat in its place; what that means is noted."""
     if not yours.flat["x"] or right.flat["x"]:
         return yours
     short = yours.flat["rstd"] - right.flat["rstd"]
     count = yours.flat["x"]
     if short == 0:
-        found.append(Edit("x for x_hat", "x stands for x_hat"))
+        steps.append(Edit("x for x_hat", "x stands for x_hat"))
     else:
-        found.append(Edit("not centred", "x is not centred"))
+        steps.append(Edit("not centred", "x is not centred"))
     outer = yours.outer.counted
     x_hats, sums = Counter(), []
     for total in yours.sums:
@@ -249,7 +249,7 @@ def of_ratio(ratio: Expr, yours: Term, right: Term) -> Edit:
     if number.is_number and number not in (S.One, S.Zero) and ratio.has(M, N):
         words = f"the number {number} stands for {abs_of(right.coefficient)}"
         return Edit("number", words)
-    for known, (key, words) in RATIOS.items():
-        if cancel(ratio / known) == 1:
+    for value, (key, words) in RATIOS.items():
+        if cancel(ratio / value) == 1:
             return Edit(f"factor {key}", words)
     return Edit(f"factor {ratio}", f"it is multiplied by {abs_of(ratio)}")

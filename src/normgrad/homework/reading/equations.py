@@ -40,7 +40,7 @@ class Equation:
 
 def equations_of(verdict: Verdict, definitions: Norm, seconds: float = 10) -> list:
     """An Equation for each output that was read and is not as defined; none that takes longer than the seconds."""
-    made, root = [], None
+    equations, root = [], None
     for output, own in verdict.outputs.items():
         if own.kind != REFUTED or own.stored is None:
             continue
@@ -50,9 +50,9 @@ def equations_of(verdict: Verdict, definitions: Norm, seconds: float = 10) -> li
         except CANNOT:
             continue
         if equation.yours and (equation.findings or not root):
-            made.append(equation)
+            equations.append(equation)
         root = own_root or root
-    return made
+    return equations
 
 
 def _equation(output, stored, definitions, root):

@@ -9,12 +9,11 @@ from operator import add, mul, pow, sub, truediv
 
 from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Sum, cancel, sqrt
 
-from ...symbolic.calculus import RangeError
 from ...symbolic.normal_form import as_powers, nf
 from ...symbolic.notation import dim, index, tensor
-from ...symbolic.patience import OutOfPatience, limited
 from ...symbolic.symbols import M, N
 from ..named import Diagnosis, named
+from .child import in_child
 from .difference import Edit, Finding, differences, of_ratio
 from .terms import Term, terms_of
 
@@ -72,9 +71,9 @@ def normal(e: Expr) -> Expr:
     return as_powers(nf(e))
 
 
-def is_same(one: Expr, other: Expr) -> bool:
+def is_same(left: Expr, right: Expr) -> bool:
     """Whether two expressions are equal for all values of their letters."""
-    return normal(one - other) == 0
+    return normal(left - right) == 0
 
 
 def terms(e: Expr) -> list[Term]:
@@ -91,10 +90,10 @@ WHOLES: dict[str, Callable[[Expr], Expr]] = {
 
 
 def _lengths_exchanged(e):
-    other = {M: N, N: M}
+    swapped = {M: N, N: M}
 
     def exchanged(part):
-        limits = [(letter, low, other[high]) for letter, low, high in part.limits]
+        limits = [(letter, low, swapped[high]) for letter, low, high in part.limits]
         return Sum(part.function, *limits)
 
     return e.replace(lambda part: isinstance(part, Sum), exchanged)
@@ -110,16 +109,16 @@ def _arrays_exchanged(e):
     bases = sorted({x.base for x in entries}, key=str)
     if len(bases) != 2:
         return e
-    other = {bases[0]: bases[1], bases[1]: bases[0]}
-    return e.xreplace({x: other[x.base][x.indices] for x in entries})
+    swapped = {bases[0]: bases[1], bases[1]: bases[0]}
+    return e.xreplace({x: swapped[x.base][x.indices] for x in entries})
 
 
 def edits(yours: Term, right: Term) -> list[Edit] | None:
     """What leads from the right term to yours; None where that is too much."""
-    found = []
+    steps = []
     ratio = cancel(yours.coefficient / right.coefficient)
     if ratio.could_extract_minus_sign():
-        found.append(Edit("sign", "its sign is wrong"))
+        steps.append(Edit("sign", "its sign is wrong"))
         ratio = -ratio
     mine, own = _bases(yours.flat), _bases(right.flat)
     change = Counter(mine)
@@ -127,13 +126,13 @@ def edits(yours: Term, right: Term) -> list[Edit] | None:
     for name, n in sorted(change.items()):
         if n:
             words = "is missing" if n < 0 else "is too many"
-            found.append(Edit(f"{name} {n:+}", f"{name} {words}"))
+            steps.append(Edit(f"{name} {n:+}", f"{name} {words}"))
     if not any(change.values()):
-        found += _of_places(yours, right, mine)
-    split = any(edit.key == "split" for edit in found)
+        steps += _of_places(yours, right, mine)
+    split = any(edit.key == "split" for edit in steps)
     if ratio != 1 and not (split and ratio in (1 / N, 1 / M)):  # each sum is a mean
-        found.append(of_ratio(ratio, yours, right))
-    return found if len(found) <= 2 else None
+        steps.append(of_ratio(ratio, yours, right))
+    return steps if len(steps) <= 2 else None
 
 
 def _bases(flat):
@@ -174,9 +173,9 @@ def _of_places(yours, right, mine):
     return [Edit("letters", "it has another letter")]
 
 
-def _renamed(flat, one, other):
+def _renamed(flat, first, second):
     """The factors with two arrays exchanged."""
-    names = {one: other, other: one}
+    names = {first: second, second: first}
     changed = {}
     for name, n in flat.items():
         array, bracket, indices = name.partition("[")
@@ -202,8 +201,6 @@ BELIEFS = {
     "split": "sum-split",
     "missing": "term-missing",
 }
-CANNOT = (NotImplementedError, OutOfPatience, RangeError, TypeError, ValueError)
-SECONDS = 5
 
 
 def read(
@@ -214,11 +211,7 @@ def read(
     Args:  name: of the result that is wrong; yours: {result: the text of the answer}; oracle: of the task
            exchanged: whether the function names its arguments in another order
     """
-    try:
-        with limited(SECONDS):
-            return _read_answer(name, yours, oracle, exchanged)
-    except CANNOT:
-        return []
+    return in_child(lambda: _read_answer(name, yours, oracle, exchanged))
 
 
 def _read_answer(name, yours, oracle, exchanged):

@@ -1,4 +1,4 @@
-"""How a task's program is read, and what is found out about the outputs that are wrong."""
+"""How a task's program is read, and what is shown out about the outputs that are wrong."""
 
 from __future__ import annotations
 
@@ -43,11 +43,16 @@ def read(reads: Reads, entry: str, program, wrong: Iterable[str]) -> list[Diagno
            wrong: the outputs that the contract has found wrong
     """
     wrong = set(wrong)
-    return in_child(lambda: _read(reads, entry, program, wrong)) if wrong else []
+    if not wrong:
+        return []
+    try:  # SymPy takes a second to load, and a homework in NumPy that is right does without it
+        from . import beliefs  # noqa: F401
+    except ImportError:
+        return []
+    return in_child(lambda: _read(reads, entry, program, wrong))
 
 
 def _read(reads, entry, program, wrong):
-    # SymPy takes a second to load, and a homework in NumPy that is right does without it.
     from ...verify import norm
     from ...verify.programs import verify_function
     from .beliefs import diagnoses
@@ -58,7 +63,7 @@ def _read(reads, entry, program, wrong):
         program, definitions, reads.outputs, reads.library,
         entry if isinstance(program, str) else "", SECONDS / 2, run=False,
     )  # fmt: skip
-    found: list[Diagnosis] = []
+    shown: list[Diagnosis] = []
     for output in wrong & set(verdict.outputs):
         own = verdict.outputs[output]
         if own and is_one_pass(own.stored, definitions):
@@ -71,11 +76,11 @@ def _read(reads, entry, program, wrong):
     for equation in equations_of(verdict, definitions, SECONDS / 2):
         if equation.output in wrong:
             more = diagnoses(equation, reads.labels.get(equation.output, ""))
-            known = {each.misconception for each in found}
+            keys = {each.misconception for each in shown}
             if equation.output == "rstd":  # that of y has been named
-                more = [each for each in more if each.misconception not in known]
-            found += more
-    return found
+                more = [each for each in more if each.misconception not in keys]
+            shown += more
+    return shown
 
 
 def is_one_pass(stored, definitions) -> bool:

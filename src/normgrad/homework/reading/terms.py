@@ -166,10 +166,10 @@ def _total(e, letters):
     ]
     axes = " ".join(words)
     body: Counter = Counter()
-    known = axes in AXES and len(bound) == len(words)
+    is_read = axes in AXES and len(bound) == len(words)
     for factor in Mul.make_args(e.function):
         base, power = factor.as_base_exp()
-        if not known or not power.is_Integer:
+        if not is_read or not power.is_Integer:
             return Total("columns", Factors(((lettered(e)[0], 1),)))
         body[_name(base, tuple(bound), axes, letters)] += int(power)
     return Total(axes, Factors.of(body))
