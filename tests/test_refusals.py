@@ -13,8 +13,6 @@ from normgrad.checks import backends, tolerance
 from normgrad.spec import NormSpec, check_axes
 from normgrad.symbolic import backend as sympy_backend
 from normgrad.symbolic.adjoint import reverse
-from normgrad.symbolic.induction import induction
-from normgrad.symbolic.recurrences import Recurrences
 from normgrad.symbolic.symbols import M, N, i, j
 
 SHAPE = wiring.SHAPE
@@ -291,10 +289,6 @@ CALLS = {
             lambda: reverse(DEFS, SEED[i, j], "dy"),
             "seed: got str, needs the name of a cotangent",
         ),
-        (
-            lambda: induction(None, [(1, 1)]),
-            "recurrences: got NoneType, needs a Recurrences",
-        ),
     ],
     ValueError: [
         (
@@ -323,10 +317,6 @@ CALLS = {
             r"sizes: got \(\), needs a sequence of at least one",
         ),
         (lambda: reverse(DEFS, SEED[i, j], SEED), ".*not defined here"),
-        (
-            lambda: induction(Recurrences(M, N), []),
-            r"claims: got \[\], needs at least one pair",
-        ),
     ],
 }
 GATED = [

@@ -1,16 +1,10 @@
-"""The residual stacks: naive and fused are one function bit for bit; and what the induction behind them refuses."""
+"""The residual stacks: naive and fused are one function bit for bit."""
 
 import pytest
 import torch
-from sympy import Symbol
 
 from normgrad import nn, residual
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.symbolic import NotProved, equation
-from normgrad.symbolic.induction import induction
-from normgrad.symbolic.recurrences import Recurrences, sequences
-from normgrad.symbolic.symbols import k
-from normgrad.symbolic.written import definitions_of
 
 PRE = residual.naive_stack, residual.fused_stack
 POST = residual.naive_post_norm, residual.fused_post_norm
@@ -114,107 +108,3 @@ def test_a_layer_that_changes_the_shape_does_not_broadcast(stack_function, torch
         TypeError, match=r"output of layers\[0\]: got builtins.NoneType"
     ):
         stack_function(torch.ones(2, COLUMNS), [lambda y: None], norms[:1])
-
-
-# -- induction
-
-f, norm, norm_adjoint, xs, ys, zs = sequences("f norm norm* x y z")
-ps, ys_fused, zs_fused, dxs = sequences("p y' z' dx")
-dps, dys_fused, dzs_fused = sequences("dp dy' dz'")
-
-
-def stack():
-    """The naive and the fused stack, forward and backward."""
-    lines = Recurrences(k, Symbol("K", integer=True, nonnegative=True))
-    for label in ("res-naive", "res-backward"):
-        for head, body in definitions_of(equation(label)):
-            lines[head] = body
-    return lines
-
-
-LINES = stack()
-INVARIANT = xs(k), zs_fused(k) + ps(k)
-FALSE = {
-    "the sign of p": (
-        LINES,
-        (xs(k), zs_fused(k) - ps(k)),
-        {},
-        "from one k to the next",
-    ),
-    "p of the layer before": (
-        LINES,
-        (xs(k), zs_fused(k) + ps(k - 1)),
-        {"low": 1},
-        "the base",
-    ),
-    "a wrong start": (LINES.changed(ps(0), 1), INVARIANT, {}, "the base"),
-    "norm of the wrong half": (
-        LINES.changed(ys_fused(k), norm(k, zs_fused(k - 1))),
-        INVARIANT,
-        {},
-        "from one",
-    ),
-    "the layer skipped": (
-        LINES.changed(zs_fused(k), ys_fused(k)),
-        INVARIANT,
-        {},
-        "from one",
-    ),
-    "the layers swapped": (
-        LINES.changed(zs_fused(k), f(k + 1, ys_fused(k))),
-        INVARIANT,
-        {},
-        "from one",
-    ),
-    "z before the first layer": (
-        LINES,
-        (ys(k), norm(k, xs(k - 2) + zs(k - 1))),
-        {"low": 1},
-        "the base",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FALSE)
-def test_a_false_claim_is_refused_and_the_half_is_named(name):
-    lines, claim, options, half = FALSE[name]
-    with pytest.raises(NotProved, match=half) as refusal:
-        induction(lines, [claim], **options)
-    counterexample = refusal.value.counterexample
-    assert counterexample.lhs != counterexample.rhs
-
-
-def test_the_backward_claims_need_each_other_and_the_invariant():
-    lines, claims = LINES, [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))]
-    invariant = [(*INVARIANT, 0)]
-    assert [
-        proof.how for proof in induction(lines, claims, down=True, given=invariant)
-    ] == ["base and step"] * 2
-    for fewer in (claims[:1], claims[1:]):
-        with pytest.raises(NotProved, match="from one k to the next.*undecided"):
-            induction(lines, fewer, down=True, given=invariant)
-    with pytest.raises(NotProved, match="undecided"):
-        induction(lines, claims, down=True)
-
-
-@pytest.mark.parametrize("head", [dzs_fused, dps])
-def test_a_backward_without_dresidual_out_is_refused(head):
-    lines = LINES.changed(head(k - 1), norm_adjoint(k, ps(k), dys_fused(k)))
-    with pytest.raises(
-        NotProved, match="from one k to the next.*refuted at K = 1, k = 0"
-    ):
-        induction(
-            lines,
-            [(dzs_fused(k), dxs(k)), (dps(k), dxs(k))],
-            down=True,
-            given=[(*INVARIANT, 0)],
-        )
-
-
-def test_a_claim_is_for_every_depth_not_for_small_ones():
-    """A stack whose layers change after the sixth: every depth that is tried agrees, and there is no proof."""
-    statement = equation("res-invariant")
-    later = (k - 1) * (k - 2) * (k - 3) * (k - 4) * (k - 5) * (k - 6)
-    changed = LINES.changed(ps(k), zs_fused(k - 1) + ps(k - 1) + later)
-    with pytest.raises(NotProved, match="undecided"):
-        induction(changed, statement.steps)

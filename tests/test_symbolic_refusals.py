@@ -27,7 +27,6 @@ from normgrad.symbolic import (
     NotProved,
     Partial,
     RangeError,
-    as_written,
     check_fixed,
     counterexample,
     dim,
@@ -39,9 +38,7 @@ from normgrad.symbolic import (
     total,
 )
 from normgrad.symbolic.codegen import compile, source
-from normgrad.symbolic.induction import induction, inductive
 from normgrad.symbolic.normal_form import nf
-from normgrad.symbolic.recurrences import Recurrences, sequences
 from normgrad.symbolic.signs import is_nonnegative, is_positive
 
 M, N, K = dim("M"), dim("N"), dim("K")
@@ -234,122 +231,6 @@ def test_a_sum_does_not_catch_the_letter_of_a_definition():
     defs = Defs()
     defs[f] = j * S.One  # a dimension that is called j
     assert nf(defs.unfold(Sum(f, (j, 1, N)))) == N * j
-
-
-# -- induction
-
-step, n, X = k, Symbol("n", integer=True, nonnegative=True), Symbol("X")
-layer, xs, ys, zs = sequences("f x y z")
-
-
-def _lines(*lines):
-    recurrences = Recurrences(step, n)
-    for head, e in lines:
-        recurrences[head] = e
-    return recurrences
-
-
-def test_a_base_within_the_places_of_its_step_is_refused():
-    for lines in (
-        [(xs(1), X), (xs(k), xs(k - 1) + 1)],
-        [(xs(k - 1), layer(k)), (xs(0), X)],
-        [(xs(n), X), (xs(k), xs(k - 1))],
-    ):
-        with pytest.raises(ValueError, match="a place that the step"):
-            _lines(*lines)
-    for head in (xs(2 * k), layer(k, X)):
-        with pytest.raises(ValueError, match="a line is for a sequence"):
-            _lines((head, X))
-
-
-def test_a_sequence_has_one_base_and_one_step():
-    lines = _lines((xs(0), X), (xs(k), xs(k - 1) + 1))
-    lines[xs(0)], lines[xs(k)] = X, xs(k - 1) + 1  # a cell that is run again
-    for head, e, which in (
-        (xs(0), X + 1, "base"),
-        (xs(S(-1)), X, "base"),
-        (xs(k), xs(k - 1) + 2, "step"),
-    ):
-        with pytest.raises(ValueError, match=f"x has a {which} already"):
-            lines[head] = e
-    assert induction(lines, [(xs(k), X + k)])
-    assert induction(lines.changed(xs(0), X + 1), [(xs(k), X + k + 1)])
-
-
-def test_the_base_of_an_induction_that_goes_down_is_checked():
-    lines = _lines((xs(n), X), (xs(k - 1), xs(k)), (ys(n), X + 1), (ys(k - 1), ys(k)))
-    assert (
-        induction(lines.changed(ys(n), X), [(xs(k), ys(k))], down=True)[0].how
-        == "base and step"
-    )
-    with pytest.raises(NotProved, match="step 1, the base.*refuted at n = 0, k = 0"):
-        induction(lines, [(xs(k), ys(k))], down=True)
-    # equal at the lowest place already, which is not where it begins
-    lines = _lines((xs(n), X), (xs(k - 1), S(7)), (ys(n), X + 1), (ys(k - 1), S(7)))
-    with pytest.raises(NotProved, match="step 1, the base.*refuted"):
-        induction(lines, [(xs(k), ys(k))], down=True)
-
-
-def test_what_cancels_in_a_sequence_leaves_its_condition():
-    lines = _lines((xs(0), X), (xs(k), xs(k - 1)))
-    with as_written():
-        ratio, root = xs(k) / xs(k), sqrt(xs(k)) ** 2
-    assert str(induction(lines, [(ratio, S.One)])[0]).endswith(
-        "by unfolding, where Ne(x(k), 0)"
-    )
-    assert list(map(str, induction(lines, [(root, xs(k))])[0].side_conditions)) == [
-        "x(k) >= 0"
-    ]
-    statement = inductive("one", "Its ratio is 1.", lines, (ratio, S.One))
-    assert statement.known().endswith(r"by unfolding, where $x_{k} \neq 0$")
-    assert induction(lines, [(xs(k), X)])[0].side_conditions == ()
-    branch = Piecewise((xs(k), Eq(X, 0)), (X, True))
-    assert induction(lines, [(branch, branch)])
-
-
-def test_what_is_given_of_a_layer_is_not_put_in_for_its_other_values():
-    lines = _lines((xs(0), X), (xs(k), layer(k, xs(k - 1))), (zs(k), layer(k, X)))
-    with pytest.raises(NotProved, match="refuted"):
-        induction(
-            lines,
-            [(zs(k), layer(k, xs(0) + 1))],
-            low=1,
-            given=[(layer(k, X), layer(k, X + 1), 1)],
-        )
-
-
-def _two_streams():
-    return _lines(
-        (xs(0), X),
-        (xs(k), layer(k, xs(k - 1))),
-        (ys(0), X),
-        (ys(k), layer(k, ys(k - 1))),
-    )
-
-
-def test_what_is_given_is_proved():
-    lines = _two_streams()
-    goal = [(layer(1, xs(n)), layer(1, ys(n)))]
-    with pytest.raises(NotProved, match="undecided"):
-        induction(lines, goal)
-    assert induction(lines, goal, given=[(xs(k), ys(k), 0)])
-    with pytest.raises(NotProved, match="given 1, .*refuted"):
-        induction(lines, goal, given=[(xs(k), ys(k) + 1, 0)])
-    # true from 1 on, and false at the place from which it is said to hold
-    starts_apart = _lines((xs(0), X), (xs(k), S(7)), (ys(0), X + 1), (ys(k), S(7)))
-    with pytest.raises(NotProved, match="given 1, .*refuted"):
-        induction(starts_apart, [(xs(n), ys(n))], given=[(xs(k), ys(k), 0)])
-
-
-def test_claims_and_what_is_given_are_pairs_and_triples_of_expressions():
-    lines = _two_streams()
-    for claims in ([xs(k)], xs(k), [(xs(k), ys(k), 0)]):
-        with pytest.raises(ValueError, match="claims: got"):
-            induction(lines, claims)
-    with pytest.raises(ValueError, match="given: got"):
-        induction(lines, [(xs(k), ys(k))], given=[(xs(k), ys(k))])
-    with pytest.raises(TypeError, match="got the text"):
-        induction(lines, [(xs(k), "y(k)")])
 
 
 # -- array code

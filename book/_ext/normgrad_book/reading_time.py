@@ -37,10 +37,7 @@ DISPLAYED = re.compile(r"\$\$(.+?)\$\$( *\([\w:.-]+\))?", re.S)
 # step or a name; prove only as the last line of its cell.
 FORMULAS = {
     "derive": 4,
-    "derive_all": 3,
-    "derive_by_induction": 3,
     "define": 3,
-    "work_out": 2,
     "prove": 10,
 }
 
