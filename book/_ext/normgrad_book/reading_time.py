@@ -96,9 +96,9 @@ def _count_verdicts(amount, cell):
             amount.display(len(call.args))
         elif verb == "derive":  # a name after a line is its reason
             chains = [arg.elts for arg in call.args if isinstance(arg, ast.Tuple)]
-            for chain in chains or [call.args]:
-                steps = [line for line in chain[1:] if not isinstance(line, ast.Name)]
-                amount.display(len(steps))
+            steps = [line for chain in chains or [call.args] for line in chain[1:]]
+            steps = [line for line in steps if not isinstance(line, ast.Name)]
+            amount.display(len(steps))
         elif verb in ("prove", "refute"):
             amount.display(1)
 
