@@ -40,7 +40,6 @@ from sympy import (
     exp,
     sqrt,
 )
-from sympy.core.function import AppliedUndef
 
 from normgrad.symbolic.elementary import sigmoid
 from normgrad.symbolic.notation import Local, Partial, as_written, rename_bound
@@ -60,14 +59,11 @@ class Unreadable(ValueError):
 
 @dataclass
 class Quantities:
-    """What the names of an equation stand for: scalars, tensors, functions of a value, sequences over the layers of a
-    stack, and those of them that take values (the layers themselves)."""
+    """What the names of an equation stand for: scalars, tensors, functions of a value."""
 
     scalars: dict[str, Symbol] = field(default_factory=dict)
     tensors: dict[str, IndexedBase] = field(default_factory=dict)
     functions: dict[str, type] = field(default_factory=dict)
-    sequences: dict[str, type] = field(default_factory=dict)
-    layers: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, expressions) -> Quantities:
@@ -90,9 +86,6 @@ class Quantities:
             _only(self.scalars, e.name, e)
         if isinstance(e, Opaque):
             self.functions.setdefault(type(e).letter + "'" * type(e).order, type(e))
-        if isinstance(e, AppliedUndef):
-            _only(self.sequences, type(e).__name__, type(e))
-            self.layers |= {type(e).__name__} if len(e.args) > 1 else set()
         parts = e.args[:2] if isinstance(e, Local | KroneckerDelta) else e.args
         for part in parts:
             self.take(part)
@@ -347,8 +340,6 @@ class Reader:
             return self.scalar(name)
         self.take()
         self.take("{")
-        if self.is_sequence(name):
-            return self.sequence(name)
         if self.peek().isdigit() and self.peek(1) in ("}", ","):
             stem = name.rstrip("'")
             name = stem + self.take() + name[len(stem) :]
@@ -367,29 +358,6 @@ class Reader:
         if symbol is None:
             raise Unreadable(f"{name} is no scalar of the equation")
         return symbol
-
-    def is_sequence(self, name):
-        return name in self.names.sequences or f"{name}*" in self.names.sequences
-
-    def sequence(self, name):
-        index = self.expression()
-        self.take("}")
-        if self.peek() == "^" and self.peek(2) == "*":
-            self.take("^")
-            name += self.group(self.take)
-        values = []
-        if self.peek() in ("(", r"\left") and name in self.names.layers:
-            big = self.take() == r"\left"
-            if big:
-                self.take("(")
-            values.append(self.expression())
-            while self.peek() == ";":
-                self.take()
-                values.append(self.expression())
-            if big:
-                self.take(r"\right")
-            self.take(")")
-        return self.names.sequences[name](index, *values)
 
 
 def read(text: str, names: Quantities) -> Expr:

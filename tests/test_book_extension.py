@@ -116,12 +116,12 @@ ledger.prove("index-count")
 
 ```{code-cell} ipython3
 :tags: [derivation]
-from normgrad.symbolic import contract, delta, derive, dim, index, keep_as_typed, tensor, total
+from normgrad.symbolic import delta, derive, dim, index, keep_as_typed, tensor, total
 keep_as_typed()
 N, k = dim("N"), index("k")
 x = tensor("x", N)
 derive("index-delta", "A sum against a delta renames the index.", None,
-       total(N, lambda r: delta(k, r) * x[r]), contract, x[k])
+       total(N, lambda r: delta(k, r) * x[r]), (x[k], "the delta contracted"))
 ```
 By {eq}`index-delta`.
 
@@ -179,10 +179,14 @@ def book(tmp_path_factory):
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ("contract, x[k])", "contract, 2 * x[k], x[k])", "index-delta, step 2"),
         (
-            "contract, x[k])",
-            "contract, x[k], total(N, lambda r: delta(r, k) * x[r]))",
+            '(x[k], "the delta contracted"))',
+            "x[k], 2 * x[k], x[k])",
+            "index-delta, step 2",
+        ),
+        (
+            '(x[k], "the delta contracted"))',
+            "x[k], total(N, lambda r: delta(r, k) * x[r]))",
             "another equation index-delta than equations.json has",
         ),
         (

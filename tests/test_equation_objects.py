@@ -100,7 +100,7 @@ def test_copied_code_takes_leading_axes(torch):
                     rtol=ROUNDING,
                     err_msg=label,
                 )
-    assert len(labels) > 100
+    assert len(labels) > 90
 
 
 def test_a_proof_goes_from_the_claim_to_one_polynomial():

@@ -17,7 +17,6 @@ from normgrad.symbolic import dim, equations
 from normgrad.symbolic.calculus import free_letters, index_ranges
 from normgrad.symbolic.notation import rename_bound
 from normgrad.symbolic.opaque import Opaque
-from normgrad.symbolic.recurrences import Applied
 
 BOOK = Path(__file__).parents[1] / "book"
 TYPED = json.loads((BOOK / "typed_formulas.json").read_text(encoding="utf8"))
@@ -53,7 +52,7 @@ def quantities(e) -> dict[str, set[str]]:
             and symbol.name not in shapes
         ):
             shapes[symbol.name] = {""}
-    for function in e.atoms(Opaque, Applied):
+    for function in e.atoms(Opaque):
         name = (
             function.letter if isinstance(function, Opaque) else function.func.__name__
         )

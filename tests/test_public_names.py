@@ -17,11 +17,9 @@ NAMES = {
     """,
     "normgrad.numpy_ref": "Forward Grads LAYER_NORM backward forward",
     "normgrad.symbolic": """
-        Counterexample D Defs Derivation Equation Local NotProved Partial Proof RangeError Recurrences
-        Refutation Step Trace as_written chain_rule check_fixed collect compile contract counterexample
-        define delta derive derive_all derive_by_induction differentiate dim equation equations index
-        keep_as_typed latex mean multiply nf opaque prove proved pull_out refute reverse sequences source
-        tensor total trace unfold using work_out
+        Counterexample D Defs Derivation Equation Local NotProved Partial Proof RangeError Refutation Trace
+        as_written check_fixed compile counterexample define delta derive dim equation equations index
+        keep_as_typed latex mean nf opaque prove proved refute reverse source tensor total trace
     """,
     "normgrad.symbolic.adjoint": "D contribution reverse",
     "normgrad.symbolic.trace": "GIVEN RULES Trace UNFOLD trace",

@@ -15,8 +15,6 @@ from normgrad.checks import backends, tolerance  # noqa: F401
 from normgrad.spec import NormSpec, check_axes
 from normgrad.symbolic import backend as sympy_backend  # noqa: F401
 from normgrad.symbolic.adjoint import reverse  # noqa: F401
-from normgrad.symbolic.induction import induction  # noqa: F401
-from normgrad.symbolic.recurrences import Recurrences  # noqa: F401
 from normgrad.symbolic.symbols import M, N, i, j  # noqa: F401
 
 SHAPE = wiring.SHAPE

@@ -1,16 +1,10 @@
-"""The residual stacks: naive and fused are one function bit for bit; and what the induction behind them refuses."""
+"""The residual stacks: naive and fused are one function bit for bit."""
 
 import pytest
 import torch
-from sympy import Symbol
 
 from normgrad import nn, residual
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.symbolic import NotProved, equation
-from normgrad.symbolic.induction import induction
-from normgrad.symbolic.recurrences import Recurrences, sequences
-from normgrad.symbolic.symbols import k
-from normgrad.symbolic.written import definitions_of
 
 PRE = residual.naive_stack, residual.fused_stack
 POST = residual.naive_post_norm, residual.fused_post_norm
@@ -81,77 +75,3 @@ def test_the_stacks_are_their_definition(stacks, torch_rng):
         ).abs().max() <= 256 * unit_roundoff("float64") * expected.abs().max()
 
 
-# -- induction
-
-f, norm, norm_adjoint, xs, ys, zs = sequences("f norm norm* x y z")
-ps, ys_fused, zs_fused, dxs = sequences("p y' z' dx")
-
-
-def stack():
-    """The naive and the fused stack, forward and backward."""
-    lines = Recurrences(k, Symbol("K", integer=True, nonnegative=True))
-    for label in ("res-naive", "res-backward"):
-        for head, body in definitions_of(equation(label)):
-            lines[head] = body
-    return lines
-
-
-LINES = stack()
-INVARIANT = xs(k), zs_fused(k) + ps(k)
-FALSE = {
-    "the sign of p": (
-        LINES,
-        (xs(k), zs_fused(k) - ps(k)),
-        {},
-        "from one k to the next",
-    ),
-    "p of the layer before": (
-        LINES,
-        (xs(k), zs_fused(k) + ps(k - 1)),
-        {"low": 1},
-        "the base",
-    ),
-    "a wrong start": (LINES.changed(ps(0), 1), INVARIANT, {}, "the base"),
-    "norm of the wrong half": (
-        LINES.changed(ys_fused(k), norm(k, zs_fused(k - 1))),
-        INVARIANT,
-        {},
-        "from one",
-    ),
-    "the layer skipped": (
-        LINES.changed(zs_fused(k), ys_fused(k)),
-        INVARIANT,
-        {},
-        "from one",
-    ),
-    "the layers swapped": (
-        LINES.changed(zs_fused(k), f(k + 1, ys_fused(k))),
-        INVARIANT,
-        {},
-        "from one",
-    ),
-    "z before the first layer": (
-        LINES,
-        (ys(k), norm(k, xs(k - 2) + zs(k - 1))),
-        {"low": 1},
-        "the base",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FALSE)
-def test_a_false_claim_is_refused_and_the_half_is_named(name):
-    lines, claim, options, half = FALSE[name]
-    with pytest.raises(NotProved, match=half) as refusal:
-        induction(lines, [claim], **options)
-    counterexample = refusal.value.counterexample
-    assert counterexample.lhs != counterexample.rhs
-
-
-def test_a_claim_is_for_every_depth_not_for_small_ones():
-    """A stack whose layers change after the sixth: every depth that is tried agrees, and there is no proof."""
-    statement = equation("res-invariant")
-    later = (k - 1) * (k - 2) * (k - 3) * (k - 4) * (k - 5) * (k - 6)
-    changed = LINES.changed(ps(k), zs_fused(k - 1) + ps(k - 1) + later)
-    with pytest.raises(NotProved, match="undecided"):
-        induction(changed, statement.steps)

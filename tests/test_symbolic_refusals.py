@@ -9,14 +9,12 @@ from sympy import (
     Piecewise,
     S,
     Sum,
-    Symbol,
     log,
     sign,
 )
 
 from normgrad.symbolic import (
     Defs,
-    NotProved,
     Partial,
     check_fixed,
     counterexample,
@@ -27,9 +25,7 @@ from normgrad.symbolic import (
     tensor,
     total,
 )
-from normgrad.symbolic.induction import induction
 from normgrad.symbolic.normal_form import nf
-from normgrad.symbolic.recurrences import Recurrences, sequences
 
 M, N, K = dim("M"), dim("N"), dim("K")
 i, j, k = index("i", "j", "k")
@@ -106,67 +102,6 @@ def test_a_sum_does_not_catch_the_letter_of_a_definition():
     defs = Defs()
     defs[f] = j * S.One  # a dimension that is called j
     assert nf(defs.unfold(Sum(f, (j, 1, N)))) == N * j
-
-
-# -- induction
-
-step, n, X = k, Symbol("n", integer=True, nonnegative=True), Symbol("X")
-layer, xs, ys, zs = sequences("f x y z")
-
-
-def _lines(*lines):
-    recurrences = Recurrences(step, n)
-    for head, e in lines:
-        recurrences[head] = e
-    return recurrences
-
-
-def test_the_base_of_an_induction_that_goes_down_is_checked():
-    lines = _lines((xs(n), X), (xs(k - 1), xs(k)), (ys(n), X + 1), (ys(k - 1), ys(k)))
-    assert (
-        induction(lines.changed(ys(n), X), [(xs(k), ys(k))], down=True)[0].how
-        == "base and step"
-    )
-    with pytest.raises(NotProved, match="step 1, the base.*refuted at n = 0, k = 0"):
-        induction(lines, [(xs(k), ys(k))], down=True)
-    # equal at the lowest place already, which is not where it begins
-    lines = _lines((xs(n), X), (xs(k - 1), S(7)), (ys(n), X + 1), (ys(k - 1), S(7)))
-    with pytest.raises(NotProved, match="step 1, the base.*refuted"):
-        induction(lines, [(xs(k), ys(k))], down=True)
-
-
-def test_what_is_given_of_a_layer_is_not_put_in_for_its_other_values():
-    lines = _lines((xs(0), X), (xs(k), layer(k, xs(k - 1))), (zs(k), layer(k, X)))
-    with pytest.raises(NotProved, match="refuted"):
-        induction(
-            lines,
-            [(zs(k), layer(k, xs(0) + 1))],
-            low=1,
-            given=[(layer(k, X), layer(k, X + 1), 1)],
-        )
-
-
-def _two_streams():
-    return _lines(
-        (xs(0), X),
-        (xs(k), layer(k, xs(k - 1))),
-        (ys(0), X),
-        (ys(k), layer(k, ys(k - 1))),
-    )
-
-
-def test_what_is_given_is_proved():
-    lines = _two_streams()
-    goal = [(layer(1, xs(n)), layer(1, ys(n)))]
-    with pytest.raises(NotProved, match="undecided"):
-        induction(lines, goal)
-    assert induction(lines, goal, given=[(xs(k), ys(k), 0)])
-    with pytest.raises(NotProved, match="given 1, .*refuted"):
-        induction(lines, goal, given=[(xs(k), ys(k) + 1, 0)])
-    # true from 1 on, and false at the place from which it is said to hold
-    starts_apart = _lines((xs(0), X), (xs(k), S(7)), (ys(0), X + 1), (ys(k), S(7)))
-    with pytest.raises(NotProved, match="given 1, .*refuted"):
-        induction(starts_apart, [(xs(n), ys(n))], given=[(xs(k), ys(k), 0)])
 
 
 # -- array code

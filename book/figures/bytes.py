@@ -1,8 +1,6 @@
-"""Figures of the chapter on bytes: the roofline, ways to sum over rows, bytes in flight, predicted times."""
+"""Figures of the page on bytes: the roofline, and ways to sum over rows."""
 
 from __future__ import annotations
-
-import math
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,53 +51,3 @@ def roofline(gpus, fused, apart) -> None:
     )
     axes.set(xlim=(0.05, 200), ylim=(0.05, 150))
     axes.grid(alpha=0.3)
-
-
-def in_flight(lengths, ours, one_row, needed) -> None:
-    """KiB in flight on a multiprocessor against N. Args: ours, one_row: KiB at each length; needed: (least, most)"""
-    figure, axes = plt.subplots(figsize=(6.2, 3.7))
-    axes.axhspan(*needed, color=GREEN, alpha=0.25, lw=0)
-    axes.text(140, math.sqrt(needed[0] * needed[1]), "needed", color=GREEN, va="center")
-    axes.loglog(
-        lengths,
-        one_row,
-        "--",
-        color=ORANGE,
-        lw=2,
-        base=2,
-        label="one row ahead, two programs",
-    )
-    axes.loglog(lengths, ours, "o-", color=BLUE, lw=2, base=2, label="our tiles")
-    axes.set(xlabel="$N$", ylabel="KiB in flight", xticks=lengths, xticklabels=lengths)
-    axes.set(xlim=(120, 8800), ylim=(0.4, 300))
-    axes.set_yticks([0.5, 2, 8, 32, 128], ["0.5", "2", "8", "32", "128"])
-    axes.minorticks_off()
-    axes.legend(frameon=False, loc="lower right")
-    axes.tick_params(axis="x", labelrotation=45)
-
-
-def predicted(floors, separate) -> None:
-    """Hollow bars of predicted microseconds of LayerNorm.
-
-    Args:  floors, separate: {(operator, direction): microseconds}
-    """
-    figure, axes = plt.subplots(figsize=(6.4, 3.6))
-    points = [
-        (name, way)
-        for name in ("layer_norm", "add_layer_norm")
-        for way in ("forward", "backward")
-    ]
-    for name, found, shift, color in (
-        ("floor", floors, -0.2, BLUE),
-        ("separate kernels", separate, 0.2, ORANGE),
-    ):
-        places = [place + shift for place in range(4)]
-        times = [found[point] for point in points]
-        axes.barh(
-            places, times, 0.36, fc="none", ec=color, lw=1.6, label=f"{name}, predicted"
-        )
-    names = [f"add, {way}" if name.startswith("add") else way for name, way in points]
-    title = "PREDICTED from bytes, not measured"
-    axes.set(yticks=range(4), yticklabels=names, xlabel="microseconds", title=title)
-    axes.invert_yaxis()
-    axes.legend(frameon=False)

@@ -8,28 +8,6 @@ import numpy as np
 from .style import BLUE, GREEN, GREY, ORANGE, arrow
 
 
-def moves(gradient, x, x_dot, dx_dot) -> None:
-    """The entries of dx as the row goes along x_dot, with the slopes dx_dot at 0.
-
-    Args:  gradient: row -> dx; x, x_dot, dx_dot: (4,)
-    """
-    steps = np.linspace(-0.5, 0.5, 81)
-    curves = np.array([gradient(x + h * x_dot) for h in steps])
-    figure, axes = plt.subplots(1, len(x), figsize=(9.2, 2.7), sharey=True)
-    for place, axis in enumerate(axes):
-        axis.plot(steps, curves[:, place], color=BLUE, lw=2.5)
-        short = np.array([-0.28, 0.28])
-        axis.plot(
-            short, gradient(x)[place] + short * dx_dot[place], "--", color=ORANGE, lw=2
-        )
-        axis.plot(0, gradient(x)[place], "o", color=ORANGE)
-        axis.set(
-            title=rf"$\mathrm{{dx}}_{place + 1}$", xlabel="$h$", xticks=[-0.5, 0, 0.5]
-        )
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("gradient")
-
-
 def passes() -> None:
     """What goes into the three passes and what comes out of each: forward, backward, and the backward's backward."""
     boxes = {

@@ -120,37 +120,3 @@ def stores(panels, argument) -> None:
     axes[0].set_ylabel("program")
     axes[0].yaxis.get_major_locator().set_params(integer=True)
     axes[0].invert_yaxis()
-
-
-def order(seen) -> None:
-    """Bytes of each load and store, in the order in which they run. Args: seen: Seen, of one program"""
-    found = []
-    for launch in seen.launches:
-        for access in launch.accesses:
-            name = next(
-                each.name
-                for each in launch.arguments
-                if each.holds(access.touched).any()
-            )
-            found.append(
-                (
-                    name.removesuffix("_ptr"),
-                    access.kind,
-                    access.touched.size * access.size,
-                )
-            )
-    figure, axes = plt.subplots(figsize=(7.4, 2.9))
-    for place, (name, kind, size) in enumerate(found):
-        axes.bar(place, size, color=BLUE if kind == "load" else ORANGE)
-        axes.text(place, size + 3, name, ha="center", size=9)
-    for kind, color in (("load", BLUE), ("store", ORANGE)):
-        axes.bar(0, 0, color=color, label=kind)
-    axes.set(
-        xticks=range(len(found)),
-        xticklabels=range(1, len(found) + 1),
-        xlabel="order",
-        ylabel="bytes",
-    )
-    axes.set_ylim(0, 1.4 * max(size for _, _, size in found))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, ncol=2, loc="upper right")

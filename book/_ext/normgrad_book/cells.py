@@ -26,7 +26,7 @@ BUILTIN = frozenset(dir(builtins)) | {"display", "get_ipython", "__name__", "__f
 
 
 # Calls whose result is a numbered equation of the page, where they begin with its label.
-SHOWS = ("derive", "derive_all", "derive_by_induction", "define")
+SHOWS = ("derive", "define")
 
 
 @dataclass(frozen=True)

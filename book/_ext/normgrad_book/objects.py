@@ -19,7 +19,6 @@ from normgrad.homework import homeworks
 from normgrad.symbolic import Defs, equation, source, tensor, trace
 from normgrad.symbolic.calculus import free_letters, index_ranges
 from normgrad.symbolic.chains import DEFINITION, PROVED
-from normgrad.symbolic.induction import InductiveEquation
 from normgrad.symbolic.notation import Partial, name_of
 from normgrad.symbolic.registry import entries
 
@@ -95,8 +94,6 @@ def definitions(equation):
 
 def code(equation, dialect) -> str:
     """A module of one function that computes the equation; nothing where it is not about arrays of numbers."""
-    if isinstance(equation, InductiveEquation):
-        return ""
     name = equation.label.replace("-", "_")
     try:
         with evaluate(True):
@@ -126,7 +123,7 @@ def _parts(equation, chain):
 
 def proof(equation) -> list[list[str]]:
     """The rows (rule, LaTeX) of the proof that the ends of each chain are equal; none where it is not by the rules."""
-    if equation.kind != PROVED or isinstance(equation, InductiveEquation):
+    if equation.kind != PROVED:
         return []
     rows = []
     for chain in equation.chains:

@@ -37,10 +37,7 @@ DISPLAYED = re.compile(r"\$\$(.+?)\$\$( *\([\w:.-]+\))?", re.S)
 # step or a name; prove only as the last line of its cell.
 FORMULAS = {
     "derive": 4,
-    "derive_all": 3,
-    "derive_by_induction": 3,
     "define": 3,
-    "work_out": 2,
     "prove": 10,
 }
 
@@ -99,9 +96,9 @@ def _count_verdicts(amount, cell):
             amount.display(len(call.args))
         elif verb == "derive":  # a name after a line is its reason
             chains = [arg.elts for arg in call.args if isinstance(arg, ast.Tuple)]
-            for chain in chains or [call.args]:
-                steps = [line for line in chain[1:] if not isinstance(line, ast.Name)]
-                amount.display(len(steps))
+            steps = [line for chain in chains or [call.args] for line in chain[1:]]
+            steps = [line for line in steps if not isinstance(line, ast.Name)]
+            amount.display(len(steps))
         elif verb in ("prove", "refute"):
             amount.display(1)
 

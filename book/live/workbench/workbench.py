@@ -13,7 +13,6 @@ from sympy.printing.str import StrPrinter
 import normgrad.symbolic
 from normgrad.symbolic import NotProved, Trace, as_written, equation, prove, trace
 from normgrad.symbolic.calculus import free_letters
-from normgrad.symbolic.induction import InductiveEquation
 from normgrad.symbolic.opaque import Opaque, derivative
 from normgrad.symbolic.refute import Refutation
 
@@ -165,16 +164,15 @@ def statement(label: str) -> str:
     """A registered equation as the text of a cell: its names, its definitions, its claims.
 
     Args:    label: of the equation
-    Returns: Python text; of a claim about sequences the call that proves it
+    Returns: Python text; of a claim that has none the call that proves it
     Raises:  ValueError for an unknown label
     """
     one = equation(label)
-    if not isinstance(one, InductiveEquation):
-        try:
-            return _text(one)
-        except NoText:
-            pass
-    return f"# {one.claim}\nclaim = equation({label!r})\nshow(claim)\nfor proof in claim.prove():\n    show(proof)\n"
+    try:
+        return _text(one)
+    except NoText:
+        proving = "for proof in claim.prove():\n    show(proof)\n"
+        return f"# {one.claim}\nclaim = equation({label!r})\nshow(claim)\n{proving}"
 
 
 def _latex(value) -> str:

@@ -31,7 +31,7 @@ def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
     with evaluate(True):
         left, right = rename_bound(left), rename_bound(right)
         for chains in facts:
-            before, left = left, using(*chains)(left, claim.defs)
+            before, left = left, using(*chains)(left)
             if same(before, left):
                 raise CannotJudge(
                     "a result that it names does not occur in the line before"

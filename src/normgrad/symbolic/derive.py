@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
@@ -20,14 +19,10 @@ from ..ledger.entries import MIME, WORDS, Entry
 from .admission import check_expression
 from .chains import DEFINITION, Equation
 from .chains import definition as defined
-from .chains import together as below_one_another
 from .definitions import Defs, check_defs
-from .induction import InductiveEquation, recurrence
-from .proof import known, lettered, plain
-from .recurrences import Recurrences
+from .proof import known, plain
 from .registry import entries, equation
 from .render import latex
-from .steps import Step
 from .written import same
 
 STATEMENT = "application/vnd.normgrad.statement+json"
@@ -89,8 +84,6 @@ class Derivation:
         """How the equation is known and where it holds, as Markdown."""
         if self.equation.kind == DEFINITION:
             return WORDS[DEFINITION]
-        if isinstance(self.equation, InductiveEquation):
-            return self.equation.known()
         conditions = [write(condition) for condition in self.equation.side_conditions]
         conditions += [self.equation.holds_where] if self.equation.holds_where else []
         return known(
@@ -145,25 +138,6 @@ class Derivation:
         }
 
 
-class Scratch(Derivation):
-    """A derivation that is no equation of the book."""
-
-    def __str__(self):
-        return f"{self.known(str).replace('$', '')}: " + " = ".join(
-            lettered(*self.equation.chain)
-        )
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        display = f"$$\n{self._live_latex()}\n$$"
-        return {
-            "text/plain": str(self),
-            "text/markdown": f"{display}\n\n{self.known()}",
-            "text/latex": f"$$\n{self.equation.latex()}\n$$",
-        }
-
-
 def with_numbers(text: str, number) -> str:
     r"""LaTeX in which every \ref{label} is the number that `number` gives, or the label where it gives none."""
     return re.sub(
@@ -186,14 +160,11 @@ def _check_label(label, claim):
             )
 
 
-def _chain(defs, start, steps):
-    """(expressions, whys) of a chain, the machine's steps taken."""
+def _chain(start, steps):
+    """(expressions, whys) of a chain."""
     chain, whys = [check_expression("start", start)], []
     for place, step in enumerate(steps, start=1):
         done, why = step if isinstance(step, tuple) else (step, None)
-        if isinstance(done, Step):
-            why = done.why if why is None else why
-            done = done(chain[-1], defs)
         chain.append(check_expression(f"step {place}", done))
         whys.append(why or "")
     if not whys:
@@ -203,15 +174,6 @@ def _chain(defs, start, steps):
     return tuple(chain), tuple(whys) if any(whys) else ()
 
 
-def _chains(defs, chains):
-    """(chains, whys) of several chains, the reasons of all of them one after the other."""
-    found = [_chain(defs, start, steps) for start, *steps in chains]
-    whys = tuple(
-        why for chain, reasons in found for why in reasons or ("",) * (len(chain) - 1)
-    )
-    return tuple(chain for chain, _ in found), whys if any(whys) else ()
-
-
 def derive(
     label: str, claim: str, defs: Defs | None, start: Expr, *steps, **more
 ) -> Derivation:
@@ -219,87 +181,21 @@ def derive(
 
     Args:    label, claim: its name, and what holds in one sentence; defs: the definitions
              start: the left side
-             steps: what it is equal to, one after the other: expressions, steps such as chain_rule or using(result),
-             which are applied to the expression before them, or pairs of one of these and a reason
+             steps: what it is equal to, one after the other: expressions, or pairs of one and a reason
              more: holds_where, wide, as of Equation
-    Returns: Derivation, which displays the equation; its lhs and rhs serve `using`
+    Returns: Derivation, which displays the equation
     Raises:  NotProved with label, step and counterexample for a step that is false; TypeError for what is no step
     """
     _check_label(label, claim)
     defs = check_defs(defs)
-    chain, whys = _chain(defs, start, steps)
+    chain, whys = _chain(start, steps)
     return _finished(Equation(label, claim, (chain,), defs, whys=whys, **more))
 
 
-def derive_all(
-    label: str, claim: str, defs: Defs | None, *chains: Iterable, **more
-) -> Derivation:
-    """Several equations under one label, below one another; each a tuple (start, step, ...) as of `derive`."""
-    _check_label(label, claim)
-    defs = check_defs(defs)
-    found, whys = _chains(defs, chains)
-    return _finished(below_one_another(label, claim, defs, *found, whys=whys, **more))
-
-
-def derive_by_induction(
-    label: str, claim: str, recurrences: Recurrences, *chains: tuple, given=(), **more
-) -> Derivation:
-    """Derive a labelled equation between sequences; every "=" is proved for every depth, by unfolding or by induction.
-
-    Args:    label, claim: its name, and what holds in one sentence; recurrences: the lines of the sequences
-             chains: tuples (start, step, ...), each step an expression or a pair of one and a reason; the claims of
-             all chains are proved together, and a claim about a sequence at k is the hypothesis at the step before
-             given: derivations of this kind that the proof may use
-             more: low, the first k it holds for; down, the induction goes from the last layer down
-    Returns: Derivation, which displays the equation
-    Raises:  NotProved with the label, the half that fails, and the smallest stack that refutes it
-    """
-    _check_label(label, claim)
-    return _finished(_inductive(label, claim, recurrences, chains, given, **more))
-
-
-def _inductive(label, claim, recurrences, chains, given=(), **more):
-    if not isinstance(recurrences, Recurrences):
-        raise TypeError(
-            f"recurrences: got {type(recurrences).__name__}, needs a Recurrences"
-        )
-    if not chains or not all(
-        isinstance(chain, tuple) and len(chain) > 1 for chain in chains
-    ):
-        raise ValueError(
-            "chains: needs at least one tuple (start, step, ...), as (x(k), z(k) + p(k))"
-        )
-    found, whys = _chains(Defs(), chains)
-    facts = tuple(
-        one.equation for one in ((given,) if isinstance(given, Derivation) else given)
-    )
-    return InductiveEquation(
-        label, claim, found, recurrences=recurrences, given=facts, whys=whys, **more
-    )
-
-
-def define(
-    label: str, claim: str, defs: Defs | Recurrences, *names: Expr
-) -> Derivation:
-    """Show definitions under a label, taken from the very Defs or Recurrences that the proofs unfold.
+def define(label: str, claim: str, defs: Defs, *names: Expr) -> Derivation:
+    """Show definitions under a label, taken from the very Defs that the proofs unfold.
 
     Raises:  ValueError for a name that is not defined, with those that are
     """
     _check_label(label, claim)
-    if isinstance(defs, Recurrences):
-        return _finished(recurrence(label, claim, defs, *names))
     return _finished(defined(label, claim, check_defs(defs), *names))
-
-
-def work_out(
-    defs: Defs | Recurrences | None, start: Expr, *steps, **more
-) -> Derivation:
-    """A chain like that of `derive`, every "=" proved, without label and number: scratch paper.
-
-    Args:    more: for Recurrences, low, down and given, as of derive_by_induction
-    """
-    if isinstance(defs, Recurrences):
-        return _finished(_inductive("", "", defs, ((start, *steps),), **more), Scratch)
-    defs = check_defs(defs)
-    chain, whys = _chain(defs, start, steps)
-    return _finished(Equation("", "", (chain,), defs, whys=whys), Scratch)

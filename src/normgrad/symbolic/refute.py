@@ -8,9 +8,7 @@ from textwrap import fill
 from sympy import Add, Expr, evaluate, sympify
 
 from .definitions import Defs
-from .induction import induction
-from .proof import NotProved, Proof, lettered, prove
-from .recurrences import Recurrences
+from .proof import NotProved, lettered, prove
 from .witness import in_digits
 
 
@@ -56,41 +54,20 @@ class Refutation:
 def refute(
     lhs: Expr,
     rhs: Expr,
-    defs: Defs | Recurrences | None = None,
+    defs: Defs | None = None,
     belief: str = "",
-    low: int = 0,
 ) -> Refutation:
     """Show that lhs = rhs is false, by a point where the two sides differ.
 
     Args:    lhs, rhs: the two sides of the claim; defs: the definitions; belief: what someone who writes it believes
-             low: of a claim about sequences, the first k that it speaks of
     Returns: Refutation, which prints the point
     Raises:  ValueError where the claim is true for every size; NotProved where it is neither proved nor refuted
     """
     try:
-        if isinstance(defs, Recurrences):
-            induction(defs, [(lhs, rhs)], low)
-        else:
-            prove(lhs, rhs, defs)
+        prove(lhs, rhs, defs)
     except NotProved as refusal:
         if refusal.counterexample is None:
             raise
         return Refutation(refusal, belief)
-    every = "depth" if isinstance(defs, Recurrences) else "size"
     claim = " = ".join(lettered(sympify(lhs), sympify(rhs)))
-    raise ValueError(f"claim: {claim} holds for every {every}; it is not refuted")
-
-
-def judge(lhs: Expr, rhs: Expr, defs: Defs | None = None) -> Proof | Refutation:
-    """Whether lhs = rhs, whatever the answer: for a claim that someone is still working on.
-
-    Args:    lhs, rhs: the two sides of the claim; defs: the definitions
-    Returns: Proof, which says for which sizes the claim is proved, or Refutation, with a point where its sides differ
-    Raises:  NotProved where it is neither proved nor refuted
-    """
-    try:
-        return prove(lhs, rhs, defs)
-    except NotProved as refusal:
-        if refusal.counterexample is None:
-            raise
-        return Refutation(refusal, "")
+    raise ValueError(f"claim: {claim} holds for every size; it is not refuted")

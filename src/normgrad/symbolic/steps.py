@@ -1,13 +1,8 @@
-"""The steps of a derivation that a machine can take: chain rule, definitions, earlier results, contraction.
-
-A step rewrites an expression. Whether the result is equal to what stood there before is no business of the step:
-every "=" of a derivation is proved.
-"""
+"""Rewriting: chain rule, earlier results, contraction. What is rewritten is proved elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import permutations
 
 from sympy import (
@@ -22,34 +17,12 @@ from sympy import (
     S,
     Sum,
     Symbol,
-    evaluate,
 )
 
-from .admission import check_expression
-from .calculus import D, free_letters, resolve
-from .definitions import Defs, check_defs
+from .calculus import D, free_letters
+from .definitions import Defs
 from .normal_form import as_powers, multiply_out, nf
 from .notation import Partial, name_of, rename_bound, total
-from .render import name_latex
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step by its name.
-
-    Args:  why: what the step is, as it stands beside the line; rewrite: (expression, definitions) -> expression
-    """
-
-    why: str
-    rewrite: Callable[[Expr, Defs], Expr]
-
-    def __call__(self, e: Expr, defs: Defs | None = None) -> Expr:
-        """The expression after the step."""
-        with evaluate(True):
-            return self.rewrite(check_expression("e", e), check_defs(defs))
-
-    def __repr__(self):
-        return self.why
 
 
 def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
@@ -142,67 +115,26 @@ def _contracted(e):
     return in_sums(rename_bound(e), simpler)
 
 
-chain_rule = Step(
-    "chain rule",
-    lambda e, defs: everywhere(e, Partial, lambda node: _one_level(node, defs)),
-)
-differentiate = Step(
-    "differentiated", lambda e, defs: _contracted(resolve(defs.unfold(e, ())))
-)
+def chain_rule(e: Expr, defs: Defs) -> Expr:
+    """Every derivative one definition deep: by what the definition is made of, each times its own derivative."""
+    return everywhere(e, Partial, lambda node: _one_level(node, defs))
 
 
-# -- definitions and earlier results
+# -- earlier results
 
 
-def unfold(*names: Expr) -> Step:
-    """The step that puts the definitions of names in their places; of all names where none is given.
+def using(*results) -> Callable[[Expr], Expr]:
+    """A function that puts in earlier results: what has the form of a left side becomes the right side.
 
-    Args:  names: defined names, as rstd or x_hat[k]; their letters do not matter
+    Args:  results: each with lhs and rhs; the letters of their indices stand for any letter
     """
-    bases = [name_of(name) for name in names]
 
-    def rewrite(e, defs):
-        for name in bases:
-            defs.line(name)
-        wanted = bases or [name_of(head) for head, _ in defs]
-        return rename_bound(e).replace(
-            lambda part: (
-                (isinstance(part, Indexed) or part.is_Symbol)
-                and part in defs
-                and name_of(part) in wanted
-            ),
-            defs.body,
-        )
-
-    shown = ", ".join(
-        f"${name_latex(str(getattr(base, 'label', base)))}$" for base in bases
-    )
-    return Step(f"definition of {shown}" if shown else "definitions", rewrite)
-
-
-def using(*results) -> Step:
-    """The step that puts in earlier results: whatever has the form of a left side becomes the right side.
-
-    Args:  results: what `derive` or `prove` returned; the letters of their indices stand for any letter
-    """
-    for result in results:
-        if not (hasattr(result, "lhs") and hasattr(result, "rhs")):
-            raise TypeError(
-                f"results: got {type(result).__name__}, needs what derive or prove returned"
-            )
-
-    def rewrite(e, defs):
+    def rewrite(e):
         for result in results:
             e = _replaced(rename_bound(e), result.lhs, result.rhs)
         return e
 
-    labels = [result.label for result in results if getattr(result, "label", "")]
-    return Step(
-        "by " + ", ".join(rf"\ref{{{label}}}" for label in labels)
-        if labels
-        else "put in",
-        rewrite,
-    )
+    return rewrite
 
 
 def _replaced(e, lhs, rhs):
@@ -306,19 +238,3 @@ def has_constant(one: Sum) -> bool:
     """Whether a term of the sum has a factor without a summed letter, which can be pulled out."""
     factors = [factor for term in _terms(one) for factor in Mul.make_args(term)]
     return any(not factor.has_free(*_letters(one)) for factor in factors)
-
-
-def _sums(why, applies):
-    """A step that brings into normal form the sums to which it applies."""
-    return Step(
-        why,
-        lambda e, defs: in_sums(
-            rename_bound(e), lambda one: normal(one) if applies(one) else one
-        ),
-    )
-
-
-multiply = Step("multiplied out", lambda e, defs: in_sums(rename_bound(e), split_terms))
-contract = _sums("the delta contracted", has_bound_delta)
-pull_out = _sums("constants out of the sums", has_constant)
-collect = Step("in normal form", lambda e, defs: normal(e))

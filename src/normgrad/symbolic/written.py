@@ -4,15 +4,13 @@
 
     claim, kind, page   as of Equation; page: the page that shows it, without .md
     symbols             {assumptions: names}, as {"integer, positive": "N, j", "real": "x[N], a"}; a tensor has its
-                        shape, or [] where it was declared without one; under "function" stand opaque functions, under
-                        "sequence" the sequences of a stack
+                        shape, or [] where it was declared without one; under "function" stand opaque functions
     definitions         lines "head = formula", those that the equation reaches
     equation            one line a chain, "start = end"; of a definition the heads alone
     latex               the display of both ends, line by line
 
 and, where they are needed: names, {identifier: name}, for names that are no identifiers or stand for two things;
-whys, holds_where, wide, as of Equation; evaluate, true where SymPy's evaluation is on as the text is read; of an
-equation between sequences steps, "k, n", with low, down and given, entries without page and symbols.
+whys, holds_where, wide, as of Equation; evaluate, true where SymPy's evaluation is on as the text is read.
 
 The text is SymPy's. A name that is not declared is a letter that a sum runs over. Where the tree of an expression is
 not what operators make of it, it is written as Add(...), Mul(...) or Pow(...), so that what is read is what was typed.
@@ -43,12 +41,10 @@ from sympy.printing.str import StrPrinter
 from .chains import DEFINITION, Equation
 from .definitions import Defs, numbered
 from .elementary import sigmoid
-from .induction import InductiveEquation
 from .notation import Local, Partial, without_ones
 from .opaque import Opaque, derivative, opaque
-from .recurrences import Applied, Recurrences, sequences
 
-FUNCTION, SEQUENCE = "function", "sequence"
+FUNCTION = "function"
 SYMPY = (
     "Abs Add And Derivative Eq Ge Gt Heaviside KroneckerDelta Le Lt Max Min Mul Ne Not Or Piecewise Pow Rational Sum "
     "cosh exp im log re sign sinh sqrt tanh"
@@ -126,7 +122,7 @@ class Typed(StrPrinter):
 
     def _print_Function(self, e):
         name = type(e).__name__
-        if isinstance(e, Opaque | Applied):
+        if isinstance(e, Opaque):
             name = self.identifiers[_function(e)]
             for _ in range(getattr(e, "order", 0)):
                 name = f"derivative({name})"
@@ -229,7 +225,7 @@ def _names(e: Basic) -> set:
     names = set().union(*map(_names, parts))
     if isinstance(e, Opaque) and type(e).stand_in is not Opaque.stand_in:
         raise ValueError(f"{e}: a stand-in of its own has no text")
-    return names | {_function(e)} if isinstance(e, Opaque | Applied) else names
+    return names | {_function(e)} if isinstance(e, Opaque) else names
 
 
 def _text_of(name) -> str:
@@ -243,8 +239,6 @@ def _group(name) -> str:
     """What is declared of a name: its assumptions, or that it is a function."""
     if isinstance(name, tuple):
         return FUNCTION
-    if isinstance(name, type):
-        return SEQUENCE
     assumptions = getattr(name, "label", name)._assumptions_orig
     return ", ".join(
         f"{'' if holds else 'not '}{word}"
@@ -253,15 +247,14 @@ def _group(name) -> str:
 
 
 def _order(name):
-    """Sequences first: of two things with one name, the scalar has another identifier."""
-    return not isinstance(name, type), _text_of(name), _group(name)
+    return _text_of(name), _group(name)
 
 
 def _identifiers(names) -> dict:
     """{name: its identifier}, each of one name alone."""
     identifiers = {}
     for name in sorted(names, key=_order):
-        text = _text_of(name).replace("'", "_prime").replace("*", "_star")
+        text = _text_of(name).replace("'", "_prime")
         if not text.isidentifier():
             raise ValueError(f"{_text_of(name)}: is no identifier, and has none")
         while iskeyword(text) or text in VOCABULARY or text in identifiers.values():
@@ -304,10 +297,8 @@ def entry(equation: Equation, page: str) -> dict:
 
 def _entry(equation, page, as_typed):
     lines = definitions_of(equation)
-    parts = [e for line in (*lines, *_sides(equation)) for e in line]
-    inductive = isinstance(equation, InductiveEquation)
-    steps = (equation.recurrences.k, equation.recurrences.n) if inductive else ()
-    identifiers = _identifiers(set().union(*map(_names, (*parts, *steps))))
+    parts = [e for line in (*lines, *equation.chains) for e in line]
+    identifiers = _identifiers(set().union(*map(_names, parts)))
     odd = {
         text: _text_of(name)
         for name, text in identifiers.items()
@@ -327,7 +318,6 @@ def _entry(equation, page, as_typed):
             "symbols": _declared(identifiers, write),
             "names": odd,
             "evaluate": not as_typed,
-            "steps": ", ".join(map(write.doprint, steps)),
             "definitions": [_line(write, line) for line in lines],
             **_stated(equation, write),
         }
@@ -336,7 +326,7 @@ def _entry(equation, page, as_typed):
 
 
 def _stated(equation, write):
-    """What an equation says, with what it is given, in names that are declared."""
+    """What an equation says, in names that are declared."""
     of_definition = equation.kind == DEFINITION
     stated = {
         "equation": [
@@ -347,17 +337,6 @@ def _stated(equation, write):
         "holds_where": equation.holds_where,
         "wide": equation.wide,
     }
-    if isinstance(equation, InductiveEquation):
-        stated |= {"low": equation.low, "down": equation.down}
-        stated["given"] = [
-            {
-                "label": fact.label,
-                "claim": fact.claim,
-                "kind": fact.kind,
-                **_stated(fact, write),
-            }
-            for fact in equation.given
-        ]
     return {key: value for key, value in stated.items() if value}
 
 
@@ -365,17 +344,9 @@ def _line(write, parts):
     return " = ".join(map(write.doprint, parts))
 
 
-def _sides(equation):
-    """The chains of an equation and of all that it is given."""
-    facts = getattr(equation, "given", ())
-    return [*equation.chains, *chain.from_iterable(map(_sides, facts))]
-
-
 def definitions_of(equation: Equation) -> list[tuple[Expr, Expr]]:
     """The lines, (head, formula), that an equation reaches, in order."""
-    sides = [e for line in _sides(equation) for e in line]
-    if isinstance(equation, InductiveEquation):
-        return equation.recurrences.lines(*sides)
+    sides = [e for line in equation.chains for e in line]
     return equation.defs.reached(*sides)
 
 
@@ -440,8 +411,6 @@ def _scope(written) -> dict:
                 tensors.append((text, name, shape[0], assumptions))
             elif group == FUNCTION:
                 scope[text] = opaque(name)
-            elif group == SEQUENCE:
-                (scope[text],) = sequences(name)
             else:
                 scope[text] = Symbol(name, **assumptions)
     for text, name, shape, assumptions in tensors:
@@ -459,12 +428,7 @@ def equation_of(label: str, written: dict) -> Equation:
     """
     with evaluate(written.get("evaluate", False)):
         scope = _scope(written)
-        if "steps" in written:
-            defs = Recurrences(
-                *(_read(step, scope) for step in written["steps"].split(", "))
-            )
-        else:
-            defs = Defs()
+        defs = Defs()
         for line in written["definitions"]:
             head, formula = (_read(side, scope) for side in line.split(" = "))
             defs[head] = formula
@@ -480,7 +444,7 @@ def _equation(label, written, defs, scope):
         chains = [defs.line(*heads) for heads in chains]
     more = {
         key: written[key]
-        for key in ("claim", "kind", "holds_where", "wide", "low", "down")
+        for key in ("claim", "kind", "holds_where", "wide")
         if key in written
     }
     more |= {
@@ -488,12 +452,7 @@ def _equation(label, written, defs, scope):
         "chains": tuple(chains),
         "whys": tuple(written.get("whys", ())),
     }
-    if not isinstance(defs, Recurrences):
-        return Equation(defs=defs, **more)
-    given = tuple(
-        _equation(fact["label"], fact, defs, scope) for fact in written.get("given", ())
-    )
-    return InductiveEquation(recurrences=defs, given=given, **more)
+    return Equation(defs=defs, **more)
 
 
 # whether two equations are one
@@ -505,10 +464,9 @@ def same(first: Equation, second: Equation) -> bool:
 
 
 def _content(equation):
-    fields = ("claim", "kind", "whys", "holds_where", "wide", "low", "down")
-    given = tuple(map(_content, getattr(equation, "given", ())))
+    fields = ("claim", "kind", "whys", "holds_where", "wide")
     with evaluate(False):
         chains = [tuple(map(numbered, chain)) for chain in equation.chains]
         lines = {tuple(map(numbered, line)) for line in definitions_of(equation)}
-    values = [getattr(equation, name, None) for name in fields]
-    return type(equation), values, given, chains, lines
+    values = [getattr(equation, name) for name in fields]
+    return values, chains, lines

@@ -356,20 +356,3 @@ def _row_sums(sizes) -> Traffic:
     """What the kernel of c1 and c2 moves, and the reading of both by the next one."""
     sums = sizes.of("c1", "c2")
     return sizes.again() + Traffic(sizes.of(*sizes.parameters[:1]) | sums, sums, 0)
-
-
-def separate(operator: str, direction: str, **shape) -> Traffic:
-    """The sum as a kernel of its own, and dw and db summed by a kernel that reads everything again: torch's way.
-
-    Args:  as moved
-    """
-    if direction == "both":
-        return separate(operator, "forward", **shape) + separate(
-            operator, "backward", **shape
-        )
-    norm = operator.removeprefix("add_")
-    count = unfused if norm != operator else moved
-    first = count(operator, direction, **shape)
-    return (
-        first if direction == "forward" else first + arrays(operator, **shape).again()
-    )

@@ -16,12 +16,6 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 
-def available(kind: str) -> list[str]:
-    """Names of the results files of a kind that the package holds, in alphabetical order."""
-    names = sorted(path.stem for path in FOLDER.glob("*.json"))
-    return [name for name in names if load(name).get("kind") == kind]
-
-
 def load(name_or_path: str | os.PathLike) -> dict:
     """A results file: one that the package holds, by its name, or any other by its path.
 

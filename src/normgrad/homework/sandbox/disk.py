@@ -16,9 +16,9 @@ OFFERED = (
     "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.ledger", "normgrad.ledger.entries", "normgrad.checks",
     "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
-        "adjoint admission calculus chains codegen conditions definitions derive elementary induction labelling "
-        "measured normal_form notation opaque patience proof recurrences refute registry render signs steps symbols "
-        "trace witness written".split()
+        "adjoint admission calculus chains codegen conditions definitions derive elementary labelling "
+        "measured normal_form notation opaque patience proof refute registry render signs steps trace "
+        "witness written".split()
     )),
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (

@@ -1,0 +1,67 @@
+"""Rewriting: the chain rule goes one definition deep, and earlier results are put in with other indices."""
+
+import pytest
+from sympy import sqrt
+
+from normgrad.symbolic import (
+    Defs,
+    Partial,
+    delta,
+    dim,
+    index,
+    latex,
+    mean,
+    prove,
+    tensor,
+    total,
+)
+from normgrad.symbolic.steps import chain_rule, normal, using
+
+M, N = dim("M"), dim("N")
+i, j, k = index("i", "j", "k")
+x, x_hat, w, y, q = (tensor(name, N) for name in ("x", "x_hat", "w", "y", "q"))
+eps, rstd = tensor("eps", positive=True), tensor("rstd", positive=True)
+
+
+@pytest.fixture
+def layer():
+    defs = Defs()
+    defs[rstd] = 1 / sqrt(mean(N, lambda r: x[r] ** 2) + eps)
+    defs[x_hat[k]] = x[k] * rstd
+    defs[y[k]] = w[k] * x_hat[k]
+    return defs
+
+
+# -- steps
+
+
+def test_the_chain_rule_goes_one_definition_deep(layer):
+    assert chain_rule(Partial(x_hat[k], x[j]), layer) == rstd * delta(k, j) + x[
+        k
+    ] * Partial(rstd, x[j])
+    assert chain_rule(Partial(y[k], x[j]), layer) == w[k] * Partial(x_hat[k], x[j])
+    assert not chain_rule(Partial(rstd, x[j]), layer).has(Partial)
+    prove(Partial(rstd, x[j]), chain_rule(Partial(rstd, x[j]), layer), layer)
+
+
+def test_the_chain_rule_passes_under_sums(layer):
+    loss = Partial(total(N, lambda r: y[r] ** 2), x[j])
+    assert (
+        latex(chain_rule(loss, layer))
+        == r"\sum_{r=1}^{N} 2 y_{r} \frac{\partial y_{r}}{\partial x_{j}}"
+    )
+
+
+def test_a_derivative_that_waits_is_no_zero(layer):
+    """Contracting a delta must not carry out a derivative whose definitions it does not know."""
+    waiting = total(N, lambda r: delta(k, r) * w[r] * Partial(x_hat[r], x[j]))
+    assert normal(waiting) == w[k] * Partial(x_hat[k], x[j])
+
+
+def test_an_earlier_result_is_put_in_with_other_letters(layer):
+    slope = prove(Partial(rstd, x[j]), -(rstd**2) * x_hat[j] / N, layer)
+    assert using(slope)(x[i] * Partial(rstd, x[k])) == -x[i] * rstd**2 * x_hat[k] / N
+    crossed = prove(Partial(y[k], x[j]), w[k] * Partial(x_hat[k], x[j]), layer)
+    assert using(crossed)(Partial(y[j], x[k])) == w[j] * Partial(x_hat[j], x[k])
+    in_a_sum = total(N, lambda r: w[r] * Partial(rstd, x[r]))
+    assert not using(slope)(in_a_sum).has(Partial)
