@@ -36,9 +36,6 @@ i, j, k = index("i", "j", "k")
 x, y, A = tensor("x", N), tensor("y", N), tensor("A", N, N)
 s, f, g, L, t = (tensor(name) for name in ("s", "f", "g", "L", "t"))
 
-# -- claims that are false for some size or some index, and were proved or passed at fixed sizes
-
-
 # -- values that are no formulas
 
 
@@ -59,9 +56,6 @@ def test_what_is_no_formula_is_refused(value, error, words):
             judge(value, x[i])
         with pytest.raises(error, match=f"rhs: .*{words}"):
             judge(x[i], value)
-
-
-# -- what is said of a claim
 
 
 # -- the second witness
@@ -167,6 +161,3 @@ def test_what_is_given_is_proved():
     starts_apart = _lines((xs(0), X), (xs(k), S(7)), (ys(0), X + 1), (ys(k), S(7)))
     with pytest.raises(NotProved, match="given 1, .*refuted"):
         induction(starts_apart, [(xs(n), ys(n))], given=[(xs(k), ys(k), 0)])
-
-
-# -- array code
