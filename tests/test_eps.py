@@ -1,4 +1,4 @@
-"""Where eps stands: the theorem with an opaque denominator, rows without variance, and source 001's comparison."""
+"""Where eps stands: rows without variance, on the mean or on the sum, and the comparison of source 001."""
 
 import numpy as np
 import piecewise_rules

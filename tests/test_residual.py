@@ -83,8 +83,8 @@ def test_the_stacks_are_their_definition(stacks, torch_rng):
 
 # -- induction
 
-f, norm, norm_adjoint, xs, ys, zs = sequences("f norm norm* x y z")
-ps, ys_fused, zs_fused, dxs = sequences("p y' z' dx")
+f, norm, xs, ys, zs = sequences("f norm x y z")
+ps, ys_fused, zs_fused = sequences("p y' z'")
 
 
 def stack():
