@@ -17,12 +17,6 @@ from normgrad_book import (  # noqa: E402
     ledger,
 )
 
-# -- execution ----------------------------------------------------------------------
-
-
-# -- the first cell of a notebook ---------------------------------------------------
-
-
 # -- the ledger's rules -------------------------------------------------------------
 
 
@@ -69,9 +63,6 @@ def test_ledger_refuses(equations, entries, message):
         {numbered.label: numbered for numbered in equations}, by_label
     )
     assert len(problems) == 1 and message in problems[0][2]
-
-
-# -- text ---------------------------------------------------------------------------
 
 
 # -- small books --------------------------------------------------------------------

@@ -10,7 +10,6 @@ import normgrad
 from normgrad import nn, numpy_ref
 from normgrad.checks import cases, contract
 from normgrad.checks.backends import NAMES
-from normgrad.checks.cases import SPECS
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.dtypes import NAMES as DTYPES
 from normgrad.dtypes import accumulator, promoted
@@ -222,28 +221,3 @@ def test_a_module_begins_where_its_factor_is_1(torch_rng):
     torch.nn.init.ones_(offset.weight)
     offset.reset_parameters()
     assert not offset.weight.any()
-
-
-# NumPy's other dtypes: nothing imaginary is dropped, nothing is rounded to less than it came in
-
-
-def _draw(rng, *shape, dtype=np.complex128):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
-
-
-def _near(got, want, roundoff):
-    return np.abs(got - want).max() <= 256 * roundoff * np.abs(want).max()
-
-
-@pytest.mark.parametrize("spec", ["layer_norm", "rms_norm", "l2_norm"])
-def test_complex64_is_complex128_rounded(spec, rng):
-    x, residual = _draw(rng, 2, 3, 8), _draw(rng, 2, 3, 8)
-    weight, bias = rng.standard_normal((2, 8))
-    wide = numpy_ref.forward(x, weight, bias, residual, SPECS[spec])
-    arrays = [
-        array.astype(dtype)
-        for array, dtype in ((x, "c8"), (weight, "f4"), (bias, "f4"), (residual, "c8"))
-    ]
-    narrow = numpy_ref.forward(*arrays, SPECS[spec])
-    assert narrow.y.dtype == narrow.rstd.dtype == np.complex64
-    assert _near(narrow.y, wide.y, unit_roundoff("float32"))

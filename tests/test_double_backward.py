@@ -80,9 +80,6 @@ def test_values_are_torchs(draw, way, weight, bias):
                 _close(got, want)
 
 
-# -- the proved formulas are what runs
-
-
 # -- what must be refused
 
 

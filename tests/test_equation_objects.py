@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from sympy import evaluate
 
-from normgrad.symbolic import equation, equations
+from normgrad.symbolic import equations
 from normgrad.symbolic.codegen import compile, computation
 
 pytest.importorskip("myst_nb", reason="the book's packages are not installed")
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
-from normgrad_book.objects import LONGEST_LINE, code, definitions, proof  # noqa: E402
+from normgrad_book.objects import code, definitions  # noqa: E402
 
 
 @pytest.fixture
@@ -101,15 +101,3 @@ def test_copied_code_takes_leading_axes(torch):
                     err_msg=label,
                 )
     assert len(labels) > 90
-
-
-def test_a_proof_goes_from_the_claim_to_one_polynomial():
-    rows = proof(equation("ln-dx"))
-    assert rows[0][0] == "the claim"
-    assert {"definitions", "R2 differentiate", "R4 contract"} <= {
-        rule for rule, _ in rows
-    }
-    ends = [shown.split("=", 1)[1] for rule, shown in rows if rule == "R8 clear"]
-    assert len(ends) == 2 and ends[0] == ends[1]
-    assert max(len(shown) for _, shown in rows) <= LONGEST_LINE
-    assert proof(equation("ln-names")) == []  # a definition

@@ -171,7 +171,6 @@ def on_devices(monkeypatch, case, **options):
     return sums
 
 
-@pytest.mark.sampled(of=3)
 @every()
 def test_portable_sums_do_not_depend_on_the_device(columns, monkeypatch):
     monkeypatch.setattr(configuration, "PORTABLE_PROGRAMS", 12)

@@ -104,22 +104,6 @@ def test_llama_has_the_promoted_dtype_and_a_weight_in_float32_keeps_its_digits(
     )
 
 
-def test_the_gradients_of_llama(llama, torch_rng):
-    norm = llama(torch.float64)
-    x, residual = (
-        torch.randn(3, 6, generator=torch_rng, dtype=torch.float64, requires_grad=True)
-        for _ in range(2)
-    )
-
-    def function(x, residual, weight):
-        weights = {"norm.weight": weight}
-        return norm(x), *torch.func.functional_call(
-            nn.AddNorm(norm), weights, (x, residual)
-        )
-
-    assert torch.autograd.gradcheck(function, (x, residual, norm.weight))
-
-
 def test_llama_broadcasts_no_weight(llama):
     norm = llama()
     norm.weight = torch.nn.Parameter(torch.ones(1, dtype=torch.bfloat16))

@@ -120,9 +120,6 @@ def test_every_symbol_is_in_the_sheet(label):
 N, M = dim("N"), dim("M")
 
 
-# -- typed formulas
-
-
 # -- the sheet itself
 
 

@@ -113,6 +113,9 @@ REPLACED = {
     LayerNormOfALibrary: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
     torch.nn.LayerNorm: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
     torch.nn.RMSNorm: f"RMSNorm(({COLUMNS},), eps=None, elementwise_affine=True, bias=False, backend='torch')",
+    functools.partial(torch.nn.LayerNorm, COLUMNS, bias=False): (
+        f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=False, backend='torch')"
+    ),
     functools.partial(torch.nn.RMSNorm, (3, COLUMNS), eps=0.1): (
         f"RMSNorm((3, {COLUMNS}), eps=0.1, elementwise_affine=True, bias=False, backend='torch')"
     ),
@@ -398,7 +401,7 @@ def test_a_module_in_two_places_stays_one(torch_rng):
 
 def test_the_model_itself_is_not_replaced():
     norm = torch.nn.LayerNorm(COLUMNS)
-    outcome = nn.replace_norms(norm, backend="torch")
+    outcome = nn.replace_norms(norm)
     assert outcome.left == {
         "": "LayerNorm, which is the model itself: put it into a module that holds it, as"
         " torch.nn.Sequential(model)"

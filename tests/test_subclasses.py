@@ -107,6 +107,3 @@ def test_a_cotangent_of_a_subclass_is_refused(place, torch_rng):
         TypeError, match=f"^{('dy', 'dresidual_out')[place]}: got .*Named, {SUBCLASS}"
     ):
         torch.autograd.grad(outputs, x, cotangents)
-
-
-# What torch itself puts in a tensor's place

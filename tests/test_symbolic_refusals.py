@@ -32,9 +32,6 @@ i, j, k = index("i", "j", "k")
 x, y, A = tensor("x", N), tensor("y", N), tensor("A", N, N)
 s, f, g, L, t = (tensor(name) for name in ("s", "f", "g", "L", "t"))
 
-# -- claims that are false for some size or some index, and were proved or passed at fixed sizes
-
-
 # -- values that are no formulas
 
 
@@ -55,9 +52,6 @@ def test_what_is_no_formula_is_refused(value, error, words):
             judge(value, x[i])
         with pytest.raises(error, match=f"rhs: .*{words}"):
             judge(x[i], value)
-
-
-# -- what is said of a claim
 
 
 # -- the second witness
@@ -104,4 +98,3 @@ def test_a_sum_does_not_catch_the_letter_of_a_definition():
     assert nf(defs.unfold(Sum(f, (j, 1, N)))) == N * j
 
 
-# -- array code
