@@ -16,8 +16,6 @@ import pytest
 import torch
 import wiring
 from copies import listed
-from docutils import nodes
-from docutils.utils import new_document
 from sympy import S
 
 from normgrad.checks.tolerance import unit_roundoff
@@ -217,6 +215,8 @@ def figures_are_in_the_key(execution):
 
 
 def badge_of_the_first_entry(ledger_page):
+    nodes = import_module("docutils.nodes")
+    new_document = import_module("docutils.utils").new_document
     kinds = ("proved", "checked")
     entries = [{"label": "rms-dx", "kind": kind, "claim": kind} for kind in kinds]
     domain = SimpleNamespace(
