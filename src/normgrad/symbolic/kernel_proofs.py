@@ -1,7 +1,7 @@
 """What every Triton kernel of the package stores, proved from its text to be what the definitions say.
 
 The definitions are those of `derivations.family`, whose gradients are proved by
-norm-dx-..., eps-theorem-dw and eps-theorem-db.
+norm-dx-... and eps-theorem-dx.
 """
 
 from __future__ import annotations
