@@ -1,6 +1,6 @@
 """The operator as NumPy code generated from the definitions whose gradients are proved.
 
-The backward pass is the one that `norm-dx-...`, `eps-theorem-dw` and `eps-theorem-db` prove.
+The backward pass is the one that `norm-dx-...` and `eps-theorem-dx` prove.
 """
 
 from __future__ import annotations
