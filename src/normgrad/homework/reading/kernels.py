@@ -77,7 +77,9 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
 
 
 def _unread(subject, words) -> Diagnosis:
-    return Diagnosis(UNKNOWN, f"{subject} is {words}", HINT)
+    # Beside what is named, only what differs is shown.
+    wrong = words if words.startswith("wrong") else ""
+    return Diagnosis(UNKNOWN, f"{subject} is {words}", HINT, difference=wrong)
 
 
 def bound(arguments, results, eps) -> dict:
