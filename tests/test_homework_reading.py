@@ -59,6 +59,12 @@ READ = {
         "dx = rstd * wdy - rstd * mean(wdy) - 2 * rstd * x_hat * mean(wdy)",
         ["unknown"],
     ),
+    "nor have two edits of every term": (
+        [("wdy = weight * dy\n    c1", "wdy = x_hat * dy\n    c1")],
+        "dx = rstd * x_hat * dy - rstd * mean(x_hat * dy)"
+        " - rstd * x_hat * mean(x_hat**2 * dy)",
+        ["unknown"],
+    ),
     "a sum over the rows": (
         [("db = dy.sum(0)\n    return", "db = dy.sum(0) / len(dy)\n    return")],
         "db = mean(dy, axis=0)",

@@ -126,12 +126,9 @@ def diagnoses(equation: Equation, label: str = "") -> list[Diagnosis]:
 
 
 def _keys(findings):
-    """What was believed, [] where something is added that nobody is known to add: it may belong to the other edits."""
+    """What was believed, [] where an edit is left that nobody is known to make: it may belong to the others."""
     rows = tuple(sorted(f"{finding.slot}; {finding.edit.key}" for finding in findings))
     if rows in TOGETHER:
         return [TOGETHER[rows]]
     keys = [belief(finding) for finding in findings]
-    added = [finding.right is None for finding in findings]
-    if any(new and not key for new, key in zip(added, keys, strict=True)):
-        return []
-    return [key for key in dict.fromkeys(keys) if key]
+    return [] if "" in keys else list(dict.fromkeys(keys))

@@ -140,6 +140,8 @@ def _in_all(findings, right):
             apart += [replace(finding, slot=" ".join(slots)) for finding in group]
         else:
             apart += group
+    if len(together) > 1:  # two edits of every term
+        together = [replace(finding, alone=False) for finding in together]
     counts = Counter(finding.right for finding in apart if finding.right is not None)
     alone = [replace(f, alone=f.right is None or counts[f.right] == 1) for f in apart]
     return together + alone
