@@ -245,6 +245,7 @@ def _variants(bound, inputs):
 
 
 def refused(reason):
+    """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
     kind = WRONG if isinstance(reason, Misfit) else NOT_READ
     return Verdict(kind, line=reason.line, why=str(reason))
 
