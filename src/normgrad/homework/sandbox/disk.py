@@ -17,7 +17,7 @@ OFFERED = (
     "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
         "adjoint admission calculus chains codegen conditions definitions derive elementary labelling "
-        "measured normal_form notation opaque patience proof refute registry render signs steps trace "
+        "measured normal_form notation opaque patience proof refute registry render signs steps symbols trace "
         "witness written".split()
     )),
     "normgrad.verify",
