@@ -37,6 +37,8 @@ FEW = (
 )
 IN_LOOPS = [case for case in CASES if not (case.dresidual or case.offset or case.heads)]
 FEW_IN_LOOPS = [case for case in FEW if not case.heads]
+# dx and db are stored, and dw is not
+FEW_IN_LOOPS.append(Case(False, True, "inside", residual=False, weight=False))
 PROOFS = {}
 
 
@@ -99,10 +101,13 @@ def test_the_reduction_adds_the_partial_sums_of_all_programs(which, output):
     )
 
 
-def test_the_reduction_in_loops_does_the_same():
-    kernels = pytest.importorskip("normgrad.numba_kernels.kernels")
+def reduction_in_loops(kernels):
     binding = {"partial": T("partial", "i, j"), "total": Out("total", "j")}
-    assert verify(kernels.reduce_partials, binding, summed("partial"))
+    return verify(kernels.reduce_partials, binding, summed("partial"))
+
+
+def test_the_reduction_in_loops_does_the_same():
+    assert reduction_in_loops(pytest.importorskip("normgrad.numba_kernels.kernels"))
 
 
 def wrong(files):
@@ -127,6 +132,7 @@ def wrong_loops(text, name):
             "numba_kernels", {"kernels.py": text}, f"loops, {name}"
         )
     kernels = [getattr(package.kernels, name) for name in LOOPS]
+    reduction = reduction_in_loops(package.kernels)
     for module in [name for name in sys.modules if name.startswith(package.__name__)]:
         del sys.modules[module]
     for case in FEW_IN_LOOPS:
@@ -134,7 +140,7 @@ def wrong_loops(text, name):
             verdict = verify_loop(case, kernel)
             if not verdict:
                 return verdict
-    return None
+    return None if reduction else reduction
 
 
 # Mistakes that are in no kernel's text, but in the launcher or in rounding.
@@ -442,6 +448,8 @@ EQUAL_LOOPS = (
         "a product",
     ),
     ("if len(row(dx, i)) > 0", "-> True", "a loop over no columns"),
+    ("if len(row(dx, i)) > 0", "operator: > -> >=", "a loop over no columns"),
+    ("together = len(row(dx, i)) > 0", "operator: > -> >=", "c1, c2 without a dx"),
     ("s > ", "operator: > -> >=", TIES),
     ("total += load(p, j)", "operator: + -> -", CORRECTED),
     ("total += load(p, j)", "total += load(p, j) -> pass", CORRECTED),

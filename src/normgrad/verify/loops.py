@@ -50,6 +50,13 @@ ALWAYS = (
 )
 
 
+class Line:
+    """The line in which an array's rows are made."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+
 class Lines:
     """Rows of results that are made in a line and sent to memory: a row is sent where it belongs, and arrives."""
 
@@ -58,7 +65,7 @@ class Lines:
 
     def line_for(self, rows):
         """The line of an array."""
-        return rows
+        return Line(rows)
 
     def held(self, line, rows, at):
         """Where a row is made."""
@@ -79,7 +86,7 @@ class Lines:
         self.sent.clear()
 
     def _check(self, line, rows, at):
-        if line is not rows:
+        if not isinstance(line, Line) or line.rows is not rows:
             raise NotTraced("a row is made in the line of another array")
         if state().loops != [at]:
             raise NotTraced("a row is made or sent that is not the loop's own")
