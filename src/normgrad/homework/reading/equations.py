@@ -10,15 +10,12 @@ from ...symbolic.normal_form import as_powers, nf
 from ...symbolic.notation import tensor
 from ...symbolic.patience import OutOfPatience, limited
 from ...symbolic.symbols import M, N, i, j
-from ...verify.definitions import TENSORS, Norm
-from ...verify.difference import field_terms
+from ...verify.definitions import Norm
+from ...verify.difference import MEAN, RSTD, X_HAT, P, X, field_terms
 from ...verify.verdict import REFUTED, Verdict
 from .difference import Edit, Finding, differences
 from .terms import Factors, Term, terms_of, written
 
-X, P, X_HAT, RSTD, MEAN = (
-    TENSORS[name] for name in ("x", "residual_out", "x_hat", "rstd", "mean")
-)
 Q = tensor("q", M, N)
 CANNOT = (NotImplementedError, OutOfPatience, TypeError, ValueError)
 LONGEST = 200  # characters of an equation that is still read by a person
@@ -119,8 +116,7 @@ def _in_fewest_terms(stored, definitions, root):
     if not e.has(MEAN):
         return best
     for outside, within in ((True, True), (True, False), (False, True)):
-        opened = Add.make_args(expand(as_powers(nf(_opened(e, outside, within)))))
-        terms = terms_of(opened)
+        terms = _terms(_opened(e, outside, within))
         if len(terms) < len(best):
             best = terms
     return best
@@ -173,7 +169,7 @@ def _own_rstd(output, stored, definitions):
     for _ in range(2):
         e = as_powers(nf(e.xreplace(names))).xreplace({Abs(RSTD[i]): RSTD[i]})
     if e.has(RSTD):  # within a quotient it cancels only upside down
-        e = 1 / expand(as_powers(nf(1 / e))).xreplace({Abs(RSTD[i]): RSTD[i]})
+        e = 1 / _expanded(1 / e).xreplace({Abs(RSTD[i]): RSTD[i]})
     return None if e.has(RSTD) else e
 
 
@@ -190,7 +186,12 @@ def _right_root(definitions):
 
 def _terms(e):
     """The terms of an expression that is multiplied out."""
-    return terms_of(Add.make_args(expand(as_powers(nf(e)))))
+    return terms_of(Add.make_args(_expanded(e)))
+
+
+def _expanded(e):
+    """The expression multiplied out, its roots and quotients as powers."""
+    return expand(as_powers(nf(e)))
 
 
 def _opaque(e):
@@ -207,11 +208,11 @@ def _of_root(e: Expr, right: list[Term]):
     if not _opaque(e):
         edit = Edit("variance", "it is the mean square, without the root")
         return _text(e), [Finding("root", edit, right=right[0])]
-    below = expand(as_powers(nf(1 / e)))
+    below = _expanded(1 / e)
     if not _opaque(below):
         edit = Edit("no root", "the root is missing")
         return f"1 / ({_text(below)})", [Finding("root", edit, right=right[0])]
-    square = expand(as_powers(nf(1 / e**2)))
+    square = _expanded(1 / e**2)
     if not _opaque(square):
         terms = _terms(square)
         return f"1 / sqrt({written(terms)})", differences("root", terms, right)
