@@ -81,9 +81,9 @@ def test_listings_name_equations_by_their_numbers():
 def test_badge_and_ledger_lead_to_each_other(read, turn):
     entry = turn("badge", json.loads((SITE / "ledger.json").read_text(encoding="utf8")))
     page = read().open(f"{entry['chapter']}.html")
-    page.locator(
-        f'p.ledger-badge:has(button[data-label="{entry["label"]}"]) a'
-    ).first.click()
+    badge = page.locator(f'p.ledger-badge:has(button[data-label="{entry["label"]}"])')
+    badge.first.evaluate("badge => badge.closest('details')?.setAttribute('open', '')")
+    badge.locator("a").first.click()
     page.wait_for_url("**/ledger.html#*")
     page.locator("tr:target a").first.click()
     page.wait_for_url(f"**/{entry['url']}")
