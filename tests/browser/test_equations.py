@@ -51,6 +51,10 @@ SEARCHES = {
     "does torch.compile work": "your_model.html#",
     "fused residual add": "residual.html#",
     "homework 2": "hw2.html#",
+    "variance negative": "floating_point.html#the-variance-in-two-passes",
+    "homework submit grade": "homework.html#",
+    "LLaMA": "your_model.html#",
+    "residual fused triton": "write_kernel_residual.html#",
 }
 
 

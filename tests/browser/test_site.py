@@ -129,3 +129,14 @@ def test_executed_chapters_offer_their_notebook(path):
 def test_reports_give_the_numbers_that_the_pages_show():
     """`python -m normgrad.homework.equations _build/html/ledger.json` writes them again."""
     assert of_ledger(SITE / "ledger.json") == places()
+
+
+@pytest.mark.parametrize("path", ["search.html", "book/eps.html"])
+def test_search_icon_covers_no_letter(read, path):
+    """On the page of results and in the box that Ctrl-K opens on a chapter."""
+    page = read().open(path)
+    page.keyboard.press("Control+k")
+    box = page.locator("form.bd-search:visible")
+    icon, field = box.locator("i").bounding_box(), box.locator("input")
+    padding = field.evaluate("field => parseFloat(getComputedStyle(field).paddingLeft)")
+    assert icon["x"] + icon["width"] < field.bounding_box()["x"] + padding
