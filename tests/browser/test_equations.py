@@ -43,7 +43,7 @@ SEARCHES = {
     "rmsnorm weight gradient": "rms-dw",
     "triton layer norm backward": "write_kernel_backward.html#",
     "race condition dw": "write_kernel_backward.html#step-6-one-program-a-row-and-a-race",
-    "bf16 gradients": "floating_point.html#",
+    "bf16 gradients": "your_model.html#why-rmsnorm-s-bfloat16-gradient-differs-from-your-model-s",
     "how do I prove my own kernel": "field_kernels.html#",
     "finite differences": "testing_gradients.html#",
     "batch norm": "batch-dx",
