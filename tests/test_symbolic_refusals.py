@@ -96,5 +96,3 @@ def test_a_sum_does_not_catch_the_letter_of_a_definition():
     defs = Defs()
     defs[f] = j * S.One  # a dimension that is called j
     assert nf(defs.unfold(Sum(f, (j, 1, N)))) == N * j
-
-

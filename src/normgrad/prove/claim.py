@@ -28,11 +28,12 @@ from sympy.core.sympify import SympifyError
 
 from ..symbolic.admission import check_expression
 from ..symbolic.definitions import Defs
+from ..symbolic.measured import Largest
 from ..symbolic.notation import Local, Partial, rename_bound
 from ..symbolic.opaque import Opaque, derivative, opaque
 from ..symbolic.render import name_latex
 from ..symbolic.steps import has_bound_delta, in_sums, normal
-from .names import DefinedBase, Name, with_letters
+from .names import DefinedBase, Name, head, with_letters
 
 READ = Add | Mul | Pow | Application | Relational | Tuple
 INDEX = {"integer": True, "positive": True}
@@ -84,6 +85,9 @@ class Claim:
         if isinstance(e, Sum):
             limits = [(self._index(r), a, self(b)) for r, a, b in e.limits]
             return Sum(self(e.function), *limits)
+        if isinstance(e, Largest):
+            body, index, size = e.args
+            return Largest(self(body), self._index(index), self(size))
         if isinstance(e, KroneckerDelta):
             if len(e.args) > 2:
                 raise CannotJudge(f"{e}: a delta with a range has no form here")
@@ -245,3 +249,22 @@ class Claim:
         (function,) = [f for f in self._functions if f.__name__ == e.letter]
         t = Symbol("t", real=True)
         return function(t).diff(t, e.order).subs(t, self._back(e.args[0]))
+
+
+def in_kernel_terms(
+    names, formulas: dict | None = None, scalars=()
+) -> tuple[Defs, list[Expr], dict | None, list[Expr]]:
+    """(definitions, names, formulas, scalars): what defined names stand for, in the proof kernel's terms.
+
+    Args:    names: that `define` made; formulas: {entry: its formula in these names}; scalars: symbols
+    Raises:  TypeError for a name that `define` did not make; CannotJudge for what has no form here
+    """
+    claim = Claim()
+    heads = [claim.read(str(name), head(name)) for name in names]
+    if formulas is not None:
+        formulas = {
+            claim.read("gradients", entry): claim.read(f"the gradient of {entry}", e)
+            for entry, e in formulas.items()
+        }
+    scalars = [claim.read("scalars", scalar) for scalar in scalars]
+    return claim.defs, heads, formulas, scalars

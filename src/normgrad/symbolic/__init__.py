@@ -7,7 +7,7 @@ from .codegen import compile, source
 from .definitions import Defs
 from .derive import Derivation, define, derive, keep_as_typed
 from .elementary import sigmoid
-from .measured import largest
+from .measured import Largest, largest
 from .normal_form import nf
 from .notation import Local, Partial, as_written, delta, dim, index, mean, tensor, total
 from .opaque import opaque
@@ -24,6 +24,7 @@ __all__ = [
     "Defs",
     "Derivation",
     "Equation",
+    "Largest",
     "Local",
     "NotProved",
     "Partial",

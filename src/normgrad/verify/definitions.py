@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sympy import Expr, Indexed, Max, S, Symbol, sqrt, sympify
+from sympy import Expr, Indexed, IndexedBase, Max, S, Symbol, sqrt, sympify
 
+from ..prove.claim import in_kernel_terms
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
 from ..symbolic.notation import mean, tensor, total
@@ -54,6 +55,12 @@ class Norm:
     defs: Defs
     outputs: dict[str, Indexed]
     largest: dict[Indexed, Expr] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **outputs: IndexedBase) -> Norm:
+        """The definitions of outputs by name, each made by `define` of normgrad.prove: Norm.of(dx=dx, dw=dw)."""
+        defs, heads, *_ = in_kernel_terms(outputs.values())
+        return cls(defs, dict(zip(outputs, heads, strict=True)))
 
 
 def entry(name: str) -> Indexed:
