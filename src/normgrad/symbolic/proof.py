@@ -16,6 +16,7 @@ from .conditions import side_conditions
 from .definitions import Defs, check_defs
 from .elementary import has_rules, in_basic_terms
 from .normal_form import clear, multiply_out, nf
+from .notation import rename_bound
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
 
@@ -68,7 +69,9 @@ def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
     sides = list(sides)
     everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
     with evaluate(True):
-        sizes = {str(size) for size in index_ranges(*everything).values()}
+        # a summed index may run to another size in another line
+        ranges = index_ranges(*map(rename_bound, everything))
+        sizes = {str(size) for size in ranges.values()}
     sizes |= {
         str(limit[2])
         for e in everything
