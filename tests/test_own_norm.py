@@ -23,11 +23,11 @@ SLOW = ("mutants()", "compile(")
 def page():
     """The names that the page has defined before its reader's own layer, and that layer's cell with those after it."""
     position = next(at for at, cell in enumerate(CELLS) if "your-norm" in cell.tags)
-    with page_cells.as_on_a_page() as namespace:
-        for cell in CELLS[:position]:
-            if not any(words in cell.source for words in SLOW):
-                execute(cell, namespace)
-        yield namespace, CELLS[position:]
+    namespace = page_cells.as_on_a_page()
+    for cell in CELLS[:position]:
+        if not any(words in cell.source for words in SLOW):
+            execute(cell, namespace)
+    yield namespace, CELLS[position:]
 
 
 def test_three_layers_are_offered():

@@ -92,15 +92,16 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
         line, claim = _line(name, typed[-1], formula)
         ranges = dict(index_ranges(line.shown))
         if shape:
-            ranges |= dict(zip(indices, map(claim, shape), strict=True))
-        unknown = [str(index) for index in indices if index not in ranges]
+            heads = map(claim.index, indices)
+            ranges |= dict(zip(heads, map(claim, shape), strict=True))
+        unknown = [str(index) for index in indices if claim.index(index) not in ranges]
         if unknown:
             raise CannotJudge(
                 f"{name}: its formula does not say what {', '.join(unknown)} runs to"
             )
         with evaluate(True):
             kind = "positive" if is_positive(claim.defs.unfold(line.shown)) else "real"
-        sizes = [claim.back(ranges[index]) for index in indices]
+        sizes = [claim.back(ranges[claim.index(index)]) for index in indices]
         shown = formula if typed[-1][0] is None else typed[-1][0]
         label = Name(name, line.value, indices, shown, sizes, **{kind: True})
         defined = DefinedBase(label, shape=tuple(sizes)) if indices else label
