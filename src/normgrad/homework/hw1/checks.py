@@ -221,7 +221,7 @@ def letters_match(exam) -> str:
         if extra := sorted(set(form["free"]) - set(oracle.arguments)):
             raise Wrong(
                 f"In {name}, {extra[0]} is free, but it is no argument: {', '.join(oracle.arguments)} are. An index "
-                "that is summed belongs to a sum, as in Sum(..., (r, 1, N)), or has become another one in every factor; "
+                "that is summed belongs to a sum, as in Sum(..., (r, 1, N)), or has become another in every factor; "
                 "what stands for something else is to be written out.",
                 diagnoses=_named("letter-left-free", form["text"],
                                  f"an expression of {', '.join(oracle.arguments)}, in which {extra[0]} is bound by a "
