@@ -17,13 +17,11 @@ sys.path.insert(0, str(ROOT / "book/_ext"))
 
 from normgrad_book import cells as page_cells  # noqa: E402
 from normgrad_book import equations_file  # noqa: E402, F401
-from normgrad_book.cells import label_of  # noqa: E402, F401
 from normgrad_book.equations_file import (  # noqa: E402, F401
     as_on_a_page,
     deriving_pages,
     execute,
     of_the_book,
-    recorded,
 )
 from normgrad_book.equations_file import derivations as all_derivations  # noqa: E402
 

@@ -154,16 +154,6 @@ def test_cells_that_others_stand_on():
     assert cells.from_hidden([*hidden, cell("a = 2", 2), cell("c = a", 3)])[1:] == []
 
 
-def test_labels_are_read_from_calls():
-    (call,) = cell("slope = derive('rms-rstd', 'claim', layer, a, b)").plain_calls(
-        "derive"
-    )
-    assert (
-        cells.label_of(call) == "rms-rstd"
-        and cells.label_of(ast.parse("define(x)").body[0].value) == ""
-    )
-
-
 @each_page
 def test_figures_have_alternative_text(page):
     """The browser tests look at every picture there is; this names the cell."""

@@ -107,12 +107,13 @@ ledger.prove("index-count")
 
 ```{code-cell} ipython3
 :tags: [derivation]
-from normgrad.symbolic import delta, derive, dim, index, keep_as_typed, tensor, total
-keep_as_typed()
-N, k = dim("N"), index("k")
-x = tensor("x", N)
-derive("index-delta", "A sum against a delta renames the index.", None,
-       total(N, lambda r: delta(k, r) * x[r]), (x[k], "the delta contracted"))
+:label: index-delta
+:claim: A sum against a delta renames the index.
+from sympy import IndexedBase, KroneckerDelta, Sum, symbols
+from normgrad.prove import derive
+N, k, r = symbols("N k r", integer=True, positive=True)
+x = symbols("x", cls=IndexedBase, shape=(N,), real=True)
+derive(Sum(KroneckerDelta(k, r) * x[r], (r, 1, N)), x[k])
 ```
 By {eq}`index-delta`.
 
@@ -171,13 +172,13 @@ def book(tmp_path_factory):
     "old, new, message",
     [
         (
-            '(x[k], "the delta contracted"))',
-            "x[k], 2 * x[k], x[k])",
-            "index-delta, step 2",
+            "N)), x[k])",
+            "N)), x[k], 2 * x[k], x[k])",
+            "a verdict is false in the cell index-delta: **refuted at step 2**",
         ),
         (
-            '(x[k], "the delta contracted"))',
-            "x[k], total(N, lambda r: delta(r, k) * x[r]))",
+            "N)), x[k])",
+            "N)), x[k], Sum(KroneckerDelta(r, k) * x[r], (r, 1, N)))",
             "another equation index-delta than equations.json has",
         ),
         (

@@ -72,18 +72,16 @@ def test_a_turned_sign_is_noticed(page, tag, target):
     places = {target.place, *[cell.place for cell in standing_on(cells, target)]}
     needed = page_cells.page_cells.needed(cells, lambda cell: cell.place in places)
     after = [cell for cell in needed if cell.place > target.place]
-    with page_cells.as_on_a_page() as namespace:
-        for cell in needed:
-            if cell.place < target.place:
-                execute(cell, namespace)
-        before = page_cells.copied(namespace)
-        for cell in (target, *after):
+    namespace = page_cells.as_on_a_page()
+    for cell in needed:
+        if cell.place < target.place:
             execute(cell, namespace)
-        count = len(signs(target.tree))
-        assert count, f"{page.stem}: the cell {tag} has no sign to turn"
-        for which in range(count):
-            source, was = turned(target, which)
-            said = noticed(target, after, before, source)
-            assert said, (
-                f"{page.stem}, cell {tag}: the other sign in {was} goes unnoticed"
-            )
+    before = page_cells.copied(namespace)
+    for cell in (target, *after):
+        execute(cell, namespace)
+    count = len(signs(target.tree))
+    assert count, f"{page.stem}: the cell {tag} has no sign to turn"
+    for which in range(count):
+        source, was = turned(target, which)
+        said = noticed(target, after, before, source)
+        assert said, f"{page.stem}, cell {tag}: the other sign in {was} goes unnoticed"

@@ -72,6 +72,6 @@ def refuted_steps(statement, draw):
 @deriving
 def test_a_changed_coefficient_is_refuted_in_every_step_of_a_cell(page):
     """As for the registered equations: whichever term of a right-hand side is changed, its step is refuted."""
-    for derived in derivations(page):
+    for equation in derivations(page):
         with evaluate(True):
-            refuted_steps(derived.equation, random.Random(derived.label))
+            refuted_steps(equation, random.Random(equation.label))

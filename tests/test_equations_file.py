@@ -1,5 +1,6 @@
 """equations.json is what the pages' cells derive, and a page is executed again when what it quotes has changed."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -22,10 +23,13 @@ CELL = """```{code-cell} ipython3
 %s
 ```
 """
-DERIVING = """from normgrad.symbolic import derive, dim, equation, keep_as_typed
-keep_as_typed()
-N = dim("N")
-derive("%s", "What holds.", None, %s)"""
+DERIVING = """:label: %s
+:claim: What holds.
+from sympy import symbols
+from normgrad.prove import prove
+from normgrad.symbolic import equation
+N = symbols("N", integer=True, positive=True)
+prove(%s)"""
 DOUBLED = DERIVING % ("doubled", "N + N, 2 * N")
 QUOTING = DERIVING % ("quoting", 'N + N + N, equation("doubled").chain[-1] + N')
 
@@ -75,27 +79,33 @@ def test_an_unknown_equation_and_a_label_of_two_cells_are_refused(book):
         equations_file.derived()
 
 
+COLON = DERIVING.replace("What holds.", "What holds: %s.") % ("colon", "all", "N, N")
+
+
+@pytest.mark.parametrize(
+    "cell", [COLON, COLON.replace("What holds: all.", "[a, b]")], ids=["colon", "list"]
+)
+def test_a_claim_that_yaml_takes_for_something_else_is_refused_with_the_fix(book, cell):
+    book(a=[cell])
+    with pytest.raises(ValueError, match=r"a.md, line 1: .*write :claim: \"What holds"):
+        equations_file.derived()
+    book(a=[cell.replace("What holds: all.", '"What holds: all."')])
+    if cell is COLON:
+        assert equations_file.derived()["colon"]["claim"] == "What holds: all."
+
+
 def test_what_a_reader_derives_is_not_written(book):
     turn = ":tags: [your-turn]\n" + DERIVING % ("turn", "N, N")
-    book(a=[turn, DERIVING % ("mine", "N, N"), DOUBLED])
+    book(a=[turn, DOUBLED])
     assert list(equations_file.derived()) == ["doubled"]
 
 
-def test_an_equation_that_no_cell_derives_stays_while_a_page_shows_it(book, tmp_path):
-    """Of three entries: one is typed and shown, one is typed and shown again only, one was a cell's."""
-    entries = book()
-    for label, more in (("kept", "typed"), ("again", "typed"), ("gone", "page")):
-        equation = proved(label, "What holds.", None, N, N)
-        entries[label] = entry(equation, "a") | {more: True, "latex": ["N"]}
-    shown = "```{equation} kept\n```\n```{equation} again\n:ends:\n```\n"
-    (tmp_path / "b.md").write_text(shown + "```{equation} gone\n```\n")
-    kept = {
-        label: new
-        for label, new in equations_file.typed().items()
-        if not label.startswith("norm-")
-    }
-    assert list(kept) == ["kept"]
-    assert kept["kept"]["page"] == "b" and kept["kept"]["latex"] == ["N = N"]
+def test_an_entry_that_no_cell_derives_goes(book, monkeypatch):
+    monkeypatch.setattr(equations_file, "from_code", dict)
+    entries = book(a=[DOUBLED])
+    entries["gone"] = entry(proved("gone", "What holds.", None, N, N), "a")
+    written = json.loads(equations_file.text())
+    assert list(written) == ["doubled"]
 
 
 # -- what is executed again

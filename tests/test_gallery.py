@@ -53,11 +53,11 @@ def exhibits():
         patch.setattr(gallery, "exhibit", record)
         for page in PAGES:
             cells = page_cells.page_cells.of_page(page)
-            with page_cells.as_on_a_page() as namespace:
-                for cell in page_cells.page_cells.needed(
-                    cells, lambda cell: cell.plain_calls("exhibit")
-                ):
-                    page_cells.execute(cell, namespace)
+            namespace = page_cells.as_on_a_page()
+            for cell in page_cells.page_cells.needed(
+                cells, lambda cell: cell.plain_calls("exhibit")
+            ):
+                page_cells.execute(cell, namespace)
     return bugs
 
 

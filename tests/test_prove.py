@@ -145,6 +145,18 @@ PROVED = [
     "prove(Sum(x_hat[s], (s, 1, N)), Sum(x_hat[j], (j, 1, N)))",
     "prove(0, Sum(x_hat[j], (j, 1, N)))",
     "prove(rstd.subs(eps, 0)**2 * v, 1)",
+    # an index of which only `integer` is said, or that it is not negative
+    *[
+        f"a, b = symbols('a b', {kind})\nprove({claim})"
+        for kind in ("integer=True", "integer=True, nonnegative=True")
+        for claim in (
+            "diff(x_hat[a], x[b]), rstd * (KroneckerDelta(a, b) - 1 / N - x_hat[a] * x_hat[b] / N)",
+            "Sum(x[a], (a, 1, N)) * x[b], N * mean * x[b]",
+            "diff(define('q', a, Sum(x[b] * x[a], (b, 1, N)))[a], x[j]), N * mean * KroneckerDelta(a, j) + x[a]",
+        )
+    ],
+    # one index may run to another size in a definition than in the claim
+    "q = define('q', i, Sum(X[i, r], (r, 1, N)))\nprove(Sum(q[r], (r, 1, M)), Sum(X[r, s], (s, 1, N), (r, 1, M)))",
 ]
 REFUTED = [
     ("prove(diff(v, x[j]), 2 / N * x[j])", "left - right: -2*mean/N"),
@@ -194,6 +206,9 @@ REFUSED = [
     ("prove(Function('g', positive=True)(t), t)", "of a function only real can be read"),
     ("prove(IndexedBase('q')[j], t)", "q: has no shape"),
     ("prove(x[symbols('m')], x[j])", 'm = symbols("m", integer=True, positive=True)'),
+    ("prove(x[symbols('m', integer=True, negative=True)], x[j])", "m: is an index here"),
+    ("n = symbols('n', integer=True)\nprove(Sum(x[r], (r, 1, n)), mean)", "n: is a size or a number here"),
+    ("n = symbols('n', integer=True)\nprove(n * x[n], x[n] * n)", "n: is a size or a number here"),
     # reasons
     ("bad = prove(diff(mean, x[j]), 1)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),
     ("bad = refute(diff(mean, x[j]), 1)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),

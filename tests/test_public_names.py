@@ -17,10 +17,11 @@ NAMES = {
     """,
     "normgrad.numpy_ref": "Forward Grads LAYER_NORM backward forward",
     "normgrad.symbolic": """
-        Counterexample D Defs Derivation Equation Local NotProved Partial Proof RangeError Refutation Trace
-        as_written check_fixed compile counterexample define delta derive dim equation equations index
-        keep_as_typed latex mean nf opaque prove proved refute reverse source tensor total trace
+        Counterexample D Defs Equation Local NotProved Partial Proof RangeError Trace
+        as_written check_fixed compile counterexample delta dim equation equations index latex mean nf
+        opaque prove proved reverse source tensor total trace
     """,
+    "normgrad.prove": "contract define definitions derive in_names local prove refute unfold",
     "normgrad.symbolic.adjoint": "D contribution reverse",
     "normgrad.symbolic.trace": "GIVEN RULES Trace UNFOLD trace",
     "normgrad.checks.cases": "ARRAYS Case L2_NORM LAYER_NORM LAYER_NORM_STD RMS_NORM SPECS cases draw",

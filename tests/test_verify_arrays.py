@@ -670,16 +670,16 @@ def test_every_function_that_a_page_types_is_proved(torch):
             forward = "def forward(" in cell.source and "triton" not in cell.tags
             return cell is typed or cell.visible and forward
 
-        with page_cells.as_on_a_page() as names:
-            for cell in page_cells.page_cells.needed(cells, wanted):
-                page_cells.execute(cell, names)
-                if cell is typed:
-                    break
-            for program, definitions, said in PAGES[key]:
-                if isinstance(definitions, str):
-                    definitions = names[definitions]
-                verdict = verify_function(names[program], definitions, **said)
-                assert verdict.kind == PROVED, (key, verdict)
+        names = page_cells.as_on_a_page()
+        for cell in page_cells.page_cells.needed(cells, wanted):
+            page_cells.execute(cell, names)
+            if cell is typed:
+                break
+        for program, definitions, said in PAGES[key]:
+            if isinstance(definitions, str):
+                definitions = names[definitions]
+            verdict = verify_function(names[program], definitions, **said)
+            assert verdict.kind == PROVED, (key, verdict)
 
 
 HOMEWORK = {

@@ -1,13 +1,25 @@
 """The workbench's text of each registered equation is that equation, and what it says of claims is what prove says."""
 
 import json
+import linecache
 import sys
 from pathlib import Path
 
 import pytest
-from sympy import Basic, Function, Indexed, Sum, evaluate, expand, sympify
+from sympy import (
+    Basic,
+    Function,
+    Indexed,
+    IndexedBase,
+    Sum,
+    Symbol,
+    evaluate,
+    expand,
+    sympify,
+)
 
-from normgrad.symbolic import as_written, equation, equations
+from normgrad.prove import verdict
+from normgrad.symbolic import equation, equations
 from normgrad.symbolic.definitions import numbered
 from normgrad.symbolic.opaque import Opaque
 
@@ -15,50 +27,61 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "book/live/workbench"))
 
 import workbench  # noqa: E402
 
-IN_SEQUENCES = "claim = equation("
-
 
 def plain(e):
-    """Evaluated and expanded, the bound letters numbered, without what a local derivative holds fixed."""
+    """Evaluated and expanded, the bound indices numbered, without what a local derivative holds fixed, and without
+    assumptions: `define` finds more names to be positive than were declared so."""
 
     def again(e):
-        if not isinstance(e, Basic) or not e.args or isinstance(e, Indexed):
+        if isinstance(e, Indexed):
+            return IndexedBase(str(e.base.label))[tuple(map(again, e.indices))]
+        if isinstance(e, Symbol):
+            return Symbol(e.name)
+        if not isinstance(e, Basic) or not e.args:
             return e
         if type(e).__name__ == "Local":
             return e.func(*map(again, e.args[:2]))
         if isinstance(e, Opaque):
             return Function(f"{e.letter}{e.order}")(*map(again, e.args))
         if isinstance(e, Sum):
-            return Sum(again(e.function), *e.limits)
+            return Sum(
+                again(e.function), *[tuple(map(again, limit)) for limit in e.limits]
+            )
         return e.func(*map(again, e.args))
 
     with evaluate(True):
-        return expand(numbered(again(sympify(e))))
+        return expand(again(numbered(sympify(e))))
 
 
-def typed(text):
-    """The claims and the definitions of a cell."""
-    claims = []
-    scope = workbench.NAMES | {"prove": lambda *claim: claims.append(claim)}
-    with as_written():
-        exec(text, scope)  # noqa: S102 - the text was written by the line that is tested
-    return [claim[:2] for claim in claims], claims[0][2]
+def typed(text, monkeypatch):
+    """The equations that the lines of a cell state, and their definitions."""
+    shown = []
+    monkeypatch.setattr(workbench, "_answers", lambda value: shown.append(value) or ())
+    with verdict.unproved():
+        workbench.judge(text)
+    return [value.equation() for value in shown]
 
 
 @pytest.mark.parametrize("label", equations())
-def test_the_text_is_the_equation(label):
-    statement, text = equation(label), workbench.statement(label)
-    if IN_SEQUENCES in text:
-        assert repr(label) in text
-        return
-    claims, defs = typed(text)
-    assert [tuple(map(plain, claim)) for claim in claims] == [
-        tuple(map(plain, step)) for step in statement.steps
+def test_the_text_is_the_equation(label, monkeypatch):
+    registered = equation(label)
+    stated = typed(workbench.statement(label), monkeypatch)
+    steps = [step for claim in stated for step in claim.steps]
+    assert [tuple(map(plain, step)) for step in steps] == [
+        tuple(map(plain, step)) for step in registered.ends().steps
     ]
-    needed = statement.defs.reached(*[e for step in statement.steps for e in step])
-    assert [tuple(map(plain, line)) for line in defs] == [
-        tuple(map(plain, line)) for line in needed
-    ]
+    sides = [e for step in registered.ends().steps for e in step]
+    lines = {tuple(map(plain, line)) for claim in stated for line in claim.defs}
+    assert lines == {
+        tuple(map(plain, line)) for line in registered.defs.reached(*sides)
+    }
+
+
+def test_a_text_is_python_without_the_workbench(capsys):
+    text = workbench.statement("l2-jacobian").replace("prove(D", "print(prove(D")
+    linecache.cache.pop(workbench.CELL, None)
+    exec(text.rstrip() + ")", {})  # noqa: S102 - the text was written by the line that is tested
+    assert "proved for every N" in capsys.readouterr().out
 
 
 def judged(text):
@@ -73,8 +96,8 @@ def test_a_claim_is_proved_with_its_certificate():
 
 def test_a_changed_sign_is_refuted_with_a_point():
     text = workbench.statement("l2-jacobian")
-    assert "- r[j]*r[k]" in text
-    (answer,) = judged(text.replace("- r[j]*r[k]", "+ r[j]*r[k]"))
+    assert "- r[k] * r[j]" in text
+    (answer,) = judged(text.replace("- r[k] * r[j]", "+ r[k] * r[j]"))
     assert answer["kind"] == "refuted"
     assert "N = " in answer["text"] and "left" in answer["text"]
 
@@ -83,7 +106,9 @@ def test_a_changed_sign_is_refuted_with_a_point():
     ("text", "said"),
     [
         ("x = (", "line 1: SyntaxError"),
-        ("\nprove(1 / 0, 1)", "line 2: ZeroDivisionError"),
+        ("\n1 / 0", "line 2: ZeroDivisionError"),
+        ("x = 1 / 0\n", "line 1: ZeroDivisionError"),
+        ("from normgrad.prove import *\nprove(1.5, 1)", "line 2: CannotJudge"),
         ("x = 1", "nothing was claimed"),
     ],
 )

@@ -5,9 +5,6 @@ It runs before anything of normgrad is there, so all that finds and installs the
 
 from __future__ import annotations
 
-import re
-import textwrap
-
 from .wheel import file_name
 
 SETUP = '''\
@@ -79,32 +76,16 @@ notebook.start()
 """
 
 
-def quoted(text) -> str:
-    """A Python string that reads as the text, over as many lines as it needs."""
-    joined = re.sub(r"(?<!,) ", "\0", text)  # a line may end after a comma alone
-    wrapped = textwrap.wrap(joined, 90, break_long_words=False, break_on_hyphens=False)
-    lines = [line.replace("\0", " ") for line in wrapped]
-    if len(lines) < 2:
-        return f'"{text}"'
-    return (
-        "(\n"
-        + "".join(f'    "{line}{" " * (line != lines[-1])}"\n' for line in lines)
-        + ")"
-    )
-
-
-def bootstrap(version, site="", pages="", numbers="", triton=False) -> str:
+def bootstrap(version, site="", pages="", triton=False) -> str:
     """The cell of one chapter.
 
     Arguments:  version of the wheel; site, the address of the folder that holds it, and pages, that of the chapter's
-                page, each with its slash or empty; numbers, of the page's equations; triton, whether a cell needs it
+                page, each with its slash or empty; triton, whether a cell needs it
     """
     settings = {"VERSION": version, "WHEEL": file_name(version), "SITE": site}
     lines = [f'{name} = "{value}"' for name, value in settings.items()]
     if pages:
         lines.append(f'os.environ.setdefault("NORMGRAD_BOOK", "{pages}")')
-    if numbers:
-        lines.append(f'os.environ["NORMGRAD_NUMBERS"] = {quoted(numbers)}')
     return SETUP.format(
         settings="\n".join(lines) + "\n",
         triton="\n# On Linux Triton comes too, where there is none." if triton else "",

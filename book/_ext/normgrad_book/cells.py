@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import yaml
+from myst_parser.parsers.directives import parse_directive_text
 
 from normgrad.teaching.notebook import MARK
 
@@ -25,21 +25,15 @@ NEEDS_TRITON = f"{MARK}\n"
 BUILTIN = frozenset(dir(builtins)) | {"display", "get_ipython", "__name__", "__file__"}
 
 
-# Calls whose result is a numbered equation of the page, where they begin with its label.
-SHOWS = ("derive", "define")
-
-
 @dataclass(frozen=True)
 class Cell:
-    """One code cell. Args: place: its number on the page; source: its code; tags, options: of the cell; line: where;
-    in_sympy: whether its page types derivations in SymPy, where labels are options of cells"""
+    """One code cell. Args: place: its number on the page; source: its code; tags, options: of the cell; line: where"""
 
     place: int
     source: str
     tags: frozenset = frozenset()
     options: dict = field(default_factory=dict, compare=False)
     line: int = 0
-    in_sympy: bool = field(default=False, compare=False)
 
     @property
     def visible(self) -> bool:
@@ -54,9 +48,7 @@ class Cell:
     @property
     def labels(self) -> list[str]:
         """The labels of the equations that the cell shows."""
-        if self.in_sympy:
-            return [self.options["label"]] if "label" in self.options else []
-        return list(filter(None, map(label_of, self.plain_calls(*SHOWS))))
+        return [self.options["label"]] if "label" in self.options else []
 
     @cached_property
     def python(self) -> str:
@@ -128,30 +120,33 @@ class Cell:
                         found.add(target.id)
         return frozenset(found)
 
-    def calls(self, *names: str) -> list[ast.Call]:
-        """The calls of functions with these names, whatever they are attributes of."""
-        found = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
-        return [
-            node for node in found if ast.unparse(node.func).split(".")[-1] in names
-        ]
-
     def plain_calls(self, *names: str) -> list[ast.Call]:
         """The calls of functions by these plain names: prove(...), not ledger.prove(...)."""
-        return [call for call in self.calls(*names) if isinstance(call.func, ast.Name)]
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        return [call for call in calls if getattr(call.func, "id", "") in names]
 
 
-def _options(body):
-    """(tags, options, code) of a cell's text in MyST."""
-    lines = body.split("\n")
-    if lines and lines[0] == "---":
-        end = lines.index("---", 1)
-        options = yaml.safe_load("\n".join(lines[1:end])) or {}
-        return frozenset(options.get("tags", ())), options, "\n".join(lines[end + 1 :])
-    options = {}
-    while lines and (found := re.match(r":(\w+): *(.*)", lines[0])):
-        options[found[1]] = yaml.safe_load(found[2])
-        lines.pop(0)
-    return frozenset(options.get("tags", ())), options, "\n".join(lines)
+class _Cell:
+    """A code cell, for MyST's reading of its options."""
+
+    required_arguments, optional_arguments = 0, 1
+    option_spec = {"options": True}
+    has_content = True
+
+
+def _options(body, where):
+    """(options, code) of a cell's text, as MyST reads it.
+
+    Raises:  ValueError for options that are no YAML, and for a label or a claim that YAML takes for no text
+    """
+    read = parse_directive_text(_Cell, "", body, validate_options=False)
+    texts = [read.options.get(name, "") for name in ("label", "claim")]
+    if read.warnings or not all(isinstance(text, str) for text in texts):
+        raise ValueError(
+            f"{where}: the options of the cell are no YAML, in which a text with ': ' in it, or that begins with"
+            ' a bracket, needs quotes: write :claim: "What holds: all of it."'
+        )
+    return read.options, "\n".join(read.body)
 
 
 def of_page(path) -> list[Cell]:
@@ -159,17 +154,10 @@ def of_page(path) -> list[Cell]:
     text = Path(path).read_text(encoding="utf8")
     cells = []
     for place, found in enumerate(CELL.finditer(text)):
-        tags, options, code = _options(found["body"])
-        cells.append(
-            Cell(
-                place,
-                code.rstrip("\n"),
-                tags,
-                options,
-                text.count("\n", 0, found.start()) + 1,
-                "from normgrad.prove import" in text,
-            )
-        )
+        line = text.count("\n", 0, found.start()) + 1
+        options, code = _options(found["body"], f"{Path(path).name}, line {line}")
+        tags = frozenset(options.get("tags", ()))
+        cells.append(Cell(place, code.rstrip("\n"), tags, options, line))
     return cells
 
 
@@ -198,13 +186,6 @@ def needed(cells: list[Cell], wanted) -> list[Cell]:
         chosen[cell.place] = cell
         for name in cell.uses | cell.changes - cell.defines:
             waiting += _makers(cells[: cell.place], name)
-    if chosen:  # a switch that all later cells stand on
-        switches = [
-            cell
-            for cell in cells
-            if cell.calls("keep_as_typed") and cell.place < max(chosen)
-        ]
-        chosen |= {cell.place: cell for cell in switches if cell.place not in chosen}
     return [chosen[place] for place in sorted(chosen)]
 
 
@@ -227,13 +208,3 @@ def from_hidden(cells: list[Cell]) -> list[tuple[Cell, str]]:
             if makers and not makers[-1].visible:
                 found.append((cell, name))
     return found
-
-
-def label_of(call: ast.Call) -> str:
-    """The label that a call of derive or define gives its equation."""
-    first = call.args[0] if call.args else None
-    return (
-        first.value
-        if isinstance(first, ast.Constant) and isinstance(first.value, str)
-        else ""
-    )

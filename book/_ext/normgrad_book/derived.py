@@ -1,45 +1,24 @@
-r"""Equations that cells derive: an output that ends in \tag{label} becomes a numbered equation like any other.
-
-A cell that types its derivation in SymPy has label and claim among its options, and its only verdict gets them.
+"""Equations that cells derive: a cell has a label and a claim among its options, and its only verdict gets them.
 
 The output itself is what Jupyter shows a reader, so that page, notebook and a cell that is run again look alike.
 """
 
 from __future__ import annotations
 
-import re
-
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-from normgrad.prove.verdict import REFUTED
-from normgrad.prove.verdict import STATEMENT as VERDICT
-from normgrad.symbolic.derive import STATEMENT
-from normgrad.symbolic.derive import with_numbers as references_numbered
+from normgrad.prove.verdict import REFUTED, STATEMENT
 from normgrad.symbolic.registry import entries
 
 from .execution import executed_notebook
 from .ledger_page import equation_id, inline, number
 
-TAG = re.compile(r"\s*\\tag\{([\w:.-]+)\}\s*$")
-
-
-def statements(notebook) -> list[dict]:
-    """What the cells of a notebook derived: {label, differs} each."""
-    outputs = [
-        output for cell in notebook["cells"] for output in cell.get("outputs", ())
-    ]
-    return [
-        output["data"][STATEMENT]
-        for output in outputs
-        if STATEMENT in output.get("data", {})
-    ]
-
 
 def verdicts(cell) -> list[dict]:
-    """What the outputs of a cell state, that types its derivation in SymPy."""
+    """What the outputs of a cell state."""
     data = [output.get("data", {}) for output in cell.get("outputs", ())]
-    return [part[VERDICT] for part in data if VERDICT in part]
+    return [part[STATEMENT] for part in data if STATEMENT in part]
 
 
 def labelled(notebook) -> dict[str, tuple[str, dict]]:
@@ -71,22 +50,6 @@ class Derived(SphinxTransform):
         if "kernelspec" not in self.env.metadata[self.env.docname]:
             return
         notebook = executed_notebook(self.env, self.env.docname)
-        self.in_sympy(notebook)
-        made_here = {made["label"]: made for made in statements(notebook)}
-        for made in made_here.values():
-            if made["differs"]:
-                message = (
-                    f"the cell derives another equation {made['label']} than"
-                    f" equations.json has, run `make equations`: {made['differs']}"
-                )
-                self.env.get_domain("ledger").note_problem(self.env.docname, 0, message)
-        for node in list(self.document.findall(nodes.math_block)):
-            if found := TAG.search(node.astext()):
-                self.number(node, found[1])
-                node["known"] = made_here.get(found[1], {}).get("known", "")
-
-    def in_sympy(self, notebook):
-        """Labels, or the words of the verdict, for the displays of cells that type their derivations in SymPy."""
         for container in self.document.findall(nodes.container):
             if container.get("nb_element") != "cell_code":
                 continue
@@ -121,8 +84,6 @@ class Derived(SphinxTransform):
             self.env.get_domain("ledger").note_problem(self.env.docname, 0, message)
 
     def number(self, node, label):
-        text = TAG.sub("", node.astext())
-        node.rawsource, node[:] = text, [nodes.Text(text)]
         domain = self.env.get_domain("math")
         domain.note_equation(self.env.docname, label, location=node)
         node["label"], node["number"], node["nowrap"] = (
@@ -136,41 +97,10 @@ class Derived(SphinxTransform):
         self.document.note_explicit_target(node, node)
 
 
-def with_numbers(text, of) -> str:
-    r"""LaTeX in which every \ref{label} and \tag{label} has the number that `of` gives the label, if it gives one."""
-    tag = re.compile(r"\\tag\{([\w:.-]+)\}")
-    return tag.sub(
-        lambda found: f"\\tag{{{of(found[1]) or found[1]}}}",
-        references_numbered(text, of),
-    )
-
-
-def numbered(output, of):
-    """An output of a notebook with the book's numbers in its formulas."""
-    data = dict(output.get("data", {}))
-    if STATEMENT not in data:
-        return output
-    for kind in ("text/markdown", "text/latex", "text/plain"):
-        text = "".join(data.get(kind, ""))
-        if kind == "text/plain" and (given := of(data[STATEMENT]["label"])):
-            text = f"({given}) {text}"
-        data[kind] = with_numbers(text, of)
-    return output | {"data": data}
-
-
 def number_of(env):
     """A function from labels to the numbers of the book."""
     known = env.get_domain("ledger").equations()
     return lambda label: number(env, known[label]) if label in known else ""
-
-
-def resolve(app, doctree, docname):
-    """The reasons beside the lines of a derivation name equations by their labels; a reader knows them by numbers."""
-    of = number_of(app.env)
-    for node in doctree.findall(nodes.math_block):
-        text = references_numbered(node.astext(), of)
-        if text != node.astext():
-            node.rawsource, node[:] = text, [nodes.Text(text)]
 
 
 def prefer_latex(app, config):
@@ -184,4 +114,3 @@ def prefer_latex(app, config):
 def setup(app):
     app.connect("config-inited", prefer_latex)
     app.add_transform(Derived)
-    app.connect("doctree-resolved", resolve)

@@ -13,9 +13,8 @@ from sphinx.transforms import SphinxTransform
 
 from normgrad.ledger.entries import MIME
 from normgrad.prove.verdict import REFUTED
-from normgrad.symbolic.derive import STATEMENT
 
-from .cells import MAGIC
+from .cells import MAGIC, of_page
 from .derived import verdicts
 from .execution import executed_notebook
 
@@ -30,9 +29,8 @@ def cell_problems(cell) -> list[str]:
     problems = verdict_problems(cell)
     for output in cell.get("outputs", ()):
         data = output.get("data", {})
-        derived = data.get(STATEMENT, {}).get("label")
         shown = "\n".join("".join(data.get(kind, "")) for kind in SHOWN)
-        for label in sorted(set(LABEL.findall(shown)) - {derived}):
+        for label in sorted(set(LABEL.findall(shown))):
             problems.append(
                 f"an output has the label {label}, which no derivation gave it"
             )
@@ -101,14 +99,20 @@ class Guard(SphinxTransform):
             return
         cells = executed_notebook(self.env, docname)["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
-        in_sympy = any("from normgrad.prove import" in cell["source"] for cell in code)
         for cell in code:
             messages = cell_problems(cell)
-            if in_sympy and "your-turn" not in cell["metadata"].get("tags", ()):
+            if "your-turn" not in cell["metadata"].get("tags", ()):
                 messages += [f"a verdict is not shown: {call}" for call in unseen(cell)]
             for message in messages:
                 self.env.get_domain("ledger").note_problem(docname, 0, message)
 
 
+def check_options(app, env, docnames):
+    """Refuse options of cells that are no YAML, in the words of `make equations`, before any page is executed."""
+    for docname in env.found_docs:
+        of_page(env.doc2path(docname))
+
+
 def setup(app):
+    app.connect("env-before-read-docs", check_options, priority=1)
     app.add_transform(Guard)

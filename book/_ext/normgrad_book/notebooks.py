@@ -16,7 +16,7 @@ from normgrad.teaching.notebook import MARK
 from . import wheel
 from .alone import PAGE
 from .bootstrap import bootstrap
-from .derived import number_of, numbered
+from .derived import number_of
 from .execution import BOOK, executed_notebook
 from .plain_markdown import PlainMarkdown
 
@@ -71,9 +71,7 @@ def convert(cell, plain, site="", number=lambda label: ""):
     if cell["cell_type"] == "markdown":
         yield markdown_cell(plain.convert(cell["source"]))
     elif cell["cell_type"] == "code":
-        outputs = [
-            numbered(relinked(output, site), number) for output in cell["outputs"]
-        ]
+        outputs = [relinked(output, site) for output in cell["outputs"]]
         if label := metadata.get("label"):
             named = f"({number(label)}) " if number(label) else ""
             claim = metadata.get("claim", "")
@@ -122,17 +120,6 @@ def plain_notebook(executed, plain, setup, pages="", number=lambda label: ""):
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
-def numbers(env, docname) -> str:
-    """The label and the number of each equation of a page, as `label 7.4, other 7.5`."""
-    number, equations = (
-        number_of(env),
-        env.get_domain("ledger").data["equations"].get(docname, ()),
-    )
-    return ", ".join(
-        f"{each.label} {number(each.label)}" for each in equations if number(each.label)
-    )
-
-
 def folder_on_site(app, docname) -> str:
     """The address of the folder that a page lies in, with its slash, or nothing where the site has no address."""
     base, folder = app.config.html_baseurl.rstrip("/"), docname.rpartition("/")[0]
@@ -165,7 +152,6 @@ def write_notebooks(app, error):
                 version,
                 wheels,
                 pages,
-                numbers(app.env, docname),
                 needs_triton(executed),
             )
             notebook = plain_notebook(

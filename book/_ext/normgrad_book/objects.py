@@ -23,7 +23,6 @@ from normgrad.symbolic.notation import Partial, name_of
 from normgrad.symbolic.registry import entries
 
 from . import copied, workbench
-from .derived import number_of, with_numbers
 from .ledger_page import reading_order
 
 FOLDER = "_static/equations"
@@ -257,7 +256,7 @@ def write(app, error):
     """The script of each page with equations."""
     if error or app.builder.name != "html":
         return
-    domain, of = app.env.get_domain("ledger"), number_of(app.env)
+    domain = app.env.get_domain("ledger")
     found = all_made(app, domain.equations())
     sheet = {node["shows"] for node in sheet_displays(app.env)}
     known = {"tasks": tasks(), "sheet": sheet, "provable": provable(app)}
@@ -267,15 +266,14 @@ def write(app, error):
         for one in domain.data["equations"].get(docname, ()):
             more = found.get(one.label, {})
             filled = {key: value for key, value in more.items() if value}
-            derivation = with_numbers(one.latex, of)
-            ends = entries().get(one.label, {}).get("latex", [derivation])
+            ends = entries().get(one.label, {}).get("latex", [one.latex])
             shown[one.label] = {
                 "latex": "\n".join(ends),
                 **filled,
                 "links": links(app, one.label, known),
             }
-            if shown[one.label]["latex"] != derivation:
-                shown[one.label]["derivation"] = derivation
+            if shown[one.label]["latex"] != one.latex:
+                shown[one.label]["derivation"] = one.latex
         if shown:
             target = folder / f"{docname}.js"
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -33,13 +33,6 @@ DIRECTIVE = re.compile(
     re.M | re.S,
 )
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$( *\([\w:.-]+\))?", re.S)
-# Calls whose result is a formula, with how many of their arguments are no line of it: derive and define show one line a
-# step or a name; prove only as the last line of its cell.
-FORMULAS = {
-    "derive": 4,
-    "define": 3,
-    "prove": 10,
-}
 
 
 @dataclass
@@ -74,13 +67,7 @@ def _count_cell(amount, cell: Cell):
         amount.figures += 1
     if cell.visible:
         amount.code_lines += len(cell.lines)
-    if cell.in_sympy:
-        _count_verdicts(amount, cell)
-        return
-    for call in cell.plain_calls(*FORMULAS):
-        if call.func.id == "prove" and not is_result(cell, call):
-            continue
-        amount.display(max(1, len(call.args) - FORMULAS[call.func.id]))
+    _count_verdicts(amount, cell)
 
 
 def _count_verdicts(amount, cell):
@@ -101,12 +88,6 @@ def _count_verdicts(amount, cell):
             amount.display(len(steps))
         elif verb in ("prove", "refute"):
             amount.display(1)
-
-
-def is_result(cell, call) -> bool:
-    """Whether a call is the last expression of its cell, so that its result is shown."""
-    last = cell.tree.body[-1]
-    return isinstance(last, ast.Expr) and last.value is call
 
 
 def _count_directive(amount, directive, folder):

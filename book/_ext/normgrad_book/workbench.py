@@ -82,6 +82,7 @@ NORMGRAD = (
     "spec.py",
     "ledger/__init__.py",
     "ledger/entries.py",
+    "prove",
     "symbolic",
 )
 SCRIPTS = ("worker.mjs", "workbench.js", "workbench.css")
@@ -181,8 +182,10 @@ def archives(folder, home) -> dict[str, Path]:
 
     source = Path(importlib.util.find_spec("normgrad").origin).parent
     rules = (Path(__file__), SOURCE / "pack.mjs", PYODIDE)
-    own = [SOURCE / "workbench.py", *(source / name for name in NORMGRAD[:-1])]
-    own += sorted((source / "symbolic").rglob("*.py")) + [registry.FILE]
+    own = [SOURCE / "workbench.py", registry.FILE]
+    own += [source / name for name in NORMGRAD if (source / name).is_file()]
+    for name in ("prove", "symbolic"):
+        own += sorted((source / name).rglob("*.py"))
     keys = {
         "python": (python_files, key(*rules)),
         "packages": (package_files, key(*rules, sympy.__version__, mpmath.__version__)),

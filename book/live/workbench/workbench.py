@@ -1,248 +1,236 @@
-"""What the workbench asks Python: the text of a registered equation, to be changed, and what its claims come to."""
+"""What the workbench asks Python: a registered equation as a cell, and what the claims of a cell come to."""
 
 from __future__ import annotations
 
+import ast
 import json
-from itertools import chain, count
-from keyword import iskeyword
+import linecache
+import re
+import sys
 
 import sympy
-from sympy import Dummy, IndexedBase, Mul, Symbol
-from sympy.printing.str import StrPrinter
 
-import normgrad.symbolic
-from normgrad.symbolic import NotProved, Trace, as_written, equation, prove, trace
-from normgrad.symbolic.calculus import free_letters
-from normgrad.symbolic.opaque import Opaque, derivative
-from normgrad.symbolic.refute import Refutation
+from normgrad.prove.verbs import definitions, judged
+from normgrad.prove.verdict import Verdict
+from normgrad.symbolic import Trace, equation
+from normgrad.symbolic import trace as kernel_trace
+from normgrad.symbolic.calculus import index_ranges
+from normgrad.symbolic.chains import DEFINITION
+from normgrad.symbolic.proof import as_latex
+from normgrad.symbolic.registry import entries
 
-NAMES = {name: getattr(sympy, name) for name in sympy.__all__ if name.isidentifier()}
-NAMES |= {name: getattr(normgrad.symbolic, name) for name in normgrad.symbolic.__all__}
-NAMES |= {"derivative": derivative}
+IMPORTS = "from sympy import *\nfrom normgrad.prove import *\n"
+CELL = "<the cell>"
+INDICES = "integer, positive"
+FUNCTION = "function"
+# Derivative stays as typed; that what `diff` makes of a long loss is equal to it takes seconds to prove
+VERBS = {"Partial": "Derivative", "Local": "local"}
 WIDE = 76
 
 
-class NoText(Exception):
-    """An expression that has no text of this kind."""
+class _InSymPy(ast.NodeTransformer):
+    """An entry's expression as one types it in a cell. Args: declared: names that are declared; bound: {(index, what
+    it runs to): the symbol}, of all expressions before it"""
+
+    def __init__(self, declared, bound):
+        self.declared, self.bound = declared, bound
+
+    def visit_Call(self, call):
+        name = getattr(call.func, "id", "")
+        if name == "Sum":
+            for limit in call.args[1:]:
+                self._rename(call, limit)
+        self.generic_visit(call)
+        if name in VERBS:
+            return ast.Call(ast.Name(VERBS[name]), call.args[:2], [])
+        order, function = 0, call.func
+        while isinstance(function, ast.Call):
+            order, function = order + 1, function.args[0]
+        if not order:
+            return call
+        ((value,), name) = call.args, function.id
+        text = f"{name}(u).diff(u, {order}).subs(u, {ast.unparse(value)})"
+        return ast.parse(text, mode="eval").body
+
+    def _rename(self, call, limit):
+        """Give a summed index its symbol: one that runs to nothing else."""
+        index, size = limit.elts[0].id, ast.unparse(limit.elts[2])
+        if index in self.declared:
+            return
+        taken = {*self.declared, *self.bound.values()}
+        free = (name for name in (index, *"rstuvabc") if name not in taken)
+        symbol = self.bound.get((index, size)) or next(free)
+        self.bound[index, size] = symbol
+        for node in ast.walk(call):
+            if isinstance(node, ast.Name) and node.id == index:
+                node.id = symbol
 
 
-class Typed(StrPrinter):
-    """An expression as one types it in a cell. Args: taken: names that no bound letter may have"""
-
-    def __init__(self, taken=()):
-        super().__init__({"sympy_integers": True})
-        self.taken, self.bound = set(taken), {}
-
-    def _print_Symbol(self, e):
-        if not e.name.isidentifier() or iskeyword(e.name):
-            raise NoText(e.name)
-        return e.name
-
-    def _print_Dummy(self, e):
-        return self.bound[e]
-
-    def _print_Integer(self, e):
-        return str(int(e)) if e >= 0 else f"(-{-int(e)})"
-
-    def _print_Rational(self, e):
-        return f"Rational({e.p}, {e.q})"
-
-    def _print_Half(self, e):
-        return self._print_Rational(e)
-
-    def _print_Sum(self, e):
-        body, start = e.function, ""
-        for letter, first, last in reversed(e.limits):
-            if first != 1:
-                raise NoText(str(e))
-            used = self.taken | set(self.bound.values())
-            name = next(
-                one
-                for one in chain("rstuv", map("r{}".format, count(1)))
-                if one not in used
-            )
-            self.bound[letter] = name
-            start = f"{start}total({self._print(last)}, lambda {name}: "
-        # SymPy puts a 1 before the body of a sum that is kept as typed
-        if isinstance(body, Mul) and body.args[0] == 1:
-            body = (
-                Mul(*body.args[1:], evaluate=False)
-                if len(body.args) > 2
-                else body.args[1]
-            )
-        letters = {
-            letter: Dummy(str(letter)) for letter, *_ in e.limits if not letter.is_Dummy
-        }
-        for letter, dummy in letters.items():
-            self.bound[dummy] = self.bound.pop(letter)
-        text = start + self._print(body.xreplace(letters)) + ")" * len(e.limits)
-        for letter, *_ in e.limits:
-            self.bound.pop(letters.get(letter, letter))
-        return text
-
-    def _print_KroneckerDelta(self, e):
-        return f"delta({self._print(e.args[0])}, {self._print(e.args[1])})"
-
-    def _print_Partial(self, e):
-        return f"Partial({self._print(e.args[0])}, {self._print(e.args[1])})"
-
-    def _print_Local(self, e):
-        return f"Local({self._print(e.args[0])}, {self._print(e.args[1])})"
-
-    def _print_Function(self, e):
-        if isinstance(e, Opaque):
-            return f"{e.letter}{e.order or ''}({self._print(e.args[0])})"
-        if e.func.__name__ not in NAMES:
-            raise NoText(str(e))
-        return f"{e.func.__name__}({', '.join(map(self._print, e.args))})"
+def _tuple(sizes):
+    return sizes if ", " in sizes else f"{sizes},"
 
 
-def _declared(name) -> str:
-    """How a symbol or a tensor is made."""
-    if isinstance(name, IndexedBase):
-        sizes = ", ".join(map(str, name.shape))
-        return f'tensor("{name.label}", {sizes}{", positive=True" if name.is_positive else ""})'
-    if name == Symbol(name.name, positive=True):
-        return f'tensor("{name}", positive=True)'
-    if name == Symbol(name.name, real=True):
-        return f'tensor("{name}")'
-    known = ", ".join(f"{key}={value}" for key, value in name._assumptions_orig.items())
-    return f'Symbol("{name}", {known})'
-
-
-def _text(one) -> str:
-    lines = one.defs.reached(*[e for pair in one.steps for e in pair])
-    parts = [e for line in lines for e in line] + [
-        e for pair in one.steps for e in pair
-    ]
-    tensors = set().union(*[e.atoms(IndexedBase) for e in parts])
-    labels = {base.label for base in tensors}
-    symbols = set().union(*[e.free_symbols for e in parts]) - labels - tensors
-    symbols |= {size for base in tensors for size in base.shape}
-    letters = set().union(*map(free_letters, parts))
-    symbols = {
-        each
-        for each in symbols
-        if isinstance(each, Symbol) and not isinstance(each, Dummy)
-    } - letters
-    opaques = {(f.letter, f.order) for e in parts for f in e.atoms(Opaque)}
-    names = [str(getattr(each, "label", each)) for each in symbols | tensors | letters]
-    names += sorted({letter for letter, _ in opaques})
-    if len(set(names)) < len(names) or not all(map(str.isidentifier, names)):
-        raise NoText(one.label)
-    write = Typed(names).doprint
-    sizes = sorted(
-        (each for each in symbols if each.is_integer and each.is_positive), key=str
+def _declaration(group, items, names):
+    """The lines that declare the names of one kind."""
+    if group == FUNCTION:
+        return [f'{item} = Function("{names.get(item, item)}")' for item in items]
+    assumptions = ", ".join(
+        f"{word.removeprefix('not ')}={not word.startswith('not ')}"
+        for word in group.split(", ")
+        if word
     )
-    others = sorted(symbols - set(sizes), key=str) + sorted(tensors, key=str)
-    text = [f"# {one.claim}"]
-    for function, group in (("dim", sizes), ("index", sorted(letters, key=str))):
-        if group:
-            made = ", ".join(f'{function}("{each}")' for each in group)
-            text.append(f"{', '.join(map(str, group))} = {made}")
-    text += [f"{getattr(each, 'label', each)} = {_declared(each)}" for each in others]
-    for letter in sorted({letter for letter, _ in opaques}):
-        text.append(f'{letter} = opaque("{letter}")')
-        most = max(order for name, order in opaques if name == letter)
-        text += [
-            f"{letter}{at + 1} = derivative({letter}{at or ''})" for at in range(most)
-        ]
-    text += ["", "defs = Defs()"]
-    text += [f"defs[{write(head)}] = {write(formula)}" for head, formula in lines]
-    text.append("")
-    for lhs, rhs in one.steps:
-        claim = f"prove({write(lhs)}, {write(rhs)}, defs)"
-        text.append(
-            claim
-            if len(claim) <= WIDE
-            else f"prove(\n    {write(lhs)},\n    {write(rhs)},\n    defs,\n)"
-        )
-    return "\n".join(text) + "\n"
+    by_shape: dict[str, list[str]] = {}
+    for item in items:
+        name, _, shape = item.removesuffix("]").partition("[")
+        by_shape.setdefault(shape if "[" in item else None, []).append(name)
+    lines = []
+    for shape, found in by_shape.items():
+        kind = ""
+        if shape is not None:
+            kind = f"cls=IndexedBase, shape=({_tuple(shape)}), "
+        spelled = " ".join(names.get(name, name) for name in found)
+        lines.append(f'{", ".join(found)} = symbols("{spelled}", {kind}{assumptions})')
+    return lines
 
 
 def statement(label: str) -> str:
-    """A registered equation as the text of a cell: its names, its definitions, its claims.
+    """A registered equation as the text of a cell: its symbols, its definitions, its claims.
 
-    Args:    label: of the equation
-    Returns: Python text; of a claim that has none the call that proves it
     Raises:  ValueError for an unknown label
     """
-    one = equation(label)
-    try:
-        return _text(one)
-    except NoText:
-        proving = "for proof in claim.prove():\n    show(proof)\n"
-        return f"# {one.claim}\nclaim = equation({label!r})\nshow(claim)\n{proving}"
+    registered = equation(label)
+    entry = entries()[label]
+    names, bound = entry.get("names", {}), {}
+    groups = {
+        group: re.findall(r"\w+(?:\[[^]]*\])?", items)
+        for group, items in entry["symbols"].items()
+    }
+    declared = {item.partition("[")[0] for items in groups.values() for item in items}
+    typed = _InSymPy(declared, bound)
+
+    def read(side):
+        return ast.unparse(typed.visit(ast.parse(side, mode="eval")))
+
+    lines = []
+    defined = set()
+    for line in entry["definitions"]:
+        head, formula = line.split(" = ")
+        name, _, indices = head.removesuffix("]").partition("[")
+        defined.add(name)
+        spelled = f'"{names.get(name, name)}"'
+        parts = [spelled, *filter(None, indices.split(", ")), read(formula)]
+        parts += _shape(registered, name, names)
+        lines.append(_called(f"{name} = define", parts))
+    if entry["kind"] == DEFINITION:
+        heads = [line.partition("[")[0] for line in entry["equation"]]
+        lines.append(f"definitions({', '.join(heads)})")
+    for line in [] if entry["kind"] == DEFINITION else entry["equation"]:
+        left, *others = map(read, line.split(" = "))
+        for right in others:
+            lines.append(_called("prove", [left, right]))
+            left = right
+    summed = dict.fromkeys(bound.values())
+    groups[INDICES] = [*groups.get(INDICES, ()), *summed]
+    text = [f"# {entry['claim']}", IMPORTS]
+    order = sorted(groups, key=lambda group: (group != INDICES, group))
+    for group in order:
+        inputs = [
+            item for item in groups[group] if item.partition("[")[0] not in defined
+        ]
+        text += _declaration(group, inputs, names) if inputs else []
+    if any(".subs(u, " in line for line in lines):
+        text.append('u = symbols("u", real=True)')
+    if any("sigmoid(" in line for line in lines):
+        text.append("from normgrad.symbolic import sigmoid")
+    return "\n".join([*text, "", *lines]) + "\n"
 
 
-def _latex(value) -> str:
-    """A value's formula without its dollar signs, where it has one."""
-    bundle = getattr(value, "_repr_mimebundle_", dict)()
-    shown = bundle.get("text/latex") or getattr(value, "_repr_latex_", str)() or ""
-    return shown.strip().strip("$").strip()
+def _shape(registered, name, names):
+    """What a definition's indices run to, where its formula does not say it."""
+    for head, formula in registered.defs:
+        indices = getattr(head, "indices", ())
+        label = (
+            str(getattr(head, "base", head)) if not indices else str(head.base.label)
+        )
+        if label == names.get(name, name) and set(indices) - set(index_ranges(formula)):
+            return [f"shape=({_tuple(', '.join(map(str, head.base.shape)))})"]
+    return []
+
+
+def _called(function, parts):
+    """A call on one line, or with an argument a line."""
+    text = f"{function}({', '.join(parts)})"
+    if len(text) <= WIDE:
+        return text
+    return "\n    ".join([f"{function}(", *[f"{part}," for part in parts]]) + "\n)"
+
+
+def trace(lhs, rhs) -> list[Trace]:
+    """The proof of lhs = rhs, rule by rule."""
+    verdict = judged(sys._getframe(1), (lhs, rhs))
+    sides = [(left.shown, right.shown) for left, right in verdict.steps]
+    return [kernel_trace(*pair, verdict.claim.defs) for pair in sides]
+
+
+def _answers(value):
+    """(kind, text, LaTeX) of what a line of the cell comes to."""
+    if isinstance(value, Verdict) and value.refusal:
+        kind = "refuted" if value.refusal.counterexample else "undecided"
+        yield kind, value.known.removeprefix("not refuted: "), ""
+    elif isinstance(value, Verdict):
+        words = "\n".join(str(proof.certificate()) for proof in value.proofs)
+        lines = f"{value.latex} \\\\ {as_latex(value.known)}"
+        yield "proved", words, f"\\begin{{gathered}}\n{lines}\n\\end{{gathered}}"
+    elif isinstance(value, definitions):
+        yield "shown", "", value.latex
+    elif isinstance(value, list):
+        for found in value:
+            yield "shown", "", found.latex()
+    elif isinstance(value, sympy.Basic):
+        yield "shown", "", sympy.latex(value)
+    elif value is not None:
+        yield "shown", str(value), ""
+
+
+class _Shown(ast.NodeTransformer):
+    """Shows the value of every line that is an expression, where it stands."""
+
+    def visit_Expr(self, line):
+        call = ast.Call(ast.Name("show", ast.Load()), [line.value], [])
+        return ast.copy_location(ast.Expr(ast.copy_location(call, line)), line)
 
 
 def judge(text: str) -> str:
-    """Run the text of a cell and say what its claims come to.
+    """Run the text of a cell and say what its lines come to.
 
-    Args:    text: Python, in which prove and trace show what they find
+    Args:    text: Python, whose lines that are expressions are shown, as the last line of a notebook's cell is
     Returns: JSON: a list of {kind, text, latex}; kind is "proved", "refuted", "undecided", "shown" or "error"
     """
-    found = []
-
-    def add(kind, words, value=None):
-        found.append(
-            {
-                "kind": kind,
-                "text": words,
-                "latex": "" if value is None else _latex(value),
-            }
-        )
+    answers = []
 
     def show(value):
-        add("shown", str(value) if not hasattr(value, "_repr_latex_") else "", value)
-
-    def proving(lhs, rhs, *more, **options):
-        try:
-            proof = prove(lhs, rhs, *more, **options)
-        except NotProved as refusal:
-            if refusal.counterexample:
-                add("refuted", str(Refutation(refusal, "")))
-            else:
-                add("undecided", str(refusal))
-            return None
-        add("proved", str(proof.certificate()), proof)
-        return proof
-
-    def tracing(*sides, **options) -> Trace:
-        made = trace(*sides, **options)
-        add("shown", "", made)
-        return made
+        answers.extend(_answers(value))
 
     def printing(*words):
-        add("shown", " ".join(map(str, words)))
+        answers.append(("shown", " ".join(map(str, words)), ""))
 
-    scope = NAMES | {
-        "prove": proving,
-        "trace": tracing,
-        "show": show,
-        "print": printing,
-    }
+    linecache.cache[CELL] = (len(text), None, text.splitlines(keepends=True), CELL)
+    scope = {"show": show, "print": printing, "trace": trace}
     try:
-        with as_written():
-            exec(compile(text, "the cell", "exec"), scope)  # noqa: S102 - the reader's own text, in the reader's browser
+        tree = ast.fix_missing_locations(_Shown().visit(ast.parse(text, CELL)))
+        exec(compile(tree, CELL, "exec"), scope)  # noqa: S102 - the reader's own text, in the reader's browser
     except Exception as error:
         line = getattr(error, "lineno", None)
         trail = error.__traceback__
         while trail:
-            line = (
-                trail.tb_lineno
-                if trail.tb_frame.f_code.co_filename == "the cell"
-                else line
-            )
+            if trail.tb_frame.f_code.co_filename == CELL:
+                line = trail.tb_lineno
             trail = trail.tb_next
         where = f"line {line}: " if line else ""
-        add("error", f"{where}{type(error).__name__}: {error}")
-    if not found:
-        add("error", "nothing was claimed: call prove(left, right, defs)")
+        answers.append(("error", f"{where}{type(error).__name__}: {error}", ""))
+    if not answers:
+        answers.append(("error", "nothing was claimed: call prove(left, right)", ""))
+    found = [
+        {"kind": kind, "text": words, "latex": shown} for kind, words, shown in answers
+    ]
     return json.dumps(found)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, Symbol, evaluate
+from sympy import Expr, IndexedBase, Symbol, evaluate
 
+from ..prove.claim import in_kernel_terms
 from ..symbolic.codegen import TORCH, compile
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import tensor
@@ -36,7 +37,8 @@ class Fused:
     Nothing is generated before the reader's own closed forms are proved, and nothing is run before what the kernels'
     text stores is proved to be what the definitions say, and the derivatives of the loss, for every M and N.
 
-    Args:    defs: definitions in x[i, j], row i of M and column j of N; outputs: defined names, as [y[i, j]]
+    Args:    defs, outputs: names that normgrad.prove's `define` made, as [y], of formulas in x[i, j], row i of M and
+             column j of N; or normgrad.symbolic's Defs and names in them, as [y[i, j]]
              gradients: the reader's own closed forms, {x[i, j]: dx[i, j], ...}, in which dy is the cotangent of y, and
              dp_out that of an output p that the definitions use further; without them reverse mode makes the backward
              scalars: the numbers that get a gradient; the others, such as eps, are constants of a call
@@ -53,14 +55,17 @@ class Fused:
 
     def __init__(
         self,
-        defs: Defs,
-        outputs: Sequence[Expr],
+        defs: Defs | Sequence[IndexedBase],
+        outputs: Sequence[Expr] = (),
         *,
         gradients: dict[Expr, Expr] | None = None,
         scalars: Sequence[Symbol] = (),
         name: str = "layer",
     ) -> None:
-        # a notebook may keep expressions as they are typed
+        if isinstance(defs, list | tuple) and not outputs:
+            defs, outputs, gradients, scalars = in_kernel_terms(
+                defs, gradients, scalars
+            )
         with evaluate(True):
             self._make(defs, outputs, gradients, scalars, name)
 

@@ -28,16 +28,21 @@ from sympy.core.sympify import SympifyError
 
 from ..symbolic.admission import check_expression
 from ..symbolic.definitions import Defs
+from ..symbolic.measured import Largest
 from ..symbolic.notation import Local, Partial, rename_bound
 from ..symbolic.opaque import Opaque, derivative, opaque
 from ..symbolic.render import name_latex
 from ..symbolic.steps import has_bound_delta, in_sums, normal
-from .names import DefinedBase, Name, with_letters
+from .names import DefinedBase, Name, head, with_letters
 
 READ = Add | Mul | Pow | Application | Relational | Tuple
 INDEX = {"integer": True, "positive": True}
 # what a symbol may promise; a promise that the kernel does not keep would be lost in silence
 KINDS = (INDEX, {"positive": True}, {"real": True}, {})
+
+
+def _declared(e):
+    return f'{e} = symbols("{e}", integer=True, positive=True)'
 
 
 class CannotJudge(ValueError):
@@ -82,14 +87,17 @@ class Claim:
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
         if isinstance(e, Sum):
-            limits = [(self._index(r), a, self(b)) for r, a, b in e.limits]
+            limits = [(self.index(r), a, self(b)) for r, a, b in e.limits]
             return Sum(self(e.function), *limits)
+        if isinstance(e, Largest):
+            body, index, size = e.args
+            return Largest(self(body), self.index(index), self(size))
         if isinstance(e, KroneckerDelta):
             if len(e.args) > 2:
                 raise CannotJudge(f"{e}: a delta with a range has no form here")
-            return KroneckerDelta(*map(self._index, e.args))
+            return KroneckerDelta(*map(self.index, e.args))
         if isinstance(e, Indexed):
-            return self._base(e.base)[tuple(map(self._index, e.indices))]
+            return self._base(e.base)[tuple(map(self.index, e.indices))]
         if isinstance(e, IndexedBase):
             raise CannotJudge(
                 f"{e}: is a whole tensor; write an entry of it, as {e}[j]"
@@ -143,22 +151,29 @@ class Claim:
         kinds = [
             kind for kind in KINDS if Symbol("_", **kind).assumptions0 == e.assumptions0
         ]
+        if not kinds and e.is_integer:
+            raise CannotJudge(f"{e}: is a size or a number here; write {_declared(e)}")
         if not kinds:
             raise CannotJudge(f"{e}: of a symbol only real and positive can be read")
         return kinds[0] or {"real": True}
 
     def _symbol(self, e):
         self._spell(e.name, e)
-        kind = self._kind(e)
-        symbol = e if e.is_Dummy else Symbol(e.name, **kind)
+        symbol = e if e.is_Dummy else Symbol(e.name, **self._kind(e))
         self._readers[symbol] = e
         return symbol
 
-    def _index(self, e):
-        if isinstance(e, Symbol) and not (e.is_integer and e.is_positive):
-            line = f'{e} = symbols("{e}", integer=True, positive=True)'
-            raise CannotJudge(f"{e}: is an index here; write {line}")
-        return self(e)
+    def index(self, e) -> Expr:
+        """An index of the reader's as one of the kernel's, which runs from 1 to its size."""
+        if not isinstance(e, Symbol):
+            return self(e)
+        if not e.is_integer or e.is_nonpositive:
+            raise CannotJudge(f"{e}: is an index here; write {_declared(e)}")
+        # what SymPy did knowing less of it holds for an index, which runs from 1 to its size
+        symbol = e if e.is_Dummy else Symbol(e.name, **INDEX)
+        self._spell(e.name, symbol)
+        self._readers.setdefault(symbol, e)
+        return symbol
 
     def _base(self, base):
         if isinstance(base.label, Name):
@@ -195,7 +210,7 @@ class Claim:
             return defined
         base = DefinedBase(label, shape=tuple(label.shape))
         tensor = self._tensor(base, map(self, label.shape), label.kind)
-        return tensor[tuple(map(self._index, label.indices))]
+        return tensor[tuple(map(self.index, label.indices))]
 
     # -- derivatives
 
@@ -245,3 +260,22 @@ class Claim:
         (function,) = [f for f in self._functions if f.__name__ == e.letter]
         t = Symbol("t", real=True)
         return function(t).diff(t, e.order).subs(t, self._back(e.args[0]))
+
+
+def in_kernel_terms(
+    names, formulas: dict | None = None, scalars=()
+) -> tuple[Defs, list[Expr], dict | None, list[Expr]]:
+    """(definitions, names, formulas, scalars): what defined names stand for, in the proof kernel's terms.
+
+    Args:    names: that `define` made; formulas: {entry: its formula in these names}; scalars: symbols
+    Raises:  TypeError for a name that `define` did not make; CannotJudge for what has no form here
+    """
+    claim = Claim()
+    heads = [claim.read(str(name), head(name)) for name in names]
+    if formulas is not None:
+        formulas = {
+            claim.read("gradients", entry): claim.read(f"the gradient of {entry}", e)
+            for entry, e in formulas.items()
+        }
+    scalars = [claim.read("scalars", scalar) for scalar in scalars]
+    return claim.defs, heads, formulas, scalars

@@ -92,15 +92,16 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
         line, claim = _line(name, typed[-1], formula)
         ranges = dict(index_ranges(line.shown))
         if shape:
-            ranges |= dict(zip(indices, map(claim, shape), strict=True))
-        unknown = [str(index) for index in indices if index not in ranges]
+            heads = map(claim.index, indices)
+            ranges |= dict(zip(heads, map(claim, shape), strict=True))
+        unknown = [str(index) for index in indices if claim.index(index) not in ranges]
         if unknown:
             raise CannotJudge(
                 f"{name}: its formula does not say what {', '.join(unknown)} runs to"
             )
         with evaluate(True):
             kind = "positive" if is_positive(claim.defs.unfold(line.shown)) else "real"
-        sizes = [claim.back(ranges[index]) for index in indices]
+        sizes = [claim.back(ranges[claim.index(index)]) for index in indices]
         shown = formula if typed[-1][0] is None else typed[-1][0]
         label = Name(name, line.value, indices, shown, sizes, **{kind: True})
         defined = DefinedBase(label, shape=tuple(sizes)) if indices else label
@@ -110,12 +111,12 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
 
 def prove(lhs: Expr, rhs: Expr) -> Verdict:
     """Whether lhs = rhs for every size: a Verdict, true or false, with a counterexample where it is false."""
-    return _judged(sys._getframe(1), (lhs, rhs))
+    return judged(sys._getframe(1), (lhs, rhs))
 
 
 def refute(lhs: Expr, rhs: Expr) -> Verdict:
     """The same for a claim that is false: the Verdict is true where it is refuted."""
-    return _judged(sys._getframe(1), (lhs, rhs), refuting=True)
+    return judged(sys._getframe(1), (lhs, rhs), refuting=True)
 
 
 def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
@@ -127,10 +128,11 @@ def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
              expression follows from it, which is checked; a text after an expression is shown as its reason
     Returns: Verdict, false at the first step that is false
     """
-    return _judged(sys._getframe(1), (start, *steps))
+    return judged(sys._getframe(1), (start, *steps))
 
 
-def _judged(frame, values, refuting=False):
+def judged(frame, values: tuple, refuting: bool = False) -> Verdict:
+    """The verdict on a chain, or on several, whose text is that of the call that a frame makes."""
     typed, claim = typed_arguments(frame, values, local), Claim()
     if not all(isinstance(value, tuple) for value in values):
         values, typed = (values,), (typed,)
@@ -168,7 +170,7 @@ def _line(name, typed, value, claim=None):
         return Line(own, value, text), claim
     with evaluate(False):
         shown = claim.read(name, shown)
-    if shown.has(Partial, Local):
+    if shown != own and shown.has(Partial, Local):
         try:
             kernel_prove(shown, own, claim.defs)
         except NotProved:

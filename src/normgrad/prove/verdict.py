@@ -14,7 +14,7 @@ from sympy import Expr, evaluate
 
 from ..symbolic.chains import PROVED, Equation
 from ..symbolic.conditions import side_conditions
-from ..symbolic.proof import NotProved, known, lettered
+from ..symbolic.proof import NotProved, Proof, known, lettered
 from ..symbolic.proof import prove as kernel_prove
 from ..symbolic.render import latex, printer, used_names
 from .claim import CannotJudge, Claim
@@ -56,6 +56,7 @@ class Verdict:
 
     def __post_init__(self):
         self.step, self.refusal = 0, None
+        self.proofs: list[Proof] = []
         self.conditions: tuple[Expr, ...] = ()
         self.steps = [pair for chain in self.chains for pair in pairwise(chain)]
         start = time.perf_counter()
@@ -73,7 +74,8 @@ class Verdict:
         }
         for step, (left, right) in enumerate(self.steps, start=1):
             try:
-                kernel_prove(left.shown, right.shown, self.claim.defs)
+                proof = kernel_prove(left.shown, right.shown, self.claim.defs)
+                self.proofs.append(proof)
             except NotProved as refusal:
                 self.step, self.refusal = step, refusal
                 return

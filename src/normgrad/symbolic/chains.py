@@ -138,19 +138,6 @@ def proved(
     )
 
 
-def together(
-    label: str, claim: str, defs: Defs | None, *pairs: tuple[Expr, ...], **more
-) -> Equation:
-    """Several equations under one label, below one another."""
-    return Equation(
-        label,
-        claim,
-        tuple(tuple(map(sympify, pair)) for pair in pairs),
-        defs or Defs(),
-        **more,
-    )
-
-
 def definition(label: str, claim: str, defs: Defs, *names: Expr) -> Equation:
     """The displayed form of definitions, taken from the very Defs that the proofs unfold."""
     return Equation(

@@ -16,6 +16,7 @@ from .conditions import side_conditions
 from .definitions import Defs, check_defs
 from .elementary import has_rules, in_basic_terms
 from .normal_form import clear, multiply_out, nf
+from .notation import rename_bound
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
 
@@ -68,7 +69,9 @@ def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
     sides = list(sides)
     everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
     with evaluate(True):
-        sizes = {str(size) for size in index_ranges(*everything).values()}
+        # a summed index may run to another size in another line
+        ranges = index_ranges(*map(rename_bound, everything))
+        sizes = {str(size) for size in ranges.values()}
     sizes |= {
         str(limit[2])
         for e in everything
@@ -175,43 +178,18 @@ class Proof:
             multiplier, polynomial, {letter: value for value, letter in letters.items()}
         )
 
-    def known(self) -> str:
-        """That it is proved, for which sizes, and where, in Markdown."""
-        from .render import latex
-
-        conditions = [f"${latex(condition)}$" for condition in self.side_conditions]
-        return known((self.lhs, self.rhs), self.defs, conditions)
-
     def __str__(self):
         conditions = [text for one in self.side_conditions for text in lettered(one)]
         words = known((self.lhs, self.rhs), self.defs, conditions).replace("$", "")
         return f"{words}: {' = '.join(lettered(self.lhs, self.rhs))}"
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        from .render import latex, used_names
-
-        names = set().union(
-            *map(used_names, (self.lhs, self.rhs, *self.side_conditions))
-        )
-        left, right = (
-            latex(self.defs.shown(side), names) for side in (self.lhs, self.rhs)
-        )
-        claim, words = f"{left} = {right}", self.known()
-        lines = (
-            f"\\begin{{aligned}}\n& {claim} \\\\\n& {as_latex(words)}\n\\end{{aligned}}"
-        )
-        return {
-            "text/plain": str(self),
-            "text/markdown": f"$$\n{claim}\n$$\n\n{words}",
-            "text/latex": f"$$\n{lines}\n$$",
-        }
+    __repr__ = __str__
 
 
 def prove(
     lhs: Expr,
     rhs: Expr,
     defs: Defs | None = None,
-    only=None,
     where: str = "",
     seconds: float = SECONDS,
 ) -> Proof:
@@ -221,7 +199,7 @@ def prove(
     not succeed, everything is unfolded.
 
     Args:    lhs, rhs: the two sides; defs: the definitions that names stand for
-             only: unfold these names alone and treat the others as inputs; where: a label for the error
+             where: a label for the error
              seconds: how long to try at most; half as long is spent on a counterexample
     Returns: the Proof, with its side conditions and certificate
     Raises:  NotProved with a counterexample when the claim is false, without one when it is undecided;
@@ -242,9 +220,7 @@ def prove(
         late, sides = None, (lhs, rhs)
         try:
             with limited(seconds):
-                for names in (
-                    (defs.differing(lhs, rhs), None) if only is None else (only,)
-                ):
+                for names in (defs.differing(lhs, rhs), None):
                     sides = _compared(lhs, rhs, defs, names)
                     if (
                         _is_zero(sides)
@@ -256,9 +232,7 @@ def prove(
             late = reason
         try:
             with limited(seconds / 2):
-                found = (
-                    counterexample(*sides) if only else counterexample(lhs, rhs, defs)
-                )
+                found = counterexample(lhs, rhs, defs)
         except OutOfPatience as reason:
             found, late = None, late or reason
         why = {"why": f"{late} ({seconds:g} s)"} if late else {}

@@ -39,7 +39,7 @@ from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
 from .definitions import Defs, check_defs
 from .measured import Largest
-from .notation import Local, Partial, dim
+from .notation import Local, Partial, dim, rename_bound
 from .opaque import Opaque, concrete
 from .patience import look
 
@@ -362,7 +362,9 @@ def _check_sizes(sizes):
 
 def _situations(lhs, rhs, defs, columns):
     """Every (explicit writer, choice of free indices) for rows of the given length."""
-    ranges = index_ranges(lhs, rhs, *[side for line in defs for side in line])
+    lines = [side for line in defs for side in line]
+    # a summed index may run to another size in another line
+    ranges = index_ranges(*map(rename_bound, (lhs, rhs, *lines)))
     free = free_letters(lhs) | free_letters(rhs)
     letters = {letter: ranges.get(letter, _ANY) for letter in sorted(free, key=str)}
     found = {

@@ -10,7 +10,7 @@
     latex               the display of both ends, line by line
 
 and, where they are needed: names, {identifier: name}, for names that are no identifiers or stand for two things;
-whys, holds_where, wide, as of Equation; evaluate, true where SymPy's evaluation is on as the text is read.
+holds_where, as of Equation; evaluate, true where SymPy's evaluation is on as the text is read.
 
 The text is SymPy's. A name that is not declared is a letter that a sum runs over. Where the tree of an expression is
 not what operators make of it, it is written as Add(...), Mul(...) or Pow(...), so that what is read is what was typed.
@@ -333,9 +333,7 @@ def _stated(equation, write):
             _line(write, chain[:1] if of_definition else chain)
             for chain in equation.chains
         ],
-        "whys": list(equation.whys),
         "holds_where": equation.holds_where,
-        "wide": equation.wide,
     }
     return {key: value for key, value in stated.items() if value}
 
@@ -443,16 +441,9 @@ def _equation(label, written, defs, scope):
     if written["kind"] == DEFINITION:
         chains = [defs.line(*heads) for heads in chains]
     more = {
-        key: written[key]
-        for key in ("claim", "kind", "holds_where", "wide")
-        if key in written
+        key: written[key] for key in ("claim", "kind", "holds_where") if key in written
     }
-    more |= {
-        "label": label,
-        "chains": tuple(chains),
-        "whys": tuple(written.get("whys", ())),
-    }
-    return Equation(defs=defs, **more)
+    return Equation(label=label, chains=tuple(chains), defs=defs, **more)
 
 
 # whether two equations are one
@@ -464,7 +455,7 @@ def same(first: Equation, second: Equation) -> bool:
 
 
 def _content(equation):
-    fields = ("claim", "kind", "whys", "holds_where", "wide")
+    fields = ("claim", "kind", "holds_where")
     with evaluate(False):
         chains = [tuple(map(numbered, chain)) for chain in equation.chains]
         lines = {tuple(map(numbered, line)) for line in definitions_of(equation)}

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sympy import Expr, Indexed, Max, S, Symbol, sqrt, sympify
+from sympy import Expr, Indexed, IndexedBase, Max, S, Symbol, sqrt, sympify
 
+from ..prove.claim import in_kernel_terms
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
 from ..symbolic.notation import mean, tensor, total
@@ -54,6 +55,26 @@ class Norm:
     defs: Defs
     outputs: dict[str, Indexed]
     largest: dict[Indexed, Expr] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **outputs: IndexedBase) -> Norm:
+        """The definitions of outputs by name, each made by `define` of normgrad.prove: Norm.of(dx=dx, dw=dw).
+
+        The tensors that a binding names, as T("rstd"), are taken for real ones, whatever their formulas say of signs.
+        """
+        found, heads, *_ = in_kernel_terms(outputs.values())
+        heads = dict(zip(outputs, heads, strict=True))
+        defs = Defs()
+        for head, formula in found:
+            defs[_as_bound(head)] = _as_bound(formula)
+        return cls(defs, {name: _as_bound(head) for name, head in heads.items()})
+
+
+def _as_bound(e):
+    bases = {
+        base: tensor(str(base.label), *base.shape) for base in e.atoms(IndexedBase)
+    }
+    return e.xreplace(bases)
 
 
 def entry(name: str) -> Indexed:

@@ -16,8 +16,8 @@ OFFERED = (
     "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.ledger", "normgrad.ledger.entries", "normgrad.checks",
     "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
-        "adjoint admission calculus chains codegen conditions definitions derive elementary labelling "
-        "measured normal_form notation opaque patience proof refute registry render signs steps symbols trace "
+        "adjoint admission calculus chains codegen conditions definitions elementary labelling "
+        "measured normal_form notation opaque patience proof registry render signs steps symbols trace "
         "witness written".split()
     )),
     "normgrad.verify",
