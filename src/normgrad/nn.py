@@ -402,7 +402,8 @@ def replace_norms(
 
     Args:     model: changed in place, but for itself; backend: of the new modules, as normgrad.normalize
     Returns:  ReplacedNorms: names with what was replaced, and names of norms with why they were left: other axes than
-              the last ones, a gate, parameters on the meta device, hooks of the module (those of parameters stay)
+              the last ones, a gate, parameters on the meta device, hooks of the module (those of parameters stay); and
+              each module that torch.jit has compiled or torch.export has written, whose norms are not seen
     Numerics: float16 and float64 are not compared: some norms compute in float32 there, these in float64
     Raises:   TypeError for a model that is no torch.nn.Module, ValueError for a backend without a name
     """
@@ -411,6 +412,8 @@ def replace_norms(
     check_backend(backend)
     places = [("", None, "", model)]
     for prefix, parent in model.named_modules():
+        if isinstance(parent, torch.jit.ScriptModule):
+            continue  # it stands for its modules
         dot = f"{prefix}." if prefix else ""
         places += [
             (dot + name, parent, name, one)

@@ -144,7 +144,7 @@ class NormSpec:
             )
         object.__setattr__(self, "center", bool(self.center))
         for name in ("scale", "weight_offset"):
-            object.__setattr__(self, name, _finite(name, getattr(self, name)))
+            object.__setattr__(self, name, check_finite(name, getattr(self, name)))
         if self.eps is not None:
             object.__setattr__(self, "eps", check_eps(self.eps))
 
@@ -175,7 +175,8 @@ class NormSpec:
         return columns if self.reduce == "mean" else 1
 
 
-def _finite(name: str, value: float) -> float:
+def check_finite(name: str, value: float) -> float:
+    """A finite real number as a float; anything else is refused by name."""
     # To ask whether it is a Real takes ten times as long. A compiler can compare numbers that it holds as symbols.
     if type(value) is float and -math.inf < value < math.inf:
         return (
@@ -196,7 +197,7 @@ def _finite(name: str, value: float) -> float:
 
 def check_eps(eps: float) -> float:
     """eps as a float; negative, infinite and non-numeric values are refused by name."""
-    number = _finite("eps", eps)
+    number = check_finite("eps", eps)
     if number < 0:
         raise ValueError(f"eps: got {eps!r}, needs a number that is at least 0")
     return number
@@ -250,7 +251,7 @@ def check_spec(spec: NormSpec) -> NormSpec:
 
 def check_weight_offset(weight: Any, weight_offset: float) -> float:
     """weight_offset as a float; other than 0 it needs a weight to be added to, as an absent weight is a factor of 1."""
-    number = _finite("weight_offset", weight_offset)
+    number = check_finite("weight_offset", weight_offset)
     if weight is None and number != 0:
         raise ValueError(
             f"weight_offset: got {number} without a weight, needs 0.0 there"

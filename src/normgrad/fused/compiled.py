@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from ..dtypes import NAMES
 from .call import COLUMN, ROW, TILE, Call
 
 
@@ -24,11 +25,13 @@ def compile_kernels(
     Raises:  ValueError for a target or dtype that is not known; RuntimeError with the compiler's words
     """
     from ..bench.compile import Record
-    from ..bench.launches import POINTERS, TARGETS
+    from ..bench.launches import TARGETS
 
-    for name, value, known in (("target", target, TARGETS), ("dtype", dtype, POINTERS)):
+    for name, value, known in (("target", target, TARGETS), ("dtype", dtype, NAMES)):
         if value not in known:
             raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(known)}")
+    if not isinstance(columns, int) or columns < 1:
+        raise ValueError(f"columns: got {columns!r}, needs an int from 1 on")
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "job"
         job.write_bytes(pickle.dumps((call, text, target, dtype, columns)))

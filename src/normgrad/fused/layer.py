@@ -201,7 +201,12 @@ def read_layer(
         raise TypeError(
             f"outputs: got {outputs!r}, needs a list of defined names, as [y[i, j]]"
         )
+    if not isinstance(scalars, list | tuple):
+        raise TypeError(f"scalars: got {scalars!r}, needs a list of symbols, as [beta]")
     layer = Layer(name, outputs=[text_of(defs.line(one)[0]) for one in outputs])
+    for repeated in layer.outputs:
+        if layer.outputs.count(repeated) > 1:
+            raise ValueError(f"outputs: got {repeated} twice, needs each name once")
     lines = {layer.add(head): canonical(head, e) for head, e in defs.reached(*outputs)}
     layer.maxima = {
         one: e.args[0].xreplace({e.args[1]: j})

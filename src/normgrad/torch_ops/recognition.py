@@ -93,6 +93,12 @@ def recognised(
 
     Args:  known: what was found before, by all that a forward can depend on; is added to
     """
+    if isinstance(module, torch.jit.ScriptModule):
+        return "which torch.jit has compiled, and whose norms are not seen: replace first, then compile"
+    if isinstance(module, torch.fx.GraphModule) and any(
+        map(_calls_norm, module.graph.nodes)
+    ):
+        return "whose graph calls a norm as a function, not as a module: replace first, then trace"
     called_norm = any("norm" in kind.__name__.lower() for kind in type(module).__mro__)
     if not module._parameters and not (
         called_norm and (not module._modules or "parametrizations" in module._modules)
@@ -110,6 +116,10 @@ def recognised(
             return found
         reason = found
     return reason if called_norm else None
+
+
+def _calls_norm(node: torch.fx.Node) -> bool:
+    return node.op == "call_function" and "_norm" in str(node.target)
 
 
 def _of_torch(module: Any) -> Recipe | str:
