@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import normgrad  # noqa: E402
+from normgrad import nn  # noqa: E402
 from normgrad.checks import contract  # noqa: E402
 from normgrad.checks.backends import TorchBackend  # noqa: E402
 from normgrad.checks.cases import SPECS, cases  # noqa: E402
@@ -77,3 +78,11 @@ def test_a_tangent_is_differentiated_again(torch_rng):
         )[1]
 
     assert torch.equal(twice("auto"), twice("torch"))
+
+
+@pytest.mark.parametrize("norm", [nn.LayerNorm, nn.RMSNorm])
+def test_a_program_for_any_number_of_rows_is_written(norm):
+    program = torch.export.export(
+        norm(8), (torch.ones(2, 8),), dynamic_shapes=({0: torch.export.Dim("rows")},)
+    )
+    assert program.module()(torch.ones(2**20, 8)).shape == (2**20, 8)

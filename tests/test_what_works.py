@@ -263,7 +263,8 @@ USES = {
 }
 ON_EACH = {
     **{use: USES[use] for use in (*TRANSFORMS, "fake tensors", "`make_fx`")},
-    **{use: USES[use] for use in ("`torch.export`", "`torch.compile(dynamic=True)`")},
+    **{use: USES[use] for use in ("`torch.export`", "`torch.onnx.export`")},
+    "`torch.compile(dynamic=True)`": _compiles_dynamically,
     "another dtype's cotangent": _casts_a_cotangent,
 }
 

@@ -41,21 +41,22 @@ def choose(spec: NormSpec, options: Options, tensors: tuple[Tensor | None, ...])
     input = tensors[0]
     if input.device.type != "cpu":
         return "auto"
-    same, entries = _torch_computes_the_same(spec, options, tensors), input.numel()
+    same = _torch_computes_the_same(spec, options, tensors)
+    if is_traced(input):
+        # The number of entries may be a symbol there, and a program that compares it holds for some numbers alone.
+        return TORCH_OWN if same else "torch"
     numba_from = NUMBA_FROM
     if same and spec.center:
         numba_from = NUMBA_BEATS_LAYER_NORM_FROM
-    if entries >= numba_from and _numba_runs(tensors):
+    if input.numel() >= numba_from and _numba_runs(tensors):
         return "numba"
-    if same and (spec.center or entries < NUMBA_FROM):
+    if same and (spec.center or input.numel() < NUMBA_FROM):
         return TORCH_OWN
     return "torch"
 
 
 def _numba_runs(tensors):
-    if is_traced(tensors[0]) or not numba_is_installed():
-        return False
-    return all(t is None or type(t) in PLAIN for t in tensors)
+    return numba_is_installed() and all(t is None or type(t) in PLAIN for t in tensors)
 
 
 def _torch_computes_the_same(spec, options, tensors):
