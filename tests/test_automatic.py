@@ -14,6 +14,7 @@ from normgrad.torch_ops.prepare import prepare  # noqa: E402
 
 OWN = automatic.TORCH_OWN
 LAYER, RMS = normgrad.LAYER_NORM, normgrad.RMS_NORM
+pytestmark = pytest.mark.kind('"auto" on a CPU')
 # (what is asked for, M, N, without Numba, with Numba)
 TABLE = {
     "LayerNorm": ({}, 128, 256, OWN, OWN),

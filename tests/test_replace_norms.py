@@ -406,6 +406,7 @@ COMPILED = {
 }  # fmt: skip
 
 
+@pytest.mark.kind("norms in compiled modules")
 @pytest.mark.filterwarnings("ignore:`torch.jit")
 @pytest.mark.parametrize("reason", COMPILED)
 def test_norms_in_what_is_compiled_are_said_to_be_left(reason):

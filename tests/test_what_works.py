@@ -269,6 +269,11 @@ ON_EACH = {
 }
 
 
+def kinds(uses):
+    """A parameter for each use, which is a kind of its own."""
+    return [pytest.param(use, marks=pytest.mark.kind(use)) for use in uses]
+
+
 @pytest.fixture(scope="module")
 def process():
     """One process on gloo."""
@@ -291,7 +296,7 @@ def test_the_page_has_a_row_for_each_use():
 
 @pytest.mark.filterwarnings("ignore")  # of what torch itself calls
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", kinds(USES))
 def test_the_page_says_what_works(use, backend, process):
     assert _cells()[use][backend] == "yes"
     USES[use](_norm(backend), *_inputs())
@@ -300,6 +305,6 @@ def test_the_page_says_what_works(use, backend, process):
 @pytest.mark.filterwarnings("ignore")  # of what torch itself calls
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("layer", [*LAYERS][1:])
-@pytest.mark.parametrize("use", ON_EACH)
+@pytest.mark.parametrize("use", kinds(ON_EACH))
 def test_it_works_with_every_layer(use, layer, backend):
     ON_EACH[use](_norm(backend, layer), *_inputs())
