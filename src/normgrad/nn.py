@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
 from torch import Tensor
 from torch.types import Device
 
+from .recognition import CASTINGS, Casting, Recipe, recognised
 from .spec import Axes, check_axes, check_eps, check_heads, check_weight_offset
 from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
 from .torch_ops.arguments import (
@@ -30,7 +31,6 @@ from .torch_ops.arguments import (
     check_flag,
     check_normalized_shape,
 )
-from .torch_ops.recognition import CASTINGS, Casting, Recipe, recognised
 
 # torch.fx follows no modules but torch's own; these stay one call each in what it traces.
 for _name in (

@@ -20,10 +20,10 @@ from .differentiable import promoted
 # torch.nn.functional.layer_norm and rms_norm: no name that a caller can ask for, since they know few of the arguments.
 TORCH_OWN = "torch's own"
 # Entries of x from which Numba's kernels take less time, forward and backward together, than torch's own (2 threads of
-# an AMD EPYC: LayerNorm takes 2.6 times as long at (128, 256), 0.95 at (4096, 1024) and 0.5 at (2048, 8192); RMSNorm,
+# an AMD EPYC: LayerNorm takes 2.6 times as long at (128, 256), 1.1 at (4096, 1024) and 0.4 at (2048, 8192); RMSNorm,
 # which torch has no CPU kernel for, 1.0 at (4, 64), 0.7 at (128, 256) and 0.14 at (4096, 1024)), and than the formula,
 # which in turn takes less time than torch's RMSNorm from there on.
-NUMBA_BEATS_LAYER_NORM_FROM, NUMBA_FROM = 2**22, 2**12
+NUMBA_BEATS_LAYER_NORM_FROM, NUMBA_FROM = 2**23, 2**12
 WIDE = (torch.float32, torch.float64)
 
 

@@ -14,16 +14,17 @@ import math
 import textwrap
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 
-from .. import numpy_ref
-from ..dtypes import round_to, unit_roundoff
-from ..spec import LAYER_NORM, RMS_NORM, NormSpec, check_axes, check_eps
-from .differentiable import DTYPES
+from . import numpy_ref
+from .dtypes import round_to
+from .spec import LAYER_NORM, RMS_NORM, NormSpec, check_axes, check_eps
+from .tolerance import bounds
+from .torch_ops.differentiable import DTYPES
 
 Casting = Literal["once", "llama"]
 CASTINGS: tuple[Casting, ...] = get_args(Casting)
@@ -43,9 +44,6 @@ HOOKS = [name for name in vars(torch.nn.Module()) if name.endswith("_hooks")]
 # What the gate of a gated norm is called. Such a norm is left: transformers' round x_hat to the input's dtype, and then
 # multiply by the weight, where GatedRMSNorm rounds once, so in 16 bits they differ.
 GATES = ("gate", "z")
-# The unit roundoff twice, since errors are estimated to first order, and how many roundings an element meets besides
-# those of its sums: subtract, scale, weight and its offset, bias, multiply by rstd, divide, root.
-U, ROUNDINGS = 2 * unit_roundoff("float32"), 8
 STATE = (
     "state_dict",
     "_save_to_state_dict",
@@ -339,79 +337,37 @@ def _array(t: torch.Tensor, like: np.ndarray) -> np.ndarray:
     return t.detach().double().cpu().numpy().reshape(like.shape)
 
 
-def _reference(
-    given: Rows, spec: NormSpec
-) -> tuple[numpy_ref.Forward, np.ndarray, np.ndarray]:
-    """(what the oracle returns, x_hat, the largest error of x_hat in float32).
-
-    Of the sums nothing is rounded but by those who update a mean: a tree of them, log2(N) roundings deep.
-    """
+def _saved(given: Rows, spec: NormSpec) -> numpy_ref.Forward:
+    """What the oracle returns, in float64."""
     spec = spec.resolve(float(np.finfo(np.float32).eps))
-    saved = numpy_ref.forward(given.x, given.weight, given.bias, spec=spec)
-    rstd = saved.rstd[:, None]
-    x_hat = (given.x if saved.mean is None else given.x - saved.mean[:, None]) * rstd
-    largest = np.abs(given.x).max(-1, keepdims=True) * rstd if spec.center else 0
-    terms = ROUNDINGS + math.log2(given.x.shape[-1])
-    return saved, x_hat, U * terms * (largest + np.abs(x_hat))
+    return numpy_ref.forward(given.x, given.weight, given.bias, spec=spec)
 
 
-def _error(
-    saved: numpy_ref.Forward, x_hat: np.ndarray, error: np.ndarray
-) -> np.ndarray:
-    """The largest error of y in float32."""
-    bias = 0 if saved.bias is None else np.abs(saved.bias)
-    return np.abs(_factor(saved)) * error + U * ROUNDINGS * (bias + np.abs(x_hat))
-
-
-def _factor(saved: numpy_ref.Forward) -> np.ndarray | float:
-    """What multiplies x_hat."""
-    return 1.0 if saved.weight is None else saved.spec.weight_offset + saved.weight
-
-
-def _gradient_errors(dy: np.ndarray, saved: numpy_ref.Forward) -> dict[str, np.ndarray]:
-    """The largest errors of dx, dw and db in float32: each sum is rounded once for each of its terms.
-
-    dx = rstd * (wdy - c2 - x_hat * c1), where x_hat is off by e: a row far from 0 loses digits with its mean.
-    """
-    p, rstd = saved.residual_out, saved.rstd[:, None]
-    x_hat = np.abs(p if saved.mean is None else p - saved.mean[:, None]) * rstd
-    row, column = U * (ROUNDINGS + p.shape[1]), U * (ROUNDINGS + len(p))
-    e = row * (np.abs(p).max(-1, keepdims=True) * rstd + x_hat)
-    wdy = np.abs(dy * _factor(saved))
-    c1, e_c1 = (x_hat * wdy).mean(-1, keepdims=True), (e * wdy).mean(-1, keepdims=True)
-    c2 = wdy.mean(-1, keepdims=True) if saved.spec.center else 0
-    dx = rstd * (row * (2 * wdy + 2 * c2 + 3 * x_hat * c1) + x_hat * e_c1 + e * c1)
-    return {
-        "dx": dx,
-        "dw": (np.abs(dy) * (e + column * x_hat)).sum(0),
-        "db": column * np.abs(dy).sum(0),
-    }
+def _errors_of_y(saved: numpy_ref.Forward) -> np.ndarray:
+    """The largest error of y in float32, where nothing but updates of a mean is rounded: log2(N) roundings deep."""
+    additions = math.ceil(math.log2(saved.y.shape[1]))
+    dy = np.zeros_like(saved.y)
+    return bounds(dy, None, saved, "float32", additions=additions).y
 
 
 def _is_y(y: torch.Tensor, given: Rows, spec: NormSpec) -> bool:
-    saved, x_hat, error = _reference(given, spec)
+    saved = _saved(given, spec)
     difference = np.abs(_array(y, saved.y) - saved.y)
-    return (
-        bool((difference <= _error(saved, x_hat, error)).all())
-        and y.dtype == torch.float32
-    )
+    return y.dtype == torch.float32 and bool((difference <= _errors_of_y(saved)).all())
 
 
 def _is_rounded_y(
     y: torch.Tensor, given: Rows, spec: NormSpec, casting: Casting
 ) -> bool:
     """Whether each value lies between what the ends of its interval round to."""
-    saved, x_hat, error = _reference(given, spec)
-    if casting == "once":
-        error = _error(saved, x_hat, error)
-        ends = [round_to(saved.y + sign * error, "bfloat16") for sign in (-1, 1)]
-    else:
-        ends = [
-            round_to(
-                saved.weight * round_to(x_hat + sign * error, "bfloat16"), "bfloat16"
-            )
-            for sign in (-1, 1)
-        ]
+    weight = given.weight
+    if casting == "llama":
+        given = replace(given, weight=None)
+    saved = _saved(given, spec)
+    error = _errors_of_y(saved)
+    ends = [round_to(saved.y + sign * error, "bfloat16") for sign in (-1, 1)]
+    if casting == "llama":
+        ends = [round_to(weight * end, "bfloat16") for end in ends]
     found = _array(y, saved.y)
     return bool(((np.minimum(*ends) <= found) & (found <= np.maximum(*ends))).all())
 
@@ -434,7 +390,7 @@ def _has_gradients(
     module: torch.nn.Module, given: Rows, axes: tuple[int, ...], spec: NormSpec
 ) -> bool:
     """Whether dx, dw and db are those of the spec, for a cotangent along y, which statistics held fixed would miss."""
-    saved, _, _ = _reference(given, spec)
+    saved = _saved(given, spec)
     dy = round_to(saved.y + np.sign(saved.y), "float32")
     with torch.enable_grad():
         x = torch.tensor(
@@ -451,10 +407,13 @@ def _has_gradients(
             **{f"d{name[0]}": one for name, one in module.named_parameters()},
         }
         found = torch.autograd.grad(module.train()(x), list(wanted.values()), cotangent)
-    exact, errors = numpy_ref.backward(dy, saved), _gradient_errors(dy, saved)
+    exact, errors = numpy_ref.backward(dy, saved), bounds(dy, None, saved, "float32")
     expected = {"dx": exact.dx, "dw": exact.dweight, "db": exact.dbias}
     return all(
-        (np.abs(_array(one, expected[name]) - expected[name]) <= errors[name]).all()
+        (
+            np.abs(_array(one, expected[name]) - expected[name])
+            <= getattr(errors, name)
+        ).all()
         for name, one in zip(wanted, found, strict=True)
     )
 
