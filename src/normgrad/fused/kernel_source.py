@@ -180,15 +180,10 @@ class _Text:
         return f"{self.text(Add(*plus), tile)} > {self.text(-Add(*minus), tile)}"
 
     def _sum_of_terms(self, e, tile):
-        terms = sorted(
-            e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign()
-        )
-        code = self.text(terms[0], tile)
-        for term in terms[1:]:
-            minus = term.could_extract_minus_sign()
-            code += (" - " if minus else " + ") + self.text(
-                -term if minus else term, tile, PRODUCT
-            )
+        first, *rest = _terms(e)
+        code = self.text(first, tile)
+        for sign, term in map(_signed, rest):
+            code += f" {sign} {self.text(term, tile, PRODUCT)}"
         return code
 
     def _product(self, e, tile):
@@ -264,6 +259,19 @@ class _Text:
         )
 
 
+def _terms(e):
+    """The terms of a sum, those without a minus first."""
+    return sorted(e.as_ordered_terms(), key=_is_negative)
+
+
+def _is_negative(term):
+    return term.could_extract_minus_sign()
+
+
+def _signed(term):
+    return ("-", -term) if _is_negative(term) else ("+", term)
+
+
 def decimal(e: Rational) -> str:
     """A fraction as the decimal that it is, "" where it is none of at most twelve places."""
     scaled = e * 10**12
@@ -278,16 +286,10 @@ class _Index(StrPrinter):
     """Expressions in index form, a sum as sum_r(...)."""
 
     def _print_Add(self, e, order=None):
-        terms = sorted(
-            e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign()
-        )
-        text = self._print(terms[0])
-        for term in terms[1:]:
-            minus = term.could_extract_minus_sign()
-            term = self.parenthesize(
-                -term if minus else term, PRECEDENCE["Mul"], strict=True
-            )
-            text += (" - " if minus else " + ") + term
+        first, *rest = _terms(e)
+        text = self._print(first)
+        for sign, term in map(_signed, rest):
+            text += f" {sign} {self.parenthesize(term, PRECEDENCE['Mul'], strict=True)}"
         return text
 
     def _print_Sum(self, e):

@@ -19,7 +19,6 @@ from .compiled import compile_kernels
 from .kernel_source import kernels_of
 from .kernel_source import source as kernel_source
 from .layer import NotFused, names_in, needed, read_layer
-from .mutants import Mutant, mutants
 from .naming import Functions, in_steps
 from .program import Program, make_program
 from .read_back import prove_independence, prove_kernels
@@ -144,11 +143,6 @@ class Fused:
         Returns: a `normgrad.bench.compile.Record` for each
         """
         return compile_kernels(self.call, self.source, target, dtype, columns)
-
-    def mutants(self, seconds: float = 10) -> list[Mutant]:
-        """The backward's lines, each broken by machine in every small way; each change that matters is refuted."""
-        with evaluate(True):
-            return mutants(self.program, seconds)
 
     def _renamed(self, name):
         return tensor(f"{name}_", *self.layer.tensors[name].shape)[
