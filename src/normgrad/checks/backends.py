@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Name = Literal["numpy", "sympy", "torch", "triton", "numba"]
 INPUTS = ("x", "residual", "weight", "bias")
+OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
+OF_INPUT_DTYPE = ("y", "dx", "dresidual", "dw", "db")
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,12 @@ class Outcome:
 
     def of_head(self, head: int, heads: int) -> Outcome:
         """What belongs to one head: its rows, and its row of dw and db."""
-        rows = {name: None if (a := getattr(self, name)) is None else a[head::heads]
-                for name in ("y", "residual_out", "dx", "dresidual")}  # fmt: skip
+        places = [slice(head, None, heads)] * 4 + [head] * 2
         return Outcome(
-            **rows,
-            **{
-                name: None if (a := getattr(self, name)) is None else a[head]
-                for name in ("dw", "db")
-            },
+            *(
+                None if (a := getattr(self, name)) is None else a[place]
+                for name, place in zip(OUTPUTS, places, strict=True)
+            )
         )
 
 
@@ -122,7 +122,18 @@ class Backend(Protocol):
         ...
 
 
-class NumpyBackend:
+class _Float64Backend:
+    """The forward of a backend that has its forward and backward in one."""
+
+    def forward(
+        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(y, residual_out) of the case in float64, some of its arrays replaced."""
+        outcome = self.run(replace(case, **arrays), spec, "float64")
+        return outcome.y, outcome.residual_out
+
+
+class NumpyBackend(_Float64Backend):
     """numpy_ref, or a module with the same two functions."""
 
     name = "numpy"
@@ -130,16 +141,6 @@ class NumpyBackend:
 
     def __init__(self, module: ModuleType = numpy_ref) -> None:
         self.module = module
-
-    def forward(
-        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        a = _arrays(replace(case, **arrays), lambda _name, array: array)
-        heads = {} if case.heads is None else {"heads": case.heads}
-        inputs = (a["x"], a["weight"], a["bias"], a["residual"])
-        saved = self.module.forward(*inputs, _spec_of(self.module, spec), **heads)
-        return saved.y.reshape(case.x.shape), saved.residual_out.reshape(case.x.shape)
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case whose numbers the dtype holds."""
@@ -156,25 +157,13 @@ class NumpyBackend:
         saved = self.module.forward(*inputs, _spec_of(self.module, spec), **heads)
         grads = self.module.backward(a["dy"], saved, a["dresidual_out"])
         dresidual = None if case.residual is None else grads.dx
-        for name, array in (
-            ("y", saved.y),
-            ("dx", grads.dx),
-            ("dw", grads.dweight),
-            ("db", grads.dbias),
-        ):
+        gradients = (grads.dx, dresidual, grads.dweight, grads.dbias)
+        for name, array in zip(OF_INPUT_DTYPE, (saved.y, *gradients), strict=True):
             _same_dtype(name, array, np.dtype(dtype))
-        outputs = (
-            saved.y,
-            saved.residual_out,
-            grads.dx,
-            dresidual,
-            grads.dweight,
-            grads.dbias,
-        )
-        return _in_rows(case, *outputs)
+        return _in_rows(case, saved.y, saved.residual_out, *gradients)
 
 
-class SympyBackend:
+class SympyBackend(_Float64Backend):
     """NumPy code printed from the SymPy definitions that are proved; float64."""
 
     name = "sympy"
@@ -184,23 +173,6 @@ class SympyBackend:
         if module is None:
             from ..symbolic import backend as module
         self.module = module
-
-    def forward(
-        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        case = replace(case, **arrays)
-        if case.heads is not None:
-            found = [
-                self.forward(case.of_head(head), {}, spec) for head in range(case.heads)
-            ]
-            return tuple(
-                np.stack(outputs, 1).reshape(case.x.shape)
-                for outputs in zip(*found, strict=True)
-            )
-        return self.module.forward(case.x, case.weight, case.bias, case.residual, spec)[
-            :2
-        ]
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case, head by head where each has a weight."""
@@ -220,10 +192,7 @@ class SympyBackend:
 
 def _of_heads(outcomes):
     """The outcome of all heads from those of each."""
-    found = [
-        [getattr(one, name) for one in outcomes]
-        for name in Outcome.__dataclass_fields__
-    ]
+    found = [[getattr(outcome, name) for outcome in outcomes] for name in OUTPUTS]
     stacked = [None if arrays[0] is None else np.stack(arrays, -2) for arrays in found]
     return Outcome(
         *(
@@ -376,13 +345,12 @@ class TorchBackend:
             spec,
             **options_of(case, dtypes),
         )
-        outputs = [(y, a["dy"])] + (
-            [] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])]
-        )
         for name, t in (("y", y), ("residual_out", residual_out)):
             _same_dtype(name, t, getattr(torch, dtypes[name]))
+        outputs = ((y, a["dy"]), (residual_out, a["dresidual_out"]))
         ends, cotangents = zip(
-            *(pair for pair in outputs if pair[0].requires_grad), strict=True
+            *((t, dt) for t, dt in outputs if dt is not None and t.requires_grad),
+            strict=True,
         )
         found = torch.autograd.grad(
             ends, list(inputs.values()), cotangents, create_graph=self.create_graph

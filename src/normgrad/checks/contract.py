@@ -12,12 +12,11 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
-from .backends import Backend, Name, Outcome, get
+from .backends import OUTPUTS, Backend, Name, Outcome, get
 from .cases import MATRICES, Case
 from .finite_difference import directional, inner
 from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 
-OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
 GRADIENT_OF = {"dx": "x", "dresidual": "residual", "dw": "weight", "db": "bias"}
 
 GRADCHECK_STEP = 1e-6  # torch's default
