@@ -420,14 +420,14 @@ def replace_norms(
             for name, one in parent._modules.items()
             if one is not None
         ]
-    known: dict[Any, Recipe | str | None] = {}
+    probed: dict[Any, Recipe | str] = {}
     made: dict[int, LayerNorm | RMSNorm] = {}
     replaced, left = {}, {}
     for qualified, parent, name, module in places:
         found = (
             "which is of this package"
             if isinstance(module, (_Norm, GatedRMSNorm))
-            else recognised(module, known)
+            else recognised(module, probed)
         )
         if isinstance(found, Recipe) and parent is None:
             found = (

@@ -13,7 +13,6 @@ import inspect
 import math
 import textwrap
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -77,19 +76,109 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a module is run on: x (rows, N), weight, bias (N,) or None, in float64, exact in bfloat16."""
+    """What a module is run on: x (M, N), weight, bias (N,) or None, in float64, exact in bfloat16."""
 
     x: np.ndarray
     weight: np.ndarray | None
     bias: np.ndarray | None
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A copy of a module, without hooks, with the weight and bias of the rows that it is run on.
+
+    Args:  axes: the sizes of those that are normalized
+    """
+
+    module: torch.nn.Module
+    rows: Rows
+    axes: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        module: torch.nn.Module,
+        rows: Rows,
+        axes: tuple[int, ...],
+        dtype: torch.dtype,
+    ) -> Trial:
+        """The copy, its parameters in a dtype."""
+        twin = type(module).__new__(type(module))
+        torch.nn.Module.__init__(twin)
+        vars(twin).update(copy.deepcopy(_own(module)))
+        for name, old in module._parameters.items():
+            twin._parameters[name] = None
+            if old is not None:
+                values = torch.tensor(getattr(rows, name), dtype=dtype)
+                twin._parameters[name] = torch.nn.Parameter(values.to(old.device))
+        return cls(twin, rows, axes)
+
+    def tensor(
+        self, values: np.ndarray, *lead: int, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
+        """Numbers of the rows as the module takes them."""
+        shaped = values.reshape(*lead, *self.axes)
+        return torch.tensor(shaped, dtype=dtype, device=_device(self.module))
+
+    def y(
+        self,
+        *lead: int,
+        dtype: torch.dtype = torch.float32,
+        training: bool = False,
+    ) -> torch.Tensor:
+        """y of the rows in a dtype, as a matrix or with more leading axes."""
+        x = self.tensor(self.rows.x, *(lead or (-1,)), dtype=dtype)
+        with torch.no_grad():
+            y = self.module.train(training)(x)
+        if not isinstance(y, torch.Tensor) or y.shape != x.shape:
+            got = getattr(y, "shape", type(y).__name__)
+            raise TypeError(f"its forward returns {got} for rows of shape {x.shape}")
+        return y
+
+    def has_gradients(self, spec: NormSpec) -> bool:
+        """Whether dx, dw and db are those of the spec, for dy along y, which statistics held fixed would miss."""
+        saved = _saved(self.rows, spec)
+        dy = round_to(saved.y + np.sign(saved.y), "float32")
+        x, cotangent = self.tensor(self.rows.x, -1), self.tensor(dy, -1)
+        leaves = {"dx": x.requires_grad_()}
+        for name, parameter in self.module.named_parameters():
+            leaves[f"d{name[0]}"] = parameter
+        with torch.enable_grad():
+            y = self.module.train()(x)
+            gradients = torch.autograd.grad(y, list(leaves.values()), cotangent)
+        exact = numpy_ref.backward(dy, saved)
+        expected = {"dx": exact.dx, "dw": exact.dweight, "db": exact.dbias}
+        allowed = bounds(dy, None, saved, "float32")
+        return all(
+            _within(gradient, expected[name], getattr(allowed, name))
+            for name, gradient in zip(leaves, gradients, strict=True)
+        )
+
+    def takes_channels_second(self) -> bool:
+        """Whether an input passes whose last axis does not fit: perhaps one of four axes alone."""
+        (columns,) = self.axes
+        x = torch.ones(1, columns, 2, 2 + (columns == 2), device=_device(self.module))
+        try:
+            with torch.no_grad():
+                self.module.eval()(x)
+        except Exception:  # as it should
+            return False
+        return True
+
+    def dtype_of_mixed(self) -> torch.dtype | None:
+        """The dtype of y for rows in bfloat16 beside these parameters; None where the module refuses them."""
+        try:
+            return self.y(dtype=torch.bfloat16).dtype
+        except Exception:  # whatever another's forward may raise
+            return None
+
+
 def recognised(
-    module: torch.nn.Module, known: dict[Any, Recipe | str | None]
+    module: torch.nn.Module, probed: dict[Any, Recipe | str]
 ) -> Recipe | str | None:
     """The Recipe of a norm, the reason why a norm has none, or None for what is no norm.
 
-    Args:  known: what was found before, by all that a forward can depend on; is added to
+    Args:  probed: what was found before, by all that a forward can depend on; is added to
     """
     if isinstance(module, torch.jit.ScriptModule):
         return "which torch.jit has compiled, and whose norms are not seen: replace first, then compile"
@@ -107,12 +196,11 @@ def recognised(
         return _of_torch(module)
     if reason is None:
         key = _key(module)
-        if key is None or key not in known:
-            known[key] = _probed(module)
-        found = known[key]
-        if isinstance(found, Recipe):
-            return found
-        reason = found
+        if key is None or key not in probed:
+            probed[key] = _probed(module)
+        if isinstance(probed[key], Recipe):
+            return probed[key]
+        reason = probed[key]
     return reason if called_norm else None
 
 
@@ -141,21 +229,18 @@ def _unfit(module: torch.nn.Module) -> str | None:
         return (
             f"which has hooks ({', '.join(hooks)}): replace first, then register them"
         )
-    given = {name: one for name, one in module._parameters.items() if one is not None}
-    if (
-        module._buffers
-        or not set(given) <= {"weight", "bias"}
-        or set(given) == {"bias"}
-    ):
-        return f"which holds {', '.join([*given, *module._buffers])}, needs a weight, or weight and bias, or nothing"
-    for name, one in given.items():
+    parameters = {name: t for name, t in module._parameters.items() if t is not None}
+    if module._buffers or sorted(parameters) not in ([], ["weight"], ["bias", "weight"]):
+        held = ", ".join([*parameters, *module._buffers])
+        return f"which holds {held}, needs a weight, or weight and bias, or nothing"
+    for name, t in parameters.items():
         if (
-            type(one) is not torch.nn.Parameter
-            or one.layout != torch.strided
-            or one.dtype not in DTYPES
+            type(t) is not torch.nn.Parameter
+            or t.layout != torch.strided
+            or t.dtype not in DTYPES
         ):
-            return f"whose {name} is a {type(one).__name__} of {one.dtype}, needs a dense torch.nn.Parameter"
-        if one.is_meta:
+            return f"whose {name} is a {type(t).__name__} of {t.dtype}, needs a dense torch.nn.Parameter"
+        if t.is_meta:
             return f"whose {name} is on the meta device: load the parameters first"
     if changed := [
         name
@@ -177,14 +262,12 @@ def _key(module: torch.nn.Module) -> Any:
     plain = (bool, int, float, str, type(None), torch.dtype, torch.device)
     own = _own(module)
     for value in own.values():
-        if not all(
-            isinstance(one, plain)
-            for one in (value if type(value) in (tuple, torch.Size) else (value,))
-        ):
+        parts = value if type(value) in (tuple, torch.Size) else (value,)
+        if not all(isinstance(part, plain) for part in parts):
             return None
     shapes = [
-        (name, one if one is None else (one.shape, one.device))
-        for name, one in module._parameters.items()
+        (name, None if t is None else (t.shape, t.device))
+        for name, t in module._parameters.items()
     ]
     return type(module), repr(sorted(own.items())), repr(shapes)
 
@@ -215,78 +298,77 @@ def _probed(module: torch.nn.Module) -> Recipe | str:
 def _compared(
     module: torch.nn.Module, axes: tuple[int, ...], with_weight: bool, with_bias: bool
 ) -> Recipe | str:
-    takes = list(inspect.signature(module.forward).parameters.values())
-    if len(takes) != 1 or takes[0].kind not in (
-        takes[0].POSITIONAL_ONLY,
-        takes[0].POSITIONAL_OR_KEYWORD,
+    taken = list(inspect.signature(module.forward).parameters.values())
+    if len(taken) != 1 or taken[0].kind not in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
     ):
-        given = f"whose forward takes ({', '.join(map(str, takes))})"
-        gated = any(one.name in GATES for one in takes)
-        return (
-            f"{given}, a gate, as normgrad.nn.GatedRMSNorm"
-            if gated
-            else f"{given}, needs one tensor"
-        )
-    eps = [
-        value
-        for value in _own(module).values()
-        if type(value) is float and 0 <= value < math.inf
-    ]
-    eps = list(dict.fromkeys([*eps, *COMMON_EPS]))
-    given = _rows(math.prod(axes), eps, with_weight, with_bias)
-    copies = {
-        dtype: _copied(module, given, dtype)
-        for dtype in (torch.float32, torch.bfloat16)
-    }
-    if len(axes) == 1 and _takes_channels_second(copies[torch.float32], axes[0]):
+        needs = ", needs one tensor"
+        if any(parameter.name in GATES for parameter in taken):
+            needs = ", a gate, as normgrad.nn.GatedRMSNorm"
+        return f"whose forward takes ({', '.join(map(str, taken))}){needs}"
+    eps = _possible_eps(module)
+    rows = _rows(math.prod(axes), eps, with_weight, with_bias)
+    wide = Trial.of(module, rows, axes, torch.float32)
+    if len(axes) == 1 and wide.takes_channels_second():
         return "which takes channels on the second axis"
-    y = _run(copies[torch.float32], given.x.reshape(-1, *axes), torch.float32)
-    offsets = (0.0, 1.0) if with_weight else (0.0,)
-    specs = [
-        LAYER_NORM.replace(eps=one, weight_offset=offset)
-        for one in eps
-        for offset in offsets
-    ]
-    if not with_bias:
-        specs = [
-            spec.replace(center=center) for center in (False, True) for spec in specs
-        ]
-        specs += [RMS_NORM.replace(weight_offset=offset) for offset in offsets]
-    spec = next((spec for spec in specs if _is_y(y, given, spec)), None)
-    if spec is None:
+    y = wide.y()
+    for spec in _possible_specs(eps, with_weight, with_bias):
+        if _is_y(y, rows, spec):
+            break
+    else:
         return "whose forward is no LayerNorm and no RMSNorm over the last axis"
     recipe = Recipe(axes, spec)
-    if not all(
-        _is_y(one, given, spec)
-        for one in _in_other_shapes(copies[torch.float32], given.x, axes)
-    ):
+    others = [wide.y(*lead) for lead in ((2, -1), (2, 1, -1), (1, 2, 1, -1))]
+    others.append(wide.y(training=True))
+    if not all(_is_y(y, rows, spec) for y in others):
         return f"which is {recipe} of a matrix and something else of more axes or in training"
-    if not _has_gradients(copies[torch.float32], given, axes, spec):
+    if not wide.has_gradients(spec):
         return f"whose forward is {recipe} and whose gradients are not"
-    castings = (
-        CASTINGS
-        if with_weight and not spec.center and not spec.weight_offset
-        else CASTINGS[:1]
-    )
-    rounded = _run(copies[torch.bfloat16], given.x.reshape(-1, *axes), torch.bfloat16)
-    casting = next(
-        (one for one in castings if _is_rounded_y(rounded, given, spec, one)), None
-    )
-    if casting is None or rounded.dtype != torch.bfloat16:
+    castings = CASTINGS
+    if not with_weight or spec.center or spec.weight_offset:
+        castings = CASTINGS[:1]
+    narrow = Trial.of(module, rows, axes, torch.bfloat16)
+    y = narrow.y(dtype=torch.bfloat16)
+    for casting in castings:
+        if y.dtype == torch.bfloat16 and _is_rounded_y(y, rows, spec, casting):
+            break
+    else:
         return f"which is {recipe} in float32 and rounds elsewhere in bfloat16"
     needed = torch.float32 if casting == "llama" else torch.bfloat16
-    if with_weight and _mixed_dtype(copies[torch.float32], given, axes) not in (
-        None,
-        needed,
-    ):
+    if with_weight and wide.dtype_of_mixed() not in (None, needed):
         return f"which is {recipe}, and of a float32 weight with bfloat16 rows makes something else than {needed}"
     return Recipe(axes, spec, casting)
+
+
+def _possible_eps(module: torch.nn.Module) -> list[float]:
+    """The module's own numbers first."""
+    numbers = [number for number in _own(module).values() if type(number) is float]
+    own = [number for number in numbers if 0 <= number < math.inf]
+    return list(dict.fromkeys([*own, *COMMON_EPS]))
+
+
+def _possible_specs(
+    eps: list[float], with_weight: bool, with_bias: bool
+) -> list[NormSpec]:
+    offsets = (0.0, 1.0) if with_weight else (0.0,)
+    # Without a bias RMSNorm comes first, and with the machine epsilon last.
+    kinds = [(True, eps)] if with_bias else [(False, eps), (True, eps), (False, [None])]
+    return [
+        NormSpec(center=center, eps=number, weight_offset=offset)
+        for center, numbers in kinds
+        for number in numbers
+        for offset in offsets
+    ]
 
 
 def _rows(columns: int, eps: list[float], with_weight: bool, with_bias: bool) -> Rows:
     """Two rows at each power of two, with means 1 and -2 there, deviations 1, 2, 3 of both signs, and 0 if N is odd."""
     rng = np.random.default_rng(SEED)
-    exponents = [*EXPONENTS, *(round(math.log2(one) / 2) for one in eps if one)]
+    exponents = [
+        *EXPONENTS,
+        *(round(math.log2(number) / 2) for number in eps if number),
+    ]
     rows = []
     for exponent in dict.fromkeys(exponents):
         for mean in (1, -2):
@@ -296,51 +378,20 @@ def _rows(columns: int, eps: list[float], with_weight: bool, with_bias: bool) ->
             )
             rows.append((whole + mean) * 2.0**exponent)
     weight, bias = (
-        round_to(rng.standard_normal(columns), "bfloat16") if one else None
-        for one in (with_weight, with_bias)
+        round_to(rng.standard_normal(columns), "bfloat16") if there else None
+        for there in (with_weight, with_bias)
     )
     return Rows(np.stack(rows), weight, bias)
 
 
-def _copied(
-    module: torch.nn.Module, given: Rows, dtype: torch.dtype
-) -> torch.nn.Module:
-    """A module with the same class and attributes, without hooks, with the parameters of the rows."""
-    one = type(module).__new__(type(module))
-    torch.nn.Module.__init__(one)
-    vars(one).update(copy.deepcopy(_own(module)))
-    for name, old in module._parameters.items():
-        value = (
-            None
-            if old is None
-            else torch.tensor(getattr(given, name), dtype=dtype, device=old.device)
-        )
-        one._parameters[name] = None if value is None else torch.nn.Parameter(value)
-    return one
-
-
 def _device(module: torch.nn.Module) -> torch.device:
-    return next((one.device for one in module.parameters()), torch.device("cpu"))
+    return next((t.device for t in module.parameters()), torch.device("cpu"))
 
 
-def _run(module: torch.nn.Module, x: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    with torch.no_grad():
-        y = module.eval()(torch.tensor(x, dtype=dtype, device=_device(module)))
-    if not isinstance(y, torch.Tensor) or y.shape != x.shape:
-        raise TypeError(
-            f"its forward returns {getattr(y, 'shape', type(y).__name__)} for rows of shape {x.shape}"
-        )
-    return y
-
-
-def _array(t: torch.Tensor, like: np.ndarray) -> np.ndarray:
-    return t.detach().double().cpu().numpy().reshape(like.shape)
-
-
-def _saved(given: Rows, spec: NormSpec) -> numpy_ref.Forward:
+def _saved(rows: Rows, spec: NormSpec) -> numpy_ref.Forward:
     """What the oracle returns, in float64."""
     spec = spec.resolve(float(np.finfo(np.float32).eps))
-    return numpy_ref.forward(given.x, given.weight, given.bias, spec=spec)
+    return numpy_ref.forward(rows.x, rows.weight, rows.bias, spec=spec)
 
 
 def _errors_of_y(saved: numpy_ref.Forward) -> np.ndarray:
@@ -350,90 +401,28 @@ def _errors_of_y(saved: numpy_ref.Forward) -> np.ndarray:
     return bounds(dy, None, saved, "float32", additions=additions).y
 
 
-def _is_y(y: torch.Tensor, given: Rows, spec: NormSpec) -> bool:
-    saved = _saved(given, spec)
-    difference = np.abs(_array(y, saved.y) - saved.y)
-    return y.dtype == torch.float32 and bool((difference <= _errors_of_y(saved)).all())
+def _within(t: torch.Tensor, expected: np.ndarray, bound: np.ndarray) -> bool:
+    difference = t.detach().double().cpu().numpy().reshape(expected.shape) - expected
+    return bool((np.abs(difference) <= bound).all())
+
+
+def _is_y(y: torch.Tensor, rows: Rows, spec: NormSpec) -> bool:
+    saved = _saved(rows, spec)
+    return y.dtype == torch.float32 and _within(y, saved.y, _errors_of_y(saved))
 
 
 def _is_rounded_y(
-    y: torch.Tensor, given: Rows, spec: NormSpec, casting: Casting
+    y: torch.Tensor, rows: Rows, spec: NormSpec, casting: Casting
 ) -> bool:
     """Whether each value lies between what the ends of its interval round to."""
-    weight = given.weight
+    late = 1.0
     if casting == "llama":
-        given = replace(given, weight=None)
-    saved = _saved(given, spec)
+        late, rows = rows.weight, replace(rows, weight=None)
+    saved = _saved(rows, spec)
     error = _errors_of_y(saved)
-    ends = [round_to(saved.y + sign * error, "bfloat16") for sign in (-1, 1)]
-    if casting == "llama":
-        ends = [round_to(weight * end, "bfloat16") for end in ends]
-    found = _array(y, saved.y)
-    return bool(((np.minimum(*ends) <= found) & (found <= np.maximum(*ends))).all())
-
-
-def _in_other_shapes(
-    module: torch.nn.Module, x: np.ndarray, axes: tuple[int, ...]
-) -> Iterator[torch.Tensor]:
-    """y of the rows with three to five axes, and while training."""
-    for shape in ((2, -1), (2, 1, -1), (1, 2, 1, -1)):
-        yield _run(module, x.reshape(*shape, *axes), torch.float32)
-    with torch.no_grad():
-        yield module.train()(
-            torch.tensor(
-                x.reshape(-1, *axes), dtype=torch.float32, device=_device(module)
-            )
-        )
-
-
-def _has_gradients(
-    module: torch.nn.Module, given: Rows, axes: tuple[int, ...], spec: NormSpec
-) -> bool:
-    """Whether dx, dw and db are those of the spec, for a cotangent along y, which statistics held fixed would miss."""
-    saved = _saved(given, spec)
-    dy = round_to(saved.y + np.sign(saved.y), "float32")
-    with torch.enable_grad():
-        x = torch.tensor(
-            given.x.reshape(-1, *axes),
-            dtype=torch.float32,
-            device=_device(module),
-            requires_grad=True,
-        )
-        cotangent = torch.tensor(
-            dy.reshape(x.shape), dtype=torch.float32, device=x.device
-        )
-        wanted = {
-            "dx": x,
-            **{f"d{name[0]}": one for name, one in module.named_parameters()},
-        }
-        found = torch.autograd.grad(module.train()(x), list(wanted.values()), cotangent)
-    exact, errors = numpy_ref.backward(dy, saved), bounds(dy, None, saved, "float32")
-    expected = {"dx": exact.dx, "dw": exact.dweight, "db": exact.dbias}
-    return all(
-        (
-            np.abs(_array(one, expected[name]) - expected[name])
-            <= getattr(errors, name)
-        ).all()
-        for name, one in zip(wanted, found, strict=True)
-    )
-
-
-def _takes_channels_second(module: torch.nn.Module, columns: int) -> bool:
-    """Whether an input passes whose last axis does not fit: perhaps one of four axes alone."""
-    x = torch.ones(1, columns, 2, 2 + (columns == 2), device=_device(module))
-    try:
-        with torch.no_grad():
-            module.eval()(x)
-    except Exception:  # as it should
-        return False
-    return True
-
-
-def _mixed_dtype(
-    module: torch.nn.Module, given: Rows, axes: tuple[int, ...]
-) -> torch.dtype | None:
-    """The dtype of y for parameters in float32 and rows in bfloat16; None where the module refuses them."""
-    try:
-        return _run(module, given.x.reshape(-1, *axes), torch.bfloat16).dtype
-    except Exception:  # whatever another's forward may raise
-        return None
+    ends = [
+        round_to(late * round_to(end, "bfloat16"), "bfloat16")
+        for end in (saved.y - error, saved.y + error)
+    ]
+    middle = (ends[0] + ends[1]) / 2
+    return _within(y, middle, np.abs(ends[1] - ends[0]) / 2)

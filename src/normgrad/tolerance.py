@@ -151,10 +151,9 @@ def bounds(
     from . import numpy_ref
 
     grads = numpy_ref.backward(dy, saved, dresidual_out)
-    rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
     additions = p.shape[-1] if additions is None else additions
-    x_hat, terms = q * rstd, u * (additions + ELEMENTWISE)
-    e_x = rstd * _mean_error(p, q, u, terms, corrected) + terms * np.abs(x_hat)
+    terms = u * (additions + ELEMENTWISE)
+    rstd, q, x_hat, e_x = _normalized(saved, u, terms, corrected)
     e_y = weight * e_x + u * ELEMENTWISE * (
         0 if saved.bias is None else np.abs(saved.bias)
     )
@@ -170,30 +169,25 @@ def bounds(
     e_dw = np.abs(spec.scale) * (np.abs(dy) * (e_x + rows * np.abs(x_hat))).sum(0)
     e_db = rows * np.abs(dy).sum(0)
 
-    def stored(name, error, value):
-        if value is None:
-            return None
-        out, smallest = unit_roundoff(dtypes[name]), SMALLEST[dtypes[name]]
-        # The last rounding is to nearest: half a unit of the value that is rounded, error and all.
-        return (
-            SAFETY * error * (1 + out) + out * (1 + 2 * out) * np.abs(value) + smallest
-        )
-
-    errors = {
-        "y": e_y,
-        "residual_out": 0,
-        "dx": e_dx,
-        "dresidual": e_dx,
-        "dw": e_dw,
-        "db": e_db,
+    outputs = {
+        "y": (e_y, saved.y),
+        "residual_out": (0, p),
+        "dx": (e_dx, grads.dx),
+        "dresidual": (e_dx, grads.dx),
+        "dw": (e_dw, grads.dweight),
+        "db": (e_db, grads.dbias),
     }
-    values = (saved.y, p, grads.dx, grads.dx, grads.dweight, grads.dbias)
-    return Bounds(
-        *(
-            stored(*pair, value)
-            for pair, value in zip(errors.items(), values, strict=True)
-        )
-    )
+    return Bounds(*(_stored(dtypes[name], *output) for name, output in outputs.items()))
+
+
+def _stored(dtype, error, value):
+    """The largest error of a value that is off by an error and then rounded to a dtype; None for None."""
+    if value is None:
+        return None
+    out = unit_roundoff(dtype)
+    # The last rounding is to nearest: half a unit of the value that is rounded, error and all.
+    rounding = out * (1 + 2 * out) * np.abs(value)
+    return SAFETY * error * (1 + out) + rounding + SMALLEST[dtype]
 
 
 def tangent_bound(
@@ -213,9 +207,8 @@ def tangent_bound(
     p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
     u = unit_roundoff(dtypes.accumulator)
     weight = np.abs(factor(saved.weight, p.shape[-1], spec))
-    rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
-    x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
-    e_x = rstd * _mean_error(p, q, u, terms) + terms * np.abs(x_hat)
+    terms = u * (p.shape[-1] + ELEMENTWISE)
+    rstd, q, x_hat, e_x = _normalized(saved, u, terms)
     moved = np.abs(p_dot) + (
         np.abs(p_dot).mean(-1, keepdims=True) if spec.center else 0
     )
@@ -228,12 +221,16 @@ def tangent_bound(
         e_x + u * ELEMENTWISE * np.abs(x_hat)
     )
     error = error + u * ELEMENTWISE * np.abs(bias_dot)
-    out = unit_roundoff(dtypes["y"])
-    return (
-        SAFETY * error * (1 + out)
-        + out * (1 + 2 * out) * np.abs(value)
-        + SMALLEST[dtypes["y"]]
-    )
+    return _stored(dtypes["y"], error, value)
+
+
+def _normalized(saved, u, terms, corrected=False):
+    """(rstd, q, x_hat, the error of x_hat), rstd (M, 1)."""
+    p, rstd = saved.residual_out, saved.rstd[:, None]
+    q = p if saved.mean is None else p - saved.mean[:, None]
+    x_hat = q * rstd
+    e_x = rstd * _mean_error(p, q, u, terms, corrected) + terms * np.abs(x_hat)
+    return rstd, q, x_hat, e_x
 
 
 def _mean_error(p, q, u, terms, corrected=False):
