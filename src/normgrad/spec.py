@@ -132,11 +132,11 @@ class NormSpec:
     weight_offset: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, known in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
+        for name, allowed in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
             value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
+            if not isinstance(value, str) or value not in allowed:
                 raise ValueError(
-                    f"{name}: got {value!r}, needs one of {', '.join(map(repr, known))}"
+                    f"{name}: got {value!r}, needs one of {', '.join(map(repr, allowed))}"
                 )
         if not isinstance(self.center, (bool, Integral)) or self.center not in (0, 1):
             raise TypeError(
@@ -150,14 +150,14 @@ class NormSpec:
 
     def replace(self, **changes: Any) -> NormSpec:
         """The same spec with some fields changed: ``RMS_NORM.replace(eps=1e-6)``."""
-        known = [one.name for one in dataclasses.fields(self)]
+        names = [field.name for field in dataclasses.fields(self)]
         for name in changes:
-            if name not in known:
+            if name not in names:
                 raise TypeError(
-                    f"changes: got {name!r}, needs fields among {', '.join(map(repr, known))}"
+                    f"changes: got {name!r}, needs fields among {', '.join(map(repr, names))}"
                 )
         # dataclasses.replace does the same, and the compiler of torch 2.6 does not trace it.
-        return type(self)(**{name: getattr(self, name) for name in known} | changes)
+        return type(self)(**{name: getattr(self, name) for name in names} | changes)
 
     def resolve(self, machine_epsilon: float) -> NormSpec:
         """The spec with a number for eps: its own, or the machine epsilon where eps is None."""
@@ -215,10 +215,10 @@ def check_axes(normalized_shape: Axes) -> tuple[int, ...]:
         type(normalized_shape) is int and 0 < normalized_shape < 2**63
     ):  # in a tenth of the time
         return (normalized_shape,)
-    one = isinstance(normalized_shape, Integral) and not isinstance(
+    alone = isinstance(normalized_shape, Integral) and not isinstance(
         normalized_shape, bool
     )
-    axes = (normalized_shape,) if one else normalized_shape
+    axes = (normalized_shape,) if alone else normalized_shape
     integers = isinstance(axes, (tuple, list)) and all(
         isinstance(axis, Integral) and not isinstance(axis, bool) for axis in axes
     )

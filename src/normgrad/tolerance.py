@@ -80,10 +80,10 @@ class Dtypes:
         return self.names[name]
 
     def __str__(self):
-        given = [f"{name} {getattr(self, name)}" for name in ("residual", "weight", "bias", "out", "residual_out")
+        dtypes = [f"{name} {getattr(self, name)}" for name in ("residual", "weight", "bias", "out", "residual_out")
                  if getattr(self, name)]  # fmt: skip
         return ", ".join(
-            [self.x, *given, *([] if self.round_residual else ["the sum not rounded"])]
+            [self.x, *dtypes, *([] if self.round_residual else ["the sum not rounded"])]
         )
 
     @property

@@ -29,9 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
         "--operators": (launches.OPERATORS, launches.OPERATORS),
         "--dtypes": (launches.DTYPES, (*launches.DTYPES, "float64")),
     }
-    for option, (default, known) in chosen.items():
+    for option, (default, allowed) in chosen.items():
         parser.add_argument(
-            option, nargs="+", default=[*default], choices=[*known], help="only these"
+            option, nargs="+", default=[*default], choices=[*allowed], help="only these"
         )
     parser.add_argument(
         "--columns",

@@ -110,11 +110,11 @@ def check_arguments(call: Call, arguments: dict) -> tuple[list, dict]:
         raise ValueError(
             f"{first}: got the shape {shape}, needs (..., N) with at least one column"
         )
-    wanted = {TILE: shape, ROW: shape[:-1], COLUMN: shape[-1:], NUMBER: ()}
+    shapes = {TILE: shape, ROW: shape[:-1], COLUMN: shape[-1:], NUMBER: ()}
     for name, t in inputs.items():
-        if tuple(t.shape) != wanted[call.kinds[name]]:
+        if tuple(t.shape) != shapes[call.kinds[name]]:
             raise ValueError(
-                f"{name}: got the shape {tuple(t.shape)}, needs {wanted[call.kinds[name]]} beside {first}"
+                f"{name}: got the shape {tuple(t.shape)}, needs {shapes[call.kinds[name]]} beside {first}"
             )
     return list(inputs.values()), {
         name: float(arguments[name]) for name in call.constants

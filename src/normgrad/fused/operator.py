@@ -123,13 +123,13 @@ class Fused:
         """The outputs and the gradients in NumPy, of the inputs and the cotangents by name; `.source` is its text."""
         defs = self._definitions({**self.program.forward, **self.program.lines})
         results = [*self.layer.outputs, *self.program.gradients.values()]
-        given = [name for name in results if name in self.layer.seeds.values()]
-        for name in given:  # a gradient that is a cotangent as it stands
+        handed_on = [name for name in results if name in self.layer.seeds.values()]
+        for name in handed_on:  # a gradient that is a cotangent as it stands
             defs[self._renamed(name)] = self.layer.at(name)
         return compile(
             defs,
             [
-                self._renamed(name) if name in given else self.layer.at(name)
+                self._renamed(name) if name in handed_on else self.layer.at(name)
                 for name in results
             ],
         )
@@ -223,5 +223,5 @@ class Fused:
                 raise ValueError(
                     f"{name}: got {number}, needs a positive number, as its definition promises"
                 )
-        found = run(self.forms, in_torch, constants, *inputs)
-        return found[0] if len(found) == 1 else found
+        outputs = run(self.forms, in_torch, constants, *inputs)
+        return outputs[0] if len(outputs) == 1 else outputs
