@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import zlib
+from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 
@@ -188,8 +189,25 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_runtest_setup(item):
+    if mark := item.get_closest_marker("kind"):
+        item.user_properties.append(("kind", mark.args[0]))
     if not item.config.option.whole:
         quick_interpreter.quicken()
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """After `pytest -m kind` each kind of defect with its tests."""
+    if config.option.markexpr != "kind":
+        return
+    outcomes = defaultdict(Counter)
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.getreports(outcome):
+            test = report.nodeid.partition("[")[0]
+            for _, kind in getattr(report, "user_properties", ()):
+                outcomes[kind, test][outcome] += 1
+    for (kind, test), counts in outcomes.items():
+        said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        terminalreporter.line(f"{kind} | {test} | {said}")
 
 
 @pytest.fixture(scope="session")

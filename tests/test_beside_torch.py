@@ -1,4 +1,4 @@
-"""What of torch surrounds a call: fake tensors, tracers, exports, batched cotangents, its encoder, its absence."""
+"""What surrounds a call: torch's encoder, and the absence of torch, of Numba, of Triton."""
 
 import subprocess
 import sys
@@ -9,9 +9,6 @@ import torch
 import normgrad
 from normgrad import nn
 from normgrad.torch_ops import arguments
-
-# Programs that leave the process
-
 
 # torch's encoder, which without gradients takes weight, bias and eps of its norms and calls no forward of theirs
 
@@ -26,6 +23,7 @@ NORMS = {
 }
 
 
+@pytest.mark.kind("torch's encoder")
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("norm", NORMS)
 def test_torchs_encoder_computes_our_norms(norm, norm_first, torch_rng):
@@ -43,6 +41,7 @@ def test_torchs_encoder_computes_our_norms(norm, norm_first, torch_rng):
         assert (layer.eval()(x) - expected).abs().max() <= room
 
 
+@pytest.mark.kind("what is not installed")
 @pytest.mark.parametrize(
     "use",
     ["import normgrad.nn", "normgrad.layer_norm", "normgrad.gated_rms_norm(1, 2)"],
@@ -54,6 +53,7 @@ def test_without_torch_the_command_that_installs_it_is_named(use):
     assert "pip install normgrad[torch]" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.kind("what is not installed")
 @pytest.mark.parametrize("name, extra", [("numba", "cpu"), ("triton", "triton")])
 def test_without_its_compiler_a_backend_names_the_command(name, extra, monkeypatch):
     def missing(*_):

@@ -123,6 +123,7 @@ def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(
     assert _equal(made(torch.arange(shape[0])), map(torch.cat, zip(*few, strict=True)))
 
 
+@pytest.mark.kind("streamed stores and their fence")
 @pytest.mark.parametrize(
     ("off", "streamed"), [(0, True), (1, False), (4, False), (16, True)]
 )
@@ -155,6 +156,7 @@ def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rn
     )
 
 
+@pytest.mark.kind("streamed stores and their fence")
 def test_rows_are_sent_past_the_caches_and_a_fence_waits_for_them():
     """On this kind of processor no result shows a fence that is missing: what is compiled is read."""
 
@@ -169,6 +171,7 @@ def test_rows_are_sent_past_the_caches_and_a_fence_waits_for_them():
     assert stored and "fence seq_cst" in rest
 
 
+@pytest.mark.kind("the number of threads")
 @pytest.mark.usefixtures("team")
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_programs_run_in_as_many_threads_as_torch_has(count, threads, monkeypatch):
@@ -299,6 +302,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+@pytest.mark.kind("a forked process")
 @pytest.mark.parametrize("before", ["", "import normgrad.torch_ops.api"])
 def test_a_process_that_was_forked_before_the_kernels_were_loaded(before):
     """GNU OpenMP would wait for threads that its parent had."""
@@ -318,6 +322,7 @@ assert torch.equal(y, torch.zeros(2, 3))
 """
 
 
+@pytest.mark.kind("no place for a cache")
 def test_code_is_compiled_where_there_is_no_place_to_keep_it():
     """As with an installation and a home that are read-only: no place is good enough for Numba."""
     subprocess.run([sys.executable, "-c", NO_CACHE], check=True, timeout=300)

@@ -16,7 +16,7 @@ OFFERED = re.findall(
     re.M | re.S,
 )
 # Cells that nothing else stands on, and that take seconds.
-SLOW = ("mutants()", "compile(")
+SLOW = ("compile(",)
 
 
 @pytest.fixture(scope="module")

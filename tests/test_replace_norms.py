@@ -399,6 +399,24 @@ def test_a_module_in_two_places_stays_one(torch_rng):
     ]
 
 
+COMPILED = {
+    "which torch.jit has compiled": torch.jit.script,
+    "which torch.jit has compiled,": lambda norms: torch.jit.trace(norms, torch.ones(1, 2)),
+    "whose graph calls a norm as a function": lambda norms: torch.export.export(norms, (torch.ones(1, 2),)).module(),
+}  # fmt: skip
+
+
+@pytest.mark.kind("norms in compiled modules")
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+@pytest.mark.parametrize("reason", COMPILED)
+def test_norms_in_what_is_compiled_are_said_to_be_left(reason):
+    norms = COMPILED[reason](torch.nn.Sequential(torch.nn.LayerNorm(2)))
+    for name, model in (("", norms), ("norms", torch.nn.ModuleDict({"norms": norms}))):
+        outcome = nn.replace_norms(model, backend="torch")
+        assert list(outcome.left) == [name] and not outcome.replaced
+        assert reason in outcome.left[name]
+
+
 def test_the_model_itself_is_not_replaced():
     norm = torch.nn.LayerNorm(COLUMNS)
     outcome = nn.replace_norms(norm)

@@ -16,7 +16,6 @@ import pytest
 import torch
 import wiring
 from copies import listed
-from sympy import S
 
 from normgrad.checks.tolerance import unit_roundoff
 
@@ -78,12 +77,6 @@ def two_dtypes(package):
     y = layer(x=x, g=g)
     assert y.dtype == torch.float32
     same(y, wide / ((wide * wide).mean(-1, keepdim=True) + 1) + g, "float32")
-
-
-def undecided(package):
-    mutants = import_module(f"{package}.fused.mutants")
-    refusal = import_module(f"{package}.symbolic.proof").NotProved(S.One, S.One, None)
-    assert not mutants.Mutant("dx", None, None, refusal).refuted
 
 
 def eps_of_two_dtypes(package):

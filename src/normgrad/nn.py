@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
 from torch import Tensor
 from torch.types import Device
 
+from .recognition import CASTINGS, Casting, Recipe, recognised
 from .spec import Axes, check_axes, check_eps, check_heads, check_weight_offset
 from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
 from .torch_ops.arguments import (
@@ -30,7 +31,6 @@ from .torch_ops.arguments import (
     check_flag,
     check_normalized_shape,
 )
-from .torch_ops.recognition import CASTINGS, Casting, Recipe, recognised
 
 # torch.fx follows no modules but torch's own; these stay one call each in what it traces.
 for _name in (
@@ -92,20 +92,16 @@ class _Norm(torch.nn.Module):
         if eps is not None:
             check_eps(eps)
         check_backend(backend)
-        for name, flag in (("elementwise_affine", affine), ("bias", bias)):
-            check_flag(name, flag)
-        for name, one in (("dtype", dtype), ("out_dtype", out_dtype)):
-            check_dtype(name, one)
+        check_flag("elementwise_affine", affine)
+        check_flag("bias", bias)
+        check_dtype("dtype", dtype)
+        check_dtype("out_dtype", out_dtype)
         check_device("device", device)
         self.weight_offset = check_weight_offset(
             shape if affine else None, weight_offset
         )
-        self.normalized_shape, self.eps, self.elementwise_affine, self.heads = (
-            shape,
-            eps,
-            affine,
-            heads,
-        )
+        self.normalized_shape, self.eps = shape, eps
+        self.elementwise_affine, self.heads = affine, heads
         shape = check_heads(heads, shape if affine else None) + shape
         self.out_dtype, self.backend = out_dtype, backend
         factory = {"device": device, "dtype": dtype}
@@ -341,12 +337,8 @@ class GatedRMSNorm(torch.nn.Module):
             elementwise_affine,
         )
         self.gate_first = gate_first
-        weight = (
-            torch.ones(shape, device=device, dtype=dtype)
-            if elementwise_affine
-            else None
-        )
-        self.weight = None if weight is None else torch.nn.Parameter(weight)
+        weight = torch.ones(shape, device=device, dtype=dtype)
+        self.weight = torch.nn.Parameter(weight) if elementwise_affine else None
 
     def reset_parameters(self) -> None:
         """Weight 1, as after construction."""
@@ -364,6 +356,12 @@ class GatedRMSNorm(torch.nn.Module):
         return _gated(input, gate, self.weight, self.eps, self.gate_first)
 
 
+NO_PARENT = (
+    "which is the model itself: put it into a module that holds it, as"
+    " torch.nn.Sequential(model)"
+)
+
+
 @dataclass(frozen=True)
 class ReplacedNorms:
     """What replace_norms did: {qualified name: what stood there and what stands there now, or why it was left}.
@@ -376,17 +374,14 @@ class ReplacedNorms:
 
     def __str__(self) -> str:
         lines = []
-        for title, found in (("replaced", self.replaced), ("left", self.left)):
-            lines.append(f"{title} {len(found)}")
-            for what in dict.fromkeys(found.values()):
-                names = [
-                    name or "(the model itself)"
-                    for name in found
-                    if found[name] == what
-                ]
-                lines.append(
-                    f"  {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {what}"
-                )
+        for title, texts in (("replaced", self.replaced), ("left", self.left)):
+            lines.append(f"{title} {len(texts)}")
+            names: dict[str, list[str]] = {}
+            for name, text in texts.items():
+                names.setdefault(text, []).append(name or "(the model itself)")
+            for text, (first, *rest) in names.items():
+                more = f" and {len(rest)} more" if rest else ""
+                lines.append(f"  {first}{more}: {text}")
         return "\n".join(lines)
 
 
@@ -402,64 +397,60 @@ def replace_norms(
 
     Args:     model: changed in place, but for itself; backend: of the new modules, as normgrad.normalize
     Returns:  ReplacedNorms: names with what was replaced, and names of norms with why they were left: other axes than
-              the last ones, a gate, parameters on the meta device, hooks of the module (those of parameters stay)
+              the last ones, a gate, parameters on the meta device, hooks of the module (those of parameters stay); and
+              each module that torch.jit has compiled or torch.export has written, whose norms are not seen
     Numerics: float16 and float64 are not compared: some norms compute in float32 there, these in float64
     Raises:   TypeError for a model that is no torch.nn.Module, ValueError for a backend without a name
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model: got {type(model).__name__}, needs a torch.nn.Module")
     check_backend(backend)
-    places = [("", None, "", model)]
+    places: list[tuple[str, Any, str, Any]] = [("", None, "", model)]
     for prefix, parent in model.named_modules():
+        if isinstance(parent, torch.jit.ScriptModule):
+            continue  # it stands for its modules
         dot = f"{prefix}." if prefix else ""
-        places += [
-            (dot + name, parent, name, one)
-            for name, one in parent._modules.items()
-            if one is not None
-        ]
-    known: dict[Any, Recipe | str | None] = {}
-    made: dict[int, LayerNorm | RMSNorm] = {}
+        for name, module in parent._modules.items():
+            places.append((dot + name, parent, name, module))
+    probed: dict[Any, Recipe | str] = {}
+    norms: dict[int, LayerNorm | RMSNorm] = {}
     replaced, left = {}, {}
     for qualified, parent, name, module in places:
-        found = (
-            "which is of this package"
-            if isinstance(module, (_Norm, GatedRMSNorm))
-            else recognised(module, known)
-        )
-        if isinstance(found, Recipe) and parent is None:
-            found = (
-                "which is the model itself: put it into a module that holds it, as"
-                " torch.nn.Sequential(model)"
-            )
-        if isinstance(found, Recipe):
-            if id(module) not in made:
-                made[id(module)] = _of(found, module, backend)
-            parent._modules[name] = made[id(module)]
-            replaced[qualified] = f"{type(module).__name__} by {found}"
-        elif found is not None:
-            left[qualified] = f"{type(module).__name__}, {found}"
+        recipe = None
+        if isinstance(module, (_Norm, GatedRMSNorm)):
+            recipe = "which is of this package"
+        elif module is not None:
+            recipe = recognised(module, probed)
+        kind = type(module).__name__
+        if isinstance(recipe, Recipe) and parent is not None:
+            if id(module) not in norms:
+                norms[id(module)] = _of(recipe, module, backend)
+            parent._modules[name] = norms[id(module)]
+            replaced[qualified] = f"{kind} by {recipe}"
+        elif isinstance(recipe, Recipe):
+            left[qualified] = f"{kind}, {NO_PARENT}"
+        elif recipe is not None:
+            left[qualified] = f"{kind}, {recipe}"
     return ReplacedNorms(replaced, left)
 
 
 def _of(
-    found: Recipe, module: torch.nn.Module, backend: Backend
+    recipe: Recipe, module: torch.nn.Module, backend: Backend
 ) -> LayerNorm | RMSNorm:
     """The module of a recipe, with the parameters and the mode of another."""
-    new: LayerNorm | RMSNorm
-    spec, given = (
-        found.spec,
-        {name: one for name, one in module._parameters.items() if one is not None},
-    )
-    axes, affine = found.normalized_shape, "weight" in given
+    norm: LayerNorm | RMSNorm
+    spec, axes = recipe.spec, recipe.normalized_shape
+    parameters = {name: t for name, t in module._parameters.items() if t is not None}
+    affine, bias = "weight" in parameters, "bias" in parameters
     options: dict[str, Any] = {
         "device": "meta",
         "weight_offset": spec.weight_offset,
         "backend": backend,
     }
     if spec.center:
-        new = LayerNorm(axes, spec.eps or 0.0, affine, "bias" in given, **options)
+        norm = LayerNorm(axes, spec.eps or 0.0, affine, bias, **options)
     else:
-        new = RMSNorm(axes, spec.eps, affine, casting=found.casting, **options)
-    new._parameters.update(given)
-    new.training = module.training
-    return new
+        norm = RMSNorm(axes, spec.eps, affine, casting=recipe.casting, **options)
+    norm._parameters.update(parameters)
+    norm.training = module.training
+    return norm

@@ -132,11 +132,11 @@ class NormSpec:
     weight_offset: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, known in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
+        for name, allowed in (("reduce", REDUCTIONS), ("placement", PLACEMENTS)):
             value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
+            if not isinstance(value, str) or value not in allowed:
                 raise ValueError(
-                    f"{name}: got {value!r}, needs one of {', '.join(map(repr, known))}"
+                    f"{name}: got {value!r}, needs one of {', '.join(map(repr, allowed))}"
                 )
         if not isinstance(self.center, (bool, Integral)) or self.center not in (0, 1):
             raise TypeError(
@@ -144,20 +144,20 @@ class NormSpec:
             )
         object.__setattr__(self, "center", bool(self.center))
         for name in ("scale", "weight_offset"):
-            object.__setattr__(self, name, _finite(name, getattr(self, name)))
+            object.__setattr__(self, name, check_finite(name, getattr(self, name)))
         if self.eps is not None:
             object.__setattr__(self, "eps", check_eps(self.eps))
 
     def replace(self, **changes: Any) -> NormSpec:
         """The same spec with some fields changed: ``RMS_NORM.replace(eps=1e-6)``."""
-        known = [one.name for one in dataclasses.fields(self)]
+        names = [field.name for field in dataclasses.fields(self)]
         for name in changes:
-            if name not in known:
+            if name not in names:
                 raise TypeError(
-                    f"changes: got {name!r}, needs fields among {', '.join(map(repr, known))}"
+                    f"changes: got {name!r}, needs fields among {', '.join(map(repr, names))}"
                 )
         # dataclasses.replace does the same, and the compiler of torch 2.6 does not trace it.
-        return type(self)(**{name: getattr(self, name) for name in known} | changes)
+        return type(self)(**{name: getattr(self, name) for name in names} | changes)
 
     def resolve(self, machine_epsilon: float) -> NormSpec:
         """The spec with a number for eps: its own, or the machine epsilon where eps is None."""
@@ -175,7 +175,8 @@ class NormSpec:
         return columns if self.reduce == "mean" else 1
 
 
-def _finite(name: str, value: float) -> float:
+def check_finite(name: str, value: float) -> float:
+    """A finite real number as a float; anything else is refused by name."""
     # To ask whether it is a Real takes ten times as long. A compiler can compare numbers that it holds as symbols.
     if type(value) is float and -math.inf < value < math.inf:
         return (
@@ -196,7 +197,7 @@ def _finite(name: str, value: float) -> float:
 
 def check_eps(eps: float) -> float:
     """eps as a float; negative, infinite and non-numeric values are refused by name."""
-    number = _finite("eps", eps)
+    number = check_finite("eps", eps)
     if number < 0:
         raise ValueError(f"eps: got {eps!r}, needs a number that is at least 0")
     return number
@@ -214,10 +215,10 @@ def check_axes(normalized_shape: Axes) -> tuple[int, ...]:
         type(normalized_shape) is int and 0 < normalized_shape < 2**63
     ):  # in a tenth of the time
         return (normalized_shape,)
-    one = isinstance(normalized_shape, Integral) and not isinstance(
+    alone = isinstance(normalized_shape, Integral) and not isinstance(
         normalized_shape, bool
     )
-    axes = (normalized_shape,) if one else normalized_shape
+    axes = (normalized_shape,) if alone else normalized_shape
     integers = isinstance(axes, (tuple, list)) and all(
         isinstance(axis, Integral) and not isinstance(axis, bool) for axis in axes
     )
@@ -250,7 +251,7 @@ def check_spec(spec: NormSpec) -> NormSpec:
 
 def check_weight_offset(weight: Any, weight_offset: float) -> float:
     """weight_offset as a float; other than 0 it needs a weight to be added to, as an absent weight is a factor of 1."""
-    number = _finite("weight_offset", weight_offset)
+    number = check_finite("weight_offset", weight_offset)
     if weight is None and number != 0:
         raise ValueError(
             f"weight_offset: got {number} without a weight, needs 0.0 there"

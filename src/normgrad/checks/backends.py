@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Name = Literal["numpy", "sympy", "torch", "triton", "numba"]
 INPUTS = ("x", "residual", "weight", "bias")
+OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
+OF_INPUT_DTYPE = ("y", "dx", "dresidual", "dw", "db")
 
 
 @dataclass(frozen=True)
@@ -37,38 +39,33 @@ class Outcome:
 
     def of_head(self, head: int, heads: int) -> Outcome:
         """What belongs to one head: its rows, and its row of dw and db."""
-        rows = {name: None if (a := getattr(self, name)) is None else a[head::heads]
-                for name in ("y", "residual_out", "dx", "dresidual")}  # fmt: skip
+        places = [slice(head, None, heads)] * 4 + [head] * 2
         return Outcome(
-            **rows,
-            **{
-                name: None if (a := getattr(self, name)) is None else a[head]
-                for name in ("dw", "db")
-            },
+            *(
+                None if (a := getattr(self, name)) is None else a[index]
+                for name, index in zip(OUTPUTS, places, strict=True)
+            )
         )
 
 
 def _arrays(case: Case, convert) -> dict:
-    def given(name, array):
-        return (
-            array
-            if case.lead is None or name not in MATRICES
-            else array.reshape(*case.lead, array.shape[-1])
-        )
-
-    found = {name: getattr(case, name) for name in ARRAYS}
-    return {
-        name: None if array is None else convert(name, given(name, array))
-        for name, array in found.items()
-    }
+    arrays = {}
+    for name in ARRAYS:
+        array = getattr(case, name)
+        if array is not None and case.lead is not None and name in MATRICES:
+            array = array.reshape(*case.lead, array.shape[-1])
+        arrays[name] = None if array is None else convert(name, array)
+    return arrays
 
 
 def _in_rows(case: Case, *outputs) -> Outcome:
     """The outputs of a backend in float64, with the leading axes as one."""
-    found = [None if t is None else t.astype(np.float64) for t in outputs]
+    arrays = [None if t is None else t.astype(np.float64) for t in outputs]
     if case.lead is not None:
-        found[:4] = [None if t is None else t.reshape(case.x.shape) for t in found[:4]]
-    return Outcome(*found)
+        arrays[:4] = [
+            None if t is None else t.reshape(case.x.shape) for t in arrays[:4]
+        ]
+    return Outcome(*arrays)
 
 
 def _repeats(case, name, array):
@@ -122,7 +119,18 @@ class Backend(Protocol):
         ...
 
 
-class NumpyBackend:
+class _Float64Backend:
+    """The forward of a backend that has its forward and backward in one."""
+
+    def forward(
+        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(y, residual_out) of the case in float64, some of its arrays replaced."""
+        outcome = self.run(replace(case, **arrays), spec, "float64")
+        return outcome.y, outcome.residual_out
+
+
+class NumpyBackend(_Float64Backend):
     """numpy_ref, or a module with the same two functions."""
 
     name = "numpy"
@@ -130,16 +138,6 @@ class NumpyBackend:
 
     def __init__(self, module: ModuleType = numpy_ref) -> None:
         self.module = module
-
-    def forward(
-        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        a = _arrays(replace(case, **arrays), lambda _name, array: array)
-        heads = {} if case.heads is None else {"heads": case.heads}
-        inputs = (a["x"], a["weight"], a["bias"], a["residual"])
-        saved = self.module.forward(*inputs, _spec_of(self.module, spec), **heads)
-        return saved.y.reshape(case.x.shape), saved.residual_out.reshape(case.x.shape)
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case whose numbers the dtype holds."""
@@ -156,25 +154,13 @@ class NumpyBackend:
         saved = self.module.forward(*inputs, _spec_of(self.module, spec), **heads)
         grads = self.module.backward(a["dy"], saved, a["dresidual_out"])
         dresidual = None if case.residual is None else grads.dx
-        for name, array in (
-            ("y", saved.y),
-            ("dx", grads.dx),
-            ("dw", grads.dweight),
-            ("db", grads.dbias),
-        ):
+        gradients = (grads.dx, dresidual, grads.dweight, grads.dbias)
+        for name, array in zip(OF_INPUT_DTYPE, (saved.y, *gradients), strict=True):
             _same_dtype(name, array, np.dtype(dtype))
-        outputs = (
-            saved.y,
-            saved.residual_out,
-            grads.dx,
-            dresidual,
-            grads.dweight,
-            grads.dbias,
-        )
-        return _in_rows(case, *outputs)
+        return _in_rows(case, saved.y, saved.residual_out, *gradients)
 
 
-class SympyBackend:
+class SympyBackend(_Float64Backend):
     """NumPy code printed from the SymPy definitions that are proved; float64."""
 
     name = "sympy"
@@ -185,30 +171,11 @@ class SympyBackend:
             from ..symbolic import backend as module
         self.module = module
 
-    def forward(
-        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        case = replace(case, **arrays)
-        if case.heads is not None:
-            found = [
-                self.forward(case.of_head(head), {}, spec) for head in range(case.heads)
-            ]
-            return tuple(
-                np.stack(outputs, 1).reshape(case.x.shape)
-                for outputs in zip(*found, strict=True)
-            )
-        return self.module.forward(case.x, case.weight, case.bias, case.residual, spec)[
-            :2
-        ]
-
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case, head by head where each has a weight."""
         if case.heads is not None:
-            found = [
-                self.run(case.of_head(head), spec, dtype) for head in range(case.heads)
-            ]
-            return _of_heads(found)
+            heads = map(case.of_head, range(case.heads))
+            return _of_heads([self.run(head, spec, dtype) for head in heads])
         a = _arrays(case, lambda _name, array: array)
         inputs = (a["x"], a["weight"], a["bias"], a["residual"])
         spec = _spec_of(self.module, spec)
@@ -220,11 +187,10 @@ class SympyBackend:
 
 def _of_heads(outcomes):
     """The outcome of all heads from those of each."""
-    found = [
-        [getattr(one, name) for one in outcomes]
-        for name in Outcome.__dataclass_fields__
+    by_output = [[getattr(outcome, name) for outcome in outcomes] for name in OUTPUTS]
+    stacked = [
+        None if arrays[0] is None else np.stack(arrays, -2) for arrays in by_output
     ]
-    stacked = [None if arrays[0] is None else np.stack(arrays, -2) for arrays in found]
     return Outcome(
         *(
             a if a is None or a.ndim == 2 else a.reshape(-1, a.shape[-1])
@@ -253,6 +219,11 @@ def options_of(case: Case, dtypes: Dtypes) -> dict[str, Any]:
     if dtypes["residual_out"] != promoted(dtypes["x"], dtypes["residual"]):
         options["residual_dtype"] = getattr(torch, dtypes["residual_out"])
     return options
+
+
+def _array(t):
+    """A tensor's numbers in float64, None for None."""
+    return None if t is None else t.detach().double().cpu().resolve_neg().numpy()
 
 
 class TorchBackend:
@@ -351,12 +322,8 @@ class TorchBackend:
             replace(case, **arrays), partial(self._tensor, case, Dtypes("float64"))
         )
         options = options_of(case, Dtypes("float64"))
-        y, residual_out = self.normalize(
-            a["x"], a["residual"], a["weight"], a["bias"], spec, **options
-        )
-        return y.cpu().numpy().reshape(
-            case.x.shape
-        ), residual_out.cpu().numpy().reshape(case.x.shape)
+        y, residual_out = self.normalize(*map(a.get, INPUTS), spec, **options)
+        return tuple(_array(t).reshape(case.x.shape) for t in (y, residual_out))
 
     def run(self, case: Case, spec: NormSpec, dtype: str | Dtypes) -> Outcome:
         """Forward and backward, through torch.autograd.grad, of a case whose numbers the dtype holds."""
@@ -364,38 +331,25 @@ class TorchBackend:
 
         dtypes = Dtypes.of(dtype)
         a = self.tensors(case, dtypes)
-        wanted = INPUTS if case.wanted is None else case.wanted
-        inputs = {name: a[name] for name in wanted if a[name] is not None}
+        names = INPUTS if case.wanted is None else case.wanted
+        inputs = {name: a[name] for name in names if a[name] is not None}
         for t in inputs.values():
             t.requires_grad_()
-        y, residual_out = self.normalize(
-            a["x"],
-            a["residual"],
-            a["weight"],
-            a["bias"],
-            spec,
-            **options_of(case, dtypes),
-        )
-        outputs = [(y, a["dy"])] + (
-            [] if a["dresidual_out"] is None else [(residual_out, a["dresidual_out"])]
-        )
+        options = options_of(case, dtypes)
+        y, residual_out = self.normalize(*map(a.get, INPUTS), spec, **options)
         for name, t in (("y", y), ("residual_out", residual_out)):
             _same_dtype(name, t, getattr(torch, dtypes[name]))
+        outputs = ((y, a["dy"]), (residual_out, a["dresidual_out"]))
         ends, cotangents = zip(
-            *(pair for pair in outputs if pair[0].requires_grad), strict=True
+            *((t, dt) for t, dt in outputs if dt is not None and t.requires_grad),
+            strict=True,
         )
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             ends, list(inputs.values()), cotangents, create_graph=self.create_graph
         )
-        grads = dict(zip(inputs, found, strict=True))
-        found = (y, residual_out, *(grads.get(name) for name in INPUTS))
-        return _in_rows(
-            case,
-            *(
-                None if t is None else t.detach().double().cpu().resolve_neg().numpy()
-                for t in found
-            ),
-        )
+        grads = dict(zip(inputs, gradients, strict=True))
+        outputs = (y, residual_out, *map(grads.get, INPUTS))
+        return _in_rows(case, *map(_array, outputs))
 
     def function(
         self, case: cases.Case, spec: NormSpec
@@ -410,10 +364,9 @@ class TorchBackend:
         options = options_of(case, Dtypes("float64"))
 
         def function(*tensors):
-            given = {**dict.fromkeys(INPUTS), **dict(zip(names, tensors, strict=True))}
-            inputs = (given["x"], given["residual"], given["weight"], given["bias"])
-            y, residual_out = self.normalize(*inputs, spec, **options)
-            return y if given["residual"] is None else (y, y + residual_out)
+            inputs = dict(zip(names, tensors, strict=True))
+            y, residual_out = self.normalize(*map(inputs.get, INPUTS), spec, **options)
+            return (y, y + residual_out) if "residual" in inputs else y
 
         return function, tuple(a[name].requires_grad_() for name in names)
 

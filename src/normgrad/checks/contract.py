@@ -12,12 +12,11 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
-from .backends import Backend, Name, Outcome, get
+from .backends import OUTPUTS, Backend, Name, Outcome, get
 from .cases import MATRICES, Case
 from .finite_difference import directional, inner
 from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 
-OUTPUTS = ("y", "residual_out", "dx", "dresidual", "dw", "db")
 GRADIENT_OF = {"dx": "x", "dresidual": "residual", "dw": "weight", "db": "bias"}
 
 GRADCHECK_STEP = 1e-6  # torch's default
@@ -45,9 +44,7 @@ class Measured:
     @property
     def worst(self) -> tuple[float, float]:
         """(error, bound) of the output that comes closest to its bound."""
-        return max(
-            self.errors.values(), key=lambda pair: pair[0] / pair[1] if pair[1] else 0
-        )
+        return max(self.errors.values(), key=_share)
 
 
 def check_within(
@@ -271,31 +268,29 @@ def compared(
     errors = {}
     for name in OUTPUTS:
         source = GRADIENT_OF.get(name)
-        if (
-            name == "dresidual"
-            and case.residual is None
-            or source
-            and case.wanted
-            and source not in case.wanted
-        ):
+        absent = name == "dresidual" and case.residual is None
+        if absent or source and case.wanted and source not in case.wanted:
             continue
-        found = (getattr(one, name) for one in (outcome, expected, limits))
-        pair = _compare(title, name, *found, LARGEST[dtypes[name]], getattr(lost, name))
+        triple = (getattr(outcomes, name) for outcomes in (outcome, expected, limits))
+        largest = LARGEST[dtypes[name]]
+        pair = _compare(title, name, *triple, largest, getattr(lost, name))
         if pair is not None:
             errors[name] = pair
     return errors
 
 
-def _worst(found) -> dict[str, tuple[float, float]]:
+def _share(pair: tuple[float, float]) -> float:
+    """Which part of its bound an error is."""
+    error, bound = pair
+    return error / bound if bound else 0.0
+
+
+def _worst(outcomes) -> dict[str, tuple[float, float]]:
     """For each output the pair whose error is the largest part of its bound."""
     worst = {}
-    for errors in found:
+    for errors in outcomes:
         for name, pair in errors.items():
-            worst[name] = max(
-                worst.get(name, pair),
-                pair,
-                key=lambda one: one[0] / one[1] if one[1] else 0,
-            )
+            worst[name] = max(worst.get(name, pair), pair, key=_share)
     return worst
 
 
@@ -346,12 +341,7 @@ def check_differences(
 
     slope = directional(loss, inputs, direction)
     outcome = backend.run(case, spec, "float64")
-    grads = {
-        "x": outcome.dx,
-        "residual": outcome.dresidual,
-        "weight": outcome.dw,
-        "bias": outcome.db,
-    }
+    grads = {name: getattr(outcome, output) for output, name in GRADIENT_OF.items()}
     claimed = sum(
         inner(grads[name], v) for name, v in zip(names, direction, strict=True)
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
+from ..spec import check_finite
 from ..versions import conflict_here
 
 # A matrix, a number of each row, a vector over the columns that all rows share, and a number.
@@ -80,7 +81,7 @@ def interprets() -> bool:
 
 def check_arguments(call: Call, arguments: dict) -> tuple[list, dict]:
     """(the inputs in order, the constants by name); TypeError or ValueError by name where they do not fit."""
-    import torch
+    from ..torch_ops.arguments import check_tensors
 
     for name in arguments:
         if name not in (*call.inputs, *call.constants):
@@ -88,41 +89,32 @@ def check_arguments(call: Call, arguments: dict) -> tuple[list, dict]:
                 f"{name}: is no input of {call.name}, which takes {_signature(call)}"
             )
     if missing := [
-        name for name in (*call.inputs, *call.constants) if name not in arguments
+        name for name in (*call.inputs, *call.constants) if arguments.get(name) is None
     ]:
         raise TypeError(
             f"{missing[0]}: is missing; {call.name} takes {_signature(call)}"
         )
-    for name in call.inputs:
-        if not (
-            isinstance(arguments[name], torch.Tensor)
-            and arguments[name].is_floating_point()
-        ):
-            raise TypeError(
-                f"{name}: got {_words(arguments[name])}, needs a tensor of floating-point numbers"
-            )
     for name in call.constants:
         if isinstance(arguments[name], bool) or not isinstance(
             arguments[name], int | float
         ):
             raise TypeError(f"{name}: got {_words(arguments[name])}, needs a number; what needs a gradient is named in "
                             "scalars, when the layer is made")  # fmt: skip
+        check_finite(name, arguments[name])
     inputs = {name: arguments[name] for name in call.inputs}
     first = next(name for name in call.inputs if call.kinds[name] == TILE)
+    followers = {name: t for name, t in inputs.items() if name != first}
+    check_tensors(inputs[first], name=first, **followers)
     shape = tuple(inputs[first].shape)
     if len(shape) < 1 or shape[-1] < 1:
         raise ValueError(
             f"{first}: got the shape {shape}, needs (..., N) with at least one column"
         )
-    wanted = {TILE: shape, ROW: shape[:-1], COLUMN: shape[-1:], NUMBER: ()}
+    shapes = {TILE: shape, ROW: shape[:-1], COLUMN: shape[-1:], NUMBER: ()}
     for name, t in inputs.items():
-        if tuple(t.shape) != wanted[call.kinds[name]]:
+        if tuple(t.shape) != shapes[call.kinds[name]]:
             raise ValueError(
-                f"{name}: got the shape {tuple(t.shape)}, needs {wanted[call.kinds[name]]} beside {first}"
-            )
-        if t.device != inputs[first].device:
-            raise ValueError(
-                f"{name}: is on {t.device}, needs to be on {inputs[first].device}, as {first}"
+                f"{name}: got the shape {tuple(t.shape)}, needs {shapes[call.kinds[name]]} beside {first}"
             )
     return list(inputs.values()), {
         name: float(arguments[name]) for name in call.constants

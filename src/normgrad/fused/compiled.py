@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from ..dtypes import NAMES
 from .call import COLUMN, ROW, TILE, Call
 
 
@@ -24,11 +25,15 @@ def compile_kernels(
     Raises:  ValueError for a target or dtype that is not known; RuntimeError with the compiler's words
     """
     from ..bench.compile import Record
-    from ..bench.launches import POINTERS, TARGETS
+    from ..bench.launches import TARGETS
 
-    for name, value, known in (("target", target, TARGETS), ("dtype", dtype, POINTERS)):
-        if value not in known:
-            raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(known)}")
+    for name, value, allowed in (("target", target, TARGETS), ("dtype", dtype, NAMES)):
+        if value not in allowed:
+            raise ValueError(
+                f"{name}: got {value!r}, needs one of {', '.join(allowed)}"
+            )
+    if not isinstance(columns, int) or columns < 1:
+        raise ValueError(f"columns: got {columns!r}, needs an int from 1 on")
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "job"
         job.write_bytes(pickle.dumps((call, text, target, dtype, columns)))
@@ -44,7 +49,7 @@ def compile_kernels(
         raise RuntimeError(
             f"{call.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}"
         )
-    return [Record(**one) for one in json.loads(done.stdout)]
+    return [Record(**fields) for fields in json.loads(done.stdout)]
 
 
 def _records(call, text, target, dtype, columns):
@@ -69,20 +74,23 @@ def _records(call, text, target, dtype, columns):
         values = {name: empty(name) for name in call.inputs}
         stored = launch.forward_kernel(forms, values, constants)
         values |= stored | {seed: empty(seed) for seed in call.seeds.values()}
-        wanted = {
+        due = {
             name: (t.shape, t.dtype)
             for name, t in values.items()
             if name in call.inputs
         }
-        launch.backward_kernel(forms, values, constants, wanted, (ROWS, columns))
+        launch.backward_kernel(forms, values, constants, due, (ROWS, columns))
 
     forms = Forms(call, kernels_of(call.name, text), None, None, ())
-    made = [
-        one
-        for one in recorded(run, target)
-        if one.kernel.__name__.startswith(f"{call.name}_")
+    launches = [
+        launched
+        for launched in recorded(run, target)
+        if launched.kernel.__name__.startswith(f"{call.name}_")
     ]
-    return [asdict(record(one, call.name, dtype, columns, target)) for one in made]
+    return [
+        asdict(record(launched, call.name, dtype, columns, target))
+        for launched in launches
+    ]
 
 
 if __name__ == "__main__":

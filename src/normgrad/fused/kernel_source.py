@@ -90,18 +90,18 @@ class _Text:
             return self.edge(e.function.xreplace({e.limits[0][0]: j}), letter)
         if isinstance(e, Largest):
             return self.edge(e.args[0], letter)
-        found = [self.edge(part, letter) for part in e.args]
+        edges = [self.edge(part, letter) for part in e.args]
         if isinstance(e, Mul):
-            return UNKNOWN if UNKNOWN in found else min(found)
+            return UNKNOWN if UNKNOWN in edges else min(edges)
         if isinstance(e, Pow):
-            return self._edge_of_power(e, found[0])
+            return self._edge_of_power(e, edges[0])
         if isinstance(e, exp):
             return (
-                NUMBERS if found == [ZERO] else UNKNOWN
+                NUMBERS if edges == [ZERO] else UNKNOWN
             )  # it might be infinite, and 0 times that is no number
         if isinstance(e, sigmoid | Heaviside):
-            return UNKNOWN if UNKNOWN in found else NUMBERS
-        return max(found) if isinstance(e, Add | Max | tanh) else UNKNOWN
+            return UNKNOWN if UNKNOWN in edges else NUMBERS
+        return max(edges) if isinstance(e, Add | Max | tanh) else UNKNOWN
 
     def _edge_of_power(self, e, base):
         if e.exp.is_positive:
@@ -180,15 +180,10 @@ class _Text:
         return f"{self.text(Add(*plus), tile)} > {self.text(-Add(*minus), tile)}"
 
     def _sum_of_terms(self, e, tile):
-        terms = sorted(
-            e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign()
-        )
-        code = self.text(terms[0], tile)
-        for term in terms[1:]:
-            minus = term.could_extract_minus_sign()
-            code += (" - " if minus else " + ") + self.text(
-                -term if minus else term, tile, PRODUCT
-            )
+        first, *rest = _terms(e)
+        code = self.text(first, tile)
+        for sign, term in map(_signed, rest):
+            code += f" {sign} {self.text(term, tile, PRODUCT)}"
         return code
 
     def _product(self, e, tile):
@@ -197,31 +192,31 @@ class _Text:
         factors = e.as_ordered_factors()
         if tile:
             # what a row has in common is multiplied once a row
-            common = [one for one in factors if not free_letters(one) - {i}]
-            rest = [one for one in factors if one not in common]
-            if rest and any(free_letters(one) for one in common):
+            common = [factor for factor in factors if not free_letters(factor) - {i}]
+            varying = [factor for factor in factors if factor not in common]
+            if varying and any(free_letters(factor) for factor in common):
                 return (
-                    f"{self.text(Mul(*rest), True, PRODUCT)} * {self.text(Mul(*common), True, FACTOR)}",
+                    f"{self.text(Mul(*varying), True, PRODUCT)} * {self.text(Mul(*common), True, FACTOR)}",
                     PRODUCT,
                 )
         above, below = [], []
-        for one in factors:
-            if isinstance(one, Pow) and one.exp.is_negative:
-                below += self._repeated(1 / one)
-            elif isinstance(one, Rational) and one.q > 10 and decimal(one):
-                above = [one, *above]
-            elif isinstance(one, Rational):
-                above = ([] if one.p == 1 else [Rational(one.p)]) + above
-                below = ([] if one.q == 1 else [Rational(one.q)]) + below
+        for factor in factors:
+            if isinstance(factor, Pow) and factor.exp.is_negative:
+                below += self._repeated(1 / factor)
+            elif isinstance(factor, Rational) and factor.q > 10 and decimal(factor):
+                above = [factor, *above]
+            elif isinstance(factor, Rational):
+                above = ([] if factor.p == 1 else [Rational(factor.p)]) + above
+                below = ([] if factor.q == 1 else [Rational(factor.q)]) + below
             else:
-                above += self._repeated(one)
+                above += self._repeated(factor)
         # numbers first, then those of the rows, so that a power of a small one is never formed by itself
         code = " * ".join(
-            self.text(one, tile, PRODUCT if place == 0 else FACTOR)
-            for place, one in enumerate(above)
+            self.text(factor, tile, PRODUCT if position == 0 else FACTOR)
+            for position, factor in enumerate(above)
         )
         return (code or "1") + "".join(
-            f" / {self.text(one, tile, FACTOR)}" for one in below
+            f" / {self.text(factor, tile, FACTOR)}" for factor in below
         ), PRODUCT
 
     def is_known(self, e):
@@ -264,6 +259,19 @@ class _Text:
         )
 
 
+def _terms(e):
+    """The terms of a sum, those without a minus first."""
+    return sorted(e.as_ordered_terms(), key=_is_negative)
+
+
+def _is_negative(term):
+    return term.could_extract_minus_sign()
+
+
+def _signed(term):
+    return ("-", -term) if _is_negative(term) else ("+", term)
+
+
 def decimal(e: Rational) -> str:
     """A fraction as the decimal that it is, "" where it is none of at most twelve places."""
     scaled = e * 10**12
@@ -278,16 +286,10 @@ class _Index(StrPrinter):
     """Expressions in index form, a sum as sum_r(...)."""
 
     def _print_Add(self, e, order=None):
-        terms = sorted(
-            e.as_ordered_terms(), key=lambda term: term.could_extract_minus_sign()
-        )
-        text = self._print(terms[0])
-        for term in terms[1:]:
-            minus = term.could_extract_minus_sign()
-            term = self.parenthesize(
-                -term if minus else term, PRECEDENCE["Mul"], strict=True
-            )
-            text += (" - " if minus else " + ") + term
+        first, *rest = _terms(e)
+        text = self._print(first)
+        for sign, term in map(_signed, rest):
+            text += f" {sign} {self.parenthesize(term, PRECEDENCE['Mul'], strict=True)}"
         return text
 
     def _print_Sum(self, e):
@@ -352,7 +354,7 @@ def _head(program, way, loaded, stored, constants, absent, more=()):
         COLUMN: "(programs, N), each program its own row",
         NUMBER: "(programs,), each program its own",
     }
-    listed = ", ".join(f'"{one}"' for one in ("M", *steps))
+    listed = ", ".join(f'"{step}"' for step in ("M", *steps))
     lines = [
         f"@triton.jit(do_not_specialize=[{listed}])",
         f"def {program.layer.name}_{way}(",
@@ -376,8 +378,8 @@ def _edges(body):
         "inside": "inside = (cols < N)[None, :]",
         "filled": "filled = (rows < M)[:, None]",
     }
-    return {name: line for name, line in masks.items() if any(f"where({name}" in one or f"& {name}" in one
-                                                              for one in body)}  # fmt: skip
+    return {name: line for name, line in masks.items() if any(f"where({name}" in text or f"& {name}" in text
+                                                              for text in body)}  # fmt: skip
 
 
 def _indented(lines, by=1):

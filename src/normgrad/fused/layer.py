@@ -64,28 +64,30 @@ class Layer:
 
     def at(self, name: str, letters: dict | None = None) -> Expr:
         """The name with its letters, or others in their place."""
-        place = tuple((letters or {}).get(one, one) for one in PLACES[self.kind(name)])
-        return self.tensors[name][place] if place else self.tensors[name]
+        indices = tuple(
+            (letters or {}).get(letter, letter) for letter in PLACES[self.kind(name)]
+        )
+        return self.tensors[name][indices] if indices else self.tensors[name]
 
     def add(self, e: Expr) -> str:
         """Take up the name of an entry or a number; NotFused where it cannot be one of a kernel's."""
-        name, found = text_of(e), name_of(e)
-        shape = tuple(getattr(found, "shape", ()))
+        name, symbol = text_of(e), name_of(e)
+        shape = tuple(getattr(symbol, "shape", ()))
         if shape not in KINDS:
             raise NotFused(f"{name}: has the shape {shape}, needs (M, N), (M,), (N,) or none, with dim('M') rows and "
                            "dim('N') columns")  # fmt: skip
         ends = name.endswith(("_ptr", "_step", "_stride"))
         if name in RESERVED or ends or iskeyword(name) or not name.isidentifier():
             raise NotFused(f"{name}: is a word of the kernels; take another name")
-        if self.tensors.setdefault(name, found) != found:
+        if self.tensors.setdefault(name, symbol) != symbol:
             raise NotFused(
-                f"{name}: names two things, {self.tensors[name]} and {found}, of other shapes or signs"
+                f"{name}: names two things, {self.tensors[name]} and {symbol}, of other shapes or signs"
             )
         return name
 
     def users(self, name: str) -> list[str]:
         """The lines that use a name."""
-        return [one for one, e in self.lines.items() if name in names_in(e)]
+        return [line for line, e in self.lines.items() if name in names_in(e)]
 
     def definitions(self) -> Defs:
         """The forward and the loss whose gradients are wanted: the outputs times their cotangents, summed.
@@ -124,12 +126,12 @@ def parts_in(e: Expr) -> set[Expr]:
     """The entries and the scalars that an expression is made of."""
     labels = {part.base.label for part in e.atoms(Indexed)}
     scalars = {
-        one
-        for one in e.free_symbols
-        if one.is_Symbol and not one.is_integer and one not in labels
+        symbol
+        for symbol in e.free_symbols
+        if symbol.is_Symbol and not symbol.is_integer and symbol not in labels
     }
     return e.atoms(Indexed) | {
-        one for one in scalars if not isinstance(one, IndexedBase)
+        symbol for symbol in scalars if not isinstance(symbol, IndexedBase)
     }
 
 
@@ -138,13 +140,13 @@ def names_in(e: Expr) -> set[str]:
     return set(map(text_of, parts_in(e)))
 
 
-def needed(lines: dict[str, Expr], wanted: Iterable[str]) -> dict[str, Expr]:
+def needed(lines: dict[str, Expr], names: Iterable[str]) -> dict[str, Expr]:
     """Those of the lines that the wanted names rest on, in order."""
-    wanted, kept = set(wanted), {}
+    names, kept = set(names), {}
     for name in reversed(lines):
-        if name in wanted:
+        if name in names:
             kept[name] = lines[name]
-            wanted |= names_in(lines[name])
+            names |= names_in(lines[name])
     return dict(reversed(kept.items()))
 
 
@@ -153,18 +155,18 @@ def canonical(head: Expr, e: Expr) -> Expr:
 
     Raises:  NotFused for a sum over the columns of what depends on another column too
     """
-    place = getattr(head, "indices", ())
+    indices = getattr(head, "indices", ())
     letters = {
         letter: PLACES[KINDS[head.base.shape]][axis]
-        for axis, letter in enumerate(place)
+        for axis, letter in enumerate(indices)
     }
     with evaluate(True):
-        found = _pulled_out(rename_bound(e).xreplace(letters))
-    for part in found.atoms(Sum):
+        pulled = _pulled_out(rename_bound(e).xreplace(letters))
+    for part in pulled.atoms(Sum):
         if N in [limit[2] for limit in part.limits] and j in free_letters(part):
             raise NotFused(f"{head}: sums over the columns what depends on another column, N numbers for each entry; "
                            "write a sum of products as one sum for each")  # fmt: skip
-    return found
+    return pulled
 
 
 def _pulled_out(e):
@@ -173,8 +175,8 @@ def _pulled_out(e):
         return e
     if isinstance(e, Sum) and len(e.limits) == 1:
         (letter, _, size), factors = e.limits[0], Mul.make_args(_pulled_out(e.function))
-        inside = [one for one in factors if one.has_free(letter)]
-        outside = Mul(*[one for one in factors if one not in inside])
+        inside = [factor for factor in factors if factor.has_free(letter)]
+        outside = Mul(*[factor for factor in factors if factor not in inside])
         return outside * (Sum(Mul(*inside), e.limits[0]) if inside else size)
     return e.func(*map(_pulled_out, e.args))
 
@@ -201,24 +203,29 @@ def read_layer(
         raise TypeError(
             f"outputs: got {outputs!r}, needs a list of defined names, as [y[i, j]]"
         )
-    layer = Layer(name, outputs=[text_of(defs.line(one)[0]) for one in outputs])
+    if not isinstance(scalars, list | tuple):
+        raise TypeError(f"scalars: got {scalars!r}, needs a list of symbols, as [beta]")
+    layer = Layer(name, outputs=[text_of(defs.line(output)[0]) for output in outputs])
+    for repeated in layer.outputs:
+        if layer.outputs.count(repeated) > 1:
+            raise ValueError(f"outputs: got {repeated} twice, needs each name once")
     lines = {layer.add(head): canonical(head, e) for head, e in defs.reached(*outputs)}
     layer.maxima = {
-        one: e.args[0].xreplace({e.args[1]: j})
-        for one, e in lines.items()
+        head: e.args[0].xreplace({e.args[1]: j})
+        for head, e in lines.items()
         if isinstance(e, Largest)
     }
-    layer.lines = {one: e for one, e in lines.items() if one not in layer.maxima}
+    layer.lines = {head: e for head, e in lines.items() if head not in layer.maxima}
     _check_lines(layer)
     _find_inputs(layer, scalars)
-    for one in layer.outputs:
-        seed = f"d{one}_out" if layer.users(one) else f"d{one}"
+    for output in layer.outputs:
+        seed = f"d{output}_out" if layer.users(output) else f"d{output}"
         if seed in layer.tensors:
             raise NotFused(
-                f"{seed}: is the cotangent of {one}, and the definitions have that name already"
+                f"{seed}: is the cotangent of {output}, and the definitions have that name already"
             )
-        layer.seeds[one] = seed
-        layer.add(tensor(seed, *SHAPES[layer.kind(one)])[PLACES[layer.kind(one)]])
+        layer.seeds[output] = seed
+        layer.add(tensor(seed, *SHAPES[layer.kind(output)])[PLACES[layer.kind(output)]])
     return layer
 
 
@@ -258,28 +265,28 @@ def _check_lines(layer):
 
 
 def _find_inputs(layer, scalars):
-    found = {}
+    parts = {}
     for e in (*layer.maxima.values(), *layer.lines.values()):
         for term in e.as_ordered_terms():
             for part in sorted(
                 parts_in(term),
-                key=lambda one: (len(getattr(one, "indices", ())) != 2, str(one)),
+                key=lambda name: (len(getattr(name, "indices", ())) != 2, str(name)),
             ):
                 layer.add(part)
-                found.setdefault(text_of(part), part)
-    known = {*layer.lines, *layer.maxima}
-    inputs = [name for name in found if name not in known]
-    trained = [text_of(one) for one in scalars]
-    for one in trained:
-        if one not in inputs or layer.kind(one) != NUMBER:
-            raise NotFused(f"scalars: {one} is no number that the outputs depend on")
+                parts.setdefault(text_of(part), part)
+    defined = {*layer.lines, *layer.maxima}
+    inputs = [name for name in parts if name not in defined]
+    trained = [text_of(name) for name in scalars]
+    for name in trained:
+        if name not in inputs or layer.kind(name) != NUMBER:
+            raise NotFused(f"scalars: {name} is no number that the outputs depend on")
     # matrices first, then numbers of the rows, vectors over the columns, and numbers
-    inputs.sort(key=lambda one: list(SHAPES).index(layer.kind(one)))
+    inputs.sort(key=lambda name: list(SHAPES).index(layer.kind(name)))
     layer.constants = [
-        one for one in inputs if layer.kind(one) == NUMBER and one not in trained
+        name for name in inputs if layer.kind(name) == NUMBER and name not in trained
     ]
-    layer.inputs = [one for one in inputs if one not in layer.constants]
-    if not any(layer.kind(one) == TILE for one in layer.inputs):
+    layer.inputs = [name for name in inputs if name not in layer.constants]
+    if not any(layer.kind(name) == TILE for name in layer.inputs):
         raise NotFused("no input is a matrix (M, N), so there are no rows")
 
 

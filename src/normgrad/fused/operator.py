@@ -20,7 +20,6 @@ from .compiled import compile_kernels
 from .kernel_source import kernels_of
 from .kernel_source import source as kernel_source
 from .layer import NotFused, names_in, needed, read_layer
-from .mutants import Mutant, mutants
 from .naming import Functions, in_steps
 from .program import Program, make_program
 from .read_back import prove_independence, prove_kernels
@@ -129,13 +128,13 @@ class Fused:
         """The outputs and the gradients in NumPy, of the inputs and the cotangents by name; `.source` is its text."""
         defs = self._definitions({**self.program.forward, **self.program.lines})
         results = [*self.layer.outputs, *self.program.gradients.values()]
-        given = [name for name in results if name in self.layer.seeds.values()]
-        for name in given:  # a gradient that is a cotangent as it stands
+        handed_on = [name for name in results if name in self.layer.seeds.values()]
+        for name in handed_on:  # a gradient that is a cotangent as it stands
             defs[self._renamed(name)] = self.layer.at(name)
         return compile(
             defs,
             [
-                self._renamed(name) if name in given else self.layer.at(name)
+                self._renamed(name) if name in handed_on else self.layer.at(name)
                 for name in results
             ],
         )
@@ -149,11 +148,6 @@ class Fused:
         Returns: a `normgrad.bench.compile.Record` for each
         """
         return compile_kernels(self.call, self.source, target, dtype, columns)
-
-    def mutants(self, seconds: float = 10) -> list[Mutant]:
-        """The backward's lines, each broken by machine in every small way; each change that matters is refuted."""
-        with evaluate(True):
-            return mutants(self.program, seconds)
 
     def _renamed(self, name):
         return tensor(f"{name}_", *self.layer.tensors[name].shape)[
@@ -234,5 +228,5 @@ class Fused:
                 raise ValueError(
                     f"{name}: got {number}, needs a positive number, as its definition promises"
                 )
-        found = run(self.forms, in_torch, constants, *inputs)
-        return found[0] if len(found) == 1 else found
+        outputs = run(self.forms, in_torch, constants, *inputs)
+        return outputs[0] if len(outputs) == 1 else outputs

@@ -13,8 +13,9 @@ import sysconfig
 
 # Modules of normgrad that a submission may import: they compute no norm; normgrad.verify has definitions as text.
 OFFERED = (
-    "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.ledger", "normgrad.ledger.entries", "normgrad.checks",
-    "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases", "normgrad.symbolic",
+    "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.tolerance", "normgrad.ledger", "normgrad.ledger.entries",
+    "normgrad.checks", "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases",
+    "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
         "adjoint admission calculus chains codegen conditions definitions elementary labelling "
         "measured normal_form notation opaque patience proof registry render signs steps symbols trace "
