@@ -1,13 +1,12 @@
 """The site as a whole: self-contained, without dead links, found by searching, and each page as a notebook."""
 
-import json
 import re
 from functools import cache
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
-from built_site import A4_WIDTH, SITE, pages
+from built_site import A4_WIDTH, SITE, equations, pages
 
 from normgrad.homework.equations import of_ledger, places
 
@@ -95,10 +94,12 @@ def test_listings_name_equations_by_their_numbers():
 
 
 def test_badge_and_ledger_lead_to_each_other(read):
-    """From each badge to a row of the ledger, and from there to the equation."""
-    entries = json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
+    """Each equation has one badge, which leads to its row of the ledger, and that to the equation."""
+    texts = [(SITE / path).read_text(encoding="utf8") for path in pages()]
+    badges = sum(text.count('<p class="ledger-badge">') for text in texts)
+    assert badges == len(equations())
     page = read().open("book/ledger.html")
-    assert page.evaluate(ASTRAY, entries) == []
+    assert page.evaluate(ASTRAY, equations()) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
