@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book page equations quick test notebooks browser times types distributions lint clean
+.PHONY: book page equations quick test notebooks browser types distributions lint clean
 
 # The sources with their folders, which change when a file goes, and the commit, which the notebooks name.
 SOURCES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
@@ -28,10 +28,6 @@ page: .venv/installed
 # What the pages' cells derive, written to src/normgrad/symbolic/equations.json; a test compares the two.
 equations: .venv/installed
 	PYTHONPATH=book/_ext $(BIN)/python -m normgrad_book.equations_file
-
-# How long each page takes to read, by the model of the book.
-times: .venv/installed
-	PYTHONPATH=book/_ext $(BIN)/python -m normgrad_book.reading_time book/*.md
 
 # Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, changed equations.
 quick: .venv/installed

@@ -266,29 +266,17 @@ def test_an_equation_follows_from_equations_that_are_there_and_not_from_itself()
     assert ledger.compare(equations, entries) == []
     (problem,) = ledger.compare(equations, entries | {"c": [follows("c", "a", "d")]})
     assert "the equation c follows from d, which is no equation" in problem[2]
-    circle = ledger.compare(equations, entries | {"b": [follows("b", "c")]})
-    assert [
-        f"the equation {label} follows from itself" in refusal[2]
-        for label, refusal in zip("bc", circle, strict=True)
-    ]
+    (circle,) = ledger.compare(equations, entries | {"b": [follows("b", "c")]})
+    assert "follows from itself, by way of" in circle[2]
 
 
 def test_a_formula_typed_by_hand_must_be_the_one_that_was_written_down():
-    typed = ledger.Numbered("e", "one", 7, latex=r"a = b")
-    assert ledger.compare_typed({"e": typed}, {"e": " a =  b"}) == []
-    assert (
-        "the equation e, typed by hand"
-        in ledger.compare_typed({"e": typed}, {"e": "a = -b"})[0][2]
-    )
-    assert (
-        "the equation e, typed by hand" in ledger.compare_typed({"e": typed}, {})[0][2]
-    )
-    assert (
-        "f is not an equation typed by hand"
-        in ledger.compare_typed({}, {"f": "a"})[0][2]
-    )
-    proved = ledger.Numbered("e", "one", 7, claim="it holds", latex="a = b")
-    assert ledger.compare_typed({"e": proved}, {}) == []
+    equations = {"e": ledger.Numbered("e", "one", 7, latex="a = b")}
+    entries = {"e": [entry("cited")]}
+    assert ledger.compare(equations, entries, {"e": " a =  b"}) == []
+    for typed in ({"e": "a = -b"}, {}):
+        (problem,) = ledger.compare(equations, entries, typed)
+        assert "the equation e typed by hand" in problem[2]
 
 
 # -- mistakes that put a formula under a badge, a number or a label that is not its own ------
@@ -313,8 +301,7 @@ MISTAKES = {
         "the equation claimed claims something and is no definition: its left side is no symbol",
     ),
     "a display without a label": (
-        "One sees that\n\n$$\n\\begin{aligned}\nq_{j} &= x_{j} - \\mathrm{mean} \\\\\n"
-        "m &= x w + m\n\\end{aligned}\n$$\n",
+        "% quoted\n$$ a = b $$\n\n> $$ a = c $$\n\nOne sees that\n\n$$ m = x w + m $$\n",
         "m = x w + m: nothing checks it",
     ),
     "numbers of another formula": (

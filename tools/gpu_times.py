@@ -10,21 +10,19 @@ With --stand-in nothing needs a GPU: small tensors on the CPU, and a clock that 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
-import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
 
 import timing
 import torch
-from timing import COPY, DTYPES, OPERATORS, Shape
+from timing import COPY, DTYPES, Shape
 
-import normgrad
 from normgrad.bench import compile, results
 from normgrad.teaching import bytes as traffic
 
@@ -103,15 +101,15 @@ def measure(
     Args:  shape; direction: "forward", "backward" or "both"; functions: {name: implementation, or why it is not
            timed}; inputs: as timing.draw; clock: as clock
     """
-    size = {"rows": shape.rows, "columns": shape.columns, "dtype": shape.dtype}
-    moved = traffic.moved(shape.operator, direction, **size).total
-    point = {"operator": shape.operator, **size, "direction": direction, "bytes": moved}
+    moved = traffic.moved(shape.operator, direction, **shape.size).total
+    point = {"operator": shape.operator, **shape.size}
+    point |= {"direction": direction, "bytes": moved}
     device = inputs.cotangents[0].device
     source = torch.empty(moved // 2, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    copy_seconds, copy_host = clock(lambda: target.copy_(source))
-    copied = copy_seconds[1]
-    records = [point | timed_record(COPY, copy_seconds, copy_host, copied)]
+    copy_times = clock(lambda: target.copy_(source))
+    copied = copy_times[0][1]
+    records = [point | timed_record(COPY, *copy_times, copied)]
     for name, function in functions.items():
         refused = function
         if callable(function):
@@ -158,28 +156,21 @@ def broken(records: list[dict]) -> list[str]:
         point = tuple(record[name] for name in POINT)
         points.setdefault(point, {})[record["implementation"]] = record
     for point, timed in points.items():
-        ours = timed["normgrad"]
+        ours = timed.pop("normgrad")
         if ours["refused"]:
             lines.append(f"{point}: normgrad was not timed: {ours['refused']}")
             continue
-        least = 0.0
+        share, least = ours["of_copy"], 0.0
         if (ours["rows"], ours["columns"]) in SHAPES[:2] and ours["dtype"] == DTYPES[0]:
             least = PROMISED.get(ours["direction"], 0.0)
-        if not ours["of_copy"] >= least:
-            lines.append(
-                f"{point}: {ours['of_copy']:.0%} of the copy's speed, needs {least:.0%}"
-            )
-        rivals = [
-            record
-            for name, record in timed.items()
-            if name not in (COPY, "normgrad") and not record["refused"]
-        ]
-        fastest = max(rivals, key=lambda record: record["of_copy"], default=ours)
-        if not ours["of_copy"] >= OF_THE_FASTEST * fastest["of_copy"]:
-            share = ours["of_copy"] / fastest["of_copy"]
-            lines.append(
-                f"{point}: {share:.0%} of the speed of {fastest['implementation']}"
-            )
+        if not share >= least:
+            lines.append(f"{point}: {share:.0%} of the copy's speed, needs {least:.0%}")
+        for name, record in timed.items():
+            if name == COPY or record["refused"]:
+                continue
+            of_rival = share / record["of_copy"]
+            if not of_rival >= OF_THE_FASTEST:
+                lines.append(f"{point}: {of_rival:.0%} of the speed of {name}")
     return lines
 
 
@@ -199,15 +190,12 @@ def begin(file, stand_in: bool) -> dict:
 
     Raises:  ValueError where the file is of another device or of other versions
     """
-    versions = {"python": platform.python_version(), "normgrad": normgrad.__version__}
-    for name in ("torch", "triton", "liger-kernel"):
-        with contextlib.suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    versions["kernels"] = compile.kernel_sources()
     device = {"name": "stand-in" if stand_in else torch.cuda.get_device_name()}
-    begun = timing.begun(
-        "gpu", device, versions, {"spread": "quartile, median, quartile"}
-    )
+    begun = timing.begun("gpu", device, {})
+    for name in ("triton", "liger-kernel"):
+        with contextlib.suppress(PackageNotFoundError):
+            begun["versions"][name] = version(name)
+    begun["versions"]["kernels"] = compile.kernel_sources()
     if not Path(file).exists():
         return begun
     held = results.load(Path(file))
@@ -219,79 +207,55 @@ def begin(file, stand_in: bool) -> dict:
     return held
 
 
-def run(file, results: dict, operators, dtypes, shapes, stand_in: bool) -> None:
+def run(held: dict, options) -> None:
     """Measure what the results do not hold yet; print it and write the file, point by point."""
-    device = "cpu" if stand_in else "cuda"
-    done = {tuple(record[name] for name in POINT) for record in results["records"]}
-    for dtype in dtypes:
-        for rows, columns in shapes:
-            for operator in operators:
-                missing = [
-                    way
-                    for way in traffic.DIRECTIONS
-                    if (operator, dtype, rows, columns, way) not in done
-                ]
-                if not missing:
-                    continue
-                shape = Shape(operator, dtype, rows, columns)
-                inputs = timing.draw(
-                    shape, device, torch.Generator(device).manual_seed(0)
-                )
-                functions = checked(shape, implementations(stand_in), inputs)
-                for direction in missing:
-                    records = measure(
-                        shape,
-                        direction,
-                        functions,
-                        inputs,
-                        standing_clock if stand_in else clock,
-                    )
-                    print(f"\n{operator} {direction} {dtype} ({rows}, {columns})")
-                    print(*map(line, records), sep="\n", flush=True)
-                    results["records"] += records
-                    timing.save(file, results)
+    device, shapes, time = "cuda", SHAPES, clock
+    if options.stand_in:
+        device, shapes, time = "cpu", STAND_IN_SHAPES, standing_clock
+    builders = implementations(options.stand_in)
+    done = {tuple(record[name] for name in POINT) for record in held["records"]}
+    for dtype, (rows, columns), operator in product(
+        options.dtypes, options.shapes or shapes, options.operators
+    ):
+        missing = [
+            direction
+            for direction in traffic.DIRECTIONS
+            if (operator, dtype, rows, columns, direction) not in done
+        ]
+        if not missing:
+            continue
+        shape = Shape(operator, dtype, rows, columns)
+        inputs = timing.draw(shape, device, torch.Generator(device).manual_seed(0))
+        functions = checked(shape, builders, inputs)
+        for direction in missing:
+            records = measure(shape, direction, functions, inputs, time)
+            print(f"\n{operator} {direction} {dtype} ({rows}, {columns})")
+            print(*map(line, records), sep="\n", flush=True)
+            held["records"] += records
+            timing.save(options.json, held)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Parse the command line and time what it names."""
-    os.environ.setdefault(
-        "TRITON_INTERPRET", "0"
-    )  # before anything imports triton, which reads it once
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--json", required=True, help="the results file to write")
-    parser.add_argument(
-        "--operators",
-        nargs="+",
-        choices=OPERATORS,
-        default=OPERATORS,
-        help="only these operators",
-    )
-    parser.add_argument(
-        "--dtypes",
-        nargs="+",
-        choices=DTYPES,
-        default=DTYPES[:1],
-        help="these (default bfloat16)",
-    )
-    parser.add_argument(
-        "--shapes", nargs="+", metavar="MxN", help="only these shapes, as 16384x4096"
-    )
-    parser.add_argument(
-        "--stand-in", action="store_true", help="without a GPU: a clock that stands"
-    )
-    options = parser.parse_args(arguments)
+    # before anything imports triton, which reads it once
+    os.environ.setdefault("TRITON_INTERPRET", "0")
+    parser = timing.parser(__doc__)
+    add = parser.add_argument
+    add("--dtypes", nargs="+", choices=DTYPES, default=DTYPES[:1], help="(bfloat16)")
+    add("--shapes", nargs="+", type=timing.size, metavar="MxN", help="as 4096x1024")
+    add("--stand-in", action="store_true", help="without a GPU: a clock that stands")
+    options = parser.parse_args()
+    if not options.json:
+        parser.error("--json: got none, needs the file that is written")
     if not (options.stand_in or torch.cuda.is_available()):
         parser.error(
             f"got no CUDA device (torch {torch.__version__}), needs an NVIDIA GPU or --stand-in"
         )
-    shapes = STAND_IN_SHAPES if options.stand_in else SHAPES
-    if options.shapes:
-        shapes = [tuple(map(int, text.split("x"))) for text in options.shapes]
     try:
         held = begin(options.json, options.stand_in)
     except ValueError as error:
         parser.error(f"--json: {error}")
-    run(options.json, held, options.operators, options.dtypes, shapes, options.stand_in)
+    run(held, options)
     slower = broken(held["records"])
     if slower:
         sys.exit("\n".join(["", *slower]))

@@ -9,9 +9,7 @@ once, in an order that rotates.
 
 from __future__ import annotations
 
-import argparse
 import os
-import platform
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,9 +19,8 @@ from unittest import mock
 
 import timing
 import torch
-from timing import OPERATORS, Shape, spread
+from timing import Shape, spread
 
-import normgrad
 from normgrad.bench import results
 from normgrad.bench.launches import TARGETS
 
@@ -102,91 +99,60 @@ def implementations(operator: str) -> dict:
     )
 
 
-def _timed(call) -> float:
-    """Microseconds of a call."""
-    start = time.thread_time()
-    for _ in range(CALLS):
-        call()
-    return 1e6 * (time.thread_time() - start) / CALLS
-
-
 def measure(operator: str, rounds: int, generator: torch.Generator) -> dict:
     """{(name, direction): microseconds, one a round}.
 
     Args:  operator: of OPERATORS; rounds: at least 1; generator: draws the inputs
     """
     inputs = timing.draw(Shape(operator, DTYPE, ROWS, COLUMNS), "cpu", generator)
-    functions = implementations(operator)
-    calls = {(name, which): timing.call(function, which, inputs) for name, function in functions.items()
-             for which in DIRECTIONS}  # fmt: skip
-    said = list(islice(timing.interleaved(calls, _timed), rounds))
-    return {key: [times[key] for times in said] for key in calls}
+    calls = {
+        (name, direction): timing.call(function, direction, inputs)
+        for name, function in implementations(operator).items()
+        for direction in DIRECTIONS
+    }
+    clock = partial(timing.timed, repeats=CALLS, clock=time.thread_time)
+    times = list(islice(timing.interleaved(calls, clock), rounds))
+    return {key: [1e6 * seconds[key] for seconds in times] for key in calls}
 
 
-def _record(operator, name, which, times):
-    microseconds = [float(f"{min(times):.4g}"), *spread(times)]
-    return {"kind": "host", "operator": operator, "implementation": name, "direction": which,
-            "microseconds": microseconds}  # fmt: skip
-
-
-def run(rounds: int, operators=OPERATORS, file=None) -> dict:
-    """Print the table, and write it to a file as it grows.
-
-    Args:     rounds: how often each is timed; operators: their names; file: results in JSON, or None
-    Returns:  the results
-    """
+def run(options) -> None:
+    """Print the table, and write it to a file as it grows."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
-    versions = {
-        "torch": torch.__version__,
-        "normgrad": normgrad.__version__,
-        "python": platform.python_version(),
-    }
-    settings = {
-        "rounds": rounds,
-        "rows": ROWS,
-        "columns": COLUMNS,
-        "spread": "lowest, quartile, median, quartile",
-    }
-    begun = timing.begun("host", {"name": results.processor()}, versions, settings)
-    print(
-        f"host time in microseconds at ({ROWS}, {COLUMNS}), Triton's kernels up to their launch: lowest [quartiles]"
-    )
+    settings = {"rounds": options.rounds, "rows": ROWS, "columns": COLUMNS}
+    settings["spread"] = "lowest, quartile, median, quartile"
+    begun = timing.begun("host", {"name": results.processor()}, settings)
+    print("host time in microseconds, Triton's up to their launch: lowest [quartiles]")
     with without_gpu():
-        for operator in operators:
+        for operator in options.operators:
             print(f"\n{operator}")
-            for (name, which), times in measure(operator, rounds, generator).items():
-                record = _record(operator, name, which, times)
-                lowest, low, _, high = record["microseconds"]
-                print(
-                    f"{name:16}{which:9}{lowest:8.1f} [{low:.1f} {high:.1f}]",
-                    flush=True,
+            times = measure(operator, options.rounds, generator)
+            for (name, direction), microseconds in times.items():
+                lowest = float(f"{min(microseconds):.4g}")
+                low, middle, high = spread(microseconds)
+                print(f"{name:16}{direction:9}{lowest:8.1f} [{low:.1f} {high:.1f}]")
+                begun["records"].append(
+                    {
+                        "kind": "host",
+                        "operator": operator,
+                        "implementation": name,
+                        "direction": direction,
+                        "microseconds": [lowest, low, middle, high],
+                    }
                 )
-                begun["records"].append(record)
-            if file is not None:
-                timing.save(file, begun)
-    return begun
+            if options.json:
+                timing.save(options.json, begun)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Parse the command line and time what it names."""
-    os.environ["TRITON_INTERPRET"] = (
-        "0"  # before anything imports triton, which reads it once
-    )
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    # before anything imports triton, which reads it once
+    os.environ["TRITON_INTERPRET"] = "0"
+    parser = timing.parser(__doc__)
     parser.add_argument(
         "--rounds", type=int, default=101, help="each times every implementation once"
     )
-    parser.add_argument("--json", help="the results file to write")
-    parser.add_argument(
-        "--operators",
-        nargs="+",
-        choices=OPERATORS,
-        default=OPERATORS,
-        help="only these operators",
-    )
-    options = parser.parse_args(arguments)
-    run(options.rounds, options.operators, options.json)
+    run(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -194,73 +194,89 @@ MODELS = {
 # Comparisons
 
 
-def _measured(one, model, dtype, seed, run=lambda model: model):
+def _measured(case, model, dtype, seed, run=lambda model: model):
     """{"logits": ..., parameter: its gradient} in float64, of a copy of the model in a dtype; run may compile it."""
     import torch
 
     model = copy.deepcopy(model).to(getattr(torch, dtype))
     generator = torch.Generator().manual_seed(seed)
-    logits = one.outputs(run(model), generator)
+    logits = case.outputs(run(model), generator)
     dy = torch.randn(logits.shape, generator=generator).bfloat16().to(logits.dtype)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     grads = torch.autograd.grad(
         logits, list(parameters.values()), dy, allow_unused=True
     )
-    found = {"logits": logits, **dict(zip(parameters, grads, strict=True))}
-    return {name: t.detach().double() for name, t in found.items() if t is not None}
+    tensors = {"logits": logits, **dict(zip(parameters, grads, strict=True))}
+    return {name: t.detach().double() for name, t in tensors.items() if t is not None}
 
 
 def _largest(t):
     return t.abs().max().item()
 
 
-def _compiled(one, model, dtype):
+def _differences(left, right):
+    """{name: the largest difference} of what was measured of two models."""
+    assert left.keys() == right.keys()
+    assert all(t.isfinite().all() for t in [*left.values(), *right.values()])
+    return {name: _largest(left[name] - right[name]) for name in left}
+
+
+def _compiled(case, model, dtype):
     """What is measured of the first input under a compiler, and the number of places where it breaks the graph."""
     import torch
     from torch._dynamo.utils import counters
 
     torch._dynamo.reset()
     counters.clear()
-    found = _measured(
-        one, model, dtype, SEED, partial(torch.compile, backend="aot_eager")
-    )
-    return found, sum(counters["graph_break"].values())
+    run = partial(torch.compile, backend="aot_eager")
+    tensors = _measured(case, model, dtype, SEED, run)
+    return tensors, sum(counters["graph_break"].values())
 
 
-def compared(
-    one: Model, theirs, ours, dtype: str
-) -> tuple[list, list, tuple[int, int]]:
-    """Of the logits, and of the gradient that is nearest to its bound: (what, the largest difference, its bound).
+def compared(case: Model, theirs, ours, dtype: str) -> tuple[list, list, int, int]:
+    """Of the logits, and of the gradient that is nearest to its bound: (name, the largest difference, its bound).
 
     Returns:  of all inputs; of the first one, both compiled; the breaks of both graphs, with our norms first
     """
     from normgrad.checks.tolerance import unit_roundoff
 
-    difference, own = {}, {}
+    difference, own = Counter(), Counter()
     for draw in range(DRAWS):
-        wide = _measured(one, theirs, WIDER[dtype], SEED + draw)
-        before, after = (
-            _measured(one, model, dtype, SEED + draw) for model in (theirs, ours)
-        )
-        assert before.keys() == after.keys() == wide.keys()
-        for name, exact in wide.items():
-            assert before[name].isfinite().all() and after[name].isfinite().all(), name
-            least = unit_roundoff(dtype) * _largest(exact)
-            own[name] = max(own.get(name, 0.0), _largest(before[name] - exact), least)
-            difference[name] = max(
-                difference.get(name, 0.0), _largest(after[name] - before[name])
-            )
-    assert all(own.values()), "a gradient of 0 shows nothing"
-    (after, breaks), (before, own_breaks) = (
-        _compiled(one, model, dtype) for model in (ours, theirs)
-    )
-    compiled = {name: _largest(after[name] - before[name]) for name in own}
-    return _nearest(difference, own), _nearest(compiled, own), (breaks, own_breaks)
+        wide = _measured(case, theirs, WIDER[dtype], SEED + draw)
+        before = _measured(case, theirs, dtype, SEED + draw)
+        after = _measured(case, ours, dtype, SEED + draw)
+        # of counters | is the larger number of each name
+        own |= Counter(_differences(before, wide))
+        least = unit_roundoff(dtype)
+        own |= Counter({name: least * _largest(exact) for name, exact in wide.items()})
+        difference |= Counter(_differences(after, before))
+    assert own.keys() == wide.keys(), "a gradient of 0 shows nothing"
+    after, breaks = _compiled(case, ours, dtype)
+    before, own_breaks = _compiled(case, theirs, dtype)
+    compiled = _differences(after, before)
+    return _nearest(difference, own), _nearest(compiled, own), breaks, own_breaks
 
 
 def _nearest(difference, own):
-    first, *others = [(name, difference[name], FACTOR * own[name]) for name in own]
-    return [first, max(others, key=lambda row: row[1] / row[2])]
+    rows = {name: (name, difference[name], FACTOR * own[name]) for name in own}
+    logits = rows.pop("logits")
+    return [logits, max(rows.values(), key=lambda row: row[1] / row[2])]
+
+
+def randomized(model):
+    """The model with random parameters of both signs."""
+    import torch
+
+    generator = torch.Generator().manual_seed(SEED)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            # Vectors, and what begins at 0, as the last layer of some.
+            is_vector = parameter.numel() == max(parameter.shape, default=1)
+            if is_vector or not parameter.any():
+                parameter.normal_(generator=generator)
+            # Numbers that every dtype holds: what is compared is arithmetic.
+            parameter.copy_(parameter.bfloat16())
+    return model
 
 
 def tried(name: str) -> bool:
@@ -269,47 +285,35 @@ def tried(name: str) -> bool:
 
     from normgrad import nn
 
-    one, generator = MODELS[name], torch.Generator().manual_seed(SEED)
+    case = MODELS[name]
     torch.manual_seed(SEED)
-    theirs = one.build().eval()
-    with torch.no_grad():
-        for parameter in theirs.parameters():
-            # Vectors, and what begins at 0, as the last layer of some.
-            if (
-                parameter.numel() == max(parameter.shape, default=1)
-                or not parameter.any()
-            ):
-                parameter.normal_(generator=generator)
-            # Numbers that every dtype holds: what is compared is arithmetic.
-            parameter.copy_(parameter.bfloat16())
+    theirs = randomized(case.build().eval())
     ours = copy.deepcopy(theirs)
     done = nn.replace_norms(ours)
     wrong = [] if done.replaced else ["nothing is replaced"]
-    if {what.partition(",")[0] for what in done.left.values()} != set(one.kept):
-        wrong += [f"needs {one.kept} left"]
-    lines = [
-        [f"{name:21} {len(done.replaced):8} {len(done.left):5}"],
-        [f"{'    compiled':36}"],
-    ]
+    if {reason.partition(",")[0] for reason in done.left.values()} != set(case.kept):
+        wrong += [f"needs {case.kept} left"]
+    lines = {
+        "": [f"{name:21} {len(done.replaced):8} {len(done.left):5}"],
+        ", compiled": [f"{'    compiled':36}"],
+    }
     for dtype in WIDER:
-        *found, (breaks, own_breaks) = compared(one, theirs, ours, dtype)
-        for cells, rows in zip(lines, found, strict=True):
-            for what, difference, bound in rows:
-                cells.append(f"{difference:.1e} / {bound:.1e}")
+        *tables, breaks, own_breaks = compared(case, theirs, ours, dtype)
+        for way, rows in zip(lines, tables, strict=True):
+            for tensor, difference, bound in rows:
+                lines[way].append(f"{difference:.1e} / {bound:.1e}")
                 if difference > bound:
-                    wrong.append(
-                        f"{dtype}{'' if cells is lines[0] else ', compiled'}: {what} is too far"
-                    )
+                    wrong.append(f"{dtype}{way}: {tensor} is too far")
         if breaks > own_breaks:
             wrong.append(f"{dtype}: {breaks - own_breaks} new breaks of the graph")
-    for cells in lines:
+    for cells in lines.values():
         print("  ".join(cells))
     print(f"    breaks of the graph: {breaks}, and {own_breaks} with its own norms")
-    for found in (done.replaced, done.left):
-        for what, count in Counter(found.values()).items():
-            print(f"    {count} x {what}")
-    for one_wrong in wrong:
-        print(f"    WRONG: {one_wrong}")
+    for norms in (done.replaced, done.left):
+        for kind, count in Counter(norms.values()).items():
+            print(f"    {count} x {kind}")
+    for reason in wrong:
+        print(f"    WRONG: {reason}")
     return not wrong
 
 
@@ -341,7 +345,8 @@ def main() -> int:
             for name in ("torch", *LIBRARIES)
         )
     )
-    columns = [f"{dtype} {what}" for dtype in WIDER for what in ("logits", "gradients")]
+    compared_tensors = ("logits", "gradients")
+    columns = [f"{dtype} {name}" for dtype in WIDER for name in compared_tensors]
     print(
         f"{'model':21} replaced   left  "
         + "  ".join(f"{column:17}" for column in columns)

@@ -15,7 +15,6 @@ import argparse
 import ast
 import functools
 import gc
-import importlib.machinery
 import json
 import linecache
 import os
@@ -27,7 +26,8 @@ import time
 import types
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
-from itertools import accumulate, chain, count, zip_longest
+from importlib.machinery import SourceFileLoader
+from itertools import chain, zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -74,6 +74,7 @@ TESTS = (
 UNEDITED = "not mutant and not wrong_program and not contract_rejects and not dropped_projection"
 # A test that takes longer than this, or this many times as long as without a mutant, never ends.
 SECONDS, PATIENCE = 20, 10
+ENDS = {-signal.SIGALRM: "never ended", 0: "survived"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -91,6 +92,10 @@ class Outcome:
     end: str
     tests: int
     seconds: float
+
+    def __str__(self):
+        ended = f"{self.end}, {self.tests} tests, {self.seconds} s"
+        return f"{self.file}:{self.line} {self.change}: {ended}"
 
 
 class Collected:
@@ -170,19 +175,19 @@ class Child:
 def traced(items, results):
     """Run the tests; write to a file which lines of FILES each of them runs, and how long it takes."""
     names = {str(PACKAGE / file): file for file in FILES}
-    caches = [
-        each for each in gc.get_objects() if type(each) is functools._lru_cache_wrapper
-    ]
     modules = {
         "normgrad." + file.removesuffix(".py").replace("/", ".") for file in FILES
     }
-    caches = [each for each in caches if each.__module__ in modules]
-    found = []
+    caches = [
+        cache
+        for cache in gc.get_objects()
+        if type(cache) is functools._lru_cache_wrapper and cache.__module__ in modules
+    ]
+    runs = []
     for item, following in zip_longest(items, items[1:]):
-        for each in (
-            caches
-        ):  # what is kept from one test to the next would count for the first alone
-            each.cache_clear()
+        # what is kept from one test to the next would count for the first alone
+        for cache in caches:
+            cache.cache_clear()
         lines = defaultdict(set)
 
         def trace(frame, event, _, lines=lines):
@@ -196,49 +201,32 @@ def traced(items, results):
         sys.settrace(trace)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         sys.settrace(None)
-        found.append(
-            (
-                item.nodeid,
-                time.monotonic() - started,
-                {file: sorted(each) for file, each in lines.items()},
-            )
-        )
-    Path(results).write_text(json.dumps(found))
+        seconds = time.monotonic() - started
+        run_lines = {file: sorted(numbers) for file, numbers in lines.items()}
+        runs.append((item.nodeid, seconds, run_lines))
+    Path(results).write_text(json.dumps(runs))
 
 
 class Coverage:
     """Which tests run which lines, and how long each takes."""
 
-    def __init__(self, results, most):
-        self.seconds, self.tests, self.most = {}, defaultdict(set), most
-        for name, seconds, files in chain.from_iterable(
-            json.loads(each.read_text()) for each in results
-        ):
-            self.seconds[name] = seconds
-            for file, lines in files.items():
-                for line in lines:
-                    self.tests[file, line].add(name)
+    def __init__(self, results):
+        self.seconds, self.tests = {}, defaultdict(set)
+        for file_of_runs in results:
+            for name, seconds, files in json.loads(file_of_runs.read_text()):
+                self.seconds[name] = seconds
+                for file, lines in files.items():
+                    for line in lines:
+                        self.tests[file, line].add(name)
 
     def ordered(self, file, lines) -> list[str]:
-        """The tests that run one of these lines: the quickest of each function first, then the second of each, ...
-
-        They take `most` seconds at most, so that what is left out are more cases of the same functions.
-        """
+        """The tests that run one of these lines: the quickest of each function first, then the second of each, ..."""
         functions = defaultdict(list)
-        for name in set().union(*(self.tests[file, line] for line in lines)):
+        names = set().union(*(self.tests[file, line] for line in lines))
+        for name in sorted(names, key=lambda name: (self.seconds[name], name)):
             functions[name.partition("[")[0]].append(name)
-        by_time = [
-            sorted(names, key=lambda name: (self.seconds[name], name))
-            for names in functions.values()
-        ]
-        by_time.sort(key=lambda names: (self.seconds[names[0]], names[0]))
-        names = [name for name in chain.from_iterable(zip_longest(*by_time)) if name]
-        spent = accumulate(self.seconds[name] for name in names)
-        return [
-            name
-            for name, seconds in zip(names, spent, strict=True)
-            if seconds <= self.most
-        ]
+        turns = chain.from_iterable(zip_longest(*functions.values()))
+        return [name for name in turns if name]
 
 
 # --- putting a mutant into a process ---
@@ -266,32 +254,30 @@ def enclosing(text, mutant):
 def lines_of(text, mutant):
     """The lines that run a mutant: its own; those of a function, for a change of its signature; all, outside them."""
     last = mutant.line + text[mutant.start : mutant.end].count("\n")
-    node = enclosing(text, mutant)
-    if node is None:
+    function = enclosing(text, mutant)
+    if function is None:
         return range(1, text.count("\n") + 2)
-    if mutant.line >= node.body[0].lineno and mutant.kind != "default":
-        statements = [
-            each
-            for each in ast.walk(node)
-            if isinstance(each, ast.stmt) and each is not node
-        ]
-        own = [
-            each for each in statements if each.lineno <= mutant.line <= each.end_lineno
-        ]
-        return range(max(each.lineno for each in own), last + 1)
-    return range(first_line(node), node.end_lineno + 1)
+    if mutant.line < function.body[0].lineno or mutant.kind == "default":
+        return range(first_line(function), function.end_lineno + 1)
+    first = max(
+        node.lineno
+        for node in ast.walk(function)
+        if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= node.end_lineno
+    )
+    return range(first, last + 1)
 
 
 def codes(code):
     """{(qualified name, how many of that name came before): code object} below a module's code object."""
-    found, seen, waiting = {}, Counter(), [code]
+    inner, counts, waiting = {}, Counter(), [code]
     while waiting:
-        for each in waiting.pop().co_consts:
-            if isinstance(each, types.CodeType):
-                found[each.co_qualname, seen[each.co_qualname]] = each
-                seen[each.co_qualname] += 1
-                waiting.append(each)
-    return found
+        for constant in waiting.pop().co_consts:
+            if isinstance(constant, types.CodeType):
+                name = constant.co_qualname
+                inner[name, counts[name]] = constant
+                counts[name] += 1
+                waiting.append(constant)
+    return inner
 
 
 def compiled(file, text):
@@ -312,67 +298,66 @@ def is_hot(file, text, mutant):
 
 def first_line(node):
     """Where a function begins, its decorators included."""
-    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    return min(part.lineno for part in [node, *node.decorator_list])
 
 
 def set_defaults(function, arguments):
     """Evaluate a function's defaults anew."""
 
     def value(node):
-        return eval(
-            compile(ast.Expression(node), "default", "eval"), function.__globals__
-        )
+        code = compile(ast.Expression(node), "default", "eval")
+        return eval(code, function.__globals__)
 
-    function.__defaults__ = tuple(value(node) for node in arguments.defaults) or None
+    function.__defaults__ = tuple(map(value, arguments.defaults)) or None
     named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     function.__kwdefaults__ = {
         name.arg: value(node) for name, node in named if node is not None
     } or None
 
 
+def show_text(file, text):
+    """Let what reads a file's lines, as Triton reads its kernels, read this text; its path."""
+    path = str(PACKAGE / file)
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    return path
+
+
 def replace_functions(file, old, new):
     """Give the live functions of a file the code and the defaults that they have in its changed text."""
-    path = str(PACKAGE / file)
-    linecache.cache[path] = (
-        len(new),
-        None,
-        new.splitlines(keepends=True),
-        path,
-    )  # Triton reads its kernels' text
+    path = show_text(file, new)
     before, after = compiled(file, old), compiled(file, new)
-    place = {
+    keys = {
         (code.co_qualname, code.co_firstlineno): key for key, code in before.items()
     }
     pairs = zip(functions_of(old), functions_of(new), strict=True)
     signatures = {
-        first_line(one): other.args
-        for one, other in pairs
-        if ast.dump(one.args) != ast.dump(other.args)
+        first_line(node): changed.args
+        for node, changed in pairs
+        if ast.dump(node.args) != ast.dump(changed.args)
     }
-    for each in gc.get_objects():
-        if type(each) is types.FunctionType and each.__code__.co_filename == path:
-            line = each.__code__.co_firstlineno
+    for function in gc.get_objects():
+        if (
+            type(function) is types.FunctionType
+            and function.__code__.co_filename == path
+        ):
+            code = function.__code__
+            line = code.co_firstlineno
             # a function within an `if` that is never taken is no longer compiled
-            each.__code__ = after.get(
-                place[each.__code__.co_qualname, line], each.__code__
-            )
+            function.__code__ = after.get(keys[code.co_qualname, line], code)
             if line in signatures:
-                set_defaults(each, signatures[line])
+                set_defaults(function, signatures[line])
 
 
 def import_changed(file, text):
     """Let the import of a file read this text."""
-    path, original = str(PACKAGE / file), importlib.machinery.SourceFileLoader.get_code
-    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    path, original = show_text(file, text), SourceFileLoader.get_code
 
     def get_code(self, name):
-        return (
-            compile(text, path, "exec", dont_inherit=True)
-            if self.path == path
-            else original(self, name)
-        )
+        if self.path == path:
+            return compile(text, path, "exec", dont_inherit=True)
+        return original(self, name)
 
-    importlib.machinery.SourceFileLoader.get_code = get_code
+    SourceFileLoader.get_code = get_code
 
 
 # --- the score ---
@@ -386,186 +371,148 @@ def chosen(files, sample, seed):
     """[(file, mutant)]: all of them, or a sample without replacement."""
     from machine_mutants import machine_mutants
 
-    everything = [
-        (file, each) for file in files for each in machine_mutants(sources()[file])
+    texts = sources()
+    mutants = [
+        (file, mutant) for file in files for mutant in machine_mutants(texts[file])
     ]
     for name in [name for name in sys.modules if name.partition(".")[0] == "normgrad"]:
         del sys.modules[name]
-    return (
-        everything
-        if sample is None
-        else random.Random(seed).sample(everything, min(sample, len(everything)))
-    )
+    if sample is None:
+        return mutants
+    return random.Random(seed).sample(mutants, min(sample, len(mutants)))
 
 
-def tried(mutants, begin, jobs, limit, folder):
-    """Yield the Outcome of each mutant, `jobs` at a time; none is begun after the time `limit`.
+def tried(mutants, start, coverage, jobs, folder):
+    """Yield the Outcome of each mutant, `jobs` at a time, and print it.
 
-    Args:  begin: of file and mutant, gives the function that a child runs, and the number of its tests
+    Args:  start: what a child does, a function of a file, its changed text and the names of the tests that run it
     """
-    waiting, running, number = list(reversed(mutants)), [], count()
+    texts, waiting, running = sources(), list(reversed(mutants)), []
     while waiting or running:
-        for one in list(running):
-            child, file, mutant, tests = one
+        while waiting and len(running) < jobs:
+            file, mutant = waiting.pop()
+            names = coverage.ordered(file, lines_of(texts[file], mutant))
+            begin = functools.partial(start, file, mutant.applied(texts[file]), names)
+            log = folder / f"log{len(waiting)}"
+            running.append((Child(begin, log), file, mutant, len(names)))
+        time.sleep(0.01)
+        for trial in list(running):
+            child, file, mutant, tests = trial
             ended = child.poll()
             if ended is None:
                 continue
-            running.remove(one)
-            end = {-signal.SIGALRM: "never ended", 0: "survived"}.get(
-                ended[0], "killed"
-            )
-            if ended[0] > 1:
+            running.remove(trial)
+            status, seconds = ended
+            if status > 1:
                 sys.exit(f"{file}, {mutant}:\n{child.log.read_text()}")
-            yield Outcome(
-                file,
-                mutant.line,
-                str(mutant).partition(", ")[2],
-                end,
-                tests,
-                round(ended[1], 1),
-            )
-        if waiting and time.monotonic() > limit:
-            waiting.clear()
-        while waiting and len(running) < jobs:
-            file, mutant = waiting.pop()
-            function, tests = begin(file, mutant)
-            running.append(
-                (Child(function, folder / f"log{next(number)}"), file, mutant, tests)
-            )
-        time.sleep(0.01)
+            end = ENDS.get(status, "killed")
+            change = str(mutant).partition(", ")[2]
+            outcome = Outcome(file, mutant.line, change, end, tests, round(seconds, 1))
+            print(outcome, flush=True)
+            yield outcome
 
 
-def try_all(mutants, options, limit, folder, report):
-    """Report the Outcome of each mutant.
+def try_all(mutants, tests, jobs, folder):
+    """The Outcome of each mutant.
 
     One process collects the tests, finds which of them run which lines and tries the mutants within functions; the
     others are tried by processes that import the package with the mutant in it.
     """
     texts, outcomes = sources(), folder / "outcomes"
-    results = [folder / f"lines{job}" for job in range(options.jobs)]
+    results = [folder / f"lines{job}" for job in range(jobs)]
+    hot, cold = [], []
+    for file, mutant in mutants:
+        kind = hot if is_hot(file, texts[file], mutant) else cold
+        kind.append((file, mutant))
 
-    def hot(items):
+    def try_hot(items):
         started = time.monotonic()
         parts = [
-            functools.partial(traced, items[job :: options.jobs], path)
+            functools.partial(traced, items[job::jobs], path)
             for job, path in enumerate(results)
         ]
-        children = [Child(part, folder / f"log{job}") for job, part in enumerate(parts)]
+        children = [
+            Child(part, folder / f"log-{job}") for job, part in enumerate(parts)
+        ]
         for child in children:
             if child.wait()[0] != 0:
                 sys.exit(f"the tests fail without a mutant:\n{child.log.read_text()}")
-        print(
-            f"{len(items)} tests, {time.monotonic() - started:.0f} s without a mutant, under the tracer",
-            flush=True,
-        )
-        coverage, by_name = (
-            Coverage(results, options.seconds),
-            {item.nodeid: item for item in items},
-        )
+        seconds = time.monotonic() - started
+        print(f"{len(items)} tests, {seconds:.0f} s under the tracer", flush=True)
+        coverage = Coverage(results)
+        by_name = {item.nodeid: item for item in items}
 
-        def begin(file, mutant):
-            names = coverage.ordered(file, lines_of(texts[file], mutant))
+        def start(file, changed, names):
+            replace_functions(file, texts[file], changed)
+            run([by_name[name] for name in names], coverage.seconds)
 
-            def function():
-                replace_functions(file, texts[file], mutant.applied(texts[file]))
-                run([by_name[name] for name in names], coverage.seconds)
-
-            return function, len(names)
-
-        inside = [
-            (file, mutant)
-            for file, mutant in mutants
-            if is_hot(file, texts[file], mutant)
-        ]
-        found = []
-        for outcome in tried(inside, begin, options.jobs, limit, folder):
-            found.append(outcome)
-            report(outcome)
-        outcomes.write_text(json.dumps([asdict(each) for each in found]))
+        ended = [*map(asdict, tried(hot, start, coverage, jobs, folder))]
+        outcomes.write_text(json.dumps(ended))
 
     pid = os.fork()
     if not pid:
         try:
-            with_tests(hot, options.tests)
+            with_tests(try_hot, tests)
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
     if not outcomes.exists():
         sys.exit(1)
-    found, coverage = (
-        [Outcome(**each) for each in json.loads(outcomes.read_text())],
-        Coverage(results, options.seconds),
-    )
+    coverage = Coverage(results)
 
-    def begin(file, mutant):
-        names = coverage.ordered(file, lines_of(texts[file], mutant))
-
+    def start(file, changed, names):
         def use(items):
             by_name = {item.nodeid: item for item in items}
-            if not set(names) <= set(by_name):
+            if not by_name.keys() >= {*names}:
                 os._exit(1)  # there are tests that cannot be collected
             run([by_name[name] for name in names], coverage.seconds)
             os._exit(0)
 
-        def function():
-            import_changed(file, mutant.applied(texts[file]))
-            with_tests(use, options.tests)
-            os._exit(1)  # nothing could be collected
+        import_changed(file, changed)
+        with_tests(use, tests)
+        os._exit(1)  # nothing could be collected
 
-        return function, len(names)
-
-    outside = [
-        (file, mutant)
-        for file, mutant in mutants
-        if not is_hot(file, texts[file], mutant)
-    ]
-    for outcome in tried(outside, begin, options.jobs, limit, folder):
-        found.append(outcome)
-        report(outcome)
-    return found
+    inside = [Outcome(**fields) for fields in json.loads(outcomes.read_text())]
+    return [*inside, *tried(cold, start, coverage, jobs, folder)]
 
 
-def recorded() -> dict:
-    """What became of the package's own mutants when they were last tried.
+def key_of(outcome, texts):
+    """(file, code, change) of an outcome, which stays the same where lines are added above."""
+    code = texts[outcome.file].splitlines()[outcome.line - 1].strip()
+    return outcome.file, code, outcome.change
 
-    Returns:  {"seed": of the sample, "files": {path: {"mutants", "tried", "survived"}}, "survivors": [{"file", "code",
-              "change", "equal": whether it makes no difference, "why"}, ...]}
+
+def explained():
+    """{(file, code, change): the survivor} of the last record.
+
+    The file holds {"seed": of the sample, "files": {path: {"mutants", "tried", "survived"}}, "survivors": [{"file",
+    "code", "change", "equal": whether it makes no difference, "why"}, ...]}
     """
-    return json.loads(RECORD.read_text(encoding="utf8"))
+    if not RECORD.exists():
+        return {}
+    survivors = json.loads(RECORD.read_text(encoding="utf8"))["survivors"]
+    return {(s["file"], s["code"], s["change"]): s for s in survivors}
 
 
-def known():
-    """{(file, code, change): the survivor} of the last record."""
-    survivors = recorded()["survivors"] if RECORD.exists() else []
-    return {(each["file"], each["code"], each["change"]): each for each in survivors}
-
-
-def record(found, seed):
+def record(outcomes, seed):
     """Write the outcomes by file, and the survivors with the reasons that the last record gave them."""
     from machine_mutants import machine_mutants
 
-    files, survivors, reasons = {}, [], known()
-    for file, text in sources().items():
-        ended = [each for each in found if each.file == file]
-        lived = sorted((each for each in ended if each.end == "survived"), key=str)
+    files, survivors, reasons, texts = {}, [], explained(), sources()
+    for file, text in texts.items():
+        ended = [outcome for outcome in outcomes if outcome.file == file]
+        lived = sorted((out for out in ended if out.end == "survived"), key=str)
         files[file] = {
             "mutants": len(machine_mutants(text)),
             "tried": len(ended),
             "survived": len(lived),
         }
-        for each in lived:
-            one = {
-                "file": file,
-                "code": text.splitlines()[each.line - 1].strip(),
-                "change": each.change,
-            }
-            survivors.append(
-                reasons.get(tuple(one.values()), one | {"equal": False, "why": ""})
-            )
-    RECORD.write_text(
-        json.dumps({"seed": seed, "files": files, "survivors": survivors}, indent=1)
-        + "\n"
-    )
+        for outcome in lived:
+            key = key_of(outcome, texts)
+            new = dict(zip(("file", "code", "change"), key, strict=True))
+            survivors.append(reasons.get(key, new | {"equal": False, "why": ""}))
+    text = json.dumps({"seed": seed, "files": files, "survivors": survivors}, indent=1)
+    RECORD.write_text(f"{text}\n")
 
 
 def warm_up():
@@ -582,74 +529,33 @@ def warm_up():
     import triton  # noqa: F401
 
 
-def main(arguments=None):
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--files", nargs="+", choices=FILES, default=FILES, metavar="FILE"
-    )
-    parser.add_argument(
-        "--tests", nargs="+", default=TESTS, metavar="FILE", help="files of tests"
-    )
-    parser.add_argument(
-        "--sample", type=int, help="how many mutants, drawn at random; all without this"
-    )
-    parser.add_argument("--seed", default="0", help="of the sample; any text")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=float("inf"),
-        help="of tests for one mutant, at most",
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=float("inf"),
-        help="begin no mutant after this many",
-    )
-    parser.add_argument(
-        "--record", action="store_true", help="write tests/machine_mutants.json"
-    )
-    options = parser.parse_args(arguments)
+    add = parser.add_argument
+    add("--files", nargs="+", choices=FILES, default=FILES, metavar="FILE")
+    add("--tests", nargs="+", default=TESTS, metavar="FILE", help="files of tests")
+    add("--sample", type=int, help="how many mutants, drawn at random; else all")
+    add("--seed", default="0", help="of the sample; any text")
+    add("--jobs", type=int, default=os.cpu_count())
+    add("--record", action="store_true", help="write tests/machine_mutants.json")
+    options = parser.parse_args()
     warm_up()
     mutants = chosen(options.files, options.sample, options.seed)
-
-    def report(outcome):
-        what = f"{outcome.end}, {outcome.tests} tests, {outcome.seconds} s"
-        print(f"{outcome.file}:{outcome.line} {outcome.change}: {what}", flush=True)
-
     with tempfile.TemporaryDirectory(prefix="normgrad-mutation-") as folder:
-        found = try_all(
-            mutants,
-            options,
-            time.monotonic() + 60 * options.minutes,
-            Path(folder),
-            report,
-        )
-    survived = [each for each in found if each.end == "survived"]
-    noticed = len(found) - len(survived)
-    print(
-        f"{noticed} of {len(found)} mutants noticed, {100 * noticed / len(found):.1f} %"
-    )
+        outcomes = try_all(mutants, options.tests, options.jobs, Path(folder))
+    survived = [outcome for outcome in outcomes if outcome.end == "survived"]
+    count = len(outcomes) - len(survived)
+    share = 100 * count / len(outcomes)
+    print(f"{count} of {len(outcomes)} mutants noticed, {share:.1f} %")
     if options.record:
-        record(found, options.seed)
+        record(outcomes, options.seed)
         return
-    reasons, lines = (
-        known(),
-        {file: text.splitlines() for file, text in sources().items()},
-    )
-    new = [
-        each
-        for each in survived
-        if (each.file, lines[each.file][each.line - 1].strip(), each.change)
-        not in reasons
-    ]
+    reasons, texts = explained(), sources()
+    new = [str(out) for out in survived if key_of(out, texts) not in reasons]
     if new:
-        sys.exit(
-            "\n".join(["survivors that the record does not explain:", *map(str, new)])
-        )
+        sys.exit("\n".join(["survivors that the record does not explain:", *new]))
 
 
 if __name__ == "__main__":

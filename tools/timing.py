@@ -6,10 +6,12 @@ An implementation is a function of (x, residual, weight, bias) that returns a tu
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import math
 import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -41,6 +43,11 @@ class Shape:
     dtype: str
     rows: int
     columns: int
+
+    @property
+    def size(self) -> dict:
+        """What the bytes of an operation depend on, and a record of times holds."""
+        return {"rows": self.rows, "columns": self.columns, "dtype": self.dtype}
 
 
 # Implementations
@@ -226,14 +233,11 @@ def outcome(function, inputs: Inputs) -> dict[str, torch.Tensor]:
             f"outputs: got {len(outputs)}, needs {len(inputs.cotangents)}, one for each cotangent"
         )
     gradients = torch.autograd.grad(outputs, inputs.leaves, inputs.cotangents)
-    names = ("dx", "dresidual", "dw", "db")
-    present = [
-        name for name, t in zip(names, inputs.arguments, strict=True) if t is not None
-    ]
-    tensors = dict(
-        zip(("y", "residual_out"), (t.detach() for t in outputs), strict=False)
-    )
-    return tensors | dict(zip(present, gradients, strict=True))
+    arguments = zip(("dx", "dresidual", "dw", "db"), inputs.arguments, strict=True)
+    names = [*("y", "residual_out")[: len(outputs)]]
+    names += [name for name, argument in arguments if argument is not None]
+    tensors = [*(output.detach() for output in outputs), *gradients]
+    return dict(zip(names, tensors, strict=True))
 
 
 def difference(mine: torch.Tensor, theirs: torch.Tensor) -> float:
@@ -269,32 +273,30 @@ def refusal(shape: Shape, function, inputs: Inputs) -> str | None:
         max(shape.rows, shape.columns)
     )
     allowed = tolerance.ELEMENTWISE * (u(shape.dtype) + sums)
-    mine, theirs = (
-        outcome(function, inputs),
-        outcome(ours(shape.operator, "torch"), inputs),
-    )
+    mine = outcome(function, inputs)
+    theirs = outcome(ours(shape.operator, "torch"), inputs)
     differences = {name: difference(mine[name], theirs[name]) for name in theirs}
     wrong = [
         f"{name} by {value:.2g}"
         for name, value in differences.items()
         if not value <= allowed
     ]
-    return (
-        f"differs from the reference: {', '.join(wrong)}; allowed {allowed:.2g}"
-        if wrong
-        else None
-    )
+    if not wrong:
+        return None
+    return f"differs from the reference: {', '.join(wrong)}; allowed {allowed:.2g}"
 
 
 # Clocks, figures and files
 
 
-def timed(call: Callable[[], object], repeats: int = 1) -> float:
+def timed(
+    call: Callable[[], object], repeats: int = 1, clock=time.perf_counter
+) -> float:
     """Seconds of a call."""
-    start = time.perf_counter()
+    start = clock()
     for _ in range(repeats):
         call()
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
 def interleaved(calls: dict, timed: Callable) -> Iterator[dict]:
@@ -313,25 +315,48 @@ def interleaved(calls: dict, timed: Callable) -> Iterator[dict]:
 
 def spread(values) -> list[float]:
     """The first quartile, the median and the third quartile, to four digits."""
-    low, middle, high = (
-        values[:1] * 3
-        if len(values) < 2
-        else statistics.quantiles(values, n=4, method="inclusive")
-    )
-    return [float(f"{value:.4g}") for value in (low, middle, high)]
+    if len(values) < 2:
+        values = values * 2
+    quartiles = statistics.quantiles(values, n=4, method="inclusive")
+    return [float(f"{value:.4g}") for value in quartiles]
 
 
-def begun(kind: str, device: dict, versions: dict, settings: dict) -> dict:
+def begun(kind: str, device: dict, settings: dict) -> dict:
     """Results of today without records, as normgrad.bench.results describes them."""
-    date = datetime.date.today().isoformat()
+    versions = {
+        "torch": torch.__version__,
+        "normgrad": normgrad.__version__,
+        "python": platform.python_version(),
+    }
     return {
         "kind": kind,
         "device": device,
         "versions": versions,
-        "date": date,
-        "settings": settings,
+        "date": datetime.date.today().isoformat(),
+        "settings": {"spread": "quartile, median, quartile", **settings},
         "records": [],
     }
+
+
+def size(text: str) -> tuple[int, int]:
+    """(M, N) of a text such as 4096x1024."""
+    rows, columns = text.split("x")
+    return int(rows), int(columns)
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The options that all timing tools have."""
+    options = argparse.ArgumentParser(description=description.partition("\n\n")[0])
+    add = options.add_argument
+    add("--json", help="the results file to write")
+    add(
+        "--operators",
+        nargs="+",
+        choices=OPERATORS,
+        default=OPERATORS,
+        help="only these",
+    )
+    return options
 
 
 def save(file: str | os.PathLike, results: dict) -> None:

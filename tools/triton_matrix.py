@@ -46,18 +46,15 @@ INTERPRETED = ("tests/test_contract.py", "-k", "triton and (every_point or secon
 
 def versions() -> tuple[str, str, str]:
     """The lowest Triton that pyproject.toml allows, the one of requirements.txt, and whatever is newest."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))[
-        "project"
-    ]["optional-dependencies"]
-    (least,) = (
-        one.specifier
-        for one in map(Requirement, extras["triton"])
-        if one.name == "triton"
-    )
-    lowest = re.fullmatch(r">=(\d+\.\d+)", str(least))[1]
-    pinned = re.search(
-        r"^triton==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf8"), re.M
-    )[1]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
+    extras = project["project"]["optional-dependencies"]["triton"]
+    specifiers = {
+        requirement.name: str(requirement.specifier)
+        for requirement in map(Requirement, extras)
+    }
+    lowest = re.fullmatch(r">=(\d+\.\d+)", specifiers["triton"])[1]
+    locked = (ROOT / "requirements.txt").read_text(encoding="utf8")
+    pinned = re.search(r"^triton==(\S+)", locked, re.M)[1]
     return f"{lowest}.0", pinned, NEWEST
 
 

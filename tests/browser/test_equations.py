@@ -4,7 +4,7 @@ import json
 from urllib.parse import urldefrag
 
 import pytest
-from built_site import SITE
+from built_site import SITE, equations
 from test_site import parsed
 
 LN_DX = "book/layer_norm_graph.html"
@@ -68,10 +68,7 @@ def shown(page):
 
 @pytest.fixture(scope="module")
 def numbers():
-    return {
-        entry["label"]: entry["number"]
-        for entry in json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
-    }
+    return {entry["label"]: entry["number"] for entry in equations()}
 
 
 def test_the_button_is_used_by_keyboard_and_copies(read):

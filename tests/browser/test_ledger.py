@@ -1,9 +1,6 @@
 """The ledger shows what a reader asks for, by kind, chapter and words, by keyboard; without scripts it shows all."""
 
-import json
-
-import pytest
-from built_site import SITE
+from built_site import SITE, equations
 
 PAGE = "book/ledger.html"
 SHOWN = """() => [...document.querySelectorAll('article tr[id^=ledger-]')].filter(row => row.checkVisibility())
@@ -12,11 +9,6 @@ SHOWN = """() => [...document.querySelectorAll('article tr[id^=ledger-]')].filte
 # Further entries of an equation that are there without it, or the other way round.
 TORN = """() => [...document.querySelectorAll('article tbody tr + tr:not([id])')].filter(row =>
   row.hidden !== row.previousElementSibling.hidden).map(row => row.textContent)"""
-
-
-@pytest.fixture(scope="module")
-def entries():
-    return json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
 
 
 def choose(page, name, value):
@@ -30,8 +22,8 @@ def choose(page, name, value):
         page.keyboard.press("ArrowDown")
 
 
-def test_each_kind_shows_its_equations(read, entries):
-    page = read().open(PAGE)
+def test_each_kind_shows_its_equations(read):
+    page, entries = read().open(PAGE), equations()
     whole = page.evaluate(SHOWN)
     assert whole == [entry["label"] for entry in entries]
     for kind in {entry["kind"] for entry in entries}:
@@ -49,10 +41,10 @@ def test_each_kind_shows_its_equations(read, entries):
         assert page.evaluate(TORN) == []
 
 
-def test_without_scripts_all_of_it_stands_there(chromium, entries):
+def test_without_scripts_all_of_it_stands_there(chromium):
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((SITE / PAGE).as_uri())
-    assert page.locator("article tr[id^=ledger-]:visible").count() == len(entries)
+    assert page.locator("article tr[id^=ledger-]:visible").count() == len(equations())
     assert not page.locator("form.ledger-filter").is_visible()
     context.close()

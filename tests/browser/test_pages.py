@@ -4,13 +4,12 @@ A page is loaded once, on one screen, and on another one with another commit; on
 reader who turns the phone or changes the theme.
 """
 
-import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from built_site import A4_WIDTH, SITE, pages
+from built_site import A4_WIDTH, pages
 
 WIDTHS = {"desktop": (1280, 900), "tablet": (768, 1024), "phone": (390, 844)}
 SCREENS = [(name, scheme) for name in WIDTHS for scheme in ("light", "dark")]
@@ -193,17 +192,6 @@ def test_page_renders(view, request):
         assert screen[0] != "desktop" or page.evaluate(CODE_CUT) == []
         assert page.evaluate(STOPS) == [], screen
         assert page.evaluate(BAD_PICTURES) == []
-
-
-@pytest.fixture(scope="module")
-def entries():
-    return json.loads((SITE / "ledger.json").read_text(encoding="utf8"))
-
-
-@each_view
-def test_each_equation_has_its_badge(view, entries):
-    badges = view.page.locator("p.ledger-badge:not(.ledger-quoted) a").count()
-    assert badges == sum(f"{entry['chapter']}.html" == view.path for entry in entries)
 
 
 @each_view

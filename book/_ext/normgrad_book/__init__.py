@@ -14,7 +14,6 @@ MODULES = (
     "equations",
     "guard",
     "derived",
-    "unchecked",
     "ledger",
     "ledger_page",
     "objects",
@@ -34,6 +33,6 @@ def setup(app):
     return {
         "version": "1",
         "env_version": 1,
-        "parallel_read_safe": True,
+        "parallel_read_safe": False,
         "parallel_write_safe": True,
     }

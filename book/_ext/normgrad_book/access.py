@@ -51,9 +51,12 @@ def describe(app, pagename, templatename, context, doctree):
     """The page's first paragraph outside of boxes, cut at the end of a word, in its head."""
     if not doctree:
         return
-    paragraphs = doctree.findall(nodes.paragraph)
-    text = next((p.astext() for p in paragraphs if p.parent.tagname == "section"), "")
-    text = " ".join(text.split())
+    texts = [
+        " ".join(paragraph.astext().split())
+        for paragraph in doctree.findall(nodes.paragraph)
+        if paragraph.parent.tagname == "section" and not paragraph["classes"]
+    ]
+    text = "".join(texts[:1])
     if len(text) > LONGEST_DESCRIPTION:
         text = text[:LONGEST_DESCRIPTION].rpartition(" ")[0] + " ..."
     meta = f'<meta name="description" content="{escape(text)}">\n'

@@ -11,13 +11,14 @@ import ast
 from sympy import Add, Indexed, Mul, Pow, Sum, Symbol
 
 from normgrad.symbolic.calculus import free_letters
-from normgrad.symbolic.codegen import ArrayCode, computation, label
+from normgrad.symbolic.codegen import ArrayCode, computation
 
 REDUCTIONS = {
     "numpy": "numpy.{0}({1}, axis=-1, keepdims=True)",
     "torch": "torch.{0}({1}, dim=-1, keepdim=True)",
 }
 ROWS, COLUMNS = "M", "N"
+SHAPES = ([ROWS], [COLUMNS], [ROWS, COLUMNS])
 
 
 class RowCode(ArrayCode):
@@ -68,49 +69,42 @@ class RowCode(ArrayCode):
 
     def _quotient(self, above, below):
         text = " * ".join(above) or "1"
-        for divisor in below:
-            text += f" / {divisor}"
-        return f"({text})"
+        return f"({' / '.join([text, *below])})"
 
     def _over_columns(self, e):
         return isinstance(e, Sum) and [str(limit[2]) for limit in e.limits] == [COLUMNS]
+
+    def _refused(self, e):
+        raise NotImplementedError(f"{e}: no {self.WHAT}")
+
+    _delta = _largest = _refused
 
     def _indexed(self, e):
         sizes = [str(size) for size in e.base.shape]
         columns = [
             k for k, size in zip(e.indices, sizes, strict=True) if size == COLUMNS
         ]
-        if sizes not in ([ROWS], [COLUMNS], [ROWS, COLUMNS]) or columns not in (
-            [],
-            [self.column],
-        ):
-            raise NotImplementedError(f"{e}: no {self.WHAT}")
+        if sizes not in SHAPES or columns not in ([], [self.column]):
+            self._refused(e)
         return str(e.base.label)
-
-    def _delta(self, e):
-        raise NotImplementedError(f"{e}: no {self.WHAT}")
 
     def _sum(self, e):
         if self._over_columns(e):
             return self._reduced("sum", e.function, e.variables)
         over_rows = [str(limit[2]) for limit in e.limits] == [ROWS]
-        if not over_rows or self.column is None or self.column not in free_letters(e):
-            raise NotImplementedError(f"{e}: no {self.WHAT}")
-        body = self.code(e.function)
-        return f"({body}).reshape(-1, {COLUMNS}).sum(0)"
+        if not over_rows or self.column not in free_letters(e):
+            self._refused(e)
+        return f"({self.code(e.function)}).reshape(-1, {COLUMNS}).sum(0)"
 
     def _reduced(self, kind, body, letters):
         (letter,) = letters
         outer = self.column
         if outer in free_letters(body) or letter not in free_letters(body):
-            raise NotImplementedError(f"{body}: no {self.WHAT}")
+            self._refused(body)
         self.column = letter
         text = self.code(body)
         self.column = outer
         return REDUCTIONS[self.dialect].format(kind, text)
-
-    def _largest(self, e):
-        raise NotImplementedError(f"{e}: no {self.WHAT}")
 
 
 def function(defs, outputs, dialect, name) -> str:
@@ -140,13 +134,11 @@ def function(defs, outputs, dialect, name) -> str:
 
 
 def _line(head, formula, dialect):
-    columns = None
-    if isinstance(head, Indexed):
-        sizes = [str(size) for size in head.base.shape]
-        if sizes not in ([ROWS], [COLUMNS], [ROWS, COLUMNS]):
-            raise NotImplementedError(f"{head}: no {RowCode.WHAT}")
-        if sizes[-1] == COLUMNS:
-            columns = head.indices[-1]
-    if columns is not None and columns not in free_letters(formula):
+    column = None
+    if isinstance(head, Indexed) and str(head.base.shape[-1]) == COLUMNS:
+        column = head.indices[-1]
+    writer = RowCode(dialect, column)
+    name = writer.code(head)
+    if column is not None and column not in free_letters(formula):
         raise NotImplementedError(f"{head}: no {RowCode.WHAT}")
-    return f"{label(head)} = {RowCode(dialect, columns).code(formula)}"
+    return f"{name} = {writer.code(formula)}"

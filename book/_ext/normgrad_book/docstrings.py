@@ -40,25 +40,25 @@ def escape(text) -> str:
 
 def blocks(lines) -> list[tuple[str, list[str]]]:
     """("section" | "code" | "text", lines) of each block; code is what stands indented after an empty line."""
-    found, after_blank = [], True
+    parts, after_blank = [], True
     for line in lines:
-        last = found[-1][0] if found else ""
+        last = parts[-1][0] if parts else ""
         if not line.strip():
             after_blank = True
             if last == "code":
-                found[-1][1].append("")
+                parts[-1][1].append("")
             continue
         indented = line.startswith(" ")
         if SECTION.match(line):
-            found.append(("section", [line]))
+            parts.append(("section", [line]))
         elif indented and last == "code":
-            found[-1][1].append(line)
+            parts[-1][1].append(line)
         elif not after_blank and (indented or last == "text"):
-            found[-1][1].append(line)
+            parts[-1][1].append(line)
         else:
-            found.append(("code" if indented else "text", [line]))
+            parts.append(("code" if indented else "text", [line]))
         after_blank = False
-    return found
+    return parts
 
 
 def margin(line) -> int:
@@ -79,41 +79,27 @@ def section(block) -> list[str]:
     return [f":{opened[1]}:", *(f"    | {escape(item)}" for item in items), ""]
 
 
-def code(block) -> list[str]:
-    return [
-        "::",
-        "",
-        *textwrap.indent(textwrap.dedent("\n".join(block)).rstrip(), "    ").split(
-            "\n"
-        ),
-        "",
-    ]
-
-
 def formulas(block) -> list[str]:
-    """Formulas as code; the equations of the book that they name by {eq}`label` are linked below."""
-    labels = [label for line in block for label in EQUATION.findall(line)]
-    links = ", ".join(f":eq:`{label}`" for label in labels)
-    return code([EQUATION.sub("", line) for line in block]) + (
-        [f"See {links}.", ""] if links else []
-    )
+    """Formulas and examples as they are; the equations of the book that they name by {eq}`label` are linked below."""
+    code = textwrap.dedent(EQUATION.sub("", "\n".join(block))).rstrip()
+    lines = ["::", "", *textwrap.indent(code, "    ").split("\n"), ""]
+    links = [f":eq:`{label}`" for line in block for label in EQUATION.findall(line)]
+    return [*lines, f"See {', '.join(links)}.", ""] if links else lines
 
 
 def text(block) -> list[str]:
     """A paragraph, and the list that it holds or leads to."""
     if all(FORMULA.match(line) for line in block):
         return formulas(block)
-    out = []
+    lines, margin = [], ""
     for line in map(str.strip, block):
         bullet = BULLET.match(line)
         if bullet:
-            out += ["", f"* {escape(line[bullet.end() :])}"]
+            lines += ["", f"* {escape(line[bullet.end() :])}"]
+            margin = "  "
         else:
-            out.append(
-                ("  " if any(each.startswith("* ") for each in out) else "")
-                + escape(line)
-            )
-    return [*out, ""]
+            lines.append(margin + escape(line))
+    return [*lines, ""]
 
 
 def convert(lines) -> list[str]:
@@ -122,11 +108,11 @@ def convert(lines) -> list[str]:
     return [line for kind, block in blocks(lines) for line in forms[kind](block)]
 
 
-def process(app, what, name, obj, options, lines):
+def process(app, objtype, name, obj, options, lines):
     lines[:] = convert(lines)
 
 
-def process_signature(app, what, name, obj, options, signature, returns):
+def process_signature(app, objtype, name, obj, options, signature, returns):
     """Default values as Python that can be read again; where one is not, Sphinx cuts the types at their commas.
 
     A module by its name: its repr holds the path of the machine that built the page.

@@ -10,8 +10,9 @@ from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.directives.patches import MathDirective
 
-from .ledger_page import number
+from .derived import number_of
 
+SHEET = "book/formula_sheet"
 # An equation that a docstring names.
 NAMED = re.compile(r"\{eq\}`([^`]+)`")
 
@@ -48,33 +49,29 @@ class Equation(MathDirective):
                 self.env.docname, self.lineno, str(error)
             )
             return []
-        shown = equation.ends() if "ends" in self.options else equation
-        shown = replace(shown, wide=True) if "wide" in self.options else shown
-        self.content = StringList(
-            shown.latex().splitlines(), source=self.get_source_info()[0]
-        )
+        shown = equation
+        if "ends" in self.options:
+            shown = equation.ends()
+        if "wide" in self.options:
+            shown = replace(shown, wide=True)
+        source, _ = self.get_source_info()
+        self.content = StringList(shown.latex().splitlines(), source=source)
         if not {"unnumbered", "ends"} & set(self.options):
             self.options["label"] = label
         result = super().run()
-        result[-1]["claim"], result[-1]["kind"], result[-1]["shows"] = (
-            equation.claim,
-            equation.kind,
-            label,
-        )
+        told = {"claim": equation.claim, "kind": equation.kind, "shows": label}
+        result[-1].attributes.update(told)
+        if self.env.docname == SHEET:
+            result[-1]["ids"].append(nodes.make_id(f"sheet-{label}"))
         return result
 
 
 def number_listings(app, doctree, docname):
     """Code that is shown names equations by their labels; a reader knows them by their numbers."""
-    known = app.env.get_domain("ledger").equations()
+    number = number_of(app.env)
     for node in list(doctree.findall(nodes.literal_block)):
         text = NAMED.sub(
-            lambda found: (
-                f"({number(app.env, known[found[1]])})"
-                if found[1] in known
-                else found[0]
-            ),
-            node.astext(),
+            lambda match: f"({number(match[1]) or match[1]})", node.astext()
         )
         if text != node.astext():
             node.rawsource, node[:] = text, [nodes.Text(text)]

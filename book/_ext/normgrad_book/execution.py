@@ -105,25 +105,22 @@ def quoted(path) -> str:
 
 
 def unexecuted(env, docnames, cache):
-    """(path, notebook) of each chapter whose outputs are not in the cache, or are of equations that have changed."""
-    file = Path(cache.path) / "quoted.json"
-    before = json.loads(file.read_text(encoding="utf8")) if file.exists() else {}
-    keys, chapters = dict(before), []
+    """(path, notebook, key) of each chapter whose outputs are not in the cache or are of other equations."""
+    chapters = []
     for docname in docnames:
         notebook = read_notebook(env, docname)
         if notebook is None:
             continue
         path = Path(env.doc2path(docname))
-        keys[docname] = quoted(path)
+        key = quoted(path)
         try:
             record = cache.match_cache_notebook(notebook)
-        except KeyError:
-            chapters.append((path, notebook))
-            continue
-        if keys[docname] != before.get(docname):
+            if record.data.get("quoted") == key:
+                continue
             cache.remove_cache(record.pk)
-            chapters.append((path, notebook))
-    file.write_text(json.dumps(keys), encoding="utf8")
+        except KeyError:
+            pass
+        chapters.append((path, notebook, key))
     return chapters
 
 
@@ -136,33 +133,27 @@ def execute_ahead(app, env, docnames):
     if config.execution_mode != "cache":
         return
     cache = get_cache(config.execution_cache_path)
-    waiting = unexecuted(env, docnames, cache)
-    if len(waiting) < 2:
-        return
 
-    def execute(item):
-        path, notebook = item
-        options = {
-            "allow_errors": False,
-            "timeout": config.execution_timeout,
-            "meta_override": True,
-        }
-        return *item, single_nb_execution(
-            notebook, cwd=str(path.parent), **options, **AT_THE_END
+    def execute(chapter):
+        path, notebook, _ = chapter
+        return single_nb_execution(
+            notebook,
+            cwd=str(path.parent),
+            allow_errors=False,
+            timeout=config.execution_timeout,
+            meta_override=True,
+            **AT_THE_END,
         )
 
     # those with much code first, so that no long chapter runs alone at the end
-    waiting.sort(
-        key=lambda item: (
-            -sum(len(cell.source) for cell in item[1].cells if cell.cell_type == "code")
-        )
-    )
+    waiting = unexecuted(env, docnames, cache)
+    waiting.sort(key=lambda chapter: len(str(chapter[1].cells)), reverse=True)
     with ThreadPoolExecutor(WORKERS) as pool:
-        for path, notebook, result in pool.map(execute, waiting):
+        for chapter, result in zip(waiting, pool.map(execute, waiting), strict=True):
+            path, notebook, key = chapter
             if result.err is None:
-                bundle = CacheBundleIn(
-                    notebook, str(path), data={"execution_seconds": result.time}
-                )
+                data = {"execution_seconds": result.time, "quoted": key}
+                bundle = CacheBundleIn(notebook, str(path), data=data)
                 cache.cache_notebook_bundle(
                     bundle, check_validity=False, overwrite=True
                 )

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import ChainMap
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from docutils import nodes
@@ -18,7 +20,7 @@ from sphinx.errors import ExtensionError
 
 from normgrad.ledger.entries import MIME, Entry
 from normgrad.ledger.formulas import formulas
-from normgrad.symbolic.registry import entries
+from normgrad.symbolic.registry import entries as registry_entries
 
 from .alone import PAGE
 from .derived import labelled
@@ -31,6 +33,8 @@ SYMBOL = re.compile(
     r"(?P<name>\\(?:mathrm|hat|dot|tilde|operatorname)\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z])'*"
     r"(?:_\{[^{}]*\}|_\w)?(?:\^\{\*\})?(?:\([^()]*\))?\s*="
 )
+UNCHECKED = "give it a label, show it by {equation}, or write '% quoted' above it"
+RELATION = re.compile(r"=|\\(?:le|ge|approx|ne|propto)(?![A-Za-z])")
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,11 @@ class Numbered:
 
 
 class LedgerDomain(Domain):
-    """What each page contributes, kept by Sphinx from build to build; a domain is purged and merged per page."""
+    """What each page contributes, kept by Sphinx from build to build; a domain is purged per page."""
 
     name = "ledger"
     label = "Ledger"
-    data_version = 3
+    data_version = 5
     initial_data = {"equations": {}, "entries": {}, "problems": {}, "page": ""}
 
     @property
@@ -61,53 +65,32 @@ class LedgerDomain(Domain):
     def clear_doc(self, docname):
         for part in ("equations", "entries", "problems"):
             self.data[part].pop(docname, None)
-        if self.page == docname:
-            self.data["page"] = ""
-
-    def merge_domaindata(self, docnames, otherdata):
-        for part in ("equations", "entries", "problems"):
-            self.data[part].update(
-                {
-                    name: otherdata[part][name]
-                    for name in docnames
-                    if name in otherdata[part]
-                }
-            )
-        self.data["page"] = self.page or otherdata["page"]
 
     def note_problem(self, docname, line, message):
         self.data["problems"].setdefault(docname, []).append((line, message))
 
     def process_doc(self, env, docname, document):
         """Collect the page's numbered equations and the entries that its executed cells made."""
-        equations = []
+        equations = self.data["equations"][docname] = {}
         for node in document.findall(nodes.math_block):
-            if not node.get("label"):
-                continue
-            if (
-                "amsmath" in node["classes"]
-            ):  # numbered by LaTeX's environment, under a random label
-                self.note_problem(
-                    docname, node.line, "a numbered equation has no label"
-                )
-                continue
-            latex = " ".join(node.astext().split())
-            claim, kind = node.get("claim", ""), node.get("kind", "")
-            equations.append(
-                Numbered(node["label"], docname, node.line or 0, claim, latex, kind)
-            )
-        self.data["equations"][docname] = equations
+            label, latex = node.get("label"), " ".join(node.astext().split())
+            if not label and is_unchecked(node):
+                message = f"{latex}: nothing checks it: {UNCHECKED}"
+                self.note_problem(docname, node.line, message)
+            elif label and "amsmath" in node["classes"]:
+                # numbered by LaTeX's environment, under a random label
+                message = "a numbered equation has no label"
+                self.note_problem(docname, node.line, message)
+            elif label:
+                claim, kind = node.get("claim", ""), node.get("kind", "")
+                where = label, docname, node.line or 0
+                equations[label] = Numbered(*where, claim, latex, kind)
         if "kernelspec" in env.metadata[docname]:
             self.data["entries"][docname] = entries_of(executed_notebook(env, docname))
 
     def equations(self) -> dict[str, Numbered]:
         """All numbered equations by label; Sphinx itself warns of a label that is used twice."""
-        pages = self.data["equations"]
-        return {
-            equation.label: equation
-            for docname in sorted(pages)
-            for equation in pages[docname]
-        }
+        return dict(ChainMap(*self.data["equations"].values()))
 
     def entries(self) -> dict[str, list[dict]]:
         """The entries of each label, in the order of the cells, each with its chapter; the first is the main one."""
@@ -120,13 +103,26 @@ class LedgerDomain(Domain):
         return by_label
 
 
+def is_unchecked(display) -> bool:
+    """Whether a display without a label claims something, and is neither a cell's output nor {equation} nor quoted."""
+    above = display.previous_sibling()
+    if isinstance(above, nodes.comment) and above.astext() == "quoted":
+        return False
+    node = display
+    while node := node.parent:
+        if isinstance(node, nodes.block_quote) or node.get("nb_element"):
+            return False
+    without_indices = re.sub(r"_\{[^{}]*\}", "", display.astext())
+    return "shows" not in display and bool(RELATION.search(without_indices))
+
+
 def entries_of(notebook) -> list[dict]:
     """The entries in a notebook's outputs, those of hidden and removed outputs included."""
-    outputs = [
-        output for cell in notebook["cells"] for output in cell.get("outputs", ())
-    ]
     entries = [
-        entry for output in outputs for entry in output.get("data", {}).get(MIME, ())
+        entry
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", ())
+        for entry in output.get("data", {}).get(MIME, ())
     ]
     for label, (claim, verdict) in labelled(notebook).items():
         seconds = verdict["seconds"]
@@ -134,173 +130,118 @@ def entries_of(notebook) -> list[dict]:
     return entries
 
 
-def compare(equations, entries) -> list[tuple[str, int, str]]:
-    """(page, line, message) for each equation and entry that do not match."""
+def compare(equations, entries, typed=None) -> list[tuple[str, int, str]]:
+    """(page, line, message) for each equation and entry that do not match.
+
+    Args:  equations, entries: as LedgerDomain has them; typed: {label: LaTeX} of the formulas typed by hand, or None
+    """
     problems = []
     for label, equation in equations.items():
-        where = (equation.docname, equation.line)
-        if label not in entries:
-            problems.append((*where, f"the equation {label} has no ledger entry"))
-            continue
-        kinds = {entry["kind"] for entry in entries[label]}
-        if "definition" in kinds and len(kinds) > 1:
-            problems.append(
-                (
-                    *where,
-                    f"the equation {label} has conflicting entries: {', '.join(sorted(kinds))}",
-                )
-            )
-        if equation.kind and equation.kind not in kinds:
-            problems.append(
-                (
-                    *where,
-                    f"the equation {label} has no entry of its kind, {equation.kind}",
-                )
-            )
-        if not equation.claim and any(kind.startswith("proved") for kind in kinds):
-            problems.append(
-                (
-                    *where,
-                    f"the equation {label} claims a proof but is typed by hand: use {{equation}}",
-                )
-            )
-        elif not equation.claim and label in registered():
-            message = f"the equation {label} is one of the package but is typed by hand: use {{equation}}"
-            problems.append((*where, message))
+        own_entries = entries.get(label, [])
+        messages = [*against_entries(equation, own_entries)]
+        if typed is not None and not equation.claim:
+            messages += against_typed(equation, typed)
         problems += [
-            (*where, message) for message in compare_shown(equation, entries[label])
+            (equation.docname, equation.line, f"the equation {label} {message}")
+            for message in messages
         ]
     for label, own_entries in entries.items():
         for entry in own_entries:
+            name, home = f"the ledger entry {label}", entry["docname"]
             if label not in equations:
-                problems.append(
-                    (
-                        entry["docname"],
-                        0,
-                        f"the ledger entry {label} ({entry['kind']}) has no equation",
-                    )
-                )
-            elif entry["docname"] != equations[label].docname:
-                home = equations[label].docname
+                problems.append((home, 0, f"{name} ({entry['kind']}) has no equation"))
+            elif home != equations[label].docname:
                 message = (
-                    f"the ledger entry {label} belongs in {home}, beside its equation"
+                    f"{name} belongs in {equations[label].docname}, beside its equation"
                 )
-                problems.append((entry["docname"], 0, message))
+                problems.append((home, 0, message))
     return problems + compare_reasons(equations, entries)
 
 
-@cache
-def registered() -> frozenset[str]:
-    """The labels of all equations and formulas of the package."""
-    return frozenset(entries()) | frozenset(formulas())
+def against_entries(equation, own_entries) -> Iterator[str]:
+    """What is wrong between an equation and its entries."""
+    kinds = {entry["kind"] for entry in own_entries}
+    if not kinds:
+        yield "has no ledger entry"
+        return
+    if "definition" in kinds and len(kinds) > 1:
+        yield f"has conflicting entries: {', '.join(sorted(kinds))}"
+    if equation.kind and equation.kind not in kinds:
+        yield f"has no entry of its kind, {equation.kind}"
+    if "numeric" in kinds and equation.kind in ("", "numeric"):
+        checked = {
+            " ".join(entry.get("formula", "").split())
+            for entry in own_entries
+            if entry["kind"] == "numeric"
+        }
+        if checked != {equation.latex}:
+            yield "is not the formula that the numbers were put into"
+    if equation.claim:
+        return
+    if any(kind.startswith("proved") for kind in kinds):
+        yield "claims a proof but is typed by hand: use {equation}"
+    elif equation.label in registry_entries() or equation.label in formulas():
+        yield "is one of the package but is typed by hand: use {equation}"
+    if "definition" in kinds and equation.latex:
+        reason = not_a_definition(equation.latex)
+        if reason:
+            yield f"claims something and is no definition: {reason}"
 
 
-def compare_shown(equation, own_entries) -> list[str]:
-    """What is wrong where an entry speaks of the formula itself: a number of another one, a definition that claims."""
-    problems = []
-    for entry in own_entries:
-        if entry["kind"] == "numeric" and equation.kind in ("", "numeric"):
-            if " ".join(entry.get("formula", "").split()) != equation.latex:
-                problems.append(
-                    f"the equation {equation.label} is not the formula that the numbers were put into"
-                )
-        typed = entry["kind"] == "definition" and equation.latex and not equation.claim
-        if typed and (why := not_a_definition(equation.latex, entry)):
-            problems.append(
-                f"the equation {equation.label} claims something and is no definition: {why}"
-            )
-    return problems
-
-
-def not_a_definition(latex, entry) -> str:
+def not_a_definition(latex) -> str:
     """Why a display that was typed is no definition; nothing when it is one."""
-    if symbol := entry.get("defines"):
-        return "" if symbol in latex else f"{symbol} is not in it"
     left = SYMBOL.match(re.sub(r"\\begin\{aligned\}|&", "", latex).strip())
     if not left:
         return "its left side is no symbol that would get its meaning there"
-    right = latex.split("=", 1)[1] if "=" in latex else ""
+    right = latex.partition("=")[2]
     again = re.search(rf"(?<![A-Za-z\\]){re.escape(left['name'])}(?![A-Za-z])", right)
     return f"{left['name']} stands on both sides" if again else ""
 
 
+def against_typed(equation, typed) -> Iterator[str]:
+    """Where a formula typed by hand differs from its second writing."""
+    if equation.latex != " ".join(typed.get(equation.label, "").split()):
+        yield f"typed by hand, is not the one in {TYPED}: {equation.latex}"
+
+
 def compare_reasons(equations, entries) -> list[tuple[str, int, str]]:
     """(page, line, message) for each equation that follows from one that is not there, or in a circle from itself."""
-    problems = []
-    reasons = {label: sources(own_entries) for label, own_entries in entries.items()}
-    for label, own_entries in entries.items():
-        where = (
-            own_entries[0]["docname"],
-            equations[label].line if label in equations else 0,
-        )
-        missing = [
-            source for source in reasons[label] if source not in equations and not PAGE
+    reasons = {
+        label: [
+            source
+            for entry in own_entries
+            for source in entry.get("follows_from") or ()
         ]
-        problems += [
-            (*where, f"the equation {label} follows from {one}, which is no equation")
-            for one in missing
-        ]
-        reached, waiting = set(), list(reasons[label])
-        while waiting:
-            source = waiting.pop()
-            if source not in reached:
-                reached.add(source)
-                waiting += reasons.get(source, ())
-        if label in reached:
-            circle = ", ".join(sorted(reached))
-            problems.append(
-                (
-                    *where,
-                    f"the equation {label} follows from itself, by way of {circle}",
-                )
-            )
-    return problems
-
-
-def sources(own_entries) -> list[str]:
-    """The labels that an equation follows from, by all its entries."""
-    return [
-        source for entry in own_entries for source in entry.get("follows_from") or ()
-    ]
-
-
-def compare_typed(equations, typed) -> list[tuple[str, int, str]]:
-    """(page, line, message) for each formula typed by hand that differs from its second writing, {label: LaTeX}."""
-    problems = []
-    by_hand = {
-        label: equation for label, equation in equations.items() if not equation.claim
+        for label, own_entries in entries.items()
     }
-    for label, equation in by_hand.items():
-        if equation.latex != " ".join(typed.get(label, "").split()):
-            message = f"the equation {label}, typed by hand, is not the one in {TYPED}: {equation.latex}"
-            problems.append((equation.docname, equation.line, message))
-    for label in typed:
-        if label not in by_hand:
-            problems.append(
-                (
-                    TYPED.removesuffix(".json"),
-                    0,
-                    f"{label} is not an equation typed by hand",
-                )
-            )
-    return problems
+    wrong = [
+        (label, f"follows from {source}, which is no equation")
+        for label, sources in reasons.items()
+        for source in sources
+        if source not in equations and not PAGE
+    ]
+    try:
+        TopologicalSorter(reasons).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+        wrong.append((circle[0], f"follows from itself, by way of {', '.join(circle)}"))
+    return [
+        (entries[label][0]["docname"], 0, f"the equation {label} {message}")
+        for label, message in wrong
+    ]
 
 
 def problems(domain) -> list[str]:
     """Everything that is wrong with the ledger, one line each, naming the page and the label."""
-    lines = [
-        (docname, *problem)
-        for docname, of_page in domain.data["problems"].items()
-        for problem in of_page
-    ]
-    equations, typed = domain.equations(), Path(domain.env.srcdir) / TYPED
-    lines += compare(equations, domain.entries())
-    if typed.exists():
-        lines += compare_typed(equations, json.loads(typed.read_text(encoding="utf8")))
-    lines = [one for one in lines if not PAGE or one[0] == f"book/{PAGE}"]
+    typed = Path(domain.env.srcdir) / TYPED
+    writings = json.loads(typed.read_text(encoding="utf8")) if typed.exists() else None
+    lines = compare(domain.equations(), domain.entries(), writings)
+    for docname, messages in domain.data["problems"].items():
+        lines += [(docname, *problem) for problem in messages]
     return [
         f"{docname}.md" + (f":{line}" if line else "") + f": {message}"
         for docname, line, message in sorted(lines)
+        if not PAGE or docname == f"book/{PAGE}"
     ]
 
 

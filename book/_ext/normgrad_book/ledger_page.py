@@ -53,23 +53,14 @@ def number(env, equation) -> str:
     return ".".join(map(str, figures.get(equation_id(equation.label), ())))
 
 
-def claim(equation, entry) -> str:
-    """What the entry claims; where it only repeats its kind, what the registry says of the equation."""
-    return (
-        equation.claim
-        if equation.claim and entry["claim"] == entry["kind"]
-        else entry["claim"]
-    )
-
-
-def known(env, entry) -> str:
+def evidence(env, entry) -> str:
     """How the equation is known, in words: the kind, and for one that follows from others their numbers and why."""
-    named = entry.get("follows_from") or ()
-    if not named:
+    sources = entry.get("follows_from")
+    if not sources:
         return KINDS[entry["kind"]]
     equations = env.get_domain("ledger").equations()
     numbers = ", ".join(
-        f"({number(env, equations[label])})" for label in named if label in equations
+        f"({number(env, equations[label])})" for label in sources if label in equations
     )
     return f"{KINDS[entry['kind']]} {numbers}: {entry['because']}"
 
@@ -80,15 +71,11 @@ def link(text, uri, **attributes):
 
 def inline(text) -> list[nodes.Node]:
     """A claim as nodes: `code` and $math$ are marked, the rest is text."""
-    parts = re.split(r"`([^`]+)`|\$([^$]+)\$", text)
-    marked = []
-    for plain, code, math in zip(
-        parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True
-    ):
-        marked += [nodes.Text(plain)] if plain else []
-        marked += [nodes.literal("", code)] if code else []
-        marked += [nodes.math("", math)] if math else []
-    return marked
+    marks = {"`": nodes.literal, "$": nodes.math}
+    parts = re.split(r"(`[^`]+`|\$[^$]+\$)", text)
+    line = [nodes.Text(part) for part in parts]
+    line[1::2] = [marks[part[0]]("", part[1:-1]) for part in parts[1::2]]
+    return line
 
 
 # -- badges -------------------------------------------------------------------------
@@ -96,7 +83,8 @@ def inline(text) -> list[nodes.Node]:
 
 def add_badges(app, doctree, docname):
     """Below each numbered equation, a link to its row of the ledger; below one that is quoted, to the equation."""
-    domain = app.env.get_domain("ledger")
+    env, uri = app.env, app.builder.get_relative_uri
+    domain = env.get_domain("ledger")
     entries, equations = domain.entries(), domain.equations()
     if app.builder.format != "html" or not domain.page:
         return
@@ -104,41 +92,24 @@ def add_badges(app, doctree, docname):
         label = node.get("label") or node.get("shows")
         if label not in entries:
             continue
-        equation = equations[label]
+        entry, equation = entries[label][0], equations[label]
         classes = ["ledger-badge"]
         if node.get("label"):
-            badge = _kind(app, docname, node, entries[label][0])
+            row = f"{uri(docname, domain.page)}#{anchor(label)}"
+            kind = f"ledger-{entry['kind']}"
+            badge = link("", row, classes=[kind], reftitle=entry["claim"])
+            # the same words as in the notebook: for which sizes, where, and the label
+            badge += inline(node.get("known") or evidence(env, entry))
         elif equation.docname != docname:
-            badge = _where_it_is(app, docname, equation)
+            home = f"{uri(docname, equation.docname)}#{equation_id(label)}"
+            badge = link(f"({number(env, equation)})", home)
             classes.append("ledger-quoted")
         else:
             continue
-        parts = (
-            badge,
-            nodes.Text(" · "),
-            nodes.literal("", label),
-            nodes.Text(" "),
-            button(app.env, equation),
-        )
-        line = nodes.paragraph("", "", *parts, classes=classes)
+        words = [nodes.Text(" · "), nodes.literal("", label), nodes.Text(" ")]
+        line = nodes.paragraph("", "", badge, *words, classes=classes)
+        line += button(env, equation)
         node.parent.insert(node.parent.index(node) + 1, line)
-
-
-def _kind(app, docname, node, entry):
-    """What the ledger says of an equation, with a link to its row."""
-    page = app.builder.get_relative_uri(docname, app.env.get_domain("ledger").page)
-    uri = f"{page}#{anchor(entry['label'])}"
-    badge = link("", uri, classes=[f"ledger-{entry['kind']}"], reftitle=entry["claim"])
-    # the same words as in the notebook: for which sizes, where, and the label
-    badge += inline(node.get("known") or known(app.env, entry))
-    return badge
-
-
-def _where_it_is(app, docname, equation):
-    """The number of an equation of another page, with a link to it."""
-    page = app.builder.get_relative_uri(docname, equation.docname)
-    uri = f"{page}#{equation_id(equation.label)}"
-    return link(f"({number(app.env, equation)})", uri)
 
 
 def button(env, equation) -> nodes.Node:
@@ -172,21 +143,21 @@ def measured(entry) -> list[str]:
 
 def rows(env, equation, own_entries, uri):
     """The equation's row, and one more for each further entry."""
-    shown = link(f"({number(env, equation)})", f"{uri}#{equation_id(equation.label)}")
-    head, ids = (
-        cell(shown, nodes.Text(" "), nodes.literal("", equation.label)),
-        [anchor(equation.label)],
+    number_link = link(
+        f"({number(env, equation)})", f"{uri}#{equation_id(equation.label)}"
     )
+    head = cell(number_link, nodes.Text(" "), nodes.literal("", equation.label))
     for entry in own_entries:
-        kind = nodes.inline(
-            "", "", *inline(known(env, entry)), classes=[f"ledger-{entry['kind']}"]
-        )
-        evidence = cell(kind, nodes.Text(", ".join(["", *measured(entry)])))
-        claimed = cell(*inline(claim(equation, entry)))
-        if ids:
+        classes = [f"ledger-{entry['kind']}"]
+        kind = nodes.inline("", "", *inline(evidence(env, entry)), classes=classes)
+        measures = nodes.Text(", ".join(["", *measured(entry)]))
+        claimed = cell(*inline(entry["claim"]))
+        row = nodes.row("", head, claimed, cell(kind, measures))
+        if entry is own_entries[0]:
             claimed += formula(equation)
-        yield nodes.row("", head, claimed, evidence, ids=ids)
-        head, ids = cell(), []
+            row["ids"].append(anchor(equation.label))
+        yield row
+        head = cell()
 
 
 def formula(equation) -> nodes.Node:
@@ -207,13 +178,18 @@ def table(headings, body, *classes):
 
 def reading_order(env) -> list[str]:
     """All pages, in the order of the table of contents."""
-    order, waiting = [], [env.config.root_doc]
-    while waiting:
-        docname = waiting.pop(0)
-        if docname not in order:
-            order.append(docname)
-            waiting = env.toctree_includes.get(docname, []) + waiting
-    return order
+    return list(env.collect_relations())
+
+
+def chapters(env) -> dict[str, list]:
+    """{page: its equations that have an entry} of each page with some, in the order of the table of contents."""
+    domain = env.get_domain("ledger")
+    entries, pages = domain.entries(), {}
+    for docname in reading_order(env):
+        for equation in domain.data["equations"].get(docname, {}).values():
+            if equation.label in entries:
+                pages.setdefault(docname, []).append(equation)
+    return pages
 
 
 def summary(entries, uri):
@@ -257,52 +233,27 @@ def heading(app, docname) -> str:
     )
 
 
-def chapter(app, docname, equations, entries, fromdocname):
-    """The rubric and the table of one chapter."""
-    uri = app.builder.get_relative_uri(fromdocname, docname)
-    body = [
-        row
-        for equation in equations
-        for row in rows(app.env, equation, entries[equation.label], uri)
-    ]
-    return [
-        nodes.rubric("", "", link(heading(app, docname), uri)),
-        table(HEADINGS, body, "with-equations"),
-    ]
-
-
 def fill_ledger(app, doctree, docname):
     """Replace the page's placeholder, now that every page is read."""
-    domain = app.env.get_domain("ledger")
+    env, entries = app.env, app.env.get_domain("ledger").entries()
     for node in list(doctree.findall(LedgerNode)):
-        entries = {
-            label: own_entries
-            for label, own_entries in domain.entries().items()
-            if label in domain.equations()
-        }
-        content = summary(
-            list(entries.values()),
-            relative_uri(app.builder.get_target_uri(docname), JSON),
-        )
-        numbered = {
-            page: domain.data["equations"].get(page, ())
-            for page in reading_order(app.env)
-        }
-        shown = {
-            page: [equation for equation in all_ if equation.label in entries]
-            for page, all_ in numbered.items()
-        }
-        chapters = [page for page in shown if shown[page]]
-        there = {
-            entry["kind"] for own_entries in entries.values() for entry in own_entries
-        }
-        kinds = [item for item in KINDS.items() if item[0] in there]
-        content.append(
-            controls(kinds, [(page, heading(app, page)) for page in chapters])
-        )
-        for page in chapters:
-            content += chapter(app, page, shown[page], entries, docname)
-        node.replace_self(content)
+        pages, headings, tables = chapters(env), [], []
+        numbered = [
+            entries[equation.label] for page in pages.values() for equation in page
+        ]
+        for page, equations in pages.items():
+            uri = app.builder.get_relative_uri(docname, page)
+            headings.append((page, heading(app, page)))
+            body = []
+            for equation in equations:
+                body += rows(env, equation, entries[equation.label], uri)
+            rubric = nodes.rubric("", "", link(heading(app, page), uri))
+            tables += [rubric, table(HEADINGS, body, "with-equations")]
+        kinds = {entry["kind"] for own_entries in numbered for entry in own_entries}
+        shown = [item for item in KINDS.items() if item[0] in kinds]
+        file = relative_uri(app.builder.get_target_uri(docname), JSON)
+        top = [*summary(numbered, file), controls(shown, headings)]
+        node.replace_self([*top, *tables])
 
 
 def load(app, pagename, templatename, context, doctree):
@@ -311,39 +262,30 @@ def load(app, pagename, templatename, context, doctree):
         app.add_js_file("ledger.js", loading_method="defer")
 
 
-def rewrite(app, env):
-    """The ledger is written again by every build, whichever page changed."""
-    domain = env.get_domain("ledger")
-    return [domain.page] if domain.page else []
+def listing(app) -> list[dict]:
+    """The main entry of each equation, in the order of the table of contents, and where the equation is."""
+    entries, records = app.env.get_domain("ledger").entries(), []
+    for docname, equations in chapters(app.env).items():
+        page = app.builder.get_target_uri(docname)
+        for equation in equations:
+            label, main = equation.label, entries[equation.label][0]
+            record = {"label": label, "number": number(app.env, equation)}
+            record |= {"chapter": docname} | {key: main.get(key) for key in FIELDS}
+            records.append(record | {"url": f"{page}#{equation_id(label)}"})
+    return records
 
 
 def write_json(app, error):
     """ledger.json: the main entry of each equation, for programs."""
     if error or app.builder.name != "html":
         return
-    domain = app.env.get_domain("ledger")
-    entries, written = domain.entries(), []
-    for docname in reading_order(app.env):
-        for equation in domain.data["equations"].get(docname, ()):
-            url = f"{app.builder.get_target_uri(docname)}#{equation_id(equation.label)}"
-            for main in entries.get(equation.label, ())[:1]:
-                fields = {key: main.get(key) for key in FIELDS} | {
-                    "claim": claim(equation, main)
-                }
-                names = {
-                    "label": equation.label,
-                    "number": number(app.env, equation),
-                    "chapter": docname,
-                }
-                written.append({**names, **fields, "url": url})
-    text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(listing(app), indent=1, ensure_ascii=False) + "\n"
     (Path(app.outdir) / JSON).write_text(text, encoding="utf8")
 
 
 def setup(app):
     app.add_node(LedgerNode)
     app.add_directive("ledger", Ledger)
-    app.connect("env-updated", rewrite)
     app.connect("doctree-resolved", fill_ledger)
     app.connect("doctree-resolved", add_badges)
     app.connect("html-page-context", load)

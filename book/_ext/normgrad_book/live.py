@@ -22,14 +22,15 @@ FOLDER = "book/live"
 STYLE = "live/live.css"
 
 
-def equations() -> dict[str, str]:
+def equations() -> dict[str, dict]:
     """The cotangents of LayerNorm's graph as LaTeX, first and last expression of each."""
-    return {name: equation(f"ln-graph-{name}").ends().latex() for name in COTANGENTS}
+    chains = {name: equation(f"ln-graph-{name}") for name in COTANGENTS}
+    return {"EQUATIONS": {name: chain.ends().latex() for name, chain in chains.items()}}
 
 
 # What a figure knows besides its functions: the constants of its script.
 DATA = {
-    "graph": lambda: {"EQUATIONS": equations()},
+    "graph": equations,
     "bytes": lambda: {"BANDWIDTHS": BANDWIDTHS},
 }
 
@@ -62,23 +63,16 @@ def write(app):
         (target / f"{name}.js").write_text(script(app.srcdir, name), encoding="utf8")
 
 
-def shown(doctree) -> list[str]:
-    """The names of a page's live figures."""
-    ids = (
-        [name for node in doctree.findall(nodes.figure) for name in node["ids"]]
-        if doctree
-        else []
-    )
-    return [name.removeprefix(PREFIX) for name in ids if name.startswith(PREFIX)]
-
-
 def load(app, pagename, templatename, context, doctree):
     """A page loads the scripts of its own figures and no others."""
-    names = shown(doctree)
-    if names:
-        app.add_css_file(STYLE)
-    for name in names:
-        app.add_js_file(f"live/{name}.js", loading_method="defer")
+    if not doctree:
+        return
+    for figure in doctree.findall(nodes.figure):
+        for name in figure["ids"]:
+            if name.startswith(PREFIX):
+                app.add_css_file(STYLE)
+                script_name = f"live/{name.removeprefix(PREFIX)}.js"
+                app.add_js_file(script_name, loading_method="defer")
 
 
 def setup(app):

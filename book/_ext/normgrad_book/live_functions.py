@@ -37,8 +37,8 @@ def norms() -> str:
         family.dp[i, j],
     )
     return "\n".join(
-        browser_source(family.computed(place), outputs, f"norm_{place}")
-        for place in PLACES
+        browser_source(family.computed(placement), outputs, f"norm_{placement}")
+        for placement in PLACES
     )
 
 

@@ -81,11 +81,11 @@ def width(latex) -> float:
 def reserve(app, pagename, templatename, context, doctree):
     """Every formula has its size before it is typeset, so that a page does not move under its reader."""
 
-    def sized(found):
-        return f'<div class="{found[1]}"{found[2]} style="--height: {height(found[3]):.1f}em">{found[3]}</div>'
+    def sized(match):
+        return f'<div class="{match[1]}"{match[2]} style="--height: {height(match[3]):.1f}em">{match[3]}</div>'
 
-    def wide(found):
-        return f'{found[1]} style="--width: {width(found[2]):.1f}em">\\({found[2]}\\)</span>'
+    def wide(match):
+        return f'{match[1]} style="--width: {width(match[2]):.1f}em">\\({match[2]}\\)</span>'
 
     context["body"] = INLINE.sub(wide, DISPLAY.sub(sized, context.get("body", "")))
 

@@ -5,10 +5,12 @@ The notebook that the theme itself would offer keeps MyST's directives and roles
 
 from __future__ import annotations
 
-import json
 import re
+from functools import partial
 from pathlib import Path
 
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sphinx.util.osutil import relative_uri
 
 from normgrad.teaching.notebook import MARK
@@ -23,6 +25,9 @@ from .plain_markdown import PlainMarkdown
 # Tags that Jupyter and its runners know, and the mark of what a student writes; the others concern the page alone.
 KEPT_TAGS = ("raises-exception", "skip-execution", "homework", "triton", "your-turn")
 KEPT_TAGS += ("derivation", "numpy-backward", "torch-function", "triton-kernel")
+FOLDED_TAGS = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
+# Jupyter's way to fold a cell's source, and Colab's.
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 
 
 def is_notebook(env, docname) -> bool:
@@ -31,99 +36,83 @@ def is_notebook(env, docname) -> bool:
 
 def relinked(output, site):
     """An output whose links to pages beside its own lead to the site, or are plain text where it has no address."""
-    html = "".join(output.get("data", {}).get("text/html", ()))
+    data = output.get("data", {})
     link = re.compile(f'<a href="{re.escape(BOOK)}([^"]*)">(.*?)</a>', re.S)
-    if not link.search(html):
+    if not link.search(data.get("text/html", "")):
         return output
-    plain = link.sub(rf'<a href="{site}\1">\2</a>' if site else r"\2", html)
-    return output | {"data": output["data"] | {"text/html": plain}}
+    form = rf'<a href="{site}\1">\2</a>' if site else r"\2"
+    html = link.sub(form, data["text/html"])
+    return output | {"data": data | {"text/html": html}}
 
 
-def code_cell(source, execution_count=None, outputs=(), tags=()):
-    metadata = (
-        {"tags": kept} if (kept := [tag for tag in tags if tag in KEPT_TAGS]) else {}
+def code_cell(cell, site):
+    """A code cell with what Jupyter needs of its tags, and links as readers have them."""
+    tags, source = cell["metadata"].get("tags", ()), cell["source"]
+    metadata = FOLDED.copy() if FOLDED_TAGS & {*tags} else {}
+    kept = [tag for tag in tags if tag in KEPT_TAGS]
+    if kept:
+        metadata["tags"] = kept
+    if "triton" in tags and source:
+        source = f"{MARK}\n{source}"
+    outputs = [relinked(output, site) for output in cell["outputs"]]
+    count = cell["execution_count"]
+    return new_code_cell(
+        source, execution_count=count, outputs=outputs, metadata=metadata
     )
-    if {"hide-input", "remove-input", "hide-cell", "remove-cell"} & set(tags):
-        metadata |= {
-            "jupyter": {"source_hidden": True},
-            "cellView": "form",
-        }  # Jupyter's way to say so, and Colab's
-    cell = {
-        "cell_type": "code",
-        "execution_count": execution_count,
-        "outputs": list(outputs),
-        "metadata": metadata,
-    }
-    return cell | {
-        "source": f"{MARK}\n{source}" if "triton" in tags and source else source
-    }
 
 
-def markdown_cell(source):
-    return {"cell_type": "markdown", "metadata": {}, "source": source.strip("\n")}
-
-
-def convert(cell, plain, site="", number=lambda label: ""):
+def convert(cell, plain, site, number):
     """The cells that one cell of the executed chapter becomes."""
     metadata = cell["metadata"]
     if "book-only" in metadata.get("tags", ()):
         return
     if cell["cell_type"] == "markdown":
-        yield markdown_cell(plain.convert(cell["source"]))
+        yield new_markdown_cell(plain.convert(cell["source"]).strip("\n"))
     elif cell["cell_type"] == "code":
-        outputs = [relinked(output, site) for output in cell["outputs"]]
         if label := metadata.get("label"):
-            named = f"({number(label)}) " if number(label) else ""
-            claim = metadata.get("claim", "")
-            yield markdown_cell(plain.convert(f"{named}`{label}`: {claim}"))
-        yield code_cell(
-            cell["source"], cell["execution_count"], outputs, metadata.get("tags", ())
-        )
+            claim = plain.convert(f"`{label}`: {metadata.get('claim', '')}")
+            yield new_markdown_cell(f"({number(label)}) {claim}")
+        yield code_cell(cell, site)
         if figure := metadata.get("mystnb", {}).get("figure"):
-            yield markdown_cell(
-                plain.caption(figure.get("name"), figure.get("caption", ""))
-            )
+            caption = plain.caption(figure.get("name"), figure.get("caption", ""))
+            yield new_markdown_cell(caption)
 
 
 def needs_triton(executed) -> bool:
     """Whether some cell is marked to need Triton, or names it."""
-    cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
     return any(
         "triton" in cell["source"] or "triton" in cell["metadata"].get("tags", ())
-        for cell in cells
+        for cell in executed["cells"]
+        if cell["cell_type"] == "code"
     )
 
 
-def plain_notebook(executed, plain, setup, pages="", number=lambda label: ""):
+def plain_notebook(executed, plain, setup, site, number):
     """A chapter as executed by myst-nb, as the notebook that readers get; cell ids are numbers, for stable files.
 
-    Arguments:  setup, the source of the cell that goes before all others; pages, the address of the chapter's folder;
+    Arguments:  setup, the source of the cell that goes before all others; site, the address of the chapter's folder;
                 number, a function from the label of an equation to its number
     """
-    cells = [
-        new
-        for cell in executed["cells"]
-        for new in convert(cell, plain, pages, number)
-        if new["source"]
-    ]
-    first = next(
-        (i for i, cell in enumerate(cells) if cell["cell_type"] == "code"), len(cells)
-    )
-    cells.insert(first, code_cell(setup, tags=["hide-input"]))
-    for i, cell in enumerate(cells):
-        cell |= {"id": f"cell-{i}", "source": cell["source"].splitlines(keepends=True)}
-        cells[i] = cell
+    cells = []
+    for cell in executed["cells"]:
+        cells += [new for new in convert(cell, plain, site, number) if new["source"]]
+    types = [cell["cell_type"] for cell in cells]
+    first = types.index("code") if "code" in types else len(cells)
+    cells.insert(first, new_code_cell(setup, metadata=FOLDED))
+    for position, cell in enumerate(cells):
+        cell["id"] = f"cell-{position}"
     metadata = {
         "kernelspec": executed["metadata"]["kernelspec"],
         "language_info": {"name": "python"},
     }
-    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return new_notebook(cells=cells, metadata=metadata)
 
 
 def folder_on_site(app, docname) -> str:
     """The address of the folder that a page lies in, with its slash, or nothing where the site has no address."""
-    base, folder = app.config.html_baseurl.rstrip("/"), docname.rpartition("/")[0]
-    return f"{base}/{folder}/" if base and folder else f"{base}/" if base else ""
+    base = app.config.html_baseurl.rstrip("/")
+    folder = f"{base}/{docname}".rpartition("/")[0]
+    return f"{folder}/" if base else ""
 
 
 def build_wheel(app, env):
@@ -139,31 +128,17 @@ def write_notebooks(app, error):
     """Beside Sphinx's copies of the sources, where the theme's download menu and Colab look for them."""
     if error or app.builder.name != "html" or PAGE:
         return
-    folder = Path(app.outdir) / "_sources"
-    version = app.config.book_wheel
-    wheels, number = folder_on_site(app, "_sources/"), number_of(app.env)
-    for docname in sorted(app.env.found_docs):
-        if is_notebook(app.env, docname):
-            executed, pages = (
-                executed_notebook(app.env, docname),
-                folder_on_site(app, docname),
-            )
-            setup = bootstrap(
-                version,
-                wheels,
-                pages,
-                needs_triton(executed),
-            )
-            notebook = plain_notebook(
-                executed, PlainMarkdown(app, docname), setup, pages, number
-            )
-            target = folder / f"{docname}.ipynb"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            text = (
-                json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
-                + "\n"
-            )
-            target.write_text(text, encoding="utf8")
+    env, version = app.env, app.config.book_wheel
+    wheels, number = folder_on_site(app, "_sources/"), number_of(env)
+    for docname in sorted(filter(partial(is_notebook, env), env.found_docs)):
+        executed, site = executed_notebook(env, docname), folder_on_site(app, docname)
+        triton = needs_triton(executed)
+        setup = bootstrap(version, wheels, site, triton)
+        plain = PlainMarkdown(app, docname)
+        notebook = plain_notebook(executed, plain, setup, site, number)
+        target = Path(app.outdir) / f"_sources/{docname}.ipynb"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(nbformat.from_dict(notebook), target)
 
 
 def offer_notebook(app, pagename, templatename, context, doctree):

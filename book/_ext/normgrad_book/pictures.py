@@ -17,9 +17,9 @@ def reserve(app, pagename, templatename, context, doctree):
         name: Path(app.srcdir, source) for source, name in app.builder.images.items()
     }
 
-    def sized(found):
-        size = SIZE.search(files[found["name"]].read_text(encoding="utf8"))
-        return f"{found[1]} aspect-ratio: {size[1]} / {size[2]};" if size else found[1]
+    def sized(match):
+        size = SIZE.search(files[match["name"]].read_text(encoding="utf8"))
+        return f"{match[1]} aspect-ratio: {size[1]} / {size[2]};" if size else match[1]
 
     context["body"] = PICTURE.sub(sized, context.get("body", ""))
 

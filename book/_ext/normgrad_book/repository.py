@@ -30,11 +30,9 @@ def github_repository(root, environ=os.environ) -> str:
     """
     if environ.get("GITHUB_REPOSITORY"):
         return environ["GITHUB_REPOSITORY"]
-    found = re.search(
-        r"github\.com[:/]([^/\s]+/[^/\s]+?)(?:\.git)?/?$",
-        git(root, "remote", "get-url", "origin"),
-    )
-    return found.group(1) if found else ""
+    origin = git(root, "remote", "get-url", "origin")
+    match = re.search(r"github\.com[:/]([^/\s]+/[^/\s]+?)(?:\.git)?/?$", origin)
+    return match[1] if match else ""
 
 
 def site_address(repository) -> str:

@@ -13,61 +13,48 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 from .alone import PAGE
-from .ledger_page import claim, equation_id, number, reading_order
+from .ledger_page import listing, reading_order
 
 NAMES = "book/search_names.json"
 SCRIPT = "_static/search_objects.js"
 
 
-def _plain(text) -> str:
-    return text.replace("$", "").replace("`", "").replace("\\", "")
-
-
-def _equations(app, docname) -> list[dict]:
-    """Every numbered equation of a page: where it is, and the words that it is found by."""
-    domain = app.env.get_domain("ledger")
-    entries = domain.entries()
-    page = app.builder.get_target_uri(docname)
-    places = []
-    for equation in domain.data["equations"].get(docname, ()):
-        label = equation.label
-        says = ""
-        if label in entries:
-            says = _plain(claim(equation, entries[label][0]))
-        places.append(
-            {
-                "label": label,
-                "number": number(app.env, equation),
-                "says": says,
-                "page": app.env.titles[docname].astext(),
-                "address": f"{page}#{equation_id(label)}",
-            }
-        )
-    return places
+MARKUP = str.maketrans("", "", "$`\\")
 
 
 def _sections(app, docname) -> list[dict]:
     """A page and its sections, by their headings."""
     page = app.env.titles[docname].astext()
-    places = []
+    sections = []
     for link in app.env.tocs[docname].findall(nodes.reference):
         if link["refuri"] != docname:
             continue
         anchor = link["anchorname"]
-        place = {"title": link.astext()}
+        section = {"title": link.astext()}
         if anchor:
-            place["page"] = page
-        place["address"] = app.builder.get_target_uri(docname) + anchor
-        places.append(place)
-    return places
+            section["page"] = page
+        section["address"] = app.builder.get_target_uri(docname) + anchor
+        sections.append(section)
+    return sections
 
 
 def places(app) -> list[dict]:
     """The pages in the order of reading, each with its sections and its equations."""
-    found = []
+    records, shown = listing(app), []
     for docname in reading_order(app.env):
-        found += _sections(app, docname) + _equations(app, docname)
-    return found
+        shown += _sections(app, docname)
+        shown += [
+            {
+                "label": record["label"],
+                "number": record["number"],
+                "says": record["claim"].translate(MARKUP),
+                "page": app.env.titles[docname].astext(),
+                "address": record["url"],
+            }
+            for record in records
+            if record["chapter"] == docname
+        ]
+    return shown
 
 
 def names(app, addresses) -> dict[str, str]:
@@ -79,38 +66,32 @@ def names(app, addresses) -> dict[str, str]:
     if not file.exists():
         return {}
     labels = app.env.get_domain("ledger").equations()
-    leads = {}
+    targets = {}
     for name, target in json.loads(file.read_text(encoding="utf8")).items():
-        docname, _, anchor = target.partition("#")
+        docname, mark, anchor = target.partition("#")
         if target in labels:
-            leads[name] = target
-            continue
-        if docname not in app.env.found_docs:
-            if PAGE:
-                continue
+            targets[name] = target
+        elif docname in app.env.found_docs:
+            targets[name] = app.builder.get_target_uri(docname) + mark + anchor
+            if targets[name] not in addresses:
+                addresses[targets[name]] = {
+                    "title": title(app.env, docname, anchor, name),
+                    "page": app.env.titles[docname].astext(),
+                    "address": targets[name],
+                }
+        elif not PAGE:
             raise ExtensionError(
                 f"{NAMES}: {name} leads to {target}, which is no label and no page"
             )
-        address = app.builder.get_target_uri(docname)
-        if anchor:
-            address = f"{address}#{anchor}"
-        if address not in addresses:
-            addresses[address] = {
-                "title": title(app.env, docname, anchor, name),
-                "page": app.env.titles[docname].astext(),
-                "address": address,
-            }
-        leads[name] = address
-    return leads
+    return targets
 
 
 def title(env, docname, anchor, name) -> str:
     """The heading of what has an anchor and is no section, as an exercise."""
-    for node in env.get_doctree(docname).findall(
-        lambda node: anchor in getattr(node, "attributes", {}).get("ids", ())
-    ):
-        heading = next(iter(node.findall(nodes.title)), None)
-        return heading.astext() if heading is not None else env.titles[docname].astext()
+    for node in env.get_doctree(docname).findall(nodes.Element):
+        if anchor in node["ids"]:
+            headings = [*node.findall(nodes.title), env.titles[docname]]
+            return headings[0].astext()
     raise ExtensionError(
         f"{NAMES}: {name} leads to {docname}#{anchor}, and there is no such anchor"
     )
@@ -120,7 +101,7 @@ def write(app, error):
     """The script that the search page loads."""
     if error or app.builder.name != "html":
         return
-    addresses = {place["address"]: place for place in places(app)}
+    addresses = {shown["address"]: shown for shown in places(app)}
     leads = names(app, addresses)
     objects = {"places": list(addresses.values()), "names": leads}
     text = f"window.normgradObjects = {json.dumps(objects, ensure_ascii=False)};\n"

@@ -49,13 +49,12 @@ def copy_package(root, folder):
 
 def digest(folder) -> str:
     """Eight digits of a hash of all files in a folder."""
-    found = hashlib.sha256()
+    files = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            found.update(
-                path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes()
-            )
-    return found.hexdigest()[:8]
+            name = path.relative_to(folder).as_posix()
+            files.update(name.encode() + b"\0" + path.read_bytes())
+    return files.hexdigest()[:8]
 
 
 def local_version(root, folder, commit) -> str:
@@ -71,16 +70,14 @@ def stamp(folder, local) -> str:
     for name, pattern in VERSIONED.items():
         path = folder / name
         text = path.read_text(encoding="utf8")
-        found = re.findall(pattern, text, re.M)
-        if len(found) != 1:
+        lines = list(re.finditer(pattern, text, re.M))
+        if len(lines) != 1:
             raise ExtensionError(
-                f"{name} must give the version on one line, found {len(found)}"
+                f"{name} must give the version on one line, found {len(lines)}"
             )
-        line = re.search(pattern, text, re.M)
-        path.write_text(
-            text[: line.end(1)] + local + text[line.end(1) :], encoding="utf8"
-        )
-    return found[0] + local
+        end = lines[0].end(1)
+        path.write_text(text[:end] + local + text[end:], encoding="utf8")
+    return lines[0][1] + local
 
 
 def build(root, commit, target) -> str:
@@ -89,34 +86,20 @@ def build(root, commit, target) -> str:
         folder = Path(folder)
         copy_package(root, folder)
         version = stamp(folder, local_version(root, folder, commit))
-        made = folder / "wheels"
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "--quiet",
-            "--no-deps",
-            "--no-build-isolation",
-            "--no-index",
-        ]
+        command = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", target, folder]
+        options = "--quiet --no-deps --no-build-isolation --no-index".split()
         # A fixed date inside: the same files give the same wheel, byte for byte.
         environ = os.environ | {"SOURCE_DATE_EPOCH": "315532800"}
+        target.mkdir(parents=True, exist_ok=True)
+        for older in target.glob("normgrad-*.whl"):
+            older.unlink()
         done = subprocess.run(
-            [*command, "--wheel-dir", made, folder],
-            capture_output=True,
-            text=True,
-            env=environ,
-            check=False,
+            [*command, *options], capture_output=True, text=True, env=environ
         )
         if done.returncode:
             raise ExtensionError(
                 f"the wheel of normgrad cannot be built:\n{done.stdout}{done.stderr}"
             )
-        target.mkdir(parents=True, exist_ok=True)
-        for older in target.glob("normgrad-*.whl"):
-            older.unlink()
-        shutil.copy2(made / file_name(version), target)
     return version
 
 

@@ -32,38 +32,33 @@ class Entries(tuple[Entry, ...]):
         return {"text/plain": repr(self), MIME: [asdict(entry) for entry in self]}
 
 
-def _registered(label):
-    from normgrad.symbolic import equation
+def _seconds(check, *arguments) -> float:
+    """How long a check takes, which raises where it fails."""
+    start = time.perf_counter()
+    check(*arguments)
+    return time.perf_counter() - start
 
-    return equation(label)
 
-
-def define(*labels: str, claim: str = "", defines: str = "") -> Entries:
+def define(*labels: str, claim: str = "") -> Entries:
     """Entries for definitions: equations that say what a symbol means and claim nothing.
 
     Args:    labels: of the equations; claim: what they define; a registered equation brings its own
-             defines: the symbol, as LaTeX, of a display that has another left side than the symbol alone
     Raises:  ValueError for an equation that claims something: one that is proved, or checked with numbers
     """
     from normgrad.symbolic.registry import entries
 
     from .formulas import formulas
 
-    known = entries()
+    definitions = []
     for label in labels:
-        claims_something = label in known and known[label]["kind"] != "definition"
-        if label in formulas() or claims_something:
+        entry = entries().get(label, {"kind": "definition", "claim": ""})
+        if label in formulas() or entry["kind"] != "definition":
             raise ValueError(
                 f"labels: {label} claims something, and is no definition: prove it, or check it"
             )
-    claims = (
-        claim or (known[label]["claim"] if label in known else "What the symbols mean.")
-        for label in labels
-    )
-    pairs = zip(labels, claims, strict=True)
-    return Entries(
-        Entry(label, "definition", text, defines=defines) for label, text in pairs
-    )
+        text = claim or entry["claim"] or "What the symbols mean."
+        definitions.append(Entry(label, "definition", text))
+    return Entries(definitions)
 
 
 def cite(label: str, source: str) -> Entries:
@@ -77,17 +72,14 @@ def cite(label: str, source: str) -> Entries:
 
 def prove(*labels: str) -> Entries:
     """Prove registered equations for every N, now; NotProved, which names the label, when one does not hold."""
+    from normgrad.symbolic import equation
+
     entries = []
-    for label in labels:
-        start = time.perf_counter()
-        equation = _registered(label)
-        equation.prove()
+    for statement in map(equation, labels):
+        seconds = _seconds(statement.prove)
         entries.append(
             Entry(
-                label,
-                "proved-for-every-n",
-                equation.claim,
-                seconds=time.perf_counter() - start,
+                statement.label, "proved-for-every-n", statement.claim, seconds=seconds
             )
         )
     return Entries(entries)
@@ -98,21 +90,19 @@ def prove_small(*labels: str, sizes: Sequence[int] = (2, 3, 4)) -> Entries:
 
     Raises:  ValueError for no sizes, with which nothing would be proved; AssertionError when an entry differs
     """
+    from normgrad.symbolic import equation
+
     if not isinstance(sizes, (tuple, list, range)) or not sizes:
         raise ValueError(
             f"sizes: got {sizes!r}, needs a sequence of at least one row length"
         )
     entries = []
-    for label in labels:
-        start = time.perf_counter()
-        equation = _registered(label)
-        equation.check_fixed(sizes)
-        claimed = equation.claim.rstrip(".")
+    for statement in map(equation, labels):
+        seconds = _seconds(statement.check_fixed, sizes)
+        claimed = statement.claim.rstrip(".")
         claim = f"{claimed}; N = {', '.join(map(str, sizes))}"
         entries.append(
-            Entry(
-                label, "proved-for-small-n", claim, seconds=time.perf_counter() - start
-            )
+            Entry(statement.label, "proved-for-small-n", claim, seconds=seconds)
         )
     return Entries(entries)
 
@@ -128,12 +118,13 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
     Raises:  ValueError for no labels, no reason, more than one line of it, or an equation that follows from itself;
              TypeError for a label that is no text; NotProved when a registered equation does not hold
     """
+    from normgrad.symbolic import equation
     from normgrad.symbolic.registry import entries
 
-    for one in (label, *labels):
-        if not isinstance(one, str):
+    for name in (label, *labels):
+        if not isinstance(name, str):
             raise TypeError(
-                f"labels: got {type(one).__name__}, needs the labels of equations, as l2-dq"
+                f"labels: got {type(name).__name__}, needs the labels of equations, as l2-dq"
             )
     if not labels:
         raise ValueError(
@@ -143,24 +134,20 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
         raise ValueError(f"labels: {label} cannot follow from itself")
     if not because.strip() or "\n" in because:
         raise ValueError(f"because: got {because!r}, needs the reason in one line")
-    known = _registered(label) if label in entries() else None
-    start = time.perf_counter()
-    if known is not None:
-        known.prove()
-    seconds = None if known is None else time.perf_counter() - start
-    claim = claim or (known.claim if known is not None else because)
-    return Entries(
-        [
-            Entry(
-                label,
-                "follows-from",
-                claim,
-                seconds=seconds,
-                follows_from=labels,
-                because=because,
-            )
-        ]
+    seconds = None
+    if label in entries():
+        statement = equation(label)
+        seconds = _seconds(statement.prove)
+        claim = claim or statement.claim
+    entry = Entry(
+        label,
+        "follows-from",
+        claim or because,
+        seconds=seconds,
+        follows_from=labels,
+        because=because,
     )
+    return Entries([entry])
 
 
 def check(
@@ -205,16 +192,13 @@ def check(
             f"{formula.label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})"
         )
     slack = tolerance / error if formula.is_bound and error else None
-    return Entries(
-        [
-            Entry(
-                formula.label,
-                "numeric",
-                claim,
-                error,
-                tolerance,
-                formula=formula.latex(),
-                slack=slack,
-            )
-        ]
+    entry = Entry(
+        formula.label,
+        "numeric",
+        claim,
+        error,
+        tolerance,
+        formula=formula.latex(),
+        slack=slack,
     )
+    return Entries([entry])

@@ -30,7 +30,6 @@ class Entry:
     Args:  label: the equation's label; kind: one of KINDS; claim: one sentence that says what holds
            error, tolerance: the measured error and the bound it was held to (numeric entries)
            formula: the LaTeX of the object that was checked (numeric entries), which the page has to show
-           defines: the symbol that a definition gives a meaning where it does not stand alone on the left
            slack: how many times the bound is above what came nearest to it, for bounds
            seconds: how long the proof or the check took
            follows_from, because: the labels of the equations it follows from, and the one-line reason
@@ -46,27 +45,20 @@ class Entry:
     because: str = ""
     formula: str = ""
     slack: float | None = None
-    defines: str = ""
 
     def __str__(self):
-        parts = [
-            " ".join(
-                [f"{self.label}: {WORDS[self.kind]}", ", ".join(self.follows_from)]
-            ).rstrip()
-        ]
+        kind = f"{self.label}: {WORDS[self.kind]} {', '.join(self.follows_from)}"
+        parts = [kind.rstrip()]
         if self.error is not None:
             parts.append(f"error {self.error:.1e}, tolerance {self.tolerance:.1e}")
         if self.slack is not None:
             parts.append(slack_in_words(self.slack))
         if self.seconds is not None:
             parts.append(f"{self.seconds:.2f} s")
-        reason = (
-            f", because {self.because}" if self.because not in ("", self.claim) else ""
-        )
-        return (
-            ", ".join(parts)
-            + f"\n    {self.claim.removesuffix('.') if reason else self.claim}{reason}"
-        )
+        claim = self.claim
+        if self.because not in ("", claim):
+            claim = f"{claim.removesuffix('.')}, because {self.because}"
+        return f"{', '.join(parts)}\n    {claim}"
 
 
 def slack_in_words(slack: float) -> str:

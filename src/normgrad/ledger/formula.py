@@ -81,13 +81,12 @@ class Formula:
         return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
 
     def _line(self, line, write, several):
-        one = line.relation
+        relation = line.relation
         words = rf"\text{{{line.words}}} \quad " if line.words else ""
         mark = "& " if several else ""
         dots = r" + \dots" if line.dots else ""
-        text = (
-            f"{words}{mark}{write(one.lhs)} {SIGNS[type(one)]} {write(one.rhs)}{dots}"
-        )
+        left, right, sign = relation.lhs, relation.rhs, SIGNS[type(relation)]
+        text = f"{words}{mark}{write(left)} {sign} {write(right)}{dots}"
         where = [f"{write(name)} = {write(value)}" for name, value in line.where]
         if not where:
             return text
@@ -145,20 +144,21 @@ def _sides(line):
 def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The pair (error, tolerance) with the largest part of its tolerance; one with a NaN comes before all others."""
     pairs = list(pairs)
-    lost = [pair for pair in pairs if math.isnan(pair[0]) or math.isnan(pair[1])]
-    return (
-        lost[0]
-        if lost
-        else max(
-            pairs,
-            key=lambda pair: pair[0] / pair[1] if pair[1] else pair[0] and math.inf,
-        )
-    )
+    lost = [pair for pair in pairs if any(map(math.isnan, pair))]
+    return max(lost[:1] or pairs, key=_share)
+
+
+def _share(pair):
+    error, allowed = pair
+    return error / allowed if allowed else error and math.inf
 
 
 def formula(label: str, *relations: Relational | Line) -> Formula:
     """A formula from relations, or lines with words; TypeError for anything else."""
-    lines = tuple(one if isinstance(one, Line) else Line(one) for one in relations)
+    lines = tuple(
+        relation if isinstance(relation, Line) else Line(relation)
+        for relation in relations
+    )
     if not lines:
         raise ValueError(f"{label}: got no relation, needs at least one, as Le(a, b)")
     for line in lines:

@@ -118,10 +118,10 @@ def _variances() -> Iterator[Formula]:
         ),
     }
     lines = []
-    for place, (name, (bound, value)) in enumerate(ways.items(), start=1):
+    for number, (name, (bound, value)) in enumerate(ways.items(), start=1):
         where = () if value is None else ((theta, value),)
         lines.append(
-            Line(_relation(Le, tensor(f"e{place}", M)[i], bound), f"{name}:", where)
+            Line(_relation(Le, tensor(f"e{number}", M)[i], bound), f"{name}:", where)
         )
     yield formula("fp-bounds", *lines)
 
@@ -131,7 +131,7 @@ def _shares() -> Iterator[Formula]:
     yield formula(
         "pg-strided",
         _relation(Eq, share[g, i], Divides(P, i - g)),
-        _relation(Eq, total(P, lambda one: share[one, i]), Integer(1)),
+        _relation(Eq, total(P, lambda program: share[program, i]), Integer(1)),
     )
 
 
@@ -139,7 +139,7 @@ def _shares() -> Iterator[Formula]:
 def _registry() -> dict[str, Formula]:
     with as_written():
         sections = [_differences, _sums, _formats, _variances, _shares]
-        return {one.label: one for section in sections for one in section()}
+        return {entry.label: entry for section in sections for entry in section()}
 
 
 def formulas() -> dict[str, Formula]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from sympy import Abs, Add, Indexed, KroneckerDelta, Mul, Number, Pow, Sum, im
 from sympy import I as IMAGINARY
@@ -15,13 +17,13 @@ from ..symbolic.opaque import Opaque
 class Values:
     """Expressions as numbers. Every letter, free or bound, is an axis; a dimension is as long as the arrays say.
 
-    Args:  given: numbers and arrays by the names of scalars and tensors; functions, or what they give, by theirs
+    Args:  values: numbers and arrays by the names of scalars and tensors; functions, or what they give, by theirs
     """
 
-    def __init__(self, given):
-        self.given = {
+    def __init__(self, values):
+        self.values = {
             name: value if callable(value) else np.asarray(value)
-            for name, value in given.items()
+            for name, value in values.items()
         }
         self.sizes: dict[str, int] = {}
         self.lengths: dict = {}
@@ -39,21 +41,22 @@ class Values:
             *free,
             *(letter for letter in dict.fromkeys(bound) if letter not in free),
         ]
-        found = self._value(e, {letter: axis for axis, letter in enumerate(letters)})
-        return found.reshape(found.shape[: len(free)])
+        axes = {letter: axis for axis, letter in enumerate(letters)}
+        array = self._value(e, axes)
+        return array.reshape(array.shape[: len(free)])
 
     def check_all_used(self, label):
         """Raises:  ValueError for a value that the formula has no name for"""
-        for name in sorted(self.given.keys() - self.used):
+        for name in sorted(self.values.keys() - self.used):
             raise ValueError(f"values: {label} has no {name}")
 
     def _given(self, name):
-        if name not in self.given:
+        if name not in self.values:
             raise ValueError(
-                f"values: got none for {name}; given are {', '.join(sorted(self.given)) or 'none'}"
+                f"values: got none for {name}; given are {', '.join(sorted(self.values)) or 'none'}"
             )
         self.used.add(name)
-        return self.given[name]
+        return self.values[name]
 
     def _measure(self, entry):
         name = str(entry.base.label)
@@ -77,7 +80,7 @@ class Values:
         if isinstance(e, Number) or e == IMAGINARY:
             return _placed(np.asarray(1j if e == IMAGINARY else float(e)), [], axes)
         if isinstance(e, Indexed):
-            return _placed(self.given[str(e.base.label)], e.indices, axes)
+            return _placed(self.values[str(e.base.label)], e.indices, axes)
         if e in axes:
             return _placed(np.arange(1, self.lengths[e] + 1), [e], axes)
         if e.is_Symbol:
@@ -88,42 +91,38 @@ class Values:
         if isinstance(e, KroneckerDelta):
             return _placed(np.eye(max(self.sizes.values())), e.args[:2], axes)
         if isinstance(e, Sum):
-            found = self._value(e.function, axes)
+            array = self._value(e.function, axes)
             for letter, _, last in e.limits:
-                found = _over(np.sum, found, axes[letter], self.sizes[str(last)])
-            return found
+                array = _over(np.sum, array, axes[letter], self.sizes[str(last)])
+            return array
         if isinstance(e, Largest):
-            found = self._value(e.args[0], axes)
-            return _over(np.max, found, axes[e.args[1]], self.sizes[str(e.args[2])])
+            array = self._value(e.args[0], axes)
+            return _over(np.max, array, axes[e.args[1]], self.sizes[str(e.args[2])])
         if isinstance(e, Opaque):
             return self._function(e, axes)
         return self._operation(e, [self._value(part, axes) for part in e.args])
 
     def _function(self, e, axes):
         """A function of the formula: computed from its argument, or given as what was computed."""
-        known = self._given(e.letter + "'" * e.order)
-        if callable(known):
-            return np.asarray(known(self._value(e.args[0], axes)))
-        self.used |= {part.name for part in e.free_symbols if part.name in self.given}
-        return _placed(known, sorted(free_letters(e), key=str), axes)
+        value = self._given(e.letter + "'" * e.order)
+        if callable(value):
+            return np.asarray(value(self._value(e.args[0], axes)))
+        self.used |= {part.name for part in e.free_symbols if part.name in self.values}
+        return _placed(value, sorted(free_letters(e), key=str), axes)
 
     def _operation(self, e, parts):
         if isinstance(e, Add):
-            return sum(parts[1:], parts[0])
+            return sum(parts)
         if isinstance(e, Mul):
-            return (
-                np.multiply.reduce(np.broadcast_arrays(*parts))
-                if len(parts) > 1
-                else parts[0]
-            )
+            return math.prod(parts)
         if isinstance(e, Pow):
             return np.asarray(parts[0]) ** parts[1]
         if isinstance(e, Divides):
             return (parts[1] % parts[0] == 0).astype(float)
-        one = {Abs: np.abs, ceiling: np.ceil, Log2: np.log2, im: np.imag}.get(type(e))
-        if one is None:
+        functions = {Abs: np.abs, ceiling: np.ceil, Log2: np.log2, im: np.imag}
+        if type(e) not in functions:
             raise ValueError(f"{e}: no number is known for {type(e).__name__}")
-        return one(parts[0])
+        return functions[type(e)](parts[0])
 
 
 def _placed(array, letters, axes):
