@@ -10,15 +10,11 @@ from sympy import Symbol
 from normgrad.symbolic import (
     Defs,
     Equation,
-    Local,
-    Partial,
     as_written,
-    delta,
     dim,
     equations,
     index,
     latex,
-    prove,
     tensor,
     total,
 )
@@ -84,17 +80,3 @@ def test_a_row_letter_that_is_free_or_a_quantity_is_not_taken():
             latex(tensor("p") * tensor("m") * e)
             == r"p m x_{ij} \sum_{i_{1}=1}^{M} x_{i_{1},j}"
         )
-
-
-def test_a_scalar_and_a_tensor_do_not_share_a_name():
-    with pytest.raises(ValueError, match="w: names a scalar and a tensor"):
-        latex(tensor("w") * w[j])
-
-
-def test_a_local_derivative_never_reads_as_a_total_one():
-    defs, mean = Defs(), tensor("mean")
-    defs[mean] = total(N, lambda r: w[r]) / N
-    formula = w[j] - mean
-    assert latex(Local(formula, w[k])) != latex(Partial(formula, w[k]))
-    proof = prove(Local(formula, w[k]), delta(j, k), defs)
-    assert r"\right)_{\mathrm{mean}}" in proof._repr_mimebundle_()["text/latex"]
