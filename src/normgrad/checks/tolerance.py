@@ -196,46 +196,6 @@ def bounds(
     )
 
 
-def tangent_bound(
-    saved: numpy_ref.Forward,
-    p_dot: np.ndarray,
-    weight_dot: np.ndarray | float,
-    bias_dot: np.ndarray | float,
-    value: np.ndarray,
-    dtype: str | Dtypes,
-) -> np.ndarray:
-    """The largest allowed error of y's tangent, elementwise.
-
-    The projection of p_dot is off as that of wdy is in dx; the weight comes after it.
-
-    Args:  saved: as bounds; p_dot (M, N), weight_dot, bias_dot (N,), 0 where they do not move; value: the exact tangent
-    """
-    p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
-    u = unit_roundoff(dtypes.accumulator)
-    weight = np.abs(factor(saved.weight, p.shape[-1], spec))
-    rstd, q = saved.rstd[:, None], p if saved.mean is None else p - saved.mean[:, None]
-    x_hat, terms = q * rstd, u * (p.shape[-1] + ELEMENTWISE)
-    e_x = rstd * _mean_error(p, q, u, terms) + terms * np.abs(x_hat)
-    moved = np.abs(p_dot) + (
-        np.abs(p_dot).mean(-1, keepdims=True) if spec.center else 0
-    )
-    error = (
-        weight
-        * rstd
-        * _input_gradient_error(moved, q, x_hat, e_x, terms, spec, dtypes.accumulator)
-    )
-    error = error + np.abs(spec.scale * weight_dot) * (
-        e_x + u * ELEMENTWISE * np.abs(x_hat)
-    )
-    error = error + u * ELEMENTWISE * np.abs(bias_dot)
-    out = unit_roundoff(dtypes["y"])
-    return (
-        SAFETY * error * (1 + out)
-        + out * (1 + 2 * out) * np.abs(value)
-        + SMALLEST[dtypes["y"]]
-    )
-
-
 def _mean_error(p, q, u, terms, corrected=False):
     """The error of a row's mean (M, 1), from the rows p and the centred ones q.
 
