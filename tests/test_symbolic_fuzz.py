@@ -10,7 +10,7 @@ from normgrad.symbolic.normal_form import Reciprocal, Root, nf
 
 
 def test_no_random_claim_is_proved_that_is_false_in_numbers():
-    answers, wrong = run(claims=120, seed=1)
+    answers, wrong = run(claims=200, seed=1)
     assert wrong == []
     assert answers["true", "proved"] > 30 and answers["false", "refuted"] > 30
     assert answers["true", "undecided"] + answers["false", "undecided"] < 8
