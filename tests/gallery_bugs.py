@@ -1,18 +1,14 @@
-"""The bugs of the gallery's table, each with its repaired version, the check that rejects it and a usual test."""
+"""Bugs of the gallery's table that checks of the package reject, each with its repair and a usual test."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from normgrad import L2_NORM, LAYER_NORM, RMS_NORM, numpy_ref
 from normgrad.checks.backends import get
 from normgrad.checks.cases import draw
-from normgrad.checks.contract import GRADCHECK_STEP
-from normgrad.checks.finite_difference import directional, inner
-from normgrad.checks.tolerance import round_to
 from normgrad.mistakes.gallery import (
     Comparison,
     Written,
@@ -65,99 +61,6 @@ def first_block(p, residual, weight, dy, dresidual_out, mean, rstd):
     return dx if residual is None else dx + dresidual_out
 
 
-def sigmoid(t):
-    return 1 / (1 + np.exp(-t))
-
-
-def gated_forward(x, gate, weight, spec):
-    """RMSNorm of x * sigmoid(gate), and x as it came in, for the residual stream."""
-    return numpy_ref.forward(x * sigmoid(gate), weight, spec=spec), x
-
-
-def gate_order_wrong(x, gate, weight, dy, dresidual_out, spec):
-    """The stream's gradient joins before the gate's chain rule."""
-    g = sigmoid(gate)
-    grads = numpy_ref.backward(dy, gated_forward(x, gate, weight, spec)[0])
-    dx = grads.dx + dresidual_out
-    return dx * g, dx * x * g * (1 - g), grads.dweight
-
-
-def gate_order_right(x, gate, weight, dy, dresidual_out, spec):
-    """It joins after the chain rule, since residual_out is x."""
-    g = sigmoid(gate)
-    grads = numpy_ref.backward(dy, gated_forward(x, gate, weight, spec)[0])
-    return grads.dx * g + dresidual_out, grads.dx * x * g * (1 - g), grads.dweight
-
-
-def check_gate(backward, rng, stream=1.0):
-    """The slope of a gated RMSNorm that returns x along a random line, against central differences.
-
-    With `stream` 0 the loss does not depend on the returned x.
-    """
-    case, spec = draw(rng, 4, 8), RMS_NORM.replace(eps=GRADCHECK_STEP)
-    case = replace(case, dresidual_out=stream * case.dresidual_out)
-    inputs = (case.x, case.residual, case.weight)
-    line = [rng.standard_normal(a.shape) for a in inputs]
-
-    def loss(x, gate, weight):
-        saved, residual_out = gated_forward(x, gate, weight, spec)
-        terms = (case.dy * saved.y, case.dresidual_out * residual_out)
-        return sum(t.sum() for t in terms), sum(np.abs(t).sum() for t in terms)
-
-    compare_slopes(
-        backward(*inputs, case.dy, case.dresidual_out, spec),
-        line,
-        directional(loss, inputs, line),
-    )
-
-
-def projected_forward(x, gate, weight, matrix, spec):
-    """RMSNorm of x, times silu(gate), and a product with a matrix: what follows in linear attention."""
-    saved = numpy_ref.forward(x, weight, spec=spec)
-    return saved, saved.y * gate * sigmoid(gate) @ matrix
-
-
-def projected_backward(x, gate, weight, matrix, dout, spec, gated):
-    """What the matrix was multiplied with is computed again: with the gate, or up to it."""
-    saved, _ = projected_forward(x, gate, weight, matrix, spec)
-    g, dy = sigmoid(gate), dout @ matrix.T
-    grads = numpy_ref.backward(dy * gate * g, saved)
-    recomputed = saved.y * gate * g if gated else saved.y
-    return (
-        grads.dx,
-        dy * saved.y * g * (1 + gate * (1 - g)),
-        grads.dweight,
-        recomputed.T @ dout,
-    )
-
-
-def check_projected(backward, rng, moved=1.0):
-    """The slope of a gated RMSNorm and the matrix behind it, against differences; with `moved` 0 the matrix stays."""
-    case, spec = draw(rng, 4, 8), RMS_NORM.replace(eps=GRADCHECK_STEP)
-    inputs, dout = (
-        (case.x, case.residual, case.weight, rng.standard_normal((8, 3))),
-        rng.standard_normal((4, 3)),
-    )
-    line = [
-        rng.standard_normal(a.shape) * scale
-        for a, scale in zip(inputs, (1, 1, 1, moved), strict=True)
-    ]
-
-    def loss(*inputs):
-        terms = dout * projected_forward(*inputs, spec)[1]
-        return terms.sum(), np.abs(terms).sum()
-
-    compare_slopes(backward(*inputs, dout, spec), line, directional(loss, inputs, line))
-
-
-def compare_slopes(grads, line, slope):
-    claimed = sum(inner(grad, way) for grad, way in zip(grads, line, strict=True))
-    if not abs(claimed - slope.value) <= slope.tolerance:
-        raise AssertionError(
-            f"the gradients give the slope {claimed:.6e}, central differences {slope.value:.6e}"
-        )
-
-
 # -- roundings
 
 
@@ -176,43 +79,6 @@ def along_x(rng):
     """A cotangent that is the row, but for one part in 300: little is left of dx."""
     drawn = draw(rng, 64, 128).without(*PLAIN, "weight", "bias")
     return replace(drawn, dy=drawn.x + drawn.dy / 300)
-
-
-def in_order_of_arrival(terms, arrival, store):
-    """Rows add to one buffer when they get its lock."""
-    total = np.zeros_like(terms[0])
-    for row in arrival:
-        total = store(total + terms[row])
-    return total
-
-
-def in_fixed_order(terms, arrival, store):
-    """Rows write to places of their own; one reader adds them up."""
-    places = np.zeros_like(terms)
-    for row in arrival:
-        places[row] = terms[row]
-    return store(np.add.accumulate(places)[-1])
-
-
-def check_order(reduction, rng, rows=256, columns=64):
-    """A sum of bfloat16 terms over rows has the same bits in whatever order the rows arrive."""
-    terms = round_to(rng.standard_normal((rows, columns)), "bfloat16")
-    store = partial(round_to, dtype="bfloat16")
-    first = reduction(terms, np.arange(rows), store)
-    for _ in range(8):
-        again = reduction(terms, rng.permutation(rows), store)
-        if not np.array_equal(first, again):
-            changed = int((first != again).sum())
-            raise AssertionError(
-                f"{changed} of {columns} entries have other bits in another order of arrival"
-            )
-
-
-def one_order(reduction, rng):
-    """One order of arrival against the sum in float64, at a tolerance for 16 bits."""
-    terms = round_to(rng.standard_normal((256, 64)) / 64, "bfloat16")
-    total = reduction(terms, np.arange(256), partial(round_to, dtype="bfloat16"))
-    assert np.abs(total - terms.sum(0)).max() <= FIXED["bfloat16"]
 
 
 # -- memory and launches
@@ -260,29 +126,6 @@ def two_calls_agree(gradients, rng):
     case = draw(rng, 4, 8)
     first, second = (gradients(case.x, case.weight, case.dy)[0] for _ in range(2))
     assert np.array_equal(first, second)
-
-
-def key_with_rows(rows):
-    """The constants that a kernel is compiled for and found by; one is made from the number of rows."""
-    return {"N": 1000, "BLOCK": 1024, "ROWS": -(-rows // 132)}
-
-
-def key_without_rows(rows):
-    return {"N": 1000, "BLOCK": 1024}
-
-
-def check_one_variant(key, rng):
-    """Twenty numbers of rows ask for one compiled kernel."""
-    variants = {tuple(key(int(rows)).items()) for rows in rng.integers(1, 16384, 20)}
-    if len(variants) != 1:
-        raise AssertionError(
-            f"20 numbers of rows ask for {len(variants)} compiled kernels, needs 1"
-        )
-
-
-def one_length(key, rng):
-    """One number of rows, many times, as a benchmark runs it."""
-    assert len({tuple(key(4096).items()) for _ in range(20)}) == 1
 
 
 # -- tests
@@ -334,20 +177,6 @@ BUGS = {
         Comparison(rows(8, 64, "residual"), LAYER_NORM),
         Comparison(rows(8, 64), LAYER_NORM, allowed=1e-4),
     ),
-    "gate order": Bug(
-        gate_order_wrong,
-        gate_order_right,
-        check_gate,
-        "the gradients give the slope",
-        partial(check_gate, stream=0.0),
-    ),
-    "gate dropped": Bug(
-        partial(projected_backward, gated=False),
-        partial(projected_backward, gated=True),
-        check_projected,
-        "the gradients give the slope",
-        partial(check_projected, moved=0.0),
-    ),
     "16-bit offset": values(
         offset_in_dtype,
         "y",
@@ -364,9 +193,6 @@ BUGS = {
             "bfloat16",
             FIXED["bfloat16"],
         ),
-    ),
-    "order of arrival": Bug(
-        in_order_of_arrival, in_fixed_order, check_order, "other bits", one_order
     ),
     "dw too late": values(dw_too_late, "dw", STRONG, INPUT_ONLY),
     "buffer dropped": values(
@@ -386,13 +212,6 @@ BUGS = {
         ),
         right=Written(shares(lambda m: max(1, min(m, 132))), "dw"),
     ),
-    "a kernel per batch": Bug(
-        key_with_rows,
-        key_without_rows,
-        check_one_variant,
-        "ask for [12][0-9] compiled",
-        one_length,
-    ),
     "weight of ones": values(
         weight_left_out,
         "dx",
@@ -404,45 +223,3 @@ BUGS = {
         twice_over_dy, oracle, check_cotangent, "dy was overwritten", two_calls_agree
     ),
 }
-
-
-# -- the package's own backends in the forms that the checks take, on the caller's memory and layouts
-
-
-def gradients_of(backend: str):
-    """(dx, dw) of LayerNorm as a function of arrays (x, weight, dy), none of them copied on the way in."""
-    if backend == "numpy":
-        return oracle
-    if backend == "sympy":
-        from normgrad.symbolic import backend as printed
-
-        return lambda x, weight, dy: printed.backward(
-            dy, x, weight, None, None, None, LAYER_NORM
-        )[:2]
-
-    def function(x, weight, dy):
-        import torch
-
-        x, weight, dy = (
-            torch.from_numpy(a).to(get(backend).device) for a in (x, weight, dy)
-        )
-        y = get(backend).normalize(
-            x.requires_grad_(), None, weight.requires_grad_(), None, LAYER_NORM
-        )[0]
-        return [grad.cpu().numpy() for grad in torch.autograd.grad(y, (x, weight), dy)]
-
-    return function
-
-
-def heads_of(backend: str):
-    """y of LayerNorm as a function of arrays (x, weight), x a slice of a wider one as it lies."""
-
-    def forward(x, weight):
-        import torch
-
-        x, weight = (torch.from_numpy(a).to(get(backend).device) for a in (x, weight))
-        return (
-            get(backend).normalize(x, None, weight, None, LAYER_NORM)[0].cpu().numpy()
-        )
-
-    return forward

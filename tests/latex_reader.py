@@ -21,7 +21,6 @@ import re
 from dataclasses import dataclass, field
 
 from sympy import (
-    Add,
     Dummy,
     Expr,
     Function,
@@ -30,8 +29,6 @@ from sympy import (
     Integer,
     KroneckerDelta,
     Max,
-    Mul,
-    Pow,
     Rational,
     Sum,
     Symbol,
@@ -47,9 +44,7 @@ from normgrad.symbolic.opaque import Opaque
 
 TOKEN = re.compile(r"\s*(\\[A-Za-z]+|\\[,;!_]|\d+|[A-Za-z]|[-+=(){}^_',;*/&|])")
 SPACES = (r"\,", r"\;", r"\!", r"\cdot")
-GREEK = {"varepsilon": "eps"} | {
-    word: word for word in ("alpha", "kappa", "mu", "rho", "sigma", "theta", "Pi")
-}
+GREEK = r"\alpha \kappa \mu \rho \sigma \theta \Pi \varepsilon".split()
 OPEN, CLOSE = ("(", r"\left"), (")", r"\right")
 
 
@@ -101,29 +96,38 @@ class Reader:
 
     def __init__(self, text: str, names: Quantities):
         self.names, self.bound = names, {}
-        self.tokens, at = [], 0
-        while at < len(text.rstrip()):
-            token = TOKEN.match(text, at)
-            if not token:
-                raise Unreadable(f"no token at {text[at : at + 30]!r}")
-            at = token.end()
-            if token[1] not in SPACES:
-                self.tokens.append(token[1])
+        if left := TOKEN.sub("", text).strip():
+            raise Unreadable(f"no token at {left!r}")
+        self.tokens = [t for t in TOKEN.findall(text) if t not in SPACES] + [""] * 4
         self.at = 0
 
     def peek(self, ahead=0):
-        return (
-            self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
-        )
+        return self.tokens[self.at + ahead]
 
     def take(self, *expected):
+        """The next token, which is one of those that are expected; of several, each in its turn."""
         token = self.peek()
         if expected and token not in expected:
-            raise Unreadable(
-                f"{token!r} at {' '.join(self.tokens[self.at :][:12])!r}, needs {expected}"
-            )
+            rest = " ".join(self.tokens[self.at :][:12])
+            raise Unreadable(f"{token!r} at {rest!r}, needs {expected}")
         self.at += 1
         return token
+
+    def skip(self, text):
+        """Take tokens that have to be there."""
+        for token in text.split():
+            self.take(token)
+
+    def begins(self, token):
+        """Whether a token comes next; it is taken then."""
+        return self.peek() == token and bool(self.take())
+
+    def several(self, read):
+        """What `read` finds, once and after each comma."""
+        values = [read()]
+        while self.begins(","):
+            values.append(read())
+        return values
 
     def group(self, read):
         """What `read` finds between braces."""
@@ -139,41 +143,35 @@ class Reader:
         return expression
 
     def expression(self):
-        terms = []
-        sign = self.take() if self.peek() == "-" else "+"
+        total = 0
+        sign = -1 if self.begins("-") else 1
         while True:
-            term = self.term()
-            terms.append(Mul(-1, term) if sign == "-" else term)
+            total += sign * self.term()
             if self.peek() not in ("+", "-"):
-                return Add(*terms)
-            sign = self.take()
+                return total
+            sign = 1 if self.take() == "+" else -1
 
     def term(self):
-        factors = [self.factor()]
-        while self.peek() and self.peek() not in ("+", "-", "=", "}", ",", ";", *CLOSE):
-            factors.append(self.factor())
-        return Mul(*factors)
+        product = self.factor()
+        while self.peek() not in ("", "+", "-", "=", "}", ",", ";", *CLOSE):
+            product *= self.factor()
+        return product
 
     def factor(self):
         base = self.base()
-        if self.peek() == "^":
-            self.take()
-            base = Pow(base, self.group(self.power))
+        if self.begins("^"):
+            base **= self.group(self.power)
             if self.peek() == "^":
                 raise Unreadable("two powers on one base")
         return base
 
     def power(self):
-        sign = -1 if self.peek() == "-" and self.take() else 1
-        if self.peek().isdigit():
-            above = Integer(self.take())
-            below = (
-                Integer(self.take())
-                if self.peek() == "/" and self.take()
-                else Integer(1)
-            )
-            return sign * Rational(above, below)
-        return sign * self.expression()
+        if self.peek(1) == "/" or self.peek(2) == "/":
+            sign = -1 if self.begins("-") else 1
+            above = int(self.take())
+            self.take("/")
+            return Rational(sign * above, int(self.take()))
+        return self.expression()
 
     def base(self):
         token = self.peek()
@@ -181,100 +179,70 @@ class Reader:
             return Integer(self.take())
         if token in OPEN:
             return self.bracket()
-        if token == r"\sqrt":
-            self.take()
-            return sqrt(self.group(self.expression))
         if token == "e" and self.peek(1) == "^" and "e" not in self.names.scalars:
-            self.take()
-            self.take()
+            self.skip("e ^")
             return exp(self.group(self.expression))
-        if token == r"\operatorname":
+        if token == r"\frac" and self.peek(2) == r"\partial":
+            return self.derivative()
+        readers = {
+            r"\sqrt": lambda: sqrt(self.group(self.expression)),
+            r"\operatorname": self.function,
+            r"\frac": lambda: self.group(self.expression) / self.group(self.expression),
+            r"\sum": self.sum,
+            r"\max": self.largest,
+            r"\delta": self.delta,
+        }
+        if token in readers:
             self.take()
-            word = self.group(self.word)
-            known = self.names.functions | {"sigmoid": sigmoid}
-            return known[word](self.bracket())
-        if token == r"\frac":
-            return self.fraction()
-        if token == r"\sum":
-            return self.sum()
-        if token == r"\max":
-            return self.largest()
-        if token == r"\delta":
-            self.take()
-            self.take("_")
-            return KroneckerDelta(*self.group(self.letters))
+            return readers[token]()
         return self.quantity()
+
+    def delta(self):
+        self.take("_")
+        return KroneckerDelta(*self.group(self.letters))
+
+    def function(self):
+        word = self.group(self.word)
+        return (self.names.functions | {"sigmoid": sigmoid})[word](self.bracket())
 
     def word(self):
         letters = ""
         while self.peek() != "}":
-            letters += self.take()
+            letters += self.take().replace(r"\_", "_")
         return letters
 
     def bracket(self):
         big = self.take(*OPEN) == r"\left"
-        if big:
-            self.take("(")
+        self.skip("(" if big else "")
         inside = self.expression()
-        if big:
-            self.take(r"\right")
-        self.take(")")
-        if self.peek() != "_":
+        self.skip(r"\right )" if big else ")")
+        if not self.begins("_"):
             return inside
-        self.take()
         if not isinstance(inside, Partial):
             raise Unreadable("something is held fixed in what is no derivative")
-        return Local(*inside.args[:2], [Symbol(name) for name in self.group(self.held)])
+        names = self.group(lambda: self.several(self.name))
+        return Local(*inside.args[:2], [Symbol(name) for name in names])
 
-    def held(self):
-        names = [self.name()]
-        while self.peek() == ",":
-            self.take()
-            names.append(self.name())
-        return names
-
-    def fraction(self):
-        self.take(r"\frac")
-        if self.peek(1) != r"\partial":
-            above = self.group(self.expression)
-            return above / self.group(self.expression)
-        self.take("{")
-        self.take(r"\partial")
-        f = self.expression() if self.peek() != "}" else None
-        self.take("}")
-        self.take("{")
-        self.take(r"\partial")
+    def derivative(self):
+        self.skip(r"\frac { \partial")
+        f = None if self.peek() == "}" else self.expression()
+        self.skip(r"} { \partial")
         v = self.quantity()
         self.take("}")
         return Partial(self.factor() if f is None else f, v)
 
     def largest(self):
-        self.take(r"\max")
-        self.take(r"\left")
-        self.take("(")
-        values = [self.expression()]
-        while self.peek() == ",":
-            self.take()
-            values.append(self.expression())
-        self.take(r"\right")
-        self.take(")")
+        self.skip(r"\left (")
+        values = self.several(self.expression)
+        self.skip(r"\right )")
         return Max(*values)
 
     def sum(self):
-        self.take(r"\sum")
-        self.take("_")
-        self.take("{")
-        letter = self.name(numbered=True)
-        self.take("=")
-        self.take("1")
-        self.take("}")
-        self.take("^")
+        self.skip("_ {")
+        letter = self.name()
+        self.skip("= 1 } ^")
         last = self.group(self.quantity)
-        if (
-            letter in self.bound
-            or letter in self.names.scalars
-            or letter in self.names.tensors
-        ):
+        if letter in {*self.bound, *self.names.scalars, *self.names.tensors}:
             raise Unreadable(f"the letter {letter} is bound and something else")
         self.bound[letter] = r = Dummy(letter, integer=True, positive=True)
         body = self.term()
@@ -287,64 +255,48 @@ class Reader:
         if token in (r"\hat", r"\dot"):
             name = f"{self.group(self.name)}_{token[1:]}"
         elif token == r"\mathrm":
-            self.take("{")
-            name = ""
-            while self.peek() != "}":
-                name += self.take().replace(r"\_", "_")
-            self.take("}")
-        elif token.startswith("\\") and token[1:] in GREEK:
-            name = GREEK[token[1:]]
-        elif re.fullmatch("[A-Za-z]", token):
-            name = token
+            name = self.group(self.word)
+        elif token in GREEK or re.fullmatch("[A-Za-z]", token):
+            name = token.removeprefix("\\").replace("varepsilon", "eps")
         else:
             raise Unreadable(f"{token!r} is no name")
         # i_{1} is one letter
-        if (
-            numbered
-            and self.peek() == "_"
-            and self.peek(2).isdigit()
-            and self.peek(3) == "}"
-        ):
-            self.take()
-            name += self.group(self.take)
+        if numbered and self.peek() == "_" and self.peek(2).isdigit():
+            if self.peek(3) == "}":
+                self.take()
+                name += self.group(self.take)
         return name + self.primes()
 
     def primes(self):
         marks = ""
-        while self.peek() == "'":
-            marks += self.take()
+        while self.begins("'"):
+            marks += "'"
         return marks
 
     def letters(self):
         """The indices below a name: letters side by side, or parted by commas."""
         names = []
         while self.peek() != "}":
-            if self.peek() == ",":
-                self.take()
+            if self.begins(","):
                 continue
             name = self.name()
             letter = self.bound.get(name) or self.names.scalars.get(name)
             if letter is None or not letter.is_integer:
-                raise Unreadable(
-                    f"the index {name} is neither bound nor a letter of the equation"
-                )
+                raise Unreadable(f"the index {name} is no letter of the equation")
             names.append(letter)
         return names
 
     def quantity(self):
         name = self.name(numbered=False)
-        if self.peek() == "(" or self.peek() == r"\left":
-            if name in self.names.functions:
-                return self.names.functions[name](self.bracket())
-        if self.peek() != "_":
+        if self.peek() in OPEN and name in self.names.functions:
+            return self.names.functions[name](self.bracket())
+        if not self.begins("_"):
             return self.scalar(name)
-        self.take()
         self.take("{")
         if self.peek().isdigit() and self.peek(1) in ("}", ","):
             stem = name.rstrip("'")
             name = stem + self.take() + name[len(stem) :]
-            if self.peek() == "}":
-                self.take()
+            if self.begins("}"):
                 return self.scalar(name + self.primes())
             self.take(",")
         letters = self.letters()

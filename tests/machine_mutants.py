@@ -9,41 +9,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
-SWAPS = {
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "/"),
-    ast.Div: ("/", "*"),
-    ast.FloorDiv: ("//", "*"),
-    ast.Mod: ("%", "//"),
-    ast.Pow: ("**", "*"),
-    ast.BitAnd: ("&", "|"),
-    ast.BitOr: ("|", "&"),
-    ast.Lt: ("<", "<="),
-    ast.LtE: ("<=", "<"),
-    ast.Gt: (">", ">="),
-    ast.GtE: (">=", ">"),
-    ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-    ast.Is: ("is", "is not"),
-    ast.IsNot: ("is not", "is"),
-    ast.In: ("in", "not in"),
-    ast.NotIn: ("not in", "in"),
-    ast.And: ("and", "or"),
-    ast.Or: ("or", "and"),
-}
+# Operators, each beside what it changes into.
+SWAPS = """
+Add + -     Sub - +     Mult * /    Div / *      FloorDiv // *   Mod % //    Pow ** *
+BitAnd & |  BitOr | &   And and or  Or or and    Is is is~not    IsNot is~not is
+Lt < <=     LtE <= <    Gt > >=     GtE >= >     Eq == !=        NotEq != ==
+In in not~in            NotIn not~in in
+"""
+SWAPS = dict(
+    (name, (old.replace("~", " "), new.replace("~", " ")))
+    for name, old, new in zip(*[iter(SWAPS.split())] * 3, strict=True)
+)
 
 # What takes its arguments in any order.
-COMMUTATIVE = (
-    "min",
-    "max",
-    "maximum",
-    "minimum",
-    "result_type",
-    "promote_types",
-    "promoted",
-)
+COMMUTATIVE = "min max maximum minimum result_type promote_types promoted".split()
 
 
 @dataclass(frozen=True)
@@ -78,28 +59,19 @@ class _Places:
     """Offsets of nodes in a source text, whose columns Python counts in bytes."""
 
     def __init__(self, source):
-        self.source = source
-        self.starts = [0]
-        for line in source.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
-        self.lines = source.splitlines(keepends=True)
-
-    def _offset(self, line, column):
-        return self.starts[line - 1] + len(
-            self.lines[line - 1].encode()[:column].decode()
-        )
+        self.source, self.lines = source, source.splitlines(keepends=True)
+        self.starts = list(accumulate(map(len, self.lines), initial=0))
 
     def span(self, node):
         """Where a node begins and ends."""
-        return self._offset(node.lineno, node.col_offset), self._offset(
-            node.end_lineno, node.end_col_offset
+        ends = (
+            (node.lineno, node.col_offset),
+            (node.end_lineno, node.end_col_offset),
         )
-
-    def between(self, left, right, text):
-        """Where an operator stands between two nodes, or None."""
-        start, end = self.span(left)[1], self.span(right)[0]
-        offset = self.source[start:end].find(text)
-        return None if offset < 0 else (start + offset, start + offset + len(text))
+        return tuple(
+            self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+            for line, column in ends
+        )
 
     def change(self, node, kind, span, new):
         start, end = span
@@ -140,18 +112,12 @@ def machine_mutants(source: str) -> list[MachineMutant]:
 
 def _is_python(mutant, tree, places):
     """Whether the statement of the module that the mutant changes is Python still: the others are as they were."""
-    spans = [places.span(statement) for statement in tree.body]
-    start, end = next(
-        (start, end)
-        for start, end in spans
-        if start <= mutant.start and mutant.end <= end
-    )
+    for start, end in map(places.span, tree.body):
+        if start <= mutant.start and mutant.end <= end:
+            text = places.source
+            text = text[start : mutant.start] + mutant.new + text[mutant.end : end]
     try:
-        ast.parse(
-            places.source[start : mutant.start]
-            + mutant.new
-            + places.source[mutant.end : end]
-        )
+        ast.parse(text)
     except SyntaxError:
         return False
     return True
@@ -178,32 +144,24 @@ def _walk(node, places) -> Iterator[MachineMutant]:
                 yield from _walk(child, places)
 
 
-def _swapped(node, operator, left, right, places):
-    if type(operator) in SWAPS:
-        old, new = SWAPS[type(operator)]
-        span = places.between(left, right, old)
-        if span:
+def _operators(node, places):
+    """Each operator of a node changed into its neighbour."""
+    if isinstance(node, ast.BinOp):
+        operators, operands = [node.op], [node.left, node.right]
+    elif isinstance(node, ast.AugAssign):
+        operators, operands = [node.op], [node.target, node.value]
+        yield places.change(node, "statement", places.span(node), "pass")
+    elif isinstance(node, ast.BoolOp):
+        operators, operands = [node.op] * (len(node.values) - 1), node.values
+    else:
+        operators, operands = node.ops, [node.left, *node.comparators]
+    for operator, (left, right) in zip(operators, pairwise(operands), strict=True):
+        old, new = SWAPS.get(type(operator).__name__, ("", ""))
+        start, end = places.span(left)[1], places.span(right)[0]
+        offset = places.source[start:end].find(old)
+        if old and offset >= 0:
+            span = start + offset, start + offset + len(old)
             yield places.change(node, "operator", span, new)
-
-
-def _binary(node, places):
-    yield from _swapped(node, node.op, node.left, node.right, places)
-
-
-def _augmented(node, places):
-    yield from _swapped(node, node.op, node.target, node.value, places)
-    yield places.change(node, "statement", places.span(node), "pass")
-
-
-def _boolean(node, places):
-    for left, right in zip(node.values, node.values[1:], strict=False):
-        yield from _swapped(node, node.op, left, right, places)
-
-
-def _compare(node, places):
-    operands = [node.left, *node.comparators]
-    for operator, left, right in zip(node.ops, operands, operands[1:], strict=False):
-        yield from _swapped(node, operator, left, right, places)
 
 
 def _unary(node, places):
@@ -219,16 +177,12 @@ def _constant(node, places):
     elif isinstance(node.value, int):
         yield places.change(node, "constant", places.span(node), str(node.value + 1))
     elif isinstance(node.value, float):
-        yield places.change(
-            node,
-            "constant",
-            places.span(node),
-            repr(node.value * 2 if node.value else 1.0),
-        )
+        new = repr(node.value * 2 if node.value else 1.0)
+        yield places.change(node, "constant", places.span(node), new)
 
 
 def _branch(node, places):
-    for taken in ("True", "False"):
+    for taken in ("False",) if isinstance(node, ast.While) else ("True", "False"):
         yield places.change(node.test, "branch", places.span(node.test), taken)
 
 
@@ -240,45 +194,30 @@ def _slice(node, places):
 
 def _call(node, places):
     text, positional = places.source, [places.span(argument) for argument in node.args]
-    ordered = (
-        getattr(node.func, "id", getattr(node.func, "attr", "")) not in COMMUTATIVE
-    )
-    for (start, middle), (after, end) in (
-        zip(positional, positional[1:], strict=False) if ordered else ()
-    ):
-        swapped = text[after:end] + text[middle:after] + text[start:middle]
-        yield places.change(node, "order", (start, end), swapped)
+    name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+    for (start, middle), (after, end) in pairwise(positional):
+        if name not in COMMUTATIVE:
+            swapped = text[after:end] + text[middle:after] + text[start:middle]
+            yield places.change(node, "order", (start, end), swapped)
     # an argument that is not the last one leaves an error when it goes; a keyword may leave a default
     if len(positional) > 1:
-        yield places.change(
-            node, "argument", (positional[-2][1], positional[-1][1]), ""
-        )
+        span = positional[-2][1], positional[-1][1]
+        yield places.change(node, "argument", span, "")
     ends = [places.span(argument)[1] for argument in (*node.args, *node.keywords)]
     for keyword in node.keywords:
         start, end = places.span(keyword)
-        before = max((argument for argument in ends if argument <= start), default=None)
-        yield places.change(
-            node, "argument", (start if before is None else before, end), ""
-        )
+        before = max((e for e in ends if e <= start), default=start)
+        yield places.change(node, "argument", (before, end), "")
 
 
 def _defaults(node, places):
     plain = [*node.args.posonlyargs, *node.args.args]
-    pairs = list(
-        zip(
-            plain[len(plain) - len(node.args.defaults) :],
-            node.args.defaults,
-            strict=True,
-        )
-    )
-    pairs += [
-        pair
-        for pair in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-        if pair[1] is not None
-    ]
+    pairs = [*zip(reversed(plain), reversed(node.args.defaults), strict=False)]
+    pairs += zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     for name, default in pairs:
-        start = places.span(name)[1]
-        yield places.change(name, "default", (start, places.span(default)[1]), "")
+        if default is not None:
+            span = places.span(name)[1], places.span(default)[1]
+            yield places.change(name, "default", span, "")
 
 
 def _statement(node, places):
@@ -288,17 +227,12 @@ def _statement(node, places):
 
 
 _RULES = {
-    ast.BinOp: _binary,
-    ast.AugAssign: _augmented,
-    ast.BoolOp: _boolean,
-    ast.Compare: _compare,
+    **dict.fromkeys((ast.BinOp, ast.AugAssign, ast.BoolOp, ast.Compare), _operators),
     ast.UnaryOp: _unary,
     ast.Constant: _constant,
     ast.If: _branch,
     ast.IfExp: _branch,
-    ast.While: lambda node, places: [
-        places.change(node.test, "branch", places.span(node.test), "False")
-    ],
+    ast.While: _branch,
     ast.Slice: _slice,
     ast.Call: _call,
     ast.FunctionDef: _defaults,

@@ -1,7 +1,7 @@
 """Random claims about sums, deltas, roots and means, judged by numbers alone, to catch a proof of something false.
 
-Values are computed entry by entry, with Python's loops; the prover is not asked. True claims come from rewriting an
-expression by school rules, false ones from changing one coefficient, sign, index or exponent.
+Values are computed entry by entry, with Python's loops; the prover is not asked. A claim is an expression and the same
+with one coefficient, sign, index or exponent changed, which leaves some of them true.
 """
 
 import math
@@ -23,7 +23,6 @@ from sympy import (
     Rational,
     Sum,
     Symbol,
-    diff,
     exp,
     tanh,
 )
@@ -171,31 +170,7 @@ def apart(left, right, draw, tries=12):
     return None if doubtful or compared < tries // 3 else False
 
 
-# -- true claims by rewriting, doubtful ones by a change
-
-
-def rewritten(e, draw):
-    """An equal expression by one rule of school, or the expression itself where no rule fits."""
-    if isinstance(e, Mul) and draw.random() < 0.5:
-        return e.expand(deep=False)
-    if isinstance(e, Mul) and e.has(Sum):
-        summed = next((part for part in e.args if isinstance(part, Sum)), None)
-        if summed is not None:
-            return Sum(summed.function * (e / summed), *summed.limits)
-    if isinstance(e, Sum):
-        if isinstance(e.function, Add):
-            return Add(*[Sum(part, *e.limits) for part in e.function.args])
-        return Sum(e.function, *reversed(e.limits))
-    if isinstance(e, Max):
-        inner = next(part for part in e.args if part != 0)
-        return (inner + Abs(inner)) / 2
-    if isinstance(e, sigmoid):
-        return 1 - sigmoid(-e.args[0])
-    if isinstance(e, tanh):
-        return 2 * sigmoid(2 * e.args[0]) - 1
-    if isinstance(e, Partial) and not e.args[0].has(Max, Abs, sigmoid):
-        return diff(*e.args)
-    return e
+# -- claims by a change
 
 
 def changed(e, draw):
@@ -224,56 +199,46 @@ def changed(e, draw):
     return draw.choice([-1, 2]) * e
 
 
-def at_one_place(rule, e, draw):
-    """The rule at a random part of the expression; what is below a slope, a delta or a bound stays."""
+def changed_somewhere(e, draw):
+    """The expression changed at a random part; what is below a slope, a delta or a bound stays."""
     whole = isinstance(e, (Indexed, KroneckerDelta)) or not e.args
     if whole or draw.random() < 0.3:
-        return rule(e, draw)
-    places = range(1 if isinstance(e, (Sum, Partial)) else len(e.args))
-    place = draw.choice(places)
+        return changed(e, draw)
+    place = draw.randrange(1 if isinstance(e, (Sum, Partial)) else len(e.args))
     parts = list(e.args)
-    parts[place] = at_one_place(rule, parts[place], draw)
+    parts[place] = changed_somewhere(parts[place], draw)
     return e.func(*parts)
 
 
 def claim(draw):
-    """(left, right, whether it was changed)."""
+    """(left, right): an expression or its derivative, and the same changed at one place, expanded half of the time."""
     left = grow(draw, draw.randint(2, 4))
     if draw.random() < 0.35:
-        target = draw.choice(
-            [TENSORS["x"][i], TENSORS["A"][i, k], TENSORS["X"][m, k], TENSORS["u"][m]]
-        )
-        left = Partial(left, target)
-    right = left
-    for _ in range(draw.randint(1, 9)):
-        right = at_one_place(rewritten, right, draw)
-    if draw.random() < 0.45:
-        return left, right, False
-    return left, at_one_place(changed, right, draw), True
+        x, A, X, u = (TENSORS[name] for name in ("x", "A", "X", "u"))
+        left = Partial(left, draw.choice([x[i], A[i, k], X[m, k], u[m]]))
+    right = changed_somewhere(left, draw)
+    return left, right.expand() if draw.random() < 0.5 else right
 
 
 def run(claims, seed=0):
-    """Judge random claims: a Counter of (truth, answer), and the claims that got a false answer.
-
-    A claim that was only rewritten has to be equal in numbers too, which tests this file.
-    """
+    """Judge random claims: a Counter of (truth, answer), and the claims that got a false answer."""
     draw, answers, wrong = random.Random(seed), Counter(), []
     while answers.total() < claims:
         try:
             # SymPy itself refuses a maximum of what is not real, and a fraction over 0
-            left, right, was_changed = claim(draw)
+            left, right = claim(draw)
         except (ValueError, ZeroDivisionError):
             continue
-        differ = apart(left, right, draw)
-        assert was_changed or not differ, (left, right)
-        truth = {True: "false", False: "true", None: "unclear"}[differ]
+        truth = {True: "false", False: "true", None: "unclear"}[
+            apart(left, right, draw)
+        ]
         try:
             prove(left, right, seconds=4)
             answer = "proved"
         except NotProved as refusal:
             answer = "refuted" if refusal.counterexample else "undecided"
-        except (NotImplementedError, ValueError) as refusal:
-            answer = f"refused: {type(refusal).__name__}"
+        except (NotImplementedError, ValueError):
+            answer = "refused"
         if (truth, answer) == ("true", "refuted") and apart(left, right, draw, 600):
             truth = "false"  # it differs at few places only, as behind a maximum
         answers[truth, answer] += 1

@@ -32,16 +32,6 @@ SHOWN = set(
     )
 )
 SHOWN |= set().union(*map(derived, PAGES))
-# Named in the text of the page as well as in its rows.
-MISTAKES = (
-    "test_an_absent_bias_is_0_and_not_1",
-    "test_without_eps_a_constant_row_has_no_value",
-    "test_parameter_gradients_are_sums_over_the_batch",
-    "test_the_transposed_layout_is_wrong_with_a_weight_vector",
-    "test_a_weight_from_the_module_scope_gives_another_layers_gradient",
-    "test_tolerances_of_a_tenth_let_a_wrong_backward_pass",
-    "test_saved_intermediates_are_wrong_in_the_second_derivative_only",
-)
 
 
 def labels(row):
@@ -75,9 +65,3 @@ def test_a_row_leads_to_an_equation_or_a_test(item):
     ] == []
     for file, _, name in (test.partition("::") for test in named(ROWS[item])):
         assert name in functions(file), f"{file} has no {name}"
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_each_named_mistake_has_its_regression_test(name):
-    assert name in functions("test_sources.py")
-    assert f"test_sources.py::{name}" in named(PAGE)

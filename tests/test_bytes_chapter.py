@@ -166,32 +166,6 @@ def test_the_formula_moves_no_more_than_an_honest_one(direction, times):
 
 # What the model counts
 
-BF16 = {"rows": 16384, "columns": 4096, "dtype": "bfloat16"}
-
-
-@pytest.mark.parametrize(
-    ("operator", "direction", "reads", "writes"),
-    [
-        ("layer_norm", "forward", "x weight bias", "y mean rstd"),
-        ("layer_norm", "backward", "dy x mean rstd weight", "dx dw db"),
-        ("rms_norm", "backward", "dy x rstd weight", "dx dw"),
-        ("l2_norm", "forward", "x", "y rstd"),
-        ("add_rms_norm", "forward", "x residual weight", "y residual_out rstd"),
-        (
-            "add_rms_norm",
-            "backward",
-            "dy residual_out dresidual_out rstd weight",
-            "dx dw",
-        ),
-    ],
-)
-def test_what_is_read_and_written(operator, direction, reads, writes):
-    """dx and dresidual are one array; the backward reads the sum, neither of its terms, and no bias."""
-    moved = traffic.moved(operator, direction, **BF16)
-    assert set(moved.reads) == set(reads.split()) and set(moved.writes) == set(
-        writes.split()
-    )
-
 
 @pytest.mark.parametrize(
     ("operator", "counts"),

@@ -14,11 +14,11 @@ pytest.importorskip("numba")
 @pytest.mark.parametrize(
     "processes", [2, pytest.param(4, marks=pytest.mark.sampled(of=5))]
 )
-def test_the_contract_holds_in_every_placement(processes, request, turn):
+def test_the_contract_holds_in_every_placement(processes, request):
     script = Path(__file__).with_name("distributed_norms.py")
     command = [sys.executable, script, str(processes)]
     whole = request.config.option.whole
-    command += [] if whole else [str(turn("distributed", range(3)))]
+    command += [] if whole else ["some"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     # settings of placements, functions, dtypes, and backends, where not one of them by turns

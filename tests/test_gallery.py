@@ -9,11 +9,11 @@ import gallery_bugs
 import numpy as np
 import page_cells
 import pytest
-from gallery_bugs import Bug, gradients_of, heads_of
+from gallery_bugs import Bug
 
 from normgrad import LAYER_NORM
 from normgrad.checks import cases, contract
-from normgrad.checks.backends import NAMES, get
+from normgrad.checks.backends import get
 from normgrad.mistakes import gallery
 from normgrad.mistakes.gallery import REJECTED
 
@@ -61,10 +61,6 @@ def exhibits():
     return bugs
 
 
-def bug_of(name):
-    return gallery_bugs.BUGS[name] if name in gallery_bugs.BUGS else exhibits()[name]
-
-
 def caught(bug):
     """The check rejects the bug and says why, accepts the repaired version; the usual test accepts the bug."""
     with pytest.raises(REJECTED, match=bug.complaint):
@@ -92,27 +88,7 @@ def test_a_dropped_projection_is_rejected_at_every_length(columns, rng):
     check("torch", rng)
 
 
-# The same checks on the package's own backends
-
-FORMS = {
-    "written over dy": (gradients_of, NAMES),
-    "stride of x": (gradients_of, NAMES),
-    "a buffer and itself": (gradients_of, NAMES),
-    "heads end to end": (heads_of, TORCH),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "backend"),
-    [
-        (name, backend_name)
-        for name, (_, names) in FORMS.items()
-        for backend_name in names
-    ],
-)
-def test_no_backend_has_the_bug(name, backend, rng):
-    bug_of(name).check(FORMS[name][0](backend), rng)
-
+# The package's own backends
 
 MARK, MARGIN = -12345.0, 64
 

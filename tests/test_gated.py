@@ -101,13 +101,7 @@ def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
     assert {"y", "dx", "dg", "dw"} <= set(layer.proved)
 
 
-@pytest.mark.parametrize(
-    "gate_first",
-    [
-        pytest.param(False, marks=pytest.mark.sampled(of=2, key="gated", turn=0)),
-        pytest.param(True, marks=pytest.mark.sampled(of=2, key="gated", turn=1)),
-    ],
-)
+@ORDERS
 def test_both_kernels_compile_for_a_gpu_and_spill_little(gate_first):
     forward, backward = gated_layer(gate_first).compile("sm_90", "bfloat16", 4096)
     # of 512 bytes a thread; a gate before the norm keeps one matrix more until the end

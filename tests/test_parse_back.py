@@ -7,7 +7,8 @@ import random
 
 import pytest
 from latex_reader import Quantities, Unreadable, canonical, chains, read
-from sympy import Indexed, Integer, Symbol, evaluate, expand, nan, sqrt, zoo
+from random_claims import TENSORS, grow, i
+from sympy import Indexed, Integer, Symbol, evaluate, expand, nan, zoo
 
 from normgrad.symbolic import (
     Defs,
@@ -124,59 +125,18 @@ def test_signs_stand_in_brackets():
         assert latex(Integer(-1) ** Symbol("n", integer=True)) == "(-1)^{n}"
 
 
-def random_expression(draw, depth, bound):
-    """An expression of the notation's kind, for the reader and the printer to agree on."""
-    s, t = tensor("s"), tensor("t")
-    letters = [j, k, *bound]
-    leaves = [
-        s,
-        t,
-        N,
-        Integer(draw.randint(-3, 4)),
-        *[base[draw.choice(letters)] for base in (x, y, w)],
-    ]
-    if depth == 0:
-        return draw.choice([*leaves, delta(draw.choice(letters), draw.choice(letters))])
-
-    def part():
-        return random_expression(draw, depth - 1, bound)
-
-    kind = draw.choice(
-        [
-            "+",
-            "-",
-            "*",
-            "*",
-            "/",
-            "sum",
-            "sum",
-            "negative",
-            "power",
-            "root",
-            "partial",
-            "local",
-        ]
-    )
-    if kind == "sum":
-        return total(N, lambda r: random_expression(draw, depth - 1, [*bound, r]))
-    return {
-        "+": lambda: part() + part(),
-        "-": lambda: part() - part(),
-        "*": lambda: part() * part(),
-        "/": lambda: part() / part(),
-        "negative": lambda: -part(),
-        "power": lambda: part() ** draw.randint(2, 3),
-        "root": lambda: sqrt(part()),
-        "partial": lambda: Partial(part(), x[draw.choice(letters)]),
-        "local": lambda: Local(part(), s, (tensor("v"),)),
-    }[kind]()
+def random_expression(draw):
+    """A sum of an expression, of its derivative, and of one that holds something fixed."""
+    e, other, local = (grow(draw, depth, functions=()) for depth in (3, 2, 2))
+    held = Local(local, tensor("s"), (tensor("v"),))
+    return e + Partial(other, TENSORS["x"][i]) * held
 
 
 @pytest.mark.parametrize("seed", range(300))
 def test_any_expression_is_read_back(seed):
     """What no page prints yet: products, signs, fractions and sums within one another, as they are typed."""
     with as_written():
-        e = random_expression(random.Random(seed), 3, [])
+        e = random_expression(random.Random(seed))
     with evaluate(True):
         if canonical(e).has(zoo, nan):
             return  # a fraction over 0 means nothing

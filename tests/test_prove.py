@@ -3,6 +3,7 @@
 import ast
 import linecache
 from itertools import count
+from pathlib import Path
 
 import pytest
 import sympy
@@ -121,127 +122,27 @@ def answer(source, space):
     return next(kind for kind in kinds if text.startswith(kind)), text
 
 
-PROVED = [
-    "prove(diff(mean, x[j]), 1 / N)",
-    "prove(Derivative(mean, x[j]), 1 / N)",
-    "prove(mean.diff(x[j]), 1 / N)",
-    "prove(diff(mean, x[r]), 1 / N)",
-    "prove(diff(v, x[r]), 2 / N * (x[r] - mean))",
-    "prove(diff(x_hat[k], x[j]), diff(x_hat[j], x[k]))",
-    "prove(Sum(diff(x_hat[k], x[r]), (r, 1, N)), 0)",
-    "prove(diff(x_hat[k], x[j], 2), diff(diff(x_hat[k], x[j]), x[j]))",
-    "prove(diff(diff(v, x[j]), x[k]), 2 / N * (KroneckerDelta(j, k) - 1 / N))",
-    "prove(diff(diff(loss, D[p]), w[k]), -dY[p, k] * X[p, k] / D[p]**2)",
-    "prove(diff(L, x_hat[j]), wdy[j])",
-    "prove(local(y[k], x_hat[j]), w[k] * KroneckerDelta(k, j))",
-    "prove(local(x_hat[k], mean), -rstd)",
-    "prove(diff(x_hat[k], rstd), x[k] - mean)",
-    "prove(contract(diff(v, x[j])), 2 / N * (x[j] - mean))",
-    "prove(diff(f(v), x[j]), f(v).diff(v) * diff(v, x[j]))",
-    "prove(diff(f(x[j]), x[j]), f(x[j]).diff(x[j]))",
-    "prove(diff(f(v)**2, x[j]), 2 * f(v) * diff(f(v), x[j]))",
-    "prove(sqrt(t**2), Abs(t))",
-    "prove(x[j]**0.5 * x[j]**0.5, x[j])",
-    "prove(Sum(x_hat[s], (s, 1, N)), Sum(x_hat[j], (j, 1, N)))",
-    "prove(0, Sum(x_hat[j], (j, 1, N)))",
-    "prove(rstd.subs(eps, 0)**2 * v, 1)",
-    # an index of which only `integer` is said, or that it is not negative
-    *[
-        f"a, b = symbols('a b', {kind})\nprove({claim})"
-        for kind in ("integer=True", "integer=True, nonnegative=True")
-        for claim in (
-            "diff(x_hat[a], x[b]), rstd * (KroneckerDelta(a, b) - 1 / N - x_hat[a] * x_hat[b] / N)",
-            "Sum(x[a], (a, 1, N)) * x[b], N * mean * x[b]",
-            "diff(define('q', a, Sum(x[b] * x[a], (b, 1, N)))[a], x[j]), N * mean * KroneckerDelta(a, j) + x[a]",
-        )
-    ],
-    # one index may run to another size in a definition than in the claim
-    "q = define('q', i, Sum(X[i, r], (r, 1, N)))\nprove(Sum(q[r], (r, 1, M)), Sum(X[r, s], (s, 1, N), (r, 1, M)))",
-]
-REFUTED = [
-    ("prove(diff(v, x[j]), 2 / N * x[j])", "left - right: -2*mean/N"),
-    ("prove(diff(x_hat[k], x[j]), rstd * (KroneckerDelta(k, j) - x_hat[k] * x_hat[j] / N))", "left - right: -rstd/N"),
-    ("prove(diff(x_hat[k], x[j]), rstd * (KroneckerDelta(k, j) - 1 / N))", "left - right: -rstd*xhat[j]*xhat[k]/N"),
-    ("prove(diff(L, x[j]), rstd * (wdy[j] - x_hat[j] * c1))", "left - right: -rstd*Sum(dy[r]*w[r], (r, 1, N))/N"),
-    ("prove(diff(y[k], x[j]), w[j] * diff(x_hat[k], x[j]))", "(w[j] - w[k])"),
-    ("prove(diff(loss, D[p]), 0)", "at M = "),
-    ("prove(diff(f(v), x[j]), f(v) * diff(v, x[j]))", "with f(t) = t**2 + 3*t + 1, one function among many"),
-    ("prove(diff(f(x[j]), x[j]), f(x[j]))", "with f(t) = "),
-    ("prove(sqrt(t**2), t)", "left - right: -t + Abs(t)"),
-    ("derive(mean, Sum(x[r], (r, 1, N)) / N, N * mean)", "refuted at step 2: Sum(x[r], (r, 1, N)) / N = N * mean"),
-    ("prove(rstd, Rational(10**6 + 1, 10**6) * rstd)", "left 0.1"),
-    ("refute(diff(v, x[j]), 2 / N * x[j])", "left - right: -2*mean/N"),
-]  # fmt: skip
-REFUSED = [
-    ("prove(diff(Sum(x[r]**2, (r, 1, N)), x[r]), Sum(2 * x[r], (r, 1, N)))", "is a summed index also the index"),
-    ("define('g', r, diff(Sum(x[r]**2, (r, 1, N)), x[r]))", "is a summed index also the index"),
-    ("prove(0.1 * x[j], x[j] / 10)", "0.1 is a decimal"),
-    ("prove(Sum(x[r], (r, 0, N)), N * mean)", "needs to run from 1"),
-    ("contract(Sum(KroneckerDelta(r, j) * x[r], (r, 0, N)))", "needs to run from 1"),
-    ("prove(Sum(X[i, i], (i, 1, M)), 0)", "runs to M elsewhere and to N"),
-    ("prove(x[j + 1], x[j])", "an index is a letter"),
-    ("prove(x_hat, x)", "is a whole tensor"),
-    ("prove(mean, 'x')", "a reason stands after the step"),
-    ("derive(mean)", "needs a start and at least one step"),
-    ("prove(mean, None)", "line 2: got NoneType"),
-    ("prove(mean, Eq(t, u))", "needs a SymPy expression"),
-    ("prove(Order(t), 0)", "a Order has no form here"),
-    ("prove(Integral(t, (t, 0, 1)), 1)", "a Integral has no form here"),
-    ("prove(t / 0, 1)", "which is no number"),
-    ("prove(I * t, t)", "imaginary unit"),
-    ("prove(diff(mean, N), 0)", "only an entry of a tensor or a real scalar can vary"),
-    ("prove(Sum(x[r]**2, (r, 1, N)).diff(x[j]).doit(), 2 * x[j])", "is an index"),
-    # what reads alike is the same
-    ("mean = define('mean', t)\nprove(mean * v, v)", "mean: stands for two things"),
-    ("prove(mean, symbols('mean', real=True))", "mean: stands for two things"),
-    ("prove(symbols('t'), t)", "t: stands for two things"),
-    ("prove(symbols('eps'), eps)", "stands for two things"),
-    ("prove(symbols('x_hat', real=True), x_hat[j])", "stands for two things"),
-    ("prove(IndexedBase('x', shape=(M,))[i], x[j])", "x: stands for two things"),
-    ("prove(f(t), symbols('f', real=True))", "f: stands for two things"),
-    ("g = define('x', t)\nprove(g, x[j])", "x: stands for two things"),
-    ("prove(Sum(x[r], (Dummy('r', integer=True, positive=True), 1, N)), N * x[r])", "r: stands for two things"),
-    # assumptions that would be lost
-    ("prove(Abs(symbols('q', negative=True)), t)", "only real and positive can be read"),
-    ("prove(Function('g', positive=True)(t), t)", "of a function only real can be read"),
-    ("prove(IndexedBase('q')[j], t)", "q: has no shape"),
-    ("prove(x[symbols('m')], x[j])", 'm = symbols("m", integer=True, positive=True)'),
-    ("prove(x[symbols('m', integer=True, negative=True)], x[j])", "m: is an index here"),
-    ("n = symbols('n', integer=True)\nprove(Sum(x[r], (r, 1, n)), mean)", "n: is a size or a number here"),
-    ("n = symbols('n', integer=True)\nprove(n * x[n], x[n] * n)", "n: is a size or a number here"),
-    # reasons
-    ("bad = prove(diff(mean, x[j]), 1)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),
-    ("bad = refute(diff(mean, x[j]), 1)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),
-    ("bad = refute(diff(mean, x[j]), 1 / N)\nderive(diff(v, x[j]), 2 / N * (x[j] - mean), bad)", "not proved"),
-    ("derive(rstd * x_hat[k], rstd**2 * (x[k] - mean), mean_slope)", "does not occur in the line before"),
-    ("mean = define('mean', t)\nderive(diff(mean, x[j]), 0, mean_slope)", "mean: stands for two"),
-    ("derive(mean, mean_slope, mean)", "a reason stands after the step"),
-    # definitions
-    ("define('g', k, x[j] * x[k])", "free indices"),
-    ("define('g', k, KroneckerDelta(k, j) - 1 / N)", "does not say what k runs to"),
-    ("define('g', 0.5 * t)", "is a decimal"),
-    ("define(t, t)", "needs a name and a formula"),
-    ("define('g', k, k, x[k])", "a letter of its own"),
-    ("definitions()", "needs at least one name"),
-    ("definitions(t)", "is no name that define made"),
-    ("old = v\nv = define('v', t**2)\ndefinitions(old, v)", "v: stands for two things"),
-    ("unfold(mean, t)", "is no name that define made"),
-]  # fmt: skip
+def table(kind):
+    """The cells of one kind in typed_cells.txt, each with what its answer says where that is named."""
+    text = Path(__file__).with_name("typed_cells.txt").read_text(encoding="utf8")
+    section = text.partition(f"[{kind}]\n")[2].partition("\n[")[0]
+    lines = [line for line in section.splitlines() if line and line[0] != "#"]
+    return [line.split(" -- ") if " -- " in line else line for line in lines]
 
 
-@pytest.mark.parametrize("source", PROVED)
+@pytest.mark.parametrize("source", table("proved"))
 def test_true_claims_are_proved(source, space):
     assert answer(source, space)[0] == "proved"
 
 
-@pytest.mark.parametrize("source, words", REFUTED)
+@pytest.mark.parametrize("source, words", table("refuted"))
 def test_false_claims_are_falsy_and_answer_in_three_lines(source, words, space):
     kind, text = answer(source, space)
     assert kind == "refuted" and words in text
     assert len(text.split("\n")) <= 4
 
 
-@pytest.mark.parametrize("source, words", REFUSED)
+@pytest.mark.parametrize("source, words", table("refused"))
 def test_what_cannot_be_judged_is_refused_in_one_line(source, words, space):
     kind, line = answer(source, space)
     assert kind == "refused" and words in line and "\n" not in line
@@ -413,49 +314,6 @@ def test_what_a_notebook_gets(space):
 # -- SymPy stays alive
 
 
-TRUE = [
-    # derivatives go through names
-    "contract(diff(mean, x[j])) == 1 / N",
-    "simplify(in_names(diff(x_hat[k], mean)) + rstd) == 0",
-    "diff(x_hat[k], rstd) == x[k] - mean",
-    "diff(rstd, rstd) == 1 and diff(x_hat[k], x_hat[j]) == KroneckerDelta(j, k)",
-    "local(x_hat[k], x[j]) == rstd * KroneckerDelta(j, k)",
-    "Derivative(mean, x[j]).doit() == diff(mean, x[j])",
-    "Derivative(x_hat[k], x[j]).has(Derivative)",
-    # names are atoms elsewhere
-    "expand(rstd * (wdy[k] - c2)) == rstd * wdy[k] - rstd * c2",
-    "set(factor(rstd * wdy[k] - rstd * c2).args) == {-1, rstd, c2 - wdy[k]}",
-    "solve(2 * rstd - 1, rstd) == [S.Half]",
-    "simplify(rstd * x_hat[k] / rstd) == x_hat[k]",
-    r"latex(rstd**2 * x_hat[k]) == r'\mathrm{rstd}^{2} {\hat{x}}_{k}'",
-    "limit(sin(c2) / c2, c2, 0) == 1",
-    # subs puts the formula in where it must
-    "rstd.subs(eps, 0) == 1 / sqrt(v)",
-    "x_hat[k].subs(k, j) == x_hat[j]",
-    "x_hat[k].subs(x[k], 0) == -mean * rstd",
-    "(2 * x_hat[k]).subs(x_hat[k], 3) == 6",
-    "x_hat[k].subs(eps, 0) == (x[k] - mean) / sqrt(v)",
-    # two formulas are two names
-    "define('mean', Sum(x[r], (r, 1, N)) / N) == mean",
-    "hash(define('mean', Sum(x[r], (r, 1, N)) / N)) == hash(mean)",
-    "define('mean', Sum(x[r], (r, 1, N)) / (N - 1)) != mean",
-    "mean - define('mean', Sum(x[r], (r, 1, N)) / (N - 1)) != 0",
-    # in_names answers in the names of the page
-    "expand(in_names(diff(L, x[j]), c1, c2) - rstd * (wdy[j] - c2 - x_hat[j] * c1)) == 0",
-    "expand(in_names(diff(v, x[j])) - 2 / N * (x[j] - mean)) == 0",
-    # formulas are put in without capture
-    "prove(unfold(Sum(x[r] * mean, (r, 1, N))), N * mean**2)",
-    "prove(unfold(diff(v, x[r]) * x[r]), 2 / N * (x[r] - mean) * x[r])",
-    "define('q', r, Sum(x[j] * x[r], (j, 1, N)))[j].formula == Sum(x[r] * x[j], (r, 1, N))",
-    "prove(define('q', r, Sum(x[j] * x[r], (j, 1, N)))[j], N * mean * x[j])",
-    # contract carries out nested sums
-    "contract(Sum(X[i, r]**2 * KroneckerDelta(i, p) * KroneckerDelta(r, j), (r, 1, N), (i, 1, M))) == X[p, j]**2",
-    "contract(Sum(Sum(X[i, r] * KroneckerDelta(i, p) * KroneckerDelta(r, j), (i, 1, M)), (r, 1, N))) == X[p, j]",
-    "contract(Sum(KroneckerDelta(r, j), (r, 1, N))) == 1",
-    "contract(X[i, j] + 1) == X[i, j] + 1",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("source", TRUE)
+@pytest.mark.parametrize("source", table("true"))
 def test_what_sympy_does_with_names(source, space):
     assert run(source, dict(space))

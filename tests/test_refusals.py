@@ -73,11 +73,11 @@ def test_a_bad_value_is_refused(error, columns):
         return
     name, argument, bad, words, *more = columns
     subject = wiring.SUBJECTS[WAY if name == "WAY" else name]
-    changed = {argument: read(bad)} if argument in subject.arguments(normgrad) else {}
+    changed = {argument: read(bad)} if argument in subject.arguments else {}
     for arguments in more:
         changed |= read(arguments)
     with pytest.raises(error, match=f"^{argument}: {words}"):
-        subject.call(normgrad, subject.given(normgrad) | changed)
+        subject.call(subject.given | changed)
 
 
 @pytest.mark.parametrize(("tokens", "heads"), [(1, 65536), (2**31 // 3, 3)])
@@ -179,12 +179,12 @@ SENSE = {
     [
         (name, argument)
         for name, subject in wiring.SUBJECTS.items()
-        for argument in subject.arguments(normgrad)
+        for argument in subject.arguments
     ],
 )
 def test_nonsense_is_refused_in_words(name, argument):
     subject = wiring.SUBJECTS[name]
-    arguments = subject.given(normgrad)
+    arguments = subject.given
     sense = SENSE.get(f"{name}, {argument}", SENSE.get(argument, "")).split(" | ")
     arrays = name.startswith("numpy_ref") and argument not in ("spec", "saved")
     said_of = r"[\w. \[\]]+" if argument in MEASURES else rf"{argument}[\[\]\d]*"
@@ -195,9 +195,9 @@ def test_nonsense_is_refused_in_words(name, argument):
             continue  # what it needs is a callable
         try:
             if name in STACKS:
-                subject.target(normgrad)(**arguments | {argument: nonsense})
+                subject.target(**arguments | {argument: nonsense})
             else:
-                subject.call(normgrad, arguments | {argument: nonsense})
+                subject.call(arguments | {argument: nonsense})
         except (TypeError, ValueError) as error:
             assert re.match(rf"{said_of}: got .+, needs ", str(error), re.DOTALL), (
                 f"{value}: {error}"

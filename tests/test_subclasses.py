@@ -38,7 +38,7 @@ def mesh():
 PLACES = [
     (name, argument)
     for name, subject in wiring.SUBJECTS.items()
-    for argument, value in subject.given(normgrad).items()
+    for argument, value in subject.given.items()
     if isinstance(value, torch.Tensor)
     and not name.startswith(("residual.naive", "residual.fused_post"))
 ]
@@ -51,11 +51,9 @@ def _tensors(rng):
 
 def _refused(name, argument, convert):
     """The words in which a function refuses one of its tensors in another type."""
-    given = wiring.SUBJECTS[name].given(normgrad)
+    given = wiring.SUBJECTS[name].given
     with pytest.raises(TypeError) as caught:
-        wiring.SUBJECTS[name].call(
-            normgrad, given | {argument: convert(given[argument])}
-        )
+        wiring.SUBJECTS[name].call(given | {argument: convert(given[argument])})
     return str(caught.value)
 
 

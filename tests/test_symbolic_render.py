@@ -10,8 +10,6 @@ from sympy import Symbol
 from normgrad.symbolic import (
     Defs,
     Equation,
-    Local,
-    Partial,
     as_written,
     dim,
     equations,
@@ -82,17 +80,3 @@ def test_a_row_letter_that_is_free_or_a_quantity_is_not_taken():
             latex(tensor("p") * tensor("m") * e)
             == r"p m x_{ij} \sum_{i_{1}=1}^{M} x_{i_{1},j}"
         )
-
-
-def test_a_scalar_and_a_tensor_do_not_share_a_name():
-    with pytest.raises(ValueError, match="w: names a scalar and a tensor"):
-        latex(tensor("w") * w[j])
-
-
-def test_a_local_derivative_never_reads_as_a_total_one():
-    defs, mean = Defs(), tensor("mean")
-    defs[mean] = total(N, lambda r: w[r]) / N
-    formula = w[j] - mean
-    assert latex(Local(formula, w[k])) != latex(Partial(formula, w[k]))
-    held = latex(defs.shown(Local(formula, w[k])))
-    assert held.endswith(r"\right)_{\mathrm{mean}}")

@@ -9,15 +9,21 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
 from importlib import import_module
+from unittest import mock
 
 import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+import normgrad
+
 SEED, SHAPE = 20240504, (2, 3, 4)
+PLAIN = ("outputs", "gradients")
+ALL = (*PLAIN, "second", "tangents", "nested tangents", "compiled")
 
 
 @dataclass(frozen=True)
@@ -32,51 +38,45 @@ class Change:
 class Subject:
     """What has arguments, how it is called, and a Change of each of them.
 
-    Args:  target: package -> what has the signature; call: (package, arguments) -> (outputs, parameters)
-           given: package -> {argument: value}; changes: package -> {argument: Change}
-           contexts: where the rows are run; reasons: {(argument, context): why it changes nothing there}
+    Args:  target: what has the signature; call: arguments -> (outputs, parameters); given: {argument: value}
+           changes: {argument: Change}; contexts: where the rows are run
     """
 
     target: Callable
     call: Callable
-    given: Callable
-    changes: Callable
-    contexts: tuple[str, ...]
-    reasons: dict = field(default_factory=dict)
+    given: dict
+    changes: dict
+    contexts: tuple[str, ...] = PLAIN
 
-    def arguments(self, package):
+    @property
+    def arguments(self):
         """The names in the signature."""
-        return list(inspect.signature(self.target(package)).parameters)
+        return list(inspect.signature(self.target).parameters)
 
 
 def draw(number, *shape, dtype=torch.bfloat16):
     """The numbered tensor of the table: 16 bits, so that every rounding is seen."""
-    return torch.randn(
-        *shape, generator=torch.Generator().manual_seed(SEED + number)
-    ).to(dtype)
+    generator = torch.Generator().manual_seed(SEED + number)
+    return torch.randn(*shape, generator=generator).to(dtype)
 
 
-def _vector(number):
-    return draw(number, SHAPE[-1], dtype=torch.float32)
+def _four(number):
+    """Four tensors by name, from a number on."""
+    last = {"dtype": torch.float32}
+    return {
+        "input": draw(number, *SHAPE),
+        "residual": draw(number + 1, *SHAPE),
+        "weight": draw(number + 2, SHAPE[-1], **last),
+        "bias": draw(number + 3, SHAPE[-1], **last),
+    }
 
 
-TENSORS = {
-    "input": draw(0, *SHAPE),
-    "residual": draw(1, *SHAPE),
-    "weight": _vector(2),
-    "bias": _vector(3),
-}
-OTHER = {
-    "input": draw(4, *SHAPE),
-    "residual": draw(5, *SHAPE),
-    "weight": _vector(6),
-    "bias": _vector(7),
-}
+TENSORS, OTHER = _four(0), _four(4)
 
 
 def submodule(package, name):
     """A module of the package, normgrad's own or a wrong one's."""
-    return import_module(f"{package.__name__}.{name}" if name else package.__name__)
+    return import_module(f"{package.__name__}.{name}")
 
 
 # What is common to the functions, and the arguments that several of them have
@@ -91,113 +91,19 @@ def _other(*names):
 
 
 def _outputs(outputs):
-    return [
-        t
-        for t in (outputs if isinstance(outputs, tuple) else (outputs,))
-        if t is not None
-    ]
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [t for t in outputs if t is not None]
 
 
 OPTIONS = {"out_dtype": Change(torch.float32), "backend": Change("triton")}
 SUM_OPTIONS = {"residual_dtype": Change(torch.float32), "round_residual": Change(False)}
-PLAIN = ("outputs", "gradients")
-ALL = (
-    *PLAIN,
-    "second",
-    "tangents",
-    "nested tangents",
-    "compiled",
-)
-
-NO_BIAS = "no derivative by another argument depends on the bias"
-BIAS_REASONS = {
-    ("bias", context): NO_BIAS for context in ("gradients", "second", "tangents")
+COMMON = {
+    "eps": Change(0.5),
+    "weight_offset": Change(1.0),
+    "portable_sums": Change(True),
+    **OPTIONS,
+    **SUM_OPTIONS,
 }
-NO_KERNEL = {
-    ("backend", "nested tangents"): "the plain formula is the same on every backend"
-}
-SUMS = "it is about the sums of gradients that kernels take"
-SUMS_REASONS = {
-    ("portable_sums", context): SUMS
-    for context in ALL
-    if context not in ("gradients", "compiled")
-}
-AGAIN = {
-    (
-        "round_residual",
-        "second",
-    ): "what is differentiated again takes its statistics from residual_out",
-}
-SHAPES = "a weight of one shape is refused with heads, of the other without: test_contract.py"
-HEADS_REASONS = {("heads", context): SHAPES for context in ALL}
-
-
-def _function(
-    name, *tensors, given=None, contexts=PLAIN, reasons=None, module="", **changes
-):
-    """A function of torch tensors that returns a tensor or several; `changes` are its own, beside COMMON."""
-
-    def target(package):
-        # a compiler traces no import
-        return getattr(submodule(package, module) if module else package, name)
-
-    def call(package, arguments):
-        return _outputs(target(package)(**arguments)), []
-
-    def all_changes(package):
-        absent = dict.fromkeys(set(tensors) & {"weight", "bias"})
-        reshaped = Change((3, 4), absent)
-        own = {"spec": Change(package.RMS_NORM), "normalized_shape": reshaped}
-        return {**_other(*tensors), **COMMON, **own, **changes}
-
-    backend = {} if module else {"backend": "torch"}
-    return Subject(
-        target,
-        call,
-        lambda _: {**_tensors(*tensors), **backend, **(given or {})},
-        all_changes,
-        contexts,
-        BIAS_REASONS | HEADS_REASONS | SUMS_REASONS | (reasons or {}),
-    )
-
-
-def _module(name, wrapped):
-    """A module's constructor, called on the tensors; wrapped in AddNorm the norm's arguments must matter as well."""
-
-    def target(package):
-        return getattr(submodule(package, "nn"), name)
-
-    inputs = ("input", "residual")[: 1 + wrapped]
-
-    def call(package, arguments):
-        norm = target(package)(
-            **{name: value for name, value in arguments.items() if name not in inputs}
-        )
-        _fill(norm)
-        module = submodule(package, "nn").AddNorm(norm) if wrapped else norm
-        device = next((parameter.device for parameter in norm.parameters()), None)
-        tensors = [arguments[name].to(device) for name in inputs]
-        return _outputs(module(*tensors)), list(norm.parameters())
-
-    given = {"normalized_shape": 4, "backend": "torch", **_tensors(*inputs)}
-    return Subject(
-        target,
-        call,
-        lambda _: given,
-        lambda _: CONSTRUCTOR,
-        PLAIN,
-        BIAS_REASONS | DEVICE_REASONS,
-    )
-
-
-def _fill(module):
-    generator = torch.Generator().manual_seed(SEED)
-    for parameter in module.parameters():
-        parameter.data.copy_(torch.randn(parameter.shape, generator=generator))
-
-
-NO_NUMBERS = "a meta tensor has no numbers"
-DEVICE_REASONS = {("device", "gradients"): NO_NUMBERS}
 CONSTRUCTOR = {
     "normalized_shape": Change((3, 4)),
     "eps": Change(0.5),
@@ -210,93 +116,155 @@ CONSTRUCTOR = {
     "heads": Change(3),
     **OPTIONS,
 }
+NO_BIAS = "no derivative by another argument depends on the bias"
+SUMS = "it is about the sums of gradients that kernels take"
+# {(argument, context): why it changes nothing there}
+REASONS = {
+    **{("bias", context): NO_BIAS for context in ("gradients", "second", "tangents")},
+    **{("portable_sums", c): SUMS for c in ALL if c not in ("gradients", "compiled")},
+    **{("way", c): "each way computes the same" for c in (*PLAIN, "second")},
+    ("backend", "nested tangents"): "the plain formula is the same on every backend",
+    (
+        "round_residual",
+        "second",
+    ): "what is differentiated again takes its statistics from residual_out",
+    ("device", "gradients"): "a meta tensor has no numbers",
+}
+# Of heads in a function: a weight of one shape is refused with them, of the other without; see test_contract.py.
+UNVARIED = ("heads",)
 
 
-def _add_norm(package, arguments):
-    nn, inputs = submodule(package, "nn"), ("input", "residual")
-    options = {
-        name: value
-        for name, value in arguments.items()
-        if name not in (*inputs, "norm")
-    }
-    norm = arguments["norm"]
-    module = nn.AddNorm(norm, **options)
-    tensors = {name: arguments.get(name, TENSORS[name]) for name in inputs}
-    return _outputs(module(**tensors)), list(norm.parameters())
+def _function(target, *tensors, given=None, contexts=PLAIN, **changes):
+    """A function of torch tensors that returns a tensor or several; `changes` are its own, beside COMMON."""
 
+    def call(arguments):
+        return _outputs(target(**arguments)), []
 
-def _replace_norms(package, arguments):
-    """A copy of the model changed, and run."""
-    model, nn = arguments["model"], submodule(package, "nn")
-    model = copy.deepcopy(model) if isinstance(model, torch.nn.Module) else model
-    nn.replace_norms(**arguments | {"model": model})
-    return _outputs(model(TENSORS["input"].float())), list(model.parameters())
-
-
-def _of_torch(eps=1e-5):
-    model = torch.nn.Sequential(torch.nn.LayerNorm(4, eps))
-    _fill(model)
-    return model
-
-
-def _norm(package, eps=1e-5, kind="LayerNorm"):
-    norm = getattr(submodule(package, "nn"), kind)(4, eps=eps, backend="torch")
-    _fill(norm)
-    return norm
-
-
-def _forward(name, *inputs):
-    """The arguments of a module's forward."""
-
-    def target(package):
-        return partial(getattr(submodule(package, "nn"), name).forward, None)
-
-    def call(package, arguments):
-        norm = _norm(package, kind="RMSNorm" if name == "RMSNorm" else "LayerNorm")
-        module = submodule(package, "nn").AddNorm(norm) if name == "AddNorm" else norm
-        return _outputs(module(**arguments)), list(norm.parameters())
-
+    has_backend = "backend" in inspect.signature(target).parameters
+    backend = {"backend": "torch"} if has_backend else {}
+    absent = dict.fromkeys(set(tensors) & {"weight", "bias"})
+    reshaped = {"normalized_shape": Change((3, 4), absent)}
     return Subject(
-        target, call, lambda _: _tensors(*inputs), lambda _: _other(*inputs), PLAIN
+        target,
+        call,
+        {**_tensors(*tensors), **backend, **(given or {})},
+        {**_other(*tensors), **COMMON, **reshaped, **changes},
+        contexts,
     )
 
 
-def _stack(name, final):
+def _fill(module):
+    generator = torch.Generator().manual_seed(SEED)
+    for parameter in module.parameters():
+        parameter.data.copy_(torch.randn(parameter.shape, generator=generator))
+    return module
+
+
+def _module(nn, name, wrapped):
+    """A module's constructor, called on the tensors; wrapped in AddNorm the norm's arguments must matter as well."""
+    inputs = ("input", "residual")[: 1 + wrapped]
+
+    def call(arguments):
+        options = {n: v for n, v in arguments.items() if n not in inputs}
+        norm = _fill(getattr(nn, name)(**options))
+        module = nn.AddNorm(norm) if wrapped else norm
+        device = next((parameter.device for parameter in norm.parameters()), None)
+        tensors = [arguments[name].to(device) for name in inputs]
+        return _outputs(module(*tensors)), list(norm.parameters())
+
+    given = {"normalized_shape": 4, "backend": "torch", **_tensors(*inputs)}
+    return Subject(getattr(nn, name), call, given, CONSTRUCTOR)
+
+
+def _forward(module, norm, *inputs):
+    """The arguments of a module's forward."""
+
+    def call(arguments):
+        return _outputs(module(**arguments)), list(norm.parameters())
+
+    target = partial(type(module).forward, None)
+    return Subject(target, call, _tensors(*inputs), _other(*inputs))
+
+
+def _stack(target, norms, final, changed):
     """A residual stack of two layers."""
 
-    def target(package):
-        return getattr(submodule(package, "residual"), name)
+    def call(arguments):
+        used = [*arguments["norms"], *filter(None, [arguments.get("final_norm")])]
+        parameters = [parameter for norm in used for parameter in norm.parameters()]
+        return _outputs(target(**arguments)), parameters
 
-    def call(package, arguments):
-        norms = [*arguments["norms"], *[n for n in [arguments.get("final_norm")] if n]]
-        return _outputs(target(package)(**arguments)), [
-            p for n in norms for p in n.parameters()
-        ]
+    given = {"x": TENSORS["input"], "layers": [torch.tanh, torch.sin], "norms": norms}
+    changes = {
+        "x": Change(OTHER["input"]),
+        "layers": Change([torch.tanh, torch.cos]),
+        "norms": Change([norms[0], changed]),
+        "final_norm": Change(changed),
+    }
+    return Subject(target, call, given | final, changes)
 
-    def given(package):
-        norms = [_norm(package, kind="RMSNorm"), _norm(package)]
-        last = {"final_norm": _norm(package, 1e-3)} if final else {}
-        return {
-            "x": TENSORS["input"],
-            "layers": [torch.tanh, torch.sin],
-            "norms": norms,
-            **last,
+
+def _arrays(tensors):
+    arrays = {name: t.double().numpy() for name, t in tensors.items()}
+    return {"x": arrays.pop("input"), **arrays}
+
+
+def _numpy(target, names, given, changes):
+    """A function of the reference, whose result has the outputs under these names."""
+
+    def call(arguments):
+        result = target(**arguments)
+        arrays = _outputs(tuple(getattr(result, name) for name in names))
+        return [torch.from_numpy(np.asarray(array)) for array in arrays], []
+
+    return Subject(target, call, given, changes, ("outputs",))
+
+
+@cache
+def subjects(package):
+    """{name: Subject} of a package."""
+    nn, residual, reference, double_backward = (
+        submodule(package, name)
+        for name in ("nn", "residual", "numpy_ref", "teaching.double_backward")
+    )
+
+    def norm(eps=1e-5, kind="LayerNorm"):
+        return _fill(getattr(nn, kind)(4, eps=eps, backend="torch"))
+
+    def spec_call(arguments):
+        named = {name: arguments[name] for name in TENSORS}
+        backend = arguments.get("backend", "torch")
+        options = {
+            name: value
+            for name, value in arguments.items()
+            if name not in (*TENSORS, "backend")
         }
+        spec = package.NormSpec(**options)
+        return _outputs(package.add_normalize(**named, spec=spec, backend=backend)), []
 
-    def changes(package):
-        first, second = given(package)["norms"]
-        changed = {
-            "x": Change(OTHER["input"]),
-            "layers": Change([torch.tanh, torch.cos]),
-            "norms": Change([first, _norm(package, 0.5)]),
+    def add_norm_call(arguments):
+        inputs = TENSORS | arguments
+        options = {
+            name: value
+            for name, value in arguments.items()
+            if name not in ("input", "residual")
         }
-        return changed | ({"final_norm": Change(_norm(package, 0.5))} if final else {})
+        outputs = nn.AddNorm(**options)(inputs["input"], inputs["residual"])
+        return _outputs(outputs), list(options["norm"].parameters())
 
-    return Subject(target, call, given, changes, PLAIN)
+    def replace_norms_call(arguments):
+        """A copy of the model changed, and run."""
+        model = arguments["model"]
+        if isinstance(model, torch.nn.Module):
+            model = copy.deepcopy(model)
+        nn.replace_norms(**arguments | {"model": model})
+        return _outputs(model(TENSORS["input"].float())), list(model.parameters())
 
+    def of_torch(eps=1e-5):
+        return _fill(torch.nn.Sequential(torch.nn.LayerNorm(4, eps)))
 
-def _spec_changes(package):
-    return {
+    defaults = {field.name: field.default for field in fields(package.NormSpec)}
+    of_spec = {
         "center": Change(False),
         "reduce": Change("sum"),
         "scale": Change(1.5),
@@ -304,161 +272,105 @@ def _spec_changes(package):
         "placement": Change("outside", {"eps": 0.5}),
         "weight_offset": Change(1.0),
     }
-
-
-def _normalize_spec(package, arguments):
-    named = {name: arguments[name] for name in TENSORS}
-    spec = package.NormSpec(
-        **{
-            name: value
-            for name, value in arguments.items()
-            if name not in (*TENSORS, "backend")
-        }
-    )
-    backend = arguments.get("backend", "torch")
-    return _outputs(package.add_normalize(**named, spec=spec, backend=backend)), []
-
-
-def _spec_given(package):
-    return {
-        spec_field.name: spec_field.default for spec_field in fields(package.NormSpec)
-    }
-
-
-ARRAYS = {name: t.double().numpy() for name, t in TENSORS.items()}
-OTHER_ARRAYS = {name: t.double().numpy() for name, t in OTHER.items()}
-
-
-def _as_numpy(tensors):
-    return {
-        ("x" if name == "input" else name): array for name, array in tensors.items()
-    }
-
-
-def _numpy_outputs(*arrays):
-    return [
-        torch.from_numpy(np.asarray(array)) for array in arrays if array is not None
-    ], []
-
-
-def _numpy_forward(package, arguments):
-    saved = package.numpy_ref.forward(**arguments)
-    return _numpy_outputs(saved.y, saved.residual_out, saved.mean, saved.rstd)
-
-
-def _numpy_backward(package, arguments):
-    grads = package.numpy_ref.backward(**arguments)
-    return _numpy_outputs(grads.dx, grads.dweight, grads.dbias)
-
-
-def _saved(package, arrays, eps=0.5):
-    return package.numpy_ref.forward(
-        **_as_numpy(arrays), spec=package.LAYER_NORM.replace(eps=eps)
-    )
-
-
-COMMON = {
-    "eps": Change(0.5),
-    "weight_offset": Change(1.0),
-    "portable_sums": Change(True),
-    **OPTIONS,
-    **SUM_OPTIONS,
-}
-SHAPED = {"normalized_shape": 4}
-SAME_WAYS = "each way computes the same"
-
-SUBJECTS = {
-    "normalize": _function("normalize", "input", "weight", "bias"),
-    "add_normalize": _function(
-        "add_normalize", *TENSORS, contexts=ALL, reasons=NO_KERNEL | AGAIN
-    ),
-    "NormSpec": Subject(
-        lambda package: package.NormSpec,
-        _normalize_spec,
-        lambda package: {**TENSORS, **_spec_given(package)},
-        _spec_changes,
-        ALL,
-    ),
-    "layer_norm": _function("layer_norm", "input", "weight", "bias", given=SHAPED),
-    "rms_norm": _function("rms_norm", "input", "weight", given=SHAPED),
-    "l2_norm": _function("l2_norm", "input", dim=Change(-2), eps=Change(3.0)),
-    "add_layer_norm": _function("add_layer_norm", *TENSORS, given=SHAPED),
-    "add_rms_norm": _function(
-        "add_rms_norm", "input", "residual", "weight", given=SHAPED
-    ),
-    "nn.LayerNorm": _module("LayerNorm", False),
-    "nn.RMSNorm": _module("RMSNorm", False),
-    "nn.AddNorm of LayerNorm": _module("LayerNorm", True),
-    "nn.AddNorm of RMSNorm": _module("RMSNorm", True),
-    "nn.AddNorm": Subject(
-        lambda package: package.nn.AddNorm,
-        _add_norm,
-        lambda package: {"norm": _norm(package)},
-        lambda package: {"norm": Change(_norm(package, 0.5)), **SUM_OPTIONS},
-        PLAIN,
-    ),
-    "nn.replace_norms": Subject(
-        lambda package: package.nn.replace_norms,
-        _replace_norms,
-        lambda _: {"model": _of_torch(), "backend": "torch"},
-        lambda _: {"model": Change(_of_torch(0.5)), "backend": OPTIONS["backend"]},
-        PLAIN,
-    ),
-    "nn.LayerNorm.forward": _forward("LayerNorm", "input"),
-    "nn.RMSNorm.forward": _forward("RMSNorm", "input"),
-    "nn.AddNorm.forward": _forward("AddNorm", "input", "residual"),
-    "residual.naive_stack": _stack("naive_stack", True),
-    "residual.fused_stack": _stack("fused_stack", True),
-    "residual.naive_post_norm": _stack("naive_post_norm", False),
-    "residual.fused_post_norm": _stack("fused_post_norm", False),
-    "numpy_ref.forward": Subject(
-        lambda package: package.numpy_ref.forward,
-        _numpy_forward,
-        lambda _: _as_numpy(ARRAYS),
-        lambda package: {
-            **{name: Change(array) for name, array in _as_numpy(OTHER_ARRAYS).items()},
-            "spec": Change(package.RMS_NORM),
-        },
-        ("outputs",),
-        HEADS_REASONS,
-    ),
-    "numpy_ref.backward": Subject(
-        lambda package: package.numpy_ref.backward,
-        _numpy_backward,
-        lambda package: {"dy": ARRAYS["residual"], "saved": _saved(package, ARRAYS)},
-        lambda package: {
-            "dy": Change(OTHER_ARRAYS["input"]),
-            "saved": Change(_saved(package, ARRAYS, 0.1)),
-            "dresidual_out": Change(OTHER_ARRAYS["residual"]),
-        },
-        ("outputs",),
-    ),
-    **{
-        f"teaching.double_backward.layer_norm, {way}": _function(
-            "layer_norm",
-            *("weight", "bias"),
-            given={"way": way, "x": TENSORS["input"]},
-            contexts=(*PLAIN, "second"),
-            reasons={("way", context): SAME_WAYS for context in (*PLAIN, "second")},
-            module="teaching.double_backward",
-            x=Change(OTHER["input"]),
+    shaped, rms = {"normalized_shape": 4}, Change(package.RMS_NORM)
+    function = {
+        name: partial(_function, getattr(package, name))
+        for name in (
+            *("normalize", "add_normalize", "layer_norm", "rms_norm", "l2_norm"),
+            *("add_layer_norm", "add_rms_norm"),
         )
-        for way in ("recompute", "statistics", "explicit")
-    },
-}
+    }
+    norms, changed = [norm(kind="RMSNorm"), norm()], norm(0.5)
+    plain, rms_norm = norm(), norm(kind="RMSNorm")
+    arrays, other_arrays = _arrays(TENSORS), _arrays(OTHER)
+    saved = [
+        reference.forward(**arrays, spec=package.LAYER_NORM.replace(eps=eps))
+        for eps in (0.5, 0.1)
+    ]
+    return {
+        "normalize": function["normalize"]("input", "weight", "bias", spec=rms),
+        "add_normalize": function["add_normalize"](*TENSORS, contexts=ALL, spec=rms),
+        "NormSpec": Subject(
+            package.NormSpec, spec_call, {**TENSORS, **defaults}, of_spec, ALL
+        ),
+        "layer_norm": function["layer_norm"]("input", "weight", "bias", given=shaped),
+        "rms_norm": function["rms_norm"]("input", "weight", given=shaped),
+        "l2_norm": function["l2_norm"]("input", dim=Change(-2), eps=Change(3.0)),
+        "add_layer_norm": function["add_layer_norm"](*TENSORS, given=shaped),
+        "add_rms_norm": function["add_rms_norm"](
+            "input", "residual", "weight", given=shaped
+        ),
+        "nn.LayerNorm": _module(nn, "LayerNorm", False),
+        "nn.RMSNorm": _module(nn, "RMSNorm", False),
+        "nn.AddNorm of LayerNorm": _module(nn, "LayerNorm", True),
+        "nn.AddNorm of RMSNorm": _module(nn, "RMSNorm", True),
+        "nn.AddNorm": Subject(
+            nn.AddNorm,
+            add_norm_call,
+            {"norm": plain},
+            {"norm": Change(changed), **SUM_OPTIONS},
+        ),
+        "nn.replace_norms": Subject(
+            nn.replace_norms,
+            replace_norms_call,
+            {"model": of_torch(), "backend": "torch"},
+            {"model": Change(of_torch(0.5)), "backend": OPTIONS["backend"]},
+        ),
+        "nn.LayerNorm.forward": _forward(plain, plain, "input"),
+        "nn.RMSNorm.forward": _forward(rms_norm, rms_norm, "input"),
+        "nn.AddNorm.forward": _forward(nn.AddNorm(plain), plain, "input", "residual"),
+        **{
+            f"residual.{name}": _stack(getattr(residual, name), norms, final, changed)
+            for name, final in (
+                ("naive_stack", {"final_norm": norm(1e-3)}),
+                ("fused_stack", {"final_norm": norm(1e-3)}),
+                ("naive_post_norm", {}),
+                ("fused_post_norm", {}),
+            )
+        },
+        "numpy_ref.forward": _numpy(
+            reference.forward,
+            ("y", "residual_out", "mean", "rstd"),
+            arrays,
+            {**{n: Change(a) for n, a in other_arrays.items()}, "spec": rms},
+        ),
+        "numpy_ref.backward": _numpy(
+            reference.backward,
+            ("dx", "dweight", "dbias"),
+            {"dy": arrays["residual"], "saved": saved[0]},
+            {
+                "dy": Change(other_arrays["x"]),
+                "saved": Change(saved[1]),
+                "dresidual_out": Change(other_arrays["residual"]),
+            },
+        ),
+        **{
+            f"teaching.double_backward.layer_norm, {way}": _function(
+                double_backward.layer_norm,
+                *("weight", "bias"),
+                given={"way": way, "x": TENSORS["input"]},
+                contexts=(*PLAIN, "second"),
+                x=Change(OTHER["input"]),
+            )
+            for way in ("recompute", "statistics", "explicit")
+        },
+    }
+
+
+SUBJECTS = subjects(normgrad)
 
 
 # Contexts: the derivatives that are taken, and of what
 
 
 def _leaves(arguments):
-    """The arguments with tensors of their own that require gradients, and those tensors by name."""
+    """The arguments with tensors of their own that require gradients, and those tensors."""
     fresh = {
         name: value.detach().clone().requires_grad_()
         for name, value in arguments.items()
         if isinstance(value, torch.Tensor) and value.is_floating_point()
     }
-    return arguments | fresh, fresh
+    return arguments | fresh, list(fresh.values())
 
 
 def _cotangents(tensors, number):
@@ -468,7 +380,7 @@ def _cotangents(tensors, number):
     ]
 
 
-def _found_gradients(outputs, leaves, **options):
+def _gradients(outputs, leaves, **options):
     ends = [t for t in outputs if t.requires_grad]
     return torch.autograd.grad(ends, leaves, _cotangents(ends, 100), **options)
 
@@ -480,28 +392,20 @@ def _outcome_outputs(call, arguments):
 def _outcome_gradients(call, arguments):
     arguments, leaves = _leaves(arguments)
     outputs, parameters = call(arguments)
-    return list(_found_gradients(outputs, [*leaves.values(), *parameters]))
+    return list(_gradients(outputs, [*leaves, *parameters]))
 
 
 def _outcome_second(call, arguments):
     arguments, leaves = _leaves(arguments)
-    outputs, _ = call(arguments)
-    first = _found_gradients(outputs, list(leaves.values()), create_graph=True)
+    first = _gradients(call(arguments)[0], leaves, create_graph=True)
     first = [t for t in first if t.requires_grad]
-    return list(
-        torch.autograd.grad(
-            first, list(leaves.values()), _cotangents(first, 200), allow_unused=True
-        )
-    )
+    along = _cotangents(first, 200)
+    return list(torch.autograd.grad(first, leaves, along, allow_unused=True))
 
 
 def _tensor_function(call, arguments):
     """A function of the tensors alone, and the tensors."""
-    tensors = {
-        name: value
-        for name, value in arguments.items()
-        if isinstance(value, torch.Tensor)
-    }
+    tensors = {n: v for n, v in arguments.items() if isinstance(v, torch.Tensor)}
 
     def function(*values):
         return tuple(call(arguments | dict(zip(tensors, values, strict=True)))[0])
@@ -512,10 +416,7 @@ def _tensor_function(call, arguments):
 def _outcome_tangents(call, arguments):
     function, tensors = _tensor_function(call, arguments)
     with forward_ad.dual_level():
-        duals = [
-            forward_ad.make_dual(t, dot)
-            for t, dot in zip(tensors, _cotangents(tensors, 300), strict=True)
-        ]
+        duals = map(forward_ad.make_dual, tensors, _cotangents(tensors, 300))
         return [forward_ad.unpack_dual(t).tangent for t in function(*duals)]
 
 
@@ -523,22 +424,24 @@ def _outcome_nested(call, arguments):
     """The outputs inside two forward-mode transforms, and their second derivatives."""
     function, tensors = _tensor_function(call, arguments)
     first, second = (tuple(_cotangents(tensors, number)) for number in (300, 400))
-    outputs, tangents = torch.func.jvp(
-        lambda *values: torch.func.jvp(function, values, first), tensors, second
-    )
+
+    def tangent(*values):
+        return torch.func.jvp(function, values, first)
+
+    outputs, tangents = torch.func.jvp(tangent, tensors, second)
     return [*outputs[0], *tangents[1]]
 
 
 def _outcome_compiled(call, arguments):
     torch._dynamo.reset()
     arguments, leaves = _leaves(arguments)
-    compiled = torch.compile(
-        lambda leaves_and_options: call(leaves_and_options)[0],
-        backend="aot_eager",
-        fullgraph=True,
-    )
+
+    def outputs_of(leaves_and_options):
+        return call(leaves_and_options)[0]
+
+    compiled = torch.compile(outputs_of, backend="aot_eager", fullgraph=True)
     outputs = compiled(arguments)
-    return [*outputs, *_found_gradients(outputs, list(leaves.values()))]
+    return [*outputs, *_gradients(outputs, leaves)]
 
 
 OUTCOMES = {
@@ -551,48 +454,28 @@ OUTCOMES = {
 }
 
 
-class _Watched:
-    """The kernels of a package, with a note of each call: which module, which function, and portable_sums."""
-
-    def __init__(self, package):
-        self.notes, self.modules = [], [submodule(package, name) for name in LAUNCHERS]
-
-    def __enter__(self):
-        self.originals = [(module, name, getattr(module, name)) for module in self.modules for name in KERNELS
-                          if hasattr(module, name)]  # fmt: skip
-        for module, name, original in self.originals:
-            setattr(
-                module,
-                name,
-                partial(
-                    self._noted, module.__name__.rpartition(".")[2], name, original
-                ),
-            )
-        return self.notes
-
-    def _noted(self, module, name, original, *arguments, **options):
-        self.notes.append((module, name, options.get("portable_sums")))
-        return original(*arguments, **options)
-
-    def __exit__(self, *_):
-        for module, name, original in self.originals:
-            setattr(module, name, original)
-
-
-KERNELS = ("forward", "backward")
-LAUNCHERS = ("torch_ops.rows", "triton_kernels")
-
-
 def _run(package, subject, context, arguments):
-    with _Watched(package) as notes:
-        outcome = OUTCOMES[context](partial(subject.call, package), arguments)
+    """What comes out, and a note of each call of a kernel: where it is, and portable_sums."""
+    kernels = mock.Mock()
+    with ExitStack() as stack:
+        for launcher in ("torch_ops.rows", "triton_kernels"):
+            module = submodule(package, launcher)
+            for name in ("forward", "backward"):
+                watched = mock.patch.object(module, name, wraps=getattr(module, name))
+                kernels.attach_mock(stack.enter_context(watched), f"{launcher}.{name}")
+        outcome = OUTCOMES[context](subject.call, arguments)
+    # in the order in which they were made
+    notes = [
+        (name, options.get("portable_sums")) for name, _, options in kernels.mock_calls
+    ]
     return outcome, notes
 
 
 @cache
 def _base(package, name, context):
     """What comes out where nothing is changed."""
-    return _run(package, SUBJECTS[name], context, SUBJECTS[name].given(package))
+    subject = subjects(package)[name]
+    return _run(package, subject, context, subject.given)
 
 
 def _same(first, second):
@@ -606,9 +489,9 @@ def rows(package):
     """Every (subject, context, argument)."""
     return [
         (name, context, argument)
-        for name, subject in SUBJECTS.items()
+        for name, subject in subjects(package).items()
         for context in subject.contexts
-        for argument in subject.arguments(package)
+        for argument in subject.arguments
     ]
 
 
@@ -618,25 +501,22 @@ def matters(package, row):
     Raises:  KeyError for an argument without a variation and without a reason
     """
     name, context, argument = row
-    subject = SUBJECTS[name]
-    if (argument, context) in subject.reasons:
+    subject = subjects(package)[name]
+    if (argument, context) in REASONS:
         return True
-    change = subject.changes(package)[argument]
-    arguments = subject.given(package) | change.given
-    before, notes = (
-        _run(package, subject, context, arguments)
-        if change.given
-        else _base(package, name, context)
-    )
-    after, other_notes = _run(
-        package, subject, context, arguments | {argument: change.value}
-    )
+    if argument in UNVARIED and argument not in subject.changes:
+        return True
+    change = subject.changes[argument]
+    before, notes = _base(package, name, context)
+    arguments = subject.given | change.given
+    if change.given:
+        before, notes = _run(package, subject, context, arguments)
+    arguments[argument] = change.value
+    after, other_notes = _run(package, subject, context, arguments)
     if argument == "backend":
         # Other kernels may give the same bits: each of the calls, forward and backward, is made elsewhere.
-        return bool(notes) and all(
-            before_note != after_note
-            for before_note, after_note in zip(notes, other_notes, strict=True)
-        )
+        pairs = zip(notes, other_notes, strict=True)
+        return bool(notes) and all(note != other for note, other in pairs)
     same = len(before) == len(after) and all(map(_same, before, after))
     return not same or notes != other_notes
 

@@ -230,7 +230,11 @@ def _unfit(module: torch.nn.Module) -> str | None:
             f"which has hooks ({', '.join(hooks)}): replace first, then register them"
         )
     parameters = {name: t for name, t in module._parameters.items() if t is not None}
-    if module._buffers or sorted(parameters) not in ([], ["weight"], ["bias", "weight"]):
+    if module._buffers or sorted(parameters) not in (
+        [],
+        ["weight"],
+        ["bias", "weight"],
+    ):
         held = ", ".join([*parameters, *module._buffers])
         return f"which holds {held}, needs a weight, or weight and bias, or nothing"
     for name, t in parameters.items():

@@ -20,6 +20,12 @@ from .spec import NormSpec
 if TYPE_CHECKING:
     from . import numpy_ref
 
+__all__ = [
+    *("ELEMENTWISE", "LARGEST", "SAFETY", "SIGNIFICAND", "SMALLEST", "SMALLEST_NORMAL"),
+    *("Bounds", "Dtypes", "accumulator", "bounds", "factor", "promoted", "round_to"),
+    "unit_roundoff",
+]
+
 SMALLEST = {
     "float64": 2.0**-1074,
     "float32": 2.0**-149,
@@ -188,40 +194,6 @@ def _stored(dtype, error, value):
     # The last rounding is to nearest: half a unit of the value that is rounded, error and all.
     rounding = out * (1 + 2 * out) * np.abs(value)
     return SAFETY * error * (1 + out) + rounding + SMALLEST[dtype]
-
-
-def tangent_bound(
-    saved: numpy_ref.Forward,
-    p_dot: np.ndarray,
-    weight_dot: np.ndarray | float,
-    bias_dot: np.ndarray | float,
-    value: np.ndarray,
-    dtype: str | Dtypes,
-) -> np.ndarray:
-    """The largest allowed error of y's tangent, elementwise.
-
-    The projection of p_dot is off as that of wdy is in dx; the weight comes after it.
-
-    Args:  saved: as bounds; p_dot (M, N), weight_dot, bias_dot (N,), 0 where they do not move; value: the exact tangent
-    """
-    p, spec, dtypes = saved.residual_out, saved.spec, Dtypes.of(dtype)
-    u = unit_roundoff(dtypes.accumulator)
-    weight = np.abs(factor(saved.weight, p.shape[-1], spec))
-    terms = u * (p.shape[-1] + ELEMENTWISE)
-    rstd, q, x_hat, e_x = _normalized(saved, u, terms)
-    moved = np.abs(p_dot) + (
-        np.abs(p_dot).mean(-1, keepdims=True) if spec.center else 0
-    )
-    error = (
-        weight
-        * rstd
-        * _input_gradient_error(moved, q, x_hat, e_x, terms, spec, dtypes.accumulator)
-    )
-    error = error + np.abs(spec.scale * weight_dot) * (
-        e_x + u * ELEMENTWISE * np.abs(x_hat)
-    )
-    error = error + u * ELEMENTWISE * np.abs(bias_dot)
-    return _stored(dtypes["y"], error, value)
 
 
 def _normalized(saved, u, terms, corrected=False):

@@ -33,6 +33,9 @@ PRESENT = {
 }
 PATTERNS = tuple(two for count in range(1, 5) for two in combinations(INPUTS, count))
 LIMIT = "near float16's limit"
+DTYPES_OF_OTHERS = tuple(
+    f"{name} dtype" for name in ("residual", "weight", "bias", "out", "stored")
+)
 OTHER_DTYPE = (None, *NAMES)  # None: that of x
 FACTORS = {
     "center": (True, False),
@@ -57,11 +60,7 @@ FACTORS = {
     "residual": ("none", "sum unused", "sum used"),
     "affine": tuple(PRESENT),
     "dtype": NAMES,
-    "residual dtype": OTHER_DTYPE,
-    "weight dtype": OTHER_DTYPE,
-    "bias dtype": OTHER_DTYPE,
-    "out dtype": OTHER_DTYPE,
-    "stored dtype": OTHER_DTYPE,
+    **dict.fromkeys(DTYPES_OF_OTHERS, OTHER_DTYPE),
     "rounded": (True, False),
     "layout": ("contiguous", "strided", "transposed", "sliced", "expanded", "negated"),
     "heads": (False, True),
@@ -72,67 +71,42 @@ FACTORS = {
 }
 # Rows longer than a block of every kernel, and what else is too long to be met in pairs.
 LONG = {
-    **{
-        "center": True,
-        "reduce": "mean",
-        "placement": "inside",
-        "eps": 1e-5,
-        "scale": 1.0,
-        "weight_offset": 0.0,
-    },
-    **{
-        "columns": 1000,
-        "lead": (3,),
-        "residual": "sum used",
-        "affine": "mixed signs",
-        "dtype": "float64",
-    },
-    **dict.fromkeys(
-        ("residual dtype", "weight dtype", "bias dtype", "out dtype", "stored dtype")
-    ),
-    **{
-        "rounded": True,
-        "layout": "contiguous",
-        "heads": False,
-        "rows": "random",
-        "magnitude": 1.0,
-    },
-    **{"wanted": INPUTS, "blocks": "one"},
+    "center": True,
+    "reduce": "mean",
+    "placement": "inside",
+    "eps": 1e-5,
+    "scale": 1.0,
+    "weight_offset": 0.0,
+    "columns": 1000,
+    "lead": (3,),
+    "residual": "sum used",
+    "affine": "mixed signs",
+    "dtype": "float64",
+    **dict.fromkeys(DTYPES_OF_OTHERS),
+    "rounded": True,
+    "layout": "contiguous",
+    "heads": False,
+    "rows": "random",
+    "magnitude": 1.0,
+    "wanted": INPUTS,
+    "blocks": "one",
 }
 FAR, FLAT, NEAR_10000 = FACTORS["rows"][1:]
 # Backends that correct a mean by the mean of what is left.
 CORRECTED = ("numpy", "torch", "triton", "numba")
+LONGEST = LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (2,)}
 ROWS = (
     LONG,
     LONG | {"rows": FAR},
-    LONG | {"columns": 20000, "dtype": "float32", "lead": (15,)},
-    LONG | {"columns": 20000, "dtype": "bfloat16", "lead": (15,)},
-    LONG
-    | {
-        "columns": 20000,
-        "dtype": "bfloat16",
-        "lead": (2,),
-        "rows": FAR,
-        "rounded": False,
-    },
-    LONG
-    | {
-        "columns": 20000,
-        "dtype": "bfloat16",
-        "lead": (2,),
-        "rows": FAR,
-        "residual dtype": "float32",
-    },
+    LONGEST | {"dtype": "float32", "lead": (15,)},
+    LONGEST | {"lead": (15,)},
+    LONGEST | {"rows": FAR, "rounded": False},
+    LONGEST | {"rows": FAR, "residual dtype": "float32"},
     # Long enough for a sum of equal numbers to be rounded by more than a mean is.
     LONG | {"rows": NEAR_10000, "lead": (40,)},
     LONG | {"rows": NEAR_10000, "lead": (40,), "dtype": "float32"},
     LONG
-    | {
-        "rows": NEAR_10000,
-        "lead": (4,),
-        "dtype": "float32",
-        "blocks": "of columns",
-    },
+    | {"rows": NEAR_10000, "lead": (4,), "dtype": "float32", "blocks": "of columns"},
 )
 # The leading axes whose last one may be heads: few, since each of them is a program of Triton's.
 HEADS = ((1,), (2,), (7,), (2, 3), (2, 1, 3), (2, 2, 2, 2))
@@ -250,14 +224,7 @@ def dtypes_of(point: Point, backend: str) -> str | Dtypes:
     """The dtypes of a point's arrays; NumPy and SymPy run in one alone."""
     if backend in ("numpy", "sympy"):
         return point["dtype"]
-    names = (
-        "residual dtype",
-        "weight dtype",
-        "bias dtype",
-        "out dtype",
-        "stored dtype",
-    )
-    return Dtypes(point["dtype"], *(point[name] for name in names), point["rounded"])
+    return Dtypes(point["dtype"], *map(point.get, DTYPES_OF_OTHERS), point["rounded"])
 
 
 def spec_of(point: Point) -> NormSpec:
@@ -357,33 +324,24 @@ def case_of(point: Point, beside: Case | None = None) -> Case:
 @contextmanager
 def blocked(backend, point: Point) -> Iterator[None]:
     """The backend's blocks made small while the context lasts: several of rows, or of columns where it has those."""
-    settings = []
+    settings = []  # (module, name, value)
     if point["blocks"] != "one" and hasattr(backend, "rows_module"):
         module, columns = backend.rows_module(), point["columns"]
         by_rows = point["blocks"] == "of rows"
+        elements = 3 * columns if by_rows else 1
         if backend.name == "torch":
-            settings = [(module, "BLOCK_ELEMENTS", 3 * columns if by_rows else 1)]
+            settings = [(module, "BLOCK_ELEMENTS", elements)]
         elif backend.name == "numba":
-            settings = [
-                (module.launch, "ELEMENTS_PER_PROGRAM", 3 * columns if by_rows else 1)
-            ]
-        elif by_rows:
-            tile = BLOCK_ROWS << (columns - 1).bit_length()
-            settings = [
-                (module.configuration, name, tile)
-                for name in ("FORWARD_TILE", "BACKWARD_TILE")
-            ]
+            settings = [(module.launch, "ELEMENTS_PER_PROGRAM", elements)]
         else:
-            limits = {4: BLOCK_COLUMNS, 8: BLOCK_COLUMNS}
-            settings = [
-                (module.configuration, name, limits)
-                for name in ("FORWARD_COLUMNS", "BACKWARD_COLUMNS")
-            ]
-            settings.append((module.configuration, "SWEEP_BLOCK", BLOCK_COLUMNS))
-        if backend.name == "triton":
-            settings.append(
-                (module.configuration, "REDUCTION_TILE", (2, BLOCK_COLUMNS))
-            )
+            names, limits = ("COLUMNS", {4: BLOCK_COLUMNS, 8: BLOCK_COLUMNS})
+            if by_rows:
+                names, limits = ("TILE", BLOCK_ROWS << (columns - 1).bit_length())
+            values = {f"FORWARD_{names}": limits, f"BACKWARD_{names}": limits}
+            values["REDUCTION_TILE"] = (2, BLOCK_COLUMNS)
+            if not by_rows:
+                values["SWEEP_BLOCK"] = BLOCK_COLUMNS
+            settings = [(module.configuration, *item) for item in values.items()]
     before = [getattr(module, name) for module, name, _ in settings]
     try:
         for module, name, value in settings:

@@ -17,12 +17,13 @@ from normgrad.checks.cases import MATRICES, Case
 from normgrad.checks.contract import check_within, compared, lost_rows
 from normgrad.checks.finite_difference import directional
 from normgrad.checks.tolerance import (
+    ELEMENTWISE,
     LARGEST,
+    SAFETY,
     SMALLEST,
     Dtypes,
     bounds,
     round_to,
-    tangent_bound,
     unit_roundoff,
 )
 from normgrad.spec import NormSpec
@@ -73,6 +74,17 @@ def _of_heads(case, matrices, vectors):
     return parts
 
 
+def normalized(backend, tensors, case, spec, dtypes):
+    """What a backend returns for tensors by name."""
+    inputs = [tensors[name] for name in INPUTS]
+    return backend.normalize(*inputs, spec, **options_of(case, dtypes))
+
+
+def as_rows(t, case):
+    """A tensor as an array (M, N) in float64."""
+    return t.detach().double().resolve_neg().numpy().reshape(case.x.shape)
+
+
 def check_tangents(
     backend: TorchBackend,
     case: Case,
@@ -88,78 +100,66 @@ def check_tangents(
     case = case.rounded(dtypes)
     if case.layout == "expanded":  # a dual number needs memory for each of its numbers
         case = replace(case, layout="contiguous")
-    direction = {
-        name: round_to(v, dtypes[name])
-        for name, v in directions(case, spec, rng).items()
-    }
+    direction = directions(case, spec, rng)
+    direction = {name: round_to(v, dtypes[name]) for name, v in direction.items()}
     a = backend.tensors(case, dtypes)
     with forward_ad.dual_level():
         for name, v in direction.items():
-            a[name] = forward_ad.make_dual(
-                a[name], torch.tensor(v).to(a[name].dtype).reshape(a[name].shape)
-            )
-        outputs = backend.normalize(
-            a["x"],
-            a["residual"],
-            a["weight"],
-            a["bias"],
-            spec,
-            **options_of(case, dtypes),
+            dot = torch.tensor(v).to(a[name].dtype).reshape(a[name].shape)
+            a[name] = forward_ad.make_dual(a[name], dot)
+        y, stored = map(
+            forward_ad.unpack_dual, normalized(backend, a, case, spec, dtypes)
         )
-        found = [forward_ad.unpack_dual(t) for t in outputs]
-        primals = [t.primal.detach() for t in found]
-        tangents = [
-            torch.zeros_like(t.primal) if t.tangent is None else t.tangent
-            for t in found
-        ]
-    stored, y_dot, stored_dot = (
-        t.double().resolve_neg().numpy().reshape(case.x.shape)
-        for t in (primals[1], *tangents)
-    )
-    p_dot = sum(
-        (direction[name] for name in ("x", "residual") if name in direction),
-        np.zeros_like(stored),
-    )
-    p = (
-        stored
-        if dtypes.round_residual or case.residual is None
-        else case.x + case.residual
-    )
-    dots = [direction.get(name, 0) for name in ("weight", "bias")]
-    for part, rows, vectors in _of_heads(case, (p, p_dot, y_dot), dots):
-        _check_tangent(part, spec, dtypes, *rows, *vectors)
+        absent = torch.zeros_like(stored.primal)
+        y_dot = as_rows(absent if y.tangent is None else y.tangent, case)
+        p_dot = as_rows(absent if stored.tangent is None else stored.tangent, case)
+        p = as_rows(stored.primal, case)
+    moved = [direction[name] for name in MATRICES if name in direction]
+    exact = sum(moved, np.zeros_like(p))
     if case.residual is not None:
         u = unit_roundoff(dtypes["residual_out"])
-        size = sum(
-            np.abs(direction[name]) for name in ("x", "residual") if name in direction
-        )
-        bound = 4 * u * (size + 0 * p_dot) + SMALLEST[dtypes["residual_out"]]
-        _within(
-            f"{case.name}: the tangent of residual_out",
-            stored_dot,
-            p_dot,
-            bound,
-            dtypes["residual_out"],
-        )
+        bound = 4 * u * (sum(map(np.abs, moved)) + 0 * exact)
+        bound += SMALLEST[dtypes["residual_out"]]
+        title = f"{case.name}: the tangent of residual_out"
+        _within(title, p_dot, exact, bound, dtypes["residual_out"])
+        if not dtypes.round_residual:
+            p = case.x + case.residual
+    dots = [direction.get(name, 0) for name in ("weight", "bias")]
+    for part, rows, vectors in _of_heads(case, (p, exact, y_dot), dots):
+        _check_tangent(part, spec, dtypes, *rows, *vectors)
 
 
-def _check_tangent(case, spec, dtypes, p, p_dot, y_dot, *dots):
+def _check_tangent(case, spec, dtypes, p, p_dot, y_dot, weight_dot, bias_dot):
     """The tangent of y (M, N), where all rows share the weight and the bias."""
     affine = [
         v if v is None else v + 1j * TINY * dot
-        for v, dot in zip((case.weight, case.bias), dots, strict=True)
+        for v, dot in ((case.weight, weight_dot), (case.bias, bias_dot))
     ]
     moved = numpy_ref.forward(p + 1j * TINY * p_dot, *affine, spec=spec).y.imag / TINY
     saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec)
-    bound = tangent_bound(saved, p_dot, *dots, moved, dtypes)
-    _within(
-        f"{case.name}: the tangent of y",
-        y_dot,
-        moved,
-        bound,
-        dtypes["y"],
-        lost_rows(saved, dtypes),
-    )
+    bound = _tangent_bound(saved, p_dot, weight_dot, bias_dot, moved, dtypes)
+    lost = lost_rows(saved, dtypes)
+    title = f"{case.name}: the tangent of y"
+    _within(title, y_dot, moved, bound, dtypes["y"], lost)
+
+
+def _tangent_bound(saved, p_dot, weight_dot, bias_dot, value, dtypes):
+    """The largest allowed error of y's tangent, elementwise.
+
+    The projection of p_dot is off as that of dy is in dx, and x_hat as y is; the weight comes after both.
+    """
+    spec, u = saved.spec, unit_roundoff(dtypes.accumulator)
+    plain = numpy_ref.forward(saved.residual_out, spec=spec.replace(weight_offset=0.0))
+    size = np.abs(p_dot)
+    size = size + (size.mean(-1, keepdims=True) if spec.center else 0)
+    off = bounds(size, None, plain, dtypes.accumulator)
+    weight = 1 if saved.weight is None else spec.weight_offset + saved.weight
+    few = SAFETY * ELEMENTWISE * u
+    error = np.abs(weight) * off.dx + few * np.abs(bias_dot)
+    error = error + np.abs(weight_dot) * (off.y + few * np.abs(plain.y))
+    out = unit_roundoff(dtypes["y"])
+    stored = out * (1 + 2 * out) * np.abs(value) + SMALLEST[dtypes["y"]]
+    return error * (1 + out) + stored
 
 
 def _within(title, got, expected, bound, dtype, lost=False):
@@ -185,58 +185,39 @@ def check_mapped(
     Args:     other: the case with other inputs where they move, the second slice; rng: draws the mapped axes
     Raises:   AssertionError that names the output, the place, the value and the bound
     """
-    dtypes, names = Dtypes.of(dtype), wanted(case)
-    case, other = slices = [one.rounded(dtypes) for one in (case, other)]
-    tensors = [backend.tensors(one, dtypes) for one in slices]
-    given = [name for name in INPUTS if tensors[0][name] is not None]
-    axes = [
-        int(rng.integers(tensors[0][name].dim() + 1)) if name in names else None
-        for name in given
-    ]
-    arguments = [
-        tensors[0][name]
-        if axis is None
-        else torch.stack([t[name] for t in tensors], axis)
-        for name, axis in zip(given, axes, strict=True)
-    ]
-    cotangents = tuple(
-        tensors[0][name]
-        for name in ("dy", "dresidual_out")
-        if tensors[0][name] is not None
-    )
+    dtypes = Dtypes.of(dtype)
+    slices = [case.rounded(dtypes), other.rounded(dtypes)]
+    tensors = [backend.tensors(part, dtypes) for part in slices]
+    first = {name: t for name, t in tensors[0].items() if t is not None}
+    names = [name for name in INPUTS if name in first]
+    axes, arguments = [], []
+    for name in names:
+        axes.append(None)
+        arguments.append(first[name])
+        if name in wanted(case):
+            axes[-1] = int(rng.integers(first[name].dim() + 1))
+            arguments[-1] = torch.stack([t[name] for t in tensors], axes[-1])
+    cotangents = tuple(first[n] for n in ("dy", "dresidual_out") if n in first)
 
-    def one(*inputs):
+    def with_gradients(*inputs):
         def outputs(*inputs):
-            a = {**dict.fromkeys(INPUTS), **dict(zip(given, inputs, strict=True))}
-            found = backend.normalize(
-                a["x"],
-                a["residual"],
-                a["weight"],
-                a["bias"],
-                spec,
-                **options_of(case, dtypes),
-            )
-            return found[: len(cotangents)], found
+            a = dict.fromkeys(INPUTS) | dict(zip(names, inputs, strict=True))
+            ends = normalized(backend, a, slices[0], spec, dtypes)
+            return ends[: len(cotangents)], ends
 
-        _, pull, found = torch.func.vjp(outputs, *inputs, has_aux=True)
-        return found, pull(cotangents)
+        _, pull, ends = torch.func.vjp(outputs, *inputs, has_aux=True)
+        return (*ends, *pull(cotangents))
 
     # What is not mapped has the same value for every slice; out_dims repeats it.
-    found, grads = torch.func.vmap(one, in_dims=tuple(axes))(*arguments)
-    for place, each in enumerate(slices):
-        arrays = [t[place].double().resolve_neg().numpy() for t in (*found, *grads)]
-        named = dict(zip(("y", "residual_out", *given), arrays, strict=True))
-        rows = [
-            t if t is None else t.reshape(each.x.shape)
-            for t in map(named.get, ("y", "residual_out", *INPUTS[:2]))
-        ]
-        compared(
-            Outcome(*rows, named.get("weight"), named.get("bias")),
-            replace(each, wanted=None),
-            spec,
-            dtypes,
-            restored=True,
-        )
+    results = torch.func.vmap(with_gradients, in_dims=tuple(axes))(*arguments)
+    for place, part in enumerate(slices):
+        arrays = [t[place].double().resolve_neg().numpy() for t in results]
+        named = dict(zip(("y", "residual_out", *names), arrays, strict=True))
+        for name in {"y", "residual_out", *MATRICES} & {*named}:
+            named[name] = named[name].reshape(part.x.shape)
+        order = ("y", "residual_out", "x", "residual", "weight", "bias")
+        outcome = Outcome(*map(named.get, order))
+        compared(outcome, replace(part, wanted=None), spec, dtypes, restored=True)
 
 
 def check_higher(
@@ -255,10 +236,8 @@ def check_higher(
     """
     names = wanted(case)
     along = [directions(case, spec, rng) for _ in range(3 if third else 2)]
-    options, a = (
-        options_of(case, Dtypes("float64")),
-        backend.tensors(case, Dtypes("float64")),
-    )
+    dtypes = Dtypes("float64")
+    a = backend.tensors(case, dtypes)
     a = {name: t if t is None else t.contiguous() for name, t in a.items()}
     vectors = [
         [torch.tensor(v[name]).reshape(a[name].shape) for name in names] for v in along
@@ -266,47 +245,36 @@ def check_higher(
 
     def loss(*moved):
         b = {**a, **dict(zip(names, moved, strict=True))}
-        y, residual_out = backend.normalize(
-            b["x"], b["residual"], b["weight"], b["bias"], spec, **options
-        )
-        total = (y * b["dy"]).sum()
-        return (
-            total
-            if b["dresidual_out"] is None
-            else total + (residual_out * b["dresidual_out"]).sum()
-        )
+        y, residual_out = normalized(backend, b, case, spec, dtypes)
+        value = (y * b["dy"]).sum()
+        if b["dresidual_out"] is not None:
+            value = value + (residual_out * b["dresidual_out"]).sum()
+        return value
 
-    found = _backward(
-        loss, [a[name].clone().requires_grad_() for name in names], vectors
-    )
+    leaves = [a[name].clone().requires_grad_() for name in names]
+    values = _backward(loss, leaves, vectors)
     expected = _expected_higher(case, spec, along)
-    for order, value in enumerate(found, 2):
+    for order, value in enumerate(values, 2):
         _near(f"{case.name}: derivative {order} by backward", value, expected[order])
-    _near(
-        f"{case.name}: derivative 2 by nested forward mode",
-        _forward(loss, [a[n] for n in names], vectors),
-        expected[2],
-    )
+    value = _forward(loss, [a[name] for name in names], vectors)
+    _near(f"{case.name}: derivative 2 by nested forward mode", value, expected[2])
 
 
 def _backward(loss, leaves, vectors):
-    value, found = loss(*leaves), []
+    """The second and third derivatives by backward, one along each further vector."""
+    value, values = loss(*leaves), []
     for vector in vectors:
         grads = [None] * len(leaves)
         if value.requires_grad:
             grads = torch.autograd.grad(
                 value, leaves, create_graph=True, allow_unused=True
             )
-        value = sum(
-            (
-                (g * v).sum()
-                for g, v in zip(grads, vector, strict=True)
-                if g is not None
-            ),
-            torch.zeros(()),
-        )
-        found.append(float(value.detach()))
-    return found[1:]
+        value = torch.zeros(())
+        for gradient, v in zip(grads, vector, strict=True):
+            if gradient is not None:
+                value = value + (gradient * v).sum()
+        values.append(float(value.detach()))
+    return values[1:]
 
 
 def _forward(loss, point, vectors):
@@ -321,25 +289,18 @@ def _expected_higher(case, spec, along):
 
     def pulled(step_of, first):
         """<first, gradient> where the inputs have moved, and what rounding may do to it, over the unit roundoff."""
-        moved = [getattr(case, name) for name in INPUTS]
         # All complex where one is: NumPy would cut a gradient down to the dtype of its input.
         zero = sum(0 * step for step, _ in step_of)
-        moved = [
-            None
-            if v is None
-            else v + zero + sum(step * d[name] for step, d in step_of if name in d)
-            for name, v in zip(INPUTS, moved, strict=True)
-        ]
+        moved = []
+        for name in INPUTS:
+            v = getattr(case, name)
+            steps = [step * d[name] for step, d in step_of if name in d]
+            moved.append(v if v is None else v + zero + sum(steps))
         x, residual, *affine = moved
         p = x if residual is None else x + residual
-        along = [first.get(name) for name in INPUTS]
-        found = [
-            _pulled(part, spec, *rows, *vectors)
-            for part, rows, vectors in _of_heads(
-                case, (p, *along[:2]), (*affine, *along[2:])
-            )
-        ]
-        return np.sum(found, 0)
+        dots = [first.get(name) for name in INPUTS]
+        parts = _of_heads(case, (p, *dots[:2]), (*affine, *dots[2:]))
+        return np.sum([_pulled(part, spec, *a, *b) for part, a, b in parts], 0)
 
     names = list(along[0])
     zeros = [np.zeros_like(getattr(case, name)) for name in names]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from copies import Edit
+from machine_mutants import machine_mutants
 
 from normgrad.mistakes.mutants import PACKAGE
 
@@ -36,39 +36,24 @@ FUNCTIONS = (
 ADDRESSES = re.compile(r"\W*(col|row|program|tl\.arange)\b")
 
 
-def _signs(source, functions) -> Iterator[tuple[str, int]]:
-    """(function, offset) of every binary + and -, and every +=, of the functions."""
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    found = {}
-    for function in ast.walk(ast.parse(source)):
-        if not isinstance(function, ast.FunctionDef) or function.name not in functions:
-            continue
-        for node in ast.walk(function):
-            if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(
-                node.op, (ast.Add, ast.Sub)
-            ):
-                left = node.left if isinstance(node, ast.BinOp) else node.target
-                start = starts[left.end_lineno - 1] + left.end_col_offset
-                if not ADDRESSES.match(source[start:].partition("\n")[0]):
-                    found[start + re.search(r"[+-]", source[start:]).start()] = (
-                        function.name
-                    )
-    for offset in sorted(found):
-        yield found[offset], offset
-
-
 def signs() -> list[Edit]:
     """One wrong program for each sign."""
     edits = []
     for path, backend, functions in FUNCTIONS:
-        source = (PACKAGE / path).read_text()
-        for number, (function, at) in enumerate(_signs(source, functions)):
-            turned = source[:at] + {"+": "-", "-": "+"}[source[at]] + source[at + 1 :]
-            edits.append(
-                Edit(
-                    f"sign {number}, in {function}", backend, path, ((source, turned),)
-                )
-            )
+        source, number = (PACKAGE / path).read_text(), 0
+        spans = {
+            range(node.lineno, node.end_lineno + 1): node.name
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.FunctionDef) and node.name in functions
+        }
+        for mutant in machine_mutants(source):
+            inside = [name for lines, name in spans.items() if mutant.line in lines]
+            if not inside or mutant.kind != "operator" or mutant.old not in "+-":
+                continue
+            line, _, _ = source[mutant.start :].partition("\n")
+            if not ADDRESSES.match(line[1:]):
+                name = f"sign {number}, in {inside[-1]}"
+                edit = source, mutant.applied(source)
+                edits.append(Edit(name, backend, path, (edit,)))
+                number += 1
     return edits

@@ -25,7 +25,7 @@ class Near(Relational):
 
     rel_op = "~"
 
-    def __new__(cls, lhs, rhs, **_):
+    def __new__(cls, lhs, rhs, **_):  # noqa: D102
         return Basic.__new__(cls, lhs, rhs)
 
 

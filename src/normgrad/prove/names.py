@@ -35,7 +35,7 @@ class Name(Symbol):
 
     __slots__ = ("formula", "indices", "typed", "shape", "inputs", "kind")
 
-    def __new__(cls, name, formula, indices=(), typed=None, shape=(), **assumptions):
+    def __new__(cls, name, formula, indices=(), typed=None, shape=(), **assumptions):  # noqa: D102
         self = Symbol.__xnew__(cls, name, **assumptions)
         self.formula, self.kind = formula, assumptions
         self.indices, self.shape = Tuple(*indices), Tuple(*shape)

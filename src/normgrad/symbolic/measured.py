@@ -13,7 +13,7 @@ class Largest(Expr):
     is_commutative = True
     is_real = True
 
-    def __new__(cls, e, letter, dim):
+    def __new__(cls, e, letter, dim):  # noqa: D102
         return Basic.__new__(cls, e, letter, dim)
 
     @property

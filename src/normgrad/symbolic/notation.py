@@ -86,7 +86,7 @@ class Partial(Expr):
 
     is_commutative = True
 
-    def __new__(cls, f, v):
+    def __new__(cls, f, v):  # noqa: D102
         return Basic.__new__(cls, *_no_text(f, v))
 
 
@@ -99,7 +99,7 @@ class Local(Expr):
 
     is_commutative = True
 
-    def __new__(cls, f, v, held=()):
+    def __new__(cls, f, v, held=()):  # noqa: D102
         return Basic.__new__(cls, *_no_text(f, v), Tuple(*held))
 
 

@@ -52,7 +52,7 @@ class Skipping:
     def __init__(self):
         self.missing = set()
 
-    def __call__(self, lines):
+    def __call__(self, lines):  # noqa: D102
         source = "".join(lines)
         try:
             with warnings.catch_warnings():

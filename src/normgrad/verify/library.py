@@ -83,7 +83,7 @@ class Known:
     name: str
     run: Callable[..., Any]
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args, **options):  # noqa: D102
         try:
             bound = signature(self.run).bind(*args, **options)
         except TypeError as reason:
