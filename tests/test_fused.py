@@ -332,12 +332,28 @@ def test_what_makes_no_layer_is_refused_in_words(row):
         Fused(defs, [read(output)], gradients=dict(*gradients) or None)
 
 
+def test_an_output_twice_and_a_scalar_without_a_list_are_refused():
+    defs = Defs()
+    y, x = read("y[i, j]"), read("x[i, j]")
+    defs[y] = x * read("w[j]")
+    with pytest.raises(ValueError, match="outputs: got y twice"):
+        Fused(defs, [y, y])
+    with pytest.raises(TypeError, match=r"scalars: got w\[j\], needs a list"):
+        Fused(defs, [y], scalars=read("w[j]"))
+
+
+ONES = torch.ones(2, 5)
+
+
 @pytest.mark.parametrize(
     "name, value, error, words",
     [
         ("bias", ONES, TypeError, "is no input of .*, which takes x, g, w, eps"),
         ("g", None, TypeError, "is missing"),
-        ("x", [1.0], TypeError, "got list, needs a tensor"),
+        ("x", [1.0], TypeError, "got builtins.list, needs a torch.Tensor"),
+        ("g", ONES.to(torch.float8_e5m2), TypeError, "got dtype torch.float8_e5m2"),
+        ("w", ONES[0].to_sparse(), TypeError, "got a torch.sparse_coo tensor, needs a"),
+        ("eps", float("nan"), ValueError, "got nan, needs a finite number"),
         ("g", ONES[:, :4], ValueError, r"got the shape \(2, 4\), needs \(2, 5\) b"),
         ("w", ONES[0, :4], ValueError, r"got the shape \(4,\), needs \(5,\)"),
         ("eps", ONES[0, 0], TypeError, "got a tensor of .*, needs a number"),
