@@ -10,7 +10,17 @@ import field_kernels
 import pytest
 from machine_mutants import machine_mutants, statement_at
 from programs import RIGHT, WRONG
-from verify_kernels import ATTACKS, BINDINGS, HEAD, KERNELS
+from verify_kernels import (
+    ATTACKS,
+    BINDINGS,
+    DECORATORS,
+    HEAD,
+    HELPED,
+    KERNELS,
+    REBOUND,
+    ROW,
+    UNDEFINED,
+)
 
 from normgrad.verify import FLOAT, ROWS, WHOLE, M, N, Out, T, eps, norm, verify
 from normgrad.verify.__main__ import main
@@ -45,6 +55,46 @@ def test_no_binding_that_does_not_fit_is_proved(name, change, grid, why):
     text, binding, _, definitions = KERNELS[name]
     result = verdict(text, binding | change, grid, definitions)
     assert result.kind not in (PROVED, IF_ZERO), why
+
+
+ROW_LAUNCH = KERNELS["a program for each row"][1:]
+
+
+def test_a_kernel_with_a_helper_and_with_decorators_that_change_nothing_is_proved():
+    assert verdict(HELPED, *ROW_LAUNCH)
+    assert verdict(HELPED + "\ninv = triton.jit(inv)\n", *ROW_LAUNCH)
+    tuned = "triton.autotune(configs=[triton.Config({}, num_warps=4)], key=['n_cols'])"
+    block = "triton.heuristics({'B': lambda a: triton.next_power_of_2(a['n_cols'])})"
+    assert verdict(ROW.replace("@", f"@{tuned}\n@{block}\n@"), *ROW_LAUNCH)
+
+
+@pytest.mark.parametrize("statement", REBOUND)
+def test_no_name_that_the_text_may_change_is_taken_for_what_it_was(statement):
+    result = verdict(f"{HELPED}\n{statement}\n", *ROW_LAUNCH)
+    assert result.kind == "not read", result
+
+
+@pytest.mark.parametrize("decorator", DECORATORS)
+def test_no_decorator_is_taken_for_one_that_changes_nothing(decorator):
+    text = HELPED.replace(
+        "@triton.jit\ndef kernel", f"@{decorator}\n@triton.jit\ndef kernel"
+    )
+    assert verdict(text, *ROW_LAUNCH).kind == "not read"
+
+
+@pytest.mark.parametrize("added", UNDEFINED)
+def test_no_operation_that_is_never_defined_is_proved(added):
+    text = ROW.replace("rsqrt(square + eps)", f"rsqrt(square + eps) + {added}")
+    result = verdict(text, *ROW_LAUNCH)
+    assert result.kind in ("not read", "wrong in itself"), result
+
+
+def test_a_promise_to_the_compiler_is_an_assumption():
+    text = ROW.replace(
+        "    cols =", "    n_cols = tl.multiple_of(n_cols, 16)\n    cols ="
+    )
+    result = verdict(text, *ROW_LAUNCH)
+    assert result and any("promises to the compiler" in a for a in result.assumptions)
 
 
 # Edits that leave a kernel right: a part of the edit, a part of its statement, and why.

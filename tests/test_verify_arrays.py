@@ -284,6 +284,12 @@ def test_a_function_that_is_wrong_somewhere_is_not_proved(edit):
     assert verdict.kind in (NOT_READ, WRONG, REFUTED), verdict
 
 
+def test_what_an_import_of_everything_may_change_is_not_read():
+    text = text_of(right.vectorized) + "\n\nfrom other import *\n"
+    verdict = verify_function(text, LAYER, outputs=GRADIENTS, name="vectorized")
+    assert verdict.kind == NOT_READ, verdict
+
+
 KEPT, TABLE, ONES = [], {"one": 1}, np.ones(1)
 
 

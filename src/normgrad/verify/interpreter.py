@@ -471,6 +471,8 @@ class Reader:
         top, _, below = (node.module or "").partition(".")
         for alias in node.names:
             name = alias.asname or alias.name
+            if name == "*":
+                raise NotTraced("an import of *")
             if top in TABLES and not node.level:
                 prefix = f"{below}." if below else ""
                 scope.names[name] = self.attribute(Module(top, prefix), alias.name)

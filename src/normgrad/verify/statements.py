@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sympy import Expr, S, Symbol, expand, nan
 
-from .binding import T
+from .binding import COLUMNS, ROWS, WHOLE, T
 from .calls import Calls
 from .expressions import Function
 from .sums import has_marker, marker_of
@@ -50,8 +50,30 @@ class Reader(Calls):
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
                 raise ValueError(message)
 
+    def _check_settings(self, kernel):
+        """Refuses a binding that the text's own decorators contradict."""
+        bound, (names, _) = (
+            self.launch.arguments,
+            parameters(self.source.function(kernel)),
+        )
+        for name, value, tuned in self.source.settings(kernel):
+            literal = isinstance(value, ast.Constant)
+            if name not in names or not literal and name not in bound:
+                continue
+            promised = bound.get(name)
+            left_open = isinstance(promised, str) or isinstance(promised, bool)
+            agrees = literal and promised == value.value
+            if promised in (ROWS, COLUMNS):
+                continue
+            if promised is WHOLE:
+                left_open = not tuned
+            if not agrees and (literal or not left_open):
+                text = f"{ast.unparse(value)} by a decorator"
+                raise NotRead(f"{name} is {text}, and bound as {promised}")
+
     def read(self, kernel: str, local: dict) -> dict[str, Expr]:
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
+        self._check_settings(kernel)
         self.run(Function(self.source, self.source.function(kernel)), local)
         return self.memory.left()
 

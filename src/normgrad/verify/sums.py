@@ -15,7 +15,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
-from .domain import DIVISOR, NONNEGATIVE
+from .domain import DIVISOR, NONNEGATIVE, POSITIVE
 from .places import Places
 from .values import (
     COLUMN,
@@ -77,6 +77,8 @@ class Sums:
     def needs(self, value: Number, words: str) -> None:
         """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
         e = value.inside
+        if words == POSITIVE and is_nonnegative(e):
+            words = DIVISOR
         seen = is_nonnegative(e) if words == NONNEGATIVE else is_positive(e)
         if e is not nan and e != 0 and not seen:
             self.domain[e, words] = None
