@@ -17,7 +17,7 @@ from wrong_solutions import wrong
 from normgrad.homework import solutions
 from normgrad.homework.task import homeworks
 from normgrad.symbolic.symbols import M, N, i, j, k, p
-from normgrad.verify import library, programs
+from normgrad.verify import Out, T, eps, library, programs, verify
 from normgrad.verify.definitions import norm
 from normgrad.verify.functions import Input, entry, trace
 from normgrad.verify.programs import input_of, verify_function
@@ -288,6 +288,34 @@ def test_what_an_import_of_everything_may_change_is_not_read():
     text = text_of(right.vectorized) + "\n\nfrom other import *\n"
     verdict = verify_function(text, LAYER, outputs=GRADIENTS, name="vectorized")
     assert verdict.kind == NOT_READ, verdict
+
+
+@pytest.mark.parametrize("edit", [None, *right.CUT])
+def test_a_forward_that_torch_differentiates_in_part_is_no_definition(edit):
+    text = right.DIFFERENTIATED
+    if edit is not None:
+        text = text.replace(*edit, 1)
+    verdict = verify_function(text, (text, "forward"), ("dx", "dw"), name="backward")
+    assert verdict.kind == (PROVED if edit is None else NOT_READ), verdict
+
+
+def test_what_numba_is_told_may_change_a_loop():
+    numba = pytest.importorskip("numba")
+    loops, argument = right.layer_norm_in_loops, numba.float64[:, :]
+    binding = {name: T(name) for name in ("x", "weight", "bias")} | {"eps": eps}
+    binding |= {name: Out(name) for name in ("y", "mean", "rstd")}
+    vectors = 2 * [numba.float64[:]]
+    stated = numba.void(argument, *vectors, numba.int64, argument, *vectors)
+    for compiled in (loops, numba.njit(loops), numba.njit(fastmath=True)(loops)):
+        assert verify(compiled, binding, LAYER).kind == PROVED
+    for compiled in (
+        numba.njit(locals={"mu": numba.int64})(loops),
+        numba.njit(parallel=True)(loops),
+        numba.njit(stated)(loops),
+        right.twice_as_large(loops),
+        right.twice_as_large(numba.njit(loops)),
+    ):
+        assert verify(compiled, binding, LAYER).kind == NOT_READ
 
 
 KEPT, TABLE, ONES = [], {"one": 1}, np.ones(1)

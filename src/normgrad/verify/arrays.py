@@ -55,7 +55,7 @@ class State:
            dtype_asked: whether a dtype was compared
            words: what else is assumed; twice: whether what is detached is told apart, for a second derivative
            sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
-           writes: how often memory was written
+           writes: how often memory was written; cut: whether a gradient does not pass somewhere
     """
 
     library: str
@@ -70,6 +70,7 @@ class State:
     sizes: tuple[Expr, ...] = ()
     zero: bool = False
     writes: int = 0
+    cut: bool = False
 
 
 _state: ContextVar[State] = ContextVar("state")

@@ -415,6 +415,7 @@ class Reader:
             value = self.evaluate(decorator, scope)
             if value not in (STATIC, ONCE, QUIET):
                 raise NotTraced(f"the decorator of {node.name}")
+            state().cut |= value is QUIET
             values.append(value)
         return values
 
@@ -521,6 +522,7 @@ class Reader:
             quiet = isinstance(call, ast.Call) and part.optional_vars is None
             if not quiet or self.evaluate(call.func, scope) is not QUIET:
                 raise NotTraced("a with of another kind than torch.no_grad()")
+        state().cut = True
         if state().twice:
             raise NotTraced("a with in a backward that is differentiated again")
         self.execute(node.body, scope)

@@ -727,6 +727,7 @@ def _clone(input):
 
 
 def _detach(self):
+    state().cut = True
     if state().twice:
         return like(self, self.shape, detached(self.e))
     return Array(self.memory, self.shape, self.axes, self.turns)
@@ -745,6 +746,7 @@ def item(self):
     """A number of Python's."""
     if floats(self).ndim:
         raise NotTraced("an array as a number")
+    state().cut = True
     return Scalar(detached(self.e) if state().twice else self.e, "float")
 
 

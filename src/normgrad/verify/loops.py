@@ -43,6 +43,8 @@ from .values import Limit
 from .verdict import NOT_READ, WRONG, Verdict, compare
 
 SIZES = {"i": M, "j": N, "p": PROGRAMS}
+# of Numba's compiler, which change no number but its last digits
+OPTIONS = {"nopython", "boundscheck", "nogil", "fastmath", "error_model", "inline"}
 ALWAYS = (
     REAL,
     "every program runs once",
@@ -134,7 +136,12 @@ class LoopReader(Reader):
 
     def admit(self, value):
         """An object of Python's as what it is here."""
-        value = getattr(value, "py_func", value)
+        if type(value).__module__ == "numba.core.registry":
+            unknown = set(value.targetoptions) - OPTIONS
+            if unknown or value.locals or not value._can_compile:
+                words = ", ".join(sorted(unknown)) or "types of its own"
+                raise NotTraced(f"a function that Numba compiles with {words}")
+            value = value.py_func
         if not isinstance(value, FunctionType):
             return super().admit(value)
         if value not in self.functions:

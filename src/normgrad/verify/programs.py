@@ -223,6 +223,8 @@ def _of_forward(forward, inputs, names):
     claim = _Claim(forward, name, library_of(forward), None, 0, False)
     bound = _bound(claim.names, claim.needed, inputs, {})
     traced = trace(forward, bound, (), claim.library, name)
+    if traced.noted.cut and claim.library == "torch" and not claim.is_class:
+        raise NotTraced("a forward through part of which torch passes no gradient")
     shared, cotangents = {}, []
     roles = [inputs.get(name, name) for name in names]
     outputs = names_of(traced, bound)
