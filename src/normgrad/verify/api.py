@@ -20,7 +20,7 @@ from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, whole
 
 ALWAYS = (
     "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
-    "tensors hold floating-point numbers and have the bound shapes and strides; neither they nor an output's rows overlap",
+    "tensors hold floating-point numbers, have the bound shapes and strides; no two, nor an output's rows, overlap",
     "what a program stores, it reads again as it stored it",
 )
 
