@@ -540,7 +540,7 @@ np.tanh(x); np.negative(x); np.sign(x); np.add(x, w); np.subtract(x, w); np.mult
 np.divide(x, w); np.true_divide(2, x); np.power(x, 3); np.maximum(x, w); np.minimum(x, 0.1)
 np.clip(x, -0.5, w); np.clip(x, None, 0.2); np.where(x > w, x, 0)
 np.where((x > 0) & ~(x > w), 1.0, x); np.where((x < 0) | (w <= 0), x, w); (x >= 0) * w; np.sum(x)
-np.sum(x, 0); np.sum(x, axis=(0, 1)); np.mean(x, 1, None, None, True); np.var(x, 1)
+np.sum(x, 0); np.sum(x, axis=(0, 1)); np.mean(x, 1, None, keepdims=True); np.var(x, 1)
 np.var(x, axis=0, ddof=2); np.var(x, correction=1); np.std(x, 0, ddof=-1, keepdims=True)
 np.add.reduce(x); np.add.reduce(x, 1); np.linalg.norm(x); np.linalg.norm(x, axis=1)
 np.linalg.norm(x, 2, 0, True); np.matmul(x, w); np.dot(x, x.T); np.dot(w, w); x.T @ x
