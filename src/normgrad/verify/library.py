@@ -23,9 +23,9 @@ from .arrays import (
     PROGRAMS,
     Array,
     DType,
-    Misfit,
-    NotTraced,
+    NotRead,
     Scalar,
+    Wrong,
     arithmetic,
     array,
     average,
@@ -94,29 +94,29 @@ class Known:
         names = PARAMETERS[self.library]
         named = {names.get(name, name): value for name, value in options.items()}
         if len(named) < len(options):
-            raise NotTraced("a parameter under both of its names")
+            raise NotRead("a parameter under both of its names")
         try:
             bound = signature(self.run).bind(*args, **named)
         except TypeError as reason:
-            raise NotTraced(f"{self.name}: {reason}") from None
+            raise NotRead(f"{self.name}: {reason}") from None
         for value in (*args, *options.values()):
             foreign = isinstance(value, Array) and value.library != self.library
             if foreign and self.library != "math":
-                raise NotTraced(f"{self.name} of an array of {value.library}")
+                raise NotRead(f"{self.name} of an array of {value.library}")
         return self.run(*bound.args, **bound.kwargs)
 
 
 def flag(value: Any) -> bool:
     """A parameter that is True or False."""
     if not isinstance(value, bool):
-        raise NotTraced(f"keepdims that is {type(value).__name__}, no bool")
+        raise NotRead(f"keepdims that is {type(value).__name__}, no bool")
     return value
 
 
 def either(first: Any, second: Any) -> Any:
     """A parameter that has two names, of which at most one is used."""
     if first is not None and second is not None:
-        raise NotTraced("a parameter under both of its names")
+        raise NotRead("a parameter under both of its names")
     return first if second is None else second
 
 
@@ -128,14 +128,14 @@ def name_of_dtype(library: str, dtype: Any) -> str:
     if library == "numpy" and dtype is BUILTINS["float"]:
         return "float64"
     if not isinstance(dtype, DType) or dtype.library != library:
-        raise NotTraced("a dtype that is no dtype of floats of the library")
+        raise NotRead("a dtype that is no dtype of floats of the library")
     return dtype.name
 
 
 def cast(a: Array, dtype: Any, copy: bool = False) -> Array:
     """The array in another dtype of floats: itself where it has it, unless copy."""
     if not isinstance(a, Array):
-        raise NotTraced(f"a cast of {type(a).__name__}")
+        raise NotRead(f"a cast of {type(a).__name__}")
     name = name_of_dtype(a.library, dtype)
     if a.kind == "float" and a.dtype == name and name != "mixed" and not copy:
         return a
@@ -147,7 +147,7 @@ def cast(a: Array, dtype: Any, copy: bool = False) -> Array:
 def of_dtype(dtype: DType, value: Any) -> Any:
     """np.float32(value)."""
     if dtype.library != "numpy":
-        raise NotTraced("a call of a dtype")
+        raise NotRead("a call of a dtype")
     if is_number(value):
         return Scalar(plain(value), "float")
     return cast(value, dtype, copy=True)
@@ -206,7 +206,7 @@ def entrywise(f, operand, count=1):
 
     def run(*values):
         if len(values) != count:
-            raise NotTraced(f"{len(values)} values, needs {count}")
+            raise NotRead(f"{len(values)} values, needs {count}")
         return elementwise(f, *map(operand, values))
 
     return run
@@ -238,7 +238,7 @@ def clipped(a, min=None, max=None):
     """a.clip(min, max)."""
     a = floats(a)
     if min is None and max is None:
-        raise NotTraced("a clip without bounds")
+        raise NotRead("a clip without bounds")
     for f, bound in ((Max, min), (Min, max)):
         if isinstance(bound, Array):
             floats(bound)
@@ -249,7 +249,7 @@ def clipped(a, min=None, max=None):
 
 def _addcmul(a, tensor1, tensor2, *, value=1):
     if len({floats(part).dtype for part in (a, tensor1, tensor2)}) > 1:
-        raise NotTraced("addcmul of tensors of two dtypes, which torch refuses")
+        raise NotRead("addcmul of tensors of two dtypes, which torch refuses")
     product = arithmetic("Mult", arithmetic("Mult", tensor1, tensor2), value)
     return arithmetic("Add", a, product)
 
@@ -286,7 +286,7 @@ def _add_reduce(a, axis=0, dtype=None, *, keepdims=False):
 def deviation(a, axis, keepdims, less, f):
     """f of the mean square deviation; less: how many entries do not count."""
     if not is_number(less):
-        raise NotTraced("a correction that is no number")
+        raise NotRead("a correction that is no number")
     axes = axes_of(a, axis)
     return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(less)))
 
@@ -308,7 +308,7 @@ def torch_variance(f):
 
     def run(a, axis=None, unbiased=None, keepdims=False, *, correction=None):
         if isinstance(axis, bool):
-            raise NotTraced("var(unbiased) without a dimension")
+            raise NotRead("var(unbiased) without a dimension")
         if unbiased is not None:
             unbiased = int(flag(unbiased))
         less = either(unbiased, correction)
@@ -335,7 +335,7 @@ def length(a, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares."""
     axes = axes_of(a, axis)
     if ord is not None and (ord != 2 or len(axes) > 1):
-        raise NotTraced("another norm than the root of the sum of squares")
+        raise NotRead("another norm than the root of the sum of squares")
     squares = elementwise(lambda e: e**2, floats(a))
     return elementwise(root, total(squares, axes, flag(keepdims)))
 
@@ -348,7 +348,7 @@ def shape_of(sizes: tuple) -> tuple:
     if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
         sizes = tuple(sizes[0])
     if any(not is_number(size) for size in sizes):
-        raise NotTraced("a shape that holds no plain sizes")
+        raise NotRead("a shape that holds no plain sizes")
     return tuple(map(plain, sizes))
 
 
@@ -358,7 +358,7 @@ def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
     if dtype is not None:
         name = name_of_dtype(library, dtype)
     elif isinstance(value, int):
-        raise NotTraced("an array that is filled with an integer")
+        raise NotRead("an array that is filled with an integer")
     e = S.Zero if value is None else plain(value)
     result = array(shape, e, library, name)
     result.memory.written = value is not None
@@ -410,7 +410,7 @@ def full(library):
     def run(shape, fill_value, *, dtype=None, device=None):
         _check_device(device)
         if not is_number(fill_value):
-            raise NotTraced("an array filled with what is no number")
+            raise NotRead("an array filled with what is no number")
         return filled(library, shape_of((shape,)), fill_value, dtype)
 
     return run
@@ -431,7 +431,7 @@ def eye(library):
 
 def _check_device(device):
     if device is not None and not isinstance(device, Device):
-        raise NotTraced("a device that is not the arguments' own")
+        raise NotRead("a device that is not the arguments' own")
 
 
 def as_array(a, dtype=None):
@@ -440,7 +440,7 @@ def as_array(a, dtype=None):
         dtype = dtype if isinstance(a, int) or dtype is not None else None
         value = a if isinstance(a, int) else Scalar(a.e, a.kind)
         if dtype is None and not (isinstance(a, Scalar) and a.kind == "float"):
-            raise NotTraced("an array of integers")
+            raise NotRead("an array of integers")
         return filled("numpy", (), value, dtype)
     if isinstance(a, Listed):
         return stacked(a)
@@ -462,7 +462,7 @@ def contiguous(a, dtype=None):
 def stacked(values: Any, axis: int = 0) -> Array:
     """np.stack of a list with an entry for each row."""
     if not isinstance(values, Listed) or axis != 0:
-        raise NotTraced("a stack of another list than one entry per row")
+        raise NotRead("a stack of another list than one entry per row")
     entry, turn = values.entry, values.turn
     if is_number(entry):
         entry = array((), plain(entry), state().library, state().dtype)
@@ -472,7 +472,7 @@ def stacked(values: Any, axis: int = 0) -> Array:
 
 def _torch_stack(tensors, dim=0):
     if isinstance(tensors, Listed) and is_number(tensors.entry):
-        raise NotTraced("a stack of numbers")
+        raise NotRead("a stack of numbers")
     return stacked(tensors, dim)
 
 
@@ -485,7 +485,7 @@ def transposed(a, axes):
         return moved(a, range(a.ndim)[::-1])
     order = [axis_of(a, axis) for axis in axes]
     if sorted(order) != list(range(a.ndim)):
-        raise Misfit("a transpose that leaves out an axis, or has one twice")
+        raise Wrong("a transpose that leaves out an axis, or has one twice")
     return moved(a, order)
 
 
@@ -514,13 +514,13 @@ def _swapped(a, first, second, /):
 def _permuted(a, *axes):
     order = _sequence(axes)
     if not order:
-        raise NotTraced("permute without an order")
+        raise NotRead("permute without an order")
     return transposed(a, order)
 
 
 def _torch_t(a):
     if a.ndim > 2:
-        raise Misfit(f"t of a tensor with {a.ndim} axes")
+        raise Wrong(f"t of a tensor with {a.ndim} axes")
     return transposed(a, ())
 
 
@@ -534,7 +534,7 @@ def _numpy_reshape(a, shape):
 
 def _torch_reshape(a, shape):
     if not isinstance(shape, tuple | list):
-        raise Misfit("torch.reshape to a shape that is no tuple")
+        raise Wrong("torch.reshape to a shape that is no tuple")
     return reshaped(a, shape)
 
 
@@ -554,12 +554,10 @@ def _unsqueezed(a, axis):
 
 def _squeezed(a, axis=None):
     if axis is None:
-        raise NotTraced(
-            "squeeze of every axis of one entry, which depends on the sizes"
-        )
+        raise NotRead("squeeze of every axis of one entry, which depends on the sizes")
     at = axis_of(a, axis)
     if a.shape[at] != 1:
-        raise Misfit(f"squeeze of an axis of {a.shape[at]} entries")
+        raise Wrong(f"squeeze of an axis of {a.shape[at]} entries")
     view = moved(a, [axis for axis in range(a.ndim) if axis != at])
     return view if view.shape or a.library == "torch" else copied(view)
 
@@ -585,7 +583,7 @@ def of_vectors(text):
 
     def run(a, b, /):
         if floats(a).ndim != 1 or floats(b).ndim != 1:
-            raise NotTraced("a product of other than two vectors")
+            raise NotRead("a product of other than two vectors")
         return einsum(text, a, b)
 
     return run
@@ -593,7 +591,7 @@ def of_vectors(text):
 
 def _numpy_einsum(subscripts, *operands, optimize=None):
     if optimize not in (None, False, True, "optimal", "greedy"):
-        raise NotTraced("einsum with a path of its own")
+        raise NotRead("einsum with a path of its own")
     return einsum(subscripts, *operands)
 
 
@@ -618,7 +616,7 @@ def to(self, *targets, dtype=None, device=None):
         elif not isinstance(target, Device):
             names.append(target)
     if len(names) > 1:
-        raise NotTraced("to with two dtypes")
+        raise NotRead("to with two dtypes")
     return cast(self, names[0]) if names else self
 
 
@@ -646,7 +644,7 @@ def _size(self, dim=None):
 def item(self):
     """A number of Python's."""
     if floats(self).ndim:
-        raise NotTraced("an array as a number")
+        raise NotRead("an array as a number")
     state().cut = True
     return Scalar(detached(self.e) if state().twice else self.e, "float")
 
@@ -657,7 +655,7 @@ def in_place(run):
     def write(self, *args, **options):
         result = Known("torch", "an operation in place", run)(self, *args, **options)
         if result.shape != self.shape:
-            raise Misfit("a result in place that has another shape")
+            raise Wrong("a result in place that has another shape")
         self.write(result.e)
         return self
 
@@ -809,7 +807,7 @@ def of_number(f):
     def run(x, /):
         value = item(x) if isinstance(x, Array) else x
         if not is_number(value):
-            raise NotTraced(f"a function of math of {type(value).__name__}")
+            raise NotRead(f"a function of math of {type(value).__name__}")
         return Scalar(f(plain(value)), "float")
 
     return run
@@ -834,7 +832,7 @@ def _as_float(x, /):
 def _as_int(x, /):
     if isinstance(x, int) or isinstance(x, Scalar) and x.kind == "int":
         return number(plain(x), "int")
-    raise NotTraced("int of what is no integer")
+    raise NotRead("int of what is no integer")
 
 
 def _absolute(x, /):
@@ -846,11 +844,11 @@ def _absolute(x, /):
 def _length_of(x, /):
     if isinstance(x, Array):
         if not x.ndim:
-            raise Misfit("len of an array without axes")
+            raise Wrong("len of an array without axes")
         return number(x.shape[0], "int")
     if isinstance(x, tuple | list | str | dict):
         return len(x)
-    raise NotTraced(f"len of {type(x).__name__}")
+    raise NotRead(f"len of {type(x).__name__}")
 
 
 def summed_up(iterable, start=0, /):
@@ -863,7 +861,7 @@ def summed_up(iterable, start=0, /):
             value = like(entry, entry.shape, summed(floats(entry).memory.e, [turn]))
         return arithmetic("Add", start, value)
     if not isinstance(iterable, tuple | list):
-        raise NotTraced(f"a sum of {type(iterable).__name__}")
+        raise NotRead(f"a sum of {type(iterable).__name__}")
     result = start
     for value in iterable:
         result = arithmetic("Add", result, value)
@@ -875,12 +873,12 @@ def extreme(f):
 
     def run(*values):
         if len(values) < 2 or not all(map(is_number, values)):
-            raise NotTraced("max or min of what are no two numbers")
+            raise NotRead("max or min of what are no two numbers")
         result = f(*map(plain, values))
         for value in values:
             if plain(value) == result:
                 return value
-        raise NotTraced(f"{sympy.sstr(result)}, which depends on the sizes")
+        raise NotRead(f"{sympy.sstr(result)}, which depends on the sizes")
 
     return run
 
@@ -892,13 +890,13 @@ def iterated(value: Any) -> Rows | Sequence:
     """What a loop runs over: all rows, or values."""
     if isinstance(value, Array):
         if not value.ndim or value.shape[0] == 1:
-            raise NotTraced("a loop over an axis of one entry")
+            raise NotRead("a loop over an axis of one entry")
         return Rows(value.shape[0], lambda turn: indexed(value, (turn,)))
     if isinstance(value, Once):
         return value.taken()
     if isinstance(value, Rows | tuple | list) and not getattr(value, "shared", False):
         return value
-    raise NotTraced(f"a loop over {type(value).__name__}")
+    raise NotRead(f"a loop over {type(value).__name__}")
 
 
 # the block of rows of one program
@@ -909,7 +907,7 @@ def _counted(*args):
     if all(type(a) is int for a in args) and args:
         numbers = range(*args)
         if len(numbers) > LONGEST:
-            raise NotTraced(f"a loop of {len(numbers)} turns")
+            raise NotRead(f"a loop of {len(numbers)} turns")
         return list(numbers)
     if all(map(is_number, args)) and tuple(map(plain, args)) == SHARE:
         return Rows(M, shared=True)
@@ -917,7 +915,7 @@ def _counted(*args):
     sizes = [a for a in whole if isinstance(a, Scalar) and a.kind == "int"]
     if len(sizes) == len(whole) == 1 and sizes[0].e.is_Symbol:
         return Rows(sizes[0].e)
-    raise NotTraced("a loop over some rows or columns only")
+    raise NotRead("a loop over some rows or columns only")
 
 
 def _enumerated(iterable):
@@ -933,7 +931,7 @@ def _zipped(*values, strict=False):
         return Once(list(zip(*parts, strict=flag(strict))))
     sizes = {part.size if isinstance(part, Rows) else None for part in parts}
     if len(sizes) > 1:
-        raise NotTraced("a zip of other lengths than all rows")
+        raise NotRead("a zip of other lengths than all rows")
     size = parts[0].size
     return Once(Rows(size, lambda turn: tuple(p.item(turn) for p in parts)))
 
@@ -948,7 +946,7 @@ def plain_sequence(kind):
 
     def run(values=(), /):
         if not isinstance(values, tuple | list):
-            raise NotTraced(f"{kind.__name__} of {type(values).__name__}")
+            raise NotRead(f"{kind.__name__} of {type(values).__name__}")
         return kind(values)
 
     return run

@@ -22,7 +22,7 @@ from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import Counterexample
-from .arrays import ONE, Array, Misfit, NotTraced, State, attached, in_words
+from .arrays import ONE, Array, NotRead, State, Wrong, attached, in_words
 from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
 from .difference import in_field_names
@@ -196,7 +196,7 @@ def verify_function(
         unknown = set(inputs) - set(claim.names) - set(shared)
         if unknown and not shared:
             raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
-    except NotTraced as reason:
+    except NotRead as reason:
         return refused(reason)
     run = not isinstance(program, str) if run is None else run
     variants, first = _variants(bound, inputs), None
@@ -224,7 +224,7 @@ def _of_forward(forward, inputs, names):
     bound = _bound(claim.names, claim.needed, inputs, {})
     traced = trace(forward, bound, (), claim.library, name)
     if traced.noted.cut and claim.library == "torch" and not claim.is_class:
-        raise NotTraced("a forward through part of which torch passes no gradient")
+        raise NotRead("a forward through part of which torch passes no gradient")
     shared, cotangents = {}, []
     roles = [inputs.get(name, name) for name in names]
     outputs = names_of(traced, bound)
@@ -248,7 +248,7 @@ def _variants(bound, inputs):
 
 def refused(reason):
     """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
-    kind = WRONG if isinstance(reason, Misfit) else NOT_READ
+    kind = WRONG if isinstance(reason, Wrong) else NOT_READ
     return Verdict(kind, line=reason.line, why=str(reason))
 
 
@@ -267,11 +267,11 @@ class _Claim:
         try:
             traced, definitions, claims, cotangents = read(definitions, bound)
             if len({*traced.constants.values(), *self.eps}) > 1:
-                raise NotTraced("another eps than that of the forward")
+                raise NotRead("another eps than that of the forward")
             verdict = self._verdict(traced, definitions, claims, bound)
             if verdict and self.twice and cotangents:
                 verdict = self._of_second(verdict, definitions, bound, cotangents)
-        except NotTraced as reason:
+        except NotRead as reason:
             return refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
@@ -305,7 +305,7 @@ class _Claim:
         own = _recognized(traced.names, definitions)
         if traced.keyed and own:
             if self.outputs and set(self.outputs) != set(own):
-                raise Misfit(f"it returns {', '.join(own)}, and not {self.outputs}")
+                raise Wrong(f"it returns {', '.join(own)}, and not {self.outputs}")
             return own
         names = self.outputs or own
         return names or _by_shape(traced.outputs, definitions.outputs, bound)
@@ -314,7 +314,7 @@ class _Claim:
         forward = self._trace(bound)
         passed = cotangents_of(self.program, self.name)
         if len(passed) != len(forward.outputs):
-            raise Misfit(
+            raise Wrong(
                 f"backward takes {len(passed)} gradients of {len(forward.outputs)} results"
             )
         if definitions is None:
@@ -326,21 +326,21 @@ class _Claim:
             names = self._outputs(forward, definitions, bound)
             cotangents = [input_of("", f"d{name}") for name in names]
             if None in cotangents:
-                raise NotTraced(f"a result of forward besides y: {names}")
+                raise NotRead(f"a result of forward besides y: {names}")
         traced = self._trace(bound, cotangents)
         claims = _named(names, traced.outputs, definitions)
         if len(traced.gradients) != len(bound):
-            raise Misfit(
+            raise Wrong(
                 f"backward returns {len(traced.gradients)} gradients of {len(bound)} arguments"
             )
         for value, gradient in zip(bound.values(), traced.gradients, strict=True):
             if _is_tensor(value):
                 output = gradient_of(_role(value), names)
                 if output not in definitions.outputs:
-                    raise NotTraced(f"{output}, which the definitions have not")
+                    raise NotRead(f"{output}, which the definitions have not")
                 claims[output] = gradient
             elif gradient is not None:
-                raise Misfit("a gradient of what is no tensor")
+                raise Wrong("a gradient of what is no tensor")
         return traced, definitions, claims, cotangents
 
     def _of_second(self, verdict, definitions, bound, cotangents):
@@ -541,10 +541,10 @@ def _role(value):
 def _input_like(name, output):
     """A tensor of its own with the shape of a result."""
     if not isinstance(output, Array):
-        raise NotTraced(f"{name} is {type(output).__name__}, no array")
+        raise NotRead(f"{name} is {type(output).__name__}, no array")
     sizes = tuple(size for size in output.shape if size != 1)
     if len(set(sizes)) < len(sizes):
-        raise NotTraced(f"{name} has two axes of {sizes[0]} entries")
+        raise NotRead(f"{name} has two axes of {sizes[0]} entries")
     return Input(_indexed(name, sizes), output.shape)
 
 
@@ -581,7 +581,7 @@ def _over_all(e, letters):
 def _named(names, values, definitions):
     """{output of the definitions: what the program returns for it}."""
     if len(names) != len(values):
-        raise Misfit(f"it returns {len(values)} results, and not {', '.join(names)}")
+        raise Wrong(f"it returns {len(values)} results, and not {', '.join(names)}")
     unknown = [name for name in names if name not in definitions.outputs]
     if unknown:
         raise ValueError(
@@ -640,7 +640,7 @@ def _by_shape(values, names, inputs):
         fitting = [name for name in left if tuple(SHAPE_OF[name]) == shape]
         if not fitting:
             words = type(value).__name__ if shape is None else in_words(shape)
-            raise Misfit(f"a result of the shape {words}, for which there is no output")
+            raise Wrong(f"a result of the shape {words}, for which there is no output")
         chosen.append(fitting[0])
         left.remove(fitting[0])
     return chosen

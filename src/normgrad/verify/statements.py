@@ -12,6 +12,7 @@ from .binding import COLUMNS, ROWS, WHOLE, T
 from .calls import Calls
 from .expressions import Function
 from .sums import has_marker, marker_of
+from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
 from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Qualified
 
 SPEED = {
@@ -24,17 +25,12 @@ SPEED = {
 DEEPEST, LONGEST = 20, 64
 
 
-class _Return(Exception):
-    """A return statement, with its value."""
-
-
 class Reader(Calls):
-    """Runs a kernel; line: the number of the statement that is run; ran: of all that were."""
+    """Runs a kernel."""
 
     def __init__(self, source, launch, fill=nan):
         super().__init__(source, launch, fill)
-        self.line, self.depth, self.inner = 0, 0, 0
-        self.ran: set[int] = set()
+        self.depth, self.inner = 0, 0
 
     def bound(self, kernel: str) -> dict:
         """{argument: its value}."""
@@ -77,28 +73,18 @@ class Reader(Calls):
         self.run(Function(self.source, self.source.function(kernel)), local)
         return self.memory.left()
 
-    def arguments(self, function: Function, given, named) -> dict:
-        """The local names of a function that is called."""
-        names, defaults = parameters(function.node)
-        if len(given) > len(names) or set(named) - set(names[len(given) :]):
-            raise NotRead(f"{function.node.name}: its arguments do not fit")
-        local = dict(zip(names, given, strict=False)) | named
-        for name in names:
-            if name not in local:
-                if name not in defaults:
-                    raise NotRead(f"{function.node.name}: {name} is missing")
-                before, self.source = self.source, function.source
-                local[name] = self.value(defaults[name], {})
-                self.source = before
-        return local
-
     def inlined(self, function: Function, given, named):
         """What a function returns."""
         line = self.line
         if self.depth == DEEPEST:
             raise NotRead("functions that call each other without end")
         self.depth += 1
-        value = self.run(function, self.arguments(function, given, named))
+        before, self.source = self.source, function.source
+        defaults = defaults_of(function.node.args)
+        defaults = {name: self.evaluate(node, {}) for name, node in defaults.items()}
+        self.source = before
+        local = bound_arguments(function.node.args, given, named, defaults)
+        value = self.run(function, local)
         self.depth -= 1
         self.line = line
         return value
@@ -109,74 +95,39 @@ class Reader(Calls):
         self.source, self.inner = function.source, 0
         value = None
         try:
-            self.block(function.node.body, local)
-        except _Return as returned:
+            self.execute(function.node.body, local)
+        except Returned as returned:
             value = returned.args[0]
         self.source, self.inner = before
         return value
 
     # statements
 
-    def block(self, body: list[ast.stmt], local: dict):
-        """Runs statements."""
-        for node in body:
-            self.line = node.lineno
-            self.ran.add(node.lineno)
-            method = getattr(self, f"run_{type(node).__name__.lower()}", None)
-            if method is None:
-                kind = type(node).__name__.lower()
-                raise NotRead(f"a statement of the kind {kind}")
-            method(node, local)
+    read_Assert = Walker.read_Pass
 
-    def run_pass(self, node, local):
-        """Nothing."""
-
-    run_assert = run_pass
-
-    def run_expr(self, node, local):
-        """A call, or a docstring."""
-        if not isinstance(node.value, ast.Constant):
-            self.value(node.value, local)
-
-    def run_return(self, node, local):
+    def read_Return(self, node, local):
         """The value of the function."""
         if self.inner:
             raise NotRead("a return from inside a loop or a branch")
-        raise _Return(None if node.value is None else self.value(node.value, local))
+        super().read_Return(node, local)
 
-    def run_assign(self, node, local):
-        """name = value."""
-        value = self.value(node.value, local)
-        for target in node.targets:
-            self.assign(target, value, local)
-
-    def run_annassign(self, node, local):
+    def read_AnnAssign(self, node, local):
         """name: tl.constexpr = value."""
         if node.value is None:
             raise NotRead("a name without a value")
-        self.assign(node.target, self.value(node.value, local), local)
+        super().read_AnnAssign(node, local)
 
-    def run_augassign(self, node, local):
+    def read_AugAssign(self, node, local):
         """name += value."""
-        value = self.value(node.value, local)
-        held = self.value(node.target, local)
-        self.assign(node.target, self.operate(node.op, held, value), local)
+        value = self.evaluate(node.value, local)
+        held = self.evaluate(node.target, local)
+        self.assign(
+            node.target, self.operate(type(node.op).__name__, held, value), local
+        )
 
-    def assign(self, target, value, local):
-        """Gives a name its value, or each name of a tuple."""
-        if isinstance(target, ast.Tuple):
-            if not isinstance(value, tuple) or len(value) != len(target.elts):
-                raise NotRead("several names for what are not as many values")
-            for part, entry in zip(target.elts, value, strict=True):
-                self.assign(part, entry, local)
-        elif isinstance(target, ast.Name):
-            local[target.id] = value
-        else:
-            raise NotRead("an assignment to what is no name")
-
-    def run_if(self, node, local):
+    def read_If(self, node, local):
         """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
-        test = self.value(node.test, local)
+        test = self.evaluate(node.test, local)
         if isinstance(test, Mask) and not test.axes:
             holds = [self.places.below(*pair) for pair in test.below]
             if None in holds and False not in holds and not node.orelse:
@@ -184,7 +135,7 @@ class Reader(Calls):
         decided = self.decided(test)
         if decided is None:
             return self._either(node, local)
-        return self.block(node.body if decided else node.orelse, local)
+        return self.execute(node.body if decided else node.orelse, local)
 
     def _either(self, node, local):
         """Both ways of a branch on a dtype, which may differ in dtypes alone."""
@@ -192,7 +143,7 @@ class Reader(Calls):
         before = {name: len(stores) for name, stores in memory.stores.items()}
         self.inner += 1
         for way, body in zip(ways, (node.body, node.orelse), strict=True):
-            self.block(body, way)
+            self.execute(body, way)
         self.inner -= 1
         if before != {name: len(stores) for name, stores in memory.stores.items()}:
             raise NotRead("a store that depends on a dtype")
@@ -211,7 +162,7 @@ class Reader(Calls):
         before = dict(local)
         self.memory.guards.append(mask.below)
         self.inner += 1
-        self.block(node.body, local)
+        self.execute(node.body, local)
         self.inner -= 1
         self.memory.guards.pop()
         for name, value in list(local.items()):
@@ -226,10 +177,10 @@ class Reader(Calls):
 
     # loops
 
-    def run_for(self, node, local):
+    def read_For(self, node, local):
         """A loop over a range: its body is run once, for any turn."""
         call = node.iter
-        called = self.value(call.func, local) if isinstance(call, ast.Call) else None
+        called = self.evaluate(call.func, local) if isinstance(call, ast.Call) else None
         paths = ("triton.language.range", "triton.language.static_range")
         path = called.path if isinstance(called, Qualified) else ""
         if path not in ("builtins.range", *paths) or node.orelse:
@@ -238,7 +189,7 @@ class Reader(Calls):
             raise NotRead("a range with arguments that are not read")
         if not isinstance(node.target, ast.Name) or not 1 <= len(call.args) <= 3:
             raise NotRead("a range of this kind")
-        bounds = [self.value(argument, local) for argument in call.args]
+        bounds = [self.evaluate(argument, local) for argument in call.args]
         if any(not isinstance(b, Index) or b.axes for b in bounds):
             raise NotRead("a range between what are no integers")
         low, high, step = {
@@ -248,7 +199,7 @@ class Reader(Calls):
         }[len(bounds)](*[bound.e for bound in bounds])
         self.loop(node.body, node.target.id, (low, high, step), local)
 
-    def run_while(self, node, local):
+    def read_While(self, node, local):
         """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
         test, last = node.test, node.body[-1]
         counts = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt)
@@ -263,7 +214,7 @@ class Reader(Calls):
         if names & (assigned(body) | {counter}):
             raise NotRead("a while loop whose end or step changes")
         parts = (test.left, test.comparators[0], last.value)
-        bounds = [self.value(part, local) for part in parts]
+        bounds = [self.evaluate(part, local) for part in parts]
         if any(not isinstance(b, Index) or b.axes for b in bounds):
             raise NotRead("a while loop between what are no integers")
         del local[counter]
@@ -288,7 +239,7 @@ class Reader(Calls):
         line = self.line
         self.places.active.append(turn)
         self.inner += 1
-        self.block(body, local)
+        self.execute(body, local)
         self.inner -= 1
         self.line = line
         for name, value in after.items():
@@ -308,7 +259,7 @@ class Reader(Calls):
             elif isinstance(node, ast.If) and not names_in(node.test) & names:
                 decided = None
                 with suppress(NotRead):  # the branch itself says so, if it is read
-                    decided = self.decided(self.value(node.test, local))
+                    decided = self.decided(self.evaluate(node.test, local))
                 if decided is not None:
                     branch = node.body if decided else node.orelse
                     live += self._live(branch, names, local)
@@ -322,7 +273,7 @@ class Reader(Calls):
             raise NotRead(f"a loop of {turns} turns that are counted in the text")
         for turn in range(turns):
             local[counter] = Index(expand(low + turn * step))
-            self.block(body, local)
+            self.execute(body, local)
         local.pop(counter, None)
 
     def _carried(self, body, names, turn, local):
@@ -364,7 +315,9 @@ class Reader(Calls):
                 added = self._added(node.value, name)
             if added is None or names_in(added) & names:
                 continue
-            step = self.value(added, {k: v for k, v in local.items() if k not in names})
+            step = self.evaluate(
+                added, {k: v for k, v in local.items() if k not in names}
+            )
             if isinstance(step, tuple):
                 return tuple(part.e for part in step)
             return step.e if isinstance(step, Index) and not step.axes else None
@@ -400,13 +353,8 @@ def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr
     args = function.args
     if args.vararg or args.kwarg:
         raise NotRead(f"{function.name} takes any number of arguments")
-    positional = [a.arg for a in (*args.posonlyargs, *args.args)]
-    start = len(positional) - len(args.defaults)
-    defaults = dict(zip(positional[start:], args.defaults, strict=True))
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        if default is not None:
-            defaults[arg.arg] = default
-    return positional + [a.arg for a in args.kwonlyargs], defaults
+    named = [a.arg for a in args.kwonlyargs]
+    return positional(args) + named, defaults_of(args)
 
 
 def names_in(node: ast.AST) -> set[str]:
