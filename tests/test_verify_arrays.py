@@ -96,6 +96,11 @@ def for_c1(text):
     return C1, f"c1 = {text}"
 
 
+def for_mean(text):
+    start = "x_hat = (x - "
+    return f"{start}mean[:, None])", f"mean = {text}\n    {start}mean[:, None])"
+
+
 def for_db(*lines):
     return RETURN, "\n    ".join([*lines, RETURN.replace("dy.sum(0)", "db")])
 
@@ -261,6 +266,42 @@ HIDDEN = [
     ),
     for_db("t = ()", "for row in dy:", "    t += (row,)", "db = dy.sum(0) * len(t)"),
     for_db("db = 0", "for row in dy:", "    for k in range(2):", "        db += row"),
+    # from the last row on
+    for_mean("np.stack([a.mean() for a in reversed(x)])"),
+    for_mean("np.array([a.mean() for a in reversed(x)])"),
+    for_mean("np.stack([x[k].mean() for k in reversed(range(len(x)))])"),
+    for_mean("np.stack([b.mean() for a, b in zip(x, reversed(x))])"),
+    for_db(
+        "db = 0 * weight",
+        "for a, b in zip(reversed(dy), x_hat):",
+        "    db += a + 0 * b",
+    ),
+    for_db(
+        "db = 0 * weight",
+        "for k, a in enumerate(reversed(dy)):",
+        "    db += a * x_hat[k] / x_hat[k]",
+    ),
+    # views that are kept
+    before_return("rows = [a for a in dx]", "dx *= 2", "dx = np.stack(rows)"),
+    before_return(
+        "rows = [dx[k] for k in range(len(dx))]",
+        "dx[:] = 2 * dx",
+        "dx = np.array(rows)",
+    ),
+    before_return("rows = [a for a in dx]", "for a in dx:", "    a *= 2"),
+    before_return("t = np.einsum('ij->ji', dx)", "dx *= 2", "dx = t.T"),
+    # integers and truth values
+    before_return(
+        "t = np.array([0 for a in x])",
+        "for k in range(len(x)):",
+        "    t[k] = mean[k]",
+        "dx = dx + (t - mean)[:, None]",
+    ),
+    before_return("t = np.stack([0 for a in x])", "dx = dx + 0 * t[:, None]"),
+    before_return("t = x > 0", "t[:] = dx", "dx = t * 1.0"),
+    before_return(f"dx = dx * ({N_COLUMNS} * np.reciprocal({N_COLUMNS}))"),
+    before_return("dx = dx * (2 * np.reciprocal(2))"),
+    before_return(f"dx = dx * ({N_COLUMNS}**2 * np.square({N_COLUMNS}) ** -1)"),
 ]
 STATE = """CALLS, CACHE = [], {}
 EPS, EPSILON = 1e-5, 2e-5

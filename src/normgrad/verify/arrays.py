@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import add, mul, sub
 from typing import Any
 
 import sympy
@@ -252,6 +253,8 @@ class Array:
         own = list(self.turns.values())
         if memory.fixed:
             raise NotRead(f"a write to {memory.fixed}")
+        if memory.kind != "float":
+            raise NotRead("a write to truth values")
         if any(
             axis is None and size != 1
             for axis, size in zip(self.axes, self.shape, strict=True)
@@ -425,9 +428,9 @@ def above(a: Expr, b: Expr) -> Expr:
 
 
 ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
-    "Add": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "Mult": lambda a, b: a * b,
+    "Add": add,
+    "Sub": sub,
+    "Mult": mul,
     "Div": divide,
     "Pow": power,
 }
@@ -724,9 +727,7 @@ def einsum(text: Any, *arrays: Any) -> Array:
             product = Sum(product, (letters[c], 1, size))
     new = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     dtypes = {a.dtype for a in arrays}
-    return array(
-        [sizes[c] for c in result],
-        product.xreplace(new),
-        arrays[0].library,
-        dtypes.pop() if len(dtypes) == 1 else "mixed",
-    )
+    dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
+    shape = [sizes[c] for c in result]
+    new = array(shape, product.xreplace(new), arrays[0].library, dtype)
+    return perhaps_view(arrays[0], new) if set(result) == set(operands) else new

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from operator import add, mul, sub
 
 from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
 
@@ -48,6 +49,8 @@ from .values import (
     plain,
 )
 
+INTEGERS = {"Add": add, "Sub": sub, "Mult": mul}
+ORDER = ("Lt", "LtE", "Gt", "GtE")
 BUILTINS = ("range", "min", "max", "float", "abs", "len")
 DTYPES = {
     "float": ("float16", "bfloat16", "float32", "float64"),
@@ -254,45 +257,39 @@ class Expressions(Walker):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""
         if len(node.ops) != 1:
             raise NotRead("a chain of comparisons")
-        operator = node.ops[0]
+        operation = type(node.ops[0]).__name__
         left = self.evaluate(node.left, local)
         right = self.evaluate(node.comparators[0], local)
-        same = isinstance(operator, ast.Eq | ast.Is)
         if isinstance(left, Dtype) or isinstance(right, Dtype):
             return Undecided()
-        if isinstance(operator, ast.Is | ast.IsNot):
+        if operation in ("Is", "IsNot"):
             if left is not None and right is not None:
                 raise NotRead("`is` between two values")
-            return (left is right) == same
-        if isinstance(operator, ast.Eq | ast.NotEq):
+            return (left is right) == (operation == "Is")
+        if operation in ("Eq", "NotEq"):
             equal = self._equal(left, right)
-            if isinstance(equal, Condition) and not same:
+            if isinstance(equal, bool):
+                return equal == (operation == "Eq")
+            if operation == "NotEq":
                 raise NotRead("a comparison of numbers by !=")
-            return equal if isinstance(equal, Condition) else equal == same
+            return equal
+        if operation not in ORDER:
+            raise NotRead("a comparison of this kind")
+        if operation in ("Gt", "GtE"):
+            left, right = right, left
         if any(isinstance(value, Number | Limit) for value in (left, right)):
-            return self._condition(operator, left, right)
+            return self._condition(right, left)
         if not (isinstance(left, Index) and isinstance(right, Index)):
             raise NotRead("a comparison of what are no integers")
-        a, b = left.e, right.e
-        if isinstance(operator, ast.Gt | ast.LtE):
-            a, b = b, a
-        negated = isinstance(operator, ast.LtE | ast.GtE)
-        if negated:  # b <= a is b < a + 1
-            a, b = b, a + 1
-        if not isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-            raise NotRead("a comparison of this kind")
-        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(a, b)
+        end = right.e + 1 if operation in ("LtE", "GtE") else right.e  # a < b + 1
+        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(left.e, end)
         holds = self.places.below(a, b)
         if holds is not None and not axes:
             return holds
         return Mask(frozenset({(a, b)}), axes)
 
-    def _condition(self, operator, left, right):
-        """A comparison of numbers, which holds where its sign is known."""
-        if isinstance(operator, ast.Lt | ast.LtE):
-            left, right = right, left
-        elif not isinstance(operator, ast.Gt | ast.GtE):
-            raise NotRead("a comparison of this kind")
+    def _condition(self, left, right):
+        """left > right, of numbers, which holds where its sign is known."""
         if isinstance(left, Limit):
             self.assumed["no number is larger than its dtype holds"] = None
             return Condition((True,) * 4, self.number(right).axes)
@@ -394,16 +391,12 @@ class Expressions(Walker):
         axes = fit(a.axes, b.axes)
         if operator == "Div":
             return self.sums.operate(operator, self.number(a), self.number(b))
-        if operator == "Add":
-            return Index(expand(a.e + b.e), axes)
-        if operator == "Sub":
-            return Index(expand(a.e - b.e), axes)
-        if operator == "Mult":
-            return Index(expand(a.e * b.e), axes)
-        if operator == "FloorDiv":
-            return Index(self.places.floor(a.e, b.e), axes)
-        if operator == "Mod":
-            return Index(expand(a.e - b.e * self.places.floor(a.e, b.e)), axes)
+        if operator in INTEGERS:
+            return Index(expand(INTEGERS[operator](a.e, b.e)), axes)
+        if operator in ("FloorDiv", "Mod"):
+            quotient = self.places.floor(a.e, b.e)
+            rest = expand(a.e - b.e * quotient)
+            return Index(quotient if operator == "FloorDiv" else rest, axes)
         if operator == "Pow" and b.e in range(65):
             return Index(expand(a.e**b.e), axes)
         raise NotRead(f"the operation {operator} of integers")

@@ -835,9 +835,11 @@ class Reader(Walker):
             self.assign(generator.target, items.item(turn), inner)
             entry = self.evaluate(node.elt, inner)
             if not is_number(entry):
-                entry = copied(floats(entry, "a list"))
+                if turn not in floats(entry, "a list").memory.born:
+                    entry.memory.fixed = "what a list has views of"
+                entry = copied(entry)
             state().loops.pop()
-            return Listed(turn, entry)
+            return Listed(turn, entry, items.backwards)
         values = []
         for item in items:
             self.assign(generator.target, item, inner)

@@ -7,7 +7,7 @@ refused, and so is every name that is not in the tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -156,6 +156,11 @@ def of_dtype(dtype: DType, value: Any) -> Any:
 # elementwise
 
 
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python's."""
+    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
+
+
 def numeric(value: Any) -> Any:
     """What NumPy's elementwise functions take: an array of floats, or a number as one without axes."""
     if is_number(value):
@@ -186,6 +191,7 @@ ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "negative": lambda e: -e,
     "sign": signed,
 }
+TO_FLOATS = (root, exp, logarithm, tanh)
 TORCH_ENTRIES = ENTRIES | {
     "rsqrt": lambda e: power(e, -S.Half),
     "sigmoid": sigmoid,
@@ -207,6 +213,8 @@ def entrywise(f, operand, count=1):
     def run(*values):
         if len(values) != count:
             raise NotRead(f"{len(values)} values, needs {count}")
+        if all(map(is_integer, values)) and f not in TO_FLOATS:
+            raise NotRead("an array of integers")
         return elementwise(f, *map(operand, values))
 
     return run
@@ -216,6 +224,8 @@ def numpy_binary(operation):
     """A function of two arrays or numbers, as NumPy has it."""
 
     def run(x1, x2, /):
+        if is_integer(x1) and is_integer(x2) and operation != "Div":
+            raise NotRead("an array of integers")
         if is_number(x1) and is_number(x2):
             x1 = numeric(x1)
         return arithmetic(operation, x1, x2)
@@ -464,6 +474,8 @@ def stacked(values: Any, axis: int = 0) -> Array:
     if not isinstance(values, Listed) or axis != 0:
         raise NotRead("a stack of another list than one entry per row")
     entry, turn = values.entry, values.turn
+    if values.backwards or is_integer(entry):
+        raise NotRead("a stack of integers, or from the last row on")
     if is_number(entry):
         entry = array((), plain(entry), state().library, state().dtype)
     e = entry.memory.e.xreplace({turn.letter: AXES[entry.ndim]})
@@ -830,7 +842,7 @@ def _as_float(x, /):
 
 
 def _as_int(x, /):
-    if isinstance(x, int) or isinstance(x, Scalar) and x.kind == "int":
+    if is_integer(x):
         return number(plain(x), "int")
     raise NotRead("int of what is no integer")
 
@@ -918,15 +930,23 @@ def _counted(*args):
     raise NotRead("a loop over some rows or columns only")
 
 
+def forwards(value):
+    """What is counted, or paired with others: rows from the first on."""
+    items = iterated(value)
+    if isinstance(items, Rows) and items.backwards:
+        raise NotRead("rows in the reverse order, counted or beside others")
+    return items
+
+
 def _enumerated(iterable):
-    items = iterated(iterable)
+    items = forwards(iterable)
     if isinstance(items, Rows):
         return Once(Rows(items.size, lambda turn: (turn, items.item(turn))))
     return Once(list(enumerate(items)))
 
 
 def _zipped(*values, strict=False):
-    parts = list(map(iterated, values))
+    parts = list(map(forwards, values))
     if not any(isinstance(part, Rows) for part in parts):
         return Once(list(zip(*parts, strict=flag(strict))))
     sizes = {part.size if isinstance(part, Rows) else None for part in parts}
@@ -938,7 +958,9 @@ def _zipped(*values, strict=False):
 
 def _reversed_(sequence, /):
     items = iterated(sequence)
-    return Once(items if isinstance(items, Rows) else list(items)[::-1])
+    if isinstance(items, Rows):
+        return Once(replace(items, backwards=not items.backwards))
+    return Once(list(items)[::-1])
 
 
 def plain_sequence(kind):

@@ -6,7 +6,7 @@ import ast
 from contextlib import suppress
 from dataclasses import replace
 
-from sympy import Expr, S, Symbol, expand, nan
+from sympy import Expr, Symbol, expand, nan
 
 from .binding import COLUMNS, ROWS, WHOLE, T
 from .calls import Calls
@@ -189,36 +189,34 @@ class Reader(Calls):
             raise NotRead("a range with arguments that are not read")
         if not isinstance(node.target, ast.Name) or not 1 <= len(call.args) <= 3:
             raise NotRead("a range of this kind")
-        bounds = [self.evaluate(argument, local) for argument in call.args]
+        start = [] if len(call.args) > 1 else [ast.Constant(0)]
+        step = [] if len(call.args) > 2 else [ast.Constant(1)]
+        parts = [*start, *call.args, *step]
+        self.loop(node.body, node.target.id, self._integers_of(parts, local), local)
+
+    def _integers_of(self, parts, local):
+        """The start, the end and the step of a loop."""
+        bounds = [self.evaluate(part, local) for part in parts]
         if any(not isinstance(b, Index) or b.axes for b in bounds):
-            raise NotRead("a range between what are no integers")
-        low, high, step = {
-            1: lambda a: (S.Zero, a, S.One),
-            2: lambda a, b: (a, b, S.One),
-            3: lambda a, b, c: (a, b, c),
-        }[len(bounds)](*[bound.e for bound in bounds])
-        self.loop(node.body, node.target.id, (low, high, step), local)
+            raise NotRead("a loop between what are no integers")
+        return [bound.e for bound in bounds]
 
     def read_While(self, node, local):
         """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
-        test, last = node.test, node.body[-1]
-        counts = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt)
-        adds = isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Add)
-        simple = counts and adds and len(test.ops) == 1 and not node.orelse
-        if not simple or not isinstance(test.left, ast.Name):
-            raise NotRead("a while loop that does not count")
-        counter, body = test.left.id, node.body[:-1]
-        if ast.unparse(last.target) != counter or counter in assigned(body):
-            raise NotRead("a while loop that does not count")
-        names = names_in(test.comparators[0]) | names_in(last.value)
-        if names & (assigned(body) | {counter}):
+        match node:
+            case ast.While(
+                test=ast.Compare(left=ast.Name(counter), ops=[ast.Lt()]),
+                body=[*body, ast.AugAssign(ast.Name(last), ast.Add(), step)],
+                orelse=[],
+            ) if counter == last and counter not in assigned(body):
+                parts = [node.test.left, *node.test.comparators, step]
+            case _:
+                raise NotRead("a while loop that does not count")
+        if set().union(*map(names_in, parts[1:])) & (assigned(body) | {counter}):
             raise NotRead("a while loop whose end or step changes")
-        parts = (test.left, test.comparators[0], last.value)
-        bounds = [self.evaluate(part, local) for part in parts]
-        if any(not isinstance(b, Index) or b.axes for b in bounds):
-            raise NotRead("a while loop between what are no integers")
+        bounds = self._integers_of(parts, local)
         del local[counter]
-        self.loop(body, counter, [bound.e for bound in bounds], local)
+        self.loop(body, counter, bounds, local)
 
     def loop(self, body, counter, bounds, local):
         """Runs a loop's body, once for any turn, or turn by turn where the text says how many."""

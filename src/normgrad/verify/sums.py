@@ -7,6 +7,7 @@ factors from outside the sum, or added to a sum over the same places.
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import add, mul, sub
 
 from sympy import Expr, S, Symbol, expand, nan
 
@@ -48,9 +49,9 @@ class Sums:
     def operate(self, operator: str, a: Number, b: Number) -> Number:
         """a + b, a - b, a * b or a / b, lane by lane."""
         function = {
-            "Add": lambda x, y: x + y,
-            "Sub": lambda x, y: x - y,
-            "Mult": lambda x, y: x * y,
+            "Add": add,
+            "Sub": sub,
+            "Mult": mul,
             "Div": lambda x, y: nan if y == 0 else x / y,
         }.get(operator)
         if function is None:
