@@ -1,5 +1,6 @@
 """verify proves right kernels of many house styles, and proves no wrong one."""
 
+import importlib.util
 import json
 import linecache
 import random
@@ -241,6 +242,33 @@ def test_a_kernel_object_is_read_from_its_file_and_those_beside_it():
     assert verify(rows.forward_rows, binding, "row tiles", clamped)
     assert verify(rows.forward_rows, binding, "row tiles", norm()).kind == "refuted"
     assert verify(rows.forward_rows, binding, "rows", clamped).kind == "not read"
+
+
+CHANGES = {
+    "as it was": lambda module: None,
+    "another helper": lambda module: setattr(module, "inv", module.inv2),
+    "another number": lambda module: setattr(module, "LLAMA", 2),
+    "another module": lambda module: setattr(module, "tl", module.triton),
+    "a decorator more": lambda module: setattr(
+        module, "kernel", module.triton.heuristics({"eps": lambda a: 0})(module.kernel)
+    ),
+    "another text": lambda module: Path(module.__file__).write_text(
+        HEAD + HELPED.replace("(offset + w)", "w")
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_kernel_object_is_the_one_of_its_text(change, tmp_path):
+    pytest.importorskip("triton")
+    path = tmp_path / "kernels.py"
+    path.write_text(HEAD + HELPED)
+    spec = importlib.util.spec_from_file_location("kernels", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    CHANGES[change](module)
+    result = verify(module.kernel, *ROW_LAUNCH)
+    assert result.kind == (PROVED if change == "as it was" else "not read"), result
 
 
 CELLS = {

@@ -353,6 +353,7 @@ def test_what_numba_is_told_may_change_a_loop():
         numba.njit(locals={"mu": numba.int64})(loops),
         numba.njit(parallel=True)(loops),
         numba.njit(stated)(loops),
+        numba.njit(right.with_a_negative_power),
         right.twice_as_large(loops),
         right.twice_as_large(numba.njit(loops)),
     ):

@@ -475,6 +475,8 @@ def _of_numbers(operation, a, b):
         if not plain(b).is_number or abs(plain(b)) > 64:
             raise NotRead("a power whose exponent is large, or depends on a size")
         if plain(b) < 0:
+            if kind == "int" and state().sizes:
+                raise NotRead("a negative power of an integer, which Numba cuts")
             kind = "float"
     if operation == "Div":
         kind = "float"

@@ -133,6 +133,9 @@ class InOut(T):
 
 def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
+    if not isinstance(definitions, Norm):
+        got = type(definitions).__name__
+        raise ValueError(f"definitions: got {got}, needs a Norm, as norm() makes one")
     outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
     for bound in outputs.values():
         if bound.after not in definitions.outputs:

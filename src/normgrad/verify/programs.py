@@ -256,6 +256,8 @@ class _Claim:
     """A program, its parameters, and what the caller said of its results."""
 
     def __init__(self, program, name, library, outputs, seconds, twice):
+        if library not in ("numpy", "torch"):
+            raise ValueError(f"library: got {library!r}, needs 'numpy' or 'torch'")
         self.program, self.name, self.library = program, name, library
         self.twice, self.eps = twice, set()
         self.outputs, self.seconds = outputs, seconds

@@ -8,7 +8,7 @@ import linecache
 import textwrap
 from types import CodeType, FunctionType
 
-from .arrays import NotRead
+from .values import NotRead
 
 
 def definition(function: FunctionType) -> ast.FunctionDef:

@@ -8,6 +8,7 @@ import linecache
 from pathlib import Path
 from types import FunctionType
 
+from .python_source import definition
 from .values import NotRead
 
 PACKAGE = Path(__file__).parents[1]
@@ -121,11 +122,11 @@ class Source:
             arguments = getattr(value, "args", [])
             if list(map(ast.unparse, arguments)) != [name]:
                 raise NotRead(f"{name} is assigned again")
-        for wrapper in self._wrappers(name):
+        for wrapper in self.wrappers(name):
             self._check_wrapper(wrapper, name)
         return found[0]
 
-    def _wrappers(self, name):
+    def wrappers(self, name: str) -> list[ast.expr]:
         """The decorators of a function, and what is called with it later."""
         later = [value.func for value in self.constants.get(name, [])]
         return [*self.functions[name][0].decorator_list, *later]
@@ -141,7 +142,7 @@ class Source:
 
     def settings(self, name: str):
         """(argument, its value, whether it is tuned) for each that decorators of a function set."""
-        for decorator in self._wrappers(name):
+        for decorator in self.wrappers(name):
             tuned = ast.unparse(getattr(decorator, "func", decorator)).endswith("tune")
             for node in ast.walk(decorator):
                 if isinstance(node, ast.Dict):
@@ -205,6 +206,47 @@ def cell_of(function: FunctionType) -> Source:
     return Source("\n".join([text, *elsewhere]))
 
 
+def check_object(program, source: Source, name: str) -> None:
+    """Refuse a kernel object that is by now another one than its text says."""
+    wrapped = 0
+    while not inspect.isfunction(program):
+        program, wrapped = program.fn, wrapped + 1
+    if wrapped != len(source.wrappers(name)):
+        raise NotRead(f"{name} has other decorators by now than its text")
+    waiting, reached = [(name, program)], set()
+    while waiting:
+        name, function = waiting.pop()
+        reached.add(name)
+        own = source.function(name)
+        if ast.dump(definition(function)) != ast.dump(own):
+            raise NotRead(f"{name} is another function by now than in its text")
+        for node in ast.walk(own):
+            held = function.__globals__.get(getattr(node, "id", None))
+            if held is None or node.id in reached:
+                continue
+            if node.id in source.functions:
+                waiting.append((node.id, plain(held)))
+            elif not _is_as_written(held, node.id, source):
+                raise NotRead(f"{node.id} is another by now than in its text")
+
+
+def _is_as_written(held, name, source):
+    """Whether a constant, or a module, has the value that its text gives it."""
+    if inspect.ismodule(held) and name in source.imports:
+        path = source.imported(name)[0].removeprefix(".")
+        last = path.rpartition(".")[2]
+        library = "triton.language" if last in ("tl", "language") else last
+        return held.__name__ in (path, library)
+    if name not in source.constants:
+        return True
+    value = source.constant(name)
+    value = value.args[0] if getattr(value, "args", None) else value
+    try:
+        return ast.literal_eval(value) == getattr(held, "value", held)
+    except ValueError:
+        return False
+
+
 def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """(the module's text, the kernel's name) of a kernel, a path or a text.
 
@@ -212,6 +254,8 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """
     if isinstance(program, str | Path):
         path = None if isinstance(program, str) and "\n" in program else Path(program)
+        if path is not None and not path.is_file():
+            raise ValueError(f"program: got {program!r}, which is no file and no text")
         text = program if path is None else path.read_text(encoding="utf8")
         source = Source(text, path)
         if kernel is None:
@@ -230,6 +274,8 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
         else:
             source = cell_of(function)
         kernel = kernel or function.__name__
+        if kernel == function.__name__ and kernel in source.functions:
+            check_object(program, source, kernel)
     if kernel not in source.functions:
         raise ValueError(
             f"kernel: got {kernel!r}, needs one of {', '.join(source.functions)}"
