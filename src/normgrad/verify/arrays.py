@@ -18,7 +18,7 @@ from operator import add, mul, sub
 from typing import Any
 
 import sympy
-from sympy import Dummy, Expr, Heaviside, Indexed, IndexedBase, Integer, Pow, S, Sum
+from sympy import Dummy, Expr, Heaviside, Integer, Pow, S, Sum
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
@@ -45,7 +45,7 @@ class State:
            loops: the turns of the loops that run; domain: powers and logarithms as written, for their side conditions
            kinks: pairs of values that were compared; zeros: values that are taken for 0
            dtype_asked: whether a dtype was compared
-           words: what else is assumed; twice: whether what is detached is told apart, for a second derivative
+           words: what else is assumed
            sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
            writes: how often memory was written; cut: whether a gradient does not pass somewhere
     """
@@ -57,7 +57,6 @@ class State:
     kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
     zeros: list[Expr] = field(default_factory=list)
     dtype_asked: bool = False
-    twice: bool = False
     words: list[str] = field(default_factory=list)
     sizes: tuple[Expr, ...] = ()
     zero: bool = False
@@ -307,26 +306,6 @@ def array(shape, e, library, dtype, kind="float", cell=False) -> Array:
 def like(a: Array, shape: Sequence[Expr], e: Expr) -> Array:
     """A new array of the library and dtype of another."""
     return array(shape, e, a.library, a.dtype, a.kind)
-
-
-def detached(e: Expr) -> Expr:
-    """The expression as a constant: its tensors under other names, x~ for x, which `attached` takes back."""
-    return _renamed(e, lambda name: f"{name.rstrip('~')}~")
-
-
-def attached(e: Expr) -> Expr:
-    """The expression in which nothing is a constant any more."""
-    return _renamed(e, lambda name: name.rstrip("~"))
-
-
-def _renamed(e, rename):
-    names = {}
-    for part in e.atoms(Indexed):
-        base = part.base
-        assumptions = base.label.assumptions0
-        new = IndexedBase(rename(str(base)), shape=base.shape, **assumptions)
-        names[part] = new[part.indices]
-    return e.xreplace(names)
 
 
 def floats(a: Any, words: str = "an operation") -> Array:

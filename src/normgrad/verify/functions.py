@@ -22,7 +22,6 @@ from .arrays import (
     NotRead,
     Scalar,
     State,
-    Wrong,
     array,
     state,
     tracing,
@@ -148,13 +147,11 @@ def trace(
     cotangents: Sequence[Input] = (),
     library: str = "numpy",
     name: str = "",
-    twice: bool = False,
 ) -> Trace:
     """A program's outputs for every M and N.
 
     Args:     program: a function, a subclass of torch.autograd.Function, or a module's text; name: of its function
               inputs: {parameter: Input, or a plain value}; cotangents: of an autograd Function's outputs
-              twice: whether what backward cannot differentiate again is told apart, as x~
     Raises:   NotRead, with the line, for what is not followed; Wrong, one of it, for what is wrong in itself
     """
     traces = []
@@ -162,7 +159,7 @@ def trace(
         if len(traces) == 2 and not any(t.noted.dtype_asked for t in traces):
             break
         with tracing(library, dtype), evaluate(True), followed():
-            traces.append(_traced(program, inputs, cotangents, name, twice))
+            traces.append(_traced(program, inputs, cotangents, name))
     for second in traces[1:]:
         if (
             _as_text(second) != _as_text(traces[0])
@@ -179,7 +176,7 @@ def _as_text(traced):
     ]
 
 
-def _traced(program, inputs, cotangents, name, twice):
+def _traced(program, inputs, cotangents, name):
     reader = Reader(symbols=not any(_is_eps(value) for value in inputs.values()))
     target = target_of(reader, program, name)
     values = {
@@ -190,11 +187,6 @@ def _traced(program, inputs, cotangents, name, twice):
     gradients = []
     if isinstance(target, FunctionClass):
         outputs, context = reader.forward(target, list(values.values()))
-        if twice:
-            if target.methods["backward"].once:
-                raise Wrong("backward is not differentiated again")
-            context.detach(list(values.values()))
-            state().twice = True
         reader.phase = BACKWARD
         if passed:
             gradients = reader.call(target.methods["backward"], [context, *passed])

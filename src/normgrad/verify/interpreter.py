@@ -35,12 +35,10 @@ from .arrays import (
     chosen,
     compared,
     copied,
-    detached,
     elementwise,
     floats,
     indexed,
     is_number,
-    like,
     moved,
     negative,
     number,
@@ -113,19 +111,6 @@ class Context:
         self.saved: tuple = ()
         self.arity = arity
 
-    def detach(self, args: list) -> None:
-        """Make constants of what forward kept besides its arguments, as autograd does."""
-
-        def kept(value):
-            own = any(value is argument for argument in args)
-            if own or not isinstance(value, Array):
-                return value
-            return like(value, value.shape, detached(value.e))
-
-        self.saved = tuple(map(kept, self.saved))
-        pairs = self.attributes.items()
-        self.attributes = MappingProxyType({name: kept(value) for name, value in pairs})
-
     def close(self) -> None:
         """Keep what forward left as it is: a second backward finds it again."""
         self.attributes = MappingProxyType(self.attributes)
@@ -136,13 +121,11 @@ class Function:
     """A function of the program.
 
     Args:  node: its syntax tree; scope: where its free names are found; defaults: {parameter: value}
-           once: whether it is an autograd Function's backward that is not differentiated again
     """
 
     node: ast.FunctionDef | ast.Lambda
     scope: Any
     defaults: dict[str, Any]
-    once: bool = False
 
     @property
     def parameters(self) -> list[str]:
@@ -374,8 +357,7 @@ class Reader(Walker):
         pairs = zip(positional(node.args)[::-1], values[::-1], strict=False)
         defaults = dict(pairs) | (function.__kwdefaults__ or {})
         defaults = {name: self.admit(value) for name, value in defaults.items()}
-        once = wrapped is not None
-        return Function(node, Outside(self, function), defaults, once)
+        return Function(node, Outside(self, function), defaults)
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
@@ -401,7 +383,6 @@ class Reader(Walker):
         return names
 
     def _check_decorators(self, node, scope):
-        values = []
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and not decorator.args:
                 decorator = decorator.func
@@ -409,8 +390,6 @@ class Reader(Walker):
             if value not in (STATIC, ONCE, QUIET):
                 raise NotRead(f"the decorator of {node.name}")
             state().cut |= value is QUIET
-            values.append(value)
-        return values
 
     # statements
 
@@ -448,9 +427,8 @@ class Reader(Walker):
                 scope.names[name] = Named(f"{top}.{alias.name}")
 
     def read_FunctionDef(self, node, scope):
-        decorators = self._check_decorators(node, scope)
+        self._check_decorators(node, scope)
         scope.names[node.name] = self._function(node, scope)
-        scope.names[node.name].once = ONCE in decorators
 
     def _function(self, node, scope):
         defaults = {}
@@ -483,8 +461,6 @@ class Reader(Walker):
             if not quiet or self.evaluate(call.func, scope) is not QUIET:
                 raise NotRead("a with of another kind than torch.no_grad()")
         state().cut = True
-        if state().twice:
-            raise NotRead("a with in a backward that is differentiated again")
         self.execute(node.body, scope)
 
     def read_Delete(self, node, scope):

@@ -33,7 +33,6 @@ from .arrays import (
     axis_of,
     chosen,
     copied,
-    detached,
     einsum,
     elementwise,
     expanded,
@@ -643,8 +642,6 @@ def cast_to(name):
 
 def _detach(self):
     state().cut = True
-    if state().twice:
-        return like(self, self.shape, detached(self.e))
     return Array(self.memory, self.shape, self.axes, self.turns)
 
 
@@ -658,7 +655,7 @@ def item(self):
     if floats(self).ndim:
         raise NotRead("an array as a number")
     state().cut = True
-    return Scalar(detached(self.e) if state().twice else self.e, "float")
+    return Scalar(self.e, "float")
 
 
 def in_place(run):

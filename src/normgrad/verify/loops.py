@@ -154,7 +154,6 @@ class LoopReader(Reader):
 
     def _check_decorators(self, node, scope):
         """The object in hand is what the decorators have left, and its code is compared with its text."""
-        return []
 
 
 def _is_own(function):
