@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sympy import (
     Abs,
@@ -73,6 +73,13 @@ def _larger(a, b, x, y):
     if difference.is_nonpositive:
         return y
     return Heaviside(difference) * x + (1 - Heaviside(difference)) * y
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two tiles side by side, along a last axis of length 2."""
+
+    parts: tuple[Number, Number]
 
 
 class Calls(Expressions):
@@ -333,6 +340,9 @@ class Calls(Expressions):
         """The sum over an axis of a tile, or over all of them."""
         if dtype is not None:
             self.floats(dtype)
+        if isinstance(input, Joined):
+            parts = [self.call_sum(part, axis, keep_dims) for part in input.parts]
+            return Joined(tuple(parts))
         if not isinstance(input, Number) or not isinstance(keep_dims, bool):
             raise NotRead("a sum of what is no tile of numbers")
         positions = list(range(len(input.axes)))
@@ -370,6 +380,19 @@ class Calls(Expressions):
         past = input.parts[ROW] if input.parts[ROW].is_number else nan
         places = frozenset({row})
         return Number((e, e, past, past), input.axes[:-1], places)
+
+    def call_join(self, a, b):
+        """Two tiles of one shape side by side."""
+        a, b = self.number(a), self.number(b)
+        if a.axes != b.axes:
+            raise NotRead("a join of tiles of two shapes")
+        return Joined((a, b))
+
+    def call_split(self, a):
+        """The two tiles that were joined."""
+        if not isinstance(a, Joined):
+            raise NotRead("a split of what was not joined")
+        return a.parts
 
     def call_fma(self, x, y, z):
         """x * y + z."""

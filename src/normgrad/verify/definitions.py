@@ -76,6 +76,41 @@ def rows(e: Expr) -> Expr:
     return total(M, lambda r: e.xreplace({i: r}))
 
 
+def operator(
+    a, n, place, residual, weight, shift, gate, dresidual_out, c=S.One
+) -> Defs:
+    """The operator and its backward as definitions.
+
+    Args:  a: 1 for a centred row, else 0; n: what the sum of squares is divided by
+           place: s -> (D, kappa), the denominator and D * D'(s) / s, None for a forward alone
+           residual, dresidual_out: 0 where there is none; c, weight: what x_hat is scaled by; shift: the bias
+           gate: (f, its derivative)
+    """
+    defs, (factor, slope) = Defs(), gate
+    defs[at.residual_out] = at.x + residual
+    defs[at.mean] = columns(at.residual_out) / N
+    centred = at.residual_out - a * at.mean
+    denominator, kappa = place(sqrt(1 / n * columns(centred**2)))
+    defs[at.rstd] = 1 / denominator
+    defs[at.x_hat] = centred * at.rstd
+    scale = c * weight
+    affine = at.x_hat * scale + shift
+    defs[at.y] = affine * factor(at.gate)
+    if kappa is None:
+        return defs
+    loss = at.dy * at.y + dresidual_out * at.residual_out
+    defs[LOSS] = over_all(lambda row, column: loss.xreplace({i: row, j: column}))
+    defs[at.wdy] = at.dy * factor(at.gate) * scale
+    defs[at.c1] = kappa / n * columns(at.x_hat * at.wdy)
+    defs[at.c2] = a / N * columns(at.wdy)
+    defs[at.dx] = at.rstd * (at.wdy - at.c2 - at.x_hat * at.c1) + dresidual_out
+    defs[at.dresidual] = at.dx
+    defs[at.dw] = c * rows(at.dy * factor(at.gate) * at.x_hat)
+    defs[at.db] = rows(at.dy * factor(at.gate))
+    defs[at.dgate] = at.dy * affine * slope(at.gate)
+    return defs
+
+
 def norm(
     *,
     center: bool = False,
@@ -105,37 +140,21 @@ def norm(
     ):
         if value not in words:
             raise ValueError(f"{argument}: got {value!r}, needs one of {words}")
-    a, n = S(int(center)), N if reduce == "mean" else S.One
-    factor, slope = GATES[gate]
-    scale = sympify(weight_offset) + at.weight if weight else S.One
-    defs = Defs()
-    defs[at.residual_out] = at.x + (at.residual if residual else 0)
-    defs[at.mean] = columns(at.residual_out) / N
-    square = 1 / n * columns((at.residual_out - a * at.mean) ** 2)
-    denominator = {
-        "inside": sqrt(square + eps),
-        "outside": sqrt(square) + eps,
-        "clamp": Max(sqrt(square), eps),
-    }[placement]
-    defs[at.rstd] = 1 / denominator
-    defs[at.x_hat] = (at.residual_out - a * at.mean) * at.rstd
-    affine = at.x_hat * scale + (at.bias if bias else S.Zero)
-    defs[at.y] = affine * factor(at.gate)
-    if placement != "clamp":
-        kappa = S.One
-        if placement == "outside":
-            kappa = 1 / (at.rstd * sqrt(square))
-        more = at.dresidual_out if dresidual_out else S.Zero
-        loss = at.dy * at.y + more * at.residual_out
-        defs[LOSS] = over_all(lambda row, column: loss.xreplace({i: row, j: column}))
-        defs[at.wdy] = at.dy * factor(at.gate) * scale
-        defs[at.c1] = kappa / n * columns(at.x_hat * at.wdy)
-        defs[at.c2] = a / N * columns(at.wdy)
-        defs[at.dx] = at.rstd * (at.wdy - at.c2 - at.x_hat * at.c1) + more
-        defs[at.dresidual] = at.dx
-        defs[at.dw] = rows(at.dy * factor(at.gate) * at.x_hat)
-        defs[at.db] = rows(at.dy * factor(at.gate))
-        defs[at.dgate] = at.dy * affine * slope(at.gate)
+    places = {
+        "inside": lambda s: (sqrt(s**2 + eps), S.One),
+        "outside": lambda s: (s + eps, 1 / (at.rstd * s)),
+        "clamp": lambda s: (Max(s, eps), None),
+    }
+    defs = operator(
+        S(int(center)),
+        N if reduce == "mean" else S.One,
+        places[placement],
+        at.residual if residual else S.Zero,
+        sympify(weight_offset) + at.weight if weight else S.One,
+        at.bias if bias else S.Zero,
+        GATES[gate],
+        at.dresidual_out if dresidual_out else S.Zero,
+    )
     names = "y residual_out mean rstd dx dresidual dw db dgate".split()
     heads = {name: entry(name) for name in names}
     return Norm(defs, {name: head for name, head in heads.items() if head in defs})
