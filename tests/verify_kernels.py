@@ -642,6 +642,7 @@ ATTACKS = {
     ],
     "atomic additions": [
         ("tl.atomic_add(dw + cols, g", "tl.store(dw + cols, g", "each program stores its own"),
+        ("rstd + pid), mask=mask", "rstd + pid), mask=mask, scope='cta'", "no other block of threads sees it"),
         ("tl.atomic_add(dw + cols, g", "tl.atomic_xchg(dw + cols, g", "an exchange"),
         ("g * a *", "2 * g * a *", "twice"),
         ("    tl.atomic_add(", "    tl.atomic_add(dw + cols, g, mask=mask)\n    tl.atomic_add(", "added to twice"),
@@ -769,6 +770,13 @@ BINDINGS = [
     ("a program for each row", dict(n_cols=M), "rows", "rows taken for columns"),
     ("a program for each row", dict(Y=Out("y")), "rows", "another stride"),
     ("a program for each row", dict(R=Out("rstd", stride=2)), "rows", "another stride"),
+    ("a program for each row", dict(W=T("weight", stride=2)), "rows", "another stride"),
+    (
+        "a program for each row",
+        dict(R=Out("rstd", column_stride=2)),
+        "rows",
+        "a stride from column to column of what has none",
+    ),
     ("a program for each row", dict(X=T("y", stride="X_stride")), "rows", "y for x"),
     ("chunks of rows", dict(K=M), "programs", "a chunk that is not promised"),
     ("chunks of rows", dict(DW=Out("dw", "j")), "programs", "no row for each program"),

@@ -484,6 +484,8 @@ class Calls(Expressions):
         mask, edges = self.mask(pointer, mask, ())
         if edges:
             raise NotRead("an atomic addition by a block pointer")
+        if scope not in (None, "gpu", "sys"):
+            raise NotRead(f"an atomic addition for the programs of a {scope} alone")
         self.keep(pointer, self.number(val), mask, True)
         return Qualified("what an atomic addition returns")
 
