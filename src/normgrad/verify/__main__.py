@@ -56,7 +56,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         return answer(options)
-    except (OSError, SyntaxError, ValueError) as reason:
+    except (NameError, OSError, SyntaxError, TypeError, ValueError) as reason:
         parser.error(str(reason))
 
 
