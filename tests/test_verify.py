@@ -1,5 +1,6 @@
 """verify proves right kernels of many house styles, and proves no wrong one."""
 
+import importlib.util
 import json
 import linecache
 import random
@@ -10,7 +11,17 @@ import field_kernels
 import pytest
 from machine_mutants import machine_mutants, statement_at
 from programs import RIGHT, WRONG
-from verify_kernels import ATTACKS, BINDINGS, HEAD, KERNELS
+from verify_kernels import (
+    ATTACKS,
+    BINDINGS,
+    DECORATORS,
+    HEAD,
+    HELPED,
+    KERNELS,
+    REBOUND,
+    ROW,
+    UNDEFINED,
+)
 
 from normgrad.verify import FLOAT, ROWS, WHOLE, M, N, Out, T, eps, norm, verify
 from normgrad.verify.__main__ import main
@@ -45,6 +56,46 @@ def test_no_binding_that_does_not_fit_is_proved(name, change, grid, why):
     text, binding, _, definitions = KERNELS[name]
     result = verdict(text, binding | change, grid, definitions)
     assert result.kind not in (PROVED, IF_ZERO), why
+
+
+ROW_LAUNCH = KERNELS["a program for each row"][1:]
+
+
+def test_a_kernel_with_a_helper_and_with_decorators_that_change_nothing_is_proved():
+    assert verdict(HELPED, *ROW_LAUNCH)
+    assert verdict(HELPED + "\ninv = triton.jit(inv)\n", *ROW_LAUNCH)
+    tuned = "triton.autotune(configs=[triton.Config({}, num_warps=4)], key=['n_cols'])"
+    block = "triton.heuristics({'B': lambda a: triton.next_power_of_2(a['n_cols'])})"
+    assert verdict(ROW.replace("@", f"@{tuned}\n@{block}\n@"), *ROW_LAUNCH)
+
+
+@pytest.mark.parametrize("statement", REBOUND)
+def test_no_name_that_the_text_may_change_is_taken_for_what_it_was(statement):
+    result = verdict(f"{HELPED}\n{statement}\n", *ROW_LAUNCH)
+    assert result.kind == "not read", result
+
+
+@pytest.mark.parametrize("decorator", DECORATORS)
+def test_no_decorator_is_taken_for_one_that_changes_nothing(decorator):
+    text = HELPED.replace(
+        "@triton.jit\ndef kernel", f"@{decorator}\n@triton.jit\ndef kernel"
+    )
+    assert verdict(text, *ROW_LAUNCH).kind == "not read"
+
+
+@pytest.mark.parametrize("added", UNDEFINED)
+def test_no_operation_that_is_never_defined_is_proved(added):
+    text = ROW.replace("rsqrt(square + eps)", f"rsqrt(square + eps) + {added}")
+    result = verdict(text, *ROW_LAUNCH)
+    assert result.kind in ("not read", "wrong in itself"), result
+
+
+def test_a_promise_to_the_compiler_is_an_assumption():
+    text = ROW.replace(
+        "    cols =", "    n_cols = tl.multiple_of(n_cols, 16)\n    cols ="
+    )
+    result = verdict(text, *ROW_LAUNCH)
+    assert result and any("promises to the compiler" in a for a in result.assumptions)
 
 
 # Edits that leave a kernel right: a part of the edit, a part of its statement, and why.
@@ -191,6 +242,33 @@ def test_a_kernel_object_is_read_from_its_file_and_those_beside_it():
     assert verify(rows.forward_rows, binding, "row tiles", clamped)
     assert verify(rows.forward_rows, binding, "row tiles", norm()).kind == "refuted"
     assert verify(rows.forward_rows, binding, "rows", clamped).kind == "not read"
+
+
+CHANGES = {
+    "as it was": lambda module: None,
+    "another helper": lambda module: setattr(module, "inv", module.inv2),
+    "another number": lambda module: setattr(module, "LLAMA", 2),
+    "another module": lambda module: setattr(module, "tl", module.triton),
+    "a decorator more": lambda module: setattr(
+        module, "kernel", module.triton.heuristics({"eps": lambda a: 0})(module.kernel)
+    ),
+    "another text": lambda module: Path(module.__file__).write_text(
+        HEAD + HELPED.replace("(offset + w)", "w")
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_kernel_object_is_the_one_of_its_text(change, tmp_path):
+    pytest.importorskip("triton")
+    path = tmp_path / "kernels.py"
+    path.write_text(HEAD + HELPED)
+    spec = importlib.util.spec_from_file_location("kernels", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    CHANGES[change](module)
+    result = verify(module.kernel, *ROW_LAUNCH)
+    assert result.kind == (PROVED if change == "as it was" else "not read"), result
 
 
 CELLS = {

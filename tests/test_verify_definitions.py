@@ -1,11 +1,16 @@
 """Every formula that verify compares a program with is proved: a gradient is the derivative of the loss."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
+from sympy import Heaviside, Max
 
 from normgrad.symbolic import Partial, prove
+from normgrad.symbolic.derivations import family
+from normgrad.symbolic.symbols import N, eps, i, j
 from normgrad.verify.definitions import GATES, LOSS, OFFSET, entry, norm
+from normgrad.verify.package import PIECES, Case
 
 FULL = dict(residual=True, bias=True, weight_offset=OFFSET, dresidual_out=True)
 GRADIENTS = {
@@ -39,6 +44,30 @@ def test_gradients_are_derivatives_of_the_loss(
         head = defined.outputs[gradient]
         if defined.defs.unfold(defined.defs.line(LOSS)[1]).has(entry(name).base):
             assert prove(Partial(LOSS, entry(name)), head, defined.defs)
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize(("center", "mean"), [(True, True), (False, False)])
+def test_the_package_s_kernels_are_held_against_the_operator_of_the_book(
+    center, mean, piece
+):
+    s = family.s[i]
+    denominator, kappa = Max(s, eps), Heaviside(s - eps)
+    if piece != "clamp":
+        branch = family.branches()[piece]
+        denominator, kappa = branch.denominator, branch.factor
+    book, own = family.operator(denominator, kappa), Case(center, mean, piece)
+    own = replace(own, offset=True).definitions()
+    flags = {family.a: int(center), family.n: N if mean else 1, family.w0: OFFSET}
+    bases = {family.w: entry("weight").base, family.b: entry("bias").base}
+    heads = {"y": family.y[i, j], "dx": family.dp[i, j], "dw": family.dw[j]}
+    for name, head in (heads | {"db": family.db[j]}).items():
+        e = book.unfold(head).xreplace(flags)
+        e = e.replace(
+            lambda part: getattr(part, "base", None) in bases,
+            lambda part: bases[part.base][part.indices],
+        )
+        assert prove(e, own.outputs[name], own.defs)
 
 
 def test_unknown_words_are_refused():

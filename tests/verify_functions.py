@@ -1,5 +1,6 @@
 """Right gradients of RMSNorm and LayerNorm in many styles, for the tests of what reads them."""
 
+import functools
 import math
 
 import numpy as np
@@ -189,3 +190,74 @@ def torch_functions():
             )
 
     return RMSNorm, LayerNorm
+
+
+def layer_norm_in_loops(x, weight, bias, eps, y, mean, rstd):
+    M, N = x.shape
+    for i in range(M):
+        total = 0.0
+        for j in range(N):
+            total += x[i, j]
+        mu = total / N
+        square = 0.0
+        for j in range(N):
+            square += (x[i, j] - mu) ** 2
+        r = 1 / np.sqrt(square / N + eps)
+        mean[i] = mu
+        rstd[i] = r
+        for j in range(N):
+            y[i, j] = (x[i, j] - mu) * r * weight[j] + bias[j]
+
+
+def with_a_negative_power(x, weight, bias, eps, y, mean, rstd):
+    M, N = x.shape
+    for i in range(M):
+        total = 0.0
+        for j in range(N):
+            total += x[i, j]
+        mu = total * N**-1
+        square = 0.0
+        for j in range(N):
+            square += (x[i, j] - mu) ** 2
+        r = 1 / np.sqrt(square / N + eps)
+        mean[i] = mu
+        rstd[i] = r
+        for j in range(N):
+            y[i, j] = (x[i, j] - mu) * r * weight[j] + bias[j]
+
+
+def twice_as_large(function):
+    @functools.wraps(function)
+    def run(x, weight, bias, eps, y, mean, rstd):
+        function(x, weight, bias, eps, y, mean, rstd)
+        y[:] *= 2
+
+    run.py_func = function
+    return run
+
+
+# A forward, and the gradients that it has where torch differentiates all of it.
+DIFFERENTIATED = """
+import torch
+
+
+def forward(x, weight, eps):
+    rstd = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+    return x * rstd * weight
+
+
+def backward(dy, x, weight, eps):
+    rstd = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+    wdy = dy * weight
+    dx = rstd * wdy - rstd**3 * x * (wdy * x).mean(-1, keepdim=True)
+    return dx, (dy * x * rstd).sum(0)
+"""
+CUT = [
+    ("rsqrt(x.pow", "rsqrt(x.detach().pow"),
+    ("return x * rstd", "return x.detach() * rstd"),
+    ("def forward", "@torch.no_grad()\ndef forward"),
+    (
+        "    return x",
+        "    with torch.no_grad():\n        rstd = 1 * rstd\n    return x",
+    ),
+]

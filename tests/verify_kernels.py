@@ -642,6 +642,7 @@ ATTACKS = {
     ],
     "atomic additions": [
         ("tl.atomic_add(dw + cols, g", "tl.store(dw + cols, g", "each program stores its own"),
+        ("rstd + pid), mask=mask", "rstd + pid), mask=mask, scope='cta'", "no other block of threads sees it"),
         ("tl.atomic_add(dw + cols, g", "tl.atomic_xchg(dw + cols, g", "an exchange"),
         ("g * a *", "2 * g * a *", "twice"),
         ("    tl.atomic_add(", "    tl.atomic_add(dw + cols, g, mask=mask)\n    tl.atomic_add(", "added to twice"),
@@ -692,6 +693,70 @@ ATTACKS = {
     ],
 }  # fmt: skip
 # Bindings that the kernel does not fit.
+# What stands beside the kernel in its module, after a helper `inv` that it calls: each may change a name of the text.
+HELPED = """
+@triton.jit
+def inv(v):
+    return 1 / tl.sqrt(v)
+
+
+@triton.jit
+def inv2(v):
+    return tl.sqrt(v)
+
+""" + ROW.replace("rsqrt(square + eps)", "inv(square + eps)")
+REBOUND = [
+    "for inv in [inv2]:\n    pass",
+    "globals()['inv'] = inv2",
+    "def patch():\n    global inv\n    inv = inv2\n\npatch()",
+    "from other import *",
+    "class inv:\n    pass",
+    "(inv := inv2)",
+    "[0 for a in [1] if (inv := inv2)]",
+    "def f(a=(inv := inv2)):\n    pass",
+    "*inv, z = [inv2, 0]",
+    "inv: object = inv2",
+    "inv += 1",
+    "import other as inv",
+    "match inv2:\n    case inv:\n        pass",
+    "match [inv2]:\n    case [*inv]:\n        pass",
+    "match {}:\n    case {**inv}:\n        pass",
+    "try:\n    1 / 0\nexcept ZeroDivisionError as inv:\n    pass",
+    "with open('f') as inv:\n    pass",
+    "async def inv(v):\n    pass",
+    "del inv",
+    "exec('inv = inv2')",
+    "setattr(tl, 'sqrt', tl.exp)",
+    "import sys\nsys.modules[__name__].inv = inv2",
+    "tl.sqrt = tl.exp",
+    "triton.language.sqrt = triton.language.exp",
+    "inv.fn = inv2",
+    "inv = jit(inv2)",
+    "inv = tuple(inv)",
+    "inv = other.replace(inv)",
+    "kernel = triton.heuristics({'eps': lambda args: 0.0})(kernel)",
+]
+# Decorators above triton.jit that leave another kernel, or contradict the binding.
+DECORATORS = [
+    "inv2",
+    "other.replace",
+    "triton.heuristics({'eps': lambda args: 0.0})",
+    "triton.heuristics({'affine': lambda args: False})",
+    "triton.heuristics({'n_cols': lambda args: args['Y_stride']})",
+    "triton.heuristics({'B': lambda args: 64})",
+    "triton.autotune(configs=[triton.Config({'B': 64})], key=['n_cols'])",
+    "triton.autotune(configs=[triton.Config({'B': b}) for b in (32, 64)], key=['n_cols'])",
+]
+# Operations that give NaN whatever the data.
+UNDEFINED = [
+    "eps + tl.sqrt(-eps) * tl.sqrt(-eps)",
+    "n_cols + tl.sqrt(-1.0 * n_cols) * tl.sqrt(-1.0 * n_cols)",
+    "1.0 + tl.sqrt(-1.0) * tl.sqrt(-1.0)",
+    "0.0 * tl.log(-1.0 * n_cols)",
+    "0.0 * rsqrt(-eps)",
+    "0.0 * tl.sqrt(-eps * (square + eps))",
+    "0.0 * tl.log(0.0 * eps)",
+]
 BINDINGS = [
     ("a program for each row", dict(B=COLUMNS), "rows", "the block may be smaller"),
     ("a program for each row", {}, "row tiles", "a program for each tile of rows"),
@@ -705,6 +770,13 @@ BINDINGS = [
     ("a program for each row", dict(n_cols=M), "rows", "rows taken for columns"),
     ("a program for each row", dict(Y=Out("y")), "rows", "another stride"),
     ("a program for each row", dict(R=Out("rstd", stride=2)), "rows", "another stride"),
+    ("a program for each row", dict(W=T("weight", stride=2)), "rows", "another stride"),
+    (
+        "a program for each row",
+        dict(R=Out("rstd", column_stride=2)),
+        "rows",
+        "a stride from column to column of what has none",
+    ),
     ("a program for each row", dict(X=T("y", stride="X_stride")), "rows", "y for x"),
     ("chunks of rows", dict(K=M), "programs", "a chunk that is not promised"),
     ("chunks of rows", dict(DW=Out("dw", "j")), "programs", "no row for each program"),

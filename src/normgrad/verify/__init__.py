@@ -17,9 +17,10 @@ What is trusted, and no more:
 1. The binding and the grid, all of which the verdict repeats: shapes, strides, sizes, flags, the blocks' promises.
 2. Numbers are exact. A cast between dtypes of floating point changes digits only; all other casts of numbers, bitcasts
    and narrow integers are refused. Integers do not overflow.
-3. Different arguments do not overlap in memory. A program reads again what it stored before.
+3. Different arguments do not overlap in memory, nor do the rows of an output. A program reads again what it stored.
 4. Two `tl.arange` of one length are one row of lanes. `tl.sum`, `tl.where`, masks and broadcasting are as documented;
-   an unknown function or argument is refused. A name that is imported from elsewhere is what its last part says.
+   an unknown function or argument is refused. A name that is imported from elsewhere is what its last part says; what
+   the text itself may bind again is refused, and so is a decorator besides jit, heuristics, autotune and libentry.
 5. The table of `places`: which rows or columns an index covers once, in one program and in all together.
 6. The rules of `sums`: a sum counts where every tile is in it once; until then it may only be added to its like, or
    multiplied by what stands outside it. Of what a loop carries, each turn may only add, or move by one step.

@@ -47,7 +47,8 @@ def main() -> int:
     parser.add_argument(
         "--norm",
         default="",
-        help='as "center=True, bias=True", for normgrad.verify.norm',
+        help="of normgrad.verify.norm; without it LayerNorm if an argument is named mean, "
+        "else RMSNorm",
     )
     parser.add_argument(
         "--as-proposed", action="store_true", help="use the binding that is proposed"
@@ -55,7 +56,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         return answer(options)
-    except (OSError, SyntaxError, ValueError) as reason:
+    except (NameError, OSError, SyntaxError, TypeError, ValueError) as reason:
         parser.error(str(reason))
 
 
@@ -76,9 +77,14 @@ def answer(options: argparse.Namespace) -> int:
         print(f"  --grid '{', '.join(grid)}'")
         print("Correct it and give it, or take it as it is with --as-proposed.")
         return 2
-    operator = definitions.norm(**parsed(f"dict({options.norm})"))
+    centred = any("mean" in name.lower() for name in bound)
+    text = options.norm or f"center={centred}, bias={centred}"
+    operator = definitions.norm(**parsed(f"dict({text})"))
     verdict = api.verify(options.file, bound, grid, operator, kernel=kernel)
     print(verdict)
+    print(
+        f"  checked against normgrad.verify.norm({text}), which --norm says otherwise"
+    )
     return 0 if verdict else 1
 
 

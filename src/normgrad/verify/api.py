@@ -20,7 +20,7 @@ from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, whole
 
 ALWAYS = (
     "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
-    "tensors hold floating-point numbers, have the bound shapes and strides, and do not overlap",
+    "tensors hold floating-point numbers, have the bound shapes and strides; no two, nor an output's rows, overlap",
     "what a program stores, it reads again as it stored it",
 )
 
@@ -53,10 +53,15 @@ def verify(
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the kernel nor the definitions
     """
+    if not isinstance(grid, str | int | tuple | list):
+        raise ValueError(f"grid: got {grid!r}, needs its axes, as 'rows'")
     grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
     launch = Launch(dict(binding), grid, dict(helpers or {}), zero)
-    source, name = source_of(program, kernel)
     outputs_of(binding, definitions)
+    try:
+        source, name = source_of(program, kernel)
+    except NotRead as reason:
+        return Verdict(NOT_READ, why=str(reason))
     with evaluate(True):
         verdict = _read(source, name, launch, definitions, seconds, nan)
         if verdict is None:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import add, mul, sub
 from typing import Any
 
 import sympy
-from sympy import Dummy, Expr, Heaviside, Indexed, IndexedBase, Integer, Pow, S, Sum
+from sympy import Dummy, Expr, Heaviside, Integer, Pow, S, Sum
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
@@ -26,6 +27,7 @@ from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
 from .over_rows import Turn, summed
+from .values import NotRead, Wrong
 
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")
@@ -33,16 +35,6 @@ ONE = Integer(1)
 SIZES = (ONE, M, N)
 PROGRAM, PROGRAMS = PIDS[0], PROGRAM_COUNTS[0]
 BEFORE = "is 0 before the kernel runs"
-
-
-class NotTraced(Exception):
-    """What a program does that has no meaning at every size at once, or that is not known here; line: where."""
-
-    line: int | None = None
-
-
-class Misfit(NotTraced):
-    """What raises, or means something else, at some sizes: wrong whatever the definitions."""
 
 
 @dataclass
@@ -53,9 +45,9 @@ class State:
            loops: the turns of the loops that run; domain: powers and logarithms as written, for their side conditions
            kinks: pairs of values that were compared; zeros: values that are taken for 0
            dtype_asked: whether a dtype was compared
-           words: what else is assumed; twice: whether what is detached is told apart, for a second derivative
+           words: what else is assumed
            sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
-           writes: how often memory was written
+           writes: how often memory was written; cut: whether a gradient does not pass somewhere
     """
 
     library: str
@@ -65,11 +57,11 @@ class State:
     kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
     zeros: list[Expr] = field(default_factory=list)
     dtype_asked: bool = False
-    twice: bool = False
     words: list[str] = field(default_factory=list)
     sizes: tuple[Expr, ...] = ()
     zero: bool = False
     writes: int = 0
+    cut: bool = False
 
 
 _state: ContextVar[State] = ContextVar("state")
@@ -142,9 +134,9 @@ class Memory:
     def __init__(self, shape, e, library, dtype, kind="float", cell=False):
         for size in shape:
             if size not in (*SIZES, *state().sizes):
-                raise NotTraced(f"an axis of {size} entries, neither 1, M nor N")
+                raise NotRead(f"an axis of {size} entries, neither 1, M nor N")
         if len(shape) > len(AXES):
-            raise NotTraced(f"an array of {len(shape)} axes")
+            raise NotRead(f"an array of {len(shape)} axes")
         self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
@@ -216,11 +208,11 @@ class Array:
         """An entry. What a loop writes it may read at the same turn alone, and the other way round."""
         memory = self.memory
         if PROGRAMS in memory.shape:
-            raise NotTraced("a sum of a program's own rows is read")
+            raise NotRead("a sum of a program's own rows is read")
         if self._elsewhere(memory.written_in):
-            raise NotTraced("an array that is read in the loop that writes it")
+            raise NotRead("an array that is read in the loop that writes it")
         if self._of_all_programs() and memory.changed:
-            raise NotTraced("what other programs may write is read")
+            raise NotRead("what other programs may write is read")
         memory.read_whole = memory.read_whole or self._of_all_programs()
         self._note(memory.read_in)
         return self.unnoted()
@@ -248,7 +240,7 @@ class Array:
     def unnoted(self) -> Expr:
         """An entry, for the statement that writes it."""
         if not self.memory.written:
-            raise NotTraced("an entry that was never written")
+            raise NotRead("an entry that was never written")
         return self.memory.e.xreplace(self._letters())
 
     def write(self, e: Expr, add: bool = False) -> None:
@@ -259,23 +251,25 @@ class Array:
         memory, outside = self.memory, self.memory.outside()
         own = list(self.turns.values())
         if memory.fixed:
-            raise NotTraced(f"a write to {memory.fixed}")
+            raise NotRead(f"a write to {memory.fixed}")
+        if memory.kind != "float":
+            raise NotRead("a write to truth values")
         if any(
             axis is None and size != 1
             for axis, size in zip(self.axes, self.shape, strict=True)
         ):
-            raise NotTraced("a write to a broadcast view")
+            raise NotRead("a write to a broadcast view")
         if self._elsewhere(memory.read_in) or self._elsewhere(memory.written_in):
-            raise NotTraced("an array that is read, or written twice, in one loop")
+            raise NotRead("an array that is read, or written twice, in one loop")
         if len(set(own)) < len(own) or any(turn not in state().loops for turn in own):
-            raise NotTraced("a write to some entries only")
+            raise NotRead("a write to some entries only")
         over = [loop for loop in outside if loop not in own]
         if over and not add:
-            raise NotTraced("what the last turn of a loop leaves")
+            raise NotRead("what the last turn of a loop leaves")
         if add and memory.zero_before:
             state().words.append(f"{memory.zero_before} {BEFORE}")
         elif add and not memory.written:
-            raise NotTraced("a sum that was not set to 0 first")
+            raise NotRead("a sum that was not set to 0 first")
         self._check_share(own, over)
         back = {here: there for there, here in self._letters().items()}
         e = summed(e, over).xreplace(back)
@@ -291,16 +285,16 @@ class Array:
             return
         shared = [loop for loop in state().loops if loop.shared]
         if PROGRAMS in self.shape or len(shared) > 1:
-            raise NotTraced("a write in the places of several programs")
+            raise NotRead("a write in the places of several programs")
         if PROGRAMS in self.memory.shape and not (set(over) & set(shared)):
-            raise NotTraced("what a program writes in its own place is no sum of rows")
+            raise NotRead("what a program writes in its own place is no sum of rows")
         if PROGRAMS not in self.memory.shape and set(over) & set(shared):
-            raise NotTraced("a sum of some rows, in no place of the program's own")
+            raise NotRead("a sum of some rows, in no place of the program's own")
         if self.memory.argument and PROGRAMS not in self.memory.shape:
             if not set(own) & set(shared):
-                raise NotTraced("an array that every program writes")
+                raise NotRead("an array that every program writes")
             if self.memory.read_whole:
-                raise NotTraced("what other programs may read is written")
+                raise NotRead("what other programs may read is written")
 
 
 def array(shape, e, library, dtype, kind="float", cell=False) -> Array:
@@ -314,32 +308,12 @@ def like(a: Array, shape: Sequence[Expr], e: Expr) -> Array:
     return array(shape, e, a.library, a.dtype, a.kind)
 
 
-def detached(e: Expr) -> Expr:
-    """The expression as a constant: its tensors under other names, x~ for x, which `attached` takes back."""
-    return _renamed(e, lambda name: f"{name.rstrip('~')}~")
-
-
-def attached(e: Expr) -> Expr:
-    """The expression in which nothing is a constant any more."""
-    return _renamed(e, lambda name: name.rstrip("~"))
-
-
-def _renamed(e, rename):
-    names = {}
-    for part in e.atoms(Indexed):
-        base = part.base
-        assumptions = base.label.assumptions0
-        new = IndexedBase(rename(str(base)), shape=base.shape, **assumptions)
-        names[part] = new[part.indices]
-    return e.xreplace(names)
-
-
 def floats(a: Any, words: str = "an operation") -> Array:
     """An array of floats, as it is; what is none is refused."""
     if not isinstance(a, Array):
-        raise NotTraced(f"{words} of {type(a).__name__}, no array")
+        raise NotRead(f"{words} of {type(a).__name__}, no array")
     if a.kind != "float":
-        raise NotTraced(f"{words} of truth values, which count as integers")
+        raise NotRead(f"{words} of truth values, which count as integers")
     return a
 
 
@@ -357,7 +331,7 @@ def perhaps_view(a: Array, new: Array) -> Array:
 def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
     """The shape to which shapes are broadcast.
 
-    Raises:  Misfit where they fit at some sizes only
+    Raises:  Wrong where they fit at some sizes only
     """
     ndim = max(map(len, shapes))
     result = [ONE] * ndim
@@ -365,7 +339,7 @@ def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
         for axis, size in enumerate((ONE,) * (ndim - len(shape)) + tuple(shape)):
             if size != 1 and result[axis] not in (ONE, size):
                 both = " and ".join(map(in_words, shapes))
-                raise Misfit(
+                raise Wrong(
                     f"the shapes {both} fit together for {result[axis]} = {size} only"
                 )
             if size != 1:
@@ -381,9 +355,9 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
     arrays = [value for value in operands if isinstance(value, Array)]
     for value in operands:
         if not isinstance(value, Array) and not is_number(value):
-            raise NotTraced(f"arithmetic of an array with {type(value).__name__}")
+            raise NotRead(f"arithmetic of an array with {type(value).__name__}")
     if len({a.library for a in arrays}) > 1:
-        raise NotTraced("arithmetic of a NumPy array with a torch tensor")
+        raise NotRead("arithmetic of a NumPy array with a torch tensor")
     dtypes = {a.dtype for a in arrays if a.kind == "float"}
     dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
     shape = broadcast(*[a.shape for a in arrays])
@@ -397,10 +371,10 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
 def power(base: Expr, exponent: Expr) -> Expr:
     """base**exponent; the exponent is a number."""
     if not exponent.is_number:
-        raise NotTraced("a power whose exponent depends on sizes or values")
+        raise NotRead("a power whose exponent depends on sizes or values")
     if not (exponent.is_Integer and exponent >= 0) and not is_positive(base):
         if base.is_zero:
-            raise NotTraced("a power of 0")
+            raise NotRead("a power of 0")
         state().domain.append(Pow(base, exponent, evaluate=False))
     return base**exponent
 
@@ -408,7 +382,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
 def divide(a: Expr, b: Expr) -> Expr:
     """a / b."""
     if b.is_zero:
-        raise NotTraced("a division by 0")
+        raise NotRead("a division by 0")
     return a * power(b, S.NegativeOne)
 
 
@@ -422,7 +396,7 @@ def logarithm(a: Expr) -> Expr:
 def above(a: Expr, b: Expr) -> Expr:
     """1 where a > b, and 0 where a < b."""
     if nf(a - b) == 0:
-        raise NotTraced("a comparison of equal values")
+        raise NotRead("a comparison of equal values")
     if is_positive(a - b):
         return S.One
     if b == 0 and state().zero and is_nonnegative(a):
@@ -433,9 +407,9 @@ def above(a: Expr, b: Expr) -> Expr:
 
 
 ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
-    "Add": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "Mult": lambda a, b: a * b,
+    "Add": add,
+    "Sub": sub,
+    "Mult": mul,
     "Div": divide,
     "Pow": power,
 }
@@ -453,16 +427,16 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
     if operation in ("BitAnd", "BitOr"):
         return both(operation, a, b)
     if operation not in ARITHMETIC:
-        raise NotTraced(f"{operation} of arrays")
+        raise NotRead(f"{operation} of arrays")
     truths = [v for v in (a, b) if isinstance(v, Array) and v.kind == "bool"]
     numbers = [v for v in (a, b) if isinstance(v, Array) and v.kind == "float"]
     numbers += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
     if truths and not (operation == "Mult" and numbers):
-        raise NotTraced(f"{operation} of truth values, which count as integers")
+        raise NotRead(f"{operation} of truth values, which count as integers")
     if operation == "Pow" and isinstance(b, Array):
-        raise NotTraced("a power whose exponent is an array")
+        raise NotRead("a power whose exponent is an array")
     if operation == "Pow" and isinstance(b, Scalar) and not b.e.is_number:
-        raise NotTraced("a power whose exponent depends on sizes or values")
+        raise NotRead("a power whose exponent depends on sizes or values")
     return elementwise(ARITHMETIC[operation], a, b)
 
 
@@ -475,11 +449,13 @@ def _of_numbers(operation, a, b):
     if operation == "FloorDiv" and PROGRAMS in state().sizes:
         return number(FLOOR(sympy.expand(plain(a)), plain(b)), kind)
     if operation not in ARITHMETIC:
-        raise NotTraced(f"{operation} of numbers that depend on a size")
+        raise NotRead(f"{operation} of numbers that depend on a size")
     if operation == "Pow":
         if not plain(b).is_number or abs(plain(b)) > 64:
-            raise NotTraced("a power whose exponent is large, or depends on a size")
+            raise NotRead("a power whose exponent is large, or depends on a size")
         if plain(b) < 0:
+            if kind == "int" and state().sizes:
+                raise NotRead("a negative power of an integer, which Numba cuts")
             kind = "float"
     if operation == "Div":
         kind = "float"
@@ -489,7 +465,7 @@ def _of_numbers(operation, a, b):
 def both(operation: str, a: Any, b: Any) -> Array:
     """a & b, a | b of truth values."""
     if not all(isinstance(v, Array) and v.kind == "bool" for v in (a, b)):
-        raise NotTraced(f"{operation} of what are no truth values")
+        raise NotRead(f"{operation} of what are no truth values")
     if operation == "BitAnd":
         return elementwise(lambda p, q: p * q, a, b, kind="bool")
     return elementwise(lambda p, q: p + q - p * q, a, b, kind="bool")
@@ -511,21 +487,21 @@ def compared(operation: str, a: Any, b: Any) -> Array:
     if operation in ("Lt", "LtE"):
         a, b = b, a
     elif operation not in ("Gt", "GtE"):
-        raise NotTraced("values compared for equality")
+        raise NotRead("values compared for equality")
     return elementwise(above, a, b, kind="bool")
 
 
 def chosen(condition: Any, a: Any, b: Any) -> Array:
     """where(condition, a, b)."""
     if not isinstance(condition, Array) or condition.kind != "bool":
-        raise NotTraced("where of a condition that is no comparison of values")
+        raise NotRead("where of a condition that is no comparison of values")
     sides = [v for v in (a, b) if isinstance(v, Array)]
     sides += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
     for side in sides:
         if isinstance(side, Array):
             floats(side, "where")
     if not sides:
-        raise NotTraced("where of integers")
+        raise NotRead("where of integers")
     return elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b)
 
 
@@ -536,9 +512,9 @@ def axis_of(a: Array, axis: Any, more: int = 0) -> int:
     """An axis counted from the first."""
     ndim = a.ndim + more
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise NotTraced(f"an axis that is {type(axis).__name__}, no plain int")
+        raise NotRead(f"an axis that is {type(axis).__name__}, no plain int")
     if not -ndim <= axis < ndim:
-        raise Misfit(f"axis {axis} of an array with {ndim} axes")
+        raise Wrong(f"axis {axis} of an array with {ndim} axes")
     return axis % ndim
 
 
@@ -548,9 +524,9 @@ def axes_of(a: Array, axis: Any) -> list[int]:
         return list(range(a.ndim))
     axes = [axis_of(a, k) for k in (axis if isinstance(axis, tuple | list) else [axis])]
     if len(set(axes)) < len(axes):
-        raise Misfit("an axis that is given twice")
+        raise Wrong("an axis that is given twice")
     if not axes:
-        raise NotTraced("a reduction over no axes")
+        raise NotRead("a reduction over no axes")
     return axes
 
 
@@ -567,10 +543,10 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
     Args:  write: whether it is written; to be read, an entry of a NumPy array is a number of its own
     """
     if sum(part is Ellipsis for part in key) > 1:
-        raise NotTraced("an index with two ellipses")
+        raise NotRead("an index with two ellipses")
     count = sum(part is not None and part is not Ellipsis for part in key)
     if count > a.ndim:
-        raise Misfit(f"{count} indices of an array with {a.ndim} axes")
+        raise Wrong(f"{count} indices of an array with {a.ndim} axes")
     filler = [slice(None)] * (a.ndim - count)
     parts = list(key)
     at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
@@ -587,14 +563,14 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
             pass
         elif isinstance(part, Turn):
             if a.shape[axis] != part.size:
-                raise Misfit(
+                raise Wrong(
                     f"a loop over {part.size} looks into an axis of {a.shape[axis]} entries"
                 )
             if a.axes[axis] is None:
-                raise NotTraced("a row of a broadcast view")
+                raise NotRead("a row of a broadcast view")
             turns[a.axes[axis]] = part
         elif not (type(part) is int and part in (0, -1) and a.shape[axis] == 1):
-            raise NotTraced("one entry, or a part, of an array")
+            raise NotRead("one entry, or a part, of an array")
         axis += 1
     view = moved(a, order, turns)
     return view if write or order or a.library == "torch" else copied(view)
@@ -604,32 +580,32 @@ def _check_whole(part, size):
     ends = part.stop is None or is_number(part.stop) and plain(part.stop) == size
     starts = part.start is None or type(part.start) is int and part.start == 0
     if not (starts and ends and part.step is None):
-        raise NotTraced("a part of an array")
+        raise NotRead("a part of an array")
 
 
 def reshaped(a: Array, shape: Sequence[Any]) -> Array:
     """The entries in another shape, where only axes of one entry come and go."""
     if any(not is_number(size) for size in shape):
-        raise NotTraced("a shape that holds no plain sizes")
+        raise NotRead("a shape that holds no plain sizes")
     sizes = [plain(size) for size in shape]
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
     if sizes.count(-1) > 1:
-        raise Misfit("a shape with two sizes -1")
+        raise Wrong("a shape with two sizes -1")
     if -1 in sizes:
         missing = [a.shape[axis] for axis in kept]
         for size in sizes:
             if size in (ONE, S.NegativeOne):
                 continue
             if size not in missing:
-                raise Misfit(f"{in_words(a.shape)} reshaped to {in_words(sizes)}")
+                raise Wrong(f"{in_words(a.shape)} reshaped to {in_words(sizes)}")
             missing.remove(size)
         if len(missing) > 1:
-            raise NotTraced("two axes joined by reshape")
+            raise NotRead("two axes joined by reshape")
         sizes[sizes.index(-1)] = missing[0] if missing else ONE
     if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
         joined = sympy.prod(sizes) == sympy.prod(a.shape)
         words = f"{in_words(a.shape)} reshaped to {in_words(sizes)}"
-        raise NotTraced(words) if joined else Misfit(words)
+        raise NotRead(words) if joined else Wrong(words)
     old = iter(kept)
     view = moved(a, [None if size == 1 else next(old) for size in sizes])
     return perhaps_view(a, like(a, view.shape, view.e))
@@ -638,13 +614,13 @@ def reshaped(a: Array, shape: Sequence[Any]) -> Array:
 def expanded(a: Array, shape: Sequence[Any], minus_one: bool = False) -> Array:
     """A view that is broadcast to a shape; with minus_one, -1 keeps a size, as in torch."""
     if any(not is_number(size) for size in shape):
-        raise NotTraced("a shape that holds no plain sizes")
+        raise NotRead("a shape that holds no plain sizes")
     own = (ONE,) * (len(shape) - a.ndim) + a.shape
     sizes = [plain(size) for size in shape]
     if minus_one and len(own) == len(sizes):
         sizes = [s if s != -1 else mine for s, mine in zip(sizes, own, strict=True)]
     if broadcast(a.shape, sizes) != tuple(sizes):
-        raise Misfit(f"{in_words(a.shape)} broadcast to {in_words(sizes)}")
+        raise Wrong(f"{in_words(a.shape)} broadcast to {in_words(sizes)}")
     added = len(sizes) - a.ndim
     axes = [None] * added + [
         own if sizes[added + axis] == a.shape[axis] else None
@@ -694,20 +670,20 @@ def matmul(a: Any, b: Any) -> Array:
     """a @ b, of one or two axes each."""
     forms = {(1, 1): "i,i->", (2, 1): "ij,j->i", (1, 2): "i,ij->j", (2, 2): "ij,jk->ik"}
     if not (isinstance(a, Array) and isinstance(b, Array)):
-        raise NotTraced("a matrix product of what are no arrays")
+        raise NotRead("a matrix product of what are no arrays")
     if (a.ndim, b.ndim) not in forms:
-        raise NotTraced(f"a matrix product of {a.ndim} and {b.ndim} axes")
+        raise NotRead(f"a matrix product of {a.ndim} and {b.ndim} axes")
     return einsum(forms[a.ndim, b.ndim], a, b)
 
 
 def einsum(text: Any, *arrays: Any) -> Array:
     """The sum over every letter that the result has not."""
     if not isinstance(text, str) or "." in text or not arrays:
-        raise NotTraced("einsum in another form than letters and arrays")
+        raise NotRead("einsum in another form than letters and arrays")
     operands, arrow, result = text.replace(" ", "").partition("->")
     names = operands.split(",")
     if len(names) != len(arrays):
-        raise Misfit(f"einsum {text} of {len(arrays)} arrays")
+        raise Wrong(f"einsum {text} of {len(arrays)} arrays")
     if not arrow:
         result = "".join(
             sorted(c for c in set(operands) - {","} if operands.count(c) == 1)
@@ -716,25 +692,23 @@ def einsum(text: Any, *arrays: Any) -> Array:
     sizes, product = {}, ONE
     for a, own in zip(arrays, names, strict=True):
         if floats(a, "einsum").ndim != len(own):
-            raise Misfit(f"einsum {text}: {own} of an array with {a.ndim} axes")
+            raise Wrong(f"einsum {text}: {own} of an array with {a.ndim} axes")
         for c, size in zip(own, a.shape, strict=True):
             if sizes.setdefault(c, size) != size:
-                raise Misfit(f"einsum {text}: {c} is {sizes[c]} and {size}")
+                raise Wrong(f"einsum {text}: {c} is {sizes[c]} and {size}")
         product *= a.e.xreplace({a.letter(k): letters[c] for k, c in enumerate(own)})
     if len(set(result)) < len(result) or not set(result) <= set(sizes):
-        raise Misfit(f"einsum {text}")
+        raise Wrong(f"einsum {text}")
     if len({a.library for a in arrays}) > 1:
-        raise NotTraced("a product of a NumPy array with a torch tensor")
+        raise NotRead("a product of a NumPy array with a torch tensor")
     if arrays[0].library == "torch" and len({a.dtype for a in arrays}) > 1:
-        raise NotTraced("a product of tensors of two dtypes, which torch refuses")
+        raise NotRead("a product of tensors of two dtypes, which torch refuses")
     for c, size in sizes.items():
         if c not in result and size != 1:
             product = Sum(product, (letters[c], 1, size))
     new = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     dtypes = {a.dtype for a in arrays}
-    return array(
-        [sizes[c] for c in result],
-        product.xreplace(new),
-        arrays[0].library,
-        dtypes.pop() if len(dtypes) == 1 else "mixed",
-    )
+    dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
+    shape = [sizes[c] for c in result]
+    new = array(shape, product.xreplace(new), arrays[0].library, dtype)
+    return perhaps_view(arrays[0], new) if set(result) == set(operands) else new

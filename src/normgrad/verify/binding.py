@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sympy import Expr, Integer, S, Symbol, sympify
@@ -71,16 +71,10 @@ class T:
         parts = [repr(self.name)]
         if self.index is not None:
             parts.append(repr(self.index))
-        if self.stride is not None:
-            parts.append(f"stride={self.stride!r}")
-        if self.column_stride != 1:
-            parts.append(f"column_stride={self.column_stride!r}")
-        if self.heads is not None:
-            parts.append(f"heads={self.heads!r}")
-        if self.start != 0:
-            parts.append(f"start={self.start!r}")
-        if self.after not in (None, self.name):
-            parts.append(f"then={self.after!r}")
+        for part in fields(self)[2:]:
+            value = getattr(self, part.name)
+            if value != part.default:
+                parts.append(f"{part.name}={value!r}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     @property
@@ -133,6 +127,9 @@ class InOut(T):
 
 def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
+    if not isinstance(definitions, Norm):
+        got = type(definitions).__name__
+        raise ValueError(f"definitions: got {got}, needs a Norm, as norm() makes one")
     outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
     for bound in outputs.values():
         if bound.after not in definitions.outputs:

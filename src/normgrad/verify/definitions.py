@@ -11,13 +11,14 @@ A test proves once that each formula named as a gradient is the derivative of th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 from sympy import Expr, Indexed, IndexedBase, Max, S, Symbol, sqrt, sympify
 
 from ..prove.claim import in_kernel_terms
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
-from ..symbolic.notation import mean, tensor, total
+from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, eps, i, j, over_all
 
 # A constant added to the weight of which nothing is known but that it is not 0.
@@ -83,6 +84,54 @@ def entry(name: str) -> Indexed:
     return base[tuple({M: i, N: j}[size] for size in base.shape)]
 
 
+at = SimpleNamespace(**{name: entry(name) for name in TENSORS})
+
+
+def columns(e: Expr) -> Expr:
+    """The sum of e over its columns."""
+    return total(N, lambda c: e.xreplace({j: c}))
+
+
+def rows(e: Expr) -> Expr:
+    """The sum of e over its rows."""
+    return total(M, lambda r: e.xreplace({i: r}))
+
+
+def operator(
+    a, n, place, residual, weight, shift, gate, dresidual_out, c=S.One
+) -> Defs:
+    """The operator and its backward as definitions.
+
+    Args:  a: 1 for a centred row, else 0; n: what the sum of squares is divided by
+           place: s -> (D, kappa), the denominator and D * D'(s) / s, None for a forward alone
+           residual, dresidual_out: 0 where there is none; c, weight: what x_hat is scaled by; shift: the bias
+           gate: (f, its derivative)
+    """
+    defs, (factor, slope) = Defs(), gate
+    defs[at.residual_out] = at.x + residual
+    defs[at.mean] = columns(at.residual_out) / N
+    centred = at.residual_out - a * at.mean
+    denominator, kappa = place(sqrt(1 / n * columns(centred**2)))
+    defs[at.rstd] = 1 / denominator
+    defs[at.x_hat] = centred * at.rstd
+    scale = c * weight
+    affine = at.x_hat * scale + shift
+    defs[at.y] = affine * factor(at.gate)
+    if kappa is None:
+        return defs
+    loss = at.dy * at.y + dresidual_out * at.residual_out
+    defs[LOSS] = over_all(lambda row, column: loss.xreplace({i: row, j: column}))
+    defs[at.wdy] = at.dy * factor(at.gate) * scale
+    defs[at.c1] = kappa / n * columns(at.x_hat * at.wdy)
+    defs[at.c2] = a / N * columns(at.wdy)
+    defs[at.dx] = at.rstd * (at.wdy - at.c2 - at.x_hat * at.c1) + dresidual_out
+    defs[at.dresidual] = at.dx
+    defs[at.dw] = c * rows(at.dy * factor(at.gate) * at.x_hat)
+    defs[at.db] = rows(at.dy * factor(at.gate))
+    defs[at.dgate] = at.dy * affine * slope(at.gate)
+    return defs
+
+
 def norm(
     *,
     center: bool = False,
@@ -112,59 +161,21 @@ def norm(
     ):
         if value not in words:
             raise ValueError(f"{argument}: got {value!r}, needs one of {words}")
-    t = TENSORS
-    p, average, rstd, x_hat, g = (
-        t[name] for name in ("residual_out", "mean", "rstd", "x_hat", "gate")
+    places = {
+        "inside": lambda s: (sqrt(s**2 + eps), S.One),
+        "outside": lambda s: (s + eps, 1 / (at.rstd * s)),
+        "clamp": lambda s: (Max(s, eps), None),
+    }
+    defs = operator(
+        S(int(center)),
+        N if reduce == "mean" else S.One,
+        places[placement],
+        at.residual if residual else S.Zero,
+        sympify(weight_offset) + at.weight if weight else S.One,
+        at.bias if bias else S.Zero,
+        GATES[gate],
+        at.dresidual_out if dresidual_out else S.Zero,
     )
-    a, n = S(int(center)), N if reduce == "mean" else S.One
-    factor, slope = GATES[gate]
-    offset = sympify(weight_offset)
-
-    def scale(column):
-        return offset + t["weight"][column] if weight else S.One
-
-    shift = t["bias"][j] if bias else S.Zero
-    defs = Defs()
-    defs[p[i, j]] = t["x"][i, j] + (t["residual"][i, j] if residual else 0)
-    defs[average[i]] = mean(N, lambda c: p[i, c])
-    square = 1 / n * total(N, lambda c: (p[i, c] - a * average[i]) ** 2)
-    denominator = {
-        "inside": sqrt(square + eps),
-        "outside": sqrt(square) + eps,
-        "clamp": Max(sqrt(square), eps),
-    }[placement]
-    defs[rstd[i]] = 1 / denominator
-    defs[x_hat[i, j]] = (p[i, j] - a * average[i]) * rstd[i]
-    affine = x_hat[i, j] * scale(j) + shift
-    defs[t["y"][i, j]] = affine * factor(g[i, j])
-    if placement != "clamp":
-        kappa = S.One
-        if placement == "outside":
-            kappa = 1 / (rstd[i] * sqrt(square))
-        _backward(defs, a, n, kappa, scale, factor, dresidual_out)
-        defs[t["dgate"][i, j]] = t["dy"][i, j] * affine * slope(g[i, j])
     names = "y residual_out mean rstd dx dresidual dw db dgate".split()
     heads = {name: entry(name) for name in names}
     return Norm(defs, {name: head for name, head in heads.items() if head in defs})
-
-
-def _backward(defs, a, n, kappa, scale, factor, dresidual_out):
-    """The loss whose cotangents are dy and dresidual_out, and the gradients."""
-    t = TENSORS
-    x_hat, wdy, dy, g = (t[name] for name in ("x_hat", "wdy", "dy", "gate"))
-    c1, c2, rstd = t["c1"], t["c2"], t["rstd"]
-    own = t["dresidual_out"] if dresidual_out else None
-
-    def loss_at(row, column):
-        extra = own[row, column] * t["residual_out"][row, column] if own else 0
-        return dy[row, column] * t["y"][row, column] + extra
-
-    defs[LOSS] = over_all(loss_at)
-    defs[wdy[i, j]] = dy[i, j] * factor(g[i, j]) * scale(j)
-    defs[c1[i]] = kappa / n * total(N, lambda c: x_hat[i, c] * wdy[i, c])
-    defs[c2[i]] = a / N * total(N, lambda c: wdy[i, c])
-    dx = rstd[i] * (wdy[i, j] - c2[i] - x_hat[i, j] * c1[i])
-    defs[t["dx"][i, j]] = dx + (own[i, j] if own else 0)
-    defs[t["dresidual"][i, j]] = t["dx"][i, j]
-    defs[t["dw"][j]] = total(M, lambda r: dy[r, j] * factor(g[r, j]) * x_hat[r, j])
-    defs[t["db"][j]] = total(M, lambda r: dy[r, j] * factor(g[r, j]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sympy import Expr, Mul, Pow, sqrt
+from sympy import Expr, I, Mul, Pow, sqrt
 
 from ..symbolic.normal_form import Root, nf
 from ..symbolic.patience import OutOfPatience
@@ -48,7 +48,9 @@ def _defined(e, kind, definitions):
         ]
         if kind != BRANCH:
             roots = set().union(*[form.atoms(Root) for form in forms])
-            return nf(definitions.defs.unfold(sqrt(e))).atoms(Root) <= roots
+            root = nf(definitions.defs.unfold(sqrt(e)))
+            own = root.atoms(Root)
+            return bool(own) and own <= roots and not root.has(I)
         factors = Mul.make_args(nf(definitions.defs.unfold(e)))
     except (NotImplementedError, OutOfPatience):
         return False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import add, mul, sub
 
 from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
 
@@ -27,6 +27,7 @@ from .memory import Memory
 from .places import Places, least
 from .source import Source
 from .sums import Sums
+from .syntax import Walker
 from .values import (
     COLUMN,
     CORNER,
@@ -48,6 +49,8 @@ from .values import (
     plain,
 )
 
+INTEGERS = {"Add": add, "Sub": sub, "Mult": mul}
+ORDER = ("Lt", "LtE", "Gt", "GtE")
 BUILTINS = ("range", "min", "max", "float", "abs", "len")
 DTYPES = {
     "float": ("float16", "bfloat16", "float32", "float64"),
@@ -68,7 +71,7 @@ class Unbound:
     """An argument of the kernel that the binding does not name."""
 
 
-class Expressions:
+class Expressions(Walker):
     """Evaluates expressions on symbols; source: the module of the function that is being read."""
 
     def __init__(self, source: Source, launch: Launch, fill=nan):
@@ -85,7 +88,7 @@ class Expressions:
     def argument(self, name: str, default: ast.expr | None = None):
         """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
         if name not in self.launch.arguments:
-            return Unbound() if default is None else self.value(default, {})
+            return Unbound() if default is None else self.evaluate(default, {})
         bound = self.launch.arguments[name]
         if isinstance(bound, T):
             return Pointer(name, Index(S.Zero))
@@ -102,14 +105,7 @@ class Expressions:
 
     # names
 
-    def value(self, node: ast.expr, local: Mapping):
-        """The value of an expression."""
-        method = getattr(self, f"value_{type(node).__name__.lower()}", None)
-        if method is None:
-            raise NotRead(f"{ast.unparse(node)}: this kind of expression is not read")
-        return method(node, local)
-
-    def value_constant(self, node, local):
+    def value_Constant(self, node, local):
         """A number, text, flag or None as it is written."""
         if node.value is None or isinstance(node.value, bool | str):
             return node.value
@@ -119,7 +115,7 @@ class Expressions:
             return plain(sympify(repr(node.value), rational=True))
         raise NotRead(f"{node.value!r}: this kind of constant is not read")
 
-    def value_name(self, node, local):
+    def value_Name(self, node, local):
         """What a name stands for: first in the function, then in its module, then in Python."""
         name = node.id
         if name not in local:
@@ -147,7 +143,7 @@ class Expressions:
                 raise NotRead(f"{name}: its value is not read")
             before, self.source = self.source, source
             try:
-                return self.value(value, {})
+                return self.evaluate(value, {})
             finally:
                 self.source = before
         if name in source.imports:
@@ -170,9 +166,8 @@ class Expressions:
             return self.named(original, file)
         return Qualified(path)
 
-    def value_attribute(self, node, local):
+    def attribute(self, value, name):
         """An attribute: of a library, or of a value."""
-        value, name = self.value(node.value, local), node.attr
         if isinstance(value, Qualified):
             if value.path == "triton.language":
                 for kind, names in DTYPES.items():
@@ -194,13 +189,9 @@ class Expressions:
         if isinstance(value, Number | Index) and name == "shape":
             sizes = {"R": self.places.row_block, "C": self.places.column_block or N}
             return tuple(Index(sizes.get(axis, S.One)) for axis in value.axes)
-        raise NotRead(f"{ast.unparse(node)}: this attribute is not read")
+        raise NotRead(f"the attribute {name} is not read")
 
-    def value_tuple(self, node, local):
-        """A tuple, or a list."""
-        return tuple(self.value(part, local) for part in node.elts)
-
-    value_list = value_tuple
+    value_List = Walker.value_Tuple
 
     # conditions
 
@@ -224,25 +215,25 @@ class Expressions:
             return bool(test)
         raise NotRead("a branch on what is known only while the kernel runs")
 
-    def value_ifexp(self, node, local):
+    def value_IfExp(self, node, local):
         """A choice of two values, which a dtype may decide where they are equal."""
-        decided = self.decided(self.value(node.test, local))
+        decided = self.decided(self.evaluate(node.test, local))
         if decided is None:
-            values = [self.value(part, local) for part in (node.body, node.orelse)]
+            values = [self.evaluate(part, local) for part in (node.body, node.orelse)]
             if values[0] == values[1]:
                 return values[0]
             if all(isinstance(v, Number) and v.inside.is_Rational for v in values):
                 if min(value.inside for value in values) >= 2**60:
                     return Limit()
             raise NotRead("a value that depends on a dtype")
-        return self.value(node.body if decided else node.orelse, local)
+        return self.evaluate(node.body if decided else node.orelse, local)
 
-    def value_boolop(self, node, local):
+    def value_BoolOp(self, node, local):
         """`and` and `or`, which stop at the first value that decides."""
         both, masks = isinstance(node.op, ast.And), []
         undecided = False
         for part in node.values:
-            value = self.value(part, local)
+            value = self.evaluate(part, local)
             if isinstance(value, Undecided):
                 undecided = True
                 continue
@@ -262,49 +253,43 @@ class Expressions:
             mask = Mask(mask.below | another.below, fit(mask.axes, another.axes))
         return mask
 
-    def value_compare(self, node, local):
+    def value_Compare(self, node, local):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""
         if len(node.ops) != 1:
             raise NotRead("a chain of comparisons")
-        operator = node.ops[0]
-        left = self.value(node.left, local)
-        right = self.value(node.comparators[0], local)
-        same = isinstance(operator, ast.Eq | ast.Is)
+        operation = type(node.ops[0]).__name__
+        left = self.evaluate(node.left, local)
+        right = self.evaluate(node.comparators[0], local)
         if isinstance(left, Dtype) or isinstance(right, Dtype):
             return Undecided()
-        if isinstance(operator, ast.Is | ast.IsNot):
+        if operation in ("Is", "IsNot"):
             if left is not None and right is not None:
                 raise NotRead("`is` between two values")
-            return (left is right) == same
-        if isinstance(operator, ast.Eq | ast.NotEq):
+            return (left is right) == (operation == "Is")
+        if operation in ("Eq", "NotEq"):
             equal = self._equal(left, right)
-            if isinstance(equal, Condition) and not same:
+            if isinstance(equal, bool):
+                return equal == (operation == "Eq")
+            if operation == "NotEq":
                 raise NotRead("a comparison of numbers by !=")
-            return equal if isinstance(equal, Condition) else equal == same
+            return equal
+        if operation not in ORDER:
+            raise NotRead("a comparison of this kind")
+        if operation in ("Gt", "GtE"):
+            left, right = right, left
         if any(isinstance(value, Number | Limit) for value in (left, right)):
-            return self._condition(operator, left, right)
+            return self._condition(right, left)
         if not (isinstance(left, Index) and isinstance(right, Index)):
             raise NotRead("a comparison of what are no integers")
-        a, b = left.e, right.e
-        if isinstance(operator, ast.Gt | ast.LtE):
-            a, b = b, a
-        negated = isinstance(operator, ast.LtE | ast.GtE)
-        if negated:  # b <= a is b < a + 1
-            a, b = b, a + 1
-        if not isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-            raise NotRead("a comparison of this kind")
-        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(a, b)
+        end = right.e + 1 if operation in ("LtE", "GtE") else right.e  # a < b + 1
+        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(left.e, end)
         holds = self.places.below(a, b)
         if holds is not None and not axes:
             return holds
         return Mask(frozenset({(a, b)}), axes)
 
-    def _condition(self, operator, left, right):
-        """A comparison of numbers, which holds where its sign is known."""
-        if isinstance(operator, ast.Lt | ast.LtE):
-            left, right = right, left
-        elif not isinstance(operator, ast.Gt | ast.GtE):
-            raise NotRead("a comparison of this kind")
+    def _condition(self, left, right):
+        """left > right, of numbers, which holds where its sign is known."""
         if isinstance(left, Limit):
             self.assumed["no number is larger than its dtype holds"] = None
             return Condition((True,) * 4, self.number(right).axes)
@@ -343,39 +328,34 @@ class Expressions:
             return plain(value.e)
         raise NotRead("what is no number is used as one")
 
-    def value_unaryop(self, node, local):
+    def value_UnaryOp(self, node, local):
         """`not` and a sign."""
-        value = self.value(node.operand, local)
+        value = self.evaluate(node.operand, local)
         if isinstance(node.op, ast.Not):
             decided = self.decided(value)
             return Undecided() if decided is None else not decided
         if isinstance(node.op, ast.USub):
-            return self.operate(ast.Sub(), Index(S.Zero), value)
+            return self.operate("Sub", Index(S.Zero), value)
         raise NotRead(f"{ast.unparse(node)}: this operation is not read")
 
-    def value_binop(self, node, local):
-        """An operation of two values."""
-        left, right = self.value(node.left, local), self.value(node.right, local)
-        return self.operate(node.op, left, right)
-
-    def operate(self, operator: ast.operator, a, b):
+    def operate(self, operator: str, a, b):
         """a operator b, by the kinds of the two."""
-        if isinstance(operator, ast.BitAnd):
+        if operator == "BitAnd":
             return self._both(a, b)
-        if isinstance(b, Pointer) and isinstance(operator, ast.Add):
+        if isinstance(b, Pointer) and operator == "Add":
             a, b = b, a
         if isinstance(a, Pointer):
-            moves = isinstance(operator, ast.Add | ast.Sub) and isinstance(b, Index)
+            moves = operator in ("Add", "Sub") and isinstance(b, Index)
             if not moves or a.edges:
                 raise NotRead("arithmetic of pointers other than adding an integer")
             return replace(a, offset=self.operate(operator, a.offset, b))
         if isinstance(a, Index) and isinstance(b, Index):
             return self._integers(operator, a, b)
-        if isinstance(operator, ast.Pow):
+        if operator == "Pow":
             return self._power(a, b)
-        if isinstance(operator, ast.Mult) and isinstance(b, Mask):
+        if operator == "Mult" and isinstance(b, Mask):
             a, b = b, a
-        if isinstance(operator, ast.Mult) and isinstance(a, Mask):
+        if operator == "Mult" and isinstance(a, Mask):
             if not isinstance(b, Number):
                 raise NotRead("a mask is multiplied by what is no number")
             return self.where(a, b, plain(0))
@@ -404,26 +384,22 @@ class Expressions:
             raise NotRead("a power other than a whole number of times")
         result = plain(1)
         for _ in range(int(b.e)):
-            result = self.sums.operate(ast.Mult(), result, self.number(a))
+            result = self.sums.operate("Mult", result, self.number(a))
         return result
 
     def _integers(self, operator, a, b):
         axes = fit(a.axes, b.axes)
-        if isinstance(operator, ast.Div):
+        if operator == "Div":
             return self.sums.operate(operator, self.number(a), self.number(b))
-        if isinstance(operator, ast.Add):
-            return Index(expand(a.e + b.e), axes)
-        if isinstance(operator, ast.Sub):
-            return Index(expand(a.e - b.e), axes)
-        if isinstance(operator, ast.Mult):
-            return Index(expand(a.e * b.e), axes)
-        if isinstance(operator, ast.FloorDiv):
-            return Index(self.places.floor(a.e, b.e), axes)
-        if isinstance(operator, ast.Mod):
-            return Index(expand(a.e - b.e * self.places.floor(a.e, b.e)), axes)
-        if isinstance(operator, ast.Pow) and b.e in range(65):
+        if operator in INTEGERS:
+            return Index(expand(INTEGERS[operator](a.e, b.e)), axes)
+        if operator in ("FloorDiv", "Mod"):
+            quotient = self.places.floor(a.e, b.e)
+            rest = expand(a.e - b.e * quotient)
+            return Index(quotient if operator == "FloorDiv" else rest, axes)
+        if operator == "Pow" and b.e in range(65):
             return Index(expand(a.e**b.e), axes)
-        raise NotRead(f"the operation {type(operator).__name__} of integers")
+        raise NotRead(f"the operation {operator} of integers")
 
     def smaller(self, a, b):
         """The smaller of two integers."""
@@ -433,11 +409,11 @@ class Expressions:
 
     # tiles
 
-    def value_subscript(self, node, local):
+    def value_Subscript(self, node, local):
         """A tile with axes of length 1 put in, or an entry of a tuple."""
-        value = self.value(node.value, local)
+        value = self.evaluate(node.value, local)
         if isinstance(value, tuple):
-            position = self.value(node.slice, local)
+            position = self.evaluate(node.slice, local)
             if not isinstance(position, Index) or not position.e.is_Integer:
                 raise NotRead("an entry of a tuple that is not known")
             return value[int(position.e)]

@@ -23,6 +23,6 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     kernel = "binding" in options or described and isinstance(described[0], Mapping)
     if not kernel:
         return programs.verify_function(program, *described, **options)
-    launched = "grid" in options or isinstance(described[1], str | int | tuple)
+    launched = "grid" in options or len(described) > 2
     read = api.verify if launched else loops.verify_loops
     return read(program, *described, **options)

@@ -19,8 +19,7 @@ from ..symbolic.symbols import eps
 from .arrays import (
     AXES,
     Array,
-    Misfit,
-    NotTraced,
+    NotRead,
     Scalar,
     State,
     array,
@@ -131,15 +130,15 @@ def library_of(program: Any) -> str:
 
 @contextmanager
 def followed() -> Iterator[None]:
-    """Whatever goes wrong in reading is a NotTraced."""
+    """Whatever goes wrong in reading is a NotRead."""
     try:
         with limited(SECONDS):
             yield
-    except NotTraced:
+    except NotRead:
         raise
     except Exception as reason:
         words = f"not followed: {type(reason).__name__}: {reason}"
-        raise NotTraced(words) from reason
+        raise NotRead(words) from reason
 
 
 def trace(
@@ -148,27 +147,25 @@ def trace(
     cotangents: Sequence[Input] = (),
     library: str = "numpy",
     name: str = "",
-    twice: bool = False,
 ) -> Trace:
     """A program's outputs for every M and N.
 
     Args:     program: a function, a subclass of torch.autograd.Function, or a module's text; name: of its function
               inputs: {parameter: Input, or a plain value}; cotangents: of an autograd Function's outputs
-              twice: whether what backward cannot differentiate again is told apart, as x~
-    Raises:   NotTraced, with the line, for what is not followed; Misfit, one of it, for what is wrong in itself
+    Raises:   NotRead, with the line, for what is not followed; Wrong, one of it, for what is wrong in itself
     """
     traces = []
     for dtype in DTYPES[library]:
         if len(traces) == 2 and not any(t.noted.dtype_asked for t in traces):
             break
         with tracing(library, dtype), evaluate(True), followed():
-            traces.append(_traced(program, inputs, cotangents, name, twice))
+            traces.append(_traced(program, inputs, cotangents, name))
     for second in traces[1:]:
         if (
             _as_text(second) != _as_text(traces[0])
             or second.written != traces[0].written
         ):
-            raise NotTraced("another formula for another dtype")
+            raise NotRead("another formula for another dtype")
     return traces[0]
 
 
@@ -179,7 +176,7 @@ def _as_text(traced):
     ]
 
 
-def _traced(program, inputs, cotangents, name, twice):
+def _traced(program, inputs, cotangents, name):
     reader = Reader(symbols=not any(_is_eps(value) for value in inputs.values()))
     target = target_of(reader, program, name)
     values = {
@@ -190,11 +187,6 @@ def _traced(program, inputs, cotangents, name, twice):
     gradients = []
     if isinstance(target, FunctionClass):
         outputs, context = reader.forward(target, list(values.values()))
-        if twice:
-            if target.methods["backward"].once:
-                raise Misfit("backward is not differentiated again")
-            context.detach(list(values.values()))
-            state().twice = True
         reader.phase = BACKWARD
         if passed:
             gradients = reader.call(target.methods["backward"], [context, *passed])
@@ -228,7 +220,7 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
     else:
         function, first = target, 0
     if function.node.args.vararg or function.node.args.kwarg:
-        raise NotTraced("a function with * in its parameters")
+        raise NotRead("a function with * in its parameters")
     names = function.parameters[first:]
     keywords = [a.arg for a in function.node.args.kwonlyargs]
     if isinstance(target, Function):
@@ -243,7 +235,7 @@ def cotangents_of(program: Any, name: str = "") -> list[str]:
         target = target_of(Reader(), program, name)
     backward = target.methods.get("backward")
     if backward is None or backward.node.args.vararg or backward.defaults:
-        raise NotTraced("a backward with other parameters than ctx and gradients")
+        raise NotRead("a backward with other parameters than ctx and gradients")
     return backward.parameters[1:]
 
 
@@ -266,5 +258,5 @@ def entry(a: Array, letters: Sequence[Symbol]) -> Expr:
     kept = [axis for axis, size in enumerate(a.shape) if size != 1]
     e = a.unnoted().xreplace(dict(zip(map(a.letter, kept), letters, strict=True)))
     if any(part.name == "turn" for part in e.atoms(sympy.Dummy)):
-        raise NotTraced("what the last turn of a loop leaves")
+        raise NotRead("what the last turn of a loop leaves")
     return e

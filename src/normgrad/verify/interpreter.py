@@ -21,27 +21,24 @@ from typing import Any
 import sympy
 from sympy import Rational
 
-from ..symbolic.patience import look
 from ..symbolic.symbols import eps
 from .arrays import (
     ARITHMETIC,
     Array,
     DType,
-    Misfit,
-    NotTraced,
+    NotRead,
     Scalar,
+    Wrong,
     arithmetic,
     array,
     broadcast,
     chosen,
     compared,
     copied,
-    detached,
     elementwise,
     floats,
     indexed,
     is_number,
-    like,
     moved,
     negative,
     number,
@@ -61,16 +58,13 @@ from .library import (
 )
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
+from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
 from .values import Limit
 
 DEEPEST = 40
 # when a name is bound: while the module is read, in the call, in the backward of an autograd Function
 MODULE, FORWARD, BACKWARD = range(3)
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
-
-
-class _Returned(Exception):
-    """The value of a return statement."""
 
 
 class _Next(Exception):
@@ -117,19 +111,6 @@ class Context:
         self.saved: tuple = ()
         self.arity = arity
 
-    def detach(self, args: list) -> None:
-        """Make constants of what forward kept besides its arguments, as autograd does."""
-
-        def kept(value):
-            own = any(value is argument for argument in args)
-            if own or not isinstance(value, Array):
-                return value
-            return like(value, value.shape, detached(value.e))
-
-        self.saved = tuple(map(kept, self.saved))
-        pairs = self.attributes.items()
-        self.attributes = MappingProxyType({name: kept(value) for name, value in pairs})
-
     def close(self) -> None:
         """Keep what forward left as it is: a second backward finds it again."""
         self.attributes = MappingProxyType(self.attributes)
@@ -140,19 +121,16 @@ class Function:
     """A function of the program.
 
     Args:  node: its syntax tree; scope: where its free names are found; defaults: {parameter: value}
-           once: whether it is an autograd Function's backward that is not differentiated again
     """
 
     node: ast.FunctionDef | ast.Lambda
     scope: Any
     defaults: dict[str, Any]
-    once: bool = False
 
     @property
     def parameters(self) -> list[str]:
         """The names of its parameters."""
-        arguments = self.node.args
-        return [a.arg for a in arguments.posonlyargs + arguments.args]
+        return positional(self.node.args)
 
 
 @dataclass(eq=False)
@@ -194,12 +172,15 @@ class Scope:
         self.parent, self.local, self.names = parent, set(local), {}
         self.reader, self.phase = reader, reader.phase
 
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.names[name] = value
+
     def load(self, name: str) -> Any:
         """The value of a name."""
         if name not in self.local:
             return self.parent.load(name)
         if name not in self.names:
-            raise NotTraced(f"{name} has no value here, or one from another turn")
+            raise NotRead(f"{name} has no value here, or one from another turn")
         value = self.names[name]
         if self.phase < self.reader.phase:
             check_constant(name, value, arrays=self.phase == FORWARD)
@@ -224,7 +205,7 @@ def check_constant(name: str, value: Any, arrays: bool = False) -> None:
     if isinstance(value, Array) and arrays:
         value.memory.fixed = "what forward keeps for backward"
     elif isinstance(value, list | dict | Array | Listed | Once | Context):
-        raise NotTraced(f"{name}, which is kept from one call to the next")
+        raise NotRead(f"{name}, which is kept from one call to the next")
 
 
 class Outside:
@@ -251,7 +232,7 @@ def builtin(name: str) -> Any:
         return STATIC
     if name in BUILTINS:
         return BUILTINS[name]
-    raise NotTraced(f"the name {name}")
+    raise NotRead(f"the name {name}")
 
 
 def decided(relation: Any, words: str) -> bool:
@@ -259,7 +240,7 @@ def decided(relation: Any, words: str) -> bool:
     answer = sympy.sympify(relation)
     if answer in (sympy.true, sympy.false):
         return bool(answer)
-    raise NotTraced(f"a branch on {words}")
+    raise NotRead(f"a branch on {words}")
 
 
 def truth(value: Any) -> bool:
@@ -270,7 +251,7 @@ def truth(value: Any) -> bool:
         return value.memory.e == 1
     if value is None or isinstance(value, bool | int | str | tuple | list | dict):
         return bool(value)
-    raise NotTraced("a branch on values")
+    raise NotRead("a branch on values")
 
 
 def same(a: Any, b: Any) -> bool:
@@ -281,7 +262,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, DType) and isinstance(b, DType):
         state().dtype_asked = True
         if "mixed" in (a.name, b.name):
-            raise NotTraced("a comparison of the dtype of what has two")
+            raise NotRead("a comparison of the dtype of what has two")
         return a == b
     if isinstance(a, tuple | list) and type(a) is type(b):
         if len(a) != len(b):
@@ -291,7 +272,7 @@ def same(a: Any, b: Any) -> bool:
     plain_kinds = (str, int, type(None), Scalar, tuple, list)
     if isinstance(a, plain_kinds) and isinstance(b, plain_kinds):
         return type(a) is type(b) and a == b
-    raise NotTraced("values compared for equality")
+    raise NotRead("values compared for equality")
 
 
 def _identical(a, b):
@@ -299,7 +280,7 @@ def _identical(a, b):
         return same(a, b)
     if a is None or b is None or isinstance(a, bool) and isinstance(b, bool):
         return a is b
-    raise NotTraced("an identity of other than None")
+    raise NotRead("an identity of other than None")
 
 
 ORDER = {
@@ -310,7 +291,7 @@ ORDER = {
 }
 
 
-class Reader:
+class Reader(Walker):
     """Reads one program, once.
 
     Args:  symbols: whether a module's eps stands for the symbol eps, whatever its value
@@ -329,7 +310,7 @@ class Reader:
         if self.symbols and floating and name in EPSILONS and value.e.is_positive:
             self.used[name] = value.e
             if len(set(self.used.values())) > 1:
-                raise NotTraced(f"two numbers that are called eps: {self.used}")
+                raise NotRead(f"two numbers that are called eps: {self.used}")
             return Scalar(eps, "float")
         return value
 
@@ -361,28 +342,22 @@ class Reader:
                 return self.class_of(value)
         if isinstance(value, FunctionType):
             return self.function_of(value)
-        raise NotTraced(f"{type(value).__name__} from outside the function")
+        raise NotRead(f"{type(value).__name__} from outside the function")
 
     def function_of(self, function: FunctionType) -> Function:
         """A function object, from its source."""
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             if function.__globals__["__name__"] != "torch.autograd.function":
-                raise NotTraced(f"the decorator of {function.__name__}")
+                raise NotRead(f"the decorator of {function.__name__}")
             function = wrapped
         node = definition(function)
         self._check_decorators(node, Outside(self, function))
-        defaults = dict(
-            zip(
-                [a.arg for a in (node.args.posonlyargs + node.args.args)][::-1],
-                map(self.admit, (function.__defaults__ or ())[::-1]),
-                strict=False,
-            )
-        )
-        for name, value in (function.__kwdefaults__ or {}).items():
-            defaults[name] = self.admit(value)
-        once = wrapped is not None
-        return Function(node, Outside(self, function), defaults, once)
+        values = function.__defaults__ or ()
+        pairs = zip(positional(node.args)[::-1], values[::-1], strict=False)
+        defaults = dict(pairs) | (function.__kwdefaults__ or {})
+        defaults = {name: self.admit(value) for name, value in defaults.items()}
+        return Function(node, Outside(self, function), defaults)
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
@@ -393,7 +368,7 @@ class Reader:
             if owner.__module__.startswith("torch."):
                 continue
             if not isinstance(method, staticmethod):
-                raise NotTraced(f"{kind.__name__}.{name}, which is no static method")
+                raise NotRead(f"{kind.__name__}.{name}, which is no static method")
             methods[name] = self.function_of(method.__func__)
         return FunctionClass(kind.__name__, methods)
 
@@ -408,224 +383,168 @@ class Reader:
         return names
 
     def _check_decorators(self, node, scope):
-        values = []
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and not decorator.args:
                 decorator = decorator.func
             value = self.evaluate(decorator, scope)
             if value not in (STATIC, ONCE, QUIET):
-                raise NotTraced(f"the decorator of {node.name}")
-            values.append(value)
-        return values
+                raise NotRead(f"the decorator of {node.name}")
+            state().cut |= value is QUIET
 
     # statements
 
-    def execute(self, body: Sequence[ast.stmt], scope: Scope) -> None:
-        """Read statements one after the other."""
-        for statement in body:
-            read = getattr(self, f"_read_{type(statement).__name__}", None)
-            look()
-            try:
-                if read is None:
-                    kind = type(statement).__name__.lower()
-                    raise NotTraced(f"the statement {kind}")
-                read(statement, scope)
-            except NotTraced as reason:
-                if reason.line is None:
-                    reason.line = statement.lineno
-                raise
-
-    def _read_Pass(self, node, scope):
-        pass
-
-    def _read_Expr(self, node, scope):
-        if not isinstance(node.value, ast.Constant):
-            self.evaluate(node.value, scope)
-
-    def _read_Return(self, node, scope):
-        value = None if node.value is None else self.evaluate(node.value, scope)
-        raise _Returned(value)
-
-    def _read_Continue(self, node, scope):
+    def read_Continue(self, node, scope):
         raise _Next
 
-    def _read_Break(self, node, scope):
+    def read_Break(self, node, scope):
         raise _Stop
 
-    def _read_If(self, node, scope):
+    def read_If(self, node, scope):
         chosen = truth(self.evaluate(node.test, scope))
         self.execute(node.body if chosen else node.orelse, scope)
 
-    def _read_Assert(self, node, scope):
+    def read_Assert(self, node, scope):
         if not truth(self.evaluate(node.test, scope)):
-            raise NotTraced("an assertion that fails")
+            raise NotRead("an assertion that fails")
 
-    def _read_Import(self, node, scope):
+    def read_Import(self, node, scope):
         for alias in node.names:
             top, _, below = alias.name.partition(".")
             prefix = f"{below}." if below and alias.asname else ""
             library = Module(top, prefix) if top in TABLES else Named(alias.name)
             scope.names[alias.asname or top] = library
 
-    def _read_ImportFrom(self, node, scope):
+    def read_ImportFrom(self, node, scope):
         top, _, below = (node.module or "").partition(".")
         for alias in node.names:
             name = alias.asname or alias.name
+            if name == "*":
+                raise NotRead("an import of *")
             if top in TABLES and not node.level:
                 prefix = f"{below}." if below else ""
                 scope.names[name] = self.attribute(Module(top, prefix), alias.name)
             else:
                 scope.names[name] = Named(f"{top}.{alias.name}")
 
-    def _read_FunctionDef(self, node, scope):
-        decorators = self._check_decorators(node, scope)
+    def read_FunctionDef(self, node, scope):
+        self._check_decorators(node, scope)
         scope.names[node.name] = self._function(node, scope)
-        scope.names[node.name].once = ONCE in decorators
 
     def _function(self, node, scope):
-        arguments = node.args
-        positional = [a.arg for a in arguments.posonlyargs + arguments.args]
-        values = [self.evaluate(value, scope) for value in arguments.defaults]
-        defaults = dict(zip(positional[::-1], values[::-1], strict=False))
-        for argument, value in zip(
-            arguments.kwonlyargs, arguments.kw_defaults, strict=True
-        ):
-            if value is not None:
-                defaults[argument.arg] = self.evaluate(value, scope)
-        for name, value in defaults.items():
-            check_constant(name, value)
+        defaults = {}
+        for name, value in defaults_of(node.args).items():
+            defaults[name] = self.evaluate(value, scope)
+            check_constant(name, defaults[name])
         return Function(node, scope, defaults)
 
-    def _read_ClassDef(self, node, scope):
+    def read_ClassDef(self, node, scope):
         bases = [self.evaluate(base, scope) for base in node.bases]
         if len(bases) != 1 or node.keywords or node.decorator_list:
-            raise NotTraced(f"the class {node.name}")
+            raise NotRead(f"the class {node.name}")
         if bases[0] is not FUNCTION and not isinstance(bases[0], FunctionClass):
-            raise NotTraced(f"the class {node.name}, which is no autograd Function")
+            raise NotRead(f"the class {node.name}, which is no autograd Function")
         inherited = {} if bases[0] is FUNCTION else bases[0].methods
         inner = Scope(scope, local_names(node.body), self)
         self.execute(node.body, inner)
         for name, value in inner.names.items():
             if not isinstance(value, Function):
-                raise NotTraced(f"the attribute {name} of a class")
+                raise NotRead(f"the attribute {name} of a class")
             if "staticmethod" not in map(ast.unparse, value.node.decorator_list):
-                raise NotTraced(f"{node.name}.{name}, which is no static method")
+                raise NotRead(f"{node.name}.{name}, which is no static method")
             value.scope = scope
         scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
 
-    def _read_With(self, node, scope):
+    def read_With(self, node, scope):
         for part in node.items:
             call = part.context_expr
             quiet = isinstance(call, ast.Call) and part.optional_vars is None
             if not quiet or self.evaluate(call.func, scope) is not QUIET:
-                raise NotTraced("a with of another kind than torch.no_grad()")
-        if state().twice:
-            raise NotTraced("a with in a backward that is differentiated again")
+                raise NotRead("a with of another kind than torch.no_grad()")
+        state().cut = True
         self.execute(node.body, scope)
 
-    def _read_Delete(self, node, scope):
+    def read_Delete(self, node, scope):
         for target in node.targets:
             if not isinstance(target, ast.Name):
-                raise NotTraced("del of a part")
+                raise NotRead("del of a part")
             scope.load(target.id)
             scope.names.pop(target.id, None)
 
-    def _read_AnnAssign(self, node, scope):
-        if node.value is not None:
-            self._assign(node.target, self.evaluate(node.value, scope), scope)
-
-    def _read_Assign(self, node, scope):
+    def read_Assign(self, node, scope):
         unpacked = all(isinstance(t, ast.Tuple | ast.List) for t in node.targets)
         if isinstance(node.value, ast.GeneratorExp) and unpacked:
             value = self._comprehension(node.value, scope)
         else:
             value = self.evaluate(node.value, scope)
         for target in node.targets:
-            self._assign(target, value, scope)
+            self.assign(target, value, scope)
 
-    def _assign(self, target, value, scope):
+    def assign(self, target, value, scope):
+        """As a Walker does, but for an iterator that is kept."""
         if isinstance(value, Once) and not isinstance(value.items, Rows):
-            raise NotTraced("an iterator of values that is kept")
-        if isinstance(target, ast.Name):
-            scope.names[target.id] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            self._unpack(target.elts, value, scope)
-        elif isinstance(target, ast.Subscript):
+            raise NotRead("an iterator of values that is kept")
+        super().assign(target, value, scope)
+
+    def assign_part(self, target, value, scope):
+        """Write an entry of an array, of a list or of ctx."""
+        if isinstance(target, ast.Subscript):
             self._write(target, value, scope)
         elif isinstance(target, ast.Attribute):
             owner = self.evaluate(target.value, scope)
             if not isinstance(owner, Context) or state().loops:
-                raise NotTraced(f"a write to the attribute {target.attr}")
+                raise NotRead(f"a write to the attribute {target.attr}")
             if isinstance(owner.attributes, MappingProxyType):
-                raise NotTraced(f"ctx.{target.attr}, written by backward")
+                raise NotRead(f"ctx.{target.attr}, written by backward")
             owner.attributes[target.attr] = value
         else:
-            raise NotTraced("an assignment of this form")
-
-    def _unpack(self, targets, value, scope):
-        if not isinstance(value, tuple | list):
-            raise NotTraced(f"{type(value).__name__} unpacked")
-        starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
-        if starred:
-            first, after = starred[0], len(targets) - starred[0] - 1
-            if len(value) < len(targets) - 1:
-                raise Misfit(f"{len(value)} values for {len(targets)} names")
-            last = len(value) - after
-            values = [*value[:first], list(value[first:last]), *value[last:]]
-            targets = [getattr(target, "value", target) for target in targets]
-        else:
-            values = list(value)
-        if len(values) != len(targets):
-            raise Misfit(f"{len(values)} values for {len(targets)} names")
-        for target, part in zip(targets, values, strict=True):
-            self._assign(target, part, scope)
+            raise NotRead("an assignment of this form")
 
     def _write(self, target, value, scope):
         owner = self.evaluate(target.value, scope)
         key = self.evaluate(target.slice, scope)
         if isinstance(owner, list | dict):
             if state().loops:
-                raise NotTraced("a write to a list or dict in a loop over rows")
+                raise NotRead("a write to a list or dict in a loop over rows")
             _check_key(owner, key)
             owner[key] = value
             return
         if not isinstance(owner, Array):
-            raise NotTraced(f"a write to {type(owner).__name__}")
+            raise NotRead(f"a write to {type(owner).__name__}")
         view = indexed(owner, key if isinstance(key, tuple) else (key,), write=True)
         value = _operand(view, value)
         if broadcast(view.shape, value.shape) != view.shape:
-            raise Misfit("a value that does not fit where it is written")
+            raise Wrong("a value that does not fit where it is written")
         view.write(value.e)
 
-    def _read_AugAssign(self, node, scope):
+    def read_AugAssign(self, node, scope):
         operation, target = type(node.op).__name__, node.target
         if isinstance(target, ast.Name):
             if target.id not in scope.local:
-                raise NotTraced(f"{target.id} {operation}= outside its function")
+                raise NotRead(f"{target.id} {operation}= outside its function")
             old = scope.load(target.id)
             value = self.evaluate(node.value, scope)
             if isinstance(old, Array) and old.mutable:
                 scope.names[target.id] = _in_place(old, operation, value)
             elif isinstance(old, Array) and old.memory.fixed:
-                raise NotTraced("a change of an array without axes")
+                raise NotRead("a change of an array without axes")
             elif isinstance(old, list):
-                raise NotTraced("a list that grows by +=")
+                raise NotRead("a list that grows by +=")
             else:
-                scope.names[target.id] = self._combined(operation, old, value)
+                scope.names[target.id] = self.operate(operation, old, value)
             return
         if not isinstance(target, ast.Subscript):
-            raise NotTraced("an attribute that is changed in place")
+            raise NotRead("an attribute that is changed in place")
         owner = self.evaluate(target.value, scope)
         key = self.evaluate(target.slice, scope)
         value = self.evaluate(node.value, scope)
         if not isinstance(owner, Array):
-            raise NotTraced(f"an entry of {type(owner).__name__} changed in place")
+            raise NotRead(f"an entry of {type(owner).__name__} changed in place")
         key = key if isinstance(key, tuple) else (key,)
         _in_place(indexed(owner, key, write=True), operation, value)
 
-    def _read_For(self, node, scope):
+    def read_For(self, node, scope):
         if node.orelse:
-            raise NotTraced("for with else")
+            raise NotRead("for with else")
         items = self.evaluate(node.iter, scope)
         if not (isinstance(items, Rows) and items.shared):
             items = iterated(items)
@@ -634,8 +553,8 @@ class Reader:
             return
         for count, item in enumerate(items):
             if count > LONGEST:
-                raise NotTraced("a loop that goes on and on")
-            self._assign(node.target, item, scope)
+                raise NotRead("a loop that goes on and on")
+            self.assign(node.target, item, scope)
             try:
                 self.execute(node.body, scope)
             except _Next:
@@ -662,69 +581,46 @@ class Reader:
         state().loops.append(turn)
         for name in own:
             scope.names.pop(name, None)
-        self._assign(node.target, rows.item(turn), scope)
+        self.assign(node.target, rows.item(turn), scope)
         try:
             self.execute(node.body, scope)
-        except (_Returned, _Next, _Stop):
+        except (Returned, _Next, _Stop):
             words = "return, break or continue in a loop over rows"
-            raise NotTraced(words) from None
+            raise NotRead(words) from None
         state().loops.pop()
         for name in own:
             scope.names.pop(name, None)
 
     # expressions
 
-    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
-        """The value of an expression."""
-        read = getattr(self, f"_value_{type(node).__name__}", None)
-        if read is None:
-            raise NotTraced(f"the expression {ast.unparse(node)}")
-        return read(node, scope)
-
-    def _value_Constant(self, node, scope):
+    def value_Constant(self, node, scope):
         value = node.value
         if isinstance(value, float):
             return Scalar(Rational(repr(value)), "float")
         if value is None or value is Ellipsis or isinstance(value, bool | int | str):
             return value
-        raise NotTraced(f"the constant {value!r}")
+        raise NotRead(f"the constant {value!r}")
 
-    def _value_Name(self, node, scope):
+    def value_Name(self, node, scope):
         return scope.load(node.id)
 
-    def _value_Tuple(self, node, scope):
-        return tuple(self._spread(node.elts, scope))
-
-    def _value_List(self, node, scope):
-        return list(self._spread(node.elts, scope))
-
-    def _spread(self, nodes, scope):
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                values = self.evaluate(node.value, scope)
-                if not isinstance(values, tuple | list):
-                    raise NotTraced(f"*{type(values).__name__}")
-                yield from values
-            else:
-                yield self.evaluate(node, scope)
-
-    def _value_Dict(self, node, scope):
+    def value_Dict(self, node, scope):
         pairs = {}
         for key, value in zip(node.keys, node.values, strict=True):
             name = self.evaluate(key, scope) if key is not None else None
             if not isinstance(name, str):
-                raise NotTraced("a dict whose keys are no texts")
+                raise NotRead("a dict whose keys are no texts")
             pairs[name] = self.evaluate(value, scope)
         return pairs
 
-    def _value_Lambda(self, node, scope):
+    def value_Lambda(self, node, scope):
         return self._function(node, scope)
 
-    def _value_Slice(self, node, scope):
+    def value_Slice(self, node, scope):
         ends = (node.lower, node.upper, node.step)
         return slice(*[None if e is None else self.evaluate(e, scope) for e in ends])
 
-    def _value_IfExp(self, node, scope):
+    def value_IfExp(self, node, scope):
         test = self.evaluate(node.test, scope)
         if isinstance(test, Array) and not test.ndim and state().loops:
             return self._either(test, node, scope)
@@ -737,7 +633,7 @@ class Reader:
         writes = state().writes
         a, b = self.evaluate(node.body, scope), self.evaluate(node.orelse, scope)
         if state().writes != writes:
-            raise NotTraced("a choice by values of what is written")
+            raise NotRead("a choice by values of what is written")
         if isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.Gt):
             sides = [node.test.left, *node.test.comparators]
             if list(map(ast.dump, sides)) == list(
@@ -746,7 +642,7 @@ class Reader:
                 return elementwise(sympy.Max, a, b)
         return chosen(test, a, b)
 
-    def _value_BoolOp(self, node, scope):
+    def value_BoolOp(self, node, scope):
         stop = isinstance(node.op, ast.Or)
         for part in node.values[:-1]:
             value = self.evaluate(part, scope)
@@ -754,7 +650,7 @@ class Reader:
                 return value
         return self.evaluate(node.values[-1], scope)
 
-    def _value_UnaryOp(self, node, scope):
+    def value_UnaryOp(self, node, scope):
         value = self.evaluate(node.operand, scope)
         if isinstance(node.op, ast.Not):
             return not truth(value)
@@ -764,14 +660,10 @@ class Reader:
             return value
         if isinstance(value, Array) and value.kind == "bool":
             return elementwise(lambda h: 1 - h, value, kind="bool")
-        raise NotTraced(ast.unparse(node))
+        raise NotRead(ast.unparse(node))
 
-    def _value_BinOp(self, node, scope):
-        left = self.evaluate(node.left, scope)
-        right = self.evaluate(node.right, scope)
-        return self._combined(type(node.op).__name__, left, right)
-
-    def _combined(self, operation, left, right):
+    def operate(self, operation, left, right):
+        """An operation of two values."""
         kinds = {type(left), type(right)}
         if operation == "Add" and kinds in ({tuple}, {list}):
             return left + right
@@ -779,12 +671,12 @@ class Reader:
             return left * right
         for value in (left, right):
             if isinstance(value, Turn):
-                raise NotTraced("arithmetic with the number of a row")
+                raise NotRead("arithmetic with the number of a row")
             if not (is_number(value) or isinstance(value, Array)):
-                raise NotTraced(f"{operation} of {type(value).__name__}")
+                raise NotRead(f"{operation} of {type(value).__name__}")
         return arithmetic(operation, left, right)
 
-    def _value_Compare(self, node, scope):
+    def value_Compare(self, node, scope):
         left, result = self.evaluate(node.left, scope), True
         for operator, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(comparator, scope)
@@ -801,7 +693,7 @@ class Reader:
             return same(left, right) == (operation == "Eq")
         if operation in ("In", "NotIn"):
             if not isinstance(right, tuple | list):
-                raise NotTraced(f"in {type(right).__name__}")
+                raise NotRead(f"in {type(right).__name__}")
             return any([same(left, v) for v in right]) == (operation == "In")
         if is_number(left) and is_number(right):
             relation = ORDER[operation](sympy.expand(plain(left) - plain(right)), 0)
@@ -810,21 +702,18 @@ class Reader:
             state().words.append("no number is larger than its dtype holds")
             return True
         if not isinstance(left, Array | Scalar | int):
-            raise NotTraced(f"a comparison of {type(left).__name__}")
+            raise NotRead(f"a comparison of {type(left).__name__}")
         if not isinstance(right, Array | Scalar | int):
-            raise NotTraced(f"a comparison of {type(right).__name__}")
+            raise NotRead(f"a comparison of {type(right).__name__}")
         return compared(operation, left, right)
 
-    def _value_Subscript(self, node, scope):
+    def value_Subscript(self, node, scope):
         owner = self.evaluate(node.value, scope)
         key = self.evaluate(node.slice, scope)
         if isinstance(owner, Array):
             return indexed(owner, key if isinstance(key, tuple) else (key,))
         _check_key(owner, key)
         return owner[key]
-
-    def _value_Attribute(self, node, scope):
-        return self.attribute(self.evaluate(node.value, scope), node.attr)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """owner.name."""
@@ -848,7 +737,7 @@ class Reader:
                 return owner.methods[name]
         if isinstance(owner, list) and name == "append" and not state().loops:
             return Known("math", "append", owner.append)
-        raise NotTraced(f"the attribute {name} of {type(owner).__name__}")
+        raise NotRead(f"the attribute {name} of {type(owner).__name__}")
 
     def _of_array(self, owner, name):
         if name == "shape":
@@ -866,7 +755,7 @@ class Reader:
             return Device()
         method = METHODS[owner.library].get(name)
         if method is None:
-            raise NotTraced(f"the attribute {name} of an array of {owner.library}")
+            raise NotRead(f"the attribute {name} of an array of {owner.library}")
         return Known(owner.library, name, partial(method, owner))
 
     def _of_module(self, owner, name):
@@ -882,7 +771,7 @@ class Reader:
         names = [f"{owner.library}.{key}" for key in table] + list(SPECIAL)
         if any(key.startswith(f"{whole}.") for key in names):
             return Module(owner.library, f"{full}.")
-        raise NotTraced(whole)
+        raise NotRead(whole)
 
     def _of_context(self, owner, name):
         if name == "save_for_backward":
@@ -897,13 +786,13 @@ class Reader:
             if self.phase == BACKWARD:
                 check_constant(f"ctx.{name}", value, arrays=True)
             return value
-        raise NotTraced(f"ctx.{name}")
+        raise NotRead(f"ctx.{name}")
 
     @staticmethod
     def _save(context, *tensors):
         for value in tensors:
             if value is not None and not isinstance(value, Array):
-                raise NotTraced(f"{type(value).__name__} saved for backward")
+                raise NotRead(f"{type(value).__name__} saved for backward")
             if value is not None:
                 value.memory.fixed = "what is saved for backward"
         context.saved = tensors
@@ -911,43 +800,39 @@ class Reader:
     def _comprehension(self, node, scope):
         generator, *more = node.generators
         if more or generator.is_async:
-            raise NotTraced("a comprehension over two things")
+            raise NotRead("a comprehension over two things")
         items = iterated(self.evaluate(generator.iter, scope))
         inner = Scope(scope, local_names([generator.target]), self)
         if isinstance(items, Rows):
             if generator.ifs:
-                raise NotTraced("a comprehension over some rows")
+                raise NotRead("a comprehension over some rows")
             turn = Turn(items.size)
             state().loops.append(turn)
-            self._assign(generator.target, items.item(turn), inner)
+            self.assign(generator.target, items.item(turn), inner)
             entry = self.evaluate(node.elt, inner)
             if not is_number(entry):
-                entry = copied(floats(entry, "a list"))
+                if turn not in floats(entry, "a list").memory.born:
+                    entry.memory.fixed = "what a list has views of"
+                entry = copied(entry)
             state().loops.pop()
-            return Listed(turn, entry)
+            return Listed(turn, entry, items.backwards)
         values = []
         for item in items:
-            self._assign(generator.target, item, inner)
+            self.assign(generator.target, item, inner)
             if all([truth(self.evaluate(test, inner)) for test in generator.ifs]):
                 values.append(self.evaluate(node.elt, inner))
         return values
 
-    _value_ListComp = _comprehension
+    value_ListComp = _comprehension
 
     # calls
 
-    def _value_Call(self, node, scope):
+    def value_Call(self, node, scope):
         target = self.evaluate(node.func, scope)
         generator = [isinstance(part, ast.GeneratorExp) for part in node.args] == [True]
         if generator and isinstance(target, Known):
             return target(self._comprehension(node.args[0], scope))
-        args = list(self._spread(node.args, scope))
-        options = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise NotTraced("a call with **")
-            options[keyword.arg] = self.evaluate(keyword.value, scope)
-        return self.call(target, args, options)
+        return self.call(target, *self.arguments(node, scope))
 
     def call(self, target: Any, args: list, options: dict | None = None) -> Any:
         """The value of a call."""
@@ -961,52 +846,32 @@ class Reader:
         if isinstance(target, DType) and len(args) == 1 and not options:
             return of_dtype(target, args[0])
         name = getattr(target, "name", type(target).__name__)
-        raise NotTraced(f"a call of {name}")
+        raise NotRead(f"a call of {name}")
 
     def _call_function(self, function, args, options):
         if self.depth > DEEPEST:
-            raise NotTraced("calls that go on and on")
+            raise NotRead("calls that go on and on")
         node = function.node
         body = [ast.Return(node.body, lineno=node.lineno)]
         if isinstance(node, ast.FunctionDef):
             body = node.body
             if any(isinstance(p, ast.Yield | ast.YieldFrom) for p in ast.walk(node)):
-                raise NotTraced("a generator")
+                raise NotRead("a generator")
         scope = Scope(function.scope, local_names(body), self)
         for part in ast.walk(node):
             if isinstance(part, ast.Global | ast.Nonlocal):
-                raise NotTraced("a name of another function that is changed")
-        self._bind(function, args, options, scope)
+                raise NotRead("a name of another function that is changed")
+        values = bound_arguments(node.args, args, options, function.defaults)
+        scope.local |= set(values)
+        scope.names |= values
         self.depth += 1
         try:
             self.execute(body, scope)
-        except _Returned as result:
+        except Returned as result:
             return result.args[0]
         finally:
             self.depth -= 1
         return None
-
-    def _bind(self, function, args, options, scope):
-        arguments, names = function.node.args, function.parameters
-        if arguments.kwarg:
-            raise NotTraced("a function with ** in its parameters")
-        values = dict(zip(names, args, strict=False))
-        if arguments.vararg:
-            values[arguments.vararg.arg] = tuple(args[len(names) :])
-        elif len(args) > len(names):
-            raise Misfit(f"{len(args)} arguments for {len(names)} parameters")
-        allowed = {a.arg for a in arguments.args + arguments.kwonlyargs}
-        for name, value in options.items():
-            if name not in allowed or name in values:
-                raise Misfit(f"the argument {name}")
-            values[name] = value
-        everything = names + [a.arg for a in arguments.kwonlyargs]
-        for name in everything:
-            if name not in values and name not in function.defaults:
-                raise Misfit(f"no value for the parameter {name}")
-            values.setdefault(name, function.defaults.get(name))
-        scope.local |= set(values)
-        scope.names |= values
 
     def forward(self, kind: FunctionClass, args: list) -> tuple[Any, Context]:
         """What forward of an autograd Function returns, and its ctx."""
@@ -1046,13 +911,13 @@ def _check_key(owner, key):
     if isinstance(owner, tuple | list):
         ends = [key.start, key.stop, key.step] if isinstance(key, slice) else [key]
         if not all(end is None or type(end) is int for end in ends) or key is None:
-            raise NotTraced("an index that is no plain number")
+            raise NotRead("an index that is no plain number")
         if type(key) is int and not -len(owner) <= key < len(owner):
-            raise Misfit(f"index {key} of {len(owner)} values")
+            raise Wrong(f"index {key} of {len(owner)} values")
     elif not isinstance(owner, dict) or not isinstance(key, str):
-        raise NotTraced(f"an index of {type(owner).__name__}")
+        raise NotRead(f"an index of {type(owner).__name__}")
     elif key not in owner:
-        raise Misfit(f"no key {key!r}")
+        raise Wrong(f"no key {key!r}")
 
 
 def _operand(target, value):
@@ -1061,10 +926,10 @@ def _operand(target, value):
         return array((), plain(value), target.library, target.dtype)
     value = floats(value, "a write")
     if value.library != target.library:
-        raise NotTraced("a torch tensor written into a NumPy array, or the reverse")
+        raise NotRead("a torch tensor written into a NumPy array, or the reverse")
     moved_on = (value.axes, value.turns) != (target.axes, target.turns)
     if value.memory is target.memory and moved_on:
-        raise NotTraced("an array that is written from another view of itself")
+        raise NotRead("an array that is written from another view of itself")
     return value
 
 
@@ -1073,11 +938,11 @@ def _in_place(target, operation, value):
     floats(target, "a change in place")
     value = _operand(target, value)
     if operation not in ARITHMETIC:
-        raise NotTraced(f"{operation} in place")
+        raise NotRead(f"{operation} in place")
     shape = broadcast(target.shape, value.shape)
     if shape != target.shape:
         if not target.memory.cell:
-            raise Misfit("a change in place by what has another shape")
+            raise Wrong("a change in place by what has another shape")
         target = _grown(target, shape)
     if operation in ("Add", "Sub"):
         target.write(value.e if operation == "Add" else -value.e, add=True)

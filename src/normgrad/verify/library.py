@@ -7,7 +7,7 @@ refused, and so is every name that is not in the tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -23,9 +23,9 @@ from .arrays import (
     PROGRAMS,
     Array,
     DType,
-    Misfit,
-    NotTraced,
+    NotRead,
     Scalar,
+    Wrong,
     arithmetic,
     array,
     average,
@@ -33,7 +33,6 @@ from .arrays import (
     axis_of,
     chosen,
     copied,
-    detached,
     einsum,
     elementwise,
     expanded,
@@ -63,6 +62,13 @@ ALIASES = {
     "numpy": {"half": "float16", "single": "float32", "double": "float64"},
     "torch": {"half": "float16", "float": "float32", "double": "float64"},
 }
+# {library: {a name of a parameter: its name here}}
+PARAMETERS = {
+    "numpy": {"a_min": "min", "a_max": "max", "x": "a", "array": "a", "object": "a"},
+    "torch": {"input": "a", "A": "a", "x": "a", "self": "a", "size": "shape"}
+    | {"dim": "axis", "keepdim": "keepdims", "p": "ord"},
+    "math": {},
+}
 # the most turns of a loop over values
 LONGEST = 1000
 DEFAULT = {"numpy": "float64", "torch": "float32"}
@@ -83,36 +89,33 @@ class Known:
     name: str
     run: Callable[..., Any]
 
-    def __call__(self, *args, **options):  # noqa: D102
+    def __call__(self, *args, **options):
+        names = PARAMETERS[self.library]
+        named = {names.get(name, name): value for name, value in options.items()}
+        if len(named) < len(options):
+            raise NotRead("a parameter under both of its names")
         try:
-            bound = signature(self.run).bind(*args, **options)
+            bound = signature(self.run).bind(*args, **named)
         except TypeError as reason:
-            raise NotTraced(f"{self.name}: {reason}") from None
+            raise NotRead(f"{self.name}: {reason}") from None
         for value in (*args, *options.values()):
             foreign = isinstance(value, Array) and value.library != self.library
             if foreign and self.library != "math":
-                raise NotTraced(f"{self.name} of an array of {value.library}")
+                raise NotRead(f"{self.name} of an array of {value.library}")
         return self.run(*bound.args, **bound.kwargs)
-
-
-def unused(**options: Any) -> None:
-    """Refuse parameters that are not followed, unless they have the value None."""
-    for name, value in options.items():
-        if value is not None:
-            raise NotTraced(f"the parameter {name}=")
 
 
 def flag(value: Any) -> bool:
     """A parameter that is True or False."""
     if not isinstance(value, bool):
-        raise NotTraced(f"keepdims that is {type(value).__name__}, no bool")
+        raise NotRead(f"keepdims that is {type(value).__name__}, no bool")
     return value
 
 
 def either(first: Any, second: Any) -> Any:
     """A parameter that has two names, of which at most one is used."""
     if first is not None and second is not None:
-        raise NotTraced("a parameter under both of its names")
+        raise NotRead("a parameter under both of its names")
     return first if second is None else second
 
 
@@ -124,14 +127,14 @@ def name_of_dtype(library: str, dtype: Any) -> str:
     if library == "numpy" and dtype is BUILTINS["float"]:
         return "float64"
     if not isinstance(dtype, DType) or dtype.library != library:
-        raise NotTraced("a dtype that is no dtype of floats of the library")
+        raise NotRead("a dtype that is no dtype of floats of the library")
     return dtype.name
 
 
 def cast(a: Array, dtype: Any, copy: bool = False) -> Array:
     """The array in another dtype of floats: itself where it has it, unless copy."""
     if not isinstance(a, Array):
-        raise NotTraced(f"a cast of {type(a).__name__}")
+        raise NotRead(f"a cast of {type(a).__name__}")
     name = name_of_dtype(a.library, dtype)
     if a.kind == "float" and a.dtype == name and name != "mixed" and not copy:
         return a
@@ -143,13 +146,18 @@ def cast(a: Array, dtype: Any, copy: bool = False) -> Array:
 def of_dtype(dtype: DType, value: Any) -> Any:
     """np.float32(value)."""
     if dtype.library != "numpy":
-        raise NotTraced("a call of a dtype")
+        raise NotRead("a call of a dtype")
     if is_number(value):
         return Scalar(plain(value), "float")
     return cast(value, dtype, copy=True)
 
 
 # elementwise
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python's."""
+    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
 
 
 def numeric(value: Any) -> Any:
@@ -182,6 +190,7 @@ ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "negative": lambda e: -e,
     "sign": signed,
 }
+TO_FLOATS = (root, exp, logarithm, tanh)
 TORCH_ENTRIES = ENTRIES | {
     "rsqrt": lambda e: power(e, -S.Half),
     "sigmoid": sigmoid,
@@ -194,22 +203,28 @@ OPERATIONS = {
     "divide": "Div",
     "true_divide": "Div",
 }
+TORCH_OPERATIONS = OPERATIONS | {"mul": "Mult", "div": "Div", "pow": "Pow"}
 
 
-def numpy_unary(f):
-    """A function of one array, as NumPy has it."""
-    return lambda x, /: elementwise(f, numeric(x))
+def entrywise(f, operand, count=1):
+    """A function of arrays, entry by entry; operand: what a library takes as one."""
 
+    def run(*values):
+        if len(values) != count:
+            raise NotRead(f"{len(values)} values, needs {count}")
+        if all(map(is_integer, values)) and f not in TO_FLOATS:
+            raise NotRead("an array of integers")
+        return elementwise(f, *map(operand, values))
 
-def torch_unary(f):
-    """A function of one tensor, as torch has it."""
-    return lambda input: elementwise(f, floats(input))
+    return run
 
 
 def numpy_binary(operation):
     """A function of two arrays or numbers, as NumPy has it."""
 
     def run(x1, x2, /):
+        if is_integer(x1) and is_integer(x2) and operation != "Div":
+            raise NotRead("an array of integers")
         if is_number(x1) and is_number(x2):
             x1 = numeric(x1)
         return arithmetic(operation, x1, x2)
@@ -218,49 +233,21 @@ def numpy_binary(operation):
 
 
 def torch_binary(operation):
-    """A function of a tensor and a tensor or number, as torch has it."""
-    return lambda input, other: arithmetic(operation, floats(input), other)
+    """A function of a tensor and a tensor or number, as torch has it; `pow` of both."""
+    return lambda a, other, /: arithmetic(operation, floats(a), other)
 
 
 def torch_scaled(operation):
     """torch.add and torch.sub."""
-
-    def run(input, other, *, alpha=1):
-        if alpha != 1:
-            other = arithmetic("Mult", other, alpha)
-        return arithmetic(operation, floats(input), other)
-
-    return run
-
-
-def _torch_div(input, other, *, rounding_mode=None):
-    unused(rounding_mode=rounding_mode)
-    return arithmetic("Div", floats(input), other)
-
-
-def _numpy_power(x1, x2, /):
-    return arithmetic("Pow", floats(x1), x2)
-
-
-def _torch_pow(input, exponent):
-    return arithmetic("Pow", floats(input), exponent)
-
-
-def numpy_extreme(f):
-    """np.maximum, np.minimum."""
-    return lambda x1, x2, /: elementwise(f, numeric(x1), numeric(x2))
-
-
-def torch_extreme(f):
-    """torch.maximum, torch.minimum."""
-    return lambda input, other: elementwise(f, floats(input), floats(other))
+    run = torch_binary(operation)
+    return lambda a, other, *, alpha=1: run(a, arithmetic("Mult", other, alpha))
 
 
 def clipped(a, min=None, max=None):
     """a.clip(min, max)."""
     a = floats(a)
     if min is None and max is None:
-        raise NotTraced("a clip without bounds")
+        raise NotRead("a clip without bounds")
     for f, bound in ((Max, min), (Min, max)):
         if isinstance(bound, Array):
             floats(bound)
@@ -269,126 +256,97 @@ def clipped(a, min=None, max=None):
     return a
 
 
-def _numpy_clip(a, a_min, a_max):
-    return clipped(a, a_min, a_max)
-
-
-def _addcmul(input, tensor1, tensor2, *, value=1):
-    if len({floats(a).dtype for a in (input, tensor1, tensor2)}) > 1:
-        raise NotTraced("addcmul of tensors of two dtypes, which torch refuses")
+def _addcmul(a, tensor1, tensor2, *, value=1):
+    if len({floats(part).dtype for part in (a, tensor1, tensor2)}) > 1:
+        raise NotRead("addcmul of tensors of two dtypes, which torch refuses")
     product = arithmetic("Mult", arithmetic("Mult", tensor1, tensor2), value)
-    return arithmetic("Add", floats(input), product)
-
-
-def _numpy_where(condition, x, y, /):
-    return chosen(condition, x, y)
-
-
-def _torch_where(condition, input, other):
-    return chosen(condition, input, other)
+    return arithmetic("Add", a, product)
 
 
 # reductions
 
 
-def numpy_reduction(f):
+def reduction(f):
     """np.sum and np.mean."""
 
-    def run(a, axis=None, dtype=None, out=None, keepdims=False):
-        unused(out=out)
+    def run(a, axis=None, dtype=None, *, keepdims=False):
         result = f(floats(a), axes_of(a, axis), flag(keepdims))
         return result if dtype is None else cast(result, dtype)
 
     return run
 
 
-def torch_reduction(f):
-    """torch.sum and torch.mean."""
+numpy_sum, numpy_mean = reduction(total), reduction(average)
 
-    def run(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
-        keep = flag(keepdim if keepdims is None else keepdims)
-        result = f(floats(input), axes_of(input, either(dim, axis)), keep)
+
+def torch_reduction(run):
+    """torch.sum and torch.mean, by NumPy's."""
+
+    def of_torch(a, axis=None, keepdims=False, *, dtype=None):
+        return run(a, axis, dtype, keepdims=keepdims)
+
+    return of_torch
+
+
+def _add_reduce(a, axis=0, dtype=None, *, keepdims=False):
+    return numpy_sum(a, axis, dtype, keepdims=keepdims)
+
+
+def deviation(a, axis, keepdims, less, f):
+    """f of the mean square deviation; less: how many entries do not count."""
+    if not is_number(less):
+        raise NotRead("a correction that is no number")
+    axes = axes_of(a, axis)
+    return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(less)))
+
+
+def numpy_variance(f):
+    """np.var and np.std."""
+
+    def run(a, axis=None, dtype=None, *, ddof=None, correction=None, keepdims=False):
+        less = either(ddof, correction)
+        less = 0 if less is None else less
+        result = deviation(a, axis, keepdims, less, f)
         return result if dtype is None else cast(result, dtype)
 
     return run
 
 
-numpy_sum = numpy_reduction(total)
+def torch_variance(f):
+    """torch.var and torch.std."""
+
+    def run(a, axis=None, unbiased=None, keepdims=False, *, correction=None):
+        if isinstance(axis, bool):
+            raise NotRead("var(unbiased) without a dimension")
+        if unbiased is not None:
+            unbiased = int(flag(unbiased))
+        less = either(unbiased, correction)
+        less = 1 if less is None else less
+        return deviation(a, axis, keepdims, less, f)
+
+    return run
 
 
-def _numpy_var(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
-):
-    unused(out=out)
-    less = ddof if correction is None else correction
-    if ddof != 0 and correction is not None:
-        raise NotTraced("both ddof= and correction=")
-    if not is_number(less):
-        raise NotTraced("a ddof that is no number")
-    result = variance(floats(a), axes_of(a, axis), flag(keepdims), plain(less))
-    return result if dtype is None else cast(result, dtype)
+def itself(e: Expr) -> Expr:
+    """e."""
+    return e
 
 
-def _numpy_std(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None
-):
-    result = _numpy_var(a, axis, dtype, out, ddof, keepdims, correction=correction)
-    return elementwise(root, result)
+torch_var = torch_variance(itself)
 
 
-def _add_reduce(array, axis=0, dtype=None, out=None, keepdims=False):
-    return numpy_sum(array, axis, dtype, out, keepdims)
+def _torch_var_mean(a, axis=None, unbiased=None, keepdims=False, *, correction=None):
+    var = torch_var(a, axis, unbiased, keepdims, correction=correction)
+    return var, numpy_mean(a, axis, keepdims=keepdims)
 
 
-def length(a, axes, keep):
+def length(a, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares."""
+    axes = axes_of(a, axis)
+    if ord is not None and (ord != 2 or len(axes) > 1):
+        raise NotRead("another norm than the root of the sum of squares")
     squares = elementwise(lambda e: e**2, floats(a))
-    return elementwise(root, total(squares, axes, keep))
-
-
-def _numpy_norm(x, ord=None, axis=None, keepdims=False):
-    axes = axes_of(x, axis)
-    if not (ord is None or ord == 2 and len(axes) == 1):
-        raise NotTraced("another norm than the root of the sum of squares")
-    return length(x, axes, flag(keepdims))
-
-
-def _torch_var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    if isinstance(dim, bool):
-        raise NotTraced("var(unbiased) without a dimension")
-    if unbiased is not None:
-        unused(correction=correction)
-        correction = int(flag(unbiased))
-    less = 1 if correction is None else correction
-    if not is_number(less):
-        raise NotTraced("a correction that is no number")
-    return variance(floats(input), axes_of(input, dim), flag(keepdim), plain(less))
-
-
-def _torch_std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    result = _torch_var(input, dim, unbiased, keepdim, correction=correction)
-    return elementwise(root, result)
-
-
-def _torch_var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    var = _torch_var(input, dim, unbiased, keepdim, correction=correction)
-    return var, average(input, axes_of(input, dim), flag(keepdim))
-
-
-def _vector_norm(x, ord=2, dim=None, keepdim=False):
-    if ord != 2:
-        raise NotTraced("another norm than the root of the sum of squares")
-    return length(x, axes_of(x, dim), flag(keepdim))
-
-
-def _torch_norm(input, p="fro", dim=None, keepdim=False):
-    if p not in ("fro", 2):
-        raise NotTraced("another norm than the root of the sum of squares")
-    return length(input, axes_of(input, dim), flag(keepdim))
-
-
-def _linalg_norm(A, ord=None, dim=None, keepdim=False):
-    return _numpy_norm(A, ord, dim, keepdim)
+    return elementwise(root, total(squares, axes, flag(keepdims)))
 
 
 # new arrays
@@ -399,7 +357,7 @@ def shape_of(sizes: tuple) -> tuple:
     if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
         sizes = tuple(sizes[0])
     if any(not is_number(size) for size in sizes):
-        raise NotTraced("a shape that holds no plain sizes")
+        raise NotRead("a shape that holds no plain sizes")
     return tuple(map(plain, sizes))
 
 
@@ -409,7 +367,7 @@ def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
     if dtype is not None:
         name = name_of_dtype(library, dtype)
     elif isinstance(value, int):
-        raise NotTraced("an array that is filled with an integer")
+        raise NotRead("an array that is filled with an integer")
     e = S.Zero if value is None else plain(value)
     result = array(shape, e, library, name)
     result.memory.written = value is not None
@@ -420,11 +378,7 @@ def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
 
 def numpy_filled(value):
     """np.zeros, np.ones, np.empty."""
-
-    def run(shape, dtype=None):
-        return filled("numpy", shape_of((shape,)), value, dtype)
-
-    return run
+    return lambda shape, dtype=None: filled("numpy", shape_of((shape,)), value, dtype)
 
 
 def torch_filled(value):
@@ -433,17 +387,6 @@ def torch_filled(value):
     def run(*size, dtype=None, device=None):
         _check_device(device)
         return filled("torch", shape_of(size), value, dtype)
-
-    return run
-
-
-def torch_new(value):
-    """Tensor.new_zeros, Tensor.new_ones, Tensor.new_empty."""
-
-    def run(self, *size, dtype=None, device=None):
-        _check_device(device)
-        own = DType("torch", self.dtype) if dtype is None else dtype
-        return filled("torch", shape_of(size), value, own)
 
     return run
 
@@ -459,48 +402,45 @@ def numpy_like(value):
 
 
 def torch_like(value):
-    """torch.zeros_like, torch.ones_like, torch.empty_like."""
+    """torch.zeros_like and others; Tensor.new_zeros and others, which take a shape."""
 
-    def run(input, *, dtype=None, device=None):
+    def run(a, *size, dtype=None, device=None):
         _check_device(device)
-        own = DType("torch", floats(input).dtype) if dtype is None else dtype
-        return filled("torch", input.shape, value, own)
+        own = DType("torch", floats(a).dtype) if dtype is None else dtype
+        shape = shape_of(size) if size else a.shape
+        return filled("torch", shape, value, own)
 
     return run
 
 
-def _numpy_full(shape, fill_value, dtype=None):
-    if not is_number(fill_value):
-        raise NotTraced("an array filled with what is no number")
-    return filled("numpy", shape_of((shape,)), fill_value, dtype)
+def full(library):
+    """np.full, torch.full."""
+
+    def run(shape, fill_value, *, dtype=None, device=None):
+        _check_device(device)
+        if not is_number(fill_value):
+            raise NotRead("an array filled with what is no number")
+        return filled(library, shape_of((shape,)), fill_value, dtype)
+
+    return run
 
 
-def _torch_full(size, fill_value, *, dtype=None, device=None):
-    _check_device(device)
-    if not is_number(fill_value):
-        raise NotTraced("a tensor filled with what is no number")
-    return filled("torch", shape_of((size,)), fill_value, dtype)
+def eye(library):
+    """np.eye, torch.eye."""
 
+    def run(n, /, *, dtype=None, device=None):
+        _check_device(device)
+        shape = shape_of((n, n))
+        result = filled(library, shape, Scalar(S.One, "float"), dtype)
+        result.memory.e = KroneckerDelta(AXES[1], AXES[0]) if shape[0] != 1 else S.One
+        return result
 
-def _numpy_eye(N, dtype=None):
-    return _eye("numpy", N, dtype)
-
-
-def _torch_eye(n, *, dtype=None, device=None):
-    _check_device(device)
-    return _eye("torch", n, dtype)
-
-
-def _eye(library, n, dtype):
-    shape = shape_of((n, n))
-    result = filled(library, shape, Scalar(S.One, "float"), dtype)
-    result.memory.e = KroneckerDelta(AXES[1], AXES[0]) if shape[0] != 1 else S.One
-    return result
+    return run
 
 
 def _check_device(device):
     if device is not None and not isinstance(device, Device):
-        raise NotTraced("a device that is not the arguments' own")
+        raise NotRead("a device that is not the arguments' own")
 
 
 def as_array(a, dtype=None):
@@ -509,17 +449,17 @@ def as_array(a, dtype=None):
         dtype = dtype if isinstance(a, int) or dtype is not None else None
         value = a if isinstance(a, int) else Scalar(a.e, a.kind)
         if dtype is None and not (isinstance(a, Scalar) and a.kind == "float"):
-            raise NotTraced("an array of integers")
+            raise NotRead("an array of integers")
         return filled("numpy", (), value, dtype)
     if isinstance(a, Listed):
         return stacked(a)
     return floats(a) if dtype is None else cast(a, dtype)
 
 
-def new_array(object, dtype=None):
+def new_array(a, dtype=None):
     """np.array."""
-    result = as_array(object, dtype)
-    return copied(result) if result is object else result
+    result = as_array(a, dtype)
+    return copied(result) if result is a else result
 
 
 def contiguous(a, dtype=None):
@@ -531,8 +471,10 @@ def contiguous(a, dtype=None):
 def stacked(values: Any, axis: int = 0) -> Array:
     """np.stack of a list with an entry for each row."""
     if not isinstance(values, Listed) or axis != 0:
-        raise NotTraced("a stack of another list than one entry per row")
+        raise NotRead("a stack of another list than one entry per row")
     entry, turn = values.entry, values.turn
+    if values.backwards or is_integer(entry):
+        raise NotRead("a stack of integers, or from the last row on")
     if is_number(entry):
         entry = array((), plain(entry), state().library, state().dtype)
     e = entry.memory.e.xreplace({turn.letter: AXES[entry.ndim]})
@@ -541,7 +483,7 @@ def stacked(values: Any, axis: int = 0) -> Array:
 
 def _torch_stack(tensors, dim=0):
     if isinstance(tensors, Listed) and is_number(tensors.entry):
-        raise NotTraced("a stack of numbers")
+        raise NotRead("a stack of numbers")
     return stacked(tensors, dim)
 
 
@@ -554,7 +496,7 @@ def transposed(a, axes):
         return moved(a, range(a.ndim)[::-1])
     order = [axis_of(a, axis) for axis in axes]
     if sorted(order) != list(range(a.ndim)):
-        raise Misfit("a transpose that leaves out an axis, or has one twice")
+        raise Wrong("a transpose that leaves out an axis, or has one twice")
     return moved(a, order)
 
 
@@ -573,28 +515,24 @@ def _method_transpose(self, *axes):
     return transposed(self, _sequence(axes))
 
 
-def _swapped(a, axis1, axis2):
-    first, second = axis_of(a, axis1), axis_of(a, axis2)
+def _swapped(a, first, second, /):
+    first, second = axis_of(a, first), axis_of(a, second)
     order = list(range(a.ndim))
     order[first], order[second] = second, first
     return moved(a, order)
 
 
-def _torch_transpose(input, dim0, dim1):
-    return _swapped(input, dim0, dim1)
+def _permuted(a, *axes):
+    order = _sequence(axes)
+    if not order:
+        raise NotRead("permute without an order")
+    return transposed(a, order)
 
 
-def _permuted(self, *dims):
-    axes = _sequence(dims)
-    if not axes:
-        raise NotTraced("permute without an order")
-    return transposed(self, axes)
-
-
-def _torch_t(input):
-    if input.ndim > 2:
-        raise Misfit(f"t of a tensor with {input.ndim} axes")
-    return transposed(input, ())
+def _torch_t(a):
+    if a.ndim > 2:
+        raise Wrong(f"t of a tensor with {a.ndim} axes")
+    return transposed(a, ())
 
 
 def _reshape_method(self, *shape):
@@ -605,10 +543,10 @@ def _numpy_reshape(a, shape):
     return reshaped(a, _sequence((shape,)))
 
 
-def _torch_reshape(input, shape):
+def _torch_reshape(a, shape):
     if not isinstance(shape, tuple | list):
-        raise Misfit("torch.reshape to a shape that is no tuple")
-    return reshaped(input, shape)
+        raise Wrong("torch.reshape to a shape that is no tuple")
+    return reshaped(a, shape)
 
 
 def _raveled(a):
@@ -619,39 +557,28 @@ def _flattened(a):
     return copied(reshaped(copied(a), (-1,)))
 
 
-def _unsqueezed(input, dim):
-    order = list(range(input.ndim))
-    order.insert(axis_of(input, dim, more=1), None)
-    return moved(input, order)
-
-
-def _expand_dims(a, axis):
-    return _unsqueezed(a, axis)
+def _unsqueezed(a, axis):
+    order = list(range(a.ndim))
+    order.insert(axis_of(a, axis, more=1), None)
+    return moved(a, order)
 
 
 def _squeezed(a, axis=None):
     if axis is None:
-        raise NotTraced(
-            "squeeze of every axis of one entry, which depends on the sizes"
-        )
+        raise NotRead("squeeze of every axis of one entry, which depends on the sizes")
     at = axis_of(a, axis)
     if a.shape[at] != 1:
-        raise Misfit(f"squeeze of an axis of {a.shape[at]} entries")
+        raise Wrong(f"squeeze of an axis of {a.shape[at]} entries")
     view = moved(a, [axis for axis in range(a.ndim) if axis != at])
     return view if view.shape or a.library == "torch" else copied(view)
 
 
-def _torch_squeeze(input, dim=None):
-    return _squeezed(input, dim)
+def _numpy_broadcast_to(a, shape):
+    return perhaps_view(a, copied(expanded(a, _sequence((shape,)))))
 
 
-def _numpy_broadcast_to(array, shape):
-    result = expanded(array, _sequence((shape,)))
-    return perhaps_view(array, copied(result))
-
-
-def _torch_broadcast_to(input, size):
-    return expanded(input, _sequence((size,)))
+def _torch_broadcast_to(a, shape):
+    return expanded(a, _sequence((shape,)))
 
 
 def _expand(self, *size):
@@ -659,29 +586,24 @@ def _expand(self, *size):
 
 
 def _expand_as(self, other):
-    return expanded(self, [number(size, "int") for size in other.shape])
+    return expanded(self, _size(other))
 
 
-def _outer(a, b, /):
-    if floats(a).ndim != 1 or floats(b).ndim != 1:
-        raise NotTraced("an outer product of other than two vectors")
-    return einsum("i,j->ij", a, b)
+def of_vectors(text):
+    """A product of two vectors, as einsum writes it."""
 
+    def run(a, b, /):
+        if floats(a).ndim != 1 or floats(b).ndim != 1:
+            raise NotRead("a product of other than two vectors")
+        return einsum(text, a, b)
 
-def _dot(a, b, /):
-    if floats(a).ndim != 1 or floats(b).ndim != 1:
-        raise NotTraced("a dot product of other than two vectors")
-    return matmul(a, b)
+    return run
 
 
 def _numpy_einsum(subscripts, *operands, optimize=None):
     if optimize not in (None, False, True, "optimal", "greedy"):
-        raise NotTraced("einsum with a path of its own")
+        raise NotRead("einsum with a path of its own")
     return einsum(subscripts, *operands)
-
-
-def _torch_einsum(equation, *operands):
-    return einsum(equation, *operands)
 
 
 def _product(x1, x2, /):
@@ -705,12 +627,8 @@ def to(self, *targets, dtype=None, device=None):
         elif not isinstance(target, Device):
             names.append(target)
     if len(names) > 1:
-        raise NotTraced("to with two dtypes")
+        raise NotRead("to with two dtypes")
     return cast(self, names[0]) if names else self
-
-
-def _type_(self, dtype):
-    return cast(self, dtype)
 
 
 def _type_as(self, other):
@@ -722,18 +640,9 @@ def cast_to(name):
     return lambda self: cast(self, DType("torch", name))
 
 
-def _clone(input):
-    return copied(input)
-
-
 def _detach(self):
-    if state().twice:
-        return like(self, self.shape, detached(self.e))
+    state().cut = True
     return Array(self.memory, self.shape, self.axes, self.turns)
-
-
-def _torch_contiguous(self):
-    return perhaps_view(self, copied(self))
 
 
 def _size(self, dim=None):
@@ -744,8 +653,9 @@ def _size(self, dim=None):
 def item(self):
     """A number of Python's."""
     if floats(self).ndim:
-        raise NotTraced("an array as a number")
-    return Scalar(detached(self.e) if state().twice else self.e, "float")
+        raise NotRead("an array as a number")
+    state().cut = True
+    return Scalar(self.e, "float")
 
 
 def in_place(run):
@@ -754,7 +664,7 @@ def in_place(run):
     def write(self, *args, **options):
         result = Known("torch", "an operation in place", run)(self, *args, **options)
         if result.shape != self.shape:
-            raise Misfit("a result in place that has another shape")
+            raise Wrong("a result in place that has another shape")
         self.write(result.e)
         return self
 
@@ -762,7 +672,7 @@ def in_place(run):
 
 
 def _copy_(self, src):
-    elements = elementwise(lambda e: e, expanded(floats(src), _sizes(self)))
+    elements = elementwise(itself, expanded(floats(src), _size(self)))
     self.write(elements.e)
     return self
 
@@ -772,120 +682,103 @@ def _zero_(self):
     return self
 
 
-def _sizes(a):
-    return [number(s, "int") for s in a.shape]
-
-
 # the tables
 
+ZERO, FULL_ONE = Scalar(S.Zero, "float"), Scalar(S.One, "float")
 NUMPY: dict[str, Callable] = {
-    **{name: numpy_unary(f) for name, f in ENTRIES.items()},
+    **{name: entrywise(f, numeric) for name, f in ENTRIES.items()},
     **{name: numpy_binary(f) for name, f in OPERATIONS.items()},
-    "power": _numpy_power,
-    "maximum": numpy_extreme(Max),
-    "minimum": numpy_extreme(Min),
-    "clip": _numpy_clip,
-    "where": _numpy_where,
+    "power": torch_binary("Pow"),
+    "maximum": entrywise(Max, numeric, 2),
+    "minimum": entrywise(Min, numeric, 2),
+    "clip": clipped,
+    "where": lambda condition, a, b, /: chosen(condition, a, b),
     "sum": numpy_sum,
-    "mean": numpy_reduction(average),
-    "var": _numpy_var,
-    "std": _numpy_std,
+    "mean": numpy_mean,
+    "var": numpy_variance(itself),
+    "std": numpy_variance(root),
     "add.reduce": _add_reduce,
-    "linalg.norm": _numpy_norm,
+    "linalg.norm": length,
     "matmul": _product,
     "dot": _product,
-    "outer": _outer,
+    "outer": of_vectors("i,j->ij"),
     "einsum": _numpy_einsum,
-    "zeros": numpy_filled(Scalar(S.Zero, "float")),
-    "ones": numpy_filled(Scalar(S.One, "float")),
+    "zeros": numpy_filled(ZERO),
+    "ones": numpy_filled(FULL_ONE),
     "empty": numpy_filled(None),
     "zeros_like": numpy_like(0),
     "ones_like": numpy_like(1),
     "empty_like": numpy_like(None),
-    "full": _numpy_full,
-    "eye": _numpy_eye,
-    "identity": _numpy_eye,
+    "full": full("numpy"),
+    "eye": eye("numpy"),
+    "identity": eye("numpy"),
     "asarray": as_array,
     "array": new_array,
     "ascontiguousarray": contiguous,
-    "copy": _clone,
+    "copy": copied,
     "stack": stacked,
     "transpose": _numpy_transpose,
     "swapaxes": _swapped,
     "reshape": _numpy_reshape,
     "ravel": _raveled,
-    "expand_dims": _expand_dims,
+    "expand_dims": _unsqueezed,
     "squeeze": _squeezed,
     "broadcast_to": _numpy_broadcast_to,
 }
+_methods = "sum mean var std clip dot copy swapaxes ravel squeeze"
 NUMPY_METHODS: dict[str, Callable] = {
-    "sum": numpy_sum,
-    "mean": numpy_reduction(average),
-    "var": _numpy_var,
-    "std": _numpy_std,
-    "clip": clipped,
-    "dot": _product,
+    **{name: NUMPY[name] for name in _methods.split()},
     "astype": _astype,
-    "copy": _clone,
     "transpose": _method_transpose,
-    "swapaxes": _swapped,
     "reshape": _reshape_method,
-    "ravel": _raveled,
     "flatten": _flattened,
-    "squeeze": _squeezed,
     "item": item,
 }
 SHARED: dict[str, Callable] = {
-    **{name: torch_unary(f) for name, f in TORCH_ENTRIES.items()},
-    "sub": torch_scaled("Sub"),
+    **{name: entrywise(f, floats) for name, f in TORCH_ENTRIES.items()},
+    **{name: torch_binary(f) for name, f in TORCH_OPERATIONS.items()},
     "add": torch_scaled("Add"),
-    "subtract": torch_scaled("Sub"),
-    "mul": torch_binary("Mult"),
-    "multiply": torch_binary("Mult"),
-    "div": _torch_div,
-    "divide": _torch_div,
-    "true_divide": torch_binary("Div"),
-    "pow": _torch_pow,
-    "maximum": torch_extreme(Max),
-    "minimum": torch_extreme(Min),
+    "sub": torch_scaled("Sub"),
+    "maximum": entrywise(Max, floats, 2),
+    "minimum": entrywise(Min, floats, 2),
     "clamp": clipped,
     "clip": clipped,
-    "clamp_min": lambda input, min: clipped(input, min=min),
-    "clamp_max": lambda input, max: clipped(input, max=max),
+    "clamp_min": lambda a, min: clipped(a, min=min),
+    "clamp_max": lambda a, max: clipped(a, max=max),
     "addcmul": _addcmul,
-    "sum": torch_reduction(total),
-    "mean": torch_reduction(average),
-    "var": _torch_var,
-    "std": _torch_std,
-    "norm": _torch_norm,
+    "sum": torch_reduction(numpy_sum),
+    "mean": torch_reduction(numpy_mean),
+    "var": torch_var,
+    "std": torch_variance(root),
+    "norm": length,
     "matmul": _product,
-    "dot": _dot,
-    "outer": _outer,
+    "dot": of_vectors("i,i->"),
+    "outer": of_vectors("i,j->ij"),
     "unsqueeze": _unsqueezed,
-    "squeeze": _torch_squeeze,
-    "transpose": _torch_transpose,
+    "squeeze": _squeezed,
+    "transpose": _swapped,
     "swapaxes": _swapped,
     "t": _torch_t,
     "permute": _permuted,
     "ravel": _raveled,
-    "clone": _clone,
+    "clone": copied,
     "detach": _detach,
     "broadcast_to": _torch_broadcast_to,
 }
 TORCH: dict[str, Callable] = SHARED | {
-    "where": _torch_where,
+    "where": NUMPY["where"],
     "var_mean": _torch_var_mean,
-    "linalg.norm": _linalg_norm,
-    "linalg.vector_norm": _vector_norm,
-    "einsum": _torch_einsum,
-    "zeros": torch_filled(Scalar(S.Zero, "float")),
-    "ones": torch_filled(Scalar(S.One, "float")),
+    "linalg.norm": length,
+    "linalg.vector_norm": length,
+    "einsum": einsum,
+    "zeros": torch_filled(ZERO),
+    "ones": torch_filled(FULL_ONE),
     "empty": torch_filled(None),
     "zeros_like": torch_like(0),
     "ones_like": torch_like(1),
     "empty_like": torch_like(None),
-    "full": _torch_full,
-    "eye": _torch_eye,
+    "full": full("torch"),
+    "eye": eye("torch"),
     "stack": _torch_stack,
     "reshape": _torch_reshape,
 }
@@ -894,19 +787,19 @@ TORCH_METHODS: dict[str, Callable] = SHARED | {
     "view": _reshape_method,
     "expand": _expand,
     "expand_as": _expand_as,
-    "contiguous": _torch_contiguous,
+    "contiguous": lambda a: perhaps_view(a, copied(a)),
     "to": to,
-    "type": _type_,
+    "type": cast,
     "type_as": _type_as,
     "float": cast_to("float32"),
     "double": cast_to("float64"),
     "half": cast_to("float16"),
     "bfloat16": cast_to("bfloat16"),
-    "new_zeros": torch_new(0),
-    "new_ones": torch_new(1),
-    "new_empty": torch_new(None),
+    "new_zeros": torch_like(0),
+    "new_ones": torch_like(1),
+    "new_empty": torch_like(None),
     "size": _size,
-    "dim": lambda self: self.ndim,
+    "dim": lambda a: a.ndim,
     "item": item,
     "copy_": _copy_,
     "zero_": _zero_,
@@ -923,7 +816,7 @@ def of_number(f):
     def run(x, /):
         value = item(x) if isinstance(x, Array) else x
         if not is_number(value):
-            raise NotTraced(f"a function of math of {type(value).__name__}")
+            raise NotRead(f"a function of math of {type(value).__name__}")
         return Scalar(f(plain(value)), "float")
 
     return run
@@ -946,9 +839,9 @@ def _as_float(x, /):
 
 
 def _as_int(x, /):
-    if isinstance(x, int) or isinstance(x, Scalar) and x.kind == "int":
+    if is_integer(x):
         return number(plain(x), "int")
-    raise NotTraced("int of what is no integer")
+    raise NotRead("int of what is no integer")
 
 
 def _absolute(x, /):
@@ -960,11 +853,11 @@ def _absolute(x, /):
 def _length_of(x, /):
     if isinstance(x, Array):
         if not x.ndim:
-            raise Misfit("len of an array without axes")
+            raise Wrong("len of an array without axes")
         return number(x.shape[0], "int")
     if isinstance(x, tuple | list | str | dict):
         return len(x)
-    raise NotTraced(f"len of {type(x).__name__}")
+    raise NotRead(f"len of {type(x).__name__}")
 
 
 def summed_up(iterable, start=0, /):
@@ -977,7 +870,7 @@ def summed_up(iterable, start=0, /):
             value = like(entry, entry.shape, summed(floats(entry).memory.e, [turn]))
         return arithmetic("Add", start, value)
     if not isinstance(iterable, tuple | list):
-        raise NotTraced(f"a sum of {type(iterable).__name__}")
+        raise NotRead(f"a sum of {type(iterable).__name__}")
     result = start
     for value in iterable:
         result = arithmetic("Add", result, value)
@@ -989,12 +882,12 @@ def extreme(f):
 
     def run(*values):
         if len(values) < 2 or not all(map(is_number, values)):
-            raise NotTraced("max or min of what are no two numbers")
+            raise NotRead("max or min of what are no two numbers")
         result = f(*map(plain, values))
         for value in values:
             if plain(value) == result:
                 return value
-        raise NotTraced(f"{sympy.sstr(result)}, which depends on the sizes")
+        raise NotRead(f"{sympy.sstr(result)}, which depends on the sizes")
 
     return run
 
@@ -1006,13 +899,13 @@ def iterated(value: Any) -> Rows | Sequence:
     """What a loop runs over: all rows, or values."""
     if isinstance(value, Array):
         if not value.ndim or value.shape[0] == 1:
-            raise NotTraced("a loop over an axis of one entry")
+            raise NotRead("a loop over an axis of one entry")
         return Rows(value.shape[0], lambda turn: indexed(value, (turn,)))
     if isinstance(value, Once):
         return value.taken()
     if isinstance(value, Rows | tuple | list) and not getattr(value, "shared", False):
         return value
-    raise NotTraced(f"a loop over {type(value).__name__}")
+    raise NotRead(f"a loop over {type(value).__name__}")
 
 
 # the block of rows of one program
@@ -1023,7 +916,7 @@ def _counted(*args):
     if all(type(a) is int for a in args) and args:
         numbers = range(*args)
         if len(numbers) > LONGEST:
-            raise NotTraced(f"a loop of {len(numbers)} turns")
+            raise NotRead(f"a loop of {len(numbers)} turns")
         return list(numbers)
     if all(map(is_number, args)) and tuple(map(plain, args)) == SHARE:
         return Rows(M, shared=True)
@@ -1031,30 +924,40 @@ def _counted(*args):
     sizes = [a for a in whole if isinstance(a, Scalar) and a.kind == "int"]
     if len(sizes) == len(whole) == 1 and sizes[0].e.is_Symbol:
         return Rows(sizes[0].e)
-    raise NotTraced("a loop over some rows or columns only")
+    raise NotRead("a loop over some rows or columns only")
+
+
+def forwards(value):
+    """What is counted, or paired with others: rows from the first on."""
+    items = iterated(value)
+    if isinstance(items, Rows) and items.backwards:
+        raise NotRead("rows in the reverse order, counted or beside others")
+    return items
 
 
 def _enumerated(iterable):
-    items = iterated(iterable)
+    items = forwards(iterable)
     if isinstance(items, Rows):
         return Once(Rows(items.size, lambda turn: (turn, items.item(turn))))
     return Once(list(enumerate(items)))
 
 
 def _zipped(*values, strict=False):
-    parts = list(map(iterated, values))
+    parts = list(map(forwards, values))
     if not any(isinstance(part, Rows) for part in parts):
         return Once(list(zip(*parts, strict=flag(strict))))
     sizes = {part.size if isinstance(part, Rows) else None for part in parts}
     if len(sizes) > 1:
-        raise NotTraced("a zip of other lengths than all rows")
+        raise NotRead("a zip of other lengths than all rows")
     size = parts[0].size
     return Once(Rows(size, lambda turn: tuple(p.item(turn) for p in parts)))
 
 
 def _reversed_(sequence, /):
     items = iterated(sequence)
-    return Once(items if isinstance(items, Rows) else list(items)[::-1])
+    if isinstance(items, Rows):
+        return Once(replace(items, backwards=not items.backwards))
+    return Once(list(items)[::-1])
 
 
 def plain_sequence(kind):
@@ -1062,7 +965,7 @@ def plain_sequence(kind):
 
     def run(values=(), /):
         if not isinstance(values, tuple | list):
-            raise NotTraced(f"{kind.__name__} of {type(values).__name__}")
+            raise NotRead(f"{kind.__name__} of {type(values).__name__}")
         return kind(values)
 
     return run

@@ -22,7 +22,7 @@ from .arrays import (
     PROGRAMS,
     Array,
     DType,
-    NotTraced,
+    NotRead,
     Scalar,
     array,
     elementwise,
@@ -43,6 +43,8 @@ from .values import Limit
 from .verdict import NOT_READ, WRONG, Verdict, compare
 
 SIZES = {"i": M, "j": N, "p": PROGRAMS}
+# of Numba's compiler, which change no number but its last digits
+OPTIONS = {"nopython", "boundscheck", "nogil", "fastmath", "error_model", "inline"}
 ALWAYS = (
     REAL,
     "every program runs once",
@@ -77,7 +79,7 @@ class Lines:
         """Sends a row."""
         self._check(line, rows, at)
         if rows.memory not in self.made or not rows.memory.changed:
-            raise NotTraced("a row is sent before it is made")
+            raise NotRead("a row is sent before it is made")
         self.made.remove(rows.memory)
         self.sent.append(rows.memory)
 
@@ -87,16 +89,16 @@ class Lines:
 
     def _check(self, line, rows, at):
         if not isinstance(line, Line) or line.rows is not rows:
-            raise NotTraced("a row is made in the line of another array")
+            raise NotRead("a row is made in the line of another array")
         if state().loops != [at]:
-            raise NotTraced("a row is made or sent that is not the loop's own")
+            raise NotRead("a row is made or sent that is not the loop's own")
 
     def check(self):
         """Refuses what is not sent, and what need not have arrived."""
         if self.made:
-            raise NotTraced("a row is made in a line, and not sent")
+            raise NotRead("a row is made in a line, and not sent")
         if self.sent:
-            raise NotTraced("a row is sent, and need not have arrived")
+            raise NotRead("a row is sent, and need not have arrived")
 
 
 def _load(words, at):
@@ -109,7 +111,7 @@ def _row(matrix, at):
 
 def _own(vectors, at):
     if state().loops[:1] != [at]:
-        raise NotTraced("what belongs to a row that is not the loop's own")
+        raise NotRead("what belongs to a row that is not the loop's own")
     return vectors
 
 
@@ -134,7 +136,12 @@ class LoopReader(Reader):
 
     def admit(self, value):
         """An object of Python's as what it is here."""
-        value = getattr(value, "py_func", value)
+        if type(value).__module__ == "numba.core.registry":
+            unknown = set(value.targetoptions) - OPTIONS
+            if unknown or value.locals or not value._can_compile:
+                words = ", ".join(sorted(unknown)) or "types of its own"
+                raise NotRead(f"a function that Numba compiles with {words}")
+            value = value.py_func
         if not isinstance(value, FunctionType):
             return super().admit(value)
         if value not in self.functions:
@@ -147,7 +154,6 @@ class LoopReader(Reader):
 
     def _check_decorators(self, node, scope):
         """The object in hand is what the decorators have left, and its code is compared with its text."""
-        return []
 
 
 def _is_own(function):
@@ -237,7 +243,7 @@ def verify_loops(
             with followed():
                 reader.call(target, [], values)
                 reader.lines.check()
-        except NotTraced as reason:
+        except NotRead as reason:
             return refused(reason)
         verdicts = {}
         for name, value in values.items():
@@ -260,7 +266,7 @@ def _compared(name, value, bound, head, definitions, seconds):
     letters = {"i": i, "j": j, "p": PROGRAM}
     try:
         stored = entry(value, [letters[letter] for letter in bound.letters])
-    except NotTraced as reason:
+    except NotRead as reason:
         return refused(reason)
     indices = {letters[letter] for letter in bound.letters} - {PROGRAM}
     if set(head.indices) != indices:

@@ -71,6 +71,10 @@ class Memory:
         """The tensor and the places of an address, {letter of its index: place}."""
         bound = self.launch.arguments[pointer.name]
         start, letters = self.launch.stride(bound.start), bound.letters
+        no_rows = bound.stride is not None and not {"i", "p"} & set(letters)
+        if no_rows or bound.column_stride != 1 and "j" not in letters:
+            words = f"{pointer.name}: a stride that [{', '.join(letters)}] has not"
+            raise NotRead(words)
         offset = expand(pointer.offset.e - start)
         default = N if letters[-1:] == ("j",) else S.One
         row_stride = self.launch.stride(

@@ -1,6 +1,7 @@
-"""The package's own kernels in every variant of the operator, held against the definitions of `derivations.family`.
+"""The package's own kernels in every variant of the operator, held against the definitions that a norm has.
 
-The gradients there are proved by norm-dx-..., eps-theorem-dw and eps-theorem-db.
+A test proves that they are those of `derivations.family`, whose gradients are proved by norm-dx-..., eps-theorem-dw and
+eps-theorem-db.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from sympy import Expr, Heaviside, Indexed, Max, S, Symbol
+from sympy import Heaviside, Max, S, Symbol
 
 from ..spec import PLACED, PLACEMENTS
-from ..symbolic.definitions import Defs
 from ..symbolic.derivations import family
-from ..symbolic.notation import tensor, total
-from ..symbolic.symbols import M, N, eps, i, j
+from ..symbolic.notation import tensor
+from ..symbolic.symbols import M, N, eps, i
 from .api import verify
 from .binding import (
     COLUMNS,
@@ -34,7 +34,7 @@ from .binding import (
     T,
     letter,
 )
-from .definitions import OFFSET, Norm
+from .definitions import GATES, OFFSET, Norm, at, entry, operator
 from .loops import verify_loops
 from .source import Source
 from .statements import parameters
@@ -44,23 +44,9 @@ FOLDER = Path(__file__).parents[1] / "triton_kernels"
 PIECES = [piece for piece in PLACED if piece != "clamped"]
 HEADS, VECTOR = letter("heads"), letter("VECTOR")
 HEAD = Symbol("head", integer=True, nonnegative=True)
-c1, c2 = tensor("c1", M), tensor("c2", M)
 zero = tensor("zero", M)
-OUTPUTS = {
-    "y": family.y[i, j],
-    "residual_out": family.p[i, j],
-    "mean": family.average[i],
-    "rstd": family.rstd[i],
-    "c1": c1[i],
-    "c2": c2[i],
-    "dx": family.dp[i, j],
-    "dresidual": family.dp[i, j],
-    "dw": family.dw[j],
-    "db": family.db[j],
-    "zero": zero[i],
-}
-NAMES = {"weight": "w", "bias": "b"}
 MATRICES = ("x", "residual", "dy", "dresidual_out", "p")
+NAMES = {"p": "residual_out"}
 VECTORS = ("weight", "bias")
 
 
@@ -153,54 +139,48 @@ class Case:
         """A pointer, by the strides of its rows."""
         share, head = (HEADS, HEAD) if self.heads == "weights" else (1, 0)
         if name in VECTORS:
-            return kind(NAMES[name], "j", start=head * N)
+            return kind(name, "j", start=head * N)
         if name in ("dw", "db"):
             return kind(name, "p, j", share * N, start=head * N)
         if name not in MATRICES or kind is Out:
             index = "i, j" if name in ("y", "residual_out", "dx", "dresidual") else "i"
             columns = N if index == "i, j" else 1
-            return kind(name, index, share * columns, start=head * columns)
+            return kind(
+                NAMES.get(name, name), index, share * columns, start=head * columns
+            )
         stride, to_head = (
             letter(f"{name}{end}") * VECTOR for end in ("_step", "_head_step")
         )
         if self.heads == "strides":
-            return kind(name, "i, j", stride, heads=(HEADS, to_head))
-        return kind(name, "i, j", stride, start=head * to_head)
+            return kind(NAMES.get(name, name), "i, j", stride, heads=(HEADS, to_head))
+        return kind(NAMES.get(name, name), "i, j", stride, start=head * to_head)
 
 
 @cache
 def _definitions(case):
-    if case.piece == "clamp":
-        s = family.s[i]
-        general = family.operator(Max(s, eps), Heaviside(s - eps))
-    else:
-        branch = family.branches()[case.piece]
-        general = family.operator(branch.denominator, branch.factor)
-    r, wdy = family.r, family.wdy
-    products = total(N, lambda t: r[i, t] * wdy[i, t])
-    general[c1[i]] = family.kappa[i] / family.n * products
-    general[c2[i]] = family.a / N * total(N, lambda t: wdy[i, t])
-    values = {} if case.residual else {family.residual: 0, family.dresidual_out: 0}
-    values |= {} if case.weight else {family.w: 1}
-    values |= {} if case.bias else {family.b: 0}
-    numbers = {
-        family.a: S(int(case.center)),
-        family.n: N if case.mean else S.One,
-        family.w0: OFFSET if case.offset else S.Zero,
-    }
-    special = Defs()
-    for head, e in general:
-        special[head] = _with_values(e, values).xreplace(numbers)
-    special[zero[i]] = S.Zero
-    return Norm(special, OUTPUTS)
+    branch = family.branches()[case.piece] if case.piece != "clamp" else None
 
+    def place(s):
+        if branch is None:
+            return Max(s, eps), Heaviside(s - eps)
+        parts = branch.denominator, branch.factor
+        return tuple(e.xreplace({family.s[i]: s}) for e in parts)
 
-def _with_values(e: Expr, values: dict) -> Expr:
-    """The expression with entries of some tensors replaced."""
-    return e.replace(
-        lambda part: isinstance(part, Indexed) and part.base in values,
-        lambda part: S(values[part.base]),
+    offset = OFFSET if case.offset else S.Zero
+    defs = operator(
+        S(int(case.center)),
+        N if case.mean else S.One,
+        place,
+        at.residual if case.residual else S.Zero,
+        offset + (at.weight if case.weight else S.One),
+        at.bias if case.bias else S.Zero,
+        GATES["none"],
+        at.dresidual_out if case.residual else S.Zero,
+        family.c,
     )
+    defs[zero[i]] = S.Zero
+    names = (*FORWARD, *BACKWARD, "c1", "c2")
+    return Norm(defs, {name: entry(name) for name in names} | {"zero": zero[i]})
 
 
 FORWARD = ("y", "residual_out", "mean", "rstd")

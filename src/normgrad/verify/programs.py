@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
 
-from ..symbolic.calculus import RangeError, index_ranges, resolve
+from ..symbolic.calculus import RangeError, index_ranges
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor, total
@@ -22,7 +22,7 @@ from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import Counterexample
-from .arrays import ONE, Array, Misfit, NotTraced, State, attached, in_words
+from .arrays import ONE, Array, NotRead, State, Wrong, in_words
 from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
 from .difference import in_field_names
@@ -78,8 +78,6 @@ SHAPE_OF = {name: base.shape for name, base in TENSORS.items()}
 ORDER = "y residual_out mean rstd".split(), "dx dresidual dw db dgate".split()
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 LETTERS = {M: i, N: j}
-# the loss of one who differentiates the gradients once more
-SECOND = tensor("G")
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -161,7 +159,6 @@ def verify_function(
     name: str = "",
     seconds: float = 20,
     run: bool | None = None,
-    twice: bool = False,
     **inputs: Any,
 ) -> Verdict:
     """Whether a function, or an autograd Function, computes what the definitions say.
@@ -174,15 +171,12 @@ def verify_function(
               library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
               run: whether the program may be run as well: at the counterexample, and where it is not read at the sizes
               of `sizes_next_to`; None runs what is an object, and no text; it runs in this process
-              twice: whether an autograd Function's gradients are differentiated once more, as to_dy, to_x
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
     try:
-        claim = _Claim(
-            program, name, library or library_of(program), outputs, seconds, twice
-        )
+        claim = _Claim(program, name, library or library_of(program), outputs, seconds)
         if definitions is None and not claim.is_class:
             raise ValueError(
                 "definitions: got None, needs a norm or a forward function"
@@ -196,7 +190,7 @@ def verify_function(
         unknown = set(inputs) - set(claim.names) - set(shared)
         if unknown and not shared:
             raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
-    except NotTraced as reason:
+    except NotRead as reason:
         return refused(reason)
     run = not isinstance(program, str) if run is None else run
     variants, first = _variants(bound, inputs), None
@@ -220,9 +214,11 @@ def _of_forward(forward, inputs, names):
     Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
     """
     forward, name = forward if isinstance(forward, tuple) else (forward, "")
-    claim = _Claim(forward, name, library_of(forward), None, 0, False)
+    claim = _Claim(forward, name, library_of(forward), None, 0)
     bound = _bound(claim.names, claim.needed, inputs, {})
     traced = trace(forward, bound, (), claim.library, name)
+    if traced.noted.cut and claim.library == "torch" and not claim.is_class:
+        raise NotRead("a forward through part of which torch passes no gradient")
     shared, cotangents = {}, []
     roles = [inputs.get(name, name) for name in names]
     outputs = names_of(traced, bound)
@@ -246,16 +242,18 @@ def _variants(bound, inputs):
 
 def refused(reason):
     """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
-    kind = WRONG if isinstance(reason, Misfit) else NOT_READ
+    kind = WRONG if isinstance(reason, Wrong) else NOT_READ
     return Verdict(kind, line=reason.line, why=str(reason))
 
 
 class _Claim:
     """A program, its parameters, and what the caller said of its results."""
 
-    def __init__(self, program, name, library, outputs, seconds, twice):
+    def __init__(self, program, name, library, outputs, seconds):
+        if library not in ("numpy", "torch"):
+            raise ValueError(f"library: got {library!r}, needs 'numpy' or 'torch'")
         self.program, self.name, self.library = program, name, library
-        self.twice, self.eps = twice, set()
+        self.eps = set()
         self.outputs, self.seconds = outputs, seconds
         self.names, self.needed, self.is_class = parameters_of(program, name)
 
@@ -265,11 +263,9 @@ class _Claim:
         try:
             traced, definitions, claims, cotangents = read(definitions, bound)
             if len({*traced.constants.values(), *self.eps}) > 1:
-                raise NotTraced("another eps than that of the forward")
+                raise NotRead("another eps than that of the forward")
             verdict = self._verdict(traced, definitions, claims, bound)
-            if verdict and self.twice and cotangents:
-                verdict = self._of_second(verdict, definitions, bound, cotangents)
-        except NotTraced as reason:
+        except NotRead as reason:
             return refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
@@ -291,8 +287,8 @@ class _Claim:
             return refusal
         return _Execution(self, definitions, bound, (), {}).at_sizes(refusal)
 
-    def _trace(self, bound, cotangents=(), twice=False):
-        return trace(self.program, bound, cotangents, self.library, self.name, twice)
+    def _trace(self, bound, cotangents=()):
+        return trace(self.program, bound, cotangents, self.library, self.name)
 
     def _of_function(self, definitions, bound):
         traced = self._trace(bound)
@@ -303,7 +299,7 @@ class _Claim:
         own = _recognized(traced.names, definitions)
         if traced.keyed and own:
             if self.outputs and set(self.outputs) != set(own):
-                raise Misfit(f"it returns {', '.join(own)}, and not {self.outputs}")
+                raise Wrong(f"it returns {', '.join(own)}, and not {self.outputs}")
             return own
         names = self.outputs or own
         return names or _by_shape(traced.outputs, definitions.outputs, bound)
@@ -312,7 +308,7 @@ class _Claim:
         forward = self._trace(bound)
         passed = cotangents_of(self.program, self.name)
         if len(passed) != len(forward.outputs):
-            raise Misfit(
+            raise Wrong(
                 f"backward takes {len(passed)} gradients of {len(forward.outputs)} results"
             )
         if definitions is None:
@@ -324,47 +320,22 @@ class _Claim:
             names = self._outputs(forward, definitions, bound)
             cotangents = [input_of("", f"d{name}") for name in names]
             if None in cotangents:
-                raise NotTraced(f"a result of forward besides y: {names}")
+                raise NotRead(f"a result of forward besides y: {names}")
         traced = self._trace(bound, cotangents)
         claims = _named(names, traced.outputs, definitions)
         if len(traced.gradients) != len(bound):
-            raise Misfit(
+            raise Wrong(
                 f"backward returns {len(traced.gradients)} gradients of {len(bound)} arguments"
             )
         for value, gradient in zip(bound.values(), traced.gradients, strict=True):
             if _is_tensor(value):
                 output = gradient_of(_role(value), names)
                 if output not in definitions.outputs:
-                    raise NotTraced(f"{output}, which the definitions have not")
+                    raise NotRead(f"{output}, which the definitions have not")
                 claims[output] = gradient
             elif gradient is not None:
-                raise Misfit("a gradient of what is no tensor")
+                raise Wrong("a gradient of what is no tensor")
         return traced, definitions, claims, cotangents
-
-    def _of_second(self, verdict, definitions, bound, cotangents):
-        """The verdict with the gradients of the gradients."""
-        traced = self._trace(bound, cotangents, twice=True)
-        inputs = [value for value in bound.values() if _is_tensor(value)]
-        gradients = [g for g in traced.gradients if g is not None]
-        mine, right = S.Zero, S.Zero
-        for value, gradient in zip(inputs, gradients, strict=True):
-            letters = value.head.indices
-            name = gradient_of(_role(value), ())
-            varied = tensor(f"d{name}", *value.head.base.shape)[letters]
-            mine += _over_all(varied * entry(gradient, letters), letters)
-            right += _over_all(varied * definitions.outputs[name], letters)
-        defs = Defs()
-        for head, body in definitions.defs:
-            defs[head] = body
-        defs[SECOND] = right
-        outputs = dict(verdict.outputs)
-        for value in (*cotangents, *inputs):
-            claim = f"to_{_role(value)}"
-            stored = attached(resolve(Partial(mine, value.head)))
-            defined = Partial(SECOND, value.head)
-            outputs[claim] = compare(stored, defined, defs, claim, self.seconds)
-        words = "a Function that backward applies has a right backward of its own"
-        return whole(outputs, verdict.claim, (*verdict.assumptions, words))
 
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
@@ -539,10 +510,10 @@ def _role(value):
 def _input_like(name, output):
     """A tensor of its own with the shape of a result."""
     if not isinstance(output, Array):
-        raise NotTraced(f"{name} is {type(output).__name__}, no array")
+        raise NotRead(f"{name} is {type(output).__name__}, no array")
     sizes = tuple(size for size in output.shape if size != 1)
     if len(set(sizes)) < len(sizes):
-        raise NotTraced(f"{name} has two axes of {sizes[0]} entries")
+        raise NotRead(f"{name} has two axes of {sizes[0]} entries")
     return Input(_indexed(name, sizes), output.shape)
 
 
@@ -579,7 +550,7 @@ def _over_all(e, letters):
 def _named(names, values, definitions):
     """{output of the definitions: what the program returns for it}."""
     if len(names) != len(values):
-        raise Misfit(f"it returns {len(values)} results, and not {', '.join(names)}")
+        raise Wrong(f"it returns {len(values)} results, and not {', '.join(names)}")
     unknown = [name for name in names if name not in definitions.outputs]
     if unknown:
         raise ValueError(
@@ -638,7 +609,7 @@ def _by_shape(values, names, inputs):
         fitting = [name for name in left if tuple(SHAPE_OF[name]) == shape]
         if not fitting:
             words = type(value).__name__ if shape is None else in_words(shape)
-            raise Misfit(f"a result of the shape {words}, for which there is no output")
+            raise Wrong(f"a result of the shape {words}, for which there is no output")
         chosen.append(fitting[0])
         left.remove(fitting[0])
     return chosen

@@ -8,18 +8,18 @@ import linecache
 import textwrap
 from types import CodeType, FunctionType
 
-from .arrays import NotTraced
+from .values import NotRead
 
 
 def definition(function: FunctionType) -> ast.FunctionDef:
     """The syntax tree of a function object, with the line numbers of its file.
 
-    Raises:  NotTraced where its source is not at hand, or is another one by now
+    Raises:  NotRead where its source is not at hand, or is another one by now
     """
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
-        raise NotTraced(f"{function.__name__}, whose source is not at hand") from None
+        raise NotRead(f"{function.__name__}, whose source is not at hand") from None
     source = textwrap.dedent("".join(lines))
     try:
         body = ast.parse(source).body
@@ -28,9 +28,9 @@ def definition(function: FunctionType) -> ast.FunctionDef:
     except (StopIteration, SyntaxError):
         body, codes = [], []
     if [type(node) for node in body] != [ast.FunctionDef]:
-        raise NotTraced(f"{function.__name__}, whose lines are not those of a function")
+        raise NotRead(f"{function.__name__}, whose lines are not those of a function")
     if not any(_same_code(code, function.__code__) for code in codes):
-        raise NotTraced(f"{function.__name__}, whose source has changed")
+        raise NotRead(f"{function.__name__}, whose source has changed")
     ast.increment_lineno(body[0], first - 1)
     return body[0]
 

@@ -8,10 +8,25 @@ import linecache
 from pathlib import Path
 from types import FunctionType
 
+from .python_source import definition
 from .values import NotRead
 
 PACKAGE = Path(__file__).parents[1]
+# decorators that leave a kernel what it says
 WRAPPERS = ("jit", "heuristics", "autotune", "libentry")
+# what may bind a name that is written nowhere
+HIDDEN = {
+    *("exec", "eval", "globals", "locals", "vars", "setattr", "delattr"),
+    *("modules", "__import__", "__builtins__", "__dict__", "__setattr__"),
+}
+DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+def root_of(node: ast.expr) -> str:
+    """The first name of an expression such as tl.extra.sqrt, "" where it starts with none."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return getattr(node, "id", "")
 
 
 class Source:
@@ -24,63 +39,120 @@ class Source:
     def __init__(self, text: str, path: Path | None = None):
         self.path = path
         self.functions: dict[str, list[ast.FunctionDef]] = {}
-        self.constants: dict[str, list[ast.expr]] = {}
+        # {name: the values that it is assigned, None for one that is not read}
+        self.constants: dict[str, list[ast.expr | None]] = {}
         self.imports: dict[str, list[tuple[str, int]]] = {}
-        self._read(ast.parse(text).body)
+        self.hidden = ""
+        tree = ast.parse(text)
+        self._read(tree)
+        for node in ast.walk(tree):
+            self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
 
-    def _read(self, body):
-        for node in body:
-            if isinstance(node, ast.FunctionDef):
-                self.functions.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-                targets = getattr(node, "targets", None) or [node.target]
-                for target in targets:
-                    self._assigned(target, node.value)
-            elif isinstance(node, ast.Import):
-                for name in node.names:
-                    first = name.name if name.asname else name.name.partition(".")[0]
-                    self._imported(name.asname or first, first, 0)
-            elif isinstance(node, ast.ImportFrom):
-                for name in node.names:
-                    path = f"{node.module or ''}.{name.name}"
-                    self._imported(name.asname or name.name, path, node.level)
-            elif not isinstance(node, ast.ClassDef):
-                for field in ("body", "orelse", "finalbody"):
-                    self._read(getattr(node, field, []))
-                for handler in getattr(node, "handlers", []):
-                    self._read(handler.body)
+    def _read(self, node):
+        """Keeps every name that is bound, whatever binds it."""
+        match node:
+            case ast.FunctionDef(name=name):
+                self.functions.setdefault(name, []).append(node)
+            case ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                self._bind(name)
+            case ast.Import():
+                for part in node.names:
+                    first = part.name if part.asname else part.name.partition(".")[0]
+                    self._imported(part.asname or first, first, 0)
+            case ast.ImportFrom():
+                for part in node.names:
+                    path = f"{node.module or ''}.{part.name}"
+                    self._imported(part.asname or part.name, path, node.level)
+            case (
+                ast.Assign(targets=[ast.Name(id=name)])
+                | ast.AnnAssign(target=ast.Name(id=name))
+            ):
+                self._bind(name, node.value)
+                return
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                self._bind(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                self._bind(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                self._bind(name)
+        if not isinstance(node, DEFINITION | ast.comprehension):
+            for part in ast.iter_child_nodes(node):
+                self._read(part)
 
-    def _assigned(self, target, value):
-        if isinstance(target, ast.Tuple | ast.List):
-            for part in target.elts:
-                self._assigned(part, None)
-        elif isinstance(target, ast.Name):
-            self.constants.setdefault(target.id, []).append(value)
-        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-            self._assigned(target.value, None)  # tl.sum = something
+    def _bind(self, name, value=None):
+        self.constants.setdefault(name, []).append(value)
+
+    def _look_for_hidden(self, node):
+        """Keeps what may bind a name, or change a function, without saying so."""
+        match node:
+            case ast.Global(names=names):
+                for name in names:
+                    self._bind(name)
+            case ast.NamedExpr(target=ast.Name(id=name)):
+                self._bind(name)
+            case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word) if (
+                word in HIDDEN
+            ):
+                self.hidden = word
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                root = root_of(node)
+                if root in {**self.functions, **self.imports, **self.constants}:
+                    self.hidden = f"an attribute of {root}"
 
     def _imported(self, name, path, level):
         self.imports.setdefault(name, []).append((path, level))
 
+    def _check_names(self, name):
+        """Refuses a name that the text may bind where it does not say so."""
+        if self.hidden:
+            raise NotRead(f"what {name} is may be changed by {self.hidden}")
+        if "*" in self.imports:
+            raise NotRead(f"what {name} is may be changed by an import of *")
+
     def function(self, name: str) -> ast.FunctionDef | None:
         """The one function of a name, also where a decorator is applied to it later; NotRead where there are two."""
         found = self.functions.get(name, [])
-        if len(found) > 1 or found and name in self.imports:
+        if not found:
+            return None
+        self._check_names(name)
+        if len(found) > 1 or name in self.imports:
             raise NotRead(f"{name} is defined more than once")
-        for value in self.constants.get(name, []) if found else []:
-            names = [
-                n.id for n in ast.walk(value or ast.Pass()) if isinstance(n, ast.Name)
-            ]
-            decorated = isinstance(value, ast.Call) and name in names
-            if not decorated or not any(
-                word in ast.unparse(value) for word in WRAPPERS
-            ):
+        for value in self.constants.get(name, []):
+            arguments = getattr(value, "args", [])
+            if list(map(ast.unparse, arguments)) != [name]:
                 raise NotRead(f"{name} is assigned again")
-        return found[0] if found else None
+        for wrapper in self.wrappers(name):
+            self._check_wrapper(wrapper, name)
+        return found[0]
+
+    def wrappers(self, name: str) -> list[ast.expr]:
+        """The decorators of a function, and what is called with it later."""
+        later = [value.func for value in self.constants.get(name, [])]
+        return [*self.functions[name][0].decorator_list, *later]
+
+    def _check_wrapper(self, node, name):
+        """Refuses a decorator that may leave another function."""
+        called = node.func if isinstance(node, ast.Call) else node
+        *_, last = ast.unparse(called).split(".")
+        root = root_of(called)
+        own = root in self.functions or root in self.constants
+        if last not in WRAPPERS or own or root not in self.imports:
+            raise NotRead(f"the decorator {ast.unparse(called)} of {name}")
+
+    def settings(self, name: str):
+        """(argument, its value, whether it is tuned) for each that decorators of a function set."""
+        for decorator in self.wrappers(name):
+            tuned = ast.unparse(getattr(decorator, "func", decorator)).endswith("tune")
+            for node in ast.walk(decorator):
+                if isinstance(node, ast.Dict):
+                    for key, value in zip(node.keys, node.values, strict=True):
+                        value = getattr(value, "body", value)
+                        yield getattr(key, "value", None), value, tuned
 
     def constant(self, name: str) -> ast.expr | None:
         """The value that a name is assigned, where that is once."""
+        self._check_names(name)
         found = self.constants.get(name, [])
         if len(found) > 1 or found and name in self.imports:
             raise NotRead(f"{name} is assigned more than once")
@@ -134,6 +206,47 @@ def cell_of(function: FunctionType) -> Source:
     return Source("\n".join([text, *elsewhere]))
 
 
+def check_object(program, source: Source, name: str) -> None:
+    """Refuse a kernel object that is by now another one than its text says."""
+    wrapped = 0
+    while not inspect.isfunction(program):
+        program, wrapped = program.fn, wrapped + 1
+    if wrapped != len(source.wrappers(name)):
+        raise NotRead(f"{name} has other decorators by now than its text")
+    waiting, reached = [(name, program)], set()
+    while waiting:
+        name, function = waiting.pop()
+        reached.add(name)
+        own = source.function(name)
+        if ast.dump(definition(function)) != ast.dump(own):
+            raise NotRead(f"{name} is another function by now than in its text")
+        for node in ast.walk(own):
+            held = function.__globals__.get(getattr(node, "id", None))
+            if held is None or node.id in reached:
+                continue
+            if node.id in source.functions:
+                waiting.append((node.id, plain(held)))
+            elif not _is_as_written(held, node.id, source):
+                raise NotRead(f"{node.id} is another by now than in its text")
+
+
+def _is_as_written(held, name, source):
+    """Whether a constant, or a module, has the value that its text gives it."""
+    if inspect.ismodule(held) and name in source.imports:
+        path = source.imported(name)[0].removeprefix(".")
+        last = path.rpartition(".")[2]
+        library = "triton.language" if last in ("tl", "language") else last
+        return held.__name__ in (path, library)
+    if name not in source.constants:
+        return True
+    value = source.constant(name)
+    value = value.args[0] if getattr(value, "args", None) else value
+    try:
+        return ast.literal_eval(value) == getattr(held, "value", held)
+    except ValueError:
+        return False
+
+
 def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """(the module's text, the kernel's name) of a kernel, a path or a text.
 
@@ -141,6 +254,8 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """
     if isinstance(program, str | Path):
         path = None if isinstance(program, str) and "\n" in program else Path(program)
+        if path is not None and not path.is_file():
+            raise ValueError(f"program: got {program!r}, which is no file and no text")
         text = program if path is None else path.read_text(encoding="utf8")
         source = Source(text, path)
         if kernel is None:
@@ -159,6 +274,8 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
         else:
             source = cell_of(function)
         kernel = kernel or function.__name__
+        if kernel == function.__name__ and kernel in source.functions:
+            check_object(program, source, kernel)
     if kernel not in source.functions:
         raise ValueError(
             f"kernel: got {kernel!r}, needs one of {', '.join(source.functions)}"

@@ -6,12 +6,13 @@ import ast
 from contextlib import suppress
 from dataclasses import replace
 
-from sympy import Expr, S, Symbol, expand, nan
+from sympy import Expr, Symbol, expand, nan
 
-from .binding import T
+from .binding import COLUMNS, ROWS, WHOLE, T
 from .calls import Calls
 from .expressions import Function
 from .sums import has_marker, marker_of
+from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
 from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Qualified
 
 SPEED = {
@@ -24,17 +25,12 @@ SPEED = {
 DEEPEST, LONGEST = 20, 64
 
 
-class _Return(Exception):
-    """A return statement, with its value."""
-
-
 class Reader(Calls):
-    """Runs a kernel; line: the number of the statement that is run; ran: of all that were."""
+    """Runs a kernel."""
 
     def __init__(self, source, launch, fill=nan):
         super().__init__(source, launch, fill)
-        self.line, self.depth, self.inner = 0, 0, 0
-        self.ran: set[int] = set()
+        self.depth, self.inner = 0, 0
 
     def bound(self, kernel: str) -> dict:
         """{argument: its value}."""
@@ -50,25 +46,32 @@ class Reader(Calls):
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
                 raise ValueError(message)
 
+    def _check_settings(self, kernel):
+        """Refuses a binding that the text's own decorators contradict."""
+        bound, (names, _) = (
+            self.launch.arguments,
+            parameters(self.source.function(kernel)),
+        )
+        for name, value, tuned in self.source.settings(kernel):
+            literal = isinstance(value, ast.Constant)
+            if name not in names or not literal and name not in bound:
+                continue
+            promised = bound.get(name)
+            left_open = isinstance(promised, str) or isinstance(promised, bool)
+            agrees = literal and promised == value.value
+            if promised in (ROWS, COLUMNS):
+                continue
+            if promised is WHOLE:
+                left_open = not tuned
+            if not agrees and (literal or not left_open):
+                text = f"{ast.unparse(value)} by a decorator"
+                raise NotRead(f"{name} is {text}, and bound as {promised}")
+
     def read(self, kernel: str, local: dict) -> dict[str, Expr]:
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
+        self._check_settings(kernel)
         self.run(Function(self.source, self.source.function(kernel)), local)
         return self.memory.left()
-
-    def arguments(self, function: Function, given, named) -> dict:
-        """The local names of a function that is called."""
-        names, defaults = parameters(function.node)
-        if len(given) > len(names) or set(named) - set(names[len(given) :]):
-            raise NotRead(f"{function.node.name}: its arguments do not fit")
-        local = dict(zip(names, given, strict=False)) | named
-        for name in names:
-            if name not in local:
-                if name not in defaults:
-                    raise NotRead(f"{function.node.name}: {name} is missing")
-                before, self.source = self.source, function.source
-                local[name] = self.value(defaults[name], {})
-                self.source = before
-        return local
 
     def inlined(self, function: Function, given, named):
         """What a function returns."""
@@ -76,7 +79,12 @@ class Reader(Calls):
         if self.depth == DEEPEST:
             raise NotRead("functions that call each other without end")
         self.depth += 1
-        value = self.run(function, self.arguments(function, given, named))
+        before, self.source = self.source, function.source
+        defaults = defaults_of(function.node.args)
+        defaults = {name: self.evaluate(node, {}) for name, node in defaults.items()}
+        self.source = before
+        local = bound_arguments(function.node.args, given, named, defaults)
+        value = self.run(function, local)
         self.depth -= 1
         self.line = line
         return value
@@ -87,74 +95,39 @@ class Reader(Calls):
         self.source, self.inner = function.source, 0
         value = None
         try:
-            self.block(function.node.body, local)
-        except _Return as returned:
+            self.execute(function.node.body, local)
+        except Returned as returned:
             value = returned.args[0]
         self.source, self.inner = before
         return value
 
     # statements
 
-    def block(self, body: list[ast.stmt], local: dict):
-        """Runs statements."""
-        for node in body:
-            self.line = node.lineno
-            self.ran.add(node.lineno)
-            method = getattr(self, f"run_{type(node).__name__.lower()}", None)
-            if method is None:
-                kind = type(node).__name__.lower()
-                raise NotRead(f"a statement of the kind {kind}")
-            method(node, local)
+    read_Assert = Walker.read_Pass
 
-    def run_pass(self, node, local):
-        """Nothing."""
-
-    run_assert = run_pass
-
-    def run_expr(self, node, local):
-        """A call, or a docstring."""
-        if not isinstance(node.value, ast.Constant):
-            self.value(node.value, local)
-
-    def run_return(self, node, local):
+    def read_Return(self, node, local):
         """The value of the function."""
         if self.inner:
             raise NotRead("a return from inside a loop or a branch")
-        raise _Return(None if node.value is None else self.value(node.value, local))
+        super().read_Return(node, local)
 
-    def run_assign(self, node, local):
-        """name = value."""
-        value = self.value(node.value, local)
-        for target in node.targets:
-            self.assign(target, value, local)
-
-    def run_annassign(self, node, local):
+    def read_AnnAssign(self, node, local):
         """name: tl.constexpr = value."""
         if node.value is None:
             raise NotRead("a name without a value")
-        self.assign(node.target, self.value(node.value, local), local)
+        super().read_AnnAssign(node, local)
 
-    def run_augassign(self, node, local):
+    def read_AugAssign(self, node, local):
         """name += value."""
-        value = self.value(node.value, local)
-        held = self.value(node.target, local)
-        self.assign(node.target, self.operate(node.op, held, value), local)
+        value = self.evaluate(node.value, local)
+        held = self.evaluate(node.target, local)
+        self.assign(
+            node.target, self.operate(type(node.op).__name__, held, value), local
+        )
 
-    def assign(self, target, value, local):
-        """Gives a name its value, or each name of a tuple."""
-        if isinstance(target, ast.Tuple):
-            if not isinstance(value, tuple) or len(value) != len(target.elts):
-                raise NotRead("several names for what are not as many values")
-            for part, entry in zip(target.elts, value, strict=True):
-                self.assign(part, entry, local)
-        elif isinstance(target, ast.Name):
-            local[target.id] = value
-        else:
-            raise NotRead("an assignment to what is no name")
-
-    def run_if(self, node, local):
+    def read_If(self, node, local):
         """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
-        test = self.value(node.test, local)
+        test = self.evaluate(node.test, local)
         if isinstance(test, Mask) and not test.axes:
             holds = [self.places.below(*pair) for pair in test.below]
             if None in holds and False not in holds and not node.orelse:
@@ -162,7 +135,7 @@ class Reader(Calls):
         decided = self.decided(test)
         if decided is None:
             return self._either(node, local)
-        return self.block(node.body if decided else node.orelse, local)
+        return self.execute(node.body if decided else node.orelse, local)
 
     def _either(self, node, local):
         """Both ways of a branch on a dtype, which may differ in dtypes alone."""
@@ -170,7 +143,7 @@ class Reader(Calls):
         before = {name: len(stores) for name, stores in memory.stores.items()}
         self.inner += 1
         for way, body in zip(ways, (node.body, node.orelse), strict=True):
-            self.block(body, way)
+            self.execute(body, way)
         self.inner -= 1
         if before != {name: len(stores) for name, stores in memory.stores.items()}:
             raise NotRead("a store that depends on a dtype")
@@ -189,7 +162,7 @@ class Reader(Calls):
         before = dict(local)
         self.memory.guards.append(mask.below)
         self.inner += 1
-        self.block(node.body, local)
+        self.execute(node.body, local)
         self.inner -= 1
         self.memory.guards.pop()
         for name, value in list(local.items()):
@@ -204,10 +177,10 @@ class Reader(Calls):
 
     # loops
 
-    def run_for(self, node, local):
+    def read_For(self, node, local):
         """A loop over a range: its body is run once, for any turn."""
         call = node.iter
-        called = self.value(call.func, local) if isinstance(call, ast.Call) else None
+        called = self.evaluate(call.func, local) if isinstance(call, ast.Call) else None
         paths = ("triton.language.range", "triton.language.static_range")
         path = called.path if isinstance(called, Qualified) else ""
         if path not in ("builtins.range", *paths) or node.orelse:
@@ -216,36 +189,34 @@ class Reader(Calls):
             raise NotRead("a range with arguments that are not read")
         if not isinstance(node.target, ast.Name) or not 1 <= len(call.args) <= 3:
             raise NotRead("a range of this kind")
-        bounds = [self.value(argument, local) for argument in call.args]
-        if any(not isinstance(b, Index) or b.axes for b in bounds):
-            raise NotRead("a range between what are no integers")
-        low, high, step = {
-            1: lambda a: (S.Zero, a, S.One),
-            2: lambda a, b: (a, b, S.One),
-            3: lambda a, b, c: (a, b, c),
-        }[len(bounds)](*[bound.e for bound in bounds])
-        self.loop(node.body, node.target.id, (low, high, step), local)
+        start = [] if len(call.args) > 1 else [ast.Constant(0)]
+        step = [] if len(call.args) > 2 else [ast.Constant(1)]
+        parts = [*start, *call.args, *step]
+        self.loop(node.body, node.target.id, self._integers_of(parts, local), local)
 
-    def run_while(self, node, local):
-        """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
-        test, last = node.test, node.body[-1]
-        counts = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt)
-        adds = isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Add)
-        simple = counts and adds and len(test.ops) == 1 and not node.orelse
-        if not simple or not isinstance(test.left, ast.Name):
-            raise NotRead("a while loop that does not count")
-        counter, body = test.left.id, node.body[:-1]
-        if ast.unparse(last.target) != counter or counter in assigned(body):
-            raise NotRead("a while loop that does not count")
-        names = names_in(test.comparators[0]) | names_in(last.value)
-        if names & (assigned(body) | {counter}):
-            raise NotRead("a while loop whose end or step changes")
-        parts = (test.left, test.comparators[0], last.value)
-        bounds = [self.value(part, local) for part in parts]
+    def _integers_of(self, parts, local):
+        """The start, the end and the step of a loop."""
+        bounds = [self.evaluate(part, local) for part in parts]
         if any(not isinstance(b, Index) or b.axes for b in bounds):
-            raise NotRead("a while loop between what are no integers")
+            raise NotRead("a loop between what are no integers")
+        return [bound.e for bound in bounds]
+
+    def read_While(self, node, local):
+        """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
+        match node:
+            case ast.While(
+                test=ast.Compare(left=ast.Name(counter), ops=[ast.Lt()]),
+                body=[*body, ast.AugAssign(ast.Name(last), ast.Add(), step)],
+                orelse=[],
+            ) if counter == last and counter not in assigned(body):
+                parts = [node.test.left, *node.test.comparators, step]
+            case _:
+                raise NotRead("a while loop that does not count")
+        if set().union(*map(names_in, parts[1:])) & (assigned(body) | {counter}):
+            raise NotRead("a while loop whose end or step changes")
+        bounds = self._integers_of(parts, local)
         del local[counter]
-        self.loop(body, counter, [bound.e for bound in bounds], local)
+        self.loop(body, counter, bounds, local)
 
     def loop(self, body, counter, bounds, local):
         """Runs a loop's body, once for any turn, or turn by turn where the text says how many."""
@@ -266,7 +237,7 @@ class Reader(Calls):
         line = self.line
         self.places.active.append(turn)
         self.inner += 1
-        self.block(body, local)
+        self.execute(body, local)
         self.inner -= 1
         self.line = line
         for name, value in after.items():
@@ -286,7 +257,7 @@ class Reader(Calls):
             elif isinstance(node, ast.If) and not names_in(node.test) & names:
                 decided = None
                 with suppress(NotRead):  # the branch itself says so, if it is read
-                    decided = self.decided(self.value(node.test, local))
+                    decided = self.decided(self.evaluate(node.test, local))
                 if decided is not None:
                     branch = node.body if decided else node.orelse
                     live += self._live(branch, names, local)
@@ -300,7 +271,7 @@ class Reader(Calls):
             raise NotRead(f"a loop of {turns} turns that are counted in the text")
         for turn in range(turns):
             local[counter] = Index(expand(low + turn * step))
-            self.block(body, local)
+            self.execute(body, local)
         local.pop(counter, None)
 
     def _carried(self, body, names, turn, local):
@@ -342,7 +313,9 @@ class Reader(Calls):
                 added = self._added(node.value, name)
             if added is None or names_in(added) & names:
                 continue
-            step = self.value(added, {k: v for k, v in local.items() if k not in names})
+            step = self.evaluate(
+                added, {k: v for k, v in local.items() if k not in names}
+            )
             if isinstance(step, tuple):
                 return tuple(part.e for part in step)
             return step.e if isinstance(step, Index) and not step.axes else None
@@ -378,13 +351,8 @@ def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr
     args = function.args
     if args.vararg or args.kwarg:
         raise NotRead(f"{function.name} takes any number of arguments")
-    positional = [a.arg for a in (*args.posonlyargs, *args.args)]
-    start = len(positional) - len(args.defaults)
-    defaults = dict(zip(positional[start:], args.defaults, strict=True))
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        if default is not None:
-            defaults[arg.arg] = default
-    return positional + [a.arg for a in args.kwonlyargs], defaults
+    named = [a.arg for a in args.kwonlyargs]
+    return positional(args) + named, defaults_of(args)
 
 
 def names_in(node: ast.AST) -> set[str]:

@@ -6,8 +6,8 @@ factors from outside the sum, or added to a sum over the same places.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
+from operator import add, mul, sub
 
 from sympy import Expr, S, Symbol, expand, nan
 
@@ -15,7 +15,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
-from .domain import DIVISOR, NONNEGATIVE
+from .domain import DIVISOR, NONNEGATIVE, POSITIVE
 from .places import Places
 from .values import (
     COLUMN,
@@ -46,24 +46,24 @@ class Sums:
             return cover in ("own", "all")
         return cover == (0, expand(self.tiles - 1))
 
-    def operate(self, operator: ast.operator, a: Number, b: Number) -> Number:
+    def operate(self, operator: str, a: Number, b: Number) -> Number:
         """a + b, a - b, a * b or a / b, lane by lane."""
         function = {
-            ast.Add: lambda x, y: x + y,
-            ast.Sub: lambda x, y: x - y,
-            ast.Mult: lambda x, y: x * y,
-            ast.Div: lambda x, y: nan if y == 0 else x / y,
-        }.get(type(operator))
+            "Add": add,
+            "Sub": sub,
+            "Mult": mul,
+            "Div": lambda x, y: nan if y == 0 else x / y,
+        }.get(operator)
         if function is None:
-            raise NotRead(f"the operation {type(operator).__name__} of numbers")
-        if isinstance(operator, ast.Div):
+            raise NotRead(f"the operation {operator} of numbers")
+        if operator == "Div":
             self.needs(b, DIVISOR)
         marked = has_marker(a) or has_marker(b)
         pending, share = a.pending, a.share
         if (a.pending, a.share) != (b.pending, b.share):
             pending, share = a.pending + b.pending, a.share | b.share
-            if isinstance(operator, ast.Add | ast.Sub) and not marked:
-                if isinstance(operator, ast.Add) and a.pending and not a.share:
+            if operator in ("Add", "Sub") and not marked:
+                if operator == "Add" and a.pending and not a.share:
                     return self.settled(self.joined(a, b))
                 raise NotRead("a sum that is not complete is added to something else")
         if pending or share:
@@ -77,6 +77,8 @@ class Sums:
     def needs(self, value: Number, words: str) -> None:
         """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
         e = value.inside
+        if words == POSITIVE and is_nonnegative(e):
+            words = DIVISOR
         seen = is_nonnegative(e) if words == NONNEGATIVE else is_positive(e)
         if e is not nan and e != 0 and not seen:
             self.domain[e, words] = None
@@ -92,12 +94,12 @@ class Sums:
 
     def _linear(self, operator, a, b):
         """Refuses all but sums of one kind, and a sum times a factor from outside it."""
-        if isinstance(operator, ast.Add | ast.Sub):
+        if operator in ("Add", "Sub"):
             for p in a.pending + b.pending:
                 if (p.place.axis in a.axes) != (p.place.axis in b.axes):
                     raise NotRead("a sum is added to what has other lanes")
             return
-        if isinstance(operator, ast.Mult) and b.pending + tuple(b.share):
+        if operator == "Mult" and b.pending + tuple(b.share):
             a, b = b, a
         if not self._factor(b, a):
             raise NotRead("a sum is used before it is complete")

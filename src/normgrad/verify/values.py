@@ -19,7 +19,9 @@ LANES = {
 
 
 class NotRead(ValueError):
-    """A line that is not followed, with the reason."""
+    """What is not followed, with the reason; line: where."""
+
+    line: int | None = None
 
 
 class Wrong(NotRead):

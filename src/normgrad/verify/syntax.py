@@ -1,0 +1,183 @@
+"""Python's syntax, read on values of any kind: what all readers of programs have in common."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..symbolic.patience import look
+from .values import NotRead, Wrong
+
+
+class Returned(Exception):
+    """The value of a return statement."""
+
+
+class Walker:
+    """Reads statements and expressions, on the names that are bound.
+
+    A subclass has a method read_X for every other statement X and value_X for every other expression X, and says what
+    values do: `operate`, `attribute` and `call`, and `assign_part` for a target that is neither a name nor a tuple.
+    """
+
+    line = 0
+
+    def execute(self, body: Sequence[ast.stmt], names: Any) -> None:
+        """Read statements one after the other; NotRead says in which line."""
+        for node in body:
+            look()
+            self.line = node.lineno
+            read = getattr(self, f"read_{type(node).__name__}", None)
+            try:
+                if read is None:
+                    raise NotRead(f"the statement {type(node).__name__.lower()}")
+                read(node, names)
+            except NotRead as reason:
+                if reason.line is None:
+                    reason.line = node.lineno
+                raise
+
+    def evaluate(self, node: ast.expr, names: Any) -> Any:
+        """The value of an expression."""
+        read = getattr(self, f"value_{type(node).__name__}", None)
+        if read is None:
+            raise NotRead(f"the expression {ast.unparse(node)} is not read")
+        return read(node, names)
+
+    # statements
+
+    def read_Pass(self, node, names):
+        """Nothing."""
+
+    def read_Expr(self, node, names):
+        """A call, or a docstring."""
+        if not isinstance(node.value, ast.Constant):
+            self.evaluate(node.value, names)
+
+    def read_Return(self, node, names):
+        """The value of the function."""
+        raise Returned(node.value and self.evaluate(node.value, names))
+
+    def read_Assign(self, node, names):
+        """name = value."""
+        value = self.evaluate(node.value, names)
+        for target in node.targets:
+            self.assign(target, value, names)
+
+    def read_AnnAssign(self, node, names):
+        """name: annotation = value."""
+        if node.value is not None:
+            self.assign(node.target, self.evaluate(node.value, names), names)
+
+    def assign(self, target: ast.expr, value: Any, names: Any) -> None:
+        """Give a name its value, or each name of a tuple."""
+        if isinstance(target, ast.Name):
+            names[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            self._unpack(target.elts, value, names)
+        else:
+            self.assign_part(target, value, names)
+
+    def assign_part(self, target, value, names):
+        """Write a part of a value."""
+        raise NotRead(f"an assignment to {ast.unparse(target)}, which is no name")
+
+    def _unpack(self, targets, value, names):
+        if not isinstance(value, tuple | list):
+            raise NotRead(f"{type(value).__name__} unpacked into several names")
+        values = list(value)
+        starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        if starred and len(values) >= len(targets) - 1:
+            first, after = starred[0], len(targets) - starred[0] - 1
+            last = len(values) - after
+            values[first:last] = [values[first:last]]
+            targets = [getattr(target, "value", target) for target in targets]
+        if len(values) != len(targets):
+            raise Wrong(f"{len(values)} values for {len(targets)} names")
+        for target, part in zip(targets, values, strict=True):
+            self.assign(target, part, names)
+
+    # expressions
+
+    def value_Tuple(self, node, names):
+        """A tuple."""
+        return tuple(self.spread(node.elts, names))
+
+    def value_List(self, node, names):
+        """A list."""
+        return list(self.spread(node.elts, names))
+
+    def spread(self, nodes: Sequence[ast.expr], names: Any) -> Iterator[Any]:
+        """The values of several expressions, those with a star one by one."""
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                values = self.evaluate(node.value, names)
+                if not isinstance(values, tuple | list):
+                    raise NotRead(f"*{type(values).__name__}")
+                yield from values
+            else:
+                yield self.evaluate(node, names)
+
+    def value_BinOp(self, node, names):
+        """An operation of two values, by the name of its node."""
+        left = self.evaluate(node.left, names)
+        right = self.evaluate(node.right, names)
+        return self.operate(type(node.op).__name__, left, right)
+
+    def value_Attribute(self, node, names):
+        """An attribute."""
+        return self.attribute(self.evaluate(node.value, names), node.attr)
+
+    def value_Call(self, node, names):
+        """The value of a call."""
+        target = self.evaluate(node.func, names)
+        return self.call(target, *self.arguments(node, names))
+
+    def arguments(self, node: ast.Call, names: Any) -> tuple[list, dict]:
+        """The values of a call's arguments, without and with names."""
+        args, options = list(self.spread(node.args, names)), {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise NotRead("a call with **")
+            options[keyword.arg] = self.evaluate(keyword.value, names)
+        return args, options
+
+
+def positional(arguments: ast.arguments) -> list[str]:
+    """The names of parameters that a call need not name."""
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+
+
+def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """{parameter: its default, as it is written}."""
+    pairs = zip(positional(arguments)[::-1], arguments.defaults[::-1], strict=False)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return dict(pairs) | {a.arg: value for a, value in named if value is not None}
+
+
+def bound_arguments(
+    arguments: ast.arguments, args: Sequence, options: Mapping, defaults: Mapping
+) -> dict[str, Any]:
+    """{parameter: its value} in a call.
+
+    Raises:  Wrong where the call does not fit
+    """
+    names = positional(arguments)
+    if arguments.kwarg:
+        raise NotRead("a function with ** in its parameters")
+    values = dict(zip(names, args, strict=False))
+    if arguments.vararg:
+        values[arguments.vararg.arg] = tuple(args[len(names) :])
+    elif len(args) > len(names):
+        raise Wrong(f"{len(args)} arguments for {len(names)} parameters")
+    allowed = {a.arg for a in arguments.args + arguments.kwonlyargs}
+    for name, value in options.items():
+        if name not in allowed or name in values:
+            raise Wrong(f"the argument {name} does not fit")
+        values[name] = value
+    for name in [*names, *[a.arg for a in arguments.kwonlyargs]]:
+        if name not in values and name not in defaults:
+            raise Wrong(f"no value for the parameter {name}")
+        values.setdefault(name, defaults.get(name))
+    return values
