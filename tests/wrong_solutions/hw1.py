@@ -3,7 +3,7 @@
 from wrong_solutions import Wrong, of
 
 IMPORT = "from sympy import KroneckerDelta, Sum, symbols"
-VALUE, LETTERS, FORM = "value", "free indices", "no delta is summed over"
+VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
 DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"
 LOCAL, TOTAL = (
     "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N",
@@ -93,7 +93,7 @@ WRONG = (
     cotangent("the free letter in the sum", "w[j] * dy[j] - w[j] * Sum(dy[j], (r, 1, N)) / N",
               misconception="sum-without-its-letter"),
     cotangent("a mean for every entry",
-              "w[j] * dy[j] - Sum(w[j] * Sum(dy[r], (r, 1, N)) / N**2, (index('i'), 1, N))", FORM, "sum-in-a-sum"),
+              "w[j] * dy[j] - Sum(w[j] * Sum(dy[r], (r, 1, N)) / N**2, (letter('i'), 1, N))", FORM, "sum-in-a-sum"),
     cotangent("dy outside of the sum", "dy[j] * (w[j] - Sum(w[r], (r, 1, N)) / N)", misconception="dy-outside-the-sum"),
     Wrong("the arguments exchanged", "cotangent", (("def cotangent(w, dy, j, N)", "def cotangent(dy, w, j, N)"),), "dx",
           "arguments-exchanged"),

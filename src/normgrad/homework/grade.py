@@ -92,9 +92,7 @@ def _diagnoses(exam, evidence, told) -> list:
     if {each.misconception for each in found} & set(SPOILS):
         found = [each for each in found if each.misconception not in OPEN_KEYS]
     if len(found) > 1:  # what was not read says little beside what is wrong
-        found = [
-            each for each in found if each.misconception != UNKNOWN or each.difference
-        ]
+        found = [each for each in found if each.misconception != UNKNOWN or each.difference]
     return found
 
 

@@ -218,10 +218,7 @@ class Report:
         found = [self.shown(each) for each in self.diagnoses]
         if self.feedback != FEEDBACK[0]:
             for parts, each in zip(found, self.diagnoses, strict=True):
-                parts |= {
-                    "misconception": each.misconception,
-                    "equation": each.equation,
-                }
+                parts |= {"misconception": each.misconception, "equation": each.equation}
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
                 "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback,
                 "flags": self.flags, "deducted": self.deducted[0]}  # fmt: skip

@@ -79,7 +79,7 @@ LAYOUTS = Task(
             "transposed-layout",
             {"numerator": "w[a]*(KroneckerDelta(a, b) - 1/N)", "denominator": "w[b]*(KroneckerDelta(a, b) - 1/N)"},
             equation="index-jacobian-transposed",
-            hint="In numerator layout the rows are outputs. Is the index of the weight that of an input or an output?",
+            hint="In numerator layout the rows are outputs. Is the letter of the weight that of an input or an output?",
         ),
         *(Confusion("letters-merged", {result: f"w[{letter}]*(1 - 1/N)"})
           for letter in "ab" for result in ("numerator", "denominator")),
@@ -113,7 +113,7 @@ VJP = Task(
         Confusion(
             "transposed-layout", {"dx": "w[j]*dy[j] - Sum(w[r]*dy[r], (r, 1, N))/N"},
             equation="index-vjp",
-            hint="The sum of a vector-Jacobian product runs over the output. Which index has the weight of an input?",
+            hint="The sum of a vector-Jacobian product runs over the output. Which letter has the weight of an input?",
         ),
         Confusion("dy-outside-the-sum", {"dx": "dy[j]*(w[j] - Sum(w[r], (r, 1, N))/N)"}),
         Confusion("weight-in-and-out", {"dx": "w[j]*dy[j] - w[j]*Sum(w[r]*dy[r], (r, 1, N))/N"}),

@@ -189,10 +189,10 @@ def _by_form(form, missing=()) -> tuple:
         return _named(
             "one-letter-for-both",
             form["twice"][0],
-            "an index for the row, another for the column",
+            "a letter for the row, another for the column",
         )
     if summed := sorted(set(form["counted"]) & set(missing)):
-        needed = f"a sum with an index of its own, and {summed[0]} outside of it"
+        needed = f"a sum with a letter of its own, and {summed[0]} outside of it"
         return _named("free-letter-summed", form["text"], needed)
     return ()
 
@@ -220,8 +220,8 @@ def letters_match(exam) -> str:
     for name, form in forms.items():
         if extra := sorted(set(form["free"]) - set(oracle.arguments)):
             raise Wrong(
-                f"In {name}, {extra[0]} is free, but it is no argument: {', '.join(oracle.arguments)} are. An index "
-                "that is summed belongs to a sum, as in Sum(..., (r, 1, N)), or has become another in every factor; "
+                f"In {name}, {extra[0]} is free, but it is no argument: {', '.join(oracle.arguments)} are. A letter "
+                "that counts belongs to a sum, as in Sum(..., (r, 1, N)), or has become another one in every factor; "
                 "what stands for something else is to be written out.",
                 diagnoses=_named("letter-left-free", form["text"],
                                  f"an expression of {', '.join(oracle.arguments)}, in which {extra[0]} is bound by a "
@@ -231,7 +231,7 @@ def letters_match(exam) -> str:
             zero = _named(
                 "counted-from-zero",
                 form["text"],
-                "a sum whose index runs from 1",
+                "a sum whose letter takes the values of an index",
             )
             entry = form["outside"][0]
             both = "the first index counts the M rows, the second the N columns"
@@ -244,11 +244,11 @@ def letters_match(exam) -> str:
         } & _needed(oracle, name, trial)
         if missing := sorted(letters - set(form["free"])):
             raise Wrong(
-                f"{name} does not depend on {missing[0]}. That index is free on the left, so it is free on the right, "
+                f"{name} does not depend on {missing[0]}. That letter is free on the left, so it is free on the right, "
                 "too; is it summed?",
                 diagnoses=_by_form(form, missing),
             )
-    return "The free indices are those of the left side."
+    return "The free letters are those of the left side."
 
 
 def _read(exam, forms, name):
@@ -297,19 +297,19 @@ def _worth(exam, names) -> str:
                 words = _words(
                     name, found[name], value, bound, trial, asked[at][1][name]
                 )
-                needs = "a sum whose terms have the index that it sums"
+                needs = "a sum whose terms have the letter that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
                 known = _by_forms(oracle, trial, asked[0][1], name)
                 known = known or (idle if form["idle"] else ())
                 known = known or _swapped(oracle, trials, got, name)
                 raise Wrong(words, diagnoses=known or _read(exam, asked[0][1], name))
     count = sum(len(trial.points()) for trial in trials)
-    return f"Equal at all {count} values of the indices and lengths."
+    return f"Equal at all {count} values of the letters and lengths."
 
 
 def _words(name, found, value, bound, trial, form) -> str:
     if found.shape != value.shape:
-        return f"{name} has no value for every value of its indices."
+        return f"{name} has no value for every value of its letters."
     at = int(np.argmin(np.abs(found - value) <= bound))
     where = ", ".join(
         f"{letter} = {index}" for letter, index in trial.points()[at].items()
@@ -350,7 +350,7 @@ def contracted(exam) -> str:
         if form["nested"] and not form["counted"]:
             raise Wrong(
                 f"{name} has a sum within a sum: {form['text'][:120]}. It takes a number of operations that grows with "
-                "N**2. What does not depend on a sum's index stands before that sum, or is multiplied by how many "
+                "N**2. What does not depend on a sum's letter stands before that sum, or is multiplied by how many "
                 "terms it has.",
                 diagnoses=_named(
                     "sum-in-a-sum", form["text"], "sums that stand side by side"
@@ -377,7 +377,7 @@ def oracle(arguments, right, texts, *confusions):
 def stages(*values, form=True):
     """The stages of a task: form, letters, values with their points, contraction."""
     found = [Stage("signature", 1, returns_expressions, interface=True),
-             Stage("free indices", 1, letters_match, interface=True)]  # fmt: skip
+             Stage("free letters", 1, letters_match, interface=True)]  # fmt: skip
     found += [
         Stage(name.replace("_", " "), points, worth(name), derived=True)
         for name, points in values
