@@ -85,7 +85,4 @@ def test_the_wrong_term_is_named(mistake):
     report = hw.check(task, answer, feedback="solution")
     assert not report[stage].passed, report
     assert [diagnosis.misconception for diagnosis in report.diagnoses] == keys, report
-    assert any(
-        shown in diagnosis.difference
-        for diagnosis in report.diagnoses
-    ), report
+    assert any(shown in diagnosis.difference for diagnosis in report.diagnoses), report

@@ -27,7 +27,11 @@ EXPRESSIONS = {
         [],
     ),
     "past the end": ("contract-delta", SUM.format(2), []),
-    "a neighbour": ("contract-delta", "w[k] * x[k - 1]", ["letters-exchanged", "term-missing"]),
+    "a neighbour": (
+        "contract-delta",
+        "w[k] * x[k - 1]",
+        ["letters-exchanged", "term-missing"],
+    ),
     "a text": ("contract-delta", "'w[k]'", ["text-for-expression"]),
     "nothing": ("contract-delta", "None", []),
 }

@@ -140,7 +140,10 @@ def test_a_bias_that_cancels_is_allowed_its_rounding():
 
 READ = {
     "weight norm": ("the length is a constant", "yours less what forward has: 1000000"),
-    "mean absolute value": ("no weight", "dx is not the gradient of forward"),
+    "mean absolute value": (
+        "no weight",
+        "The gradient for x is right where weight is 1",
+    ),
     "softmax": ("temperature once", ""),
 }
 

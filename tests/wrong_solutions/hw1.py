@@ -3,7 +3,7 @@
 from wrong_solutions import Wrong, of
 
 IMPORT = "from sympy import KroneckerDelta, Sum, symbols"
-VALUE, LETTERS, FORM = "value", "free letters", "no delta is summed over"
+VALUE, LETTERS, FORM = "value", "free indices", "no delta is summed over"
 DELTA = "return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N"
 LOCAL, TOTAL = (
     "local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N",

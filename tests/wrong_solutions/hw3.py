@@ -124,7 +124,7 @@ FUNCTION = (
                                      "    def backward"), stage=TWICE, misconception="constant-to-autograd"),
     function("a product's gradient by hand, of one factor", ("def wide(t)", PRODUCT + "def wide(t)"),
              (T_DX, T_DX.replace("rstd * (", "Product.apply(rstd, ")), stage=TWICE,
-             misconception="constant-to-autograd"),
+             misconception="second-by-hand"),
     function("the root before eps", (T_VAR, "1 / (q.square().mean(-1, keepdim=True).sqrt().square() + eps).sqrt()"),
              stage=TWICE, misconception="no-slope"),
     function("one flag for all", (T_DX, T_DX + "        if not ctx.needs_input_grad[0]:\n"

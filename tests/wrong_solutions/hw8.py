@@ -22,10 +22,10 @@ norms = of("gradient-norms", NORMS)
 
 
 WRONG = (
-    layer("the stream's gradient is forgotten", (STREAM, "pass")),
-    layer("rstd is a constant", (OUT, OUT.replace(" - x_hat * c1[:, None]", ""))),
+    layer("the stream's gradient is forgotten", (STREAM, "pass"), misconception="dresidual-forgotten"),
+    layer("rstd is a constant", (OUT, OUT.replace(" - x_hat * c1[:, None]", "")), misconception="c1-dropped"),
     layer("the residual has the stream's gradient alone", (RETURN, "return dx, dresidual_out, dw, db, None"),
-          stage="dresidual"),
+          stage="dresidual", misconception="identity"),
     layer("saves x and residual, too", (SAVE, SAVE.replace("rstd)", "rstd, x, residual)")),
           (SAVED, SAVED.replace("rstd =", "rstd, _, _ =")), stage="structure", misconception="saves-too-much"),
     layer("the weight is a global", ("def tiles(m, n)", "gamma = None\n\n\ndef tiles(m, n)"),
@@ -39,8 +39,9 @@ WRONG = (
     layer("the sum is read back", ("tl.store(residual_out_ptr + at, p, mask=mask)",
                                    "tl.store(residual_out_ptr + at, p, mask=mask)\n"
                                    "    p = tl.load(residual_out_ptr + at, mask=mask, other=0)"), stage=FULL),
-    norms("the stream is cut", (STEP, "stream = norms[k](dy, torch.zeros_like(dy))")),
-    norms("the stream is added again", (STEP, "stream = norms[k](dy, stream) + stream")),
-    norms("from the last place to the first", ("torch.stack(sizes[::-1])", "torch.stack(sizes)")),
-    norms("no root", (NORM, NORM.replace(".sqrt()", ""))),
+    norms("the stream is cut", (STEP, "stream = norms[k](dy, torch.zeros_like(dy))"), misconception="stream-cut"),
+    norms("the stream is added again", (STEP, "stream = norms[k](dy, stream) + stream"), misconception="stream-twice"),
+    norms("from the last place to the first", ("torch.stack(sizes[::-1])", "torch.stack(sizes)"),
+             misconception="order-reversed"),
+    norms("no root", (NORM, NORM.replace(".sqrt()", "")), misconception="squared-norm"),
 )  # fmt: skip

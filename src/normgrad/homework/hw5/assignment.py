@@ -1,6 +1,7 @@
 """Homework 5: a variance that survives an offset of 1e4, in float32."""
 
 from ..checks.values import inputs_untouched, signature
+from ..reading.tasks import Reads
 from ..task import Homework, Stage, Task
 from .checks import (
     MergeOracle,
@@ -54,6 +55,12 @@ ROWS = Task(
     forbidden=FORBIDDEN,
     forbidden_because=WIDER,
     forbidden_key="wide-arithmetic",
+    reads=Reads(
+        RowsOracle.results,
+        dict.fromkeys(("mean", "var", "rstd", "x_hat"), "fp-statistics"),
+        inputs={"x": "x", "eps": "eps"},
+        right="hw5",
+    ),
 )
 
 MERGE = Task(
@@ -75,6 +82,12 @@ MERGE = Task(
     forbidden=FORBIDDEN,
     forbidden_because=WIDER,
     forbidden_key="wide-arithmetic",
+    reads=Reads(
+        MergeOracle.results,
+        dict.fromkeys(MergeOracle.results, "fp-merge"),
+        inputs=dict.fromkeys(MergeOracle.arguments, "(M,)"),
+        right="hw5",
+    ),
 )
 
 HOMEWORK = Homework(

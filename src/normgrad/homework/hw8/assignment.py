@@ -7,10 +7,10 @@ from ..checks.values import (
     inputs_untouched,
     low_precision,
     signature,
-    value,
 )
 from ..hw3.assignment import AFFINE, FORBIDDEN
 from ..hw3.checks import structure
+from ..hw4.checks import rows
 from ..reading.kernels import LABELS, NORM
 from ..reading.tasks import Reads
 from ..task import Homework, Stage, Task
@@ -31,10 +31,10 @@ LAYER = Task(
     stages=(
         Stage("signature and shapes", 1, signature, interface=True, inputs=USUAL),
         Stage("inputs left alone", 1, inputs_untouched, interface=True, inputs=USUAL),
-        Stage("residual_out, y", 3, value("residual_out", "y"), inputs=USUAL),
-        Stage("db, dw", 2, value("db", "dw"), inputs=USUAL, derived=True),
-        Stage("dx, row by row", 3, value("dx"), inputs=USUAL, derived=True),
-        Stage("dresidual", 1, value("dresidual"), inputs=USUAL),
+        Stage("residual_out, y", 3, rows("residual_out", "y"), inputs=USUAL),
+        Stage("db, dw", 2, rows("db", "dw"), inputs=USUAL, derived=True),
+        Stage("dx, row by row", 3, rows("dx"), inputs=USUAL, derived=True),
+        Stage("dresidual", 1, rows("dresidual"), inputs=USUAL),
         Stage("degenerate rows", 1, degenerate, follows=True),
         Stage("float32", 1, low_precision, follows=True),
         Stage("structure", 2, structure, interface=True),

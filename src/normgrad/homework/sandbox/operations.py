@@ -397,7 +397,7 @@ def operator_second(target, arguments, options):
 KEPT_TEXT = 300
 
 
-def objects(kinds) -> dict:
+def objects_of(kinds) -> dict:
     """{name: SymPy object} of (name, kind) pairs: an indexed array, a letter for an index, or a length."""
     import sympy
 
@@ -484,9 +484,11 @@ def _counted(limits, point, arrays):
     return points
 
 
-def _number(expression, point, arrays, notes) -> float:
+def number_at(expression, point, arrays, notes=None) -> float:
     """The value at one point; NaN and a note where something is left that has none."""
     import sympy
+
+    notes = {"left": set(), "outside": set()} if notes is None else notes
 
     value = _worth(expression, point, arrays).doit()
     entries = value.atoms(sympy.Indexed)
@@ -573,7 +575,7 @@ def written(target, arguments, options):
     """
     import sympy
 
-    of_sympy = objects(options["kinds"])
+    of_sympy = objects_of(options["kinds"])
     fixed = {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}
     result = target(*(of_sympy | fixed).values())
     results = [*result] if isinstance(result, sympy.Tuple) else returned(result)
@@ -588,7 +590,7 @@ def written(target, arguments, options):
             numbers.append(np.zeros(0))
             continue
         expression, notes = sympy.sympify(answer), {"left": set(), "outside": set()}
-        values = [_number(expression, point, arguments, notes) for point in points]
+        values = [number_at(expression, point, arguments, notes) for point in points]
         numbers.append(np.array(values))
         notes = {name: sorted(words)[:5] for name, words in notes.items()}
         forms.append(_described(expression, of_sympy) | notes)
