@@ -12,10 +12,10 @@ import numpy as np
 
 from ..mistakes.table import SPOILS, UNKNOWN
 from .checks.exam import IMPATIENT_SECONDS, Exam
-from .checks.kinds import told_apart
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .named import named
 from .notebook import SUFFIX, cells_of, solution_of
+from .reading.kinds import told_apart
 from .reading.tasks import RIGHT, read
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals

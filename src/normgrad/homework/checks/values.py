@@ -174,13 +174,8 @@ def _value(exam, names) -> str:
     return two_shapes(exam, usual, [other], names)
 
 
-def two_shapes(
-    exam, trials, others, names, explain=lambda wrong: [named("one-shape")]
-) -> str:
-    """As Exam.compare, for trials of one shape and then for others: what is wrong for these alone has a name.
-
-    Args:  explain: takes the Wrong of the others, returns the diagnoses
-    """
+def two_shapes(exam, trials, others, names) -> str:
+    """As Exam.compare, for trials of one shape and then for others: what is wrong for these alone has a name."""
     sentence = exam.compare(trials, names)
     try:
         exam.compare(others, names)
@@ -192,7 +187,7 @@ def two_shapes(
             if str(wrong).startswith(INPUTS)
             else f"{INPUTS}{others[0].name}. {wrong}"
         )
-        found = wrong.diagnoses or explain(wrong)
+        found = wrong.diagnoses or [named("one-shape")]
         raise Wrong(
             f"{words} For x of shape {trials[0].case.x.shape} it is right.",
             diagnoses=found,
